@@ -10,7 +10,7 @@ import {
 import * as Consumer from "./amqp/Consumer.ts"
 import type { Link } from "./amqp/Link.ts"
 import * as OwnChannel from "./amqp/OwnChannel.ts"
-import { type Limits, Publisher } from "./amqp/Publisher.ts"
+import { Publisher, type PublisherLimits } from "./amqp/Publisher.ts"
 import * as Recovery from "./amqp/Recovery.ts"
 import * as Topology from "./amqp/Topology.ts"
 
@@ -53,7 +53,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const millis = (given: Duration.Input | undefined, otherwise: number) =>
     given === undefined ? otherwise : Duration.toMillis(Duration.fromInputUnsafe(given))
   const closeWithin = millis(options.closeWithin, 2_000)
-  const within = millis(options.publishWithin, 10_000)
+  const publishTimeoutMs = millis(options.publishWithin, 10_000)
   const urls: Arr.NonEmptyReadonlyArray<Url> = isOne(options.url) ? [options.url] : options.url
   const topology = Topology.make((operation) => recovery.link(operation))
   const recovery: Recovery.Recovery = yield* Recovery.make({
@@ -66,29 +66,29 @@ const make = Effect.fnUntraced(function* (options: Options) {
     closeWithin,
     prepare: topology.declareAgain
   })
-  const limitsOf = (purpose: Purpose): Limits => ({
+  const limitsOf = (purpose: Purpose): PublisherLimits => ({
     window: Math.min(Math.max(options.windows?.[purpose] ?? 256, 1), 1_000),
-    within
+    timeoutMs: publishTimeoutMs
   })
-  const publisher = yield* publishers(recovery)
-  const ofPurpose = { tasks: publisher(limitsOf("tasks")), retries: publisher(limitsOf("retries")) }
-  const ofStatuses = new Map<string, Publisher>()
+  const publisher = yield* makePublisherFactory(recovery)
+  const publisherByPurpose = { tasks: publisher(limitsOf("tasks")), retries: publisher(limitsOf("retries")) }
+  const statusPublishers = new Map<string, Publisher>()
   let latest: Publisher | undefined
   let closed: string | undefined
   const publisherOf = ({ exchange, purpose }: Publication): Publisher => {
-    if (purpose !== "statuses") return ofPurpose[purpose]
-    const known = ofStatuses.get(exchange)
+    if (purpose !== "statuses") return publisherByPurpose[purpose]
+    const known = statusPublishers.get(exchange)
     if (known !== undefined) return known
-    if (latest !== undefined && ofStatuses.size === maxStatusExchanges) return latest
-    latest = publisher(limitsOf(purpose), miscountsStreams)
+    if (latest !== undefined && statusPublishers.size === maxStatusExchanges) return latest
+    latest = publisher(limitsOf(purpose), hasStreamDeduplicationBug)
     if (closed !== undefined) latest.close(closed)
-    ofStatuses.set(exchange, latest)
+    statusPublishers.set(exchange, latest)
     return latest
   }
   // What is under way gets a little time for its answer.
   yield* Effect.addFinalizer(() =>
     Effect.suspend(() => {
-      const all = [...Object.values(ofPurpose), ...ofStatuses.values()]
+      const all = [...Object.values(publisherByPurpose), ...statusPublishers.values()]
       closed = "The broker was closed"
       for (const publisher of all) publisher.close(closed)
       return Effect.timeoutOption(
@@ -124,24 +124,24 @@ const redacted = (url: Url): Redacted.Redacted => (typeof url === "string" ? Red
 const maxStatusExchanges = 16
 
 /** Each for publishes of one purpose, over all links. */
-const publishers = Effect.fnUntraced(function* (recovery: Recovery.Recovery) {
+const makePublisherFactory = Effect.fnUntraced(function* (recovery: Recovery.Recovery) {
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   const scope = yield* Effect.scope
-  return (limits: Limits, doubts: (server: Server) => boolean = () => false): Publisher => {
+  return (limits: PublisherLimits, distrustsConfirms: (server: Server) => boolean = () => false): Publisher => {
     let link: Link | undefined
     const open = () => {
       const opened = link
-      if (opened === undefined) return publisher.unopened()
+      if (opened === undefined) return publisher.openFailed()
       const opening = opened
         .confirmChannel("channel", (why) => publisher.detach(why))
         .pipe(
-          Effect.map((channel) => publisher.attach(channel, doubts(opened.server))),
+          Effect.map((channel) => publisher.attach(channel, distrustsConfirms(opened.server))),
           Effect.catch((error) =>
             Effect.logWarning("A channel to publish on could not be opened", error.message).pipe(
               Effect.andThen(Effect.sleep(reopenAfterMs)),
               Effect.andThen(
                 Effect.sync(() => {
-                  publisher.unopened()
+                  publisher.openFailed()
                   publisher.wake()
                 })
               )
@@ -158,15 +158,15 @@ const publishers = Effect.fnUntraced(function* (recovery: Recovery.Recovery) {
       next.onEnd(() => {
         if (link === next) link = undefined
       })
-      next.onBlocked(() => publisher.block(next.blocked))
-      publisher.block(next.blocked)
+      next.onBlocked(() => publisher.block(next.blockedReason))
+      publisher.block(next.blockedReason)
       publisher.wake()
     })
     return publisher
   }
 })
 
-const miscountsStreams = ({ version }: Server): boolean => Number.parseInt(version, 10) < 4
+const hasStreamDeduplicationBug = ({ version }: Server): boolean => Number.parseInt(version, 10) < 4
 
 /** After a refusal; a connection that is gone wakes the publisher by its successor. */
 const reopenAfterMs = 100

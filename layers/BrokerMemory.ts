@@ -1,7 +1,7 @@
 import { Clock, Context, Duration, Effect, Layer, Scheduler, type Scope } from "effect"
 import { Broker, type BrokerError } from "../src/services/Broker.ts"
+import { BrokerState } from "./broker-memory/BrokerState.ts"
 import * as Client from "./broker-memory/Client.ts"
-import { Node } from "./broker-memory/Node.ts"
 import { Timers } from "./broker-memory/queues/Timers.ts"
 
 export interface ServerOptions {
@@ -73,10 +73,10 @@ export const makeServer = Effect.fnUntraced(function* (
     Effect.sync(() => new Timers(now, Effect.runForkWith(context))),
     (timers) => Effect.sync(() => timers.stop())
   )
-  const node = new Node({
+  const node = new BrokerState({
     now,
     timers,
-    later: (task) => dispatcher.scheduleTask(task, 0),
+    defer: (task) => dispatcher.scheduleTask(task, 0),
     memoryLimit: options.memoryLimit ?? 256 * 1_024 * 1_024
   })
   return BrokerServer.of({
@@ -84,17 +84,17 @@ export const makeServer = Effect.fnUntraced(function* (
       Client.connect(node, {
         name,
         window,
-        within: Duration.toMillis(publishWithin),
-        answerWithin: Duration.toMillis(answerWithin)
+        timeoutMs: Duration.toMillis(publishWithin),
+        answerTimeoutMs: Duration.toMillis(answerWithin)
       }),
     drop: (connection) => Effect.sync(() => node.drop("The connection was lost", connection)),
     cut: (connection) => Effect.sync(() => node.cut(connection)),
     restore: Effect.sync(() => node.restore()),
     freeze: Effect.sync(() => {
-      node.wire.frozen = true
+      node.events.frozen = true
     }),
     thaw: Effect.sync(() => {
-      node.wire.frozen = false
+      node.events.frozen = false
     }),
     block: (reason) => Effect.sync(() => node.block(reason)),
     unblock: Effect.sync(() => node.block(undefined)),

@@ -4,10 +4,10 @@ import { Effect, Layer } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlError } from "effect/sql"
 import { Database } from "../src/services/Database.ts"
-import * as Inbox from "../src/services/Inbox.ts"
-import * as CountedSql from "./postgres/CountedSql.ts"
+import * as SubscriberQueue from "../src/services/SubscriberQueue.ts"
+import * as DatabaseCommon from "./postgres/DatabaseCommon.ts"
+import * as InstrumentedSql from "./postgres/InstrumentedSql.ts"
 import * as PgliteWire from "./postgres/PgliteWire.ts"
-import * as SqlDoor from "./postgres/SqlDoor.ts"
 
 /**
  * PostgreSQL inside the process (PGlite), behind the same driver and the same SQL. It has one session: work is serial,
@@ -15,7 +15,7 @@ import * as SqlDoor from "./postgres/SqlDoor.ts"
  */
 const make = Effect.gen(function* () {
   const postgres = yield* Effect.acquireRelease(
-    Effect.tryPromise({ try: () => PGlite.create(), catch: unavailable }),
+    Effect.tryPromise({ try: () => PGlite.create(), catch: startFailure }),
     (postgres) => Effect.promise(() => postgres.close()).pipe(Effect.timeoutOption("5 seconds"), Effect.ignoreCause)
   )
   const pool = yield* PgPool.make({
@@ -27,27 +27,27 @@ const make = Effect.gen(function* () {
     minConnections: 1,
     maxConnections: 1
   })
-  const sql = yield* CountedSql.make(pool)
-  const notices = Inbox.fanout(SqlDoor.lagging)
+  const sql = yield* InstrumentedSql.make(pool)
+  const notices = SubscriberQueue.fanout(DatabaseCommon.laggingError)
   return Database.of({
     sql,
-    ping: SqlDoor.ping(sql),
-    transaction: SqlDoor.transaction(sql),
+    ping: DatabaseCommon.ping(sql),
+    transaction: DatabaseCommon.transaction(sql),
     // PostgreSQL sees the notice too, and refuses the names and payloads that it would refuse elsewhere.
     notify: (channel, payload) =>
       Effect.andThen(
-        SqlDoor.notify(sql)(channel, payload),
+        DatabaseCommon.notify(sql)(channel, payload),
         sql.afterCommit(Effect.sync(() => notices.publish(channel, payload)))
       ),
     changes: (name) =>
-      SqlDoor.channel(name).pipe(
-        Effect.flatMap(notices.follow),
+      DatabaseCommon.checkedChannel(name).pipe(
+        Effect.flatMap(notices.subscribe),
         Effect.map((inbox) => inbox.messages)
       )
   })
 })
 
-const unavailable = (cause: unknown) =>
+const startFailure = (cause: unknown) =>
   new SqlError.SqlError({
     reason: new SqlError.ConnectionError({
       cause,

@@ -4,10 +4,10 @@ import { Cause, Effect, Exit, Layer, RcRef, Redacted, Schedule, Scope, Stream } 
 import { Reactivity } from "effect/reactivity"
 import { SqlError } from "effect/sql"
 import { Database } from "../src/services/Database.ts"
-import * as Inbox from "../src/services/Inbox.ts"
-import * as CountedSql from "./postgres/CountedSql.ts"
-import { within } from "./postgres/SqlDeadline.ts"
-import * as SqlDoor from "./postgres/SqlDoor.ts"
+import * as SubscriberQueue from "../src/services/SubscriberQueue.ts"
+import * as DatabaseCommon from "./postgres/DatabaseCommon.ts"
+import * as InstrumentedSql from "./postgres/InstrumentedSql.ts"
+import { withDeadline } from "./postgres/SqlDeadline.ts"
 
 export interface Options {
   readonly url: Redacted.Redacted
@@ -19,7 +19,7 @@ export interface Options {
 
 const make = Effect.fnUntraced(function* (options: Options) {
   // The driver's own refusal would carry the URL, and the password with it.
-  if (!URL.canParse(Redacted.value(options.url))) return yield* notAUrl
+  if (!URL.canParse(Redacted.value(options.url))) return yield* invalidUrl
   const config: PgPool.Config = {
     url: options.url,
     maxConnections: options.maxConnections ?? 10,
@@ -27,15 +27,15 @@ const make = Effect.fnUntraced(function* (options: Options) {
     keepAlive: "5 seconds",
     applicationName: options.name ?? "svc-runtime"
   }
-  const sql = yield* CountedSql.make(yield* PgPool.make(config))
-  const { changes, ping } = yield* listener(config)
-  yield* within("6 seconds")(sql`SELECT 1`)
+  const sql = yield* InstrumentedSql.make(yield* PgPool.make(config))
+  const { changes, ping } = yield* makeListener(config)
+  yield* withDeadline("6 seconds")(sql`SELECT 1`)
   return Database.of({
     sql,
     changes,
     ping,
-    transaction: SqlDoor.transaction(sql),
-    notify: SqlDoor.notify(sql)
+    transaction: DatabaseCommon.transaction(sql),
+    notify: DatabaseCommon.notify(sql)
   })
 })
 
@@ -43,10 +43,10 @@ const make = Effect.fnUntraced(function* (options: Options) {
  * One session for all followers and for pings, opened by the first and closed by the last. A ping must not wait for a
  * session of the pool: however busy those are, the server is there.
  */
-const listener = Effect.fnUntraced(function* (config: PgConnection.Config) {
+const makeListener = Effect.fnUntraced(function* (config: PgConnection.Config) {
   let current: PgConnection.PgConnection | undefined
   const sessions = yield* RcRef.make({
-    acquire: Effect.tap(open(config), (session) =>
+    acquire: Effect.tap(openSession(config), (session) =>
       Effect.sync(() => {
         current = session
       })
@@ -57,28 +57,28 @@ const listener = Effect.fnUntraced(function* (config: PgConnection.Config) {
     Effect.suspend(() => (current === session ? RcRef.invalidate(sessions) : Effect.void))
 
   const ping = Effect.scoped(Effect.flatMap(RcRef.get(sessions), (session) => session.query("SELECT 1"))).pipe(
-    within("2 seconds"),
+    withDeadline("2 seconds"),
     Effect.asVoid
   )
 
   const changes = Effect.fnUntraced(function* (name: string) {
-    const channel = yield* SqlDoor.channel(name)
+    const channel = yield* DatabaseCommon.checkedChannel(name)
     const session = yield* RcRef.get(sessions)
-    const listening = yield* Scope.make()
+    const listenScope = yield* Scope.make()
     // Leaving sends UNLISTEN. It is not waited for: on a silent server it ends with the session.
-    yield* Effect.addFinalizer((exit) => Effect.forkDetach(Scope.close(listening, exit)))
+    yield* Effect.addFinalizer((exit) => Effect.forkDetach(Scope.close(listenScope, exit)))
     const notices = yield* session.listen(channel).pipe(
-      Scope.provide(listening),
+      Scope.provide(listenScope),
       Effect.tapError(() => discard(session))
     )
-    const inbox = yield* Inbox.make(SqlDoor.lagging)
+    const inbox = yield* SubscriberQueue.make(DatabaseCommon.laggingError)
     yield* Stream.fromQueue(notices).pipe(
       Stream.runForEach(({ payload }) => Effect.sync(() => inbox.deliver(payload))),
       // The driver ends the queue with a failure or, when the heartbeat hung up, with an interruption.
       Effect.catchCause((cause) =>
         Effect.andThen(
           discard(session),
-          Effect.sync(() => inbox.fail(lost(cause)))
+          Effect.sync(() => inbox.fail(noticesLost(cause)))
         )
       ),
       Effect.forkScoped
@@ -93,21 +93,21 @@ const listener = Effect.fnUntraced(function* (config: PgConnection.Config) {
  * A session that only listens, so a peer that vanished without a word would look like quiet: it is asked, and hung up
  * on when it does not answer. Its followers then fail.
  */
-const open = Effect.fnUntraced(function* (config: PgConnection.Config) {
-  const life = yield* Effect.flatMap(Effect.scope, Scope.fork)
+const openSession = Effect.fnUntraced(function* (config: PgConnection.Config) {
+  const sessionScope = yield* Effect.flatMap(Effect.scope, Scope.fork)
   const session = yield* PgConnection.make(config).pipe(
     Effect.flatMap((connection) => connection.pin),
-    Scope.provide(life)
+    Scope.provide(sessionScope)
   )
-  yield* within("1 second")(session.query("SELECT 1")).pipe(
+  yield* withDeadline("1 second")(session.query("SELECT 1")).pipe(
     Effect.repeat(Schedule.spaced("2 seconds")),
-    Effect.catch(() => Scope.close(life, Exit.void)),
+    Effect.catch(() => Scope.close(sessionScope, Exit.void)),
     Effect.forkScoped
   )
   return session
 })
 
-const lost = (cause: Cause.Cause<SqlError.SqlError>) =>
+const noticesLost = (cause: Cause.Cause<SqlError.SqlError>) =>
   new SqlError.SqlError({
     reason: new SqlError.ConnectionError({
       cause: Cause.squash(cause),
@@ -116,7 +116,7 @@ const lost = (cause: Cause.Cause<SqlError.SqlError>) =>
     })
   })
 
-const notAUrl = new SqlError.SqlError({
+const invalidUrl = new SqlError.SqlError({
   reason: new SqlError.ConnectionError({
     cause: new Error("not a URL"),
     message: "The database URL is not a URL",

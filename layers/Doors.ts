@@ -6,12 +6,12 @@ import type { Broker, BrokerError } from "../src/services/Broker.ts"
 import type { Database } from "../src/services/Database.ts"
 import type { Redis, RedisError } from "../src/services/Redis.ts"
 import type { Upstream } from "../src/services/Upstream.ts"
-import { choices, isOfTasks, type Role, type Wish } from "./DoorOptions.ts"
+import { type CliOptions, isTasksRole, type Role, selectVariants } from "./DoorOptions.ts"
 import type { Settings } from "./Environment.ts"
 import * as SessionName from "./SessionName.ts"
 
 /** A door and what it is built on, in words for the banner. */
-interface Chosen<A, E> {
+interface SelectedVariant<A, E> {
   readonly variant: string
   readonly remark: string
   readonly layer: Layer.Layer<A, E>
@@ -21,31 +21,31 @@ export interface Doors {
   readonly role: Role
   /** Whether the program works on the example's tasks, and tells of them. */
   readonly example: boolean
-  readonly database: Chosen<Database, SqlError.SqlError>
-  readonly redis: Chosen<Redis, RedisError>
-  readonly broker: Chosen<Broker, BrokerError>
-  readonly upstream: Chosen<Upstream, never>
+  readonly database: SelectedVariant<Database, SqlError.SqlError>
+  readonly redis: SelectedVariant<Redis, RedisError>
+  readonly broker: SelectedVariant<Broker, BrokerError>
+  readonly upstream: SelectedVariant<Upstream, never>
   /** Those of the environment, or the simulator. */
-  readonly upstreams: StartupUpstreams.ByServed
+  readonly upstreams: StartupUpstreams.UpstreamsByFamily
 }
 
 /** A variant for each door, of a wish without `problems`. */
-export const choose = (wish: Wish, settings: Settings): Doors => {
-  const { broker, database, redis } = choices(wish, settings)
-  const nothingIsShared = Option.isNone(database.url) && Option.isNone(redis.url) && Option.isNone(broker.url)
+export const select = (options: CliOptions, settings: Settings): Doors => {
+  const { broker, database, redis } = selectVariants(options, settings)
+  const isAllInProcess = Option.isNone(database.url) && Option.isNone(redis.url) && Option.isNone(broker.url)
   return {
-    role: wish.role,
-    example: wish.example || (wish.role === "all" && nothingIsShared),
+    role: options.role,
+    example: options.example || (options.role === "all" && isAllInProcess),
     database: Option.match(database.url, {
       onNone: () => ({
         variant: "embedded",
-        remark: endsWithProcess,
-        layer: loaded(() => import("./DatabaseEmbedded.ts").then(({ layer }) => layer))
+        remark: lostAtExit,
+        layer: lazyLayer(() => import("./DatabaseEmbedded.ts").then(({ layer }) => layer))
       }),
       onSome: (url) => ({
         variant: "postgres",
         remark: "DATABASE_URL",
-        layer: loaded(() =>
+        layer: lazyLayer(() =>
           import("./DatabasePostgres.ts").then(({ layer }) => layer({ url, name: SessionName.of(settings) }))
         )
       })
@@ -53,18 +53,20 @@ export const choose = (wish: Wish, settings: Settings): Doors => {
     redis: Option.match(redis.url, {
       onNone: () => ({
         variant: "memory",
-        remark: endsWithProcess,
-        layer: loaded(() => import("./RedisMemory.ts").then(({ layer }) => layer({ prefix: settings.redisKeyPrefix })))
+        remark: lostAtExit,
+        layer: lazyLayer(() =>
+          import("./RedisMemory.ts").then(({ layer }) => layer({ prefix: settings.redisKeyPrefix }))
+        )
       }),
       onSome: (url) => ({
         variant: "ioredis",
         remark: "REDIS_URL",
-        layer: loaded(() =>
+        layer: lazyLayer(() =>
           import("./RedisIoredis.ts").then(({ layer }) =>
             layer({
               url,
               prefix: settings.redisKeyPrefix,
-              whenUnreachable: isOfTasks(wish.role) ? "wait" : "fail"
+              whenUnreachable: isTasksRole(options.role) ? "wait" : "fail"
             })
           )
         )
@@ -73,61 +75,64 @@ export const choose = (wish: Wish, settings: Settings): Doors => {
     broker: Option.match(broker.url, {
       onNone: () => ({
         variant: "memory",
-        remark: endsWithProcess,
-        layer: loaded(() => import("./BrokerMemory.ts").then(({ layer }) => layer()))
+        remark: lostAtExit,
+        layer: lazyLayer(() => import("./BrokerMemory.ts").then(({ layer }) => layer()))
       }),
       onSome: (url) => ({
         variant: "amqp",
         remark: "RABBITMQ_URL",
-        layer: loaded(() => import("./BrokerAmqp.ts").then(({ layer }) => layer({ url, whenUnreachable: "wait" })))
+        layer: lazyLayer(() => import("./BrokerAmqp.ts").then(({ layer }) => layer({ url, whenUnreachable: "wait" })))
       })
     }),
-    ...upstreamOf(wish.upstream, settings)
+    ...selectUpstream(options.upstream, settings)
   }
 }
 
-const upstreamOf = (
-  wish: Wish["upstream"],
-  { addresses, upstreams }: Settings
+const selectUpstream = (
+  requested: CliOptions["upstream"],
+  { addressPolicy, upstreams }: Settings
 ): Pick<Doors, "upstream" | "upstreams"> => {
-  const named = Object.values(upstreams).some(Option.isSome)
-  const http = loaded(() => import("./UpstreamHttp.ts").then(({ layerWith }) => layerWith({ addresses })))
-  if (Option.getOrElse(wish, () => (named ? "http" : "simulator")) === "http") {
-    const remark = named ? addressesOf(upstreams) : "none, until there is a provider row"
+  const isConfigured = Object.values(upstreams).some(Option.isSome)
+  const http = lazyLayer(() => import("./UpstreamHttp.ts").then(({ layerWith }) => layerWith({ addressPolicy })))
+  if (Option.getOrElse(requested, () => (isConfigured ? "http" : "simulator")) === "http") {
+    const remark = isConfigured ? describeUpstreams(upstreams) : "none, until there is a provider row"
     return { upstreams, upstream: { variant: "http", remark, layer: http } }
   }
-  const upstream = Option.isSome(wish)
+  const upstream = Option.isSome(requested)
     ? // asked for by name, it answers whatever is configured: nothing leaves the machine
       {
         remark: "answers offline, also for provider rows and services; no model is asked",
-        layer: loaded(() => import("./UpstreamSimulator.ts").then(({ layer }) => layer))
+        layer: lazyLayer(() => import("./UpstreamSimulator.ts").then(({ layer }) => layer))
       }
     : {
         remark: "answers offline, until there is a provider row; no model is asked",
-        layer: loaded(() => import("./UpstreamSimulator.ts").then(({ at }) => at(simulated.base.origin, http)))
+        layer: lazyLayer(() =>
+          import("./UpstreamSimulator.ts").then(({ layerAt }) => layerAt(simulatedUpstream.base.origin, http))
+        )
       }
   return {
-    upstreams: { ...StartupUpstreams.none, both: Option.some(simulated) },
+    upstreams: { ...StartupUpstreams.noUpstreams, both: Option.some(simulatedUpstream) },
     upstream: { variant: "simulator", ...upstream }
   }
 }
 
 /** It takes any credential: a first try needs none of its own. */
-const simulated: StartupUpstreams.StartupUpstream = {
+const simulatedUpstream: StartupUpstreams.StartupUpstream = {
   name: "simulator",
   base: UpstreamBase.atRoot("http://simulator.invalid"),
   serviceKey: Option.some(Redacted.make("simulated-credential"))
 }
 
 /** Where each family goes, in words. */
-const addressesOf = ({ a, b, both }: StartupUpstreams.ByServed): string =>
+const describeUpstreams = ({ a, b, both }: StartupUpstreams.UpstreamsByFamily): string =>
   [
     ...Option.toArray(both).map(({ base }) => UpstreamBase.addressOf(base)),
     ...Option.toArray(a).map(({ base }) => `OpenAI: ${UpstreamBase.addressOf(base)}`),
     ...Option.toArray(b).map(({ base }) => `Anthropic: ${UpstreamBase.addressOf(base)}`)
   ].join(", ")
 
-const endsWithProcess = "in this process: what it holds is lost at exit"
+const lostAtExit = "in this process: what it holds is lost at exit"
 
 /** A door of which nothing is loaded before it opens: most programs open one variant of each. */
-const loaded = <A, E>(load: () => Promise<Layer.Layer<A, E>>): Layer.Layer<A, E> => Layer.unwrap(Effect.promise(load))
+const lazyLayer = <A, E>(load: () => Promise<Layer.Layer<A, E>>): Layer.Layer<A, E> =>
+  Layer.unwrap(Effect.promise(load))

@@ -2,29 +2,29 @@ import { Effect, Layer, Redacted, Result } from "effect"
 import { CollectedBytes } from "../src/services/CollectedBytes.ts"
 import { Egress, EgressError, type EgressRequest } from "../src/services/Egress.ts"
 import type { Flow, Sink, UpstreamError } from "../src/services/Upstream.ts"
-import { type Addresses, AddressRefused } from "./http/Addresses.ts"
+import { type AddressPolicy, AddressRefused } from "./http/AddressPolicy.ts"
 import * as UpstreamHttp from "./UpstreamHttp.ts"
 
 /** Beside checks and calls of operators, guardrails are asked through it: one call for each request of applications. */
 const limits = {
   connectionsPerOrigin: 512,
   waitingPerOrigin: 1_024,
-  turnWithinMs: 5_000,
+  queueTimeoutMs: 5_000,
   idleConnections: 64,
-  drainWithin: "1 second"
+  drainTimeout: "1 second"
 } as const
 
 /** The same driver as the proxied traffic: it follows, decompresses and retries nothing, and judges addresses. */
-export const layer = (addresses: Addresses): Layer.Layer<Egress> =>
+export const layer = (addresses: AddressPolicy): Layer.Layer<Egress> =>
   Layer.effect(
     Egress,
     Effect.gen(function* () {
-      const { exchange } = yield* UpstreamHttp.make({ ...limits, addresses })
+      const { exchange } = yield* UpstreamHttp.make({ ...limits, addressPolicy: addresses })
 
       const fetch = Effect.fn("Egress.fetch")(function* (request: EgressRequest) {
         const { body = null, maxBytes, method, withinMs } = request
-        const { origin, target } = yield* Effect.fromResult(place(request.url))
-        const answer = new Answer(maxBytes)
+        const { origin, target } = yield* Effect.fromResult(parseUrl(request.url))
+        const response = new ResponseCollector(maxBytes)
         yield* exchange(
           {
             origin,
@@ -36,12 +36,12 @@ export const layer = (addresses: Addresses): Layer.Layer<Egress> =>
             headersWithinMs: withinMs,
             idleWithinMs: withinMs
           },
-          answer
+          response
         ).pipe(
-          Effect.mapError((error) => answer.refused ?? failed(error, withinMs)),
-          Effect.timeoutOrElse({ duration: withinMs, orElse: () => Effect.fail(late(withinMs)) })
+          Effect.mapError((error) => response.refusal ?? toEgressError(error, withinMs)),
+          Effect.timeoutOrElse({ duration: withinMs, orElse: () => Effect.fail(timeoutError(withinMs)) })
         )
-        return { status: answer.status, headers: answer.headers, body: answer.body.take() }
+        return { status: response.status, headers: response.headers, body: response.body.take() }
       })
 
       return Egress.of({ fetch })
@@ -57,7 +57,7 @@ const headersOf = ({ bearer, headers = {} }: EgressRequest): ReadonlyArray<strin
   "svc-runtime"
 ]
 
-const place = (text: string): Result.Result<{ readonly origin: string; readonly target: string }, EgressError> => {
+const parseUrl = (text: string): Result.Result<{ readonly origin: string; readonly target: string }, EgressError> => {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.hostname === "") {
     return invalid("must be an http or https URL with a host")
@@ -73,12 +73,12 @@ const invalid = (rule: string) =>
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 /** What came, and why this side wanted no more of it. */
-class Answer implements Sink {
+class ResponseCollector implements Sink {
   readonly body = new CollectedBytes()
   readonly #maxBytes: number
   status = 0
   headers: Readonly<Record<string, string>> = {}
-  refused: EgressError | undefined
+  refusal: EgressError | undefined
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
@@ -86,7 +86,7 @@ class Answer implements Sink {
 
   head(status: number, raw: ReadonlyArray<string>): Flow {
     this.status = status
-    this.headers = folded(raw)
+    this.headers = foldHeaders(raw)
     if (redirects.has(status)) {
       return this.#refuse("redirect", `It answered with a redirect (${status}), and redirects are not followed.`)
     }
@@ -104,12 +104,12 @@ class Answer implements Sink {
   onDrain(): void {}
 
   #refuse(reason: EgressError["reason"], message: string): Flow {
-    this.refused = new EgressError({ reason, message, status: this.status })
+    this.refusal = new EgressError({ reason, message, status: this.status })
     return "stop"
   }
 }
 
-const folded = (raw: ReadonlyArray<string>): Readonly<Record<string, string>> => {
+const foldHeaders = (raw: ReadonlyArray<string>): Readonly<Record<string, string>> => {
   const headers = new Map<string, string>()
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const [name = "", value = ""] = [raw[i]?.toLowerCase(), raw[i + 1]]
@@ -119,16 +119,16 @@ const folded = (raw: ReadonlyArray<string>): Readonly<Record<string, string>> =>
   return Object.fromEntries(headers)
 }
 
-const late = (withinMs: number) =>
+const timeoutError = (withinMs: number) =>
   new EgressError({ reason: "timeout", message: `It did not answer within ${withinMs} ms.` })
 
-const failed = ({ cause, phase, reason }: UpstreamError, withinMs: number): EgressError => {
+const toEgressError = ({ cause, phase, reason }: UpstreamError, withinMs: number): EgressError => {
   if (cause instanceof AddressRefused) {
     return new EgressError({ reason: "refused_address", message: `${cause.message}.`, cause })
   }
   switch (reason) {
     case "timeout":
-      return late(withinMs)
+      return timeoutError(withinMs)
     case "malformed":
       return new EgressError({ reason, message: "What it answered is not HTTP.", cause })
     case "busy":
@@ -140,7 +140,7 @@ const failed = ({ cause, phase, reason }: UpstreamError, withinMs: number): Egre
         reason: "unreachable",
         message:
           phase === "connect"
-            ? `It cannot be connected to${codeOf(cause)}.`
+            ? `It cannot be connected to${systemCodeOf(cause)}.`
             : "It hung up before its answer was whole.",
         cause
       })
@@ -148,5 +148,5 @@ const failed = ({ cause, phase, reason }: UpstreamError, withinMs: number): Egre
 }
 
 /** The system's word for it, such as ECONNREFUSED, ENOTFOUND or CERT_HAS_EXPIRED. */
-const codeOf = (cause: unknown): string =>
+const systemCodeOf = (cause: unknown): string =>
   cause instanceof Error && "code" in cause && typeof cause.code === "string" ? ` (${cause.code})` : ""

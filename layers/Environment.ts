@@ -1,9 +1,9 @@
 import { Array as Arr, Option, Record, Redacted, Result, Schema, String as Str } from "effect"
 import type { StudioTarget } from "../src/control/services/StudioConnection.ts"
-import { refusedBaseUrl, trimmedBaseUrl } from "../src/control/store/Rules.ts"
+import { trimBaseUrl, validateBaseUrl } from "../src/control/store/Validation.ts"
 import type * as Retention from "../src/gateway/usage/Retention.ts"
 import { isLoopback } from "../src/http/RequestHost.ts"
-import * as FrontDoor from "../src/policy/FrontDoor.ts"
+import * as AuthSettings from "../src/policy/AuthSettings.ts"
 import { maxBodyBytes, maxTimeoutMs, type RouteLimits } from "../src/policy/routes/CanonicalRoute.ts"
 import * as CompatPaths from "../src/policy/routes/CompatPaths.ts"
 import { Ownership } from "../src/policy/routes/Ownership.ts"
@@ -11,10 +11,10 @@ import { isPattern } from "../src/policy/routes/Path.ts"
 import type * as StartupUpstreams from "../src/policy/routes/StartupUpstreams.ts"
 import * as UpstreamBase from "../src/policy/routes/UpstreamBase.ts"
 import { refusedUiPath } from "../src/policy/routes/UpstreamPaths.ts"
-import { leastSumsDays } from "../src/policy/UsageSums.ts"
-import * as Share from "../src/services/Share.ts"
-import type { Addresses } from "./http/Addresses.ts"
-import type { Most } from "./http/OpenConnections.ts"
+import { minSumsDays } from "../src/policy/UsageSums.ts"
+import * as FairShare from "../src/services/FairShare.ts"
+import type { AddressPolicy } from "./http/AddressPolicy.ts"
+import type { ConnectionLimits } from "./http/OpenConnections.ts"
 import * as Sampler from "./telemetry/Sampler.ts"
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -35,7 +35,7 @@ export interface Settings {
   readonly redisKeyPrefix: string
   /** The nodes of a cluster, or the one that there is. */
   readonly rabbitmqUrls: Option.Option<Arr.NonEmptyReadonlyArray<Redacted.Redacted>>
-  readonly upstreams: StartupUpstreams.ByServed
+  readonly upstreams: StartupUpstreams.UpstreamsByFamily
   /** What the upstream's UI loads, by the names that it has there: exact paths, and `/prefix/*`. */
   readonly upstreamUiPaths: ReadonlyArray<string>
   readonly directCompat: Option.Option<{
@@ -49,7 +49,7 @@ export interface Settings {
   /**
    * Whom the gateway calls: the origins that the variables name, and what `GATEWAY_EGRESS_PRIVATE_ADDRESSES` allows.
    */
-  readonly addresses: Addresses
+  readonly addressPolicy: AddressPolicy
   readonly proxyAddress: Address
   /** Of the web pages whose scripts may ask the proxy listener; `*`: of all. */
   readonly corsOrigins: ReadonlyArray<string>
@@ -64,7 +64,7 @@ export interface Settings {
   /** Event streams that are open at once; `perAddress`: where it is not the default share. */
   readonly eventStreams: { readonly most: number; readonly perAddress: Option.Option<number> }
   /** `rest`: of whatever is neither the control listener nor the proxy listener. */
-  readonly logLevels: { readonly rest: LogLevel; readonly gateway_api: LogLevel; readonly gateway_proxy: LogLevel }
+  readonly logLevels: { readonly other: LogLevel; readonly gateway_api: LogLevel; readonly gateway_proxy: LogLevel }
   /** Whether each request to the proxy listener has its line in the log. */
   readonly accessLog: boolean
   /** Whether workers keep the messages and stack traces of exceptions. */
@@ -75,11 +75,11 @@ export interface Settings {
   /** Opens what was sealed before the key was changed; `secrets rotate` seals it anew. */
   readonly previousEncryptionKey: Option.Option<Redacted.Redacted<Uint8Array>>
   /** Connections to the proxy listener that are open at once. */
-  readonly connections: Most
+  readonly connectionLimits: ConnectionLimits
   /** What new installations begin with, as far as the environment says. */
   readonly routeLimits: Partial<RouteLimits>
   /** For how many days rows are kept; none: for ever. */
-  readonly retention: Retention.Kept
+  readonly retention: Retention.RetentionDays
   readonly maxBufferedRequests: number
   readonly maxInflightBufferBytes: number
   readonly drainSeconds: number
@@ -87,9 +87,9 @@ export interface Settings {
   readonly drainDelaySeconds: number
   readonly otlp: Option.Option<OtlpSettings>
   /** How callers prove who they are; none when no variable says anything of it. */
-  readonly frontDoor: Option.Option<FrontDoor.Configured>
+  readonly authSettings: Option.Option<AuthSettings.ConfiguredAuth>
   /** Variables that are set and that nothing reads, for the start's warning: a token without an address is one. */
-  readonly unread: ReadonlyArray<string>
+  readonly unreadVariables: ReadonlyArray<string>
 }
 
 /** Where telemetry is sent, by OpenTelemetry's standard variables. */
@@ -130,7 +130,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     variable
   })
 
-  const mostConnections = withDefault("GATEWAY_MAX_CONNECTIONS", positive, 16_384)
+  const maxConnections = withDefault("GATEWAY_MAX_CONNECTIONS", positive, 16_384)
   const compatBase = optional("DIRECT_COMPAT_BASE_URL", upstreamBase)
   const compatKey = optional("DIRECT_COMPAT_SERVICE_KEY", credential)
   if (Option.isSome(compatBase) !== Option.isSome(compatKey)) {
@@ -142,29 +142,33 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
       })
     }
   }
-  const text = (variable: string) => Option.getOrNull(optional(variable, identityText))
-  const frontDoor: FrontDoor.FrontDoor = {
-    svc_key_header: withDefault("IDENTITY_SVC_KEY_HEADER", Result.succeed, FrontDoor.off.svc_key_header),
+  const optionalText = (variable: string) => Option.getOrNull(optional(variable, identityText))
+  const authSettings: AuthSettings.AuthSettings = {
+    svc_key_header: withDefault("IDENTITY_SVC_KEY_HEADER", Result.succeed, AuthSettings.disabledAuth.svc_key_header),
     identity_enabled: withDefault("IDENTITY_AUTH_ENABLED", flag, false),
-    tenant_id: text("IDENTITY_TENANT_ID"),
-    audience: text("IDENTITY_AUDIENCE"),
-    issuer: text("IDENTITY_ISSUER"),
+    tenant_id: optionalText("IDENTITY_TENANT_ID"),
+    audience: optionalText("IDENTITY_AUDIENCE"),
+    issuer: optionalText("IDENTITY_ISSUER"),
     oidc_discovery_url: Option.getOrNull(optional("IDENTITY_OIDC_DISCOVERY_URL", Result.succeed)),
-    required_scope: text("IDENTITY_REQUIRED_SCOPE"),
-    required_role: text("IDENTITY_REQUIRED_ROLE"),
+    required_scope: optionalText("IDENTITY_REQUIRED_SCOPE"),
+    required_role: optionalText("IDENTITY_REQUIRED_ROLE"),
     allowed_groups: withDefault("IDENTITY_ALLOWED_GROUPS", groups, []),
-    accepted_algorithms: withDefault("IDENTITY_ACCEPTED_ALGORITHMS", algorithms, FrontDoor.off.accepted_algorithms),
+    accepted_algorithms: withDefault(
+      "IDENTITY_ACCEPTED_ALGORITHMS",
+      algorithms,
+      AuthSettings.disabledAuth.accepted_algorithms
+    ),
     jwks_cache_ttl_seconds: withDefault("IDENTITY_JWKS_CACHE_TTL_SECONDS", between(1, 86_400), 300),
     clock_skew_seconds: withDefault("IDENTITY_CLOCK_SKEW_SECONDS", between(0, 600), 60),
     trusted_gateway_header_enabled: withDefault("TRUSTED_GATEWAY_HEADER_ENABLED", flag, false)
   }
   const trustedSecret = optional("TRUSTED_GATEWAY_HEADER_SECRET", credential)
-  for (const { field, message } of FrontDoor.mistakes(frontDoor, Option.isSome(trustedSecret))) {
-    const variable = frontDoorVariables[field]
+  for (const { field, message } of AuthSettings.mistakes(authSettings, Option.isSome(trustedSecret))) {
+    const variable = authVariables[field]
     // a value that was refused is not also missing
     if (!mistakes.some((mistake) => mistake.variable === variable)) mistakes.push({ variable, message })
   }
-  const asked = Object.values(frontDoorVariables).some(isSet)
+  const isAuthConfigured = Object.values(authVariables).some(isSet)
 
   const statusAddress = addressOf("SVC_STATUS_BIND_ADDR", 8082)
   const statusToken = optional("SVC_STATUS_TOKEN", credential)
@@ -182,7 +186,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     variable: "GATEWAY_UPSTREAM_UI_BIND_ADDR"
   }))
   const uiOrigin = optional("GATEWAY_UPSTREAM_UI_ORIGIN", webOrigin)
-  if (Option.isSome(uiAddress) && isUnspecified(uiAddress.value.host) && Option.isNone(uiOrigin)) {
+  if (Option.isSome(uiAddress) && isWildcardAddress(uiAddress.value.host) && Option.isNone(uiOrigin)) {
     if (!mistakes.some(({ variable }) => variable === "GATEWAY_UPSTREAM_UI_ORIGIN")) {
       mistakes.push({
         variable: "GATEWAY_UPSTREAM_UI_ORIGIN",
@@ -191,7 +195,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     }
   }
 
-  const upstreamAt = (
+  const readUpstream = (
     name: Exclude<StartupUpstreams.StartupUpstream["name"], "simulator">,
     keyName: string,
     example: string
@@ -204,12 +208,12 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     }
     return Option.map(base, (base) => ({ name, base, serviceKey }))
   }
-  const upstreams: StartupUpstreams.ByServed = {
-    both: upstreamAt("UPSTREAM_BASE_URL", "UPSTREAM_SERVICE_KEY", ""),
-    a: upstreamAt("UPSTREAM_OPENAI_BASE_URL", "UPSTREAM_OPENAI_SERVICE_KEY", "https://api.openai.com/v1"),
-    b: upstreamAt("UPSTREAM_ANTHROPIC_BASE_URL", "UPSTREAM_ANTHROPIC_SERVICE_KEY", "https://api.anthropic.com")
+  const upstreams: StartupUpstreams.UpstreamsByFamily = {
+    both: readUpstream("UPSTREAM_BASE_URL", "UPSTREAM_SERVICE_KEY", ""),
+    a: readUpstream("UPSTREAM_OPENAI_BASE_URL", "UPSTREAM_OPENAI_SERVICE_KEY", "https://api.openai.com/v1"),
+    b: readUpstream("UPSTREAM_ANTHROPIC_BASE_URL", "UPSTREAM_ANTHROPIC_SERVICE_KEY", "https://api.anthropic.com")
   }
-  const discoveryUrl = Option.filter(Option.fromNullOr(frontDoor.oidc_discovery_url), (url) => URL.canParse(url))
+  const discoveryUrl = Option.filter(Option.fromNullOr(authSettings.oidc_discovery_url), (url) => URL.canParse(url))
   const otlpEndpoint = optional("OTEL_EXPORTER_OTLP_ENDPOINT", httpUrl)
   const studioBaseUrl = optional("SVC_STUDIO_BASE_URL", baseUrl)
   const studioToken = optional("SVC_STUDIO_TOKEN", credential)
@@ -228,7 +232,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     directCompatPaths: withDefault("DIRECT_COMPAT_ALLOWED_PATHS", paths(refusedCompatPath), CompatPaths.defaultPaths),
     directCompatOwnership: withDefault("DIRECT_COMPAT_OWNERSHIP", ownership, "project"),
     studio: Option.map(studioBaseUrl, (base_url) => ({ base_url, token: studioToken })),
-    addresses: {
+    addressPolicy: {
       privateAddresses: withDefault("GATEWAY_EGRESS_PRIVATE_ADDRESSES", privateAddresses, "allow"),
       trustedOrigins: [
         ...Object.values(upstreams)
@@ -249,7 +253,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
       most: withDefault("SVC_STATUS_MAX_EVENT_STREAMS", between(1, 1_000_000), 10_000),
       perAddress: optional("SVC_STATUS_MAX_EVENT_STREAMS_PER_ADDRESS", between(1, 1_000_000))
     },
-    logLevels: withDefault("LOG_LEVEL", logLevels, everywhere("Info")),
+    logLevels: withDefault("LOG_LEVEL", logLevels, sameLevel("Info")),
     accessLog: withDefault("GATEWAY_ACCESS_LOG", flag, true),
     storeExceptionDetails: withDefault("SVC_STORE_EXCEPTION_DETAILS", flag, true),
     // whether it must be a token depends on whether one is active already: the start decides when it knows
@@ -257,9 +261,9 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     workerToken: optional("SVC_WORKER_TOKEN", credential),
     encryptionKey: optional("GATEWAY_ENCRYPTION_KEY", encryptionKey),
     previousEncryptionKey: optional("GATEWAY_PREVIOUS_ENCRYPTION_KEY", encryptionKey),
-    connections: {
-      inAll: mostConnections,
-      perAddress: withDefault("GATEWAY_MAX_CONNECTIONS_PER_ADDRESS", positive, Share.of(mostConnections))
+    connectionLimits: {
+      total: maxConnections,
+      perAddress: withDefault("GATEWAY_MAX_CONNECTIONS_PER_ADDRESS", positive, FairShare.maximum(maxConnections))
     },
     routeLimits: Record.getSomes({
       timeoutMs: optional("GATEWAY_DEFAULT_TIMEOUT_MS", between(1, maxTimeoutMs)),
@@ -267,27 +271,27 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
       maxResponseBodyBytes: optional("GATEWAY_DEFAULT_MAX_RESPONSE_BODY_BYTES", between(1, maxBodyBytes))
     }),
     retention: Record.getSomes({
-      usage: optional("SVC_RETENTION_USAGE_DAYS", between(1, mostDays)),
-      usageSums: optional("SVC_RETENTION_USAGE_SUMS_DAYS", between(leastSumsDays, mostDays)),
-      guardrailExecutions: optional("SVC_RETENTION_GUARDRAIL_EXECUTIONS_DAYS", between(1, mostDays))
+      usage: optional("SVC_RETENTION_USAGE_DAYS", between(1, maxRetentionDays)),
+      usageSums: optional("SVC_RETENTION_USAGE_SUMS_DAYS", between(minSumsDays, maxRetentionDays)),
+      guardrailExecutions: optional("SVC_RETENTION_GUARDRAIL_EXECUTIONS_DAYS", between(1, maxRetentionDays))
     }),
     maxBufferedRequests: withDefault("GATEWAY_MAX_BUFFERED_REQUESTS", positive, 4096),
     maxInflightBufferBytes: withDefault("GATEWAY_MAX_INFLIGHT_BUFFER_BYTES", positive, 536_870_912),
     drainSeconds: withDefault("GATEWAY_DRAIN_SECONDS", positive, 30),
-    drainDelaySeconds: withDefault("GATEWAY_DRAIN_DELAY_SECONDS", natural, 0),
+    drainDelaySeconds: withDefault("GATEWAY_DRAIN_DELAY_SECONDS", nonNegative, 0),
     otlp: Option.map(otlpEndpoint, (endpoint) => ({
       endpoint,
-      headers: Redacted.make(withDefault("OTEL_EXPORTER_OTLP_HEADERS", pairs, {})),
+      headers: Redacted.make(withDefault("OTEL_EXPORTER_OTLP_HEADERS", keyValuePairs, {})),
       serviceName: optional("OTEL_SERVICE_NAME", Result.succeed),
-      attributes: withDefault("OTEL_RESOURCE_ATTRIBUTES", pairs, {}),
+      attributes: withDefault("OTEL_RESOURCE_ATTRIBUTES", keyValuePairs, {}),
       sampler: Sampler.make(
         withDefault("OTEL_TRACES_SAMPLER", sampler, "parentbased_always_on"),
         withDefault("OTEL_TRACES_SAMPLER_ARG", ratio, 1)
       )
     })),
-    frontDoor: asked ? Option.some({ settings: frontDoor, secret: trustedSecret }) : Option.none(),
-    unread: [
-      ...unread.filter(isSet),
+    authSettings: isAuthConfigured ? Option.some({ settings: authSettings, secret: trustedSecret }) : Option.none(),
+    unreadVariables: [
+      ...ignoredVariables.filter(isSet),
       ...(isSet("UPSTREAM_SERVICE_KEY") && Option.isNone(upstreams.both) ? ["UPSTREAM_SERVICE_KEY"] : []),
       ...(Option.isSome(studioToken) && Option.isNone(studioBaseUrl) ? ["SVC_STUDIO_TOKEN"] : []),
       ...(Option.isSome(uiOrigin) && Option.isNone(uiAddress) ? ["GATEWAY_UPSTREAM_UI_ORIGIN"] : [])
@@ -297,20 +301,20 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
 }
 
 /** The message of a refused start: every mistake, one to a line. */
-export const describe = (mistakes: ReadonlyArray<Mistake>): string =>
+export const describeMistakes = (mistakes: ReadonlyArray<Mistake>): string =>
   [
     "invalid_configuration: the environment has mistakes.",
     ...mistakes.map(({ message, variable }) => `  ${variable} ${message}.`)
   ].join("\n")
 
 /** Of retention: a hundred years. */
-const mostDays = 36_500
+const maxRetentionDays = 36_500
 
 /** Placeholders live in the memory of their request, where nothing is sealed or expires. */
-const unread = ["GUARDRAIL_PII_MAPPING_TTL_SECONDS", "GUARDRAIL_MAPPING_ENCRYPTION_KEY"]
+const ignoredVariables = ["GUARDRAIL_PII_MAPPING_TTL_SECONDS", "GUARDRAIL_MAPPING_ENCRYPTION_KEY"]
 
 /** The variable of each of the front door's settings. */
-const frontDoorVariables: Readonly<Record<FrontDoor.Mistake["field"], string>> = {
+const authVariables: Readonly<Record<AuthSettings.SettingsMistake["field"], string>> = {
   svc_key_header: "IDENTITY_SVC_KEY_HEADER",
   identity_enabled: "IDENTITY_AUTH_ENABLED",
   tenant_id: "IDENTITY_TENANT_ID",
@@ -357,9 +361,9 @@ const httpUrl: Reader<string> = refine((value) => {
 }, "must be an http or https URL")
 
 /** As OpenTelemetry writes them; what a value would have to quote is percent-encoded. */
-const pairs: Reader<Readonly<Record<string, string>>> = refine((value) => {
+const keyValuePairs: Reader<Readonly<Record<string, string>>> = refine((value) => {
   const found: Array<readonly [string, string]> = []
-  for (const part of listed(value)) {
+  for (const part of splitList(value)) {
     const [, name, text] = /^([^=\s]{1,256})\s*=\s*([^\r\n]{0,4096})$/.exec(part) ?? []
     if (name === undefined || text === undefined || found.length >= maxPairs) return undefined
     try {
@@ -373,8 +377,8 @@ const pairs: Reader<Readonly<Record<string, string>>> = refine((value) => {
 const maxPairs = 64
 
 const sampler = refine(
-  (value) => Sampler.names.find((name) => name === value),
-  `must be one of ${Sampler.names.join(", ")}`
+  (value) => Sampler.samplerNames.find((name) => name === value),
+  `must be one of ${Sampler.samplerNames.join(", ")}`
 )
 
 const ratio: Reader<number> = refine((value) => {
@@ -382,7 +386,7 @@ const ratio: Reader<number> = refine((value) => {
   return /^[0-9.]+$/.test(value) && number >= 0 && number <= 1 ? number : undefined
 }, "must be a number from 0 to 1: the part of the traces that is exported")
 
-const bareOrigin = (value: string): string | undefined => {
+const parseBareOrigin = (value: string): string | undefined => {
   const parsed = parseUrl(value)
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol) || parsed.hostname === "") return undefined
   const bare =
@@ -391,8 +395,8 @@ const bareOrigin = (value: string): string | undefined => {
 }
 
 const pageOrigins: Reader<ReadonlyArray<string>> = (value) => {
-  const found = listed(value).flatMap((one) => (one === "*" ? one : (bareOrigin(one) ?? [])))
-  return found.length === listed(value).length && found.length <= maxHostNames
+  const found = splitList(value).flatMap((one) => (one === "*" ? one : (parseBareOrigin(one) ?? [])))
+  return found.length === splitList(value).length && found.length <= maxHostNames
     ? Result.succeed(found)
     : Result.fail(
         `must be * for all web pages, or at most ${maxHostNames} origins with commas between them, such as https://app.example.com`
@@ -400,13 +404,13 @@ const pageOrigins: Reader<ReadonlyArray<string>> = (value) => {
 }
 
 const webOrigin: Reader<string> = refine(
-  bareOrigin,
+  parseBareOrigin,
   "must be scheme, host and port only, as browsers see them, such as https://upstream-ui.example.com"
 )
 
 /** As vendors publish it for their SDKs. */
 const upstreamBase: Reader<UpstreamBase.UpstreamBase> = (value) => {
-  const refusal = UpstreamBase.refused(value)
+  const refusal = UpstreamBase.refusedAddress(value)
   return refusal === undefined
     ? Result.succeed(UpstreamBase.of(value))
     : Result.fail(`${refusal}; as in https://models.example.com:4000 or https://models.example.com/api/v1`)
@@ -414,8 +418,8 @@ const upstreamBase: Reader<UpstreamBase.UpstreamBase> = (value) => {
 
 /** The studio's own path may come before the one of its export. */
 const baseUrl: Reader<string> = (value) => {
-  const refusal = refusedBaseUrl(value)
-  return refusal === undefined ? Result.succeed(trimmedBaseUrl(value)) : Result.fail(refusal)
+  const refusal = validateBaseUrl(value)
+  return refusal === undefined ? Result.succeed(trimBaseUrl(value)) : Result.fail(refusal)
 }
 
 const ownership: Reader<Ownership> = refine(
@@ -423,12 +427,12 @@ const ownership: Reader<Ownership> = refine(
   `must be one of ${Ownership.literals.join(", ")}: who may use what a key creates at the direct compatible upstream`
 )
 
-const privateAddresses: Reader<Addresses["privateAddresses"]> = refine(
+const privateAddresses: Reader<AddressPolicy["privateAddresses"]> = refine(
   (value) => (value === "allow" || value === "refuse" ? value : undefined),
   "must be allow or refuse: whether private and loopback addresses are called beside those that the environment names"
 )
 
-const isUnspecified = (host: string): boolean => host === "0.0.0.0" || /^[0:]+$/.test(host)
+const isWildcardAddress = (host: string): boolean => host === "0.0.0.0" || /^[0:]+$/.test(host)
 
 const address: Reader<Address> = refine((value) => {
   const [, bracketed, plain, digits] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(value) ?? []
@@ -448,19 +452,19 @@ const encryptionKey: Reader<Redacted.Redacted<Uint8Array>> = refine((value) => {
   return bytes.length === 32 && /^[A-Za-z0-9+/]{43}=$/.test(value) ? Redacted.make<Uint8Array>(bytes) : undefined
 }, "must be 32 bytes in base64, as `openssl rand -base64 32` makes them")
 
-const whole = (value: string): number | undefined => {
+const parseInteger = (value: string): number | undefined => {
   const number = Number(value)
   return /^\d+$/.test(value) && Number.isSafeInteger(number) ? number : undefined
 }
-const natural: Reader<number> = refine(whole, "must be 0 or a whole number above 0")
+const nonNegative: Reader<number> = refine(parseInteger, "must be 0 or a whole number above 0")
 const positive: Reader<number> = refine((value) => {
-  const number = whole(value)
+  const number = parseInteger(value)
   return number === 0 ? undefined : number
 }, "must be a whole number above 0")
 
 const between = (minimum: number, maximum: number): Reader<number> =>
   refine((value) => {
-    const number = whole(value)
+    const number = parseInteger(value)
     return number !== undefined && number >= minimum && number <= maximum ? number : undefined
   }, `must be a whole number from ${minimum} to ${maximum}`)
 
@@ -469,17 +473,17 @@ const identityText: Reader<string> = refine(
   "must have at most 512 characters"
 )
 
-const listed = (value: string): ReadonlyArray<string> => value.split(",").flatMap((item) => item.trim() || [])
+const splitList = (value: string): ReadonlyArray<string> => value.split(",").flatMap((item) => item.trim() || [])
 
 const maxHostNames = 64
 const hostNames: Reader<ReadonlyArray<string>> = refine((value) => {
-  const found = listed(value.toLowerCase())
+  const found = splitList(value.toLowerCase())
   const isName = (name: string) => /^[a-z0-9._-]{1,253}$/.test(name)
   return found.length <= maxHostNames && found.every(isName) ? found : undefined
 }, `must be at most ${maxHostNames} host names without ports and with commas between them, such as gateway.example.com`)
 
 const groups: Reader<ReadonlyArray<string>> = refine((value) => {
-  const found = listed(value)
+  const found = splitList(value)
   return found.length <= 200 && found.every((group) => group.length <= 512) ? found : undefined
 }, "must be at most 200 groups with commas between them, each of at most 512 characters")
 
@@ -487,7 +491,7 @@ const maxPaths = 64
 const paths =
   (refused: (path: string) => string | undefined): Reader<ReadonlyArray<string>> =>
   (value) => {
-    const found = [...new Set(listed(value))]
+    const found = [...new Set(splitList(value))]
     if (found.length > maxPaths || found.some((path) => path.length > 512)) {
       return Result.fail(`must be at most ${maxPaths} paths with commas between them, each of at most 512 characters`)
     }
@@ -505,13 +509,13 @@ const refusedCompatPath = (path: string): string | undefined =>
     ? undefined
     : "must be a path of letters, digits and - _ ~ . between single slashes, with at least one segment; at its end it may have /*"
 
-const areAlgorithms = Schema.is(FrontDoor.FrontDoor.fields.accepted_algorithms)
-const algorithms: Reader<ReadonlyArray<FrontDoor.Algorithm>> = refine(
+const areAlgorithms = Schema.is(AuthSettings.AuthSettings.fields.accepted_algorithms)
+const algorithms: Reader<ReadonlyArray<AuthSettings.Algorithm>> = refine(
   (value) => {
-    const found = listed(value)
+    const found = splitList(value)
     return areAlgorithms(found) ? found : undefined
   },
-  `must be some of ${FrontDoor.Algorithm.literals.join(", ")}, with commas between them`
+  `must be some of ${AuthSettings.Algorithm.literals.join(", ")}, with commas between them`
 )
 
 const keyPrefix: Reader<string> = refine(
@@ -539,20 +543,20 @@ const levels: Readonly<Record<string, LogLevel>> = {
   off: "None"
 }
 
-const everywhere = (level: LogLevel): Settings["logLevels"] => ({
-  rest: level,
+const sameLevel = (level: LogLevel): Settings["logLevels"] => ({
+  other: level,
   gateway_api: level,
   gateway_proxy: level
 })
 
 /** `info`, or levels by component: `gateway_api=info,gateway_proxy=debug`. */
 const logLevels: Reader<Settings["logLevels"]> = refine((value) => {
-  let found = everywhere("Info")
+  let found = sameLevel("Info")
   for (const part of value.split(",")) {
     const [component = "", word] = part.trim().split("=", 2)
     const level = levels[(word ?? component).trim().toLowerCase()]
     if (level === undefined) return undefined
-    if (word === undefined) found = everywhere(level)
+    if (word === undefined) found = sameLevel(level)
     else if (component === "gateway_api" || component === "gateway_proxy") found = { ...found, [component]: level }
     else return undefined
   }

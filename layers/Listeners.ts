@@ -4,20 +4,20 @@ import type { Duplex } from "node:stream"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Duration, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
-import { body, type ErrorCode, GatewayError } from "../src/gateway/GatewayError.ts"
+import { type ErrorCode, errorBody, GatewayError } from "../src/gateway/GatewayError.ts"
 import type { Address } from "./Environment.ts"
-import { type Arrivals, inTurns } from "./http/Arrivals.ts"
-import { GatheringMessage, mostTinyChunks, tinyChunk, tinyChunks } from "./http/GatheringMessage.ts"
-import { type Most, OpenConnections } from "./http/OpenConnections.ts"
-import { noted } from "./http/OwnListeners.ts"
-import * as Start from "./Start.ts"
+import { type AcceptQueue, acceptThrough } from "./http/AcceptQueue.ts"
+import { CoalescingMessage, maxTinyChunks, tinyChunkBytes, tinyChunksEvent } from "./http/CoalescingMessage.ts"
+import { type ConnectionLimits, OpenConnections } from "./http/OpenConnections.ts"
+import { trackServer } from "./http/OwnListeners.ts"
+import * as Startup from "./Startup.ts"
 
 /**
  * Node's own clocks on a connection. Headers are due soon; the whole request within `requestTimeout`, so that no unread
  * body lingers for ever; a connection on which nothing moves for as long as a route may take is nobody's; and idle
  * connections outlive the usual load balancer's minute.
  */
-const clocks = (requestTimeout: number) => ({
+const nodeTimeouts = (requestTimeout: number) => ({
   requestTimeout,
   headersTimeout: Math.min(15_000, requestTimeout),
   keepAliveTimeout: 75_000,
@@ -28,28 +28,29 @@ const clocks = (requestTimeout: number) => ({
  * So long the rest of a request that is answered already is read and discarded: a client that writes all of it before
  * it reads is to have its answer.
  */
-const lingersSeconds = 30
+const maxLingerSeconds = 30
 
 /**
  * For listeners that people and monitors ask. Also where one is reached by a stranger, the process keeps descriptors and
  * memory for its other listeners.
  */
-export const few: Most = { inAll: 1_024, perAddress: 512 }
+export const defaultConnectionLimits: ConnectionLimits = { total: 1_024, perAddress: 512 }
 
 /** The longest `timeout_ms` that a route can have. */
-const longestMs = 660_000
+const maxRouteTimeoutMs = 660_000
 
 /** The JSON of a refusal to what is not HTTP, as the listener's other refusals look. */
-export type Form = (refusal: {
+export type RefusalFormat = (refusal: {
   readonly code: ErrorCode
   readonly message: string
   readonly requestId: string
 }) => string
 
-const ofGateway: Form = ({ code, message, requestId }) => body(new GatewayError({ code, message }), "a", requestId)
+const gatewayFormat: RefusalFormat = ({ code, message, requestId }) =>
+  errorBody(new GatewayError({ code, message }), "a", requestId)
 
 /** The last request of a connection, and its answer. */
-interface Running {
+interface LastExchange {
   readonly incoming: IncomingMessage
   readonly outgoing: ServerResponse
 }
@@ -65,117 +66,131 @@ interface Running {
  * - A connection whose request was refused takes its next turn among the new ones: otherwise refused requests, one after
  *   the other on open connections, would take as much of the event loop as they like.
  */
-const attended = (server: Server, arrivals: Arrivals, form: Form): Server => {
-  const running = new WeakMap<Duplex, Running>()
+const attachHandlers = (server: Server, acceptQueue: AcceptQueue, format: RefusalFormat): Server => {
+  const lastExchanges = new WeakMap<Duplex, LastExchange>()
 
-  const attend = (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    running.set(incoming.socket, { incoming, outgoing })
-    outgoing.on("close", answered)
+  const trackExchange = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    lastExchanges.set(incoming.socket, { incoming, outgoing })
+    outgoing.on("close", onResponseClose)
   }
 
   // one for all of them, so that a request costs none
-  function answered(this: ServerResponse): void {
+  function onResponseClose(this: ServerResponse): void {
     if (!server.listening) server.closeIdleConnections()
     const { complete, socket } = this.req
     if (socket.destroyed) return
-    if (!complete) linger(this.req)
-    else if (this.statusCode >= 400 && running.get(socket)?.outgoing === this) arrivals.again(socket)
+    if (!complete) lingerForBody(this.req)
+    else if (this.statusCode >= 400 && lastExchanges.get(socket)?.outgoing === this) acceptQueue.requeue(socket)
   }
 
-  const linger = (incoming: IncomingMessage) => {
+  const lingerForBody = (incoming: IncomingMessage) => {
     const { socket } = incoming
-    let secondsLeft = lingersSeconds
-    const ticking = setInterval(() => {
+    let secondsLeft = maxLingerSeconds
+    const timer = setInterval(() => {
       secondsLeft--
-      if (incoming.complete || socket.destroyed) clearInterval(ticking)
+      if (incoming.complete || socket.destroyed) clearInterval(timer)
       else if (secondsLeft <= 0 || !server.listening) socket.destroy()
     }, 1_000)
   }
 
-  const refuse = (cause: NodeJS.ErrnoException, socket: Duplex) => {
-    if (!socket.writable || cause.code === "ECONNRESET" || !answerable(running.get(socket))) {
+  const refuseUnparsable = (cause: NodeJS.ErrnoException, socket: Duplex) => {
+    if (!socket.writable || cause.code === "ECONNRESET" || !canRefuse(lastExchanges.get(socket))) {
       socket.destroy()
       return
     }
-    const [status, code, message] = unparsable[cause.code ?? ""] ?? notHttp
-    socket.end(lastAnswer(form, status, code, message), () => socket.destroy())
+    const [status, code, message] = parseRefusals[cause.code ?? ""] ?? notHttp
+    socket.end(closingResponse(format, status, code, message), () => socket.destroy())
   }
 
   function refuseTinyChunks(this: Socket): void {
-    if (running.get(this)?.outgoing.writableEnded === true) this.destroy()
-    else refuse(Object.assign(new Error(tinyChunks), { code: tinyChunks }), this)
+    if (lastExchanges.get(this)?.outgoing.writableEnded === true) this.destroy()
+    else refuseUnparsable(Object.assign(new Error(tinyChunksEvent), { code: tinyChunksEvent }), this)
   }
-  server.on("connection", (socket) => socket.on(tinyChunks, refuseTinyChunks))
-  return server.on("request", attend).on("checkContinue", attend).on("clientError", refuse)
+  server.on("connection", (socket) => socket.on(tinyChunksEvent, refuseTinyChunks))
+  return server.on("request", trackExchange).on("checkContinue", trackExchange).on("clientError", refuseUnparsable)
 }
 
 /** An answer of the listener's own, after which the connection ends. */
-const lastAnswer = (form: Form, status: string, code: ErrorCode, message: string, more: string = ""): string => {
+const closingResponse = (
+  format: RefusalFormat,
+  status: string,
+  code: ErrorCode,
+  message: string,
+  extraHeaders: string = ""
+): string => {
   const requestId = crypto.randomUUID()
-  const answer = form({ code, message, requestId })
-  return `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: ${requestId}\r\n${more}content-length: ${Buffer.byteLength(answer)}\r\nconnection: close\r\n\r\n${answer}`
+  const json = format({ code, message, requestId })
+  return `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: ${requestId}\r\n${extraHeaders}content-length: ${Buffer.byteLength(json)}\r\nconnection: close\r\n\r\n${json}`
 }
 
 /** Nothing is being answered, or only the broken request itself, and its answer has not begun. */
-const answerable = (last: Running | undefined): boolean =>
+const canRefuse = (last: LastExchange | undefined): boolean =>
   last === undefined ||
   last.outgoing.writableFinished ||
   (!last.incoming.complete && last.outgoing.socket !== null && !last.outgoing.headersSent)
 
-type Unparsable = readonly [status: string, code: ErrorCode, message: string]
+type ParseRefusal = readonly [status: string, code: ErrorCode, message: string]
 
-const notHttp: Unparsable = ["400 Bad Request", "malformed_request", "The request is not valid HTTP/1.1."]
-const unparsable: Readonly<Record<string, Unparsable>> = {
+const notHttp: ParseRefusal = ["400 Bad Request", "malformed_request", "The request is not valid HTTP/1.1."]
+const parseRefusals: Readonly<Record<string, ParseRefusal>> = {
   HPE_HEADER_OVERFLOW: [
     "431 Request Header Fields Too Large",
     "malformed_request",
     "The request's headers are larger than 16 KiB."
   ],
   ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "request_body_timeout", "The request did not arrive in time."],
-  [tinyChunks]: [
+  [tinyChunksEvent]: [
     "400 Bad Request",
     "invalid_request_body",
-    `The request body came in more than ${mostTinyChunks} chunks of less than ${tinyChunk} bytes on average. Send larger chunks, or the body whole with its content-length.`
+    `The request body came in more than ${maxTinyChunks} chunks of less than ${tinyChunkBytes} bytes on average. Send larger chunks, or the body whole with its content-length.`
   ]
 }
 
-const noPlace = "The gateway has as many connections open as it may, or as this address may. Try again shortly."
+const tooManyConnections =
+  "The gateway has as many connections open as it may, or as this address may. Try again shortly."
 
-const nodeServer = (form: Form, requestTimeout: number, most: Most): Server => {
-  const server = createServer({ ...clocks(requestTimeout), IncomingMessage: GatheringMessage }).setTimeout(longestMs)
-  const refusal = () => lastAnswer(form, "503 Service Unavailable", "gateway_overloaded", noPlace, "retry-after: 1\r\n")
-  return attended(noted(server), inTurns(server, new OpenConnections(most), refusal), form)
+const nodeServer = (format: RefusalFormat, requestTimeout: number, limits: ConnectionLimits): Server => {
+  const server = createServer({ ...nodeTimeouts(requestTimeout), IncomingMessage: CoalescingMessage }).setTimeout(
+    maxRouteTimeoutMs
+  )
+  const refusal = () =>
+    closingResponse(format, "503 Service Unavailable", "gateway_overloaded", tooManyConnections, "retry-after: 1\r\n")
+  return attachHandlers(trackServer(server), acceptThrough(server, new OpenConnections(limits), refusal), format)
 }
 
 export interface Options {
   /** Default: the gateway's. */
-  readonly form?: Form
+  readonly format?: RefusalFormat
   /** For a request to be there, with its body. Default: as long as a route of the gateway may take. */
-  readonly requestWithin?: Duration.Input
+  readonly requestTimeout?: Duration.Input
   /** Connections that are open at once. Default: `few`. */
-  readonly most?: Most
+  readonly connectionLimits?: ConnectionLimits
 }
 
 /**
  * A server at `address`. When it closes it takes no new connection, and running answers have `drainWithin` to end; then
  * whoever has not read theirs is cut off.
  */
-export const server = (address: Address, drainWithin: Duration.Input, options: Options = {}) =>
+export const serverLayer = (address: Address, drainWithin: Duration.Input, options: Options = {}) =>
   Layer.suspend(() => {
-    const { form = ofGateway, most = few, requestWithin = longestMs } = options
-    const server = nodeServer(form, Duration.toMillis(Duration.fromInputUnsafe(requestWithin)), most)
+    const {
+      format = gatewayFormat,
+      connectionLimits = defaultConnectionLimits,
+      requestTimeout = maxRouteTimeoutMs
+    } = options
+    const server = nodeServer(format, Duration.toMillis(Duration.fromInputUnsafe(requestTimeout)), connectionLimits)
     const listening = NodeHttpServer.make(() => server, {
       host: address.host,
       port: address.port,
       gracefulShutdownTimeout: drainWithin
-    }).pipe(Effect.mapError(({ cause }) => new Start.ListenerRefused({ address, cause })))
+    }).pipe(Effect.mapError(({ cause }) => new Startup.ListenerRefused({ address, cause })))
     // added later, so run before the wait for the last connection
-    const cut = Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))
+    const closeConnections = Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))
     return Layer.mergeAll(
-      Layer.effect(HttpServer.HttpServer, Effect.tap(listening, cut)),
+      Layer.effect(HttpServer.HttpServer, Effect.tap(listening, closeConnections)),
       NodeHttpServer.layerHttpServices
     )
   })
 
 /** A Node server with the gateway's refusals, for requests that take as long as a route may. */
-export const gatewayServer = (most: Most): Server => nodeServer(ofGateway, longestMs, most)
+export const gatewayServer = (limits: ConnectionLimits): Server => nodeServer(gatewayFormat, maxRouteTimeoutMs, limits)

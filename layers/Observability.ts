@@ -16,12 +16,12 @@ export const layer = (settings: Settings, role: Role): Layer.Layer<never> =>
   Layer.mergeAll(
     ProcessMetrics.layer(role),
     Option.match(settings.otlp, {
-      onNone: () => Layer.merge(logs(settings, role), Layer.succeed(References.TracerEnabled, false)),
-      onSome: (otlp) => exported(otlp, role).pipe(Layer.provideMerge(logs(settings, role)))
+      onNone: () => Layer.merge(logLayer(settings, role), Layer.succeed(References.TracerEnabled, false)),
+      onSome: (otlp) => otlpLayer(otlp, role).pipe(Layer.provideMerge(logLayer(settings, role)))
     })
   )
 
-const exported = ({ attributes, endpoint, headers, sampler, serviceName }: OtlpSettings, role: Role) => {
+const otlpLayer = ({ attributes, endpoint, headers, sampler, serviceName }: OtlpSettings, role: Role) => {
   const exporter = Otlp.layer({
     baseUrl: endpoint,
     headers: Redacted.value(headers),
@@ -34,20 +34,20 @@ const exported = ({ attributes, endpoint, headers, sampler, serviceName }: OtlpS
     loggerMergeWithExisting: true,
     shutdownTimeout: "3 seconds"
   }).pipe(Layer.provide([OtlpSerialization.layerProtobuf, NodeHttpClient.layerUndici]))
-  const sampled = Layer.effect(
+  const sampledTracer = Layer.effect(
     Tracer.Tracer,
-    Effect.map(Effect.tracer, (tracer) => Sampler.sampling(tracer, sampler))
+    Effect.map(Effect.tracer, (tracer) => Sampler.withSampler(tracer, sampler))
   )
-  return sampled.pipe(Layer.provideMerge(exporter))
+  return sampledTracer.pipe(Layer.provideMerge(exporter))
 }
 
-const logs = ({ accessLog, logLevels }: Settings, role: Role) =>
+const logLayer = ({ accessLog, logLevels }: Settings, role: Role) =>
   Layer.unwrap(
-    Effect.map(LogLines.standard(role), (lines) =>
+    Effect.map(LogLines.toStandardOutput(role), (lines) =>
       Layer.mergeAll(
         Logger.layer([lines.logger]),
         Layer.succeed(AccessLog, accessLog ? Option.some(lines.info("request")) : Option.none()),
-        level(logLevels.rest),
+        minimumLevel(logLevels.other),
         // spans record no headers; of a URL they keep the names of its parameters, whose values may be anybody's credential
         Layer.succeed(UrlParams.CurrentRedactedNames, [/./])
       )
@@ -55,4 +55,4 @@ const logs = ({ accessLog, logLevels }: Settings, role: Role) =>
   )
 
 /** The least level of log lines: `LOG_LEVEL` sets it, and that of the listeners by their names. */
-export const level = (minimum: LogLevel) => Layer.succeed(References.MinimumLogLevel, minimum)
+export const minimumLevel = (minimum: LogLevel) => Layer.succeed(References.MinimumLogLevel, minimum)

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs"
 import { monitorEventLoopDelay, performance } from "node:perf_hooks"
 import { Effect, Layer, Metric } from "effect"
-import * as Series from "../src/process/Series.ts"
+import * as CallbackMetrics from "../src/process/CallbackMetrics.ts"
 import type { Role } from "./DoorOptions.ts"
 import { version } from "./telemetry/Version.ts"
 
@@ -17,15 +17,15 @@ const gauge = (name: string, description: string, unit?: string) =>
 export const layer = (role: Role) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
-      const series = yield* Series.make
-      series.gauge(
+      const metrics = yield* CallbackMetrics.make
+      metrics.gauge(
         Metric.gauge("svc_build_info", {
           description: "1, labelled with the version, the role and the version of Node",
           attributes: { version, role, node: process.versions.node }
         }),
         () => 1
       )
-      series.counter(
+      metrics.counter(
         Metric.counter("process_cpu_seconds_total", {
           description: "Processor time of this process, in seconds",
           incremental: true,
@@ -36,23 +36,23 @@ export const layer = (role: Role) =>
           return (system + user) / 1e6
         }
       )
-      series.gauge(
+      metrics.gauge(
         gauge("process_start_time_seconds", "When this process started, in seconds since 1970", "s"),
         () => performance.timeOrigin / 1000
       )
-      series.gauge(gauge("process_resident_memory_bytes", "Memory that this process has", "By"), () =>
+      metrics.gauge(gauge("process_resident_memory_bytes", "Memory that this process has", "By"), () =>
         process.memoryUsage.rss()
       )
-      series.gauge(
+      metrics.gauge(
         gauge("nodejs_heap_size_used_bytes", "Memory that JavaScript's objects take", "By"),
         () => process.memoryUsage().heapUsed
       )
-      series.gauge(
+      metrics.gauge(
         gauge("nodejs_external_memory_bytes", "Memory outside the heap that JavaScript's objects hold", "By"),
         () => process.memoryUsage().external
       )
       if (countOpenFiles() !== undefined) {
-        series.gauge(gauge("process_open_fds", "Open files and connections"), () => countOpenFiles() ?? 0)
+        metrics.gauge(gauge("process_open_fds", "Open files and connections"), () => countOpenFiles() ?? 0)
       }
 
       const delays = yield* Effect.acquireRelease(
@@ -63,30 +63,34 @@ export const layer = (role: Role) =>
         }),
         (delays) => Effect.sync(() => delays.disable())
       )
-      let since = performance.now()
+      let windowStartedAt = performance.now()
       /** What is measured is when a timer ran, so that its own time comes off. */
-      const lag = (read: () => number) => () => {
+      const readLag = (read: () => number) => () => {
         const seconds = Math.max(0, read() / 1e9 - resolutionMs / 1000) || 0
-        if (performance.now() - since > windowMs) {
-          since = performance.now()
+        if (performance.now() - windowStartedAt > windowMs) {
+          windowStartedAt = performance.now()
           // behind the other gauges of this page
           setImmediate(() => delays.reset())
         }
         return seconds
       }
-      const lagOf = (name: string, which: string) =>
-        gauge(`nodejs_eventloop_lag_${name}_seconds`, `How late the event loop was in about a minute: ${which}`, "s")
-      series.gauge(
-        lagOf("p50", "half of the time at most"),
-        lag(() => delays.percentile(50))
+      const lagGauge = (name: string, statistic: string) =>
+        gauge(
+          `nodejs_eventloop_lag_${name}_seconds`,
+          `How late the event loop was in about a minute: ${statistic}`,
+          "s"
+        )
+      metrics.gauge(
+        lagGauge("p50", "half of the time at most"),
+        readLag(() => delays.percentile(50))
       )
-      series.gauge(
-        lagOf("p99", "99 % of the time at most"),
-        lag(() => delays.percentile(99))
+      metrics.gauge(
+        lagGauge("p99", "99 % of the time at most"),
+        readLag(() => delays.percentile(99))
       )
-      series.gauge(
-        lagOf("max", "at the most"),
-        lag(() => delays.max)
+      metrics.gauge(
+        lagGauge("max", "at the most"),
+        readLag(() => delays.max)
       )
     })
   )

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto"
 import { Duration, Effect, Layer, Random, RcRef, type Redacted, Result, Schedule, type Scope } from "effect"
 import type { Callback, Redis as Ioredis } from "ioredis"
-import * as Inbox from "../src/services/Inbox.ts"
 import { Redis, type RedisError, type Reply, type Script } from "../src/services/Redis.ts"
+import * as SubscriberQueue from "../src/services/SubscriberQueue.ts"
 import * as IoredisConnection from "./ioredis/IoredisConnection.ts"
 import { RedisCall } from "./ioredis/RedisCall.ts"
 import * as RedisReply from "./ioredis/RedisReply.ts"
@@ -28,18 +28,18 @@ const make = Effect.fnUntraced(function* (options: Options) {
     url: options.url,
     deadline: Duration.fromInputUnsafe(options.deadline ?? "1 second")
   }
-  const client = yield* commands(endpoint, options.whenUnreachable ?? "fail")
-  const subscribe = yield* subscriptions(endpoint)
-  const gather = gathering(client)
+  const client = yield* commandClient(endpoint, options.whenUnreachable ?? "fail")
+  const subscribe = yield* makeSubscribe(endpoint)
+  const corkForTick = tickCorking(client)
   const command: Redis["Service"]["command"] = (name, ...args) =>
     Effect.callback((resume) => {
-      gather()
-      client.sendCommand(new RedisCall(name.toUpperCase(), args, answer("command", resume)))
+      corkForTick()
+      client.sendCommand(new RedisCall(name.toUpperCase(), args, replyCallback("command", resume)))
     })
   return Redis.of({
     key: RedisReply.keyOf(options.prefix),
     command,
-    run: runScript(client, gather),
+    run: runScript(client, corkForTick),
     subscribe,
     ping: Effect.asVoid(command("PING"))
   })
@@ -47,7 +47,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
 
 type Resume = (answer: Effect.Effect<Reply, RedisError>) => void
 
-const answer =
+const replyCallback =
   (operation: RedisError["operation"], resume: Resume): Callback<unknown> =>
   (error, reply) => {
     if (error) resume(Effect.fail(IoredisConnection.failure(operation, error)))
@@ -56,7 +56,7 @@ const answer =
   }
 
 /** The script travels by its hash; a server that does not know it (yet, or after a restart) gets the text. */
-const runScript = (client: Ioredis, gather: () => void): Redis["Service"]["run"] => {
+const runScript = (client: Ioredis, corkForTick: () => void): Redis["Service"]["run"] => {
   const hashes = new WeakMap<Script<unknown>, string>()
   const hashOf = (script: Script<unknown>): string => {
     const known = hashes.get(script)
@@ -68,8 +68,8 @@ const runScript = (client: Ioredis, gather: () => void): Redis["Service"]["run"]
   return (script, keys, args) =>
     Effect.map(
       Effect.callback<Reply, RedisError>((resume) => {
-        const finish = answer("script", resume)
-        gather()
+        const finish = replyCallback("script", resume)
+        corkForTick()
         const answered: Callback<unknown> = (error, reply) => {
           if (error?.message.startsWith("NOSCRIPT"))
             client.sendCommand(new RedisCall("EVAL", [script.lua, keys.length, ...keys, ...args], finish))
@@ -82,21 +82,24 @@ const runScript = (client: Ioredis, gather: () => void): Redis["Service"]["run"]
 }
 
 /** Commands of one tick leave in one write: 5 µs a call, where ioredis's automatic pipelines take 9. */
-const gathering = (client: Ioredis) => {
-  let gathered: Ioredis["stream"] | undefined
+const tickCorking = (client: Ioredis) => {
+  let corkedStream: Ioredis["stream"] | undefined
   return () => {
     const { stream } = client
-    if (gathered === stream) return
-    gathered = stream
+    if (corkedStream === stream) return
+    corkedStream = stream
     stream.cork()
     process.nextTick(() => {
-      if (gathered === stream) gathered = undefined
+      if (corkedStream === stream) corkedStream = undefined
       stream.uncork()
     })
   }
 }
 
-const commands = Effect.fnUntraced(function* (endpoint: IoredisConnection.Endpoint, whenUnreachable: "fail" | "wait") {
+const commandClient = Effect.fnUntraced(function* (
+  endpoint: IoredisConnection.Endpoint,
+  whenUnreachable: "fail" | "wait"
+) {
   const random = yield* Random.Random
   const log = Effect.runForkWith(yield* Effect.context<never>())
   let reconnects = false
@@ -140,10 +143,10 @@ const commands = Effect.fnUntraced(function* (endpoint: IoredisConnection.Endpoi
 
 interface Subscriber {
   readonly client: Ioredis
-  readonly channels: Inbox.Fanout<RedisError>
+  readonly channels: SubscriberQueue.Fanout<RedisError>
 }
 
-const subscriptions = Effect.fnUntraced(function* (endpoint: IoredisConnection.Endpoint) {
+const makeSubscribe = Effect.fnUntraced(function* (endpoint: IoredisConnection.Endpoint) {
   const subscribers = yield* RcRef.make({ acquire: subscriber(endpoint) })
   const current: Effect.Effect<Subscriber, RedisError, Scope.Scope> = Effect.flatMap(RcRef.get(subscribers), (found) =>
     found.client.status === "ready"
@@ -153,11 +156,11 @@ const subscriptions = Effect.fnUntraced(function* (endpoint: IoredisConnection.E
   return Effect.fnUntraced(function* (channel: string) {
     const { client, channels } = yield* current
     yield* Effect.addFinalizer(() =>
-      channels.followers(channel) === 0 ? Effect.ignore(ask(() => client.unsubscribe(channel))) : Effect.void
+      channels.subscriberCount(channel) === 0 ? Effect.ignore(request(() => client.unsubscribe(channel))) : Effect.void
     )
-    const inbox = yield* channels.follow(channel)
+    const inbox = yield* channels.subscribe(channel)
     // Again for a channel that is followed already: its acknowledgement says that nothing is missed from here on.
-    yield* ask(() => client.subscribe(channel))
+    yield* request(() => client.subscribe(channel))
     return inbox.messages
   })
 })
@@ -165,11 +168,11 @@ const subscriptions = Effect.fnUntraced(function* (endpoint: IoredisConnection.E
 const subscriber = Effect.fnUntraced(function* (endpoint: IoredisConnection.Endpoint) {
   const client = yield* IoredisConnection.make(endpoint, "subscribe", { retryStrategy: () => null })
   yield* IoredisConnection.open(client, "subscribe")
-  const channels = Inbox.fanout(RedisReply.lagging)
+  const channels = SubscriberQueue.fanout(RedisReply.lagging)
   client.on("message", channels.publish)
   client.on("close", () => channels.fail(RedisReply.unanswered("subscribe", "The connection to Redis was lost")))
   // A subscriber only reads, so a peer that vanished without a word would look like quiet.
-  yield* ask(() => client.ping()).pipe(
+  yield* request(() => client.ping()).pipe(
     Effect.repeat(Schedule.spaced("2 seconds")),
     Effect.catch(() => Effect.sync(() => client.disconnect())),
     Effect.forkScoped
@@ -177,7 +180,7 @@ const subscriber = Effect.fnUntraced(function* (endpoint: IoredisConnection.Endp
   return { client, channels }
 })
 
-const ask = (question: () => Promise<unknown>) =>
+const request = (question: () => Promise<unknown>) =>
   Effect.tryPromise({
     try: question,
     catch: (cause) => IoredisConnection.failure("subscribe", cause instanceof Error ? cause : new Error(String(cause)))

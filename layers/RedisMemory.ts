@@ -1,11 +1,11 @@
 import { Clock, Effect, Layer } from "effect"
-import * as Inbox from "../src/services/Inbox.ts"
 import { type Call, Redis, type RedisError } from "../src/services/Redis.ts"
+import * as SubscriberQueue from "../src/services/SubscriberQueue.ts"
 import * as RedisReply from "./ioredis/RedisReply.ts"
 import { type Commands, type Server, wrongArity } from "./redis-memory/Arguments.ts"
 import { hashes } from "./redis-memory/Hashes.ts"
 import { keys } from "./redis-memory/Keys.ts"
-import { Keyspace, Refusal, refuse } from "./redis-memory/Keyspace.ts"
+import { ErrorReply, Keyspace, refuse } from "./redis-memory/Keyspace.ts"
 import { lists } from "./redis-memory/Lists.ts"
 import { sets } from "./redis-memory/Sets.ts"
 import { sortedSets } from "./redis-memory/SortedSets.ts"
@@ -27,8 +27,8 @@ const callOf =
     const upper = name.toUpperCase()
     const command = commands.get(upper)
     if (command === undefined) return refuse(`ERR unknown command '${name}': the in-memory Redis does not implement it`)
-    const given = args.length + 1
-    if (command.arity < 0 ? given < -command.arity : given !== command.arity) wrongArity(upper)
+    const argumentCount = args.length + 1
+    if (command.arity < 0 ? argumentCount < -command.arity : argumentCount !== command.arity) wrongArity(upper)
     return command.run(server, args.map(String), upper)
   }
 
@@ -37,7 +37,7 @@ const callOf =
  * and channels that reach this process only. Nothing is shared with another process, and nothing outlives this one.
  */
 const make = ({ prefix = "" }: Options): Redis["Service"] => {
-  const channels = Inbox.fanout(RedisReply.lagging)
+  const channels = SubscriberQueue.fanout(RedisReply.lagging)
   const keyspace = new Keyspace()
   const call = callOf({ keys: keyspace, publish: channels.publish })
   const perform = <A>(operation: RedisError["operation"], work: () => A): Effect.Effect<A, RedisError> =>
@@ -46,14 +46,16 @@ const make = ({ prefix = "" }: Options): Redis["Service"] => {
         keyspace.advance(now)
         return Effect.succeed(work())
       } catch (error) {
-        return error instanceof Refusal ? Effect.fail(RedisReply.refused(operation, error.message)) : Effect.die(error)
+        return error instanceof ErrorReply
+          ? Effect.fail(RedisReply.refused(operation, error.message))
+          : Effect.die(error)
       }
     })
   return Redis.of({
     key: RedisReply.keyOf(prefix),
     command: (name, ...args) => perform("command", () => call(name, ...args)),
     run: (script, keys, args) => perform("script", () => script.decode(script.step(call, keys, args.map(String)))),
-    subscribe: (channel) => Effect.map(channels.follow(channel), (inbox) => inbox.messages),
+    subscribe: (channel) => Effect.map(channels.subscribe(channel), (inbox) => inbox.messages),
     ping: Effect.asVoid(perform("command", () => call("PING")))
   })
 }

@@ -19,7 +19,7 @@ export const of = ({
  * How many sessions belong to processes that do not have the encryption key of this id. A process of a version that does
  * not say which keys it has is one of them.
  */
-export const withoutKey = Effect.fnUntraced(function* (id: string) {
+export const countWithoutKey = Effect.fnUntraced(function* (id: string) {
   const { sql } = yield* Database
   const [found] = yield* sql<{ sessions: number }>`
     SELECT count(*)::integer AS sessions FROM pg_stat_activity

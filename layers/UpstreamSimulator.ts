@@ -1,9 +1,9 @@
 import { Clock, Effect, Layer } from "effect"
-import { type Exchange, type Flow, ofEffects, type Sink, Upstream, UpstreamError } from "../src/services/Upstream.ts"
-import type { Answer } from "./simulator/Answer.ts"
-import { defaultSettings, type Settings, Simulator } from "./simulator/Simulator.ts"
+import { type Exchange, type Flow, fromEffects, type Sink, Upstream, UpstreamError } from "../src/services/Upstream.ts"
+import type { SimulatedResponse } from "./simulator/SimulatedResponse.ts"
+import { defaultSettings, Simulator, type SimulatorSettings } from "./simulator/Simulator.ts"
 
-export interface Options extends Settings {
+export interface Options extends SimulatorSettings {
   /** Milliseconds between two chunks of a stream. */
   readonly paceMs: number
 }
@@ -23,16 +23,16 @@ export const layerWith = (options: Partial<Options>): Layer.Layer<Upstream> =>
 export const layer: Layer.Layer<Upstream> = layerWith({})
 
 /** The simulator at one origin, and at every other whoever is there. */
-export const at = (origin: string, elsewhere: Layer.Layer<Upstream>): Layer.Layer<Upstream> =>
+export const layerAt = (origin: string, elsewhere: Layer.Layer<Upstream>): Layer.Layer<Upstream> =>
   Layer.effect(
     Upstream,
     Effect.gen(function* () {
       const simulator = yield* make(defaults)
       const others = yield* Upstream
-      const whoIsAt = (request: Exchange) => (request.origin === origin ? simulator : others)
+      const upstreamFor = (request: Exchange) => (request.origin === origin ? simulator : others)
       return Upstream.of({
-        exchangeUnsafe: (request, sink, done) => whoIsAt(request).exchangeUnsafe(request, sink, done),
-        exchange: (request, sink) => whoIsAt(request).exchange(request, sink)
+        exchangeUnsafe: (request, sink, done) => upstreamFor(request).exchangeUnsafe(request, sink, done),
+        exchange: (request, sink) => upstreamFor(request).exchange(request, sink)
       })
     })
   ).pipe(Layer.provide(elsewhere))
@@ -41,34 +41,34 @@ const make = (options: Options) => {
   const simulator = new Simulator(options)
 
   const exchange = Effect.fnUntraced(function* (request: Exchange, sink: Sink) {
-    const body = yield* received(request)
-    const answer = simulator.answer({ ...request, body }, yield* Clock.currentTimeMillis)
-    yield* within(request.headersWithinMs, answer.delayMs, "headers")
-    yield* heeded(sink, sink.head(answer.status, answer.headers))
-    yield* send(request, answer, sink)
-    if (answer.ending === "cut") return yield* new UpstreamError({ phase: "body", reason: "reset" })
-    if (answer.ending === "stalled") yield* within(request.idleWithinMs, Number.POSITIVE_INFINITY, "body")
+    const body = yield* readBody(request)
+    const response = simulator.respond({ ...request, body }, yield* Clock.currentTimeMillis)
+    yield* waitWithin(request.headersWithinMs, response.delayMs, "headers")
+    yield* applyFlow(sink, sink.head(response.status, response.headers))
+    yield* send(request, response, sink)
+    if (response.ending === "cut") return yield* new UpstreamError({ phase: "body", reason: "reset" })
+    if (response.ending === "stalled") yield* waitWithin(request.idleWithinMs, Number.POSITIVE_INFINITY, "body")
   })
 
-  const send = Effect.fnUntraced(function* (request: Exchange, answer: Answer, sink: Sink) {
-    for (const [i, chunk] of answer.chunks.entries()) {
-      if (i > 0) yield* within(request.idleWithinMs, options.paceMs, "body")
-      yield* heeded(sink, sink.chunk(chunk))
+  const send = Effect.fnUntraced(function* (request: Exchange, response: SimulatedResponse, sink: Sink) {
+    for (const [i, chunk] of response.chunks.entries()) {
+      if (i > 0) yield* waitWithin(request.idleWithinMs, options.paceMs, "body")
+      yield* applyFlow(sink, sink.chunk(chunk))
     }
   })
 
-  return ofEffects(exchange)
+  return fromEffects(exchange)
 }
 
 /** Waits for `needed`, or fails when that is longer than allowed. */
-const within = (allowedMs: number, neededMs: number, phase: "headers" | "body") =>
+const waitWithin = (allowedMs: number, neededMs: number, phase: "headers" | "body") =>
   neededMs === 0
     ? Effect.void
     : neededMs < allowedMs
       ? Effect.sleep(neededMs)
       : Effect.andThen(Effect.sleep(allowedMs), new UpstreamError({ phase, reason: "timeout" }))
 
-const heeded = (sink: Sink, flow: Flow): Effect.Effect<void, UpstreamError> => {
+const applyFlow = (sink: Sink, flow: Flow): Effect.Effect<void, UpstreamError> => {
   switch (flow) {
     case "continue":
       return Effect.void
@@ -79,7 +79,7 @@ const heeded = (sink: Sink, flow: Flow): Effect.Effect<void, UpstreamError> => {
   }
 }
 
-const received = ({ body }: Exchange): Effect.Effect<Uint8Array, UpstreamError> =>
+const readBody = ({ body }: Exchange): Effect.Effect<Uint8Array, UpstreamError> =>
   body === null
     ? Effect.succeed(new Uint8Array())
     : body instanceof Uint8Array
@@ -89,7 +89,7 @@ const received = ({ body }: Exchange): Effect.Effect<Uint8Array, UpstreamError> 
           catch: (cause) => new UpstreamError({ phase: "headers", reason: "stopped", cause })
         })
 
-const largestBody = 104_857_600
+const maxBodyBytes = 104_857_600
 
 const collect = async (body: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Uint8Array> => {
   const chunks: Array<Uint8Array> = []
@@ -97,7 +97,7 @@ const collect = async (body: AsyncIterable<Uint8Array>, signal: AbortSignal): Pr
   for await (const chunk of body) {
     if (signal.aborted) break
     bytes += chunk.byteLength
-    if (bytes > largestBody) throw new Error(`The simulator takes at most ${largestBody} bytes.`)
+    if (bytes > maxBodyBytes) throw new Error(`The simulator takes at most ${maxBodyBytes} bytes.`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -9,21 +9,21 @@ import { deadLetters, replay } from "../layers/commands/DeadLetterCommands.ts"
 import { operatorToken } from "../layers/commands/OperatorTokenCommand.ts"
 import { role } from "../layers/commands/RoleCommand.ts"
 import { secrets } from "../layers/commands/SecretsCommand.ts"
-import * as Start from "../layers/Start.ts"
+import * as Startup from "../layers/Startup.ts"
 import * as Teardown from "../layers/Teardown.ts"
 import { version } from "../layers/telemetry/Version.ts"
 
 /** Prints why the program ended. A mistake on the command line was printed with the help already. */
-const complain = (cause: Cause.Cause<unknown>) => {
+const printFailure = (cause: Cause.Cause<unknown>) => {
   const error = Cause.findError(cause)
   if (Result.isFailure(error)) return Console.error(Cause.pretty(cause))
-  return CliError.isCliError(error.success) ? Effect.void : Console.error(Start.describe(error.success))
+  return CliError.isCliError(error.success) ? Effect.void : Console.error(Startup.describeFailure(error.success))
 }
 
 const program = Command.withSubcommands(role, [audit, secrets, operatorToken, configuration, replay, deadLetters])
 
 Command.run(program, { version }).pipe(
   Effect.provide(NodeServices.layer),
-  Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : complain(cause))),
+  Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : printFailure(cause))),
   NodeRuntime.runMain({ teardown: Teardown.drained, disableErrorReporting: true })
 )

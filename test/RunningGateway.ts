@@ -4,7 +4,7 @@ import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { Effect, type Scope } from "effect"
 
-import { isOfTasks, type Role } from "../layers/DoorOptions.ts"
+import { isTasksRole, type Role } from "../layers/DoorOptions.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 
@@ -58,7 +58,7 @@ const bare = () => ({
 /** Starts a process and answers at once, whether or not it will ever listen. */
 export const launch = (options: Options) => {
   const { environment = {}, flags = [], role = "all", types = "node" } = options
-  const example = options.example ?? isOfTasks(role)
+  const example = options.example ?? isTasksRole(role)
   return command([role, ...flags, ...(example ? ["--example"] : [])], environment, types)
 }
 

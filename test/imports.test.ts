@@ -99,13 +99,17 @@ describe("a role", () => {
   const programs: ReadonlyArray<readonly [program: string, files: ReadonlyArray<string>, not: RegExp]> = [
     [
       "that works on tasks",
-      ["layers/roles/Tasks.ts"],
+      ["layers/roles/TaskRoles.ts"],
       /^src\/(gateway\/(?!GatewayError|telemetry\/AccessLog)|guardrails|control\/(?!http|api))|ControlApi/
     ],
-    ["without the operator API", ["layers/roles/Operated.ts", "layers/roles/Proxy.ts"], /ControlA(pp|pi)|handlers\//],
+    [
+      "without the operator API",
+      ["layers/roles/GatewayRoles.ts", "layers/roles/Proxy.ts"],
+      /ControlA(pp|pi)|handlers\//
+    ],
     [
       "without the proxy listener",
-      ["layers/roles/Operated.ts", "layers/roles/OperatorApi.ts"],
+      ["layers/roles/GatewayRoles.ts", "layers/roles/OperatorApi.ts"],
       /^src\/gateway\/(?!GatewayError|telemetry\/AccessLog)/
     ],
     [
@@ -153,12 +157,15 @@ describe("the direction of imports", () => {
   it("sees a wrong import when there is one", () => {
     const wrong = [
       { file: "src/control/keys/Keys.ts", imports: ["../../gateway/limits/Limits.ts"] },
-      { file: "src/gateway/limits/Limits.ts", imports: ["../forward/Forward.ts"] },
+      { file: "src/gateway/limits/UsageLimits.ts", imports: ["../forward/Forward.ts"] },
       { file: "src/gateway/request/Request.ts", imports: ["../ProxyApp.ts"] },
       { file: "src/policy/Policy.ts", imports: ["../state/Vault.ts"] }
     ]
     assert.lengthOf(wrong.flatMap(upward), wrong.length)
-    const right = { file: "src/gateway/limits/Limits.ts", imports: ["../GatewayError.ts", "../../policy/Limit.ts"] }
+    const right = {
+      file: "src/gateway/limits/UsageLimits.ts",
+      imports: ["../GatewayError.ts", "../../policy/Limit.ts"]
+    }
     assert.deepStrictEqual(upward(right), [])
     assert.isTrue(driver.test("@effect/sql-pg/PgPool") && driver.test("node:http"))
   })

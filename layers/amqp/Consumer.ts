@@ -1,8 +1,8 @@
 import type { Channel } from "amqplib/callback_api"
 import { Deferred, Effect, Exit, Fiber, Random, type Scope } from "effect"
 import type { BrokerError, ConsumeOptions, Subscription } from "../../src/services/Broker.ts"
+import * as AmqpFailure from "./AmqpFailure.ts"
 import * as Deliveries from "./Deliveries.ts"
-import * as Failure from "./Failure.ts"
 import * as Fields from "./Fields.ts"
 import type { Link } from "./Link.ts"
 import * as QueueKind from "./QueueKind.ts"
@@ -16,11 +16,11 @@ interface Epoch {
   readonly channel: Channel
   readonly settlements: Settlements
   readonly consumerTag: string
-  readonly over: Deferred.Deferred<void>
+  readonly ended: Deferred.Deferred<void>
 }
 
 /** An epoch that is over sooner counts as a failed try. */
-const provenAfterMs = 2_000
+const stableAfterMs = 2_000
 
 /**
  * A consumer through all its epochs. Nothing in it waits for a receiver: a new epoch begins while the deliveries of the
@@ -41,35 +41,35 @@ export const make = Effect.fnUntraced(function* (
   let resumeAt: number | undefined
   let cancelled = false
 
-  const thrown = (what: string) => (defect: unknown) => {
+  const logDefect = (what: string) => (defect: unknown) => {
     fork(Effect.logError(`${what} threw`, `queue ${queue}`, defect))
   }
-  const thrownAt = thrown("onDelivery")
-  const tell = (what: string, call: () => void) => {
+  const logDeliveryDefect = logDefect("onDelivery")
+  const notify = (what: string, call: () => void) => {
     try {
       call()
     } catch (defect) {
-      thrown(what)(defect)
+      logDefect(what)(defect)
     }
   }
 
-  const begin = Effect.fnUntraced(function* (link: Link): Effect.fn.Return<Epoch, BrokerError> {
+  const openEpoch = Effect.fnUntraced(function* (link: Link): Effect.fn.Return<Epoch, BrokerError> {
     const number = ++epochs
     const over = Deferred.makeUnsafe<void>()
     let settlements: Settlements | undefined
-    let begun = false
+    let isConsuming = false
     const end = (why: string) => {
       if (!Deferred.doneUnsafe(over, Exit.void)) return
-      settlements?.void()
+      settlements?.invalidate()
       resumeAt = settlements?.resumeAt ?? resumeAt
       current = undefined
-      if (begun) tell("onLost", () => options.onLost?.(number, why))
+      if (isConsuming) notify("onLost", () => options.onLost?.(number, why))
     }
     const stream = topology.isStream(queue) || (yield* QueueKind.isStream(link, "consume", queue))
-    const channel = yield* link.channel("consume", (why) => end(Failure.wordsOf(why)))
+    const channel = yield* link.channel("consume", (why) => end(AmqpFailure.messageOf(why)))
     const opened = new Settlements(channel, prefetch)
     settlements = opened
-    const source: Deliveries.Source = { queue, stream, epoch: number, settlements: opened }
+    const source: Deliveries.DeliverySource = { queue, isStream: stream, epoch: number, settlements: opened }
     const given = options.arguments ?? {}
     const consume = link.ask<Epoch>("consume", (answer) =>
       channel.consume(
@@ -79,17 +79,17 @@ export const make = Effect.fnUntraced(function* (
             end("The broker cancelled the consumer")
             // The broker gives to somebody again what was delivered here, as it does with every other end.
             fork(link.closeChannel(channel))
-          } else if (!cancelled && current?.over === over)
-            Deliveries.hand(Deliveries.of(message, source), options.onDelivery, thrownAt)
+          } else if (!cancelled && current?.ended === over)
+            Deliveries.deliver(Deliveries.of(message, source), options.onDelivery, logDeliveryDefect)
         },
-        { arguments: Fields.toWire(stream ? Deliveries.resuming(given, resumeAt) : given) },
+        { arguments: Fields.toWire(stream ? Deliveries.withResumeOffset(given, resumeAt) : given) },
         (error, reply) => {
-          const epoch = { link, channel, settlements: opened, consumerTag: error ? "" : reply.consumerTag, over }
+          const epoch = { link, channel, settlements: opened, consumerTag: error ? "" : reply.consumerTag, ended: over }
           if (!error) {
             // Here, and not when the fiber gets to it: the first deliveries may stand in the same bytes.
-            begun = true
+            isConsuming = true
             current = epoch
-            if (number > 1) tell("onResumed", () => options.onResumed?.(number))
+            if (number > 1) notify("onResumed", () => options.onResumed?.(number))
           }
           answer(error, epoch)
         }
@@ -108,35 +108,35 @@ export const make = Effect.fnUntraced(function* (
       )
   })
 
-  const resume = Effect.fnUntraced(function* (lost: Link, tries: number) {
-    let suspect: Link | undefined = lost
-    let told = ""
+  const reopen = Effect.fnUntraced(function* (lost: Link, tries: number) {
+    let previousLink: Link | undefined = lost
+    let lastLogged = ""
     for (let attempt = tries; ; attempt++) {
       yield* Effect.sleep(pauseBefore(attempt, random.nextDoubleUnsafe()))
       const begun = yield* Effect.result(
         Effect.gen(function* () {
-          const link = yield* recovery.someLink
+          const link = yield* recovery.anyLink
           // The connection is well, and this consumer is not: its queue may be gone.
-          if (link === suspect) yield* topology.declareAgain(link)
-          suspect = link
-          return yield* begin(link)
+          if (link === previousLink) yield* topology.declareAgain(link)
+          previousLink = link
+          return yield* openEpoch(link)
         })
       )
       if (begun._tag === "Success") return { epoch: begun.success, attempt }
-      if (begun.failure.message !== told)
+      if (begun.failure.message !== lastLogged)
         yield* Effect.logWarning(`The consumer of queue ${queue} is not back yet`, begun.failure.message)
-      told = begun.failure.message
+      lastLogged = begun.failure.message
     }
   })
 
-  const live = Effect.fnUntraced(function* (first: Epoch) {
+  const supervise = Effect.fnUntraced(function* (first: Epoch) {
     let epoch = first
     let attempt = 0
     for (;;) {
-      const since = performance.now()
-      yield* Deferred.await(epoch.over)
-      if (performance.now() - since > provenAfterMs) attempt = 0
-      const next = yield* resume(epoch.link, attempt + 1)
+      const startedAt = performance.now()
+      yield* Deferred.await(epoch.ended)
+      if (performance.now() - startedAt > stableAfterMs) attempt = 0
+      const next = yield* reopen(epoch.link, attempt + 1)
       epoch = next.epoch
       attempt = next.attempt
     }
@@ -148,16 +148,16 @@ export const make = Effect.fnUntraced(function* (
       const { channel, link, settlements } = current
       current = undefined
       settlements.flush()
-      settlements.void()
+      settlements.invalidate()
       return link.closeChannel(channel)
     })
   )
-  const living = yield* Effect.forkScoped(live(yield* begin(yield* recovery.link("consume"))))
+  const supervisor = yield* Effect.forkScoped(supervise(yield* openEpoch(yield* recovery.link("consume"))))
 
   const cancel = Effect.suspend(() => {
     if (cancelled) return Effect.void
     return Effect.andThen(
-      Fiber.interrupt(living),
+      Fiber.interrupt(supervisor),
       Effect.suspend(() => {
         const epoch = current
         if (epoch === undefined) return Effect.void

@@ -4,22 +4,22 @@ import * as Messages from "./Messages.ts"
 import type { Settlements } from "./Settlements.ts"
 
 /** How long a delivery is held that its receiver threw at, before it goes back to its queue. */
-const heldMs = 1_000
+const requeueDelayMs = 1_000
 
 /** Where a channel's deliveries come from. */
-export interface Source {
+export interface DeliverySource {
   readonly queue: string
-  readonly stream: boolean
+  readonly isStream: boolean
   readonly epoch: number
   readonly settlements: Settlements
 }
 
 /** Once for each delivery of a channel, in their order. */
-export const of = (message: Message, { epoch, queue, settlements, stream }: Source): Delivery => {
+export const of = (message: Message, { epoch, queue, settlements, isStream }: DeliverySource): Delivery => {
   const { deliveryTag, exchange, redelivered, routingKey } = message.fields
   const properties = Messages.propertiesOf(message.properties)
   const offset = properties.headers?.[streamOffset]
-  settlements.delivered(typeof offset === "number" ? offset : undefined)
+  settlements.track(typeof offset === "number" ? offset : undefined)
   return {
     queue,
     exchange,
@@ -30,7 +30,7 @@ export const of = (message: Message, { epoch, queue, settlements, stream }: Sour
     deliveryTag,
     epoch,
     // What a stream does not know would close the connection.
-    settle: (how) => settlements.settle(deliveryTag, stream ? "ack" : how)
+    settle: (how) => settlements.settle(deliveryTag, isStream ? "ack" : how)
   }
 }
 
@@ -38,7 +38,7 @@ export const of = (message: Message, { epoch, queue, settlements, stream }: Sour
  * What the receiver throws must not reach amqplib, which would close the connection. The delivery goes back, as nothing
  * may be lost by a defect; after a pause, as it comes again at once.
  */
-export const hand = (
+export const deliver = (
   delivery: Delivery,
   receiver: ConsumeOptions["onDelivery"],
   report: (defect: unknown) => void
@@ -47,7 +47,7 @@ export const hand = (
     receiver(delivery)
   } catch (defect) {
     report(defect)
-    setTimeout(() => delivery.settle("requeue"), heldMs).unref()
+    setTimeout(() => delivery.settle("requeue"), requeueDelayMs).unref()
   }
 }
 
@@ -77,5 +77,5 @@ const isOffset = (offset: Field): boolean => {
 }
 
 /** From there on, where the stream was read to a known point. */
-export const resuming = (given: Fields, resumeAt: number | undefined): Fields =>
+export const withResumeOffset = (given: Fields, resumeAt: number | undefined): Fields =>
   resumeAt === undefined ? given : { ...given, [streamOffset]: resumeAt }

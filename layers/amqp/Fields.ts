@@ -52,10 +52,10 @@ const fieldOf = (value: unknown): Field => {
   if (typeof value !== "object" || value === null) return null
   if (value instanceof Uint8Array) return value
   if (Array.isArray(value)) return value.map(fieldOf)
-  return exotic(value) ?? fromWire(value)
+  return decodeTyped(value) ?? fromWire(value)
 }
 
-const exotic = (value: object): Field | undefined => {
+const decodeTyped = (value: object): Field | undefined => {
   if (!("!" in value && "value" in value)) return undefined
   const { "!": type, value: inner } = value
   if (type === "timestamp" && typeof inner === "number") return new Date(inner * 1_000)
@@ -64,7 +64,7 @@ const exotic = (value: object): Field | undefined => {
 }
 
 /** Whether `sent` came back as `received`: the broker's integers have no width here, and its bytes are another array. */
-export const same = (sent: Field | undefined, received: Field | undefined): boolean => {
+export const isSameField = (sent: Field | undefined, received: Field | undefined): boolean => {
   if (sent === received) return true
   if (typeof sent === "number" || typeof sent === "bigint") return Object.is(Number(sent), received)
   if (sent instanceof Date)
@@ -72,5 +72,5 @@ export const same = (sent: Field | undefined, received: Field | undefined): bool
   if (sent instanceof Uint8Array) return received instanceof Uint8Array && Buffer.compare(sent, received) === 0
   if (typeof sent !== "object" || typeof received !== "object" || sent === null || received === null) return false
   const [ours, theirs] = [Object.entries(sent), new Map<string, Field>(Object.entries(received))]
-  return ours.length === theirs.size && ours.every(([name, field]) => same(field, theirs.get(name)))
+  return ours.length === theirs.size && ours.every(([name, field]) => isSameField(field, theirs.get(name)))
 }

@@ -2,7 +2,7 @@ import { Duplex } from "node:stream"
 import { type Channel, type ConfirmChannel, type Connection, connect } from "amqplib/callback_api"
 import { Effect, Redacted } from "effect"
 import { BrokerError, type Server } from "../../src/services/Broker.ts"
-import * as Failure from "./Failure.ts"
+import * as AmqpFailure from "./AmqpFailure.ts"
 
 export interface Endpoint {
   readonly url: Redacted.Redacted
@@ -23,7 +23,7 @@ type Operation = BrokerError["operation"]
 export class Link {
   readonly server: Server
   /** Why the broker takes no publishes, while it takes none. */
-  blocked: string | undefined
+  blockedReason: string | undefined
   /** Why it ended, once it has. */
   failure: Error | undefined
   readonly #connection: Connection
@@ -40,7 +40,7 @@ export class Link {
     this.#endpoint = endpoint
     const { product, version } = connection.connection.serverProperties
     this.server = { product, version }
-    gather(connection.connection)
+    corkWrites(connection.connection)
     connection.on("error", (error) => {
       this.failure = error
     })
@@ -75,7 +75,7 @@ export class Link {
           queueMicrotask(() => resume(error ? Effect.fail(this.#failure(operation, error)) : Effect.succeed(reply)))
         )
       } catch (error) {
-        resume(Effect.fail(Failure.unsendable(operation, error)))
+        resume(Effect.fail(AmqpFailure.toEncodingError(operation, error)))
       }
     }).pipe(
       Effect.timeoutOrElse({
@@ -141,7 +141,7 @@ export class Link {
     operation: Operation,
     use: (channel: Channel) => Effect.Effect<A, BrokerError>
   ): Effect.Effect<A, BrokerError> {
-    return Effect.acquireUseRelease(this.channel(operation, ignored), use, (channel) => this.closeChannel(channel))
+    return Effect.acquireUseRelease(this.channel(operation, noop), use, (channel) => this.closeChannel(channel))
   }
 
   close(): Effect.Effect<void> {
@@ -161,13 +161,13 @@ export class Link {
 
   /** To amqplib, a question that the connection did not outlive has ended with its channel; the connection knows why. */
   #failure(operation: Operation, error: Error): BrokerError {
-    return Failure.codeOf(error) === undefined && this.failure !== undefined
-      ? new BrokerError({ operation, reason: "lost", message: Failure.wordsOf(this.failure) })
-      : Failure.failure(operation, error)
+    return AmqpFailure.replyCodeOf(error) === undefined && this.failure !== undefined
+      ? new BrokerError({ operation, reason: "lost", message: AmqpFailure.messageOf(this.failure) })
+      : AmqpFailure.toBrokerError(operation, error)
   }
 
   #block(reason: string | undefined): void {
-    this.blocked = reason
+    this.blockedReason = reason
     for (const listener of this.#onBlocked) listener()
   }
 
@@ -186,13 +186,13 @@ export class Link {
   }
 }
 
-const ignored = () => {}
+const noop = () => {}
 
 /**
  * Frames of one turn leave in one write: amqplib hands them to the socket one by one, and each would be a system call.
  * The multiplexer is not in amqplib's types.
  */
-const gather = (connection: object): void => {
+const corkWrites = (connection: object): void => {
   const stream: unknown = Reflect.get(connection, "stream")
   const multiplexer: unknown = Reflect.get(connection, "muxer")
   if (!(stream instanceof Duplex) || typeof multiplexer !== "object" || multiplexer === null) return
@@ -233,7 +233,7 @@ export const open = (endpoint: Endpoint): Effect.Effect<Link, BrokerError> =>
               : { username: decodeURIComponent(username), password: decodeURIComponent(password) }),
             vhost: pathname.slice(1),
             heartbeat: endpoint.heartbeatSeconds,
-            frameMax: frameMax,
+            frameMax,
             channelMax: 0
           },
           options,
@@ -261,7 +261,7 @@ const frameMax = 131_072
 const refusal = (error: Error): BrokerError =>
   error.message.startsWith("Expected ConnectionOpenOk; got <ConnectionClose")
     ? new BrokerError({ operation: "connect", reason: "refused", message: "RabbitMQ refused the virtual host" })
-    : Failure.failure("connect", error)
+    : AmqpFailure.toBrokerError("connect", error)
 
 const unreachable = (message: string) => new BrokerError({ operation: "connect", reason: "unreachable", message })
 

@@ -1,9 +1,9 @@
 import type { Message } from "amqplib/callback_api"
 import type { Properties, Publication } from "../../src/services/Broker.ts"
 import * as Fields from "./Fields.ts"
-import * as Headers from "./Headers.ts"
+import * as HeaderLimits from "./HeaderLimits.ts"
 
-const texts = [
+const shortTexts = [
   "contentType",
   "contentEncoding",
   "correlationId",
@@ -18,7 +18,7 @@ const texts = [
  * What keeps AMQP from carrying a name, a routing key or a property: its short strings are counted in one byte, and half
  * of a surrogate pair would arrive as another text.
  */
-export const problemOfShort = (name: string, text: string): string | undefined => {
+export const problemOfShortText = (name: string, text: string): string | undefined => {
   if (text.length > 85 && Buffer.byteLength(text) > 255)
     return `${name} has ${Buffer.byteLength(text)} bytes: AMQP carries at most 255`
   // the engine knows it at once of a text without characters beyond Latin-1
@@ -34,47 +34,47 @@ export const problemOf = ({
   routingKey,
   properties
 }: Pick<Publication, "exchange" | "routingKey" | "properties">): string | undefined => {
-  const misnamed = problemOfShort("exchange", exchange) ?? problemOfShort("routingKey", routingKey)
+  const misnamed = problemOfShortText("exchange", exchange) ?? problemOfShortText("routingKey", routingKey)
   if (misnamed !== undefined) return misnamed
-  for (const name of texts) {
+  for (const name of shortTexts) {
     const text = properties[name]
-    const problem = text === undefined ? undefined : problemOfShort(name, text)
+    const problem = text === undefined ? undefined : problemOfShortText(name, text)
     if (problem !== undefined) return problem
   }
   const { expiration, headers, priority, timestamp } = properties
-  if (priority !== undefined && !within(priority, 255)) return `priority is ${priority}: it can be 0 to 255`
-  if (expiration !== undefined && !within(expiration, 4_294_967_295))
+  if (priority !== undefined && !isWithin(priority, 255)) return `priority is ${priority}: it can be 0 to 255`
+  if (expiration !== undefined && !isWithin(expiration, 4_294_967_295))
     return `expiration is ${expiration}: it can be 0 to 4294967295 whole milliseconds`
-  if (timestamp !== undefined && !Headers.isTime(timestamp)) return "timestamp is not a time from 1970 on"
+  if (timestamp !== undefined && !HeaderLimits.isTime(timestamp)) return "timestamp is not a time from 1970 on"
   if (headers === undefined) return undefined
   for (const name of ["CC", "BCC"])
     if (headers[name] !== undefined && !Array.isArray(headers[name])) return `the header ${name} is not a list`
-  return Headers.problemOf(headers)
+  return HeaderLimits.problemOf(headers)
 }
 
-const within = (number: number, most: number): boolean => Number.isInteger(number) && number >= 0 && number <= most
+const isWithin = (number: number, most: number): boolean => Number.isInteger(number) && number >= 0 && number <= most
 
 type Mutable<A> = { -readonly [K in keyof A]: A[K] }
 
 export const propertiesOf = (received: Message["properties"]): Properties => {
   const properties: Mutable<Properties> = { persistent: received.deliveryMode === 2 }
-  for (const name of texts) if (received[name] !== undefined) properties[name] = received[name]
+  for (const name of shortTexts) if (received[name] !== undefined) properties[name] = received[name]
   if (received.headers !== undefined) properties.headers = Fields.fromWire(received.headers)
   if (received.priority !== undefined) properties.priority = received.priority
   if (received.expiration !== undefined) properties.expiration = Number(received.expiration)
   if (received.timestamp !== undefined) {
     // other programs write what they like: microseconds, taken for seconds, are no date
     const timestamp = new Date(received.timestamp * 1_000)
-    if (Headers.isTime(timestamp)) properties.timestamp = timestamp
+    if (HeaderLimits.isTime(timestamp)) properties.timestamp = timestamp
   }
   return properties
 }
 
 /** Everything that routing looks at, and the ids that tell twins apart. */
-export const sameMessage = (sent: Omit<Publication, "purpose">, returned: Message): boolean =>
+export const isSameMessage = (sent: Omit<Publication, "purpose">, returned: Message): boolean =>
   sent.exchange === returned.fields.exchange &&
   sent.routingKey === returned.fields.routingKey &&
   sent.properties.messageId === returned.properties.messageId &&
   sent.properties.correlationId === returned.properties.correlationId &&
   Buffer.compare(sent.content, returned.content) === 0 &&
-  Fields.same(sent.properties.headers ?? {}, Fields.fromWire(returned.properties.headers ?? {}))
+  Fields.isSameField(sent.properties.headers ?? {}, Fields.fromWire(returned.properties.headers ?? {}))

@@ -2,7 +2,7 @@ import type { Publication } from "../../src/services/Broker.ts"
 import * as PublishFrames from "./PublishFrames.ts"
 
 /** What of a channel is not in amqplib's types. */
-interface Internals {
+interface ChannelInternals {
   /** Its number. */
   readonly ch: number
   /** In place of its class's, one of its own, which throws, as soon as the channel begins to close. */
@@ -24,11 +24,11 @@ interface Internals {
  * is taken here any more.
  */
 export class Outbox {
-  readonly #channel: Internals
+  readonly #channel: ChannelInternals
   readonly #open: unknown
   readonly #connectionOpen: unknown
   readonly #flush = () => this.#leave()
-  #buffer = nothing
+  #buffer = emptyBuffer
   /** What is behind it in the buffer, and before `#end`, is yet to leave. */
   #start = 0
   #end = 0
@@ -38,8 +38,8 @@ export class Outbox {
   constructor(channel: object) {
     if (!hasInternals(channel)) throw new TypeError("amqplib keeps its channels in another form than 2.3")
     this.#channel = channel
-    this.#open = inherited(channel)
-    this.#connectionOpen = inherited(channel.connection)
+    this.#open = inheritedSendMessage(channel)
+    this.#connectionOpen = inheritedSendMessage(channel.connection)
   }
 
   /**
@@ -49,7 +49,7 @@ export class Outbox {
   send(message: Omit<Publication, "purpose">): number | undefined {
     if (!this.#isOpen) return undefined
     const { ch, connection } = this.#channel
-    const room = PublishFrames.room(message, connection.frameMax)
+    const room = PublishFrames.maxFrameBytes(message, connection.frameMax)
     if (this.#buffer.length - this.#end < room) this.#replace(room)
     const end = PublishFrames.write(this.#buffer, this.#end, ch, connection.frameMax, message)
     if (this.#start === this.#end) process.nextTick(this.#flush)
@@ -67,29 +67,30 @@ export class Outbox {
     if (this.#start === this.#end) return
     const { connection } = this.#channel
     if (this.#isOpen) connection.sendBytes(this.#buffer.subarray(this.#start, this.#end))
-    if (this.#buffer.length > usualBytes) this.#buffer = nothing
+    if (this.#buffer.length > bufferBytes) this.#buffer = emptyBuffer
     // once the system has it all, nobody reads the buffer any more
-    if (connection.stream.writableLength === 0 || this.#buffer === nothing) this.#end = 0
+    if (connection.stream.writableLength === 0 || this.#buffer === emptyBuffer) this.#end = 0
     this.#start = this.#end
   }
 
   #replace(room: number): void {
     this.#leave()
     if (this.#buffer.length - this.#end >= room) return
-    this.#buffer = Buffer.allocUnsafeSlow(Math.max(room, usualBytes))
+    this.#buffer = Buffer.allocUnsafeSlow(Math.max(room, bufferBytes))
     this.#start = 0
     this.#end = 0
   }
 }
 
-const nothing = Buffer.alloc(0)
+const emptyBuffer = Buffer.alloc(0)
 
 /** Some hundred messages of usual size. */
-const usualBytes = 262_144
+const bufferBytes = 262_144
 
-const inherited = (object: object): unknown => Reflect.get(Reflect.getPrototypeOf(object) ?? {}, "sendMessage")
+const inheritedSendMessage = (object: object): unknown =>
+  Reflect.get(Reflect.getPrototypeOf(object) ?? {}, "sendMessage")
 
-const hasInternals = (channel: object): channel is Internals => {
+const hasInternals = (channel: object): channel is ChannelInternals => {
   if (!("ch" in channel && "sendMessage" in channel && "connection" in channel)) return false
   const { ch, connection } = channel
   if (typeof ch !== "number" || typeof connection !== "object" || connection === null) return false

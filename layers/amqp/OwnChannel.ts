@@ -1,10 +1,10 @@
 import { Deferred, Effect, Exit, Option, type Scope } from "effect"
 import { BrokerError, type Channel, type Delivery, type Outcome, type Subscription } from "../../src/services/Broker.ts"
+import * as AmqpFailure from "./AmqpFailure.ts"
 import * as Deliveries from "./Deliveries.ts"
-import * as Failure from "./Failure.ts"
 import * as Fields from "./Fields.ts"
 import type { Link } from "./Link.ts"
-import { type Limits, Publisher } from "./Publisher.ts"
+import { Publisher, type PublisherLimits } from "./Publisher.ts"
 import * as QueueKind from "./QueueKind.ts"
 import { Settlements } from "./Settlements.ts"
 
@@ -14,7 +14,7 @@ const epoch = 1
 /** A channel that ends with its scope, or before, and does not come back. */
 export const make = Effect.fnUntraced(function* (
   link: Link,
-  limits: Limits,
+  limits: PublisherLimits,
   prefetch: number
 ): Effect.fn.Return<Channel, BrokerError, Scope.Scope> {
   const problem = Deliveries.problemOf({ prefetch })
@@ -25,8 +25,8 @@ export const make = Effect.fnUntraced(function* (
   const publisher = new Publisher(limits, () => {})
   let settlements: Settlements | undefined
   const end = (why: Error) => {
-    const failure = why instanceof BrokerError ? why : Failure.failure("channel", why)
-    settlements?.void()
+    const failure = why instanceof BrokerError ? why : AmqpFailure.toBrokerError("channel", why)
+    settlements?.invalidate()
     publisher.detach(why)
     publisher.close(failure.message)
     // Last, as whoever waits for it goes on within this call.
@@ -47,20 +47,20 @@ export const make = Effect.fnUntraced(function* (
   publisher.attach(channel)
 
   const streams = new Map<string, boolean>()
-  const sourceOf = (queue: string): Effect.Effect<Deliveries.Source, BrokerError> => {
+  const sourceOf = (queue: string): Effect.Effect<Deliveries.DeliverySource, BrokerError> => {
     const known = streams.get(queue)
     return Effect.map(
       known === undefined ? QueueKind.isStream(link, "channel", queue) : Effect.succeed(known),
       (stream) => {
         streams.set(queue, stream)
-        return { queue, stream, epoch, settlements: opened }
+        return { queue, isStream: stream, epoch, settlements: opened }
       }
     )
   }
 
   const get: Channel["get"] = Effect.fnUntraced(function* (queue) {
     const source = yield* sourceOf(queue)
-    if (source.stream)
+    if (source.isStream)
       return yield* new BrokerError({
         operation: "channel",
         reason: "refused",
@@ -79,7 +79,7 @@ export const make = Effect.fnUntraced(function* (
     if (problem !== undefined) return yield* problem
     const source = yield* sourceOf(queue)
     let cancelled = false
-    const thrown = (defect: unknown) => {
+    const logDefect = (defect: unknown) => {
       fork(Effect.logError("onDelivery threw", `queue ${queue}`, defect))
     }
     const consumerTag = yield* ask<string>((answer) =>
@@ -91,7 +91,7 @@ export const make = Effect.fnUntraced(function* (
             fork(link.closeChannel(channel))
           } else {
             const delivery = Deliveries.of(message, source)
-            if (!cancelled) Deliveries.hand(delivery, onDelivery, thrown)
+            if (!cancelled) Deliveries.deliver(delivery, onDelivery, logDefect)
           }
         },
         { arguments: Fields.toWire(options.arguments ?? {}) },

@@ -8,14 +8,14 @@ import type { Field, Fields, Properties, Publication } from "../../src/services/
 type Message = Omit<Publication, "purpose">
 
 /** How many bytes `write` may need. */
-export const room = ({ content }: Message, frameMax: number): number =>
-  mostBeforeBody + content.length + frameOverhead * Math.ceil(content.length / (frameMax - frameOverhead))
+export const maxFrameBytes = ({ content }: Message, frameMax: number): number =>
+  maxBytesBeforeBody + content.length + frameOverhead * Math.ceil(content.length / (frameMax - frameOverhead))
 
 /** Type, channel and size, and the end. */
 const frameOverhead = 8
 
 /** Headers of 64 KiB, as `Headers.problemOf` has it, eleven short strings, and what has a width of its own. */
-const mostBeforeBody = 65_536 + 11 * 256 + 128
+const maxBytesBeforeBody = 65_536 + 11 * 256 + 128
 
 /** `mandatory`, on a channel of this number. Answers where it ended. */
 export const write = (into: Buffer, at: number, channel: number, frameMax: number, message: Message): number => {
@@ -156,37 +156,39 @@ const writeList = (into: Buffer, start: number, list: ReadonlyArray<Field>): num
 
 /** The letters are RabbitMQ's, which are not those of the standard. */
 const writeField = (into: Buffer, at: number, field: Field): number => {
-  if (typeof field === "string") return writeLongText(into, tag(into, at, "S"), field)
+  if (typeof field === "string") return writeLongText(into, writeTypeTag(into, at, "S"), field)
   if (typeof field === "number") return writeNumber(into, at, field)
   if (typeof field === "boolean") {
-    into[tag(into, at, "t")] = field ? 1 : 0
+    into[writeTypeTag(into, at, "t")] = field ? 1 : 0
     return at + 2
   }
-  if (typeof field === "bigint") return into.writeBigInt64BE(field, tag(into, at, "l"))
-  if (field === null) return tag(into, at, "V")
-  if (field instanceof Date) return writeTime(into, tag(into, at, "T"), field)
+  if (typeof field === "bigint") return into.writeBigInt64BE(field, writeTypeTag(into, at, "l"))
+  if (field === null) return writeTypeTag(into, at, "V")
+  if (field instanceof Date) return writeTime(into, writeTypeTag(into, at, "T"), field)
   if (field instanceof Uint8Array) {
-    const start = writeLong(into, tag(into, at, "x"), field.length)
+    const start = writeLong(into, writeTypeTag(into, at, "x"), field.length)
     into.set(field, start)
     return start + field.length
   }
-  return isList(field) ? writeList(into, tag(into, at, "A"), field) : writeTable(into, tag(into, at, "F"), field)
+  return isList(field)
+    ? writeList(into, writeTypeTag(into, at, "A"), field)
+    : writeTable(into, writeTypeTag(into, at, "F"), field)
 }
 
 /** The narrowest integer, as amqplib has it; else a double. */
 const writeNumber = (into: Buffer, at: number, number: number): number => {
   if (!Number.isInteger(number) || number < -(2 ** 63) || number >= 2 ** 63)
-    return into.writeDoubleBE(number, tag(into, at, "d"))
-  if (number >= -128 && number < 128) return into.writeInt8(number, tag(into, at, "b"))
-  if (number >= -32_768 && number < 32_768) return into.writeInt16BE(number, tag(into, at, "s"))
-  if (number >= -2_147_483_648 && number < 2_147_483_648) return into.writeInt32BE(number, tag(into, at, "I"))
-  return into.writeBigInt64BE(BigInt(number), tag(into, at, "l"))
+    return into.writeDoubleBE(number, writeTypeTag(into, at, "d"))
+  if (number >= -128 && number < 128) return into.writeInt8(number, writeTypeTag(into, at, "b"))
+  if (number >= -32_768 && number < 32_768) return into.writeInt16BE(number, writeTypeTag(into, at, "s"))
+  if (number >= -2_147_483_648 && number < 2_147_483_648) return into.writeInt32BE(number, writeTypeTag(into, at, "I"))
+  return into.writeBigInt64BE(BigInt(number), writeTypeTag(into, at, "l"))
 }
 
 /** `Array.isArray` does not narrow to a read-only array. */
 const isList = (field: object): field is ReadonlyArray<Field> => Array.isArray(field)
 
-const tag = (into: Buffer, at: number, letter: string): number => {
+const writeTypeTag = (into: Buffer, at: number, letter: string): number => {
   into[at] = letter.charCodeAt(0)
   return at + 1
 }

@@ -2,31 +2,31 @@ import type { EventEmitter } from "node:events"
 import type { ConfirmChannel, Message } from "amqplib/callback_api"
 import { Effect } from "effect"
 import type { Outcome } from "../../src/services/Broker.ts"
-import { culpritOf, refusalOf, sharesFate } from "./Culprit.ts"
-import * as Failure from "./Failure.ts"
+import * as AmqpFailure from "./AmqpFailure.ts"
+import { failsWithOffender, findOffender, refusalOf } from "./ChannelErrorAttribution.ts"
 import * as Messages from "./Messages.ts"
 import { Outbox } from "./Outbox.ts"
 import {
-  type Answer,
   confirmed,
-  late,
+  deadlineExceeded,
   nacked,
-  nackedWords,
-  type Publishable,
-  Publishing,
+  nackedMessage,
+  type OutcomeCallback,
+  PendingPublish,
+  type PublishRequest,
   refused,
   returned,
   unknown
-} from "./Publishing.ts"
+} from "./PendingPublish.ts"
 
-export interface Limits {
+export interface PublisherLimits {
   /** How many publishes may be unanswered. */
   readonly window: number
   /** Milliseconds, for the turn and the answer together. */
-  readonly within: number
+  readonly timeoutMs: number
 }
 
-interface Answered {
+interface Confirmation {
   readonly deliveryTag: number
   /** With all before it. */
   readonly multiple: boolean
@@ -40,7 +40,7 @@ interface Answered {
 const renewAfterMs = 500
 
 /** For the answers that the channel still owes; if they do not come, it stays, unless it confirms in vain. */
-const renewWithinMs = 250
+const renewalGraceMs = 250
 
 /**
  * Publishes of one purpose: a window of unanswered ones on one confirm channel, and a line of those who wait for their
@@ -51,15 +51,15 @@ const renewWithinMs = 250
  * the same exchange share its fate, and the outcome of those in front of it is unknown.
  */
 export class Publisher<C extends EventEmitter = ConfirmChannel> {
-  readonly #limits: Limits
+  readonly #limits: PublisherLimits
   /** To be answered by `attach`. */
   readonly #open: () => void
   /** Takes a channel that is to be replaced; none where there is only one. */
   readonly #discard: ((channel: C) => void) | undefined
-  #waiting: Array<Publishing> = []
+  #waiting: Array<PendingPublish> = []
   #next = 0
   /** In the order of their delivery tags, which are the channel's. */
-  readonly #sent = new Map<number, Publishing>()
+  readonly #sent = new Map<number, PendingPublish>()
   #channel: C | undefined
   #outbox: Outbox | undefined
   #openedAt = 0
@@ -77,26 +77,26 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
   #onIdle: (() => void) | undefined
   #clock: NodeJS.Timeout | undefined
 
-  constructor(limits: Limits, open: () => void, discard?: (channel: C) => void) {
+  constructor(limits: PublisherLimits, open: () => void, discard?: (channel: C) => void) {
     this.#limits = limits
     this.#open = open
     this.#discard = discard
   }
 
   /** The answer comes once, unless the caller leaves by calling what is returned. */
-  publish(publication: Publishable, answer: Answer): () => void {
+  publish(publication: PublishRequest, answer: OutcomeCallback): () => void {
     const problem = Messages.problemOf(publication)
     if (problem !== undefined) return refuse(answer, "invalid", problem)
     if (this.#closed !== undefined) return refuse(answer, "closed", this.#closed)
-    const { within } = this.#limits
-    const publishing = new Publishing(publication, performance.now() + within, answer)
-    this.#clock ??= setTimeout(expire, within, this)
+    const { timeoutMs } = this.#limits
+    const publishing = new PendingPublish(publication, performance.now() + timeoutMs, answer)
+    this.#clock ??= setTimeout(expire, timeoutMs, this)
     if (this.#free && this.#next === this.#waiting.length) this.#send(publishing)
     else {
       this.#waiting.push(publishing)
       this.wake()
     }
-    return () => publishing.leave()
+    return () => publishing.abandon()
   }
 
   /**
@@ -107,10 +107,10 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
    * confirmed behind something that was returned is sent again, on a new channel, and may be stored twice. That the channel
    * is ahead is not seen where another queue alone has taken a publish.
    */
-  attach(channel: C, doubts = false): void {
+  attach(channel: C, distrustsConfirms = false): void {
     this.#opening = false
     this.#channel = channel
-    this.#doubts = doubts
+    this.#doubts = distrustsConfirms
     this.#miscounts = false
     this.#outbox = new Outbox(channel)
     this.#openedAt = performance.now()
@@ -129,7 +129,7 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
   }
 
   /** No channel came of `open`. */
-  unopened(): void {
+  openFailed(): void {
     this.#opening = false
   }
 
@@ -142,16 +142,16 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     this.#channel = undefined
     this.#endRenewal()
     const sent = this.#takeSent()
-    const culprit = Failure.ofPublish(why) ? culpritOf(sent, why) : -1
-    const words = Failure.wordsOf(why)
-    const again: Array<Publishing> = []
+    const offender = AmqpFailure.isPublishError(why) ? findOffender(sent, why) : -1
+    const words = AmqpFailure.messageOf(why)
+    const requeued: Array<PendingPublish> = []
     sent.forEach((publishing, index) => {
-      if (culprit < 0 || index < culprit) publishing.answer(unknown("lost", words))
-      else if (index === culprit || sharesFate(publishing, sent[culprit], why))
-        publishing.notStored(refused(refusalOf(why), words), words)
-      else again.push(publishing)
+      if (offender < 0 || index < offender) publishing.resolve(unknown("lost", words))
+      else if (index === offender || failsWithOffender(publishing, sent[offender], why))
+        publishing.resolveNotStored(refused(refusalOf(why), words), words)
+      else requeued.push(publishing)
     })
-    this.#line(again)
+    this.#line(requeued)
     this.#rest()
     this.wake()
   }
@@ -159,7 +159,8 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
   /** Nothing is taken any more, and nobody in the line gets a turn. */
   close(detail: string): void {
     this.#closed = detail
-    for (const publishing of this.#waiting.slice(this.#next)) publishing.notStored(refused("closed", detail), detail)
+    for (const publishing of this.#waiting.slice(this.#next))
+      publishing.resolveNotStored(refused("closed", detail), detail)
     this.#waiting = []
     this.#next = 0
     this.#rest()
@@ -188,7 +189,7 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
   #pump(): void {
     while (this.#free && this.#next < this.#waiting.length) {
       const publishing = this.#waiting[this.#next++]!
-      if (publishing.wanted) this.#send(publishing)
+      if (publishing.isAwaited) this.#send(publishing)
     }
     if (this.#next === this.#waiting.length || this.#next > 1_024) {
       this.#waiting.splice(0, this.#next)
@@ -196,7 +197,7 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     }
   }
 
-  #send(publishing: Publishing): void {
+  #send(publishing: PendingPublish): void {
     try {
       const tag = this.#outbox!.send(publishing.publication)
       if (tag === undefined) {
@@ -205,11 +206,11 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
       } else this.#sent.set(tag, publishing)
     } catch (error) {
       // Its caller changed it while it waited: nothing has left.
-      publishing.answer(refused("invalid", Failure.wordsOf(error)))
+      publishing.resolve(refused("invalid", AmqpFailure.messageOf(error)))
     }
   }
 
-  #answered({ deliveryTag, multiple }: Answered, stored: boolean): void {
+  #answered({ deliveryTag, multiple }: Confirmation, stored: boolean): void {
     if (multiple) {
       for (const tag of this.#sent.keys()) {
         if (tag > deliveryTag) break
@@ -225,26 +226,27 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
   #settle(tag: number, stored: boolean): void {
     const publishing = this.#sent.get(tag)
     if (publishing === undefined || this.#doubted.has(tag)) return
-    const { returned: whyReturned } = publishing
+    const { returnReason: whyReturned } = publishing
     if (stored && whyReturned === undefined && this.#doubts && this.#miscounts) {
       this.#doubted.add(tag)
       publishing.mayBeStored = true
-      this.#renewal ??= setTimeout(endPatience, renewWithinMs, this)
+      this.#renewal ??= setTimeout(endRenewalGrace, renewalGraceMs, this)
       return
     }
     this.#sent.delete(tag)
-    if (!stored) publishing.notStored(nacked, nackedWords)
-    else if (whyReturned === undefined) publishing.answer(confirmed)
+    if (!stored) publishing.resolveNotStored(nacked, nackedMessage)
+    else if (whyReturned === undefined) publishing.resolve(confirmed)
     else {
       // what took it for a stream would have counted it as well
       this.#miscounts = true
-      publishing.notStored(returned(whyReturned), whyReturned)
+      publishing.resolveNotStored(returned(whyReturned), whyReturned)
     }
   }
 
   #distrust(): void {
     if (this.#discard === undefined || this.#channel === undefined || this.#renewal !== undefined) return
-    if (performance.now() - this.#openedAt > renewAfterMs) this.#renewal = setTimeout(endPatience, renewWithinMs, this)
+    if (performance.now() - this.#openedAt > renewAfterMs)
+      this.#renewal = setTimeout(endRenewalGrace, renewalGraceMs, this)
   }
 
   #renew(): void {
@@ -254,7 +256,7 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     const sent = this.#takeSent()
     for (const publishing of sent) {
       publishing.mayBeStored = true
-      publishing.returned = undefined
+      publishing.returnReason = undefined
     }
     this.#line(sent)
     if (channel !== undefined) {
@@ -266,16 +268,16 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
   }
 
   /** In front of those who wait. After the close nobody does. */
-  #line(again: ReadonlyArray<Publishing>): void {
+  #line(again: ReadonlyArray<PendingPublish>): void {
     if (this.#closed !== undefined) {
-      for (const publishing of again) publishing.notStored(refused("closed", this.#closed), this.#closed)
+      for (const publishing of again) publishing.resolveNotStored(refused("closed", this.#closed), this.#closed)
       return
     }
-    this.#waiting = [...again.filter(({ wanted }) => wanted), ...this.#waiting.slice(this.#next)]
+    this.#waiting = [...again.filter(({ isAwaited }) => isAwaited), ...this.#waiting.slice(this.#next)]
     this.#next = 0
   }
 
-  #takeSent(): Array<Publishing> {
+  #takeSent(): Array<PendingPublish> {
     const sent = [...this.#sent.values()]
     this.#sent.clear()
     this.#doubted.clear()
@@ -288,7 +290,7 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
   }
 
   /** The channel still owes answers. */
-  endPatience(): void {
+  endRenewalGrace(): void {
     if (this.#doubted.size > 0) {
       this.#renew()
       this.#rest()
@@ -305,19 +307,19 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
    * one. An interceptor of the broker may have changed the headers: then the first to this place it is.
    */
   #returned(message: Message): void {
-    let likely: Publishing | undefined
-    let found: Publishing | undefined
+    let likely: PendingPublish | undefined
+    let found: PendingPublish | undefined
     for (const publishing of this.#sent.values()) {
-      if (publishing.returned !== undefined) continue
+      if (publishing.returnReason !== undefined) continue
       const { exchange, routingKey } = publishing.publication
       if (exchange !== message.fields.exchange || routingKey !== message.fields.routingKey) continue
       likely ??= publishing
-      if (!Messages.sameMessage(publishing.publication, message)) continue
+      if (!Messages.isSameMessage(publishing.publication, message)) continue
       found = publishing
       break
     }
     const publishing = found ?? likely
-    if (publishing !== undefined) publishing.returned = wordsOfReturn(message)
+    if (publishing !== undefined) publishing.returnReason = describeReturn(message)
   }
 
   expire(): void {
@@ -327,9 +329,9 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     let isOverdue = false
     for (const publishing of this.#sent.values()) {
       if (publishing.expiresAt <= now) {
-        publishing.answer(late(this.#limits.within))
+        publishing.resolve(deadlineExceeded(this.#limits.timeoutMs))
         isOverdue = true
-      } else if (publishing.wanted) {
+      } else if (publishing.isAwaited) {
         next = publishing.expiresAt
         break
       }
@@ -341,7 +343,7 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
         break
       }
       this.#next += 1
-      publishing.answer(publishing.mayBeStored ? late(this.#limits.within) : this.#turnless())
+      publishing.resolve(publishing.mayBeStored ? deadlineExceeded(this.#limits.timeoutMs) : this.#turnless())
     }
     if (next < Number.POSITIVE_INFINITY) this.#clock = setTimeout(expire, Math.ceil(next - now), this)
     // a new leader confirms by the wrong numbers: some publishes are never answered, and would fill the window
@@ -354,20 +356,20 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
   #turnless(): Effect.Effect<Outcome> {
     if (this.#blocked !== undefined) return refused("blocked", this.#blocked)
     const why = this.#channel === undefined ? "not connected" : "the window was full"
-    return refused("unreachable", `It was not sent within ${this.#limits.within} ms: ${why}`)
+    return refused("unreachable", `It was not sent within ${this.#limits.timeoutMs} ms: ${why}`)
   }
 }
 
 const expire = (publisher: { expire(): void }): void => publisher.expire()
 
-const endPatience = (publisher: { endPatience(): void }): void => publisher.endPatience()
+const endRenewalGrace = (publisher: { endRenewalGrace(): void }): void => publisher.endRenewalGrace()
 
-const refuse = (answer: Answer, reason: "invalid" | "closed", detail: string): (() => void) => {
+const refuse = (answer: OutcomeCallback, reason: "invalid" | "closed", detail: string): (() => void) => {
   answer(refused(reason, detail))
   return () => {}
 }
 
-const wordsOfReturn = (message: Message): string => {
+const describeReturn = (message: Message): string => {
   const { exchange, routingKey } = message.fields
   const text: unknown = "replyText" in message.fields ? message.fields.replyText : "NO_ROUTE"
   return `${text}: no queue of exchange "${exchange}" takes the routing key "${routingKey}"`

@@ -11,9 +11,14 @@ type Operation = BrokerError["operation"]
  * have: an existing stream does not look at it, another queue says where it differs, and none comes into being.
  */
 export const isStream = (link: Link, operation: Operation, queue: string): Effect.Effect<boolean, BrokerError> =>
-  ask(link, operation, queue, { "x-queue-type": "stream", "x-max-priority": 1 })
+  probe(link, operation, queue, { "x-queue-type": "stream", "x-max-priority": 1 })
 
-const ask = (link: Link, operation: Operation, queue: string, declared: Fields): Effect.Effect<boolean, BrokerError> =>
+const probe = (
+  link: Link,
+  operation: Operation,
+  queue: string,
+  declared: Fields
+): Effect.Effect<boolean, BrokerError> =>
   link
     .withChannel(operation, (channel) =>
       link.ask<unknown>(operation, (answer) =>
@@ -28,14 +33,14 @@ const ask = (link: Link, operation: Operation, queue: string, declared: Fields):
         if (error.reason !== "mismatch") return Effect.fail(error)
         const difference = differenceIn(error.message)
         if (difference === undefined) return Effect.succeed(false)
-        if (ofStreamsAlone.has(difference.name)) return Effect.succeed(true)
-        if (!ofOthersToo.has(difference.name) || difference.name in declared) return Effect.succeed(false)
-        return ask(link, operation, queue, { ...declared, [difference.name]: difference.value })
+        if (streamOnlyArguments.has(difference.name)) return Effect.succeed(true)
+        if (!sharedArguments.has(difference.name) || difference.name in declared) return Effect.succeed(false)
+        return probe(link, operation, queue, { ...declared, [difference.name]: difference.value })
       })
     )
 
-const ofStreamsAlone = new Set(["x-max-age", "x-stream-max-segment-size-bytes", "x-initial-cluster-size"])
-const ofOthersToo = new Set(["x-max-length-bytes", "x-queue-leader-locator"])
+const streamOnlyArguments = new Set(["x-max-age", "x-stream-max-segment-size-bytes", "x-initial-cluster-size"])
+const sharedArguments = new Set(["x-max-length-bytes", "x-queue-leader-locator"])
 
 /** `inequivalent arg 'x-max-length-bytes' for queue 'q' in vhost '/': received none but current is the value '1' of type 'byte'` */
 const inequivalent = /inequivalent arg '([^']+)' .* current is (?:the value '([^']*)' of type '(\w+)'|.*)$/

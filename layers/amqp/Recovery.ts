@@ -6,7 +6,7 @@ export interface Recovery {
   /** The link of now, or the next one if it comes within the deadline. */
   readonly link: (operation: BrokerError["operation"]) => Effect.Effect<Link.Link, BrokerError>
   /** The same without a deadline, for those who have nothing else to do. */
-  readonly someLink: Effect.Effect<Link.Link>
+  readonly anyLink: Effect.Effect<Link.Link>
   /** Told of the link of now, and of every later one, in the driver's own callbacks. */
   readonly onLink: (listener: (link: Link.Link) => void) => void
   readonly state: SubscriptionRef.SubscriptionRef<Connection>
@@ -29,7 +29,7 @@ export const pauseBefore = (attempt: number, random: number): number =>
   attempt <= 1 ? 20 * random : Math.min(50 * 2 ** (attempt - 2), 700) * (0.5 + random / 2)
 
 /** A link that is lost earlier counts as a failed try: a broker that hangs up at once is not stormed. */
-const provenAfterMs = 2_000
+const stableAfterMs = 2_000
 
 /**
  * Keeps a link for as long as the scope is open. The first one must come from one try of each address, or be refused by
@@ -46,10 +46,10 @@ export const make = Effect.fnUntraced(function* (
   let current: Link.Link | undefined
   let closed = false
 
-  const tell = (link: Link.Link) => {
+  const publishState = (link: Link.Link) => {
     if (link.failure !== undefined || closed) return
     const now: Connection =
-      link.blocked === undefined ? { _tag: "Connected" } : { _tag: "Blocked", reason: link.blocked }
+      link.blockedReason === undefined ? { _tag: "Connected" } : { _tag: "Blocked", reason: link.blockedReason }
     fork(SubscriptionRef.set(state, now))
   }
 
@@ -57,17 +57,17 @@ export const make = Effect.fnUntraced(function* (
     Effect.sync(() => {
       if (link.failure !== undefined) return
       current = link
-      link.onBlocked(() => tell(link))
+      link.onBlocked(() => publishState(link))
       link.onEnd(() => {
         if (current === link) current = undefined
       })
-      tell(link)
+      publishState(link)
       for (const listener of listeners) listener(link)
       for (const resume of waiting) resume(link)
       waiting.clear()
     })
 
-  const ended = (link: Link.Link) =>
+  const awaitEnd = (link: Link.Link) =>
     Effect.callback<string>((resume) => link.onEnd(() => resume(Effect.succeed(link.failure?.message ?? ""))))
 
   let urls = options.urls
@@ -77,7 +77,7 @@ export const make = Effect.fnUntraced(function* (
     return Link.open({ ...options, url })
   })
 
-  const again = Effect.fnUntraced(function* (since: number, why: string) {
+  const reconnect = Effect.fnUntraced(function* (since: number, why: string) {
     let failure = why
     for (let attempt = since; ; attempt++) {
       yield* SubscriptionRef.set(state, { _tag: "Connecting", attempt, failure })
@@ -91,32 +91,34 @@ export const make = Effect.fnUntraced(function* (
     }
   })
 
-  const told = (error: BrokerError) =>
+  const logUnusableAddress = (error: BrokerError) =>
     urls.length > 1 ? Effect.logWarning("RabbitMQ cannot be used at one of its addresses", error.message) : Effect.void
-  const first = yield* Effect.result(Effect.retry(Effect.tapError(open, told), { times: urls.length - 1 }))
+  const first = yield* Effect.result(
+    Effect.retry(Effect.tapError(open, logUnusableAddress), { times: urls.length - 1 })
+  )
   if (Result.isFailure(first)) {
     const { message, reason } = first.failure
     if (options.whenUnreachable === "fail" || reason !== "unreachable") return yield* first.failure
     yield* Effect.logWarning("RabbitMQ cannot be reached yet, and is tried until it can be", message)
   }
 
-  const lost = Effect.fnUntraced(function* (link: Link.Link) {
-    const why = yield* ended(link)
+  const awaitLoss = Effect.fnUntraced(function* (link: Link.Link) {
+    const why = yield* awaitEnd(link)
     yield* Effect.logWarning("The connection to RabbitMQ was lost", why)
     return why
   })
-  const keep = Effect.gen(function* () {
-    let why = Result.isFailure(first) ? first.failure.message : yield* lost(first.success)
+  const keepConnected = Effect.gen(function* () {
+    let why = Result.isFailure(first) ? first.failure.message : yield* awaitLoss(first.success)
     let attempt = 0
     for (;;) {
-      const next = yield* again(attempt + 1, why)
+      const next = yield* reconnect(attempt + 1, why)
       // Interrupted here, the link is nobody's yet.
       yield* Effect.onInterrupt(options.prepare(next.link), () => Effect.sync(() => next.link.destroy()))
       yield* adopt(next.link)
       if (next.link.failure === undefined) yield* Effect.logInfo("The connection to RabbitMQ is back")
-      const since = performance.now()
-      why = yield* lost(next.link)
-      attempt = performance.now() - since > provenAfterMs ? 0 : next.attempt
+      const connectedAt = performance.now()
+      why = yield* awaitLoss(next.link)
+      attempt = performance.now() - connectedAt > stableAfterMs ? 0 : next.attempt
     }
   })
   yield* Effect.addFinalizer(() =>
@@ -130,13 +132,13 @@ export const make = Effect.fnUntraced(function* (
     })
   )
   if (Result.isSuccess(first)) yield* adopt(first.success)
-  yield* Effect.forkScoped(keep)
+  yield* Effect.forkScoped(keepConnected)
 
   const someLink = Effect.callback<Link.Link>((resume) => {
     if (current !== undefined) return resume(Effect.succeed(current))
-    const told = (link: Link.Link) => resume(Effect.succeed(link))
-    waiting.add(told)
-    return Effect.sync(() => waiting.delete(told))
+    const waiter = (link: Link.Link) => resume(Effect.succeed(link))
+    waiting.add(waiter)
+    return Effect.sync(() => waiting.delete(waiter))
   })
   const link: Recovery["link"] = (operation) =>
     Effect.suspend((): Effect.Effect<Link.Link, BrokerError> => {
@@ -156,7 +158,7 @@ export const make = Effect.fnUntraced(function* (
     })
   return {
     link,
-    someLink,
+    anyLink: someLink,
     onLink: (listener) => {
       listeners.push(listener)
       if (current !== undefined) listener(current)

@@ -2,13 +2,13 @@ import type { Channel, Message } from "amqplib/callback_api"
 import type { Settled, Settlement } from "../../src/services/Broker.ts"
 
 /** In the order of their tags, each delivery is: not settled; acknowledged here, and the broker not told; done. */
-type State = typeof open | typeof gathered | typeof done
+type DeliveryState = typeof open | typeof ackPending | typeof done
 const open = 0
-const gathered = 1
+const ackPending = 1
 const done = 2
 
-const most = 50
-const atLatestMs = 5
+const maxBatch = 50
+const maxDelayMs = 5
 
 /**
  * The deliveries of one channel. Acknowledgements are sent together, after 5 ms or when 50 (or half of what the broker
@@ -18,7 +18,7 @@ const atLatestMs = 5
 export class Settlements {
   readonly #channel: Channel
   readonly #enough: number
-  readonly #states: Array<State> = []
+  readonly #states: Array<DeliveryState> = []
   readonly #offsets: Array<number> = []
   #head = 0
   /** The tag of `#states[0]`. */
@@ -31,11 +31,11 @@ export class Settlements {
   /** `prefetch`: how many the broker lets be unsettled; beyond, it waits for acknowledgements. */
   constructor(channel: Channel, prefetch: number) {
     this.#channel = channel
-    this.#enough = Math.min(most, Math.ceil(prefetch / 2))
+    this.#enough = Math.min(maxBatch, Math.ceil(prefetch / 2))
   }
 
   /** Tags of a channel come in order and without gaps. `offset`: where it stands in its stream. */
-  delivered(offset = -1): void {
+  track(offset = -1): void {
     this.#states.push(open)
     this.#offsets.push(offset)
   }
@@ -45,13 +45,13 @@ export class Settlements {
     if (index < this.#head || this.#states[index] !== open) return "settled"
     if (this.#void) return "stale"
     if (how === "ack") {
-      this.#states[index] = gathered
+      this.#states[index] = ackPending
       this.#gathered.push(tag)
       if (this.#gathered.length >= this.#enough) this.flush()
-      else this.#timer ??= setTimeout(() => this.flush(), atLatestMs)
+      else this.#timer ??= setTimeout(() => this.flush(), maxDelayMs)
     } else {
       this.#states[index] = done
-      const message = tagged(tag)
+      const message = messageWithTag(tag)
       // From RabbitMQ 4.3 on, only a rejection counts as a failed delivery: what is given back unharmed is a nack.
       this.#send(() =>
         how === "requeue" ? this.#channel.nack(message, false, true) : this.#channel.reject(message, false)
@@ -65,17 +65,17 @@ export class Settlements {
     clearTimeout(this.#timer)
     this.#timer = undefined
     if (this.#gathered.length === 0 || this.#void) return
-    const beyond = this.#advance()
+    const firstUnfinished = this.#advance()
     for (const tag of this.#gathered) {
-      if (tag < beyond) continue
+      if (tag < firstUnfinished) continue
       this.#states[tag - this.#base] = done
-      this.#send(() => this.#channel.ack(tagged(tag), false))
+      this.#send(() => this.#channel.ack(messageWithTag(tag), false))
     }
     this.#gathered = []
   }
 
   /** The channel is gone: what was not settled by now never will be. */
-  void(): void {
+  invalidate(): void {
     this.#void = true
     clearTimeout(this.#timer)
   }
@@ -96,7 +96,7 @@ export class Settlements {
     let last = -1
     let count = 0
     while (index < this.#states.length && this.#states[index] !== open) {
-      if (this.#states[index] === gathered) {
+      if (this.#states[index] === ackPending) {
         this.#states[index] = done
         last = index
         count += 1
@@ -106,7 +106,7 @@ export class Settlements {
     if (last >= 0) {
       // Up to the last that the broker waits for: it knows no tag that is settled already, and would close the channel.
       const tag = this.#base + last
-      this.#send(() => this.#channel.ack(tagged(tag), count > 1))
+      this.#send(() => this.#channel.ack(messageWithTag(tag), count > 1))
     }
     if (index > this.#head) this.#resumeAt = (this.#offsets[index - 1] ?? -1) + 1
     this.#head = index
@@ -128,7 +128,7 @@ export class Settlements {
       request()
     } catch {
       // The channel has begun to close; its end is on the way.
-      this.void()
+      this.invalidate()
     }
   }
 }
@@ -155,7 +155,7 @@ const token: Message = {
   }
 }
 
-const tagged = (tag: number): Message => {
+const messageWithTag = (tag: number): Message => {
   token.fields.deliveryTag = tag
   return token
 }

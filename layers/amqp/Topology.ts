@@ -12,11 +12,11 @@ import type {
 import * as Fields from "./Fields.ts"
 import type { Link } from "./Link.ts"
 
-type Connected = (operation: BrokerError["operation"]) => Effect.Effect<Link, BrokerError>
+type GetLink = (operation: BrokerError["operation"]) => Effect.Effect<Link, BrokerError>
 
 type Declaration = { readonly exchange: Exchange } | { readonly queue: Queue } | { readonly binding: Binding }
 
-const declared = (link: Link, channel: Channel, declaration: Declaration): Effect.Effect<void, BrokerError> =>
+const declareOne = (link: Link, channel: Channel, declaration: Declaration): Effect.Effect<void, BrokerError> =>
   Effect.asVoid(
     link.ask<unknown>("declare", (answer) => {
       if ("exchange" in declaration) assertExchange(channel, declaration.exchange, answer)
@@ -50,7 +50,7 @@ const assertQueue = (channel: Channel, queue: Queue, answer: Answer) =>
 const bind = (channel: Channel, binding: Binding, answer: Answer) =>
   channel.bindQueue(binding.queue, binding.exchange, binding.routingKey, Fields.toWire(binding.arguments ?? {}), answer)
 
-const listed = ({ bindings, exchanges, queues }: Declarations): ReadonlyArray<Declaration> => [
+const declarationsOf = ({ bindings, exchanges, queues }: Declarations): ReadonlyArray<Declaration> => [
   ...exchanges.map((exchange) => ({ exchange })),
   ...queues.map((queue) => ({ queue })),
   ...bindings.map((binding) => ({ binding }))
@@ -63,30 +63,30 @@ const nameOf = (declaration: Declaration): string => {
 }
 
 /** What was declared, for the connections to come; and the questions about what is there. */
-export const make = (connected: Connected) => {
-  let kept: ReadonlyArray<Declaration> = []
-  const one = Semaphore.makeUnsafe(1)
+export const make = (getLink: GetLink) => {
+  let remembered: ReadonlyArray<Declaration> = []
+  const mutex = Semaphore.makeUnsafe(1)
 
-  const keep = (declarations: ReadonlyArray<Declaration>) => {
+  const remember = (declarations: ReadonlyArray<Declaration>) => {
     const names = new Set(declarations.map(nameOf))
     const bindings = declarations.filter((declaration) => "binding" in declaration)
-    const known = kept.filter((declaration) => "binding" in declaration || !names.has(nameOf(declaration)))
+    const known = remembered.filter((declaration) => "binding" in declaration || !names.has(nameOf(declaration)))
     const same = new Set(bindings.map((binding) => JSON.stringify(binding, bigintAsText)))
     const others = known.filter((declaration) => !same.has(JSON.stringify(declaration, bigintAsText)))
     // Exchanges first, then queues, then what binds them, whatever was declared when.
-    kept = [...others, ...declarations].toSorted((a, b) => rank(a) - rank(b))
+    remembered = [...others, ...declarations].toSorted((a, b) => rank(a) - rank(b))
   }
 
   const declare: Broker["Service"]["declare"] = (declarations) =>
-    Effect.flatMap(connected("declare"), (link) => {
-      const list = listed(declarations)
+    Effect.flatMap(getLink("declare"), (link) => {
+      const list = declarationsOf(declarations)
       return link
         .withChannel("declare", (channel) =>
-          Effect.forEach(list, (declaration) => declared(link, channel, declaration), { discard: true })
+          Effect.forEach(list, (declaration) => declareOne(link, channel, declaration), { discard: true })
         )
         .pipe(
-          Effect.tap(() => Effect.sync(() => keep(list))),
-          one.withPermits(1)
+          Effect.tap(() => Effect.sync(() => remember(list))),
+          mutex.withPermits(1)
         )
     })
 
@@ -96,14 +96,14 @@ export const make = (connected: Connected) => {
    */
   const declareAgain = (link: Link): Effect.Effect<void> =>
     Effect.gen(function* () {
-      let rest = kept
+      let rest = remembered
       while (rest.length > 0 && link.failure === undefined) {
         let next = 0
         const outcome = yield* Effect.result(
           link.withChannel("declare", (channel) =>
             Effect.forEach(
               rest,
-              (declaration) => Effect.tap(declared(link, channel, declaration), () => Effect.sync(() => void next++)),
+              (declaration) => Effect.tap(declareOne(link, channel, declaration), () => Effect.sync(() => void next++)),
               { discard: true }
             )
           )
@@ -113,22 +113,22 @@ export const make = (connected: Connected) => {
         const refused = rest[next]
         if (refused === undefined) return
         const { message, reason } = outcome.failure
-        yield* lasting.has(reason)
+        yield* permanentReasons.has(reason)
           ? Effect.logError("RabbitMQ refuses what was declared before", nameOf(refused), message)
           : Effect.logWarning("RabbitMQ cannot declare at present what was declared before", nameOf(refused), message)
         rest = rest.slice(next + 1)
       }
-    }).pipe(one.withPermits(1))
+    }).pipe(mutex.withPermits(1))
 
   const remove: Broker["Service"]["remove"] = ({ exchanges = [], queues = [] }) =>
     Effect.suspend(() => {
-      const gone = (declaration: Declaration): boolean => {
+      const isRemoved = (declaration: Declaration): boolean => {
         if ("exchange" in declaration) return exchanges.includes(declaration.exchange.name)
         if ("queue" in declaration) return queues.includes(declaration.queue.name)
         return exchanges.includes(declaration.binding.exchange) || queues.includes(declaration.binding.queue)
       }
-      kept = kept.filter((declaration) => !gone(declaration))
-      return Effect.flatMap(connected("remove"), (link) =>
+      remembered = remembered.filter((declaration) => !isRemoved(declaration))
+      return Effect.flatMap(getLink("remove"), (link) =>
         link
           .withChannel("remove", (channel) =>
             Effect.gen(function* () {
@@ -138,13 +138,13 @@ export const make = (connected: Connected) => {
                 yield* link.ask<unknown>("remove", (answer) => channel.deleteExchange(exchange, {}, answer))
             })
           )
-          .pipe(one.withPermits(1))
+          .pipe(mutex.withPermits(1))
       )
     })
 
   /** Passive first: only what is there is declared, and so compared. */
   const examine: Broker["Service"]["examine"] = (declaration) =>
-    Effect.flatMap(connected("examine"), (link) =>
+    Effect.flatMap(getLink("examine"), (link) =>
       link
         .withChannel("examine", (channel) =>
           Effect.andThen(
@@ -169,7 +169,7 @@ export const make = (connected: Connected) => {
     )
 
   const inspect: Broker["Service"]["inspect"] = (queue) =>
-    Effect.flatMap(connected("inspect"), (link) =>
+    Effect.flatMap(getLink("inspect"), (link) =>
       link.withChannel("inspect", (channel) =>
         link.ask<{ readonly messageCount: number; readonly consumerCount: number }>("inspect", (answer) =>
           channel.checkQueue(queue, answer)
@@ -184,7 +184,7 @@ export const make = (connected: Connected) => {
 
   /** As far as it was declared here. */
   const isStream = (name: string): boolean =>
-    kept.some(
+    remembered.some(
       (declaration) =>
         "queue" in declaration &&
         declaration.queue.name === name &&
@@ -196,7 +196,7 @@ export const make = (connected: Connected) => {
 
 export type Topology = ReturnType<typeof make>
 
-const lasting: ReadonlySet<BrokerError["reason"]> = new Set(["mismatch", "denied", "locked"])
+const permanentReasons: ReadonlySet<BrokerError["reason"]> = new Set(["mismatch", "denied", "locked"])
 
 const rank = (declaration: Declaration): number => {
   if ("exchange" in declaration) return 0

@@ -1,14 +1,14 @@
 import type { Fields, Properties, Settlement } from "../../src/services/Broker.ts"
-import type { Node, Routed } from "./Node.ts"
+import type { BrokerState, RoutingResult } from "./BrokerState.ts"
+import type { ClientConnection } from "./ClientConnection.ts"
+import { describeResource, refuse } from "./queues/ChannelException.ts"
 import type { Consumer } from "./queues/Consumers.ts"
 import { typeOf } from "./queues/Fields.ts"
-import type { LiveQueue } from "./queues/Host.ts"
+import type { LiveQueue } from "./queues/LiveQueue.ts"
 import type { Message } from "./queues/Message.ts"
 import type { Entry } from "./queues/ReadyMessages.ts"
-import { at, refuse } from "./queues/Refusal.ts"
-import type { Line } from "./Wire.ts"
 
-export interface Arrived {
+export interface ReceivedMessage {
   readonly queue: string
   readonly exchange: string
   readonly routingKey: string
@@ -18,7 +18,7 @@ export interface Arrived {
   readonly deliveryTag: number
 }
 
-interface Unsettled {
+interface UnsettledDelivery {
   readonly queue: LiveQueue
   readonly entry: Entry
   readonly consumer: Consumer | undefined
@@ -30,7 +30,7 @@ export interface ConsumeOptions {
   readonly arguments: Fields | undefined
   /** It is registered: before the first delivery. */
   readonly onStarted: () => void
-  readonly onDelivery: (arrived: Arrived) => void
+  readonly onDelivery: (arrived: ReceivedMessage) => void
   /** The queue was deleted. */
   readonly onCancelled: () => void
 }
@@ -38,35 +38,35 @@ export interface ConsumeOptions {
 /** The broker's side of a channel: who consumes, and what is not settled yet. */
 export class Channel {
   isOpen = true
-  readonly #node: Node
-  readonly #line: Line
-  readonly #unsettled = new Map<number, Unsettled>()
+  readonly #node: BrokerState
+  readonly #connection: ClientConnection
+  readonly #unsettled = new Map<number, UnsettledDelivery>()
   readonly #consumers = new Map<Consumer, LiveQueue>()
   readonly #stopListening: () => void
-  #tag = 0
+  #lastDeliveryTag = 0
 
-  constructor(node: Node, line: Line) {
+  constructor(node: BrokerState, connection: ClientConnection) {
     this.#node = node
-    this.#line = line
-    this.#stopListening = line.onEnd(() => this.close())
+    this.#connection = connection
+    this.#stopListening = connection.onEnd(() => this.close())
   }
 
-  get(name: string): Arrived | undefined {
-    return this.#node.step(() => {
-      const queue = this.#node.queue(name, this.#line)
+  get(name: string): ReceivedMessage | undefined {
+    return this.#node.atomically(() => {
+      const queue = this.#node.queue(name, this.#connection)
       const entry = queue.get()
-      return entry === undefined ? undefined : this.#arrived({ queue, entry, consumer: undefined })
+      return entry === undefined ? undefined : this.#track({ queue, entry, consumer: undefined })
     })
   }
 
   consume(options: ConsumeOptions): Consumer {
-    return this.#node.step(() => {
-      const queue = this.#node.queue(options.queue, this.#line)
+    return this.#node.atomically(() => {
+      const queue = this.#node.queue(options.queue, this.#connection)
       const priority = options.arguments?.["x-priority"] ?? 0
       const streamOffset = options.arguments?.["x-stream-offset"]
       if (typeof priority !== "number" || !Number.isInteger(priority)) {
         const why = `"expected integer, got ${typeOf(priority)}"`
-        return refuse(406, `invalid arg 'x-priority' for ${at("queue", options.queue)}: ${why}`)
+        return refuse(406, `invalid arg 'x-priority' for ${describeResource("queue", options.queue)}: ${why}`)
       }
       queue.checkConsumer(options.prefetch, streamOffset)
       const consumer: Consumer = {
@@ -75,10 +75,10 @@ export class Channel {
         streamOffset,
         unsettled: 0,
         deliver: (entry) => {
-          const arrived = this.#arrived({ queue, entry, consumer })
+          const arrived = this.#track({ queue, entry, consumer })
           this.#send(() => options.onDelivery(arrived))
         },
-        cancelled: () => {
+        onCancelled: () => {
           this.#consumers.delete(consumer)
           this.#send(options.onCancelled)
         }
@@ -93,18 +93,18 @@ export class Channel {
   cancel(consumer: Consumer): void {
     const queue = this.#consumers.get(consumer)
     this.#consumers.delete(consumer)
-    if (queue !== undefined) this.#node.step(() => queue.cancel(consumer))
+    if (queue !== undefined) this.#node.atomically(() => queue.cancel(consumer))
   }
 
-  settle(tag: number, how: Settlement): void {
+  settle(tag: number, settlement: Settlement): void {
     const unsettled = this.#unsettled.get(tag)
     if (unsettled === undefined) return
     this.#unsettled.delete(tag)
-    this.#node.step(() => unsettled.queue.settle(unsettled.entry, how, unsettled.consumer))
+    this.#node.atomically(() => unsettled.queue.settle(unsettled.entry, settlement, unsettled.consumer))
   }
 
-  publish(message: Message): Routed {
-    return this.#node.step(() => this.#node.publish(message))
+  publish(message: Message): RoutingResult {
+    return this.#node.atomically(() => this.#node.publish(message))
   }
 
   /** What is not settled goes back to where it came from. */
@@ -112,32 +112,32 @@ export class Channel {
     if (!this.isOpen) return
     this.isOpen = false
     this.#stopListening()
-    this.#node.step(() => {
-      const left = new Map<LiveQueue, { readonly consumers: Array<Consumer>; readonly entries: Array<Entry> }>()
+    this.#node.atomically(() => {
+      const closing = new Map<LiveQueue, { readonly consumers: Array<Consumer>; readonly entries: Array<Entry> }>()
       const of = (queue: LiveQueue) => {
-        const known = left.get(queue) ?? { consumers: [], entries: [] }
-        left.set(queue, known)
+        const known = closing.get(queue) ?? { consumers: [], entries: [] }
+        closing.set(queue, known)
         return known
       }
       for (const { entry, queue } of this.#unsettled.values()) of(queue).entries.push(entry)
       for (const [consumer, queue] of this.#consumers) of(queue).consumers.push(consumer)
-      for (const [queue, { consumers, entries }] of left) queue.leave(consumers, entries)
+      for (const [queue, { consumers, entries }] of closing) queue.onChannelClosed(consumers, entries)
       this.#unsettled.clear()
       this.#consumers.clear()
     })
   }
 
-  #send(happen: () => void): void {
-    this.#line.send(() => {
-      if (this.isOpen) happen()
+  #send(run: () => void): void {
+    this.#connection.send(() => {
+      if (this.isOpen) run()
     })
   }
 
-  #arrived(unsettled: Unsettled): Arrived {
+  #track(unsettled: UnsettledDelivery): ReceivedMessage {
     const { consumer, entry, queue } = unsettled
     const { content, exchange, properties, routingKeys } = entry.message
-    const added = queue.headersOf(entry, consumer === undefined ? "get" : "deliver")
-    const deliveryTag = ++this.#tag
+    const added = queue.deliveryHeaders(entry, consumer === undefined ? "get" : "deliver")
+    const deliveryTag = ++this.#lastDeliveryTag
     this.#unsettled.set(deliveryTag, unsettled)
     return {
       queue: queue.declared.name,
@@ -146,7 +146,7 @@ export class Channel {
       // A copy: what a consumer does to it must not show in what is delivered again.
       content: Uint8Array.from(content),
       properties: added === undefined ? properties : { ...properties, headers: { ...properties.headers, ...added } },
-      redelivered: entry.returns > 0,
+      redelivered: entry.returnCount > 0,
       deliveryTag
     }
   }

@@ -1,20 +1,20 @@
 import { Effect, Option, SubscriptionRef } from "effect"
 import { type Broker, BrokerError, type Connection, type Purpose, type Server } from "../../src/services/Broker.ts"
 import { problemOf } from "../amqp/Deliveries.ts"
-import { problemOfShort } from "../amqp/Messages.ts"
-import type { Node } from "./Node.ts"
+import { problemOfShortText } from "../amqp/Messages.ts"
+import type { BrokerState } from "./BrokerState.ts"
+import { ClientConnection } from "./ClientConnection.ts"
 import * as OwnChannel from "./OwnChannel.ts"
-import { type Limits, Publisher } from "./Publisher.ts"
-import { Refusal } from "./queues/Refusal.ts"
-import { type Connecting, pauseBefore, Subscriber } from "./Subscriber.ts"
+import { Publisher, type PublishLimits } from "./Publisher.ts"
+import { ChannelException } from "./queues/ChannelException.ts"
+import { reconnectDelayMs, Subscriber, type SubscriberClient } from "./Subscriber.ts"
 import { Topology } from "./Topology.ts"
 import { transmit } from "./Transmission.ts"
-import { Line } from "./Wire.ts"
 
-export interface Options extends Limits {
+export interface ClientOptions extends PublishLimits {
   readonly name: string
   /** Milliseconds, for every question to the broker. */
-  readonly answerWithin: number
+  readonly answerTimeoutMs: number
 }
 
 const server: Server = { product: "RabbitMQ (in memory)", version: "3.10.8" }
@@ -23,12 +23,13 @@ const purposes: ReadonlyArray<Purpose> = ["tasks", "retries", "statuses"]
 
 type Operation = BrokerError["operation"]
 
-const failed = (operation: Operation, reason: BrokerError["reason"], message: string) =>
+const brokerError = (operation: Operation, reason: BrokerError["reason"], message: string) =>
   new BrokerError({ operation, reason, message })
 
 /** A client of the broker, with the recovery that the door promises. It ends with its scope. */
-export const connect = Effect.fnUntraced(function* (node: Node, options: Options) {
-  if (!node.accepts(options.name)) return yield* failed("connect", "unreachable", "The broker takes no connections")
+export const connect = Effect.fnUntraced(function* (node: BrokerState, options: ClientOptions) {
+  if (!node.acceptsConnection(options.name))
+    return yield* brokerError("connect", "unreachable", "The broker takes no connections")
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   const state = yield* SubscriptionRef.make<Connection>({ _tag: "Connected" })
   const topology = new Topology(node)
@@ -38,115 +39,125 @@ export const connect = Effect.fnUntraced(function* (node: Node, options: Options
     Purpose,
     Publisher
   >
-  const waiting = new Set<() => void>()
-  let line: Line | undefined
+  const connectionWaiters = new Set<() => void>()
+  let connection: ClientConnection | undefined
   let isClosed = false
 
-  const tell = (connection: Connection) => fork(SubscriptionRef.set(state, connection))
+  const setState = (newState: Connection) => fork(SubscriptionRef.set(state, newState))
 
-  const client: Connecting = {
+  const client: SubscriberClient = {
     node,
-    line: () => line,
-    declareAgain: (current) =>
-      topology.declareAgain(current, (name, why) =>
+    connection: () => connection,
+    redeclare: (current) =>
+      topology.redeclare(current, (name, why) =>
         client.report(`The broker refuses what was declared before: ${name}`, why)
       ),
     report: (what, defect) => {
-      fork(Effect.logError(what, defect instanceof Refusal ? defect.message : defect))
+      fork(Effect.logError(what, defect instanceof ChannelException ? defect.message : defect))
     }
   }
 
-  const open = (): Line => {
-    const opened = new Line(node.wire, options.name)
-    line = opened
+  const open = (): ClientConnection => {
+    const opened = new ClientConnection(node.events, options.name)
+    connection = opened
     node.attach(opened)
-    opened.onEnd((reason) => lost(reason))
+    opened.onEnd((reason) => onConnectionLost(reason))
     opened.onBlocked((reason) => {
       for (const purpose of purposes) publishers[purpose].block(reason)
-      tell(reason === undefined ? { _tag: "Connected" } : { _tag: "Blocked", reason })
+      setState(reason === undefined ? { _tag: "Connected" } : { _tag: "Blocked", reason })
     })
-    client.declareAgain(opened)
+    client.redeclare(opened)
     for (const purpose of purposes) {
       publishers[purpose].attach((publication, answered) =>
         // Another channel for the purpose would be opened at once: its end is nobody's business.
-        transmit({ node, line: opened, publication, answered, refused: () => {} })
+        transmit({ node, connection: opened, publication, onOutcome: answered, onRefused: () => {} })
       )
     }
     return opened
   }
 
-  const lost = (reason: string) => {
-    line = undefined
+  const onConnectionLost = (reason: string) => {
+    connection = undefined
     for (const purpose of purposes) publishers[purpose].detach(reason)
-    if (!isClosed) again(1, reason)
+    if (!isClosed) reconnect(1, reason)
   }
 
-  const again = (attempt: number, failure: string) => {
-    tell({ _tag: "Connecting", attempt, failure })
-    node.timers.set(state, node.now() + pauseBefore(attempt), () => {
+  const reconnect = (attempt: number, failure: string) => {
+    setState({ _tag: "Connecting", attempt, failure })
+    node.timers.set(state, node.now() + reconnectDelayMs(attempt), () => {
       if (isClosed) return
-      if (!node.accepts(options.name)) {
-        again(attempt + 1, "The broker takes no connections")
+      if (!node.acceptsConnection(options.name)) {
+        reconnect(attempt + 1, "The broker takes no connections")
         return
       }
       const opened = open()
       for (const subscriber of subscribers) subscriber.resume(opened)
-      tell({ _tag: "Connected" })
-      for (const resume of waiting) resume()
-      waiting.clear()
+      setState({ _tag: "Connected" })
+      for (const resume of connectionWaiters) resume()
+      connectionWaiters.clear()
     })
   }
 
-  const connected = (operation: Operation): Effect.Effect<Line, BrokerError> =>
+  const whenConnected = (operation: Operation): Effect.Effect<ClientConnection, BrokerError> =>
     Effect.suspend(() => {
-      if (line !== undefined) return Effect.succeed(line)
-      if (isClosed) return Effect.fail(failed(operation, "closed", "It was closed"))
+      if (connection !== undefined) return Effect.succeed(connection)
+      if (isClosed) return Effect.fail(brokerError(operation, "closed", "It was closed"))
       const next = Effect.callback<void>((resume) => {
-        const told = () => resume(Effect.void)
-        waiting.add(told)
-        return Effect.sync(() => waiting.delete(told))
+        const wake = () => resume(Effect.void)
+        connectionWaiters.add(wake)
+        return Effect.sync(() => connectionWaiters.delete(wake))
       })
-      const message = `Not connected to RabbitMQ within ${options.answerWithin} ms`
+      const message = `Not connected to RabbitMQ within ${options.answerTimeoutMs} ms`
       return Effect.andThen(
         Effect.timeoutOrElse(next, {
-          duration: options.answerWithin,
-          orElse: () => Effect.fail(failed(operation, "unreachable", message))
+          duration: options.answerTimeoutMs,
+          orElse: () => Effect.fail(brokerError(operation, "unreachable", message))
         }),
-        connected(operation)
+        whenConnected(operation)
       )
     })
 
   /** What is asked happens at once; the answer comes by the line, or never. */
-  const askOn = <A>(current: Line, operation: Operation, question: () => A): Effect.Effect<A, BrokerError> =>
+  const requestOn = <A>(
+    current: ClientConnection,
+    operation: Operation,
+    perform: () => A
+  ): Effect.Effect<A, BrokerError> =>
     Effect.callback<A, BrokerError>((resume) => {
-      const stop = current.onEnd((reason) => resume(Effect.fail(failed(operation, "lost", reason))))
-      let answer: Effect.Effect<A, BrokerError>
+      const stop = current.onEnd((reason) => resume(Effect.fail(brokerError(operation, "lost", reason))))
+      let result: Effect.Effect<A, BrokerError>
       try {
-        answer = Effect.succeed(question())
+        result = Effect.succeed(perform())
       } catch (error) {
-        answer =
-          error instanceof Refusal ? Effect.fail(failed(operation, error.reason, error.message)) : Effect.die(error)
+        result =
+          error instanceof ChannelException
+            ? Effect.fail(brokerError(operation, error.reason, error.message))
+            : Effect.die(error)
       }
       current.send(() => {
         stop()
-        resume(answer)
+        resume(result)
       })
       return Effect.sync(stop)
     }).pipe(
       Effect.timeoutOrElse({
-        duration: options.answerWithin,
+        duration: options.answerTimeoutMs,
         orElse: () =>
-          Effect.fail(failed(operation, "timeout", `RabbitMQ did not answer within ${options.answerWithin} ms`))
+          Effect.fail(brokerError(operation, "timeout", `RabbitMQ did not answer within ${options.answerTimeoutMs} ms`))
       })
     )
 
-  const ask = <A>(operation: Operation, question: (line: Line) => A): Effect.Effect<A, BrokerError> =>
-    Effect.flatMap(connected(operation), (current) => askOn(current, operation, () => question(current)))
+  const request = <A>(operation: Operation, perform: (line: ClientConnection) => A): Effect.Effect<A, BrokerError> =>
+    Effect.flatMap(whenConnected(operation), (current) => requestOn(current, operation, () => perform(current)))
 
   /** About queues or exchanges of those names, which AMQP must be able to carry. */
-  const askOf = <A>(operation: Operation, names: ReadonlyArray<string>, question: (line: Line) => A) => {
-    const problem = names.map((name) => problemOfShort("name", name)).find((problem) => problem !== undefined)
-    return problem === undefined ? ask(operation, question) : Effect.fail(failed(operation, "refused", problem))
+  const requestAbout = <A>(
+    operation: Operation,
+    names: ReadonlyArray<string>,
+    perform: (line: ClientConnection) => A
+  ) => {
+    const problem = names.map((name) => problemOfShortText("name", name)).find((problem) => problem !== undefined)
+    return problem === undefined ? request(operation, perform) : Effect.fail(brokerError(operation, "refused", problem))
   }
 
   yield* Effect.addFinalizer(() =>
@@ -154,27 +165,29 @@ export const connect = Effect.fnUntraced(function* (node: Node, options: Options
       isClosed = true
       for (const purpose of purposes) publishers[purpose].close("It was closed")
       node.timers.clear(state)
-      line?.end("It was closed")
-      for (const resume of waiting) resume()
+      connection?.end("It was closed")
+      for (const resume of connectionWaiters) resume()
       return SubscriptionRef.set(state, { _tag: "Closed" })
     })
   )
   open()
 
   return {
-    server: Effect.as(connected("channel"), server),
+    server: Effect.as(whenConnected("channel"), server),
     declare: (declarations) =>
-      askOf(
+      requestAbout(
         "declare",
         [...declarations.exchanges, ...declarations.queues].map(({ name }) => name),
         (line) => topology.declare(declarations, line)
       ),
     examine: (declared) =>
-      askOf("examine", ["exchange" in declared ? declared.exchange.name : declared.queue.name], (line) =>
+      requestAbout("examine", ["exchange" in declared ? declared.exchange.name : declared.queue.name], (line) =>
         "exchange" in declared ? node.exchangeDifference(declared.exchange) : node.queueDifference(declared.queue, line)
       ).pipe(
         Effect.map((differs) =>
-          differs === undefined ? { _tag: "Same" as const } : { _tag: "Differs" as const, differs: mismatch(differs) }
+          differs === undefined
+            ? { _tag: "Same" as const }
+            : { _tag: "Differs" as const, differs: mismatchMessage(differs) }
         ),
         Effect.catch((error) =>
           error.reason === "not_found" ? Effect.succeed({ _tag: "Missing" as const }) : Effect.fail(error)
@@ -183,22 +196,22 @@ export const connect = Effect.fnUntraced(function* (node: Node, options: Options
     remove: ({ exchanges = [], queues = [] }) =>
       Effect.suspend(() => {
         topology.forget(queues, exchanges)
-        return askOf("remove", [...queues, ...exchanges], (line) =>
-          node.step(() => {
+        return requestAbout("remove", [...queues, ...exchanges], (line) =>
+          node.atomically(() => {
             for (const name of queues) node.deleteQueue(name, line)
             for (const name of exchanges) node.deleteExchange(name)
           })
         )
       }),
     inspect: (queue) =>
-      askOf("inspect", [queue], (line) => node.step(() => counts(node, queue, line))).pipe(
+      requestAbout("inspect", [queue], (line) => node.atomically(() => queueCounts(node, queue, line))).pipe(
         Effect.map(Option.some),
         Effect.catch((error) => (error.reason === "not_found" ? Effect.succeed(Option.none()) : Effect.fail(error)))
       ),
     publish: ({ purpose, ...publication }) =>
       Effect.callback((resume) => {
-        const leave = publishers[purpose].publish(publication, (outcome) => resume(Effect.succeed(outcome)))
-        return Effect.sync(leave)
+        const abandon = publishers[purpose].publish(publication, (outcome) => resume(Effect.succeed(outcome)))
+        return Effect.sync(abandon)
       }),
     consume: (given) =>
       Effect.gen(function* () {
@@ -206,7 +219,7 @@ export const connect = Effect.fnUntraced(function* (node: Node, options: Options
         if (problem !== undefined) return yield* problem
         const subscriber = new Subscriber(client, given)
         yield* Effect.acquireRelease(
-          ask("consume", (line) => subscriber.begin(line)),
+          request("consume", (line) => subscriber.start(line)),
           () =>
             Effect.sync(() => {
               subscribers.delete(subscriber)
@@ -215,8 +228,8 @@ export const connect = Effect.fnUntraced(function* (node: Node, options: Options
         )
         subscribers.add(subscriber)
         const cancel = Effect.suspend(() => {
-          const current = line
-          if (current !== undefined) return Effect.ignore(askOn(current, "consume", () => subscriber.cancel()))
+          const current = connection
+          if (current !== undefined) return Effect.ignore(requestOn(current, "consume", () => subscriber.cancel()))
           // the consumer ended with the connection, and there is nobody to ask
           return Effect.sync(() => subscriber.cancel())
         })
@@ -225,24 +238,24 @@ export const connect = Effect.fnUntraced(function* (node: Node, options: Options
     channel: ({ prefetch }) =>
       Effect.gen(function* () {
         const problem = problemOf({ prefetch })
-        if (problem !== undefined) return yield* failed("channel", "refused", problem.message)
-        const current = yield* connected("channel")
+        if (problem !== undefined) return yield* brokerError("channel", "refused", problem.message)
+        const current = yield* whenConnected("channel")
         return yield* OwnChannel.make({
           client,
-          line: current,
+          connection: current,
           prefetch,
           publisher: publisher(),
-          ask: (operation, question) => askOn(current, operation, question)
+          request: (operation, question) => requestOn(current, operation, question)
         })
       }),
     connection: SubscriptionRef.changes(state),
-    ping: ask("channel", () => {})
+    ping: request("channel", () => {})
   } satisfies Broker["Service"]
 })
 
-const mismatch = (differs: string): string => `PRECONDITION_FAILED - ${differs}`
+const mismatchMessage = (differs: string): string => `PRECONDITION_FAILED - ${differs}`
 
-const counts = (node: Node, name: string, line: Line) => {
-  const { consumers, messages } = node.queue(name, line)
+const queueCounts = (node: BrokerState, name: string, connection: ClientConnection) => {
+  const { consumers, messages } = node.queue(name, connection)
   return { messages, consumers }
 }

@@ -1,15 +1,15 @@
 import type { Binding, Exchange } from "../../src/services/Broker.ts"
-import { difference } from "./queues/Fields.ts"
+import { describeResource, refuse, refuseMissing } from "./queues/ChannelException.ts"
+import { describeDifference } from "./queues/Fields.ts"
 import type { Message } from "./queues/Message.ts"
-import { at, missing, refuse } from "./queues/Refusal.ts"
 import { checkHeadersBinding, matches } from "./Routing.ts"
 
-interface Declared {
+interface DeclaredExchange {
   readonly exchange: Exchange
   readonly bindings: Map<string, Binding>
 }
 
-const system: ReadonlyArray<Exchange> = [
+const predeclared: ReadonlyArray<Exchange> = [
   { name: "amq.direct", kind: "direct" },
   { name: "amq.fanout", kind: "fanout" },
   { name: "amq.topic", kind: "topic" },
@@ -17,17 +17,17 @@ const system: ReadonlyArray<Exchange> = [
   { name: "amq.match", kind: "headers" }
 ]
 
-const declared = (exchange: Exchange): Declared => ({ exchange, bindings: new Map() })
+const withoutBindings = (exchange: Exchange): DeclaredExchange => ({ exchange, bindings: new Map() })
 
 const isDurable = (exchange: Exchange): boolean => exchange.durable ?? true
 
 const alternate = "alternate-exchange"
 
-const forbidden = (): never => refuse(403, "operation not permitted on the default exchange")
+const refuseDefaultExchange = (): never => refuse(403, "operation not permitted on the default exchange")
 
 /** Exchanges and their bindings. The default exchange, named by nothing, is no member: it routes by name of queue. */
 export class Exchanges {
-  readonly #exchanges = new Map(system.map((exchange) => [exchange.name, declared(exchange)]))
+  readonly #exchanges = new Map(predeclared.map((exchange) => [exchange.name, withoutBindings(exchange)]))
 
   has(name: string): boolean {
     return name === "" || this.#exchanges.has(name)
@@ -39,34 +39,34 @@ export class Exchanges {
     if (differs !== undefined) refuse(406, differs)
     if (this.#exchanges.has(name)) return
     if (name.startsWith("amq.")) refuse(403, `exchange name '${name}' contains reserved prefix 'amq.*'`)
-    this.#exchanges.set(name, declared(exchange))
+    this.#exchanges.set(name, withoutBindings(exchange))
   }
 
   /** What a declaration would be refused for; `undefined`: nothing, or there is no such exchange. */
   difference(wanted: Exchange): string | undefined {
-    if (wanted.name === "") return forbidden()
+    if (wanted.name === "") return refuseDefaultExchange()
     const current = this.#exchanges.get(wanted.name)?.exchange
     if (current === undefined) return undefined
     const compared = [
-      ["type", difference(wanted.kind, current.kind)],
-      ["durable", difference(isDurable(wanted), isDurable(current))],
-      [alternate, difference(wanted.arguments?.[alternate], current.arguments?.[alternate])]
+      ["type", describeDifference(wanted.kind, current.kind)],
+      ["durable", describeDifference(isDurable(wanted), isDurable(current))],
+      [alternate, describeDifference(wanted.arguments?.[alternate], current.arguments?.[alternate])]
     ] as const
     const [name, differs] = compared.find(([, differs]) => differs !== undefined) ?? []
     return differs === undefined
       ? undefined
-      : `inequivalent arg '${name}' for ${at("exchange", wanted.name)}: ${differs}`
+      : `inequivalent arg '${name}' for ${describeResource("exchange", wanted.name)}: ${differs}`
   }
 
   delete(name: string): void {
-    if (name === "") forbidden()
-    if (name.startsWith("amq.")) refuse(403, `deletion of system ${at("exchange", name)} not allowed`)
+    if (name === "") refuseDefaultExchange()
+    if (name.startsWith("amq.")) refuse(403, `deletion of system ${describeResource("exchange", name)} not allowed`)
     this.#exchanges.delete(name)
   }
 
   bind(binding: Binding): void {
-    if (binding.exchange === "") forbidden()
-    const found = this.#exchanges.get(binding.exchange) ?? missing("exchange", binding.exchange)
+    if (binding.exchange === "") refuseDefaultExchange()
+    const found = this.#exchanges.get(binding.exchange) ?? refuseMissing("exchange", binding.exchange)
     if (found.exchange.kind === "headers") checkHeadersBinding(binding.arguments ?? {})
     const id = JSON.stringify([binding.queue, binding.routingKey, Object.entries(binding.arguments ?? {}).map(String)])
     found.bindings.set(id, binding)
@@ -89,18 +89,18 @@ export class Exchanges {
     for (const [name, { exchange }] of this.#exchanges) if (!isDurable(exchange)) this.#exchanges.delete(name)
   }
 
-  #route(name: string, { properties, routingKeys }: Message, queues: Set<string>, passed: Set<string>): void {
+  #route(name: string, { properties, routingKeys }: Message, queues: Set<string>, visited: Set<string>): void {
     if (name === "") for (const key of routingKeys) queues.add(key)
     const found = this.#exchanges.get(name)
-    if (found === undefined || passed.has(name)) return
-    passed.add(name)
+    if (found === undefined || visited.has(name)) return
+    visited.add(name)
     const before = queues.size
     for (const binding of found.bindings.values()) {
       if (matches(found.exchange.kind, binding, routingKeys, properties.headers ?? {})) queues.add(binding.queue)
     }
     const next = found.exchange.arguments?.[alternate]
     if (queues.size === before && typeof next === "string") {
-      this.#route(next, { exchange: next, properties, routingKeys, content: empty }, queues, passed)
+      this.#route(next, { exchange: next, properties, routingKeys, content: empty }, queues, visited)
     }
   }
 }

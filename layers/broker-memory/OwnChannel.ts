@@ -2,27 +2,33 @@ import { Deferred, Effect, Exit, Option } from "effect"
 import { BrokerError, type Channel as ChannelDoor, type Delivery } from "../../src/services/Broker.ts"
 import { problemOf } from "../amqp/Deliveries.ts"
 import { Channel } from "./Channel.ts"
+import type { ClientConnection } from "./ClientConnection.ts"
 import type { Publisher } from "./Publisher.ts"
-import { Refusal } from "./queues/Refusal.ts"
-import { type Connecting, deliveryOf, hand } from "./Subscriber.ts"
+import { ChannelException } from "./queues/ChannelException.ts"
+import { deliveryOf, handOver, type SubscriberClient } from "./Subscriber.ts"
 import { transmit } from "./Transmission.ts"
-import type { Line } from "./Wire.ts"
 
 /** The only epoch there is. */
 const epoch = 1
 
-export interface Parts {
-  readonly client: Connecting
-  readonly line: Line
+export interface OwnChannelOptions {
+  readonly client: SubscriberClient
+  readonly connection: ClientConnection
   readonly prefetch: number
   readonly publisher: Publisher
   /** A question to the broker, whose answer comes by the line. */
-  readonly ask: <A>(operation: BrokerError["operation"], question: () => A) => Effect.Effect<A, BrokerError>
+  readonly request: <A>(operation: BrokerError["operation"], question: () => A) => Effect.Effect<A, BrokerError>
 }
 
 /** A channel that ends with its scope, or with the first thing that the broker refuses, and does not come back. */
-export const make = Effect.fnUntraced(function* ({ ask, client, line, prefetch, publisher }: Parts) {
-  const channel = new Channel(client.node, line)
+export const make = Effect.fnUntraced(function* ({
+  request,
+  client,
+  connection,
+  prefetch,
+  publisher
+}: OwnChannelOptions) {
+  const channel = new Channel(client.node, connection)
   const ended = Deferred.makeUnsafe<never, BrokerError>()
   const end = (reason: BrokerError["reason"], message: string) => {
     channel.close()
@@ -30,26 +36,26 @@ export const make = Effect.fnUntraced(function* ({ ask, client, line, prefetch, 
     Deferred.doneUnsafe(ended, Exit.fail(new BrokerError({ operation: "channel", reason, message })))
   }
   yield* Effect.addFinalizer(() => Effect.sync(() => end("closed", "The channel was closed")))
-  line.onEnd((reason) => end("lost", reason))
+  connection.onEnd((reason) => end("lost", reason))
   publisher.attach((publication, answered) =>
     transmit({
       node: client.node,
-      line,
+      connection,
       publication,
-      answered,
-      refused: ({ message, reason }) => end(reason, message)
+      onOutcome: answered,
+      onRefused: ({ message, reason }) => end(reason, message)
     })
   )
 
   /** What is refused here, ends the channel. */
-  const demand = <A>(question: () => A): Effect.Effect<A, BrokerError> =>
+  const requestOrEnd = <A>(question: () => A): Effect.Effect<A, BrokerError> =>
     Effect.suspend(() => {
       if (Deferred.isDoneUnsafe(ended)) return Deferred.await(ended)
-      return ask("channel", () => {
+      return request("channel", () => {
         try {
           return question()
         } catch (error) {
-          if (error instanceof Refusal) line.send(() => end(error.reason, error.message))
+          if (error instanceof ChannelException) connection.send(() => end(error.reason, error.message))
           throw error
         }
       })
@@ -58,9 +64,9 @@ export const make = Effect.fnUntraced(function* ({ ask, client, line, prefetch, 
   return {
     get: (queue) =>
       Effect.suspend(() => {
-        if (client.node.kindOf(queue) === "stream") return Effect.fail(unreadable(queue))
+        if (client.node.kindOf(queue) === "stream") return Effect.fail(streamNotReadable(queue))
         return Effect.map(
-          demand(() => channel.get(queue)),
+          requestOrEnd(() => channel.get(queue)),
           (arrived): Option.Option<Delivery> =>
             arrived === undefined ? Option.none() : Option.some(deliveryOf(arrived, channel, epoch))
         )
@@ -69,31 +75,31 @@ export const make = Effect.fnUntraced(function* ({ ask, client, line, prefetch, 
       Effect.suspend(() => {
         const problem = problemOf({ prefetch, ...(fields === undefined ? {} : { arguments: fields }) })
         if (problem !== undefined) return Effect.fail(problem)
-        const consuming = demand(() =>
+        const consuming = requestOrEnd(() =>
           channel.consume({
             queue,
             prefetch,
             arguments: fields,
             onStarted: () => {},
-            onDelivery: (arrived) => hand(deliveryOf(arrived, channel, epoch), onDelivery, client),
+            onDelivery: (arrived) => handOver(deliveryOf(arrived, channel, epoch), onDelivery, client),
             onCancelled: () => end("lost", `The broker cancelled ${queue}`)
           })
         )
         return Effect.map(consuming, (consumer) => ({
           queue,
-          cancel: Effect.ignore(demand(() => channel.cancel(consumer)))
+          cancel: Effect.ignore(requestOrEnd(() => channel.cancel(consumer)))
         }))
       }),
     publish: (publication) =>
       Effect.callback((resume) => {
-        const leave = publisher.publish(publication, (outcome) => resume(Effect.succeed(outcome)))
-        return Effect.sync(leave)
+        const abandon = publisher.publish(publication, (outcome) => resume(Effect.succeed(outcome)))
+        return Effect.sync(abandon)
       }),
     ended: Deferred.await(ended)
   } satisfies ChannelDoor
 })
 
-const unreadable = (queue: string) =>
+const streamNotReadable = (queue: string) =>
   new BrokerError({
     operation: "channel",
     reason: "refused",

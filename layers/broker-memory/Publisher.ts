@@ -2,11 +2,11 @@ import type { Outcome, Publication } from "../../src/services/Broker.ts"
 import { problemOf } from "../amqp/Messages.ts"
 import type { Timers } from "./queues/Timers.ts"
 
-export interface Limits {
+export interface PublishLimits {
   /** How many publishes may be unanswered. */
   readonly window: number
   /** Milliseconds, for the turn and the answer together. */
-  readonly within: number
+  readonly timeoutMs: number
 }
 
 type Publishable = Omit<Publication, "purpose">
@@ -14,127 +14,132 @@ type Publishable = Omit<Publication, "purpose">
 /** Sends to the broker; the answer comes later, or never. */
 type Send = (publication: Publishable, answered: (outcome: Outcome) => void) => void
 
-interface Publishing {
+interface PendingPublish {
   readonly publication: Publishable
   readonly expiresAt: number
   /** `undefined`: answered, or nobody listens any more. */
-  answer: ((outcome: Outcome) => void) | undefined
+  onOutcome: ((outcome: Outcome) => void) | undefined
 }
 
 /** The publishes of one purpose: a window of unanswered ones, and a line of those who wait for their turn. */
 export class Publisher {
-  readonly #limits: Limits
+  readonly #limits: PublishLimits
   readonly #now: () => number
   readonly #timers: Timers
-  readonly #waiting = new Set<Publishing>()
-  readonly #sent = new Set<Publishing>()
+  readonly #waiting = new Set<PendingPublish>()
+  readonly #unconfirmed = new Set<PendingPublish>()
   #send: Send | undefined
   #blocked: string | undefined
   #closed: string | undefined
-  #isWatched = false
+  #isExpiryScheduled = false
 
-  constructor(limits: Limits, now: () => number, timers: Timers) {
+  constructor(limits: PublishLimits, now: () => number, timers: Timers) {
     this.#limits = limits
     this.#now = now
     this.#timers = timers
   }
 
   /** The answer comes once, unless the caller leaves by calling what is returned. */
-  publish(publication: Publishable, answer: (outcome: Outcome) => void): () => void {
+  publish(publication: Publishable, onOutcome: (outcome: Outcome) => void): () => void {
     const problem = problemOf(publication)
     if (problem !== undefined || this.#closed !== undefined) {
-      answer(refused(problem === undefined ? "closed" : "invalid", problem ?? this.#closed ?? ""))
+      onOutcome(refused(problem === undefined ? "closed" : "invalid", problem ?? this.#closed ?? ""))
       return () => {}
     }
-    const publishing: Publishing = { publication, expiresAt: this.#now() + this.#limits.within, answer }
+    const publishing: PendingPublish = { publication, expiresAt: this.#now() + this.#limits.timeoutMs, onOutcome }
     this.#waiting.add(publishing)
-    this.#pump()
-    if (!this.#isWatched) this.#watch()
+    this.#sendWaiting()
+    if (!this.#isExpiryScheduled) this.#scheduleExpiry()
     return () => {
-      publishing.answer = undefined
+      publishing.onOutcome = undefined
       this.#waiting.delete(publishing)
     }
   }
 
   attach(send: Send): void {
     this.#send = send
-    this.#pump()
+    this.#sendWaiting()
   }
 
   /** What was sent may have been stored; what was not waits for the next connection. */
   detach(why: string): void {
     this.#send = undefined
     this.#blocked = undefined
-    for (const publishing of this.#sent) reply(publishing, { _tag: "Unknown", reason: "lost", detail: why })
-    this.#sent.clear()
+    for (const publishing of this.#unconfirmed) complete(publishing, { _tag: "Unknown", reason: "lost", detail: why })
+    this.#unconfirmed.clear()
   }
 
   block(reason: string | undefined): void {
     this.#blocked = reason
-    this.#pump()
+    this.#sendWaiting()
   }
 
   close(why: string): void {
     this.#closed = why
     this.detach(why)
-    for (const publishing of this.#waiting) reply(publishing, refused("closed", why))
+    for (const publishing of this.#waiting) complete(publishing, refused("closed", why))
     this.#waiting.clear()
     this.#timers.clear(this)
   }
 
-  #pump(): void {
+  #sendWaiting(): void {
     for (const publishing of this.#waiting) {
-      if (this.#send === undefined || this.#blocked !== undefined || this.#sent.size >= this.#limits.window) return
+      if (this.#send === undefined || this.#blocked !== undefined || this.#unconfirmed.size >= this.#limits.window)
+        return
       this.#waiting.delete(publishing)
-      this.#sent.add(publishing)
+      this.#unconfirmed.add(publishing)
       this.#send(publishing.publication, (outcome) => {
-        if (!this.#sent.delete(publishing)) return
-        reply(publishing, outcome)
-        this.#pump()
+        if (!this.#unconfirmed.delete(publishing)) return
+        complete(publishing, outcome)
+        this.#sendWaiting()
       })
     }
   }
 
   /** One alarm, for the oldest of all: none expires before those who came before it. */
-  #watch(): void {
+  #scheduleExpiry(): void {
     const [waiting] = this.#waiting
-    let sent: Publishing | undefined
-    for (const publishing of this.#sent) {
-      if (publishing.answer === undefined) continue
+    let sent: PendingPublish | undefined
+    for (const publishing of this.#unconfirmed) {
+      if (publishing.onOutcome === undefined) continue
       sent = publishing
       break
     }
     const next = Math.min(sent?.expiresAt ?? Infinity, waiting?.expiresAt ?? Infinity)
-    this.#isWatched = next !== Infinity
-    if (this.#isWatched) this.#timers.set(this, next, () => this.#expire())
+    this.#isExpiryScheduled = next !== Infinity
+    if (this.#isExpiryScheduled) this.#timers.set(this, next, () => this.#expire())
   }
 
   #expire(): void {
     const now = this.#now()
-    const { within } = this.#limits
-    for (const publishing of this.#sent) {
+    const { timeoutMs } = this.#limits
+    for (const publishing of this.#unconfirmed) {
       if (publishing.expiresAt > now) break
-      reply(publishing, { _tag: "Unknown", reason: "deadline", detail: `RabbitMQ did not answer within ${within} ms` })
+      complete(publishing, {
+        _tag: "Unknown",
+        reason: "deadline",
+        detail: `RabbitMQ did not answer within ${timeoutMs} ms`
+      })
     }
     for (const publishing of this.#waiting) {
       if (publishing.expiresAt > now) break
       this.#waiting.delete(publishing)
-      reply(publishing, this.#turnless())
+      complete(publishing, this.#unsentOutcome())
     }
-    this.#watch()
+    this.#scheduleExpiry()
   }
 
-  #turnless(): Outcome {
+  #unsentOutcome(): Outcome {
     if (this.#blocked !== undefined) return refused("blocked", this.#blocked)
     const why = this.#send === undefined ? "not connected" : "the window was full"
-    return refused("unreachable", `It was not sent within ${this.#limits.within} ms: ${why}`)
+    return refused("unreachable", `It was not sent within ${this.#limits.timeoutMs} ms: ${why}`)
   }
 }
 
-const reply = (publishing: Publishing, outcome: Outcome): void => {
-  const { answer } = publishing
-  publishing.answer = undefined
-  answer?.(outcome)
+const complete = (publishing: PendingPublish, outcome: Outcome): void => {
+  const { onOutcome } = publishing
+  publishing.onOutcome = undefined
+  onOutcome?.(outcome)
 }
 
 const refused = (reason: Extract<Outcome, { readonly _tag: "Refused" }>["reason"], detail: string): Outcome => ({

@@ -1,6 +1,6 @@
 import type { Binding, Exchange, Field, Fields } from "../../src/services/Broker.ts"
-import { same, typeOf } from "./queues/Fields.ts"
-import { refuse } from "./queues/Refusal.ts"
+import { refuse } from "./queues/ChannelException.ts"
+import { fieldsEqual, typeOf } from "./queues/Fields.ts"
 
 /** Words between dots: `*` stands for one, `#` for any number of them. */
 export const topicMatches = (pattern: string, key: string): boolean =>
@@ -40,7 +40,7 @@ const headersMatch = (wanted: Fields, headers: Fields): boolean => {
   // A value of nothing asks for the header's presence alone.
   const holds = ([name, value]: readonly [string, Field]) => {
     const header = headers[name]
-    return header !== undefined && (value === null || same(value, header))
+    return header !== undefined && (value === null || fieldsEqual(value, header))
   }
   return String(kind).startsWith("any") ? compared.some(holds) : compared.every(holds)
 }

@@ -1,35 +1,40 @@
 import type { ConsumeOptions, Delivery } from "../../src/services/Broker.ts"
-import { type Arrived, Channel } from "./Channel.ts"
-import type { Node } from "./Node.ts"
+import type { BrokerState } from "./BrokerState.ts"
+import { Channel, type ReceivedMessage } from "./Channel.ts"
+import type { ClientConnection } from "./ClientConnection.ts"
 import type { Consumer } from "./queues/Consumers.ts"
-import type { Line } from "./Wire.ts"
 
 /** How long a delivery is held that its receiver threw at, before it goes back to its queue. */
-const heldMs = 1_000
+const requeueDelayMs = 1_000
 
 /** Milliseconds before the given try; the first comes at once. */
-export const pauseBefore = (attempt: number): number => (attempt <= 1 ? 0 : Math.min(50 * 2 ** (attempt - 2), 700))
+export const reconnectDelayMs = (attempt: number): number => (attempt <= 1 ? 0 : Math.min(50 * 2 ** (attempt - 2), 700))
 
 /** What a subscriber needs of its client. */
-export interface Connecting {
-  readonly node: Node
-  readonly line: () => Line | undefined
-  readonly declareAgain: (line: Line) => void
+export interface SubscriberClient {
+  readonly node: BrokerState
+  readonly connection: () => ClientConnection | undefined
+  readonly redeclare: (line: ClientConnection) => void
   readonly report: (what: string, defect: unknown) => void
 }
 
 interface Epoch {
   readonly number: number
-  readonly line: Line
+  readonly connection: ClientConnection
   readonly channel: Channel
   /** Of a stream: what was delivered and is not settled, in order, and what comes behind all that was delivered. */
-  readonly open: Set<number>
-  next: number | undefined
+  readonly unsettledOffsets: Set<number>
+  nextOffset: number | undefined
   consumer: Consumer | undefined
-  begun: boolean
+  isStarted: boolean
 }
 
-export const deliveryOf = (arrived: Arrived, channel: Channel, epoch: number, onSettled = () => {}): Delivery => {
+export const deliveryOf = (
+  arrived: ReceivedMessage,
+  channel: Channel,
+  epoch: number,
+  onSettled = () => {}
+): Delivery => {
   let isSettled = false
   return {
     ...arrived,
@@ -46,57 +51,61 @@ export const deliveryOf = (arrived: Arrived, channel: Channel, epoch: number, on
 }
 
 /** What a receiver throws harms nobody else. The delivery goes back; after a pause, as it comes again at once. */
-export const hand = (delivery: Delivery, receive: ConsumeOptions["onDelivery"], { node, report }: Connecting): void => {
+export const handOver = (
+  delivery: Delivery,
+  receive: ConsumeOptions["onDelivery"],
+  { node, report }: SubscriberClient
+): void => {
   try {
     receive(delivery)
   } catch (defect) {
     report(`onDelivery of queue ${delivery.queue} threw`, defect)
-    node.timers.set(delivery, node.now() + heldMs, () => delivery.settle("requeue"))
+    node.timers.set(delivery, node.now() + requeueDelayMs, () => delivery.settle("requeue"))
   }
 }
 
 /** A consumer through all its epochs. */
 export class Subscriber {
-  readonly #client: Connecting
+  readonly #client: SubscriberClient
   readonly #options: ConsumeOptions
-  #epochs = 0
+  #lastEpoch = 0
   #attempt = 0
   #current: Epoch | undefined
   #resumeAt: number | undefined
-  #isOver = false
+  #isStopped = false
 
-  constructor(client: Connecting, options: ConsumeOptions) {
+  constructor(client: SubscriberClient, options: ConsumeOptions) {
     this.#client = client
     this.#options = options
   }
 
   /** Throws when the broker refuses. */
-  begin(line: Line, started: () => void = () => {}): void {
+  start(connection: ClientConnection, onStarted: () => void = () => {}): void {
     const { node } = this.#client
-    const number = this.#epochs + 1
-    const channel = new Channel(node, line)
+    const number = this.#lastEpoch + 1
+    const channel = new Channel(node, connection)
     const epoch: Epoch = {
       number,
-      line,
+      connection,
       channel,
-      open: new Set(),
-      next: undefined,
+      unsettledOffsets: new Set(),
+      nextOffset: undefined,
       consumer: undefined,
-      begun: false
+      isStarted: false
     }
     try {
       const isStream = node.kindOf(this.#options.queue) === "stream"
-      const given = this.#options.arguments
+      const consumeArguments = this.#options.arguments
       const resuming = isStream && this.#resumeAt !== undefined
       epoch.consumer = channel.consume({
         queue: this.#options.queue,
         prefetch: this.#options.prefetch,
-        arguments: resuming ? { ...given, "x-stream-offset": this.#resumeAt ?? 0 } : given,
+        arguments: resuming ? { ...consumeArguments, "x-stream-offset": this.#resumeAt ?? 0 } : consumeArguments,
         onStarted: () => {
-          epoch.begun = true
+          epoch.isStarted = true
           this.#attempt = 0
-          started()
-          if (number > 1) this.#tell("onResumed", () => this.#options.onResumed?.(number))
+          onStarted()
+          if (number > 1) this.#callListener("onResumed", () => this.#options.onResumed?.(number))
         },
         onDelivery: (arrived) => this.#deliver(epoch, arrived, isStream),
         onCancelled: () => this.#end(epoch, "The broker cancelled the consumer")
@@ -105,16 +114,16 @@ export class Subscriber {
       channel.close()
       throw error
     }
-    this.#epochs = number
+    this.#lastEpoch = number
     this.#current = epoch
-    line.onEnd((reason) => this.#end(epoch, reason))
+    connection.onEnd((reason) => this.#end(epoch, reason))
   }
 
   /** A new connection is there. */
-  resume(line: Line): void {
-    if (this.#isOver || this.#current !== undefined) return
+  resume(connection: ClientConnection): void {
+    if (this.#isStopped || this.#current !== undefined) return
     try {
-      this.begin(line)
+      this.start(connection)
     } catch (error) {
       if (this.#attempt < 2) this.#client.report(`The consumer of queue ${this.#options.queue} is not back yet`, error)
       this.#retry()
@@ -135,51 +144,51 @@ export class Subscriber {
   }
 
   #stop(): void {
-    this.#isOver = true
+    this.#isStopped = true
     this.#client.node.timers.clear(this)
   }
 
-  #deliver(epoch: Epoch, arrived: Arrived, isStream: boolean): void {
+  #deliver(epoch: Epoch, arrived: ReceivedMessage, isStream: boolean): void {
     if (this.#current !== epoch) return
     const offset = arrived.properties.headers?.["x-stream-offset"]
     if (!isStream || typeof offset !== "number") {
-      hand(deliveryOf(arrived, epoch.channel, epoch.number), this.#options.onDelivery, this.#client)
+      handOver(deliveryOf(arrived, epoch.channel, epoch.number), this.#options.onDelivery, this.#client)
       return
     }
-    epoch.open.add(offset)
-    epoch.next = offset + 1
-    const settled = () => {
-      epoch.open.delete(offset)
+    epoch.unsettledOffsets.add(offset)
+    epoch.nextOffset = offset + 1
+    const onSettled = () => {
+      epoch.unsettledOffsets.delete(offset)
     }
-    hand(deliveryOf(arrived, epoch.channel, epoch.number, settled), this.#options.onDelivery, this.#client)
+    handOver(deliveryOf(arrived, epoch.channel, epoch.number, onSettled), this.#options.onDelivery, this.#client)
   }
 
   #end(epoch: Epoch, reason: string): void {
     if (this.#current !== epoch) return
     this.#current = undefined
-    const [unsettled] = epoch.open
-    this.#resumeAt = unsettled ?? epoch.next ?? this.#resumeAt
+    const [unsettled] = epoch.unsettledOffsets
+    this.#resumeAt = unsettled ?? epoch.nextOffset ?? this.#resumeAt
     epoch.channel.close()
-    if (epoch.begun) this.#tell("onLost", () => this.#options.onLost?.(epoch.number, reason))
-    if (epoch.line.isOpen) this.#retry()
+    if (epoch.isStarted) this.#callListener("onLost", () => this.#options.onLost?.(epoch.number, reason))
+    if (epoch.connection.isOpen) this.#retry()
   }
 
   /** The connection is well, and this consumer is not: its queue may be gone. */
   #retry(): void {
-    if (this.#isOver) return
+    if (this.#isStopped) return
     const { node } = this.#client
     const again = () => {
-      const line = this.#client.line()
-      if (line === undefined || this.#isOver) return
-      this.#client.declareAgain(line)
-      this.resume(line)
+      const connection = this.#client.connection()
+      if (connection === undefined || this.#isStopped) return
+      this.#client.redeclare(connection)
+      this.resume(connection)
     }
-    const pause = pauseBefore(++this.#attempt)
+    const pause = reconnectDelayMs(++this.#attempt)
     if (pause > 0) node.timers.set(this, node.now() + pause, again)
-    else this.#client.line()?.send(again)
+    else this.#client.connection()?.send(again)
   }
 
-  #tell(what: string, call: () => void): void {
+  #callListener(what: string, call: () => void): void {
     try {
       call()
     } catch (defect) {

@@ -1,45 +1,45 @@
 import type { Binding, Declarations, Exchange, Queue } from "../../src/services/Broker.ts"
-import type { Node } from "./Node.ts"
-import type { Line } from "./Wire.ts"
+import type { BrokerState } from "./BrokerState.ts"
+import type { ClientConnection } from "./ClientConnection.ts"
 
-const exactly = (binding: Binding): string =>
+const bindingKey = (binding: Binding): string =>
   JSON.stringify(binding, (_, value) => (typeof value === "bigint" ? `${value}` : value))
 
 /** What one client has declared, for the connections to come. */
 export class Topology {
-  readonly #node: Node
+  readonly #node: BrokerState
   readonly #exchanges = new Map<string, Exchange>()
   readonly #queues = new Map<string, Queue>()
   readonly #bindings = new Map<string, Binding>()
 
-  constructor(node: Node) {
+  constructor(node: BrokerState) {
     this.#node = node
   }
 
   /** Throws at the first that is refused, and keeps nothing then. */
-  declare({ bindings, exchanges, queues }: Declarations, line: Line): void {
-    this.#node.step(() => {
+  declare({ bindings, exchanges, queues }: Declarations, connection: ClientConnection): void {
+    this.#node.atomically(() => {
       for (const exchange of exchanges) this.#node.declareExchange(exchange)
-      for (const queue of queues) this.#node.declareQueue(queue, line)
-      for (const binding of bindings) this.#node.bind(binding, line)
+      for (const queue of queues) this.#node.declareQueue(queue, connection)
+      for (const binding of bindings) this.#node.bind(binding, connection)
     })
     for (const exchange of exchanges) this.#exchanges.set(exchange.name, exchange)
     for (const queue of queues) this.#queues.set(queue.name, queue)
-    for (const binding of bindings) this.#bindings.set(exactly(binding), binding)
+    for (const binding of bindings) this.#bindings.set(bindingKey(binding), binding)
   }
 
   /** Each by itself: what is refused today does not keep the rest away. */
-  declareAgain(line: Line, refused: (name: string, why: unknown) => void): void {
+  redeclare(connection: ClientConnection, onRefused: (name: string, why: unknown) => void): void {
     const attempt = (name: string, work: () => void) => {
       try {
-        this.#node.step(work)
+        this.#node.atomically(work)
       } catch (error) {
-        refused(name, error)
+        onRefused(name, error)
       }
     }
     for (const [name, exchange] of this.#exchanges) attempt(name, () => this.#node.declareExchange(exchange))
-    for (const [name, queue] of this.#queues) attempt(name, () => this.#node.declareQueue(queue, line))
-    for (const [name, binding] of this.#bindings) attempt(name, () => this.#node.bind(binding, line))
+    for (const [name, queue] of this.#queues) attempt(name, () => this.#node.declareQueue(queue, connection))
+    for (const [name, binding] of this.#bindings) attempt(name, () => this.#node.bind(binding, connection))
   }
 
   forget(queues: ReadonlyArray<string>, exchanges: ReadonlyArray<string>): void {

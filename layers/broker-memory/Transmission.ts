@@ -1,19 +1,19 @@
 import type { Outcome, Publication } from "../../src/services/Broker.ts"
-import type { Node, Routed } from "./Node.ts"
-import { make } from "./queues/Message.ts"
-import { Refusal } from "./queues/Refusal.ts"
-import type { Line } from "./Wire.ts"
+import type { BrokerState, RoutingResult } from "./BrokerState.ts"
+import type { ClientConnection } from "./ClientConnection.ts"
+import { ChannelException } from "./queues/ChannelException.ts"
+import { messageOf } from "./queues/Message.ts"
 
 interface Transmission {
-  readonly node: Node
-  readonly line: Line
+  readonly node: BrokerState
+  readonly connection: ClientConnection
   readonly publication: Omit<Publication, "purpose">
-  readonly answered: (outcome: Outcome) => void
+  readonly onOutcome: (outcome: Outcome) => void
   /** It costs the channel. */
-  readonly refused: (refusal: Refusal) => void
+  readonly onRefused: (refusal: ChannelException) => void
 }
 
-const outcomeOf = (routed: Routed, { exchange, routingKey }: Omit<Publication, "purpose">): Outcome => {
+const outcomeOf = (routed: RoutingResult, { exchange, routingKey }: Omit<Publication, "purpose">): Outcome => {
   switch (routed) {
     case "taken":
       return { _tag: "Confirmed" }
@@ -31,23 +31,23 @@ const outcomeOf = (routed: Routed, { exchange, routingKey }: Omit<Publication, "
   }
 }
 
-const refusalOf = ({ reason }: Refusal): "no_exchange" | "denied" | "invalid" => {
+const refusedReason = ({ reason }: ChannelException): "no_exchange" | "denied" | "invalid" => {
   if (reason === "not_found") return "no_exchange"
   return reason === "denied" ? "denied" : "invalid"
 }
 
 /** One publish, from the client to the broker, and the answer on its way back. */
-export const transmit = ({ answered, line, node, publication, refused }: Transmission): void => {
-  const answer = (outcome: Outcome) => line.send(() => answered(outcome))
-  line.publish(() => {
+export const transmit = ({ onOutcome, connection, node, publication, onRefused }: Transmission): void => {
+  const answer = (outcome: Outcome) => connection.send(() => onOutcome(outcome))
+  connection.publish(() => {
     try {
-      const routed = node.step(() => node.publish(make(publication)))
+      const routed = node.atomically(() => node.publish(messageOf(publication)))
       answer(outcomeOf(routed, publication))
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error
-      line.send(() => {
-        answered({ _tag: "Refused", reason: refusalOf(error), detail: error.message })
-        refused(error)
+      if (!(error instanceof ChannelException)) throw error
+      connection.send(() => {
+        onOutcome({ _tag: "Refused", reason: refusedReason(error), detail: error.message })
+        onRefused(error)
       })
     }
   })

@@ -3,15 +3,15 @@ import { Console, type DateTime, Effect, FileSystem, Schema, Stream } from "effe
 import type { ChainFault } from "../../src/control/api/AuditApi.ts"
 import { ControlError } from "../../src/control/api/schema/Errors.ts"
 import { Audit } from "../../src/control/audit/Audit.ts"
-import { AuditArchive, mostEvents } from "../../src/control/audit/AuditArchive.ts"
-import { follow, hex, type Link } from "../../src/control/audit/AuditChain.ts"
+import { AuditArchive, maxEventsPerFile } from "../../src/control/audit/AuditArchive.ts"
+import { type ChainLink, toHex, verifyLinks } from "../../src/control/audit/AuditChain.ts"
 import type { Settings } from "../Environment.ts"
-import * as OnDatabase from "./OnDatabase.ts"
+import * as DatabaseCommands from "./DatabaseCommands.ts"
 
 const Text = Schema.NullOr(Schema.String)
 
 /** A line of an archive: everything that the hash of an event covers, as it is hashed. */
-const Line = Schema.Struct({
+const ArchiveLine = Schema.Struct({
   sequence: Schema.Int,
   hash: Schema.Uint8ArrayFromHex,
   previousHash: Schema.Uint8ArrayFromHex,
@@ -29,9 +29,9 @@ const Line = Schema.Struct({
   ip: Text,
   userAgent: Text
 })
-const Lines = Schema.fromJsonString(Line)
-const encodeLine = Schema.encodeEffect(Lines)
-const decodeLine = Schema.decodeEffect(Lines)
+const ArchiveLineJson = Schema.fromJsonString(ArchiveLine)
+const encodeLine = Schema.encodeEffect(ArchiveLineJson)
+const decodeLine = Schema.decodeEffect(ArchiveLineJson)
 
 /**
  * Writes the events from before `before` into `file`, which must not be there, and then cuts them off the log. What ends
@@ -44,7 +44,7 @@ export const archive = Effect.fnUntraced(function* (settings: Settings, file: st
     const part = yield* archives.part(before)
     if (part === undefined) return yield* Console.log("There is no event from before then: nothing was archived.")
     const digest = createHash("sha256")
-    const written = yield* Effect.gen(function* () {
+    const lastLink = yield* Effect.gen(function* () {
       const handle = yield* files.open(file, { flag: "wx", mode: 0o600 })
       const end = yield* archives.read(part, (events) =>
         Effect.gen(function* () {
@@ -54,38 +54,41 @@ export const archive = Effect.fnUntraced(function* (settings: Settings, file: st
           yield* handle.writeAll(bytes)
         })
       )
-      if ("fault" in end) return yield* Effect.andThen(Effect.ignore(files.remove(file)), OnDatabase.broken(end))
+      if ("fault" in end)
+        return yield* Effect.andThen(Effect.ignore(files.remove(file)), DatabaseCommands.brokenChain(end))
       yield* handle.sync
       return end
     }).pipe(
       Effect.scoped,
       Effect.catchTag("PlatformError", ({ message }) =>
         Effect.fail(
-          new OnDatabase.CommandFailed({ message: `${file} cannot be written (${message}): nothing was cut off.` })
+          new DatabaseCommands.CommandFailed({
+            message: `${file} cannot be written (${message}): nothing was cut off.`
+          })
         )
       )
     )
     const file_sha256 = digest.digest("hex")
-    const events = written.sequence - part.behind.sequence
-    yield* archives.cut(part, { through: written.sequence, hash: hex(written.hash), events, file_sha256 })
+    const events = lastLink.sequence - part.start.sequence
+    yield* archives.cut(part, { through: lastLink.sequence, hash: toHex(lastLink.hash), events, file_sha256 })
     yield* Console.log(
-      `${events} events, up to ${written.sequence}:${hex(written.hash)}, are in ${file} and no longer in the log. SHA-256 of the file: ${file_sha256}`
+      `${events} events, up to ${lastLink.sequence}:${toHex(lastLink.hash)}, are in ${file} and no longer in the log. SHA-256 of the file: ${file_sha256}`
     )
-    if (events === mostEvents) yield* Console.log("There may be more: run it again with another file.")
+    if (events === maxEventsPerFile) yield* Console.log("There may be more: run it again with another file.")
   }).pipe(
     Effect.mapError((error) =>
-      error instanceof ControlError ? new OnDatabase.CommandFailed({ message: error.message }) : error
+      error instanceof ControlError ? new DatabaseCommands.CommandFailed({ message: error.message }) : error
     ),
     Effect.provide(AuditArchive.layer),
-    Effect.provide([Audit.layer, OnDatabase.author("audit archive")]),
-    (work) => OnDatabase.withDatabase(settings, work)
+    Effect.provide([Audit.layer, DatabaseCommands.commandOperator("audit archive")]),
+    (work) => DatabaseCommands.withDatabase(settings, work)
   )
 })
 
 /** Whether the events of an archive are those that were written; prints where it begins and ends. */
 export const verifyArchive = Effect.fnUntraced(function* (file: string) {
   const files = yield* FileSystem.FileSystem
-  const unreadable = new OnDatabase.CommandFailed({ message: `${file} is not an archive of the audit log.` })
+  const unreadable = new DatabaseCommands.CommandFailed({ message: `${file} is not an archive of the audit log.` })
   const links = yield* files.stream(file).pipe(
     Stream.decodeText,
     Stream.splitLines,
@@ -93,22 +96,22 @@ export const verifyArchive = Effect.fnUntraced(function* (file: string) {
     Stream.mapEffect((line) => decodeLine(line)),
     Stream.catch(() => Stream.fail(unreadable)),
     Stream.runFoldEffect(
-      (): { readonly first: Link | undefined; readonly last: Link | undefined } => ({
+      (): { readonly first: ChainLink | undefined; readonly last: ChainLink | undefined } => ({
         first: undefined,
         last: undefined
       }),
       ({ first, last }, event) =>
         Effect.gen(function* () {
-          const behind = last ?? { sequence: event.sequence - 1, hash: event.previousHash }
-          const followed: Link | ChainFault = follow(behind, [event], event.sequence)
-          if ("fault" in followed) return yield* OnDatabase.broken(followed)
-          return { first: first ?? behind, last: followed }
+          const previous = last ?? { sequence: event.sequence - 1, hash: event.previousHash }
+          const next: ChainLink | ChainFault = verifyLinks(previous, [event], event.sequence)
+          if ("fault" in next) return yield* DatabaseCommands.brokenChain(next)
+          return { first: first ?? previous, last: next }
         })
     )
   )
   const { first, last } = links
   if (first === undefined || last === undefined) return yield* unreadable
   yield* Console.log(
-    `The archive is intact: ${last.sequence - first.sequence} events, behind ${first.sequence}:${hex(first.hash)} and up to ${last.sequence}:${hex(last.hash)}`
+    `The archive is intact: ${last.sequence - first.sequence} events, behind ${first.sequence}:${toHex(first.hash)} and up to ${last.sequence}:${toHex(last.hash)}`
   )
 })

@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { environment, loaded } from "./CommandEnvironment.ts"
+import { readSettings, withModule } from "./CommandEnvironment.ts"
 
 /** An event that was noted earlier, as `audit verify` printed it: `<sequence>:<hash>`. */
 const Anchor = Schema.String.check(
@@ -31,23 +31,23 @@ export const audit = Command.make("audit").pipe(
   Command.withDescription("The log of what operators changed"),
   Command.withSubcommands([
     Command.make("verify", { expect }, (flags) =>
-      Effect.flatMap(environment, (settings) =>
-        loaded(
-          () => import("./OnDatabase.ts"),
+      Effect.flatMap(readSettings, (settings) =>
+        withModule(
+          () => import("./DatabaseCommands.ts"),
           ({ verifyAudit }) => verifyAudit(settings, flags.expect)
         )
       )
     ).pipe(Command.withDescription("Whether the log in DATABASE_URL is what was written; prints its head")),
     Command.make("archive", { file: archiveFile, before }, (given) =>
-      Effect.flatMap(environment, (settings) =>
-        loaded(
+      Effect.flatMap(readSettings, (settings) =>
+        withModule(
           () => import("./ArchiveAudit.ts"),
           ({ archive }) => archive(settings, given.file, given.before)
         )
       )
     ).pipe(Command.withDescription("Moves the beginning of the log in DATABASE_URL into a file; an event says so")),
     Command.make("verify-archive", { file: archiveFile }, ({ file }) =>
-      loaded(
+      withModule(
         () => import("./ArchiveAudit.ts"),
         ({ verifyArchive }) => verifyArchive(file)
       )

@@ -4,40 +4,40 @@ import { ControlError } from "../../src/control/api/schema/Errors.ts"
 import * as ControlApp from "../../src/control/ControlApp.ts"
 import { Configuration } from "../../src/control/configuration/Configuration.ts"
 import { StudioOfEnvironment } from "../../src/control/services/StudioConnection.ts"
-import { StartupFrontDoor } from "../../src/policy/FrontDoor.ts"
+import { StartupAuthSettings } from "../../src/policy/AuthSettings.ts"
 import { StartupUpstreams } from "../../src/policy/routes/StartupUpstreams.ts"
 import type { Settings } from "../Environment.ts"
 import * as Installation from "../roles/Installation.ts"
-import * as OnDatabase from "./OnDatabase.ts"
+import * as DatabaseCommands from "./DatabaseCommands.ts"
 
-const AsText = Schema.fromJsonString(Schema.toCodecJson(Document))
+const DocumentJson = Schema.fromJsonString(Schema.toCodecJson(Document))
 
 /** The document in a file. A mistake is named by its path; what stands there is not repeated. */
-const read = Effect.fnUntraced(function* (file: string) {
+const readDocument = Effect.fnUntraced(function* (file: string) {
   const text = yield* Effect.flatMap(FileSystem.FileSystem, (files) => files.readFileString(file)).pipe(
-    Effect.mapError(() => new OnDatabase.CommandFailed({ message: `${file} cannot be read.` }))
+    Effect.mapError(() => new DatabaseCommands.CommandFailed({ message: `${file} cannot be read.` }))
   )
-  return yield* Schema.decodeEffect(AsText)(text, { onExcessProperty: "error", errors: "all" }).pipe(
+  return yield* Schema.decodeEffect(DocumentJson)(text, { onExcessProperty: "error", errors: "all" }).pipe(
     Effect.mapError(
-      (error) => new OnDatabase.CommandFailed({ message: `${file} is not a configuration: ${error.message}` })
+      (error) => new DatabaseCommands.CommandFailed({ message: `${file} is not a configuration: ${error.message}` })
     )
   )
 })
 
 const withConfiguration = <A, E, R>(settings: Settings, command: string, work: Effect.Effect<A, E, R>) =>
-  OnDatabase.withDatabase(
+  DatabaseCommands.withDatabase(
     settings,
     work.pipe(
       Effect.provide(ControlApp.configuration),
       Effect.provide([
         Installation.vault(settings),
         Layer.succeed(StudioOfEnvironment, settings.studio),
-        Layer.succeed(StartupFrontDoor, settings.frontDoor),
+        Layer.succeed(StartupAuthSettings, settings.authSettings),
         Layer.succeed(StartupUpstreams, settings.upstreams),
-        OnDatabase.author(`configuration ${command}`)
+        DatabaseCommands.commandOperator(`configuration ${command}`)
       ]),
       Effect.mapError((error) =>
-        error instanceof ControlError ? new OnDatabase.CommandFailed({ message: error.message }) : error
+        error instanceof ControlError ? new DatabaseCommands.CommandFailed({ message: error.message }) : error
       )
     )
   )
@@ -54,18 +54,18 @@ export const print = Effect.fnUntraced(function* (settings: Settings) {
 
 /** Says what the document in `file` would change. */
 export const plan = Effect.fnUntraced(function* (settings: Settings, file: string) {
-  const document = yield* read(file)
+  const document = yield* readDocument(file)
   const planned = yield* withConfiguration(
     settings,
     "plan",
     Effect.flatMap(Configuration, (configuration) => configuration.plan(document))
   )
-  yield* Console.log(described(planned, "to change"))
+  yield* Console.log(describePlan(planned, "to change"))
 })
 
 /** Makes it so: against the plan that `base` is of, or against what is now. */
 export const apply = Effect.fnUntraced(function* (settings: Settings, file: string, base: Option.Option<string>) {
-  const document = yield* read(file)
+  const document = yield* readDocument(file)
   const applied = yield* withConfiguration(
     settings,
     "apply",
@@ -75,10 +75,10 @@ export const apply = Effect.fnUntraced(function* (settings: Settings, file: stri
       return yield* configuration.apply(document, against)
     })
   )
-  yield* Console.log(described(applied, "changed"))
+  yield* Console.log(describePlan(applied, "changed"))
 })
 
-const described = ({ base_hash, changes }: ConfigurationPlan, what: string): string =>
+const describePlan = ({ base_hash, changes }: ConfigurationPlan, what: string): string =>
   [
     ...changes.flatMap(({ action, fields, id, section, summary }) => [
       `${action} ${section} ${id}`,

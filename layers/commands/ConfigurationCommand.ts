@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { environment, loaded } from "./CommandEnvironment.ts"
+import { readSettings, withModule } from "./CommandEnvironment.ts"
 
 const file = Argument.String("file").pipe(Argument.withDescription("A document as `configuration export` prints it"))
 
@@ -13,24 +13,24 @@ export const configuration = Command.make("configuration").pipe(
   Command.withDescription("What operators decided, as one document without secrets"),
   Command.withSubcommands([
     Command.make("export", {}, () =>
-      Effect.flatMap(environment, (settings) =>
-        loaded(
+      Effect.flatMap(readSettings, (settings) =>
+        withModule(
           () => import("./ChangeConfiguration.ts"),
           ({ print }) => print(settings)
         )
       )
     ).pipe(Command.withDescription("Prints the configuration in DATABASE_URL")),
     Command.make("plan", { file }, (given) =>
-      Effect.flatMap(environment, (settings) =>
-        loaded(
+      Effect.flatMap(readSettings, (settings) =>
+        withModule(
           () => import("./ChangeConfiguration.ts"),
           ({ plan }) => plan(settings, given.file)
         )
       )
     ).pipe(Command.withDescription("Says what a document would change, and what each key would lose")),
     Command.make("apply", { file, base }, (given) =>
-      Effect.flatMap(environment, (settings) =>
-        loaded(
+      Effect.flatMap(readSettings, (settings) =>
+        withModule(
           () => import("./ChangeConfiguration.ts"),
           ({ apply }) => apply(settings, given.file, given.base)
         )

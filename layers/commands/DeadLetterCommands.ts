@@ -1,8 +1,8 @@
 import { Config, Effect, Record, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
-import { loaded } from "./CommandEnvironment.ts"
+import { withModule } from "./CommandEnvironment.ts"
 
-const named = (name: string, description: string) =>
+const optionalFlag = (name: string, description: string) =>
   Flag.String(name).pipe(Flag.optional, Flag.withDescription(description))
 
 const statusUrl = Flag.String("url").pipe(
@@ -18,13 +18,13 @@ export const replay = Command.make(
   "replay",
   {
     url: statusUrl,
-    job: named("job", "Only shows a job that was begun before"),
+    job: optionalFlag("job", "Only shows a job that was begun before"),
     ids: Flag.String("id").pipe(Flag.atLeast(0), Flag.withDescription("A dlq_id; may be given many times")),
-    queue_name: named("queue", "The dead-letter queue"),
-    source_queue_name: named("source-queue", "The queue that the messages came from"),
-    reason: named("reason", "Such as handler_error"),
-    exception_type: named("exception-type", "Such as RangeError"),
-    task_id: named("task", "One task"),
+    queue_name: optionalFlag("queue", "The dead-letter queue"),
+    source_queue_name: optionalFlag("source-queue", "The queue that the messages came from"),
+    reason: optionalFlag("reason", "Such as handler_error"),
+    exception_type: optionalFlag("exception-type", "Such as RangeError"),
+    task_id: optionalFlag("task", "One task"),
     state: Flag.Literals("state", ["dead_lettered", "replay_unknown", "replayed"]).pipe(
       Flag.optional,
       Flag.withDescription("Without this flag those that are open: dead_lettered")
@@ -42,7 +42,7 @@ export const replay = Command.make(
       columns: columns ?? 80,
       write: (text: string) => process.stdout.write(text)
     }
-    yield* loaded(
+    yield* withModule(
       () => import("./ReplayDeadLetters.ts"),
       ({ replay }) => replay({ url, token, job, ids, filter: Record.getSomes(filter), force }, screen)
     )
@@ -51,7 +51,7 @@ export const replay = Command.make(
   Command.withDescription("Replays dead letters, and shows how far it is; SVC_STATUS_TOKEN is the process's token")
 )
 
-const letters = {
+const queueFlags = {
   url: statusUrl,
   queue: Flag.String("queue").pipe(Flag.withDescription("The dead-letter queue"))
 }
@@ -59,17 +59,17 @@ const letters = {
 export const deadLetters = Command.make("dead-letters").pipe(
   Command.withDescription("The messages of dead-letter queues on the broker, by the API of a running process"),
   Command.withSubcommands([
-    Command.make("index", letters, (given) =>
+    Command.make("index", queueFlags, (given) =>
       Effect.flatMap(statusToken, (token) =>
-        loaded(
+        withModule(
           () => import("./ReplayDeadLetters.ts"),
           ({ index }) => index({ ...given, token })
         )
       )
     ).pipe(Command.withDescription("Gives records to those that have none, as after a loss of Redis; twice is once")),
-    Command.make("remove-replayed", letters, (given) =>
+    Command.make("remove-replayed", queueFlags, (given) =>
       Effect.flatMap(statusToken, (token) =>
-        loaded(
+        withModule(
           () => import("./ReplayDeadLetters.ts"),
           ({ removeReplayed }) => removeReplayed({ ...given, token })
         )

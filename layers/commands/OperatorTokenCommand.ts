@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { Name } from "../../src/control/api/OperatorTokenApi.ts"
-import { environment, loaded } from "./CommandEnvironment.ts"
+import { readSettings, withModule } from "./CommandEnvironment.ts"
 
 export const operatorToken = Command.make("operator-token").pipe(
   Command.withDescription("Tokens for the control API"),
@@ -16,9 +16,9 @@ export const operatorToken = Command.make("operator-token").pipe(
         )
       },
       ({ name }) =>
-        Effect.flatMap(environment, (settings) =>
-          loaded(
-            () => import("./OnDatabase.ts"),
+        Effect.flatMap(readSettings, (settings) =>
+          withModule(
+            () => import("./DatabaseCommands.ts"),
             ({ createOperatorToken }) => createOperatorToken(settings, name)
           )
         )

@@ -2,10 +2,10 @@ import { Console, Effect, Option, type Redacted, Stream } from "effect"
 import { FetchHttpClient, type HttpClient } from "effect/http"
 import type * as QueuedLetters from "../../src/status/dead-letters/QueuedLetters.ts"
 import * as ReplayClient from "../../src/status/replay/ReplayClient.ts"
-import { CommandFailed } from "./OnDatabase.ts"
+import { CommandFailed } from "./DatabaseCommands.ts"
 
 /** What the command line says of a replay. */
-export interface Wish {
+export interface ReplayOptions {
   readonly url: Option.Option<URL>
   readonly token: Option.Option<Redacted.Redacted>
   /** A job that runs already; then nothing is selected. */
@@ -16,7 +16,7 @@ export interface Wish {
 }
 
 /** Where progress is shown: over itself on a terminal, else line by line. */
-export interface Screen {
+export interface ProgressOutput {
   readonly terminal: boolean
   readonly columns: number
   readonly write: (text: string) => void
@@ -27,11 +27,11 @@ export interface Screen {
  * record that failed, or that nobody knows of, or a job that somebody cancelled. Interrupting it leaves the job running.
  */
 export const replay = Effect.fnUntraced(
-  function* (wish: Wish, screen: Screen) {
-    const server = yield* serverOf(wish)
-    const id = Option.isSome(wish.job) ? wish.job.value : (yield* started(server, wish)).replay_id
+  function* (options: ReplayOptions, screen: ProgressOutput) {
+    const server = yield* serverOf(options)
+    const id = Option.isSome(options.job) ? options.job.value : (yield* startJob(server, options)).replay_id
     yield* Console.log(`Replay job ${id}; the server works on it, whether or not this command runs.`)
-    const show = shower(screen)
+    const show = progressPrinter(screen)
     const last = yield* ReplayClient.follow(server, id).pipe(
       Stream.tap((job) => Effect.sync(() => show(job))),
       Stream.runLast
@@ -39,7 +39,7 @@ export const replay = Effect.fnUntraced(
     if (screen.terminal) screen.write("\n")
     return yield* Option.match(last, {
       onNone: () => new CommandFailed({ message: `The job ${id} was not heard of.` }),
-      onSome: concluded
+      onSome: reportResult
     })
   },
   Effect.catchTag("ReplayRequestFailed", ({ message }) => Effect.fail(new CommandFailed({ message }))),
@@ -47,24 +47,24 @@ export const replay = Effect.fnUntraced(
 )
 
 /** A server, and one of its dead-letter queues. */
-export interface LettersOf extends Pick<Wish, "url" | "token"> {
+export interface QueueOptions extends Pick<ReplayOptions, "url" | "token"> {
   readonly queue: string
 }
 
 /** Gives records to the messages of a dead-letter queue that have none. */
-export const index = (letters: LettersOf) =>
-  concludedWalk(letters, ReplayClient.index, ({ indexed, known }) => `${indexed} indexed, ${known} known before`)
+export const index = (letters: QueueOptions) =>
+  runQueueWalk(letters, ReplayClient.index, ({ indexed, known }) => `${indexed} indexed, ${known} known before`)
 
 /** Takes out of a dead-letter queue what was replayed. */
-export const removeReplayed = (letters: LettersOf) =>
-  concludedWalk(
+export const removeReplayed = (letters: QueueOptions) =>
+  runQueueWalk(
     letters,
     ReplayClient.removeReplayed,
     ({ kept, removed }) => `${removed} removed, which were replayed; ${kept} kept`
   )
 
-const concludedWalk = <A extends Pick<QueuedLetters.Indexed, "queue_name" | "messages" | "foreign" | "truncated">>(
-  letters: LettersOf,
+const runQueueWalk = <A extends Pick<QueuedLetters.Indexed, "queue_name" | "messages" | "foreign" | "truncated">>(
+  letters: QueueOptions,
   walk: (
     server: ReplayClient.Server,
     queue: string
@@ -93,7 +93,10 @@ const concludedWalk = <A extends Pick<QueuedLetters.Indexed, "queue_name" | "mes
     Effect.provide(FetchHttpClient.layer)
   )
 
-const serverOf = ({ token, url }: Pick<Wish, "token" | "url">): Effect.Effect<ReplayClient.Server, CommandFailed> =>
+const serverOf = ({
+  token,
+  url
+}: Pick<ReplayOptions, "token" | "url">): Effect.Effect<ReplayClient.Server, CommandFailed> =>
   Option.match(url, {
     onNone: () =>
       new CommandFailed({
@@ -103,7 +106,7 @@ const serverOf = ({ token, url }: Pick<Wish, "token" | "url">): Effect.Effect<Re
     onSome: (url) => Effect.succeed({ url, token })
   })
 
-const started = Effect.fnUntraced(function* (server: ReplayClient.Server, { filter, force, ids }: Wish) {
+const startJob = Effect.fnUntraced(function* (server: ReplayClient.Server, { filter, force, ids }: ReplayOptions) {
   const filtered = Object.keys(filter).length > 0
   if (filtered === ids.length > 0) {
     return yield* new CommandFailed({
@@ -113,17 +116,17 @@ const started = Effect.fnUntraced(function* (server: ReplayClient.Server, { filt
   return yield* ReplayClient.start(server, { selection: filtered ? { filter } : { ids }, force })
 })
 
-const shower = ({ columns, terminal, write }: Screen) => {
+const progressPrinter = ({ columns, terminal, write }: ProgressOutput) => {
   let shown = ""
   return (job: ReplayClient.Detailed): void => {
     const counts = countsOf(job)
-    const text = terminal ? bar(job, counts, columns) : `${done(job)}/${job.total} done: ${counts}`
+    const text = terminal ? progressBar(job, counts, columns) : `${doneCount(job)}/${job.total} done: ${counts}`
     if (text !== shown) write(terminal ? `\r${text}\x1b[K` : `${text}\n`)
     shown = text
   }
 }
 
-const done = ({ remaining, total }: ReplayClient.Detailed): number => total - remaining
+const doneCount = ({ remaining, total }: ReplayClient.Detailed): number => total - remaining
 
 const countsOf = ({ failed, replayed, skipped, unknown, waiting }: ReplayClient.Detailed): string =>
   [
@@ -135,22 +138,23 @@ const countsOf = ({ failed, replayed, skipped, unknown, waiting }: ReplayClient.
   ].join(", ")
 
 /** On one line, or the terminal would scroll. */
-const bar = (job: ReplayClient.Detailed, counts: string, columns: number): string => {
-  const part = job.total === 0 ? 1 : done(job) / job.total
+const progressBar = (job: ReplayClient.Detailed, counts: string, columns: number): string => {
+  const part = job.total === 0 ? 1 : doneCount(job) / job.total
   const width = Math.max(10, Math.min(40, columns - 50))
   const filled = Math.floor(part * width)
-  const line = `[${"█".repeat(filled)}${"░".repeat(width - filled)}] ${Math.floor(part * 100)}% ${done(job)}/${job.total}  ${counts}`
+  const line = `[${"█".repeat(filled)}${"░".repeat(width - filled)}] ${Math.floor(part * 100)}% ${doneCount(job)}/${job.total}  ${counts}`
   return line.slice(0, Math.max(20, columns - 1))
 }
 
-const namedAtMost = 20
+const maxListedProblems = 20
 
-const concluded = Effect.fnUntraced(function* (job: ReplayClient.Detailed) {
-  const left = job.problems.filter(({ outcome }) => outcome !== "skipped")
-  for (const { detail, dlq_id, outcome } of left.slice(0, namedAtMost)) {
+const reportResult = Effect.fnUntraced(function* (job: ReplayClient.Detailed) {
+  const unresolved = job.problems.filter(({ outcome }) => outcome !== "skipped")
+  for (const { detail, dlq_id, outcome } of unresolved.slice(0, maxListedProblems)) {
     yield* Console.log(`${outcome} ${dlq_id}: ${detail}`)
   }
-  if (left.length > namedAtMost) yield* Console.log(`… and ${left.length - namedAtMost} more in ${job.replay_id}`)
+  if (unresolved.length > maxListedProblems)
+    yield* Console.log(`… and ${unresolved.length - maxListedProblems} more in ${job.replay_id}`)
   if (job.state === "cancelled") {
     return yield* new CommandFailed({ message: `Cancelled with ${job.remaining} of ${job.total} not looked at.` })
   }

@@ -2,28 +2,28 @@ import { Effect, Layer } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import {
   brokerVariants,
+  type CliOptions,
   databaseVariants,
-  problems,
+  problemsOf,
   redisVariants,
   roles,
   upstreamVariants,
-  urlsOf,
-  type Wish
+  urlsInEnvironment
 } from "../DoorOptions.ts"
-import * as Start from "../Start.ts"
-import { environment, refused } from "./CommandEnvironment.ts"
+import * as Startup from "../Startup.ts"
+import { readSettings, startRefused } from "./CommandEnvironment.ts"
 
-const run = Effect.fnUntraced(function* (wish: Wish) {
-  const settings = yield* Effect.mapError(environment, ({ message }) =>
-    refused([message, ...problems(wish, urlsOf(process.env))])
+const runRole = Effect.fnUntraced(function* (wish: CliOptions) {
+  const settings = yield* Effect.mapError(readSettings, ({ message }) =>
+    startRefused([message, ...problemsOf(wish, urlsInEnvironment(process.env))])
   )
-  const found = problems(wish, settings)
-  if (found.length > 0) return yield* refused(found)
+  const mistakes = problemsOf(wish, settings)
+  if (mistakes.length > 0) return yield* startRefused(mistakes)
   const [Doors, Observability, Roles] = yield* Effect.promise(() =>
     Promise.all([import("../Doors.ts"), import("../Observability.ts"), import("../roles/Roles.ts")])
   )
-  const doors = Doors.choose(wish, settings)
-  yield* Start.banner(doors, settings)
+  const doors = Doors.select(wish, settings)
+  yield* Startup.banner(doors, settings)
   yield* Layer.launch(Roles.layer(doors, settings).pipe(Layer.provide(Observability.layer(settings, wish.role))))
 })
 
@@ -54,7 +54,7 @@ export const role = Command.make(
       )
     )
   },
-  run
+  runRole
 ).pipe(
   Command.withDescription(
     "A governed gateway in front of a model proxy, and tasks that are followed, repaired and drawn"

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
-import { environment, loaded } from "./CommandEnvironment.ts"
+import { readSettings, withModule } from "./CommandEnvironment.ts"
 
 const force = Flag.Boolean("force").pipe(
   Flag.withDefault(false),
@@ -11,9 +11,9 @@ export const secrets = Command.make("secrets").pipe(
   Command.withDescription("Stored credentials"),
   Command.withSubcommands([
     Command.make("rotate", { force }, (flags) =>
-      Effect.flatMap(environment, (settings) =>
-        loaded(
-          () => import("./OnDatabase.ts"),
+      Effect.flatMap(readSettings, (settings) =>
+        withModule(
+          () => import("./DatabaseCommands.ts"),
           ({ rotateSecrets }) => rotateSecrets(settings, flags.force)
         )
       )

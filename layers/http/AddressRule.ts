@@ -4,7 +4,7 @@ import { BlockList, isIP } from "node:net"
 export type PrivateAddresses = "allow" | "refuse"
 
 /** What an address is, where that can be a reason not to call it. */
-export type Kind =
+export type AddressKind =
   | "cloud metadata"
   | "link-local"
   | "broadcast"
@@ -17,7 +17,7 @@ export type Kind =
   | "not an address"
 
 /** The first line that holds an address names it. */
-const ranges: ReadonlyArray<readonly [kind: Kind, ...subnets: ReadonlyArray<string>]> = [
+const ranges: ReadonlyArray<readonly [kind: AddressKind, ...subnets: ReadonlyArray<string>]> = [
   ["cloud metadata", "169.254.169.254/32", "169.254.170.2/32", "100.100.100.200/32", "168.63.129.16/32"],
   ["cloud metadata", "192.0.0.192/32", "fd00:ec2::/32", "fd20:ce::254/128"],
   ["link-local", "169.254.0.0/16", "fe80::/10"],
@@ -35,23 +35,23 @@ const ranges: ReadonlyArray<readonly [kind: Kind, ...subnets: ReadonlyArray<stri
 ]
 
 /** Where the upstreams of a deployment usually live. */
-const ofDeployments: ReadonlySet<Kind> = new Set(["loopback", "private"])
+const deploymentKinds: ReadonlySet<AddressKind> = new Set(["loopback", "private"])
 
 /** Why `ip` is not called, or `undefined` when it may be. */
-export const addressRule = (ip: string, privateAddresses: PrivateAddresses): Kind | undefined => {
+export const refusedKind = (ip: string, privateAddresses: PrivateAddresses): AddressKind | undefined => {
   const kind = kindOf(ip)
-  return privateAddresses === "allow" && kind !== undefined && ofDeployments.has(kind) ? undefined : kind
+  return privateAddresses === "allow" && kind !== undefined && deploymentKinds.has(kind) ? undefined : kind
 }
 
-const kindOf = (ip: string): Kind | undefined => {
+const kindOf = (ip: string): AddressKind | undefined => {
   const family = isIP(ip)
   if (family === 0) return "not an address"
   const [address = ip] = ip.split("%", 1)
   if (family === 6 && localNat64.check(address, "ipv6")) {
-    const kind = kindOf(lastFour(address))
-    return kind === undefined || ofDeployments.has(kind) ? "private" : kind
+    const kind = kindOf(embeddedIpv4(address))
+    return kind === undefined || deploymentKinds.has(kind) ? "private" : kind
   }
-  return table.find(([, list]) => list.check(address, family === 4 ? "ipv4" : "ipv6"))?.[0]
+  return blockLists.find(([, list]) => list.check(address, family === 4 ? "ipv4" : "ipv6"))?.[0]
 }
 
 /** NAT64 by a prefix of the network's own choice (RFC 8215), behind which the IPv4 address stands last. */
@@ -59,7 +59,7 @@ const localNat64 = new BlockList()
 localNat64.addSubnet("64:ff9b:1::", 48, "ipv6")
 
 /** The IPv4 address in the last four octets of an IPv6 address. */
-const lastFour = (address: string): string => {
+const embeddedIpv4 = (address: string): string => {
   const groups = new URL(`http://[${address}]`).hostname.slice(1, -1).split(":")
   // the parser of URLs writes groups in hex, and nothing between two colons for zeros
   const octets = groups.slice(-2).flatMap((group) => [Number(`0x0${group}`) >> 8, Number(`0x0${group}`) & 255])
@@ -70,7 +70,7 @@ const lastFour = (address: string): string => {
  * Every form in which IPv6 carries the addresses of an IPv4 range: compatible, translated (SIIT), NAT64, 6to4. A list
  * knows `::ffff:` itself.
  */
-const carriedBy = (net: string, bits: number): ReadonlyArray<readonly [net: string, bits: number]> => {
+const ipv6Embeddings = (net: string, bits: number): ReadonlyArray<readonly [net: string, bits: number]> => {
   const [a = 0, b = 0, c = 0, d = 0] = net.split(".").map(Number)
   const hex = [a * 256 + b, c * 256 + d].map((group) => group.toString(16)).join(":")
   return [
@@ -81,14 +81,14 @@ const carriedBy = (net: string, bits: number): ReadonlyArray<readonly [net: stri
   ]
 }
 
-const table = ranges.map(([kind, ...subnets]): readonly [Kind, BlockList] => {
+const blockLists = ranges.map(([kind, ...subnets]): readonly [AddressKind, BlockList] => {
   const list = new BlockList()
   for (const subnet of subnets) {
     const [net = "", length = ""] = subnet.split("/")
     const bits = Number(length)
     if (isIP(net) === 4) {
       list.addSubnet(net, bits, "ipv4")
-      for (const [carrier, itsBits] of carriedBy(net, bits)) list.addSubnet(carrier, itsBits, "ipv6")
+      for (const [carrier, carrierBits] of ipv6Embeddings(net, bits)) list.addSubnet(carrier, carrierBits, "ipv6")
     } else list.addSubnet(net, bits, "ipv6")
   }
   return [kind, list]

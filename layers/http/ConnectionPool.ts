@@ -1,29 +1,29 @@
 import * as net from "node:net"
 import * as tls from "node:tls"
 import { type buildConnector, Client, type Dispatcher, errors } from "undici"
-import * as Share from "../../src/services/Share.ts"
+import * as FairShare from "../../src/services/FairShare.ts"
 import {
-  type Addresses,
+  type AddressPolicy,
   AddressRefused,
-  everyPrivateAddress,
+  allowPrivateAddresses,
   isTrusted,
-  lookupOf,
   privateAddressesOf,
-  refusedHost
-} from "./Addresses.ts"
+  refusedLiteralHost,
+  socketLookup
+} from "./AddressPolicy.ts"
 import type { PrivateAddresses } from "./AddressRule.ts"
-import { type NameLookups, names as ofProcess } from "./NameLookups.ts"
-import { isOwn } from "./OwnListeners.ts"
-import { WaitingLine } from "./WaitingLine.ts"
+import { type NameLookups, processLookups as ofProcess } from "./NameLookups.ts"
+import { leadsToOwnListener } from "./OwnListeners.ts"
+import { WaitQueue } from "./WaitQueue.ts"
 
 /** Wants a connection; told once, unless there is no place for it or it leaves the line first. */
-export interface Taker {
+export interface ConnectionWaiter {
   /** For whom. Each caller has a share of an origin's connections and of its line; `undefined` has all of them. */
   readonly caller: string | undefined
-  readonly granted: (connection: Connection) => void
+  readonly onConnection: (connection: Connection) => void
 }
 
-export interface Limits {
+export interface PoolLimits {
   /** Connections to one origin at once; further takers wait in line. */
   readonly connectionsPerOrigin: number
   /** Takers in the line of one origin. */
@@ -46,12 +46,12 @@ interface Origin {
   /** It may also be a listener of this process. */
   readonly trusted: boolean
   readonly idle: Array<Connection>
-  readonly line: WaitingLine<Taker>
+  readonly waiters: WaitQueue<ConnectionWaiter>
   /** Connections that work for each caller. */
-  readonly held: Map<string, number>
+  readonly busyByCaller: Map<string, number>
   /** The sum of those. */
-  working: number
-  open: number
+  busyForCallers: number
+  openCount: number
 }
 
 /**
@@ -63,7 +63,7 @@ export class Connection {
   readonly origin: Origin
   readonly #client: Client
   #socket: net.Socket | undefined
-  idle = false
+  isIdle = false
   /** For whom it works. */
   caller: string | undefined
 
@@ -76,13 +76,13 @@ export class Connection {
       keepAliveTimeout: keepAliveMs,
       keepAliveMaxTimeout: keepAliveHintMs,
       connect: (options, callback) => {
-        const refused = refusedHost(options.hostname, origin.privateAddresses)
+        const refused = refusedLiteralHost(options.hostname, origin.privateAddresses)
         if (refused === undefined) this.#socket = connect(options, names, origin, sessions, callback)
         else queueMicrotask(() => callback(refused, null))
       }
     })
     this.#client.on("disconnect", () => {
-      if (this.idle) onIdleLost(this)
+      if (this.isIdle) onIdleLost(this)
     })
   }
 
@@ -90,29 +90,29 @@ export class Connection {
     this.#client.dispatch(options, handler)
   }
 
-  get alive(): boolean {
+  get isAlive(): boolean {
     return this.#socket !== undefined && !this.#socket.destroyed
   }
 
   /** The socket broke, rather than being closed in order by either side. */
-  get broken(): boolean {
+  get isBroken(): boolean {
     return this.#socket !== undefined && this.#socket.errored !== null
   }
 
   destroy(reason: Error): void {
-    this.#client.destroy(reason, ignored)
+    this.#client.destroy(reason, noop)
     // The client knows its socket only once that is connected.
     this.#socket?.destroy()
   }
 }
 
 /** `full`: the line has no place for it. */
-export type Place = "granted" | "waiting" | "full"
+export type AcquireResult = "granted" | "waiting" | "full"
 
 /** Keep-alive connections by origin. An origin is remembered only while it has a connection or somebody waiting. */
 export class ConnectionPool {
-  readonly #limits: Limits
-  readonly #addresses: Addresses
+  readonly #limits: PoolLimits
+  readonly #addresses: AddressPolicy
   readonly #names: NameLookups
   readonly #origins = new Map<string, Origin>()
   readonly #busy = new Set<Connection>()
@@ -121,7 +121,7 @@ export class ConnectionPool {
   #destroyed = false
   #onDrained: (() => void) | undefined
 
-  constructor(limits: Limits, addresses: Addresses = everyPrivateAddress, names: NameLookups = ofProcess) {
+  constructor(limits: PoolLimits, addresses: AddressPolicy = allowPrivateAddresses, names: NameLookups = ofProcess) {
     this.#limits = limits
     this.#addresses = addresses
     this.#names = names
@@ -131,55 +131,55 @@ export class ConnectionPool {
     return this.#origins.size
   }
 
-  take(url: string, taker: Taker): Place {
-    const origin = this.#origins.get(url) ?? this.#unknown(url)
-    if (!this.#mayHold(origin, taker.caller)) return origin.line.join(taker)
-    const kept = origin.idle.pop()
-    if (kept !== undefined) {
+  acquire(url: string, waiter: ConnectionWaiter): AcquireResult {
+    const origin = this.#origins.get(url) ?? this.#newOrigin(url)
+    if (!this.#mayTakeAnother(origin, waiter.caller)) return origin.waiters.add(waiter)
+    const idle = origin.idle.pop()
+    if (idle !== undefined) {
       this.#idle -= 1
-      kept.idle = false
-      this.#grant(kept, taker)
+      idle.isIdle = false
+      this.#assign(idle, waiter)
       return "granted"
     }
-    if (origin.open < this.#limits.connectionsPerOrigin) {
-      this.#grant(this.#open(origin), taker)
+    if (origin.openCount < this.#limits.connectionsPerOrigin) {
+      this.#assign(this.#open(origin), waiter)
       return "granted"
     }
-    return origin.line.join(taker)
+    return origin.waiters.add(waiter)
   }
 
   /** Whether it is the caller's own share that is used up, and not the origin. */
-  heldBack(url: string, caller: string | undefined): boolean {
+  isCallerAtLimit(url: string, caller: string | undefined): boolean {
     const origin = this.#origins.get(url)
-    return origin !== undefined && !this.#mayHold(origin, caller)
+    return origin !== undefined && !this.#mayTakeAnother(origin, caller)
   }
 
-  leave(url: string, taker: Taker): void {
-    this.#origins.get(url)?.line.leave(taker)
+  cancelWait(url: string, waiter: ConnectionWaiter): void {
+    this.#origins.get(url)?.waiters.remove(waiter)
   }
 
   /** The exchange ran to its end. When its answer does not allow another one, undici has closed the socket by now. */
-  giveBack(connection: Connection): void {
-    this.#release(connection)
-    const next = connection.alive ? this.#nextWaiting(connection.origin) : undefined
+  release(connection: Connection): void {
+    this.#releaseShare(connection)
+    const next = connection.isAlive ? this.#nextWaiting(connection.origin) : undefined
     if (next !== undefined) {
-      this.#grant(connection, next)
-    } else if (!connection.alive || this.#closing || this.#idle >= this.#limits.idleConnections) {
+      this.#assign(connection, next)
+    } else if (!connection.isAlive || this.#isClosing || this.#idle >= this.#limits.idleConnections) {
       this.discard(connection, new Error("not kept alive"))
     } else {
       this.#busy.delete(connection)
-      connection.idle = true
+      connection.isIdle = true
       connection.origin.idle.push(connection)
       this.#idle += 1
     }
   }
 
   discard(connection: Connection, reason: Error): void {
-    this.#release(connection)
+    this.#releaseShare(connection)
     this.#busy.delete(connection)
-    this.#forget(connection, reason)
+    this.#close(connection, reason)
     const next = this.#nextWaiting(connection.origin)
-    if (next !== undefined) this.take(connection.origin.url, next)
+    if (next !== undefined) this.acquire(connection.origin.url, next)
     this.#checkDrained()
   }
 
@@ -189,7 +189,7 @@ export class ConnectionPool {
     for (const origin of [...this.#origins.values()]) {
       for (const connection of origin.idle.splice(0)) {
         this.#idle -= 1
-        this.#forget(connection, new Error("closing"))
+        this.#close(connection, new Error("closing"))
       }
     }
     this.#checkDrained()
@@ -201,20 +201,20 @@ export class ConnectionPool {
     for (const connection of this.#busy) connection.destroy(new errors.ClientDestroyedError())
   }
 
-  get #closing(): boolean {
+  get #isClosing(): boolean {
     return this.#onDrained !== undefined
   }
 
-  #unknown(url: string): Origin {
+  #newOrigin(url: string): Origin {
     return {
       url,
       privateAddresses: privateAddressesOf(this.#addresses, url),
       trusted: isTrusted(this.#addresses, url),
       idle: [],
-      line: new WaitingLine(this.#limits.waitingPerOrigin),
-      held: new Map(),
-      working: 0,
-      open: 0
+      waiters: new WaitQueue(this.#limits.waitingPerOrigin),
+      busyByCaller: new Map(),
+      busyForCallers: 0,
+      openCount: 0
     }
   }
 
@@ -222,51 +222,51 @@ export class ConnectionPool {
     const connection = new Connection(origin, this.#sessions, this.#names, (lost) => {
       origin.idle.splice(origin.idle.indexOf(lost), 1)
       this.#idle -= 1
-      this.#forget(lost, new Error("hung up while idle"))
+      this.#close(lost, new Error("hung up while idle"))
     })
-    origin.open += 1
+    origin.openCount += 1
     this.#origins.set(origin.url, origin)
     return connection
   }
 
-  #grant(connection: Connection, taker: Taker): void {
-    const { caller } = taker
+  #assign(connection: Connection, waiter: ConnectionWaiter): void {
+    const { caller } = waiter
     connection.caller = caller
     if (caller !== undefined) {
-      connection.origin.held.set(caller, (connection.origin.held.get(caller) ?? 0) + 1)
-      connection.origin.working++
+      connection.origin.busyByCaller.set(caller, (connection.origin.busyByCaller.get(caller) ?? 0) + 1)
+      connection.origin.busyForCallers++
     }
     this.#busy.add(connection)
     if (this.#destroyed) connection.destroy(new errors.ClientDestroyedError())
-    taker.granted(connection)
+    waiter.onConnection(connection)
   }
 
   /** It works for nobody any more. */
-  #release(connection: Connection): void {
+  #releaseShare(connection: Connection): void {
     const { caller, origin } = connection
     connection.caller = undefined
     if (caller === undefined) return
-    origin.working--
-    const left = (origin.held.get(caller) ?? 0) - 1
-    if (left > 0) origin.held.set(caller, left)
-    else origin.held.delete(caller)
+    origin.busyForCallers--
+    const remaining = (origin.busyByCaller.get(caller) ?? 0) - 1
+    if (remaining > 0) origin.busyByCaller.set(caller, remaining)
+    else origin.busyByCaller.delete(caller)
   }
 
-  #mayHold(origin: Origin, caller: string | undefined): boolean {
+  #mayTakeAnother(origin: Origin, caller: string | undefined): boolean {
     if (caller === undefined) return true
-    const held = origin.held.get(caller) ?? 0
-    return held < Share.beside(this.#limits.connectionsPerOrigin, origin.working - held)
+    const busy = origin.busyByCaller.get(caller) ?? 0
+    return busy < FairShare.allowance(this.#limits.connectionsPerOrigin, origin.busyForCallers - busy)
   }
 
-  #nextWaiting(origin: Origin): Taker | undefined {
-    return origin.line.next((caller) => this.#mayHold(origin, caller))
+  #nextWaiting(origin: Origin): ConnectionWaiter | undefined {
+    return origin.waiters.next((caller) => this.#mayTakeAnother(origin, caller))
   }
 
-  #forget(connection: Connection, reason: Error): void {
-    connection.idle = false
-    connection.origin.open -= 1
+  #close(connection: Connection, reason: Error): void {
+    connection.isIdle = false
+    connection.origin.openCount -= 1
     connection.destroy(reason)
-    if (connection.origin.open === 0 && connection.origin.line.size === 0) {
+    if (connection.origin.openCount === 0 && connection.origin.waiters.size === 0) {
       this.#origins.delete(connection.origin.url)
     }
   }
@@ -303,24 +303,24 @@ const connect = (
   callback: buildConnector.Callback
 ): net.Socket => {
   const secure = options.protocol === "https:"
-  const { leave, lookup } = lookupOf(names, privateAddresses)
+  const { abandon, lookup } = socketLookup(names, privateAddresses)
   const socket = secure
     ? connectTls(options, lookup, sessions)
     : net.connect({ host: options.hostname, port: Number(options.port || 80), lookup })
-  let answered = false
+  let hasCalledBack = false
   // whoever gives the socket up no longer waits for the look-up
-  socket.once("close", leave)
+  socket.once("close", abandon)
   socket.setNoDelay(true)
   socket.setKeepAlive(true, 60_000)
   socket.once(secure ? "secureConnect" : "connect", () => {
-    answered = true
-    if (trusted || !isOwn(socket)) return callback(null, socket)
+    hasCalledBack = true
+    if (trusted || !leadsToOwnListener(socket)) return callback(null, socket)
     socket.destroy()
     callback(new AddressRefused(`${socket.remoteAddress}:${socket.remotePort}`, "a listener of this process"), null)
   })
   socket.on("error", (error) => {
-    if (answered) return
-    answered = true
+    if (hasCalledBack) return
+    hasCalledBack = true
     callback(error, null)
   })
   return socket
@@ -346,4 +346,4 @@ const connectTls = (
   return socket
 }
 
-const ignored = () => {}
+const noop = () => {}

@@ -1,44 +1,44 @@
 import { ADDRCONFIG, type LookupAddress, lookup } from "node:dns"
 
-type Found = ReadonlyArray<LookupAddress>
-export type Told = (error: NodeJS.ErrnoException | null, found: Found) => void
-export type Resolve = (host: string, told: Told) => void
+type ResolvedAddresses = ReadonlyArray<LookupAddress>
+export type LookupCallback = (error: NodeJS.ErrnoException | null, found: ResolvedAddresses) => void
+export type Resolve = (host: string, callback: LookupCallback) => void
 
 /**
  * The system's resolver: it reads `/etc/hosts`, search domains and whatever else the host is set up for, which a DNS
  * client of our own would not. It knows no time to live.
  */
-export const system: Resolve = (host, told) => lookup(host, { all: true, hints: ADDRCONFIG }, told)
+export const systemResolver: Resolve = (host, callback) => lookup(host, { all: true, hints: ADDRCONFIG }, callback)
 
 /** An answer is used for so long without asking again. */
 const freshMs = 10_000
 /** An old answer stands in for so long where the name server does not answer, or says to try again. */
 const staleMs = 600_000
 /** When an old answer is used rather than waiting longer. */
-const patienceMs = 500
+const waitBeforeStaleMs = 500
 const failedMs = 1_000
 /** A name server that took so long to fail is asked more rarely. */
 const slowMs = 1_000
 const slowlyFailedMs = 5_000
-const remembered = 1_000
-const mostPending = 1_000
+const maxRemembered = 1_000
+const maxPending = 1_000
 
 /**
  * The system's resolver blocks one of libuv's four threads for as long as a name server is silent (20 seconds and
  * more), and the process needs those threads for other work too. So look-ups have three of them at most: any name that
  * was answered before may take one; names that never were may take two; those that failed slowly may take one.
  */
-const places = { answered: 3, unanswered: 2, slow: 1 } as const
+const maxRunning = { answered: 3, unanswered: 2, slow: 1 } as const
 
-interface Flight {
+interface PendingLookup {
   readonly host: string
-  readonly waiting: Set<Told>
+  readonly waiting: Set<LookupCallback>
   readonly answeredBefore: boolean
   readonly slow: boolean
   startedAt: number | undefined
-  patience: NodeJS.Timeout | undefined
+  staleTimer: NodeJS.Timeout | undefined
   /** It takes so long that an old answer stands in. */
-  late: boolean
+  isLate: boolean
 }
 
 /**
@@ -49,121 +49,129 @@ export class NameLookups {
   readonly #resolve: Resolve
   readonly #now: () => number
   /** `until`: when to ask again. */
-  readonly #answers = new Map<string, { readonly found: Found; readonly at: number; readonly until: number }>()
+  readonly #answers = new Map<
+    string,
+    { readonly found: ResolvedAddresses; readonly at: number; readonly until: number }
+  >()
   readonly #failures = new Map<
     string,
     { readonly error: NodeJS.ErrnoException; readonly until: number; readonly slow: boolean }
   >()
-  readonly #flights = new Map<string, Flight>()
+  readonly #pending = new Map<string, PendingLookup>()
 
-  constructor(resolve: Resolve = system, now: () => number = () => performance.now()) {
+  constructor(resolve: Resolve = systemResolver, now: () => number = () => performance.now()) {
     this.#resolve = resolve
     this.#now = now
   }
 
   /** Tells the addresses of `host` once, unless the function that is returned was called before: nobody waits then. */
-  ask(host: string, told: Told): () => void {
+  lookUp(host: string, callback: LookupCallback): () => void {
     const now = this.#now()
     const answer = this.#answers.get(host)
-    const known = this.#flights.get(host)
-    if (answer !== undefined && (now < answer.until || known?.late === true)) {
-      return soon(() => told(null, answer.found))
+    const pending = this.#pending.get(host)
+    if (answer !== undefined && (now < answer.until || pending?.isLate === true)) {
+      return callLater(() => callback(null, answer.found))
     }
     const failure = this.#failures.get(host)
-    if (failure !== undefined && now < failure.until) return soon(() => told(failure.error, []))
-    const flight = known ?? this.#take(host)
-    if (flight === undefined) return soon(() => told(tooMany(host), []))
-    flight.waiting.add(told)
-    if (known === undefined) this.#startAll()
+    if (failure !== undefined && now < failure.until) return callLater(() => callback(failure.error, []))
+    const pendingLookup = pending ?? this.#addPending(host)
+    if (pendingLookup === undefined) return callLater(() => callback(tooManyLookups(host), []))
+    pendingLookup.waiting.add(callback)
+    if (pending === undefined) this.#startPending()
     return () => {
-      flight.waiting.delete(told)
-      if (flight.waiting.size > 0 || flight.startedAt !== undefined) return
-      clearTimeout(flight.patience)
-      if (this.#flights.get(host) === flight) this.#flights.delete(host)
+      pendingLookup.waiting.delete(callback)
+      if (pendingLookup.waiting.size > 0 || pendingLookup.startedAt !== undefined) return
+      clearTimeout(pendingLookup.staleTimer)
+      if (this.#pending.get(host) === pendingLookup) this.#pending.delete(host)
     }
   }
 
-  #take(host: string): Flight | undefined {
-    if (this.#flights.size >= mostPending) return undefined
-    const old = this.#usable(host)
-    const flight: Flight = {
+  #addPending(host: string): PendingLookup | undefined {
+    if (this.#pending.size >= maxPending) return undefined
+    const old = this.#staleAnswer(host)
+    const pendingLookup: PendingLookup = {
       host,
       waiting: new Set(),
       answeredBefore: old !== undefined,
       slow: this.#failures.get(host)?.slow === true,
       startedAt: undefined,
-      patience: undefined,
-      late: false
+      staleTimer: undefined,
+      isLate: false
     }
     if (old !== undefined) {
-      flight.patience = setTimeout(() => {
-        flight.late = true
-        this.#tell(flight, null, old.found)
-      }, patienceMs).unref()
+      pendingLookup.staleTimer = setTimeout(() => {
+        pendingLookup.isLate = true
+        this.#callBack(pendingLookup, null, old.found)
+      }, waitBeforeStaleMs).unref()
     }
-    this.#flights.set(host, flight)
-    return flight
+    this.#pending.set(host, pendingLookup)
+    return pendingLookup
   }
 
   /** An old answer that may still stand in. */
-  #usable(host: string) {
+  #staleAnswer(host: string) {
     const answer = this.#answers.get(host)
     return answer !== undefined && this.#now() - answer.at < staleMs ? answer : undefined
   }
 
   /** Starts what there is a place for, in the order of asking. */
-  #startAll(): void {
+  #startPending(): void {
     const running = { answered: 0, unanswered: 0, slow: 0 }
-    for (const { answeredBefore, slow, startedAt } of this.#flights.values()) {
+    for (const { answeredBefore, slow, startedAt } of this.#pending.values()) {
       if (startedAt === undefined) continue
       running.answered += 1
       if (!answeredBefore) running.unanswered += 1
       if (!answeredBefore && slow) running.slow += 1
     }
-    for (const flight of this.#flights.values()) {
-      if (running.answered >= places.answered) return
-      if (flight.startedAt !== undefined) continue
-      if (!flight.answeredBefore) {
-        if (running.unanswered >= places.unanswered) continue
-        if (flight.slow && running.slow >= places.slow) continue
+    for (const pendingLookup of this.#pending.values()) {
+      if (running.answered >= maxRunning.answered) return
+      if (pendingLookup.startedAt !== undefined) continue
+      if (!pendingLookup.answeredBefore) {
+        if (running.unanswered >= maxRunning.unanswered) continue
+        if (pendingLookup.slow && running.slow >= maxRunning.slow) continue
         running.unanswered += 1
-        if (flight.slow) running.slow += 1
+        if (pendingLookup.slow) running.slow += 1
       }
       running.answered += 1
       const startedAt = this.#now()
-      flight.startedAt = startedAt
-      this.#resolve(flight.host, (error, found) => this.#end(flight, startedAt, error, found))
+      pendingLookup.startedAt = startedAt
+      this.#resolve(pendingLookup.host, (error, found) => this.#onResolved(pendingLookup, startedAt, error, found))
     }
   }
 
-  #end(flight: Flight, startedAt: number, error: NodeJS.ErrnoException | null, found: Found): void {
-    const { host } = flight
-    clearTimeout(flight.patience)
-    this.#flights.delete(host)
+  #onResolved(
+    pendingLookup: PendingLookup,
+    startedAt: number,
+    error: NodeJS.ErrnoException | null,
+    found: ResolvedAddresses
+  ): void {
+    const { host } = pendingLookup
+    clearTimeout(pendingLookup.staleTimer)
+    this.#pending.delete(host)
     const now = this.#now()
     if (error === null) {
       this.#failures.delete(host)
       remember(this.#answers, host, { found, at: now, until: now + freshMs })
-      this.#tell(flight, null, found)
+      this.#callBack(pendingLookup, null, found)
     } else {
       const slow = now - startedAt >= slowMs
       const until = now + (slow ? slowlyFailedMs : failedMs)
-      const old = error.code === "EAI_AGAIN" ? this.#usable(host) : undefined
+      const old = error.code === "EAI_AGAIN" ? this.#staleAnswer(host) : undefined
       if (old === undefined) {
         remember(this.#failures, host, { error, until, slow })
-        this.#tell(flight, error, [])
+        this.#callBack(pendingLookup, error, [])
       } else {
         this.#answers.set(host, { ...old, until })
-        this.#tell(flight, null, old.found)
+        this.#callBack(pendingLookup, null, old.found)
       }
     }
-    this.#startAll()
+    this.#startPending()
   }
 
-  #tell(flight: Flight, error: NodeJS.ErrnoException | null, found: Found): void {
-    const waiting = [...flight.waiting]
-    flight.waiting.clear()
-    for (const told of waiting) told(error, found)
+  #callBack(pendingLookup: PendingLookup, error: NodeJS.ErrnoException | null, found: ResolvedAddresses): void {
+    const waiting = [...pendingLookup.waiting]
+    pendingLookup.waiting.clear()
+    for (const callback of waiting) callback(error, found)
   }
 }
 
@@ -171,19 +179,19 @@ const remember = <A>(map: Map<string, A>, host: string, value: A): void => {
   map.delete(host)
   map.set(host, value)
   const oldest = map.keys().next().value
-  if (map.size > remembered && oldest !== undefined) map.delete(oldest)
+  if (map.size > maxRemembered && oldest !== undefined) map.delete(oldest)
 }
 
 /** Never before the asker goes on, as with a look-up. */
-const soon = (tell: () => void): (() => void) => {
+const callLater = (tell: () => void): (() => void) => {
   const waiting = setImmediate(tell)
   return () => clearImmediate(waiting)
 }
 
-const tooMany = (host: string): NodeJS.ErrnoException =>
-  Object.assign(new Error(`${host} cannot be looked up: ${mostPending} other names wait for that`), {
+const tooManyLookups = (host: string): NodeJS.ErrnoException =>
+  Object.assign(new Error(`${host} cannot be looked up: ${maxPending} other names wait for that`), {
     code: "EAI_AGAIN"
   })
 
 /** One for the process, because its threads are. */
-export const names = new NameLookups()
+export const processLookups = new NameLookups()

@@ -6,27 +6,27 @@ import { Readiness } from "../../src/process/Readiness.ts"
 export type ProxyProbes = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean
 
 /** Strangers may ask as often as they like: the servers are pinged for them once in that time. */
-const freshFor = "1 second"
+const readinessTtl = "1 second"
 
-const health = "/admin-ui/healthz"
-const readiness = "/admin-ui/readyz"
+const healthPath = "/admin-ui/healthz"
+const readinessPath = "/admin-ui/readyz"
 
 /**
  * Health and readiness on the listener that load balancers send requests to, so that they need not reach the control
  * listener. Whoever may reach it is told one word, and not what the process works with.
  */
 export const make = Effect.gen(function* () {
-  const known = yield* Effect.serviceOption(Readiness)
-  if (Option.isNone(known)) return (): boolean => false
+  const readiness = yield* Effect.serviceOption(Readiness)
+  if (Option.isNone(readiness)) return (): boolean => false
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   const status = yield* Effect.cachedWithTTL(
-    Effect.map(known.value, (report) => report.status),
-    freshFor
+    Effect.map(readiness.value, (report) => report.status),
+    readinessTtl
   )
   const probes: ProxyProbes = (incoming, outgoing) => {
     const { method, url } = incoming
-    if ((url !== readiness && url !== health) || (method !== "GET" && method !== "HEAD")) return false
-    const answer = (status: string) => {
+    if ((url !== readinessPath && url !== healthPath) || (method !== "GET" && method !== "HEAD")) return false
+    const respond = (status: string) => {
       const body = JSON.stringify({ status })
       outgoing
         .writeHead(status === "not_ready" ? 503 : 200, {
@@ -36,8 +36,8 @@ export const make = Effect.gen(function* () {
         })
         .end(method === "HEAD" ? undefined : body)
     }
-    if (url === health) answer("ok")
-    else fork(Effect.map(status, answer))
+    if (url === healthPath) respond("ok")
+    else fork(Effect.map(status, respond))
     return true
   }
   return probes

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Result } from "effect"
-import { type BodyPace, patience, standard } from "../../src/gateway/request/BodyPace.ts"
+import { type BodyPace, defaultPace, nextTimeout } from "../../src/gateway/request/BodyPace.ts"
 import type { BodyFailure, Wire } from "../../src/gateway/request/Wire.ts"
 import * as Headers from "../../src/http/Headers.ts"
 import { CollectedBytes } from "../../src/services/CollectedBytes.ts"
@@ -29,9 +29,9 @@ class NodeWire implements Wire {
   readonly #outgoing: ServerResponse
   readonly #pace: BodyPace
   readonly #onEarlyAnswer: Options["onEarlyAnswer"]
-  #lengthSaid = true
+  #isLengthKnown = true
 
-  constructor(incoming: IncomingMessage, outgoing: ServerResponse, { onEarlyAnswer, pace = standard }: Options) {
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, { onEarlyAnswer, pace = defaultPace }: Options) {
     this.method = incoming.method ?? "GET"
     this.target = incoming.url ?? "/"
     this.headers = incoming.rawHeaders
@@ -59,9 +59,9 @@ class NodeWire implements Wire {
       return
     }
     const collected = new CollectedBytes()
-    let over = false
+    let isDone = false
     const fail = (failure: BodyFailure) => {
-      over = true
+      isDone = true
       clearTimeout(timer)
       incoming.off("data", onData).off("end", onEnd).off("close", onCut)
       collected.clear()
@@ -76,7 +76,7 @@ class NodeWire implements Wire {
     }
     // no more data can come: those listeners may stay, and taking them off would cost more than the rest of this
     const onEnd = () => {
-      over = true
+      isDone = true
       clearTimeout(timer)
       incoming.off("close", onCut)
       // taken out: the listeners stay with the request for as long as its connection is open
@@ -84,24 +84,24 @@ class NodeWire implements Wire {
     }
     const onCut = () => fail(cut)
     let timer: NodeJS.Timeout | undefined
-    let begun = 0
+    let startedAt = 0
     let lastAt = 0
-    const look = () => {
+    const checkPace = () => {
       const now = performance.now()
       const bytes = collected.length
-      const { by, ms } = patience(this.#pace, { bytes, silentMs: now - lastAt, waitedMs: now - begun, withinMs })
+      const { by, ms } = nextTimeout(this.#pace, { bytes, silentMs: now - lastAt, waitedMs: now - startedAt, withinMs })
       if (ms <= 0) fail({ _tag: "TooSlow", by })
-      else timer = setTimeout(look, Math.ceil(ms))
+      else timer = setTimeout(checkPace, Math.ceil(ms))
     }
-    afterThisTurn(() => {
-      if (over) return
-      begun = performance.now()
-      lastAt = begun
-      timer = setTimeout(look, Math.min(withinMs, this.#pace.idleMs, this.#pace.graceMs))
+    afterThisTick(() => {
+      if (isDone) return
+      startedAt = performance.now()
+      lastAt = startedAt
+      timer = setTimeout(checkPace, Math.min(withinMs, this.#pace.idleMs, this.#pace.graceMs))
     })
     // Node tells of an aborted request by "close", and by "error" only to whoever listens for it
     incoming.on("data", onData).on("end", onEnd).on("close", onCut)
-    invite(incoming, this.#outgoing)
+    sendContinue(incoming, this.#outgoing)
   }
 
   async *streamBody({ idleMs, maxBytes, onFailure }: Parameters<Wire["streamBody"]>[0]): AsyncGenerator<Uint8Array> {
@@ -111,7 +111,7 @@ class NodeWire implements Wire {
       return new Error(`the request body was not taken: ${failure._tag}`)
     }
     if (declaredLength(incoming) > maxBytes) throw refuse(tooLarge)
-    invite(incoming, this.#outgoing)
+    sendContinue(incoming, this.#outgoing)
     // the connection outlives the body: there is an answer to give
     const chunks: AsyncIterator<Buffer> = incoming.iterator({ destroyOnReturn: false })
     let size = 0
@@ -119,12 +119,12 @@ class NodeWire implements Wire {
     let waitedMs = 0
     try {
       for (;;) {
-        const left = patience(this.#pace, { bytes: size, silentMs: 0, waitedMs, withinMs: waitedMs + idleMs })
-        const asked = performance.now()
-        const next = await within(Math.max(left.ms, 0), chunks.next()).catch(() => {
+        const left = nextTimeout(this.#pace, { bytes: size, silentMs: 0, waitedMs, withinMs: waitedMs + idleMs })
+        const askedAt = performance.now()
+        const next = await withTimeout(Math.max(left.ms, 0), chunks.next()).catch(() => {
           throw refuse(cut)
         })
-        waitedMs += performance.now() - asked
+        waitedMs += performance.now() - askedAt
         if (next === undefined) throw refuse({ _tag: "TooSlow", by: left.by })
         if (next.done === true) return
         size += next.value.length
@@ -141,8 +141,8 @@ class NodeWire implements Wire {
     this.#begin(status, [...headers])
     // an answer without a length may be long in coming, and its client wants to know that it is accepted; with a length
     // the headers go out in one write with the first bytes
-    this.#lengthSaid = Headers.get(headers, "content-length") !== undefined
-    if (!this.#lengthSaid) this.#outgoing.flushHeaders()
+    this.#isLengthKnown = Headers.get(headers, "content-length") !== undefined
+    if (!this.#isLengthKnown) this.#outgoing.flushHeaders()
   }
 
   write(bytes: Uint8Array): boolean {
@@ -171,19 +171,19 @@ class NodeWire implements Wire {
     else this.#outgoing.end(last)
   }
 
-  cut(): void {
+  abort(): void {
     if (this.#endsWithConnection) this.#incoming.socket.resetAndDestroy()
     else this.#outgoing.destroy()
   }
 
   /** An answer without length or chunks, to HTTP/1.0: an orderly end of the connection would make it look whole. */
   get #endsWithConnection(): boolean {
-    return !this.#lengthSaid && !this.#outgoing.chunkedEncoding
+    return !this.#isLengthKnown && !this.#outgoing.chunkedEncoding
   }
 
-  answer(status: number, headers: Headers.RawHeaders, body: string): void {
+  respond(status: number, headers: Headers.RawHeaders, body: string): void {
     if (this.#outgoing.headersSent) {
-      this.cut()
+      this.abort()
       return
     }
     this.#begin(status, [...headers, "content-length", String(Buffer.byteLength(body))])
@@ -196,11 +196,11 @@ class NodeWire implements Wire {
   }
 }
 
-const afterTurn: Array<() => void> = []
+const afterTickTasks: Array<() => void> = []
 
 /** Most bodies come with their heads, in one turn of the event loop, and need no clock. One immediate is for all. */
-const afterThisTurn = (run: () => void): void => {
-  if (afterTurn.push(run) === 1) setImmediate(() => afterTurn.splice(0).forEach((run) => void run()))
+const afterThisTick = (run: () => void): void => {
+  if (afterTickTasks.push(run) === 1) setImmediate(() => afterTickTasks.splice(0).forEach((run) => void run()))
 }
 
 const declaredLength = (incoming: IncomingMessage): number => Number(incoming.headers["content-length"] ?? 0)
@@ -209,15 +209,15 @@ const declaredLength = (incoming: IncomingMessage): number => Number(incoming.he
  * A client that asked first (`Expect: 100-continue`) sends its body only now that somebody wants it. One that speaks
  * HTTP/1.0 would take the invitation for its answer.
  */
-const invite = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+const sendContinue = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
   const { complete, headers, httpVersion } = incoming
   if (headers.expect?.toLowerCase() === "100-continue" && !complete && httpVersion !== "1.0") outgoing.writeContinue()
 }
 
-const within = async <A>(ms: number, promise: Promise<A>): Promise<A | undefined> => {
+const withTimeout = async <A>(ms: number, promise: Promise<A>): Promise<A | undefined> => {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>((resolve) => {
+  const timeout = new Promise<undefined>((resolve) => {
     timer = setTimeout(() => resolve(undefined), ms)
   })
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
+  return Promise.race([promise, timeout]).finally(() => clearTimeout(timer))
 }

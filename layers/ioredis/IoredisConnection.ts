@@ -24,7 +24,7 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Ioredis, RedisError, Scope.Scope> {
   const url = Redacted.value(endpoint.url)
   if (!URL.canParse(url)) return yield* RedisReply.unanswered(operation, "The Redis URL is not a URL")
-  const patience = Duration.toMillis(endpoint.deadline)
+  const deadlineMs = Duration.toMillis(endpoint.deadline)
   return yield* Effect.acquireRelease(
     Effect.try({
       try: () => {
@@ -33,9 +33,9 @@ export const make = Effect.fnUntraced(function* (
           connectionName: "svc-runtime",
           disableClientInfo: true,
           lazyConnect: true,
-          connectTimeout: connectWithin,
-          socketTimeout: patience,
-          disconnectTimeout: patience,
+          connectTimeout: connectTimeoutMs,
+          socketTimeout: deadlineMs,
+          disconnectTimeout: deadlineMs,
           enableOfflineQueue: false,
           maxRetriesPerRequest: 0,
           autoResendUnfulfilledCommands: false,
@@ -56,22 +56,22 @@ export const make = Effect.fnUntraced(function* (
 export const open = (client: Ioredis, operation: Operation): Effect.Effect<void, RedisError> =>
   Effect.callback<void, RedisError>((resume) => {
     let refusal: Error | undefined
-    const heard = (error: Error) => {
+    const rememberError = (error: Error) => {
       refusal = error
     }
-    client.on("error", heard)
+    client.on("error", rememberError)
     client.connect((error) => {
-      client.off("error", heard)
+      client.off("error", rememberError)
       resume(error ? Effect.fail(failure(operation, refusal ?? error)) : Effect.void)
     })
   }).pipe(
     Effect.timeoutOrElse({
-      duration: connectWithin,
+      duration: connectTimeoutMs,
       orElse: () => Effect.fail(RedisReply.unanswered(operation, "Redis did not answer in time"))
     })
   )
 
-const connectWithin = 5_000
+const connectTimeoutMs = 5_000
 
 export const failure = (operation: Operation, error: Error): RedisError =>
   isRefusal(error) ? RedisReply.refused(operation, error.message) : RedisReply.unanswered(operation, reason(error))

@@ -12,13 +12,13 @@ import { type Callback, Command } from "ioredis"
 export class RedisCall extends Command {
   override resolve = resolve
   override reject = reject
-  override promise = answered
-  readonly answer: Callback<unknown>
+  override promise = unusedPromise
+  readonly onReply: Callback<unknown>
 
   /** `name`: in upper case, which keeps ioredis from reshaping the reply. */
-  constructor(name: string, args: ReadonlyArray<string | number>, answer: Callback<unknown>) {
+  constructor(name: string, args: ReadonlyArray<string | number>, onReply: Callback<unknown>) {
     super(name, [...args], { replyEncoding: "utf8" })
-    this.answer = answer
+    this.onReply = onReply
   }
 }
 
@@ -40,13 +40,13 @@ function resolve(this: RedisCall, reply: Parameters<Command["transformReply"]>[0
   }
   this.isResolved = true
   this.isSettled = true
-  this.answer(null, text)
+  this.onReply(null, text)
 }
 
 /** Later: a caller that tries again at once must not do so while ioredis is still rejecting all that it had queued. */
 function reject(this: RedisCall, error: Error): void {
   this.isSettled = true
-  queueMicrotask(() => this.answer(error))
+  queueMicrotask(() => this.onReply(error))
 }
 
-const answered = Promise.resolve()
+const unusedPromise = Promise.resolve()

@@ -6,7 +6,7 @@ type Operation = RedisError["operation"]
  * Refusals that say "not now": nothing was written, and the same command may succeed later. Memory (`OOM`), disk
  * (`MISCONF`) and replicas (`NOREPLICAS`) come back as a server does that was gone.
  */
-const later: ReadonlySet<string> = new Set([
+const retryableKinds: ReadonlySet<string> = new Set([
   "LOADING",
   "BUSY",
   "MASTERDOWN",
@@ -20,7 +20,7 @@ const later: ReadonlySet<string> = new Set([
 
 /** Redis answered with an error: its first word is the kind (`ERR`, `WRONGTYPE`, …). */
 export const refused = (operation: Operation, message: string): RedisError =>
-  new RedisError({ operation, retryable: later.has(kindOf(message)), cause: new Error(message) })
+  new RedisError({ operation, retryable: retryableKinds.has(kindOf(message)), cause: new Error(message) })
 
 /** Redis 6 puts what a script's command was refused with behind words of its own. */
 const kindOf = (message: string): string =>

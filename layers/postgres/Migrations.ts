@@ -6,10 +6,10 @@ import * as MigratorFileSystem from "effect/sql/MigratorFileSystem"
 import type { RouteLimits } from "../../src/policy/routes/CanonicalRoute.ts"
 import { Database } from "../../src/services/Database.ts"
 
-type Failure = Migrator.MigrationError | SqlError.SqlError
+type MigrationFailure = Migrator.MigrationError | SqlError.SqlError
 
 /** Any number, the same in every process of this product. */
-const lock = 5_417_283_690n
+const advisoryLock = 5_417_283_690n
 
 /**
  * Brings the schema up to `directory`: every `0001_name.ts` above the last applied number, in one transaction, and in an
@@ -18,10 +18,10 @@ const lock = 5_417_283_690n
  * Processes that start together take turns. The migrator's own lock is on its table, which on an empty database two
  * processes would both try to create.
  */
-export const from = (
+export const runFrom = (
   directory: string,
-  whenNew: Effect.Effect<unknown, SqlError.SqlError, Database> = Effect.void
-): Effect.Effect<ReadonlyArray<readonly [id: number, name: string]>, Failure, Database> =>
+  onEmptyDatabase: Effect.Effect<unknown, SqlError.SqlError, Database> = Effect.void
+): Effect.Effect<ReadonlyArray<readonly [id: number, name: string]>, MigrationFailure, Database> =>
   Effect.gen(function* () {
     const { sql, transaction } = yield* Database
     const migrate = Migrator.make({})({
@@ -31,49 +31,51 @@ export const from = (
     return yield* transaction(
       Effect.gen(function* () {
         yield* sql`SELECT set_config('lock_timeout', '60s', true)`
-        yield* sql`SELECT pg_advisory_xact_lock(${lock})`
-        const ran = yield* Effect.provideService(migrate, SqlClient.SqlClient, sql)
-        if (ran.some(([id]) => id === 1)) yield* whenNew
-        return ran
+        yield* sql`SELECT pg_advisory_xact_lock(${advisoryLock})`
+        const applied = yield* Effect.provideService(migrate, SqlClient.SqlClient, sql)
+        if (applied.some(([id]) => id === 1)) yield* onEmptyDatabase
+        return applied
       })
     )
   }).pipe(Effect.provide(NodeServices.layer))
 
 const directory = fileURLToPath(new URL("../../migrations", import.meta.url))
 
-export const run = from(directory)
+export const run = runFrom(directory)
 
 /** The same, and what its routes and its wildcard begin with. Later it is for operators to say. */
-export const runWith = ({ maxRequestBodyBytes, maxResponseBodyBytes, timeoutMs }: RouteLimits) =>
-  from(
+export const runWithLimits = ({ maxRequestBodyBytes, maxResponseBodyBytes, timeoutMs }: RouteLimits) =>
+  runFrom(
     directory,
     Effect.gen(function* () {
       const { sql } = yield* Database
-      const begin = sql.update({
+      const initialLimits = sql.update({
         timeout_ms: timeoutMs,
         max_request_body_bytes: maxRequestBodyBytes,
         max_response_body_bytes: maxResponseBodyBytes
       })
-      yield* sql`UPDATE canonical_routes SET ${begin}`
-      yield* sql`UPDATE upstream_passthrough_settings SET ${begin}`
+      yield* sql`UPDATE canonical_routes SET ${initialLimits}`
+      yield* sql`UPDATE upstream_passthrough_settings SET ${initialLimits}`
     })
   )
 
 /** A migration of this database that this program does not have. */
-export interface Newer {
+export interface NewerMigration {
   readonly id: number
   /** Begins with `incompatible_` where programs without this migration cannot work with the schema. */
   readonly name: string
 }
 
 /** What a newer version of the program has done to the schema, after `run`. */
-export const newer: Effect.Effect<ReadonlyArray<Newer>, Failure, Database> = Effect.gen(function* () {
-  const { sql } = yield* Database
-  const own = yield* MigratorFileSystem.fromFileSystem(directory)
-  const latest = Math.max(...own.map(([id]) => id))
-  const rows = yield* sql<{ id: number; name: string }>`SELECT migration_id::int AS id, name FROM schema_migrations
+export const newerMigrations: Effect.Effect<ReadonlyArray<NewerMigration>, MigrationFailure, Database> = Effect.gen(
+  function* () {
+    const { sql } = yield* Database
+    const ownMigrations = yield* MigratorFileSystem.fromFileSystem(directory)
+    const latest = Math.max(...ownMigrations.map(([id]) => id))
+    const rows = yield* sql<{ id: number; name: string }>`SELECT migration_id::int AS id, name FROM schema_migrations
     WHERE migration_id > ${latest} ORDER BY migration_id`
-  return rows
-}).pipe(Effect.provide(NodeServices.layer))
+    return rows
+  }
+).pipe(Effect.provide(NodeServices.layer))
 
-export const isIncompatible = ({ name }: Newer): boolean => name.startsWith("incompatible_")
+export const isIncompatible = ({ name }: NewerMigration): boolean => name.startsWith("incompatible_")

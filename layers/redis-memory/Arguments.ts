@@ -34,9 +34,9 @@ export const integer = (text: string, complaint = "ERR value is not an integer o
   return value < lowest || value > highest ? refuse(complaint) : value
 }
 
-export const whole = (text: string): number => Number(integer(text))
+export const wholeNumber = (text: string): number => Number(integer(text))
 
-export const sum = (left: bigint, right: bigint): bigint => {
+export const checkedSum = (left: bigint, right: bigint): bigint => {
   const total = left + right
   return total < lowest || total > highest ? refuse("ERR increment or decrement would overflow") : total
 }
@@ -48,8 +48,8 @@ export const float = (text: string, complaint = "ERR value is not a valid float"
 }
 
 /** Picks the part of a sequence between two positions, which may count from its end. */
-export const between = (start: string, stop: string): (<A>(sequence: ReadonlyArray<A>) => Array<A>) => {
-  const [from, to] = [whole(start), whole(stop)]
+export const sliceBetween = (start: string, stop: string): (<A>(sequence: ReadonlyArray<A>) => Array<A>) => {
+  const [from, to] = [wholeNumber(start), wholeNumber(stop)]
   return (sequence) => {
     const position = (at: number) => Math.max(at < 0 ? sequence.length + at : at, 0)
     return sequence.slice(position(from), to < 0 ? Math.max(sequence.length + to + 1, 0) : to + 1)

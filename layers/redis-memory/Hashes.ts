@@ -1,4 +1,4 @@
-import { type Commands, integer, pairs, sum, wrongArity } from "./Arguments.ts"
+import { type Commands, checkedSum, integer, pairs, wrongArity } from "./Arguments.ts"
 
 const empty: ReadonlyMap<string, string> = new Map()
 
@@ -40,7 +40,7 @@ export const hashes: Commands = {
     run: ({ keys }, [key = "", field = "", by = ""]) => {
       const step = integer(by)
       const before = keys.read(key, "hash")?.get(field) ?? "0"
-      const total = sum(integer(before, "ERR hash value is not an integer"), step)
+      const total = checkedSum(integer(before, "ERR hash value is not an integer"), step)
       keys.obtain(key, "hash", () => new Map()).set(field, String(total))
       return Number(total)
     }

@@ -2,10 +2,10 @@ import type { SortedSet } from "./SortedSet.ts"
 import type { Stream } from "./Stream.ts"
 
 /** An error reply: its first word is the kind, in the server's spelling. */
-export class Refusal extends Error {}
+export class ErrorReply extends Error {}
 
 export const refuse = (message: string): never => {
-  throw new Refusal(message)
+  throw new ErrorReply(message)
 }
 
 export interface Values {

@@ -1,4 +1,4 @@
-import { type Arguments, between, type Commands, type Server } from "./Arguments.ts"
+import { type Arguments, type Commands, type Server, sliceBetween } from "./Arguments.ts"
 
 const push =
   (end: "head" | "tail") =>
@@ -14,14 +14,14 @@ export const lists: Commands = {
   LRANGE: {
     arity: 4,
     run: ({ keys }, [key = "", start = "", stop = ""]) => {
-      const part = between(start, stop)
+      const part = sliceBetween(start, stop)
       return part(keys.read(key, "list") ?? [])
     }
   },
   LTRIM: {
     arity: 4,
     run: ({ keys }, [key = "", start = "", stop = ""]) => {
-      const part = between(start, stop)
+      const part = sliceBetween(start, stop)
       const kept = part(keys.read(key, "list") ?? [])
       if (kept.length === 0) keys.delete(key)
       else keys.write(key, "list", kept)

@@ -23,7 +23,7 @@ export class SortedSet {
     return this.#scores.delete(member)
   }
 
-  within(range: Range): ReadonlyArray<Member> {
+  inRange(range: Range): ReadonlyArray<Member> {
     this.#order ??= [...this.#scores].sort(ascending)
     return this.#order.filter(([, score]) => range.above(score) && range.below(score))
   }

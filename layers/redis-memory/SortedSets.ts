@@ -6,12 +6,12 @@ import {
   type Server,
   syntaxError,
   unknownOption,
-  whole
+  wholeNumber
 } from "./Arguments.ts"
 import { refuse } from "./Keyspace.ts"
 import { type Member, type Range, SortedSet } from "./SortedSet.ts"
 
-const range = (min: string, max: string): Range => {
+const scoreRange = (min: string, max: string): Range => {
   const bound = (text: string) => float(text.startsWith("(") ? text.slice(1) : text, "ERR min or max is not a float")
   const low = bound(min)
   const high = bound(max)
@@ -21,7 +21,7 @@ const range = (min: string, max: string): Range => {
   }
 }
 
-const written = (score: number): string => (Number.isFinite(score) ? String(score) : score > 0 ? "inf" : "-inf")
+const formatScore = (score: number): string => (Number.isFinite(score) ? String(score) : score > 0 ? "inf" : "-inf")
 
 const add = ({ keys }: Server, [key = "", ...rest]: Arguments, name: string) => {
   const conditions = new Set<string>()
@@ -56,22 +56,22 @@ const byScore =
       const [start, count] = [options[i + 1], options[i + 2]]
       if (option === "WITHSCORES") scores = true
       else if (option === "LIMIT" && start !== undefined && count !== undefined) {
-        offset = whole(start)
-        limit = whole(count)
+        offset = wholeNumber(start)
+        limit = wholeNumber(count)
         i += 2
       } else syntaxError()
     }
-    const wanted = direction === "ascending" ? range(from, to) : range(to, from)
-    const ascending = keys.read(key, "zset")?.within(wanted) ?? []
+    const wanted = direction === "ascending" ? scoreRange(from, to) : scoreRange(to, from)
+    const ascending = keys.read(key, "zset")?.inRange(wanted) ?? []
     const found = direction === "ascending" ? ascending : ascending.toReversed()
     const page = offset < 0 ? [] : found.slice(offset, limit < 0 ? undefined : offset + limit)
-    return scores ? page.flatMap(([member, score]) => [member, written(score)]) : page.map(([member]) => member)
+    return scores ? page.flatMap(([member, score]) => [member, formatScore(score)]) : page.map(([member]) => member)
   }
 
-const remove = ({ keys }: Server, key: string, chosen: (set: SortedSet) => ReadonlyArray<string>): number => {
+const remove = ({ keys }: Server, key: string, select: (set: SortedSet) => ReadonlyArray<string>): number => {
   const set = keys.read(key, "zset")
   if (set === undefined) return 0
-  const removed = chosen(set).filter((member) => set.remove(member)).length
+  const removed = select(set).filter((member) => set.remove(member)).length
   if (set.size === 0) keys.delete(key)
   return removed
 }
@@ -83,7 +83,7 @@ export const sortedSets: Commands = {
     arity: 3,
     run: ({ keys }, [key = "", member = ""]) => {
       const score = keys.read(key, "zset")?.score(member)
-      return score === undefined ? null : written(score)
+      return score === undefined ? null : formatScore(score)
     }
   },
   ZCARD: { arity: 2, run: ({ keys }, [key = ""]) => keys.read(key, "zset")?.size ?? 0 },
@@ -92,8 +92,8 @@ export const sortedSets: Commands = {
   ZREMRANGEBYSCORE: {
     arity: 4,
     run: (server, [key = "", min = "", max = ""]) => {
-      const wanted = range(min, max)
-      return remove(server, key, (set) => set.within(wanted).map(([member]) => member))
+      const wanted = scoreRange(min, max)
+      return remove(server, key, (set) => set.inRange(wanted).map(([member]) => member))
     }
   }
 }

@@ -4,7 +4,7 @@ import {
   type Server,
   syntaxError,
   unknownOption,
-  whole,
+  wholeNumber,
   wrongArity
 } from "./Arguments.ts"
 import { refuse } from "./Keyspace.ts"
@@ -16,22 +16,24 @@ const lastId = 2n ** (2n * sequenceBits) - 1n
 
 const empty = (): Stream => ({ entries: [], last: 0n })
 
-const invalid = (): never => refuse("ERR Invalid stream ID specified as stream command argument")
+const refuseInvalidId = (): never => refuse("ERR Invalid stream ID specified as stream command argument")
 
-const part = (text: string): bigint => {
-  const value = /^\d{1,20}$/.test(text) ? BigInt(text) : invalid()
-  return value > lastSequence ? invalid() : value
+const parseIdPart = (text: string): bigint => {
+  const value = /^\d{1,20}$/.test(text) ? BigInt(text) : refuseInvalidId()
+  return value > lastSequence ? refuseInvalidId() : value
 }
 
-const parse = (text: string, missingSequence: bigint): Id => {
+const parseId = (text: string, missingSequence: bigint): Id => {
   const [milliseconds = "", sequence, ...more] = text.split("-")
-  if (more.length > 0) return invalid()
-  return (part(milliseconds) << sequenceBits) | (sequence === undefined ? missingSequence : part(sequence))
+  if (more.length > 0) return refuseInvalidId()
+  return (
+    (parseIdPart(milliseconds) << sequenceBits) | (sequence === undefined ? missingSequence : parseIdPart(sequence))
+  )
 }
 
-const written = (id: Id): string => `${id >> sequenceBits}-${id & lastSequence}`
+const formatId = (id: Id): string => `${id >> sequenceBits}-${id & lastSequence}`
 
-const position = (entries: ReadonlyArray<Entry>, id: Id): number => {
+const indexOfId = (entries: ReadonlyArray<Entry>, id: Id): number => {
   let [low, high] = [0, entries.length]
   while (low < high) {
     const middle = (low + high) >>> 1
@@ -50,7 +52,7 @@ const threshold = (options: Arguments, name: string): { readonly text: string; r
 }
 
 const maxLength = (text: string): number => {
-  const keep = whole(text)
+  const keep = wholeNumber(text)
   return keep < 0 ? refuse("ERR The MAXLEN argument must be >= 0.") : keep
 }
 
@@ -63,15 +65,16 @@ const nextId = (text: string, last: Id, now: number): Id => {
     return fresh > last ? fresh : last + 1n
   }
   if (text.endsWith("-*")) {
-    const first = part(text.slice(0, -2)) << sequenceBits
+    const first = parseIdPart(text.slice(0, -2)) << sequenceBits
     const id = last >= first && last < (first | lastSequence) ? last + 1n : first === 0n ? 1n : first
-    return id > last ? id : smaller()
+    return id > last ? id : refuseSmallerId()
   }
-  const id = parse(text, 0n)
-  return id > last ? id : smaller()
+  const id = parseId(text, 0n)
+  return id > last ? id : refuseSmallerId()
 }
 
-const smaller = (): never => refuse("ERR The ID specified in XADD is equal or smaller than the target stream top item")
+const refuseSmallerId = (): never =>
+  refuse("ERR The ID specified in XADD is equal or smaller than the target stream top item")
 
 const add = ({ keys }: Server, [key = "", ...rest]: Arguments, name: string) => {
   const option = rest[0]?.toUpperCase()
@@ -79,7 +82,7 @@ const add = ({ keys }: Server, [key = "", ...rest]: Arguments, name: string) => 
   const bound = option === "MAXLEN" ? threshold(rest, name) : undefined
   const keep = bound === undefined ? undefined : maxLength(bound.text)
   const [id = "", ...fields] = rest.slice(bound?.used ?? 0)
-  const given = id === "*" ? undefined : parse(id.endsWith("-*") ? id.slice(0, -2) : id, 0n)
+  const given = id === "*" ? undefined : parseId(id.endsWith("-*") ? id.slice(0, -2) : id, 0n)
   if (fields.length === 0 || fields.length % 2 === 1) wrongArity(name)
   if (given === 0n && !id.endsWith("-*")) refuse("ERR The ID specified in XADD must be greater than 0-0")
   const known = keys.read(key, "stream")
@@ -88,35 +91,35 @@ const add = ({ keys }: Server, [key = "", ...rest]: Arguments, name: string) => 
   stream.entries.push({ id: next, fields })
   stream.last = next
   if (keep !== undefined) trim(stream, keep)
-  return written(next)
+  return formatId(next)
 }
 
-const bound = (text: string, end: "start" | "end"): Id => {
+const rangeBound = (text: string, end: "start" | "end"): Id => {
   if (text === "-") return 0n
   if (text === "+") return lastId
   const exclusive = text.startsWith("(")
-  const id = parse(exclusive ? text.slice(1) : text, end === "start" ? 0n : lastSequence)
+  const id = parseId(exclusive ? text.slice(1) : text, end === "start" ? 0n : lastSequence)
   if (!exclusive) return id
   if (id === (end === "start" ? lastId : 0n)) return refuse(`ERR invalid ${end} ID for the interval`)
   return end === "start" ? id + 1n : id - 1n
 }
 
 const range = ({ keys }: Server, key: string, from: string, to: string, options: Arguments, newestFirst: boolean) => {
-  const [start, end] = [bound(from, "start"), bound(to, "end")]
+  const [start, end] = [rangeBound(from, "start"), rangeBound(to, "end")]
   let count: number | undefined
   for (let i = 0; i < options.length; i += 2) {
     const text = options[i + 1]
     if (options[i]!.toUpperCase() !== "COUNT" || text === undefined) return syntaxError()
-    count = Math.max(whole(text), 0)
+    count = Math.max(wholeNumber(text), 0)
   }
   const stream = keys.read(key, "stream")
   if (stream === undefined) return []
   if (count === 0) return null
-  const [low, high] = [position(stream.entries, start), position(stream.entries, end + 1n)]
+  const [low, high] = [indexOfId(stream.entries, start), indexOfId(stream.entries, end + 1n)]
   const page = newestFirst
     ? stream.entries.slice(count === undefined ? low : Math.max(low, high - count), Math.max(low, high)).reverse()
     : stream.entries.slice(low, count === undefined ? high : Math.min(high, low + count))
-  return page.map(({ id, fields }) => [written(id), fields])
+  return page.map(({ id, fields }) => [formatId(id), fields])
 }
 
 export const streams: Commands = {
@@ -135,9 +138,9 @@ export const streams: Commands = {
     run: ({ keys }, [key = "", ...texts]) => {
       const entries = keys.read(key, "stream")?.entries
       if (entries === undefined) return 0
-      const ids = texts.map((text) => parse(text, 0n))
+      const ids = texts.map((text) => parseId(text, 0n))
       return ids.filter((id) => {
-        const at = position(entries, id)
+        const at = indexOfId(entries, id)
         return entries[at]?.id === id && entries.splice(at, 1).length === 1
       }).length
     }
@@ -148,11 +151,11 @@ export const streams: Commands = {
       const strategy = options[0]?.toUpperCase()
       if (strategy !== "MINID" && strategy !== "MAXLEN") syntaxError()
       const { text, used } = threshold(options, name)
-      const [keep, oldest] = strategy === "MAXLEN" ? [maxLength(text), 0n] : [undefined, parse(text, 0n)]
+      const [keep, oldest] = strategy === "MAXLEN" ? [maxLength(text), 0n] : [undefined, parseId(text, 0n)]
       if (used < options.length) syntaxError()
       const stream = keys.read(key, "stream")
       if (stream === undefined) return 0
-      return trim(stream, keep ?? stream.entries.length - position(stream.entries, oldest))
+      return trim(stream, keep ?? stream.entries.length - indexOfId(stream.entries, oldest))
     }
   }
 }

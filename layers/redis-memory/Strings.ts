@@ -1,4 +1,4 @@
-import { type Arguments, type Commands, integer, type Server, sum, syntaxError } from "./Arguments.ts"
+import { type Arguments, type Commands, checkedSum, integer, type Server, syntaxError } from "./Arguments.ts"
 import { refuse } from "./Keyspace.ts"
 
 type Lifetime = { readonly option: "EX" | "PX"; readonly text: string } | { readonly option: "KEEPTTL" }
@@ -29,7 +29,7 @@ const milliseconds = ({ option, text }: Exclude<Lifetime, { option: "KEEPTTL" }>
 }
 
 const add = ({ keys }: Server, key: string, by: bigint): number => {
-  const total = sum(integer(keys.read(key, "string") ?? "0"), by)
+  const total = checkedSum(integer(keys.read(key, "string") ?? "0"), by)
   keys.write(key, "string", String(total))
   return Number(total)
 }

@@ -4,18 +4,18 @@ import { seededLimits } from "../../src/policy/routes/CanonicalRoute.ts"
 import { Vault } from "../../src/state/Vault.ts"
 import type { Settings } from "../Environment.ts"
 import * as Migrations from "../postgres/Migrations.ts"
-import { line, StartRefused } from "../Start.ts"
+import { bannerLine, StartRefused } from "../Startup.ts"
 
 /** The schema, then exactly one operator token; a generated one is shown here and never again. */
 export const prepare = (settings: Settings) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
-      yield* Migrations.runWith({ ...seededLimits, ...settings.routeLimits })
-      yield* besideNewer(yield* Migrations.newer)
+      yield* Migrations.runWithLimits({ ...seededLimits, ...settings.routeLimits })
+      yield* checkNewerSchema(yield* Migrations.newerMigrations)
       const generated = yield* OperatorTokens.bootstrap(settings.adminToken)
       if (Option.isSome(generated)) yield* Console.log(`svc-runtime operator token: ${Redacted.value(generated.value)}`)
       if (Option.isSome(settings.adminToken) && !(yield* OperatorTokens.isActive(settings.adminToken.value))) {
-        yield* warning(ignoredAdminToken)
+        yield* warn(ignoredAdminToken)
       }
     })
   )
@@ -24,7 +24,7 @@ export const prepare = (settings: Settings) =>
  * Two versions work side by side during a rolling upgrade, and the older one may come back: it starts beside a newer
  * schema and says so, unless a migration's name says that it cannot work with it.
  */
-const besideNewer = Effect.fnUntraced(function* (newer: ReadonlyArray<Migrations.Newer>) {
+const checkNewerSchema = Effect.fnUntraced(function* (newer: ReadonlyArray<Migrations.NewerMigration>) {
   if (newer.length === 0) return
   const named = newer.map(({ id, name }) => `${String(id).padStart(4, "0")}_${name}`).join(", ")
   if (newer.some(Migrations.isIncompatible)) {
@@ -33,11 +33,11 @@ const besideNewer = Effect.fnUntraced(function* (newer: ReadonlyArray<Migrations
     })
   }
   const sentence = `The database is of a newer version (${named}). This one works beside it; what it cannot decode is switched off, and readiness then says degraded.`
-  yield* warning(sentence)
+  yield* warn(sentence)
 })
 
-const warning = (sentence: string) =>
-  Effect.andThen(Console.log(line("warning", sentence)), Effect.logWarning(sentence))
+const warn = (sentence: string) =>
+  Effect.andThen(Console.log(bannerLine("warning", sentence)), Effect.logWarning(sentence))
 
 const ignoredAdminToken =
   "GATEWAY_ADMIN_TOKEN was ignored, and opens nothing: another operator token is active. Where that one is lost, `operator-token create` makes one."

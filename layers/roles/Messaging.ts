@@ -1,5 +1,5 @@
 import { Effect, Layer } from "effect"
-import * as Library from "../../src/example/Library.ts"
+import * as ExamplePublisher from "../../src/example/ExamplePublisher.ts"
 import * as Workers from "../../src/example/Workers.ts"
 import { ObservationStore } from "../../src/graph/ObservationStore.ts"
 import * as RedisObservationStore from "../../src/graph/RedisObservationStore.ts"
@@ -15,17 +15,17 @@ import type { Settings } from "../Environment.ts"
 /** Who works on the example, whose dead letters are indexed and whose observations are kept and counted. */
 const workers = Layer.unwrap(
   Effect.gen(function* () {
-    const kept = yield* RedisObservationStore.makeRedisObservationSink(yield* ObservationStore)
+    const storedSink = yield* RedisObservationStore.makeRedisObservationSink(yield* ObservationStore)
     return Workers.layer({
       dlqStore: yield* DeadLetterStore,
-      observationSink: yield* ObservationMetrics.counting(kept)
+      observationSink: yield* ObservationMetrics.countingSink(storedSink)
     })
   })
 ).pipe(Layer.provide([RedisDLQStore.layer(), RedisObservationStore.layer()]))
 
 /** The workers of the example and who gives them work, with broker and Redis left open. */
 export const layer = ({ storeExceptionDetails }: Settings) =>
-  Layer.merge(workers, Library.layer).pipe(
+  Layer.merge(workers, ExamplePublisher.layer).pipe(
     Layer.provide(storeExceptionDetails ? Layer.empty : Layer.succeed(ExceptionDetails, omitted))
   )
 
@@ -35,9 +35,9 @@ export const readiness = Layer.effect(
   Effect.gen(function* () {
     const broker = yield* Broker
     const redis = yield* Redis
-    return yield* Readiness.when([
-      { name: "broker", ping: broker.ping, without: "not_ready" },
-      { name: "redis", ping: redis.ping, without: "not_ready" }
+    return yield* Readiness.fromDependencies([
+      { name: "broker", ping: broker.ping, statusWithout: "not_ready" },
+      { name: "redis", ping: redis.ping, statusWithout: "not_ready" }
     ])
   })
 )

@@ -5,12 +5,12 @@ import { UpstreamUiOrigin } from "../../src/control/upstream-ui/UpstreamUiOrigin
 import type { Settings } from "../Environment.ts"
 import * as Listeners from "../Listeners.ts"
 import * as Observability from "../Observability.ts"
-import * as Start from "../Start.ts"
-import { control, served } from "./ControlListener.ts"
+import * as Startup from "../Startup.ts"
+import { controlListener, serveOptions } from "./ControlListener.ts"
 
 /** The control listener with the operator API, and the listener of the upstream's UI. */
 export const layer = (settings: Settings) =>
-  control(HttpRouter.serve(ControlApp.layer, served), "/admin-ui/docs", settings).pipe(
+  controlListener(HttpRouter.serve(ControlApp.layer, serveOptions), "/admin-ui/docs", settings).pipe(
     Layer.provide(upstreamUi(settings))
   )
 
@@ -23,13 +23,13 @@ const upstreamUi = (settings: Settings) =>
         HttpServer.addressFormattedWith((bound) => {
           const origin = Option.getOrElse(publicOrigin, () => bound)
           return Effect.succeed(
-            Layer.effect(UpstreamUiOrigin, Effect.as(Start.announce("ui", origin), Option.some(origin))).pipe(
-              Layer.provide(HttpRouter.serve(ControlApp.upstreamUi(origin), served))
+            Layer.effect(UpstreamUiOrigin, Effect.as(Startup.announceListener("ui", origin), Option.some(origin))).pipe(
+              Layer.provide(HttpRouter.serve(ControlApp.upstreamUi(origin), serveOptions))
             )
           )
         })
       ).pipe(
-        Layer.provide(Observability.level(settings.logLevels.gateway_api)),
-        Layer.provide(Listeners.server(address, "5 seconds", { requestWithin: "60 seconds" }))
+        Layer.provide(Observability.minimumLevel(settings.logLevels.gateway_api)),
+        Layer.provide(Listeners.serverLayer(address, "5 seconds", { requestTimeout: "60 seconds" }))
       )
   })

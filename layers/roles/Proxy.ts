@@ -1,12 +1,12 @@
 import { Layer } from "effect"
-import { Identities } from "../../src/gateway/auth/Identities.ts"
+import { IdentityVerifier } from "../../src/gateway/auth/IdentityVerifier.ts"
 import { Destinations } from "../../src/gateway/forward/Destination.ts"
 import { ObjectOwners } from "../../src/gateway/forward/ObjectOwners.ts"
 import { GovernedRequests } from "../../src/gateway/GovernedRequests.ts"
-import { Guarding } from "../../src/gateway/Guarding.ts"
 import * as EvictionWarning from "../../src/gateway/limits/EvictionWarning.ts"
-import { Limits } from "../../src/gateway/limits/Limits.ts"
+import { UsageLimits } from "../../src/gateway/limits/UsageLimits.ts"
 import { ProxyApp } from "../../src/gateway/ProxyApp.ts"
+import { RequestGuardrails } from "../../src/gateway/RequestGuardrails.ts"
 import { BodyAdmission } from "../../src/gateway/request/BodyAdmission.ts"
 import { ControlState } from "../../src/gateway/snapshot/ControlState.ts"
 import * as Retention from "../../src/gateway/usage/Retention.ts"
@@ -22,17 +22,22 @@ import * as ProxyListener from "../ProxyListener.ts"
  * when the listener on top has drained, the usage records are still written.
  */
 const gateway = ProxyApp.layer.pipe(
-  Layer.provide([GovernedRequests.layer, Identities.layer]),
-  Layer.provide([Destinations.layer, BodyAdmission.layer, Guarding.layer, ObjectOwners.layer, UsageLog.layer]),
+  Layer.provide([GovernedRequests.layer, IdentityVerifier.layer]),
+  Layer.provide([Destinations.layer, BodyAdmission.layer, RequestGuardrails.layer, ObjectOwners.layer, UsageLog.layer]),
   Layer.provide([UsageWriter.layer, UsageRollup.layer, EvictionWarning.layer]),
-  Layer.provide([Limits.layer, ControlState.layer])
+  Layer.provide([UsageLimits.layer, ControlState.layer])
 )
 
 /** The proxy listener, on a control state that is provided later. */
 export const layer = (settings: Settings) =>
-  ProxyListener.layer(settings.proxyAddress, drain(settings), settings.connections, settings.corsOrigins).pipe(
+  ProxyListener.layer(
+    settings.proxyAddress,
+    drainTimeout(settings),
+    settings.connectionLimits,
+    settings.corsOrigins
+  ).pipe(
     Layer.provide([gateway, Retention.layer(settings.retention)]),
-    Layer.provide(Observability.level(settings.logLevels.gateway_proxy))
+    Layer.provide(Observability.minimumLevel(settings.logLevels.gateway_proxy))
   )
 
-const drain = ({ drainSeconds }: Settings) => `${drainSeconds} seconds` as const
+const drainTimeout = ({ drainSeconds }: Settings) => `${drainSeconds} seconds` as const

@@ -1,5 +1,5 @@
 import { Effect, Layer } from "effect"
-import { isOfTasks } from "../DoorOptions.ts"
+import { isTasksRole } from "../DoorOptions.ts"
 import type { Doors } from "../Doors.ts"
 import type { Settings } from "../Environment.ts"
 
@@ -12,7 +12,7 @@ export const layer = (doors: Doors, settings: Settings) => Layer.unwrap(Effect.p
 
 const load = async (doors: Doors, settings: Settings) => {
   const { role } = doors
-  return isOfTasks(role)
-    ? (await import("./Tasks.ts")).layer(doors, role, settings)
-    : (await import("./Operated.ts")).load(doors, role, settings)
+  return isTasksRole(role)
+    ? (await import("./TaskRoles.ts")).layer(doors, role, settings)
+    : (await import("./GatewayRoles.ts")).load(doors, role, settings)
 }

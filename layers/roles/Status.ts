@@ -1,33 +1,33 @@
 import { Layer, Option } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
-import { reading, scanning, summarising } from "../../src/example/Topologies.ts"
+import { readTopology, scanTopology, summaryTopology } from "../../src/example/Topologies.ts"
 import * as GraphRoutes from "../../src/graph/GraphRoutes.ts"
-import * as Lifespan from "../../src/graph/Lifespan.ts"
-import * as Share from "../../src/services/Share.ts"
+import * as StatusRuntime from "../../src/graph/StatusRuntime.ts"
+import * as FairShare from "../../src/services/FairShare.ts"
 import * as QueueMetrics from "../../src/status/dead-letters/QueueMetrics.ts"
-import * as Access from "../../src/status/http/Access.ts"
+import * as BearerToken from "../../src/status/http/BearerToken.ts"
 import * as DeadLetterRoutes from "../../src/status/http/DeadLetterRoutes.ts"
-import * as Refusals from "../../src/status/http/Refusals.ts"
+import * as ErrorResponses from "../../src/status/http/ErrorResponses.ts"
 import * as StatusRoutes from "../../src/status/http/StatusRoutes.ts"
 import * as EventStream from "../../src/status/stream/EventStream.ts"
 import type { Settings } from "../Environment.ts"
 import * as Listeners from "../Listeners.ts"
-import * as Start from "../Start.ts"
+import * as Startup from "../Startup.ts"
 
 /**
  * All of the example's tasks share one status stream. A book is read by some workers, scanned by others, and summarised by
  * the stages of a workflow.
  */
-const lifespan = { topology: reading, otherTopologies: [scanning, summarising] }
+const runtimeOptions = { topology: readTopology, otherTopologies: [scanTopology, summaryTopology] }
 
-const lifespanOf = ({ eventStreams: { most, perAddress } }: Settings) => ({
-  ...lifespan,
+const statusRuntimeOptions = ({ eventStreams: { most, perAddress } }: Settings) => ({
+  ...runtimeOptions,
   sseMaxOpenStreams: most,
   ...(Option.isSome(perAddress) && { sseMaxOpenStreamsPerAddress: perAddress.value })
 })
 
 /** Those that somebody works on, each with the one of its dead letters. */
-const queues = [reading, scanning, summarising]
+const queues = [readTopology, scanTopology, summaryTopology]
   .flatMap(({ queues, status }) => queues.filter(({ name }) => name !== status.queue))
   .map(({ name }) => name)
   .concat("svc.example.books.0", "svc.example.books.1")
@@ -40,15 +40,15 @@ export const status = (settings: Settings) =>
   EventStream.drainFirst.pipe(
     Layer.provide(listener(statusRoutes, settings)),
     Layer.merge(QueueMetrics.layer({ queues })),
-    Layer.provide(Lifespan.statuses(lifespanOf(settings))),
-    Layer.provide(Lifespan.stores(lifespan))
+    Layer.provide(StatusRuntime.statuses(statusRuntimeOptions(settings))),
+    Layer.provide(StatusRuntime.stores(runtimeOptions))
   )
 
 /** The execution graphs of the example's tasks. */
 export const graph = (settings: Settings) =>
   listener(GraphRoutes.layer(), settings).pipe(
-    Layer.provide(Lifespan.graphs(lifespan)),
-    Layer.provide(Lifespan.stores(lifespan))
+    Layer.provide(StatusRuntime.graphs(runtimeOptions)),
+    Layer.provide(StatusRuntime.stores(runtimeOptions))
   )
 
 /** Both, behind one address. */
@@ -56,22 +56,22 @@ export const all = (settings: Settings) =>
   EventStream.drainFirst.pipe(
     Layer.provide(listener(Layer.merge(statusRoutes, GraphRoutes.layer()), settings)),
     Layer.merge(QueueMetrics.layer({ queues })),
-    Layer.provide(Lifespan.layer(lifespanOf(settings)))
+    Layer.provide(StatusRuntime.layer(statusRuntimeOptions(settings)))
   )
 
 /** Event streams, and whatever else is asked beside them. */
-const connectionsOf = ({ most, perAddress }: Settings["eventStreams"]) => ({
-  inAll: most + Listeners.few.inAll,
-  perAddress: Option.getOrElse(perAddress, () => Share.of(most)) + Listeners.few.perAddress
+const connectionLimits = ({ most, perAddress }: Settings["eventStreams"]) => ({
+  total: most + Listeners.defaultConnectionLimits.total,
+  perAddress: Option.getOrElse(perAddress, () => FairShare.maximum(most)) + Listeners.defaultConnectionLimits.perAddress
 })
 
 const listener = <E, R>(
   routes: Layer.Layer<never, E, R>,
   { drainSeconds, eventStreams, statusAddress, statusToken }: Settings
 ) =>
-  announced.pipe(
+  announceStatus.pipe(
     Layer.provide(
-      HttpRouter.serve(Layer.mergeAll(routes, Refusals.layer, Access.layer(statusToken)), {
+      HttpRouter.serve(Layer.mergeAll(routes, ErrorResponses.layer, BearerToken.layer(statusToken)), {
         routerConfig: StatusRoutes.routerConfig,
         disableLogger: true,
         disableListenLog: true
@@ -79,14 +79,16 @@ const listener = <E, R>(
     ),
     // what is asked here is small, and whoever has no token may send a body too
     Layer.provide(
-      Listeners.server(statusAddress, `${drainSeconds} seconds`, {
-        form: detailed,
-        requestWithin: "30 seconds",
-        most: connectionsOf(eventStreams)
+      Listeners.serverLayer(statusAddress, `${drainSeconds} seconds`, {
+        format: detailBody,
+        requestTimeout: "30 seconds",
+        connectionLimits: connectionLimits(eventStreams)
       })
     )
   )
 
-const detailed: Listeners.Form = ({ message }) => JSON.stringify({ detail: message })
+const detailBody: Listeners.RefusalFormat = ({ message }) => JSON.stringify({ detail: message })
 
-const announced = Layer.effectDiscard(HttpServer.addressFormattedWith((address) => Start.announce("status", address)))
+const announceStatus = Layer.effectDiscard(
+  HttpServer.addressFormattedWith((address) => Startup.announceListener("status", address))
+)

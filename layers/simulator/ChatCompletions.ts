@@ -1,19 +1,26 @@
-import { type Answer, eventsAnswer, jsonAnswer, type Moment, refusal, seconds } from "./Answer.ts"
 import { type Json, listOf, numberOf, objectOf, textOf } from "./Json.ts"
 import { contentText, type Prompt, type Reply, replyTo } from "./Reply.ts"
+import {
+  errorResponse,
+  eventStreamResponse,
+  jsonResponse,
+  type Moment,
+  type SimulatedResponse,
+  seconds
+} from "./SimulatedResponse.ts"
 
 /** `POST /v1/chat/completions` */
-export const chatCompletions = (body: Json, moment: Moment): Answer => {
+export const chatCompletions = (body: Json, moment: Moment): SimulatedResponse => {
   if (listOf(body["messages"]).length === 0) {
-    return refusal("A", moment, 400, "Missing required parameter: 'messages'.", {
+    return errorResponse("A", moment, 400, "Missing required parameter: 'messages'.", {
       code: "missing_required_parameter",
       param: "messages"
     })
   }
   const prompt = promptOf(body)
   const reply = replyTo(prompt)
-  if (body["stream"] !== true) return jsonAnswer(completion(prompt, reply, moment))
-  return eventsAnswer(chunks(prompt, reply, moment, objectOf(body["stream_options"])["include_usage"] === true))
+  if (body["stream"] !== true) return jsonResponse(completion(prompt, reply, moment))
+  return eventStreamResponse(chunks(prompt, reply, moment, objectOf(body["stream_options"])["include_usage"] === true))
 }
 
 const promptOf = (body: Json): Prompt => {
@@ -22,7 +29,7 @@ const promptOf = (body: Json): Prompt => {
   return {
     model: textOf(body["model"]) ?? "",
     text: messages.map((message) => contentText(message["content"])).join("\n"),
-    lastUser: last?.["role"] === "tool" ? undefined : contentText(last?.["content"]),
+    lastUserText: last?.["role"] === "tool" ? undefined : contentText(last?.["content"]),
     tools: listOf(body["tools"]).map((tool) => {
       const definition = objectOf(objectOf(tool)["function"])
       return { name: textOf(definition["name"]) ?? "", schema: objectOf(definition["parameters"]) }

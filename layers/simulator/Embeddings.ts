@@ -1,24 +1,24 @@
-import { type Answer, jsonAnswer, type Moment, refusal } from "./Answer.ts"
 import { type Json, numberOf, textOf } from "./Json.ts"
 import { tokensOf } from "./Reply.ts"
+import { errorResponse, jsonResponse, type Moment, type SimulatedResponse } from "./SimulatedResponse.ts"
 
 const defaultDimensions = 256
 const mostDimensions = 3_072
 const mostInputs = 2_048
 
 /** `POST /v1/embeddings` */
-export const embeddings = (body: Json, moment: Moment): Answer => {
+export const embeddings = (body: Json, moment: Moment): SimulatedResponse => {
   const inputs = inputsOf(body["input"])
   const dimensions = numberOf(body["dimensions"]) ?? defaultDimensions
   if (inputs === undefined || inputs.length === 0 || inputs.length > mostInputs) {
-    return refusal("A", moment, 400, "'$.input' is invalid.", { param: "input" })
+    return errorResponse("A", moment, 400, "'$.input' is invalid.", { param: "input" })
   }
   if (!Number.isInteger(dimensions) || dimensions < 1 || dimensions > mostDimensions) {
-    return refusal("A", moment, 400, "'$.dimensions' is invalid.", { param: "dimensions" })
+    return errorResponse("A", moment, 400, "'$.dimensions' is invalid.", { param: "dimensions" })
   }
   const encode = body["encoding_format"] === "base64" ? base64Of : (vector: Float32Array) => [...vector]
   const tokens = inputs.reduce((sum, input) => sum + input.tokens, 0)
-  return jsonAnswer({
+  return jsonResponse({
     object: "list",
     data: inputs.map((input, index) => ({
       object: "embedding",

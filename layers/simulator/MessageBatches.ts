@@ -1,21 +1,28 @@
-import { type Answer, bytesAnswer, jsonAnswer, type Moment, refusal, typeInB } from "./Answer.ts"
-import { failureOf } from "./Failures.ts"
 import { type Json, listOf, objectOf, textOf } from "./Json.ts"
-import { messageOf, mistakeOf } from "./Messages.ts"
+import { messageOf, problemOf } from "./Messages.ts"
+import { failureOf } from "./SimulatedFailures.ts"
+import {
+  errorResponse,
+  errorTypeB,
+  jsonResponse,
+  type Moment,
+  type SimulatedResponse,
+  textResponse
+} from "./SimulatedResponse.ts"
 
 /** The simulator's only memory: with a full echo in each reply it stays under 50 MB. */
-const batchesKept = 32
+const maxBatches = 32
 const mostRequests = 256
 const dayMs = 86_400_000
 
 interface Batch {
   readonly id: string
   readonly createdAt: number
-  readonly requests: ReadonlyArray<Entry>
+  readonly requests: ReadonlyArray<BatchEntry>
   readonly canceledAt: number | undefined
 }
 
-interface Entry {
+interface BatchEntry {
   readonly customId: string
   readonly result: { readonly type: "succeeded" | "errored" } & Json
 }
@@ -30,15 +37,15 @@ export class MessageBatches {
     this.#batchMs = batchMs
   }
 
-  create(body: Json, moment: Moment): Answer {
+  create(body: Json, moment: Moment): SimulatedResponse {
     const requests = listOf(body["requests"]).map(objectOf)
-    if (requests.length === 0) return refusal("B", moment, 400, "requests: Field required")
+    if (requests.length === 0) return errorResponse("B", moment, 400, "requests: Field required")
     if (requests.length > mostRequests) {
-      return refusal("B", moment, 413, `requests: the simulator takes at most ${mostRequests}`)
+      return errorResponse("B", moment, 413, `requests: the simulator takes at most ${mostRequests}`)
     }
     const ids = requests.map((request) => textOf(request["custom_id"]) ?? "")
-    if (ids.includes("")) return refusal("B", moment, 400, "requests.custom_id: Field required")
-    if (new Set(ids).size < ids.length) return refusal("B", moment, 400, "requests.custom_id: must be unique")
+    if (ids.includes("")) return errorResponse("B", moment, 400, "requests.custom_id: Field required")
+    if (new Set(ids).size < ids.length) return errorResponse("B", moment, 400, "requests.custom_id: must be unique")
     const batch: Batch = {
       id: `msgbatch_${moment.serial}`,
       createdAt: moment.now,
@@ -50,13 +57,13 @@ export class MessageBatches {
     }
     this.#batches.set(batch.id, batch)
     for (const oldest of this.#batches.keys()) {
-      if (this.#batches.size <= batchesKept) break
+      if (this.#batches.size <= maxBatches) break
       this.#batches.delete(oldest)
     }
-    return jsonAnswer(this.#view(batch, moment))
+    return jsonResponse(this.#view(batch, moment))
   }
 
-  list(query: URLSearchParams, moment: Moment): Answer {
+  list(query: URLSearchParams, moment: Moment): SimulatedResponse {
     const newestFirst = [...this.#batches.values()].reverse()
     const limit = Math.min(Math.max(Number(query.get("limit") ?? 20) || 20, 1), 1_000)
     const after = newestFirst.findIndex((batch) => batch.id === query.get("after_id")) + 1
@@ -64,7 +71,7 @@ export class MessageBatches {
     const upTo = before < 0 ? newestFirst.length : before
     const from = before < 0 ? after : Math.max(after, before - limit)
     const page = newestFirst.slice(from, upTo).slice(0, limit)
-    return jsonAnswer({
+    return jsonResponse({
       data: page.map((batch) => this.#view(batch, moment)),
       has_more: before < 0 ? from + page.length < newestFirst.length : from > 0,
       first_id: page.at(0)?.id ?? null,
@@ -72,33 +79,33 @@ export class MessageBatches {
     })
   }
 
-  get(id: string, moment: Moment): Answer {
+  get(id: string, moment: Moment): SimulatedResponse {
     const batch = this.#batches.get(id)
-    return batch === undefined ? notFound(id, moment) : jsonAnswer(this.#view(batch, moment))
+    return batch === undefined ? notFound(id, moment) : jsonResponse(this.#view(batch, moment))
   }
 
-  cancel(id: string, moment: Moment): Answer {
+  cancel(id: string, moment: Moment): SimulatedResponse {
     const batch = this.#batches.get(id)
     if (batch === undefined) return notFound(id, moment)
     if (this.#endedAt(batch) <= moment.now || batch.canceledAt !== undefined) {
-      return jsonAnswer(this.#view(batch, moment))
+      return jsonResponse(this.#view(batch, moment))
     }
     const canceled = { ...batch, canceledAt: moment.now }
     this.#batches.set(id, canceled)
-    return jsonAnswer(this.#view(canceled, moment))
+    return jsonResponse(this.#view(canceled, moment))
   }
 
-  results(id: string, moment: Moment): Answer {
+  results(id: string, moment: Moment): SimulatedResponse {
     const batch = this.#batches.get(id)
     if (batch === undefined) return notFound(id, moment)
     if (this.#endedAt(batch) > moment.now) {
-      return refusal("B", moment, 400, `Batch ${id} has not ended: it has no results yet.`)
+      return errorResponse("B", moment, 400, `Batch ${id} has not ended: it has no results yet.`)
     }
     const lines = batch.requests.map((entry) => {
       const result = batch.canceledAt === undefined ? entry.result : { type: "canceled" }
       return `${JSON.stringify({ custom_id: entry.customId, result })}\n`
     })
-    return bytesAnswer("application/x-jsonl", lines.join(""))
+    return textResponse("application/x-jsonl", lines.join(""))
   }
 
   #endedAt(batch: Batch): number {
@@ -131,19 +138,20 @@ export class MessageBatches {
   }
 }
 
-const resultOf = (params: Json, moment: Moment): Entry["result"] => {
+const resultOf = (params: Json, moment: Moment): BatchEntry["result"] => {
   const failure = failureOf(params["model"])
-  const mistake = mistakeOf(params)
+  const mistake = problemOf(params)
   if (failure?.kind === "status") return erroredResult(failure.status, `Simulated ${failure.status}.`)
   if (mistake !== undefined) return erroredResult(400, mistake)
   return { type: "succeeded", message: messageOf(params, moment) }
 }
 
-const erroredResult = (status: number, message: string): Entry["result"] => ({
+const erroredResult = (status: number, message: string): BatchEntry["result"] => ({
   type: "errored",
-  error: { type: "error", error: { type: typeInB(status), message }, request_id: null }
+  error: { type: "error", error: { type: errorTypeB(status), message }, request_id: null }
 })
 
-const notFound = (id: string, moment: Moment): Answer => refusal("B", moment, 404, `No batch with id ${id}.`)
+const notFound = (id: string, moment: Moment): SimulatedResponse =>
+  errorResponse("B", moment, 404, `No batch with id ${id}.`)
 
 const iso = (now: number): string => new Date(now).toISOString()

@@ -1,24 +1,30 @@
-import { type Answer, eventsAnswer, jsonAnswer, type Moment, refusal } from "./Answer.ts"
 import { halves } from "./ChatCompletions.ts"
 import { type Json, listOf, numberOf, objectOf, textOf } from "./Json.ts"
 import { contentText, type Prompt, type Reply, replyTo, tokensOf } from "./Reply.ts"
+import {
+  errorResponse,
+  eventStreamResponse,
+  jsonResponse,
+  type Moment,
+  type SimulatedResponse
+} from "./SimulatedResponse.ts"
 
 /** `POST /v1/messages` */
-export const messages = (body: Json, moment: Moment): Answer => {
-  const mistake = mistakeOf(body)
-  if (mistake !== undefined) return refusal("B", moment, 400, mistake)
+export const messages = (body: Json, moment: Moment): SimulatedResponse => {
+  const mistake = problemOf(body)
+  if (mistake !== undefined) return errorResponse("B", moment, 400, mistake)
   const prompt = promptOf(body)
   const reply = replyTo(prompt)
   return body["stream"] === true
-    ? eventsAnswer(events(prompt, reply, moment))
-    : jsonAnswer(message(prompt, reply, moment))
+    ? eventStreamResponse(events(prompt, reply, moment))
+    : jsonResponse(message(prompt, reply, moment))
 }
 
 /** `POST /v1/messages/count_tokens` */
-export const countTokens = (body: Json, moment: Moment): Answer =>
+export const countTokens = (body: Json, moment: Moment): SimulatedResponse =>
   listOf(body["messages"]).length === 0
-    ? refusal("B", moment, 400, "messages: Field required")
-    : jsonAnswer({ input_tokens: tokensOf(promptOf(body).text) })
+    ? errorResponse("B", moment, 400, "messages: Field required")
+    : jsonResponse({ input_tokens: tokensOf(promptOf(body).text) })
 
 /** The message alone, for a batch. */
 export const messageOf = (body: Json, moment: Moment) => {
@@ -26,7 +32,7 @@ export const messageOf = (body: Json, moment: Moment) => {
   return message(prompt, replyTo(prompt), moment)
 }
 
-export const mistakeOf = (body: Json): string | undefined => {
+export const problemOf = (body: Json): string | undefined => {
   if (listOf(body["messages"]).length === 0) return "messages: Field required"
   if (numberOf(body["max_tokens"]) === undefined) return "max_tokens: Field required"
   return undefined
@@ -39,7 +45,7 @@ const promptOf = (body: Json): Prompt => {
   return {
     model: textOf(body["model"]) ?? "",
     text: [contentText(body["system"]), ...turns.map((turn) => contentText(turn["content"]))].join("\n"),
-    lastUser: answersTool ? undefined : contentText(last?.["content"]),
+    lastUserText: answersTool ? undefined : contentText(last?.["content"]),
     tools: listOf(body["tools"])
       .map(objectOf)
       .map((tool) => ({ name: textOf(tool["name"]) ?? "", schema: objectOf(tool["input_schema"]) })),

@@ -1,4 +1,4 @@
-import { type Answer, type Family, jsonAnswer, type Moment, refusal } from "./Answer.ts"
+import { errorResponse, type Family, jsonResponse, type Moment, type SimulatedResponse } from "./SimulatedResponse.ts"
 
 /** One list for the clients of both families: each reads its own members. */
 const models = ["simulator-large", "simulator-small", "simulator-reasoning", "simulator-embedding"].map((id) => ({
@@ -12,8 +12,8 @@ const models = ["simulator-large", "simulator-small", "simulator-reasoning", "si
 }))
 
 /** `GET /v1/models` */
-export const listModels = (): Answer =>
-  jsonAnswer({
+export const listModels = (): SimulatedResponse =>
+  jsonResponse({
     object: "list",
     data: models,
     has_more: false,
@@ -22,9 +22,12 @@ export const listModels = (): Answer =>
   })
 
 /** `GET /v1/models/{id}` */
-export const getModel = (id: string, family: Family, moment: Moment): Answer => {
+export const getModel = (id: string, family: Family, moment: Moment): SimulatedResponse => {
   const model = models.find((one) => one.id === id)
   return model === undefined
-    ? refusal(family, moment, 404, `The model '${id}' does not exist.`, { code: "model_not_found", param: "model" })
-    : jsonAnswer(model)
+    ? errorResponse(family, moment, 404, `The model '${id}' does not exist.`, {
+        code: "model_not_found",
+        param: "model"
+      })
+    : jsonResponse(model)
 }

@@ -6,7 +6,7 @@ export interface Prompt {
   /** Everything that the model would have to read. */
   readonly text: string
   /** What the user said last; `undefined` when the last turn is not speech (a tool's result). */
-  readonly lastUser: string | undefined
+  readonly lastUserText: string | undefined
   readonly tools: ReadonlyArray<Tool>
   readonly maxTokens: number | undefined
 }
@@ -41,16 +41,17 @@ export interface Reply {
 
 /** The same prompt has the same reply, forever. */
 export const replyTo = (prompt: Prompt): Reply => {
-  const tool = prompt.lastUser?.toLowerCase().includes("tool") ? prompt.tools[0] : undefined
+  const tool = prompt.lastUserText?.toLowerCase().includes("tool") ? prompt.tools[0] : undefined
   if (tool !== undefined) {
-    const call: ToolCall = { name: tool.name, arguments: objectOf(exampleOf(tool.schema, prompt.lastUser ?? "")) }
+    const call: ToolCall = { name: tool.name, arguments: objectOf(exampleOf(tool.schema, prompt.lastUserText ?? "")) }
     const usage = usageOf(prompt, JSON.stringify(call))
     return { pieces: [], text: "", call, finish: "call", usage }
   }
-  const said = piecesOf(speechOf(prompt))
-  const pieces = prompt.maxTokens === undefined ? said : said.slice(0, countWithin(said, prompt.maxTokens))
+  const allPieces = piecesOf(replyText(prompt))
+  const pieces =
+    prompt.maxTokens === undefined ? allPieces : allPieces.slice(0, piecesWithin(allPieces, prompt.maxTokens))
   const text = pieces.join("")
-  const finish = pieces.length < said.length ? "length" : "stop"
+  const finish = pieces.length < allPieces.length ? "length" : "stop"
   return { pieces, text, call: undefined, finish, usage: usageOf(prompt, text) }
 }
 
@@ -66,15 +67,15 @@ export const contentText = (content: unknown): string =>
 
 const longestEcho = 4_000
 
-const speechOf = (prompt: Prompt): string =>
-  prompt.lastUser === undefined
+const replyText = (prompt: Prompt): string =>
+  prompt.lastUserText === undefined
     ? `${prompt.model} (simulated) has read the tool's result.`
-    : `${prompt.model} (simulated) heard: ${prompt.lastUser.slice(0, longestEcho).toWellFormed()}`.trimEnd()
+    : `${prompt.model} (simulated) heard: ${prompt.lastUserText.slice(0, longestEcho).toWellFormed()}`.trimEnd()
 
 /** Words with the space before them; never half a character. */
 const piecesOf = (text: string): ReadonlyArray<string> => text.match(/\s*\S{1,24}/gu) ?? []
 
-const countWithin = (pieces: ReadonlyArray<string>, tokens: number): number => {
+const piecesWithin = (pieces: ReadonlyArray<string>, tokens: number): number => {
   let bytes = 0
   let count = 0
   for (const piece of pieces) {
@@ -87,26 +88,26 @@ const countWithin = (pieces: ReadonlyArray<string>, tokens: number): number => {
 
 const reasoningTokens = 64
 /** Prompts shorter than this are not cached, by either provider. */
-const cachedFrom = 1_024
+const minCachedTokens = 1_024
 
 const usageOf = (prompt: Prompt, output: string): Usage => {
   const input = tokensOf(prompt.text)
   const reasoning = /reasoning|(^|\/)o\d/.test(prompt.model) ? reasoningTokens : 0
   return {
     input,
-    cached: input < cachedFrom ? 0 : Math.floor(input / 256) * 128,
+    cached: input < minCachedTokens ? 0 : Math.floor(input / 256) * 128,
     output: tokensOf(output) + reasoning,
     reasoning
   }
 }
 
 /** Arguments that satisfy the required part of an ordinary tool schema. */
-const exampleOf = (schema: Json, said: string): unknown => {
+const exampleOf = (schema: Json, text: string): unknown => {
   const choices = listOf(schema["enum"])
   if (choices.length > 0) return choices[0]
   switch (schema["type"]) {
     case "string":
-      return said.slice(0, 200).toWellFormed()
+      return text.slice(0, 200).toWellFormed()
     case "number":
     case "integer":
       return 1
@@ -117,7 +118,7 @@ const exampleOf = (schema: Json, said: string): unknown => {
     default: {
       const properties = objectOf(schema["properties"])
       const required = listOf(schema["required"]).filter((name) => typeof name === "string")
-      return Object.fromEntries(required.map((name) => [name, exampleOf(objectOf(properties[name]), said)]))
+      return Object.fromEntries(required.map((name) => [name, exampleOf(objectOf(properties[name]), text)]))
     }
   }
 }

@@ -1,19 +1,26 @@
-import { type Answer, eventsAnswer, jsonAnswer, type Moment, refusal, seconds } from "./Answer.ts"
 import { halves } from "./ChatCompletions.ts"
 import { type Json, listOf, numberOf, objectOf, textOf } from "./Json.ts"
 import { contentText, type Prompt, type Reply, replyTo, type ToolCall } from "./Reply.ts"
+import {
+  errorResponse,
+  eventStreamResponse,
+  jsonResponse,
+  type Moment,
+  type SimulatedResponse,
+  seconds
+} from "./SimulatedResponse.ts"
 
 /** `POST /v1/responses` */
-export const responses = (body: Json, moment: Moment): Answer => {
+export const responses = (body: Json, moment: Moment): SimulatedResponse => {
   if (textOf(body["input"]) === undefined && !Array.isArray(body["input"])) {
-    return refusal("A", moment, 400, "Missing required parameter: 'input'.", {
+    return errorResponse("A", moment, 400, "Missing required parameter: 'input'.", {
       code: "missing_required_parameter",
       param: "input"
     })
   }
   const reply = replyTo(promptOf(body))
-  if (body["stream"] === true) return eventsAnswer(events(body, reply, moment))
-  return jsonAnswer(response(body, moment, reply, [itemOf(reply, moment)]))
+  if (body["stream"] === true) return eventStreamResponse(events(body, reply, moment))
+  return jsonResponse(response(body, moment, reply, [itemOf(reply, moment)]))
 }
 
 const promptOf = (body: Json): Prompt => {
@@ -24,7 +31,7 @@ const promptOf = (body: Json): Prompt => {
   return {
     model: textOf(body["model"]) ?? "",
     text: [textOf(body["instructions"]) ?? "", ...texts].join("\n"),
-    lastUser: last?.["type"] === "function_call_output" ? undefined : contentText(last?.["content"]),
+    lastUserText: last?.["type"] === "function_call_output" ? undefined : contentText(last?.["content"]),
     tools: listOf(body["tools"])
       .map(objectOf)
       .filter((tool) => tool["type"] === "function")

@@ -1,12 +1,12 @@
-import { type Answer, type Family, type Moment, refusal, requestId } from "./Answer.ts"
 import { chatCompletions } from "./ChatCompletions.ts"
 import { embeddings } from "./Embeddings.ts"
-import { failed, failureOf } from "./Failures.ts"
 import { type Json, parse } from "./Json.ts"
 import { MessageBatches } from "./MessageBatches.ts"
 import { countTokens, messages } from "./Messages.ts"
 import { getModel, listModels } from "./Models.ts"
 import { responses } from "./Responses.ts"
+import { applyFailure, failureOf } from "./SimulatedFailures.ts"
+import { errorResponse, type Family, type Moment, requestId, type SimulatedResponse } from "./SimulatedResponse.ts"
 
 export interface SimulatedRequest {
   readonly method: string
@@ -16,14 +16,14 @@ export interface SimulatedRequest {
   readonly body: Uint8Array
 }
 
-export interface Settings {
+export interface SimulatorSettings {
   /** How late the model `simulate-slow` begins to answer. */
   readonly slowMs: number
   /** How long a message batch takes. */
   readonly batchMs: number
 }
 
-export const defaultSettings: Settings = { slowMs: 10_000, batchMs: 1_000 }
+export const defaultSettings: SimulatorSettings = { slowMs: 10_000, batchMs: 1_000 }
 
 /**
  * An imaginary model proxy that speaks both families. It echoes what it is told, with plausible usage; it takes any
@@ -37,42 +37,42 @@ export const defaultSettings: Settings = { slowMs: 10_000, batchMs: 1_000 }
  * With `tools`, a last user message that contains the word "tool" is answered with a call of the first one.
  */
 export class Simulator {
-  readonly #settings: Settings
+  readonly #settings: SimulatorSettings
   readonly #batches: MessageBatches
-  #answered = 0
+  #requestCount = 0
 
-  constructor(settings: Settings) {
+  constructor(settings: SimulatorSettings) {
     this.#settings = settings
     this.#batches = new MessageBatches(settings.batchMs)
   }
 
-  answer(request: SimulatedRequest, now: number): Answer {
-    this.#answered += 1
-    const moment: Moment = { now, serial: `sim${this.#answered.toString(36).padStart(21, "0")}` }
-    const answer = this.#route(request, moment)
+  respond(request: SimulatedRequest, now: number): SimulatedResponse {
+    this.#requestCount += 1
+    const moment: Moment = { now, serial: `sim${this.#requestCount.toString(36).padStart(21, "0")}` }
+    const response = this.#route(request, moment)
     const id = requestId(moment)
-    return { ...answer, headers: [...answer.headers, "x-request-id", id, "request-id", id] }
+    return { ...response, headers: [...response.headers, "x-request-id", id, "request-id", id] }
   }
 
-  #route(request: SimulatedRequest, moment: Moment): Answer {
+  #route(request: SimulatedRequest, moment: Moment): SimulatedResponse {
     const [path = "", query = ""] = request.target.split("?", 2)
     const family = familyOf(path, request.headers)
     if (!hasCredential(request.headers)) {
-      return refusal(family, moment, 401, "No credential was given.", { code: "invalid_api_key" })
+      return errorResponse(family, moment, 401, "No credential was given.", { code: "invalid_api_key" })
     }
     const batch = /^\/v1\/messages\/batches\/([^/]+)/.exec(path)?.[1] ?? ""
     const model = /^\/v1\/models\/(.+)$/.exec(path)?.[1] ?? ""
     switch (`${request.method} ${path}`) {
       case "POST /v1/chat/completions":
-        return this.#generated(chatCompletions, "A", request, moment)
+        return this.#generate(chatCompletions, "A", request, moment)
       case "POST /v1/responses":
-        return this.#generated(responses, "A", request, moment)
+        return this.#generate(responses, "A", request, moment)
       case "POST /v1/embeddings":
-        return this.#generated(embeddings, "A", request, moment)
+        return this.#generate(embeddings, "A", request, moment)
       case "POST /v1/messages":
-        return this.#generated(messages, "B", request, moment)
+        return this.#generate(messages, "B", request, moment)
       case "POST /v1/messages/count_tokens":
-        return this.#generated(countTokens, "B", request, moment)
+        return this.#generate(countTokens, "B", request, moment)
       case "POST /v1/messages/batches": {
         const body = parse(request.body)
         return body === undefined ? notJson("B", moment) : this.#batches.create(body, moment)
@@ -90,36 +90,36 @@ export class Simulator {
       case `GET /v1/models/${model}`:
         return getModel(model, family, moment)
       default:
-        return refusal(family, moment, 404, `Unknown request URL: ${request.method} ${path}. ${whoAnswers}`, {
+        return errorResponse(family, moment, 404, `Unknown request URL: ${request.method} ${path}. ${simulatorHint}`, {
           code: "unknown_url"
         })
     }
   }
 
-  #generated(
-    generate: (body: Json, moment: Moment) => Answer,
+  #generate(
+    generate: (body: Json, moment: Moment) => SimulatedResponse,
     family: Family,
     request: SimulatedRequest,
     moment: Moment
-  ): Answer {
+  ): SimulatedResponse {
     const body = parse(request.body)
     if (body === undefined) return notJson(family, moment)
     if (typeof body["model"] !== "string" || body["model"] === "") {
       return family === "A"
-        ? refusal("A", moment, 400, "you must provide a model parameter", { param: "model" })
-        : refusal("B", moment, 400, "model: Field required")
+        ? errorResponse("A", moment, 400, "you must provide a model parameter", { param: "model" })
+        : errorResponse("B", moment, 400, "model: Field required")
     }
     const failure = failureOf(body["model"])
-    const answer = generate(body, moment)
-    return failure === undefined ? answer : failed(failure, answer, family, moment, this.#settings.slowMs)
+    const response = generate(body, moment)
+    return failure === undefined ? response : applyFailure(failure, response, family, moment, this.#settings.slowMs)
   }
 }
 
 /** It stands in for registered services and the wildcard too: who asks for theirs has to know whom they reached. */
-const whoAnswers = "This is the simulator, which knows the models' routes alone: set UPSTREAM_BASE_URL to leave it."
+const simulatorHint = "This is the simulator, which knows the models' routes alone: set UPSTREAM_BASE_URL to leave it."
 
-const notJson = (family: Family, moment: Moment): Answer =>
-  refusal(family, moment, 400, "The body is not a JSON object.")
+const notJson = (family: Family, moment: Moment): SimulatedResponse =>
+  errorResponse(family, moment, 400, "The body is not a JSON object.")
 
 /** Both families list their models at the same path; only family B's clients state a version. */
 const familyOf = (path: string, headers: ReadonlyArray<string>): Family =>

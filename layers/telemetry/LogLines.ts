@@ -4,7 +4,7 @@ import * as LogLine from "./LogLine.ts"
 /** Where lines go. */
 export interface Output {
   /** Calls `taken` once it needs the bytes no longer, whether they were written or not. */
-  readonly write: (bytes: Uint8Array, taken: () => void) => unknown
+  readonly write: (bytes: Uint8Array, onDone: () => void) => unknown
   /** Bytes that were written and not read yet. */
   readonly writableLength: number
 }
@@ -16,55 +16,57 @@ export interface LogLines {
 }
 
 /** A write costs as much as making ten lines, so lines are written together after so many milliseconds. */
-const gatherMs = 50
-const gatherBytes = 65_536
+const flushMs = 50
+const bufferBytes = 65_536
 /** A character has at most so many bytes in UTF-8. */
-const mostBytes = 3
+const maxBytesPerCharacter = 3
 /** Where nobody reads the output, further lines are dropped and counted. */
-const mostUnread = 16 * 1024 * 1024
+const maxUnreadBytes = 16 * 1024 * 1024
 
 /** Writes what is left when the scope closes, and when the process exits. */
 export const make = (output: Output, role: string): Effect.Effect<LogLines, never, Scope.Scope> =>
   Effect.gen(function* () {
     // the same memory again and again: text that waits in the heap costs three times as much
-    const spare: Array<Buffer> = []
-    let gathering: Buffer = Buffer.allocUnsafeSlow(gatherBytes)
-    let gathered = 0
+    const spareBuffers: Array<Buffer> = []
+    let buffer: Buffer = Buffer.allocUnsafeSlow(bufferBytes)
+    let bufferedBytes = 0
     let dropped = 0
     let timer: NodeJS.Timeout | undefined
     const flush = () => {
       clearTimeout(timer)
       timer = undefined
-      if (gathered === 0) return
-      const full = gathering
-      const bytes = full.subarray(0, gathered)
-      gathering = spare.pop() ?? Buffer.allocUnsafeSlow(gatherBytes)
-      gathered = 0
+      if (bufferedBytes === 0) return
+      const full = buffer
+      const bytes = full.subarray(0, bufferedBytes)
+      buffer = spareBuffers.pop() ?? Buffer.allocUnsafeSlow(bufferBytes)
+      bufferedBytes = 0
       output.write(bytes, () => {
-        if (spare.length === 0) spare.push(full)
+        if (spareBuffers.length === 0) spareBuffers.push(full)
       })
     }
-    const gather = (line: string) => {
-      const most = line.length * mostBytes
-      if (most > gatherBytes - gathered) flush()
-      if (most > gatherBytes) output.write(Buffer.from(line), ignored)
-      else gathered += gathering.write(line, gathered)
+    const append = (line: string) => {
+      const maxLineBytes = line.length * maxBytesPerCharacter
+      if (maxLineBytes > bufferBytes - bufferedBytes) flush()
+      if (maxLineBytes > bufferBytes) output.write(Buffer.from(line), noop)
+      else bufferedBytes += buffer.write(line, bufferedBytes)
     }
     const write = (line: string, at: number, isUrgent: boolean) => {
-      if (output.writableLength > mostUnread) {
+      if (output.writableLength > maxUnreadBytes) {
         dropped++
         return
       }
       if (dropped > 0) {
         const members = `,"lines":${dropped}`
         dropped = 0
-        gather(
-          LogLine.head("WARN", "lines of the log were dropped: nobody read them", role)(at) + members + LogLine.end
+        append(
+          LogLine.linePrefix("WARN", "lines of the log were dropped: nobody read them", role)(at) +
+            members +
+            LogLine.lineEnd
         )
       }
-      gather(line)
+      append(line)
       if (isUrgent) flush()
-      else timer ??= setTimeout(flush, gatherMs).unref()
+      else timer ??= setTimeout(flush, flushMs).unref()
     }
     process.on("exit", flush)
     yield* Effect.addFinalizer(() =>
@@ -76,36 +78,36 @@ export const make = (output: Output, role: string): Effect.Effect<LogLines, neve
     return {
       logger: Logger.make(({ cause, date, fiber, logLevel, message }) => {
         const span = fiber.cache.span
-        const line = LogLine.text({
+        const line = LogLine.format({
           at: date.getTime(),
           level: logLevel,
           role,
-          said: Array.isArray(message) ? message : [message],
+          parts: Array.isArray(message) ? message : [message],
           cause,
           annotations: fiber.getRef(References.CurrentLogAnnotations),
-          trace: span === undefined || isUnrecorded(span) ? undefined : span
+          trace: span === undefined || isNoopSpan(span) ? undefined : span
         })
         // before the process might be killed
         write(line, date.getTime(), LogLevel.isGreaterThanOrEqualTo(logLevel, "Warn"))
       }),
       info: (message) => {
-        const head = LogLine.head("INFO", message, role)
-        return (at, members) => write(head(at) + members + LogLine.end, at, false)
+        const head = LogLine.linePrefix("INFO", message, role)
+        return (at, members) => write(head(at) + members + LogLine.lineEnd, at, false)
       }
     }
   })
 
 /** The span of a part that is not traced: all such spans have one id, which is none. */
-const isUnrecorded = ({ traceId }: Tracer.AnySpan): boolean => traceId === "noop"
+const isNoopSpan = ({ traceId }: Tracer.AnySpan): boolean => traceId === "noop"
 
 /** To standard output. A reader that goes away does not end the process. */
-export const standard = (role: string): Effect.Effect<LogLines, never, Scope.Scope> =>
+export const toStandardOutput = (role: string): Effect.Effect<LogLines, never, Scope.Scope> =>
   Effect.andThen(
     Effect.acquireRelease(
-      Effect.sync(() => process.stdout.on("error", ignored)),
-      () => Effect.sync(() => process.stdout.off("error", ignored))
+      Effect.sync(() => process.stdout.on("error", noop)),
+      () => Effect.sync(() => process.stdout.off("error", noop))
     ),
     make(process.stdout, role)
   )
 
-const ignored = () => {}
+const noop = () => {}

@@ -8,7 +8,7 @@ export interface Sampler {
   readonly ratio: number
 }
 
-export const names = [
+export const samplerNames = [
   "always_on",
   "always_off",
   "traceidratio",
@@ -17,29 +17,30 @@ export const names = [
   "parentbased_traceidratio"
 ] as const
 
-export const make = (name: (typeof names)[number], ratio: number): Sampler => ({
+export const make = (name: (typeof samplerNames)[number], ratio: number): Sampler => ({
   parentBased: name.startsWith("parentbased_"),
   ratio: name.endsWith("always_on") ? 1 : name.endsWith("always_off") ? 0 : ratio
 })
 
 /** What a trace begins with. Anything else without a parent is upkeep, which nobody asked for. */
-const beginnings: ReadonlySet<Tracer.SpanKind> = new Set<Tracer.SpanKind>(["server", "consumer", "producer"])
+const rootKinds: ReadonlySet<Tracer.SpanKind> = new Set<Tracer.SpanKind>(["server", "consumer", "producer"])
 
 /** Spans below one of this process go with it. */
-export const sampling = (tracer: Tracer.Tracer, { parentBased, ratio }: Sampler): Tracer.Tracer =>
+export const withSampler = (tracer: Tracer.Tracer, { parentBased, ratio }: Sampler): Tracer.Tracer =>
   Tracer.make({
     span: (options) => {
       const parent = Option.getOrUndefined(options.parent)
       const sampled =
         parent === undefined
-          ? beginnings.has(options.kind) && Math.random() < ratio
+          ? rootKinds.has(options.kind) && Math.random() < ratio
           : parent._tag === "Span" || parentBased
             ? parent.sampled
-            : isWithin(parent.traceId, ratio)
+            : isSampledByRatio(parent.traceId, ratio)
       return tracer.span({ ...options, sampled: sampled && options.sampled })
     },
     context: tracer.context
   })
 
 /** The same answer for a trace in each process that is set to the ratio. */
-const isWithin = (traceId: string, ratio: number): boolean => Number.parseInt(traceId.slice(-13), 16) < ratio * 2 ** 52
+const isSampledByRatio = (traceId: string, ratio: number): boolean =>
+  Number.parseInt(traceId.slice(-13), 16) < ratio * 2 ** 52

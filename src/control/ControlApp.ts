@@ -1,6 +1,6 @@
 import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { BodyRoom } from "../http/BodyRoom.ts"
+import { BodyMemory } from "../http/BodyMemory.ts"
 import { Readiness } from "../process/Readiness.ts"
 import { ControlApi } from "./api/ControlApi.ts"
 import { Audit } from "./audit/Audit.ts"
@@ -8,9 +8,9 @@ import { AuditChain } from "./audit/AuditChain.ts"
 import { AuditEvents } from "./audit/AuditEvents.ts"
 import { Configuration } from "./configuration/Configuration.ts"
 import * as AuditEventsHandlers from "./handlers/AuditEvents.ts"
+import * as AuthSettingsHandlers from "./handlers/AuthSettings.ts"
 import * as ConfigurationHandlers from "./handlers/Configuration.ts"
 import * as DebugBundlesHandlers from "./handlers/DebugBundles.ts"
-import * as FrontDoorHandlers from "./handlers/FrontDoor.ts"
 import * as CredentialMappingsHandlers from "./handlers/keys/CredentialMappings.ts"
 import * as KeyGuardrailsHandlers from "./handlers/keys/KeyGuardrails.ts"
 import * as KeysHandlers from "./handlers/keys/Keys.ts"
@@ -33,18 +33,18 @@ import * as StudioHandlers from "./handlers/services/Studio.ts"
 import * as UsageHandlers from "./handlers/Usage.ts"
 import * as DocsPage from "./http/DocsPage.ts"
 import * as Fallbacks from "./http/Fallbacks.ts"
-import { InForce } from "./http/InForce.ts"
-import * as Intake from "./http/Intake.ts"
-import { identified } from "./http/Probes.ts"
+import { hostAndRequestIdMiddleware } from "./http/Probes.ts"
+import { ReadYourWrites } from "./http/ReadYourWrites.ts"
+import * as RequestDecoding from "./http/RequestDecoding.ts"
 import { RequestIds } from "./http/RequestIds.ts"
-import { StatementsInTime } from "./http/StatementsInTime.ts"
+import { StatementTimeout } from "./http/StatementTimeout.ts"
 import { CredentialMappings } from "./keys/CredentialMappings.ts"
 import * as KeyAuthentication from "./keys/KeyAuthentication.ts"
 import { KeyGuardrails } from "./keys/KeyGuardrails.ts"
 import { Keys } from "./keys/Keys.ts"
 import { Projects } from "./keys/Projects.ts"
 import * as Authentication from "./operators/Authentication.ts"
-import { FrontDoor } from "./operators/FrontDoor.ts"
+import { AuthSettings } from "./operators/AuthSettings.ts"
 import { OperatorTokens } from "./operators/OperatorTokens.ts"
 import { GuardrailExecutions } from "./policies/GuardrailExecutions.ts"
 import { Guardrails } from "./policies/Guardrails.ts"
@@ -61,7 +61,7 @@ import { ServiceImport } from "./services/ServiceImport.ts"
 import { Services } from "./services/Services.ts"
 import { Studio } from "./services/Studio.ts"
 import { StudioConnection } from "./services/StudioConnection.ts"
-import { Analyses } from "./store/Analyses.ts"
+import { BoundedQueries } from "./store/BoundedQueries.ts"
 import * as UpstreamUi from "./upstream-ui/UpstreamUi.ts"
 import { UpstreamUiLinks } from "./upstream-ui/UpstreamUiLinks.ts"
 import * as UpstreamUiListener from "./upstream-ui/UpstreamUiListener.ts"
@@ -73,7 +73,7 @@ import { UsageEvents } from "./usage/UsageEvents.ts"
 /**
  * What the configuration document speaks of: for it the database, the vault and the environment's settings are enough.
  */
-const configured = Layer.mergeAll(
+const configurationStores = Layer.mergeAll(
   Projects.layer,
   Keys.layer,
   Routes.layer,
@@ -85,11 +85,14 @@ const configured = Layer.mergeAll(
   PolicyLayers.layer,
   UpstreamPassthroughSettings.layer,
   StudioConnection.layer,
-  FrontDoor.layer
+  AuthSettings.layer
 )
 
 /** The configuration as one document, without a listener. */
-export const configuration = Configuration.layer.pipe(Layer.provideMerge(configured), Layer.provide(Audit.layer))
+export const configuration = Configuration.layer.pipe(
+  Layer.provideMerge(configurationStores),
+  Layer.provide(Audit.layer)
+)
 
 const stores = Layer.mergeAll(
   OperatorTokens.layer,
@@ -107,17 +110,17 @@ const stores = Layer.mergeAll(
   AuditChain.layer,
   DebugBundles.layer,
   UpstreamUiLinks.layer.pipe(Layer.provide(UpstreamUiSessions.layer))
-).pipe(Layer.provideMerge(configuration), Layer.provide([Analyses.layer, Audit.layer]))
+).pipe(Layer.provideMerge(configuration), Layer.provide([BoundedQueries.layer, Audit.layer]))
 
 const handlers = Layer.mergeAll(
   OperationalHandlers.layer,
-  OperatorTokensHandlers.own,
-  OperatorTokensHandlers.all,
+  OperatorTokensHandlers.ownToken,
+  OperatorTokensHandlers.allTokens,
   ProjectsHandlers.layer,
   KeysHandlers.layer,
   PolicyLayersHandlers.layer,
   PolicyHandlers.layer,
-  RoutesHandlers.all,
+  RoutesHandlers.allRoutes,
   RoutesHandlers.familyA,
   RoutesHandlers.familyB,
   ProvidersHandlers.layer,
@@ -130,14 +133,14 @@ const handlers = Layer.mergeAll(
   StudioHandlers.layer,
   ServicesHandlers.layer,
   ProviderHealthHandlers.layer,
-  FrontDoorHandlers.layer,
+  AuthSettingsHandlers.layer,
   GuardrailsHandlers.layer,
   KeyGuardrailsHandlers.layer,
   UsageHandlers.layer,
   AuditEventsHandlers.layer,
   DebugBundlesHandlers.layer,
   ConfigurationHandlers.layer
-).pipe(Layer.provide([Authentication.layer, KeyAuthentication.layer, Intake.layer]))
+).pipe(Layer.provide([Authentication.layer, KeyAuthentication.layer, RequestDecoding.layer]))
 
 /**
  * The control listener's routes, for `HttpRouter.serve(ControlApp.layer, { routerConfig })`. Open are the doors, the
@@ -149,13 +152,13 @@ export const layer = Layer.mergeAll(
   UpstreamUi.layer,
   Fallbacks.layer
 ).pipe(
-  Layer.provide([stores, BodyRoom.layer]),
-  Layer.provide([identified, InForce, StatementsInTime, Readiness.layer("not_ready")])
+  Layer.provide([stores, BodyMemory.layer]),
+  Layer.provide([hostAndRequestIdMiddleware, ReadYourWrites, StatementTimeout, Readiness.layer("not_ready")])
 )
 
 /** The routes of the listener that shows browsers the upstream's UI at `origin`. */
 export const upstreamUi = (origin: string) =>
   UpstreamUiListener.layer(origin).pipe(
-    Layer.provide([UpstreamUiSessions.layer, FrontDoor.layer.pipe(Layer.provide(Audit.layer))]),
-    Layer.provide([BodyRoom.layer, RequestIds, StatementsInTime])
+    Layer.provide([UpstreamUiSessions.layer, AuthSettings.layer.pipe(Layer.provide(Audit.layer))]),
+    Layer.provide([BodyMemory.layer, RequestIds, StatementTimeout])
   )

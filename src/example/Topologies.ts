@@ -18,21 +18,21 @@ const pages = {
 }
 
 /** Of the worker that reads pages of text. */
-export const reading = new RoutedTasksSharedStatusShardedAggregationTopology({
+export const readTopology = new RoutedTasksSharedStatusShardedAggregationTopology({
   ...pages,
   tasks_queue: "svc.example.read",
   task_types: ["read"]
 })
 
 /** Of the worker that recognises what pictures say. */
-export const scanning = new RoutedTasksSharedStatusShardedAggregationTopology({
+export const scanTopology = new RoutedTasksSharedStatusShardedAggregationTopology({
   ...pages,
   tasks_queue: "svc.example.scan",
   task_types: ["scan"]
 })
 
 /** From all that was read of a book to its summary. */
-export const summarising = new SharedStatusWorkflowTopology({
+export const summaryTopology = new SharedStatusWorkflowTopology({
   ...statuses,
   workflow_exchange: "svc.example.workflow",
   stages: [

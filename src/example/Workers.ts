@@ -10,8 +10,8 @@ import * as WorkflowHandler from "../messaging/consume/WorkflowHandler.ts"
 import { BrokerClient } from "../messaging/publish/BrokerClient.ts"
 import { RetryPolicy } from "../messaging/topology/RetryPolicy.ts"
 import { LifecycleStatusConfig, RetryStatusConfig } from "../messaging/topology/StatusSettings.ts"
-import { Shelf } from "./Shelf.ts"
-import { reading, scanning, summarising } from "./Topologies.ts"
+import { PendingBooks } from "./PendingBooks.ts"
+import { readTopology, scanTopology, summaryTopology } from "./Topologies.ts"
 
 const Page = Schema.Struct({
   book: Schema.NonEmptyString,
@@ -30,7 +30,7 @@ const Outline = Schema.Struct({ chapters: Schema.Int, words: Schema.Int })
 
 const retryPolicy = new RetryPolicy({ max_retries: 3, delay_ms: 2_000 })
 const retryStatuses = new RetryStatusConfig({ enabled: true })
-const ofTasks = { retryPolicy, retryStatuses, lifecycleStatuses: new LifecycleStatusConfig({ enabled: true }) }
+const taskOptions = { retryPolicy, retryStatuses, lifecycleStatuses: new LifecycleStatusConfig({ enabled: true }) }
 
 /** What was read of a page is input for its book. */
 const report = ({ book, page, pages, text }: Page, context: HandlerContext) =>
@@ -40,7 +40,7 @@ const report = ({ book, page, pages, text }: Page, context: HandlerContext) =>
   })
 
 /** Who is told of what happens to the messages. */
-export type Watched = Pick<ConsumerOptions, "dlqStore" | "observationSink">
+export type WorkerSinks = Pick<ConsumerOptions, "dlqStore" | "observationSink">
 
 /** Somebody has looked at the dead letter, and wants it done. */
 const isReplayed = ({ headers }: HandlerContext) => headers["x-svc-replayed-from-dlq"] === true
@@ -49,9 +49,9 @@ const isReplayed = ({ headers }: HandlerContext) => headers["x-svc-replayed-from
  * Reads text and hands pictures over to the scanner. Every first page sticks to the cover, at the first try; what is sealed
  * becomes a dead letter at once, and is read when it is replayed.
  */
-const reader = (watched: Watched) =>
+const reader = (watched: WorkerSinks) =>
   TaskConsumer.layer({
-    ...ofTasks,
+    ...taskOptions,
     ...watched,
     consumerName: "svc-example-reader",
     handler: Handler.byTaskType({
@@ -65,23 +65,23 @@ const reader = (watched: Watched) =>
         return sticks ? Effect.fail(new Error("The page sticks to the cover.")) : report(payload, context)
       })
     })
-  }).pipe(Layer.provide(BrokerClient.layer({ topology: reading })))
+  }).pipe(Layer.provide(BrokerClient.layer({ topology: readTopology })))
 
-const scanner = (watched: Watched) =>
+const scanner = (watched: WorkerSinks) =>
   TaskConsumer.layer({
-    ...ofTasks,
+    ...taskOptions,
     ...watched,
     consumerName: "svc-example-scanner",
     handler: Handler.byTaskType({ scan: Handler.withPayload(Page, ({ payload }, context) => report(payload, context)) })
-  }).pipe(Layer.provide(BrokerClient.layer({ topology: scanning })))
+  }).pipe(Layer.provide(BrokerClient.layer({ topology: scanTopology })))
 
 /** Puts pages together; the last page of a book sends it on to its summary. */
-const bookbinder = (watched: Watched) =>
+const bookbinder = (watched: WorkerSinks) =>
   Layer.unwrap(
-    Effect.map(BrokerClient.make({ topology: summarising }), (workflow) => {
-      const shelf = new Shelf()
+    Effect.map(BrokerClient.make({ topology: summaryTopology }), (workflow) => {
+      const shelf = new PendingBooks()
       return AggregationWorkerRuntime.layer({
-        topology: reading,
+        topology: readTopology,
         shardGroups: [[0], [1]],
         retryPolicy,
         retryStatuses,
@@ -100,7 +100,7 @@ const bookbinder = (watched: Watched) =>
     })
   )
 
-const outliner = (watched: Watched) =>
+const outliner = (watched: WorkerSinks) =>
   WorkflowConsumer.layer({
     ...watched,
     stage: "outline",
@@ -111,7 +111,7 @@ const outliner = (watched: Watched) =>
     )
   })
 
-const writer = (watched: Watched) =>
+const writer = (watched: WorkerSinks) =>
   WorkflowConsumer.layer({
     ...watched,
     stage: "write",
@@ -126,9 +126,9 @@ const writer = (watched: Watched) =>
     })
   })
 
-const summarisers = (watched: Watched) =>
-  Layer.merge(outliner(watched), writer(watched)).pipe(Layer.provide(BrokerClient.layer({ topology: summarising })))
+const summarisers = (watched: WorkerSinks) =>
+  Layer.merge(outliner(watched), writer(watched)).pipe(Layer.provide(BrokerClient.layer({ topology: summaryTopology })))
 
 /** Everybody who works on books, for as long as the layer is there. */
-export const layer = (watched: Watched = {}) =>
+export const layer = (watched: WorkerSinks = {}) =>
   Layer.mergeAll(reader(watched), scanner(watched), bookbinder(watched), summarisers(watched))

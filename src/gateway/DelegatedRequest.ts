@@ -2,7 +2,7 @@ import { disabledRoute } from "../policy/Refusals.ts"
 import type { Target } from "../policy/Routing.ts"
 import type { Upstream } from "../services/Upstream.ts"
 import type { Destination } from "./forward/Destination.ts"
-import type * as RequestEnd from "./forward/RequestEnd.ts"
+import type * as RequestLifecycle from "./forward/RequestLifecycle.ts"
 import * as StreamedRequest from "./forward/StreamedRequest.ts"
 import { GatewayError } from "./GatewayError.ts"
 import type * as Request from "./request/Request.ts"
@@ -19,11 +19,11 @@ export const run = (
   destination: Destination,
   now: () => number,
   span: Tracing.Span,
-  outcome: RequestEnd.RequestEnd
-): RequestEnd.HungUp => {
+  outcome: RequestLifecycle.RequestLifecycle
+): RequestLifecycle.OnDisconnect => {
   if (target.config.enabled) {
     return StreamedRequest.run(upstream, { request, target, destination, key: undefined }, now, span, outcome)
   }
-  outcome.refused(new GatewayError(disabledRoute))
+  outcome.refuse(new GatewayError(disabledRoute))
   return () => {}
 }

@@ -89,7 +89,7 @@ const typesB: Readonly<Record<number, string>> = {
 const typeB = (status: number): string => typesB[status] ?? (status >= 500 ? "api_error" : "invalid_request_error")
 
 /** The body that the caller's SDK understands. */
-export const body = (error: GatewayError, family: Family, requestId: string): string => {
+export const errorBody = (error: GatewayError, family: Family, requestId: string): string => {
   const retry = error.retryAfterSeconds === undefined ? {} : { retry_after_seconds: error.retryAfterSeconds }
   return JSON.stringify(
     family === "a"
@@ -118,8 +118,8 @@ export const body = (error: GatewayError, family: Family, requestId: string): st
 }
 
 /** What ends an event stream that has begun: the clients of both families take it for a failure. */
-export const event = (error: GatewayError, family: Family, requestId: string): string =>
-  `${family === "b" ? "event: error\n" : ""}data: ${body(error, family, requestId)}\n\n`
+export const errorEvent = (error: GatewayError, family: Family, requestId: string): string =>
+  `${family === "b" ? "event: error\n" : ""}data: ${errorBody(error, family, requestId)}\n\n`
 
 export const controlStateUnavailable = new GatewayError({
   code: "control_state_unavailable",

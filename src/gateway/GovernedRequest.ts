@@ -7,61 +7,67 @@ import * as Policy from "../policy/Policy.ts"
 import type { ModelPrice } from "../policy/Price.ts"
 import * as Refusals from "../policy/Refusals.ts"
 import type * as Routing from "../policy/Routing.ts"
-import { type BodyLimit, ofAnswers, ofRequests } from "../policy/routes/BodyLimit.ts"
-import { filtered, listed } from "../policy/routes/UpstreamObjects.ts"
+import { type BodyLimit, ofRequests, ofResponses } from "../policy/routes/BodyLimit.ts"
+import { filteredList, listedIds } from "../policy/routes/UpstreamObjects.ts"
 import type { BodyLease } from "../services/BodyLeases.ts"
-import type { Seldom } from "../services/Seldom.ts"
+import type { LogThrottle } from "../services/LogThrottle.ts"
 import type { Upstream } from "../services/Upstream.ts"
-import type { Denied as DeniedRecord } from "../state/UsageRecord.ts"
+import type { DenialRecord as DeniedRecord } from "../state/UsageRecord.ts"
+import * as BufferedResponse from "./forward/BufferedResponse.ts"
 import type { CreatedObjects } from "./forward/CreatedObjects.ts"
 import type { Destinations } from "./forward/Destination.ts"
 import * as Fallback from "./forward/Fallback.ts"
 import * as Forward from "./forward/Forward.ts"
-import * as GuardedAnswer from "./forward/GuardedAnswer.ts"
+import * as LocationHeaders from "./forward/LocationHeaders.ts"
+import * as MaxTokens from "./forward/MaxTokens.ts"
+import * as ObjectAccess from "./forward/ObjectAccess.ts"
 import type { ObjectOwners } from "./forward/ObjectOwners.ts"
-import * as ObjectRules from "./forward/ObjectRules.ts"
-import * as Outbound from "./forward/Outbound.ts"
-import * as OutputBound from "./forward/OutputBound.ts"
-import * as PublicLocation from "./forward/PublicLocation.ts"
-import * as RequestEnd from "./forward/RequestEnd.ts"
-import { controlStateUnavailable, event, GatewayError, internalError } from "./GatewayError.ts"
-import type { Guard, Guarding } from "./Guarding.ts"
-import { type Admission, type Limits, type LimitsUnavailable, type Reservation, reservedBy } from "./limits/Limits.ts"
-import type { Reading } from "./limits/Meters.ts"
+import * as RequestLifecycle from "./forward/RequestLifecycle.ts"
+import * as UpstreamRequest from "./forward/UpstreamRequest.ts"
+import { controlStateUnavailable, errorEvent, GatewayError, internalError } from "./GatewayError.ts"
+import type { MeterReading } from "./limits/Meters.ts"
 import * as Meters from "./limits/Meters.ts"
-import * as AnyBody from "./request/AnyBody.ts"
+import {
+  type Admission,
+  type LimitsUnavailable,
+  type Reservation,
+  reservationOf,
+  type UsageLimits
+} from "./limits/UsageLimits.ts"
+import type { GuardrailRunner, RequestGuardrails } from "./RequestGuardrails.ts"
 import type { BodyAdmission } from "./request/BodyAdmission.ts"
 import { BodyHash } from "./request/BodyHash.ts"
+import * as LenientBody from "./request/LenientBody.ts"
 import type * as Request from "./request/Request.ts"
 import * as RequestBody from "./request/RequestBody.ts"
 import type { ControlState } from "./snapshot/ControlState.ts"
 import type { KeyRecord } from "./snapshot/KeyRecord.ts"
-import type { UpstreamFallback } from "./telemetry/Ended.ts"
+import type { UpstreamFallback } from "./telemetry/RequestOutcome.ts"
 import type * as Tracing from "./telemetry/Tracing.ts"
 import * as Billing from "./usage/Billing.ts"
-import * as Denied from "./usage/Denied.ts"
+import * as DenialRecords from "./usage/DenialRecords.ts"
 import * as RequestAccount from "./usage/RequestAccount.ts"
 import * as ServiceBilling from "./usage/ServiceBilling.ts"
 import type { UsageLog } from "./usage/UsageLog.ts"
 
 /** The services that all governed requests of a process share. */
-export interface Shared {
+export interface SharedServices {
   readonly control: ControlState["Service"]
-  readonly limits: Limits["Service"]
+  readonly limits: UsageLimits["Service"]
   readonly usageLog: UsageLog["Service"]
   readonly admission: BodyAdmission["Service"]
   readonly destinations: Destinations["Service"]
-  readonly guarding: Guarding["Service"]
+  readonly guardrails: RequestGuardrails["Service"]
   readonly owners: ObjectOwners["Service"]
   readonly upstream: Upstream["Service"]
-  readonly metersOf: ReturnType<typeof Meters.remembering>
+  readonly metersFor: ReturnType<typeof Meters.memoizedMeters>
   readonly now: () => number
   /** Runs `run` after so long, unless the function that it returns is called before. */
-  readonly later: (ms: number, run: () => void) => () => void
+  readonly schedule: (ms: number, run: () => void) => () => void
   /** To be told of each model that an upstream answered for and that has no price; none where the request names none. */
-  readonly unpriced: (model: string | undefined) => void
+  readonly reportUnpriced: (model: string | undefined) => void
   readonly log: (message: Effect.Effect<void>) => void
-  readonly seldom: Seldom
+  readonly logThrottle: LogThrottle
 }
 
 /** The sender of a request. `subject` is the caller that an identity names beside the key. */
@@ -78,28 +84,28 @@ export interface Sender {
  * Whatever becomes of the request, it is recorded once.
  */
 export class GovernedRequest {
-  readonly #shared: Shared
+  readonly #shared: SharedServices
   readonly #request: Request.Request
   readonly #target: Routing.Target
   readonly #sender: Sender
   readonly #span: Tracing.Span
-  readonly #outcome: RequestEnd.RequestEnd
+  readonly #outcome: RequestLifecycle.RequestLifecycle
   readonly #lease: BodyLease
   readonly #requestHash: BodyHash
 
   /** Until the body is read, without what it says. */
-  #question: Policy.Question
-  #facts = Facts.none
+  #question: Policy.PolicyRequest
+  #facts = Facts.noFacts
   #accounting: Estimate.Accounting
   /** Until the body is read, without the layers of models. */
   #effective: EffectivePolicy
-  #guard: Guard | undefined
-  #readings: ReadonlyArray<Reading> = []
+  #guard: GuardrailRunner | undefined
+  #readings: ReadonlyArray<MeterReading> = []
   /** The limits hold this, or may hold it, for the request until it is settled. */
   #reservation: Reservation | undefined
   /** Says what an exchange with the upstream costs, once the request is admitted. */
-  #billOf: ((outcome: Billing.Outcome) => Billing.Bill) | undefined
-  #fallback: Option.Option<Fallback.Hop> = Option.none()
+  #billOf: ((outcome: Billing.ExchangeOutcome) => Billing.Bill) | undefined
+  #fallback: Option.Option<Fallback.UpstreamCandidate> = Option.none()
   /** The provider of the upstream that answers, which is another one after a fallback. */
   #answering: Routing.Target["provider"]
   #sentAt = 0
@@ -121,12 +127,12 @@ export class GovernedRequest {
   #gone = false
 
   constructor(
-    shared: Shared,
+    shared: SharedServices,
     request: Request.Request,
     target: Routing.Target,
     sender: Sender,
     span: Tracing.Span,
-    outcome: RequestEnd.RequestEnd
+    outcome: RequestLifecycle.RequestLifecycle
   ) {
     const { key } = sender
     const { control } = shared
@@ -138,14 +144,14 @@ export class GovernedRequest {
     this.#outcome = outcome
     this.#lease = shared.admission.lease(key.id)
     this.#requestHash = new BodyHash(control.snapshot().bodyHashKey)
-    this.#question = questionOf(target, key, outcome.runs(key.id), request.startedAt)
+    this.#question = questionOf(target, key, outcome.startRunning(key.id), request.startedAt)
     this.#accounting = target.accounting
     this.#effective = control.policyOf(key, target.route, [])
     this.#answering = target.provider
   }
 
   /** Returns what to call when the client hangs up. */
-  run(): RequestEnd.HungUp {
+  run(): RequestLifecycle.OnDisconnect {
     try {
       this.#begin()
     } catch (defect) {
@@ -176,7 +182,7 @@ export class GovernedRequest {
   // read: the body
 
   #read() {
-    const { accounting, config, routeId, service, usageOnRequest } = this.#target
+    const { accounting, config, routeId, service, isUsageOptIn } = this.#target
     const { wire } = this.#request
     const { policy } = this.#effective
     const options: RequestBody.ReadOptions = {
@@ -185,10 +191,10 @@ export class GovernedRequest {
       withinMs: config.timeoutMs,
       lease: this.#lease,
       managed: config.mode === "managed_by_gateway",
-      asksForUsage: accounting === "answer" && usageOnRequest,
+      requestsUsage: accounting === "answer" && isUsageOptIn,
       hash: this.#requestHash
     }
-    const ended = this.#span.phase("gateway.body")
+    const ended = this.#span.startPhase("gateway.body")
     this.#callOff = this.#guarded<void>(() => {
       ended()
       this.#clientLeft()
@@ -202,7 +208,7 @@ export class GovernedRequest {
         step(value)
       })
     if (routeId === "service" || routeId === "compat") {
-      AnyBody.read(
+      LenientBody.read(
         wire,
         service,
         options,
@@ -221,12 +227,12 @@ export class GovernedRequest {
         whenRead((received) => {
           if (Result.isFailure(received)) return this.#refuseBody(received.failure, options.limit)
           const length = received.success?.length ?? 0
-          if (length > largeBody) {
+          if (length > largeBodyBytes) {
             // filled while the body came: parsing it would be for nothing
             const full = this.#full()
             if (full !== undefined) return this.#refuseFull({ _tag: "Refused", reading: full, wanted: 1 })
           }
-          const body = RequestBody.understand(received.success, options)
+          const body = RequestBody.parse(received.success, options)
           if (Result.isFailure(body)) this.#refuseBody(body.failure, options.limit)
           else this.#decide(body.success, length)
         })
@@ -236,33 +242,33 @@ export class GovernedRequest {
 
   /** Something decides by the bodies of a route whose bodies are not the gateway's to understand. */
   #bodiesDecide(unsized: boolean): boolean {
-    const { guarding } = this.#shared
+    const { guardrails } = this.#shared
     return (
       this.#target.service === undefined ||
-      Policy.looksAtBodies(this.#effective.policy, unsized) ||
+      Policy.dependsOnBody(this.#effective.policy, unsized) ||
       this.#modelLayers().size > 0 ||
-      guarding.looksAtRequests(this.#effective.guardrails)
+      guardrails.inspectsRequests(this.#effective.guardrails)
     )
   }
 
   // decide: by the policy, and what the request will cost at the most
 
   /** `received`: bytes of the body as it came. `charge`: what a registered service asks for it. */
-  #decide(body: RequestBody.Body, received: number, charge?: ServiceBilling.Charge) {
-    const { control, destinations, guarding } = this.#shared
+  #decide(body: RequestBody.Body, received: number, charge?: ServiceBilling.ServiceCharge) {
+    const { control, destinations, guardrails } = this.#shared
     const { key, subject } = this.#sender
     const target = this.#target
     const facts = Facts.withTarget(body.facts, target)
-    const effective = control.policyOf(key, target.route, Facts.everyModel(facts))
-    const accounting = Estimate.accountingFor(target.accounting, facts)
+    const effective = control.policyOf(key, target.route, Facts.allModels(facts))
+    const accounting = Estimate.accountingWithBody(target.accounting, facts)
     this.#facts = facts
     this.#effective = effective
     this.#accounting = accounting
     const { prices } = control.snapshot()
-    const price = Estimate.priceOf(facts, prices)
+    const price = Estimate.priceOfRequest(facts, prices)
     const meters = this.#meters()
-    const bound = OutputBound.of(target, facts, price, effective.policy, meters.all)
-    const estimate = Estimate.wanted(accounting, facts, price, bound)
+    const bound = MaxTokens.of(target, facts, price, effective.policy, meters.all)
+    const estimate = Estimate.estimateUsage(accounting, facts, price, bound)
     const wanted = charge?.wanted ?? estimate
     this.#question = {
       ...this.#question,
@@ -271,10 +277,10 @@ export class GovernedRequest {
       estimatedCostNanos: wanted.nanos,
       unpricedModels:
         effective.policy.unpriced_models === "refuse" && charge === undefined
-          ? Estimate.unpriced(accounting, facts, prices)
+          ? Estimate.unpricedModels(accounting, facts, prices)
           : []
     }
-    const guard = guarding.of(this.#request, target, key, subject, effective.guardrails, facts)
+    const guard = guardrails.runnerFor(this.#request, target, key, subject, effective.guardrails, facts)
     const refusal = Refusals.afterBody(effective, this.#question, this.#modelLayers(), guard)
     if (refusal !== undefined) return this.#deny(refusal)
     this.#guard = Result.getOrUndefined(guard)
@@ -289,12 +295,12 @@ export class GovernedRequest {
 
   #admit(
     body: RequestBody.Body,
-    hop: Fallback.Hop,
-    bound: OutputBound.OutputBound,
+    hop: Fallback.UpstreamCandidate,
+    bound: MaxTokens.MaxTokens,
     meters: Meters.RequestMeters,
-    cost: Cost
+    cost: RequestCost
   ) {
-    const checked = this.#span.phase("gateway.limits.admit")
+    const checked = this.#span.startPhase("gateway.limits.admit")
     this.#shared.limits.admitUnsafe(
       this.#request.recordId,
       meters,
@@ -306,41 +312,41 @@ export class GovernedRequest {
         this.#readings = exit.value.readings
         this.#reservation = exit.value.reservation
         this.#billOf = this.#billing(cost)
-        this.#admitObjects(OutputBound.written(this.#target.routeId, body, bound), hop)
+        this.#admitObjects(MaxTokens.writeTo(this.#target.routeId, body, bound), hop)
       })
     )
   }
 
-  #billing({ charge, estimate, price }: Cost): (outcome: Billing.Outcome) => Billing.Bill {
+  #billing({ charge, estimate, price }: RequestCost): (outcome: Billing.ExchangeOutcome) => Billing.Bill {
     return charge?.bill ?? ((outcome) => Billing.bill(this.#accounting, this.#facts, price, estimate, outcome))
   }
 
-  #admitObjects(body: RequestBody.Body, hop: Fallback.Hop) {
+  #admitObjects(body: RequestBody.Body, hop: Fallback.UpstreamCandidate) {
     const { objects } = this.#target
-    const used = ObjectRules.usedBy(objects, this.#facts.references)
+    const used = ObjectAccess.objectsUsed(objects, this.#facts.references)
     if (used.length === 0 && objects._tag !== "Unclear") return this.#guardBody(body, hop)
-    ObjectRules.refusalOf(
+    ObjectAccess.checkAccess(
       this.#asked(),
       used,
       this.#guarded((refusal) => (refusal === undefined ? this.#guardBody(body, hop) : this.#refuse(refusal)))
     )
   }
 
-  #asked(): ObjectRules.Asked {
+  #asked(): ObjectAccess.ObjectAccess {
     return { owners: this.#shared.owners, target: this.#target, key: this.#sender.key }
   }
 
   // guard: the body
 
-  #guardBody(body: RequestBody.Body, hop: Fallback.Hop) {
+  #guardBody(body: RequestBody.Body, hop: Fallback.UpstreamCandidate) {
     const guard = this.#guard
     if (guard === undefined || body.bytes === null || body.bytes.length === 0) return this.#send(body, hop)
     if (body.opaque) {
-      const refusal = guard.onOpaque()
+      const refusal = guard.refusalOfOpaqueBody()
       return refusal === undefined ? this.#send(body, hop) : this.#refuse(refusal)
     }
-    const looked = this.#span.phase("gateway.guardrails")
-    guard.onRequest(
+    const looked = this.#span.startPhase("gateway.guardrails")
+    guard.inspectRequest(
       body.bytes,
       this.#guarded((bytes) => {
         looked()
@@ -352,15 +358,15 @@ export class GovernedRequest {
 
   // send: to the upstream, and to another one where the first says that it cannot
 
-  #send(body: RequestBody.Body, first: Fallback.Hop) {
+  #send(body: RequestBody.Body, first: Fallback.UpstreamCandidate) {
     const { now } = this.#shared
     this.#sentAt = now()
-    if (this.#facts.stream) this.#outcome.streams()
+    if (this.#facts.stream) this.#outcome.startStreaming()
     this.#forward("gateway.upstream", first, body, Option.isSome(this.#fallback), this.#sentAt, (settleable) => {
-      const { passed } = settleable
-      if (!passed.fallsBack || Option.isNone(this.#fallback)) return this.#conclude(settleable)
+      const { result } = settleable
+      if (!result.canFallBack || Option.isNone(this.#fallback)) return this.#conclude(settleable)
       const reason =
-        passed.withheld === undefined ? (passed.error?.code ?? "internal_error") : `http_${passed.withheld}`
+        result.withheldStatus === undefined ? (result.error?.code ?? "internal_error") : `http_${result.withheldStatus}`
       this.#answering = "upstream"
       // nothing was had of the first
       this.#begun = false
@@ -372,84 +378,84 @@ export class GovernedRequest {
 
   #forward(
     phase: string,
-    hop: Fallback.Hop,
+    hop: Fallback.UpstreamCandidate,
     body: RequestBody.Body,
     mayFallBack: boolean,
     sentAt: number,
-    then: (settleable: Forward.Settleable) => void
+    then: (settleable: Forward.PendingResponse) => void
   ) {
     const { upstream } = this.#shared
     const { wire } = this.#request
     const judge = this.#judge()
     const passageWith = (traceparent: string | undefined) =>
       this.#passage(hop, body, mayFallBack, sentAt, judge !== undefined, traceparent)
-    if (this.#gone) return then(Forward.unsent(wire, passageWith(undefined)))
-    const exchange = this.#span.exchange(phase, hop.destination.base.origin)
+    if (this.#gone) return then(Forward.neverSent(wire, passageWith(undefined)))
+    const exchange = this.#span.startExchange(phase, hop.destination.base.origin)
     const passage = passageWith(exchange.traceparent)
     this.#begun = true
     let over = false
-    const passed = (settleable: Forward.Settleable) => {
+    const passed = (settleable: Forward.PendingResponse) => {
       over = true
       this.#callOff = undefined
-      exchange.end(settleable.passed.status ?? settleable.passed.withheld)
+      exchange.end(settleable.result.status ?? settleable.result.withheldStatus)
       then(settleable)
     }
     const failed = (defect: unknown) => this.#failed(defect)
     const cancel =
       judge === undefined
-        ? Forward.pass(upstream, wire, passage, passed, failed)
-        : GuardedAnswer.pass(upstream, wire, passage, judge, passed, failed)
+        ? Forward.send(upstream, wire, passage, passed, failed)
+        : BufferedResponse.send(upstream, wire, passage, judge, passed, failed)
     if (!over) this.#callOff = cancel
   }
 
   #passage(
-    { config, destination, policy }: Fallback.Hop,
+    { config, destination, policy }: Fallback.UpstreamCandidate,
     body: RequestBody.Body,
     mayFallBack: boolean,
     sentAt: number,
     judged: boolean,
     traceparent: string | undefined
-  ): Forward.Passage {
-    const { control, later, now, owners } = this.#shared
+  ): Forward.ForwardOptions {
+    const { control, schedule, now, owners } = this.#shared
     const { key } = this.#sender
     const request = this.#request
     const target = this.#target
     const provider = this.#answering
     const read = this.#accounting === "answer"
-    this.#watch = ObjectRules.watchOf(
+    this.#watch = ObjectAccess.observerFor(
       target.objects,
       request.wire.method,
       (objects) => owners.rememberUnsafe(provider, objects, key, () => {}),
       this.#facts
     )
     this.#responseHash = new BodyHash(control.snapshot().bodyHashKey)
-    const own = RequestEnd.answerHeaders(request, this.#readings, sentAt)
+    const own = RequestLifecycle.responseHeaders(request, this.#readings, sentAt)
     return {
-      exchange: Outbound.exchange({
+      exchange: UpstreamRequest.toExchange({
         request,
         target,
         config,
         destination,
         key,
-        body: body.passing?.bytes ?? body.bytes,
+        body: body.streamed?.bytes ?? body.bytes,
         traceparent,
-        read: read || judged || this.#watch !== undefined
+        readsResponse: read || judged || this.#watch !== undefined
       }),
       credential: destination.credential,
-      reading: read ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage } : { _tag: "Blind" },
-      limits: ofAnswers(config, policy.max_response_body_bytes),
-      endsByEvent: target.routeId !== "service" && target.routeId !== "compat",
-      errorEvent: (error) => event(error, request.family, request.requestId),
-      stream: streamsUnlimited(policy)
+      usageReading: read ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage } : { _tag: "Blind" },
+      limits: ofResponses(config, policy.max_response_body_bytes),
+      hasTerminalEvent: target.routeId !== "service" && target.routeId !== "compat",
+      renderErrorEvent: (error) => errorEvent(error, request.family, request.requestId),
+      streamLimits: hasNoStreamLimits(policy)
         ? undefined
-        : { seconds: policy.max_stream_duration_seconds, eventBytes: policy.max_sse_event_bytes, later },
-      answerHeaders: this.#guard === undefined ? own : [...own, ...this.#guard.headers()],
-      onAnswer: this.#lease.release,
+        : { maxSeconds: policy.max_stream_duration_seconds, maxEventBytes: policy.max_sse_event_bytes, schedule },
+      addedHeaders: this.#guard === undefined ? own : [...own, ...this.#guard.responseHeaders()],
+      onResponse: this.#lease.release,
       mayFallBack,
-      bodyRefusal: body.passing?.refusal,
-      watch: this.#watch,
-      hash: this.#responseHash,
-      headers: PublicLocation.atGateway(request.wire.target, target.target, destination.base),
+      requestBodyRefusal: body.streamed?.refusal,
+      observer: this.#watch,
+      responseHash: this.#responseHash,
+      rewriteHeaders: LocationHeaders.forClient(request.wire.target, target.target, destination.base),
       now
     }
   }
@@ -459,34 +465,35 @@ export class GovernedRequest {
   }
 
   /** Leaves of the list of models those that the key may use; `undefined` where it may use them all. */
-  #modelFilter(): GuardedAnswer.Judge | undefined {
+  #modelFilter(): BufferedResponse.ResponseInspector | undefined {
     const { routeId } = this.#target
     const isRestricted = this.#effective.policy.allowed_models._tag === "Allow" || this.#modelLayers().size > 0
     if (routeId !== "models" || !isRestricted || this.#target.model !== undefined) return undefined
     return {
       lease: this.#lease,
-      unreadable: noModels,
+      notJsonError: unreadableModelList,
       // what is no list tells of no model
-      judge: (text, done) => {
-        const keep = listed(text)?.map((model) =>
-          Refusals.mayUseModel(this.#effective.policy, this.#modelLayers(), model)
+      inspect: (text, done) => {
+        const keep = listedIds(text)?.map((model) =>
+          Refusals.isModelAllowed(this.#effective.policy, this.#modelLayers(), model)
         )
-        done(Result.succeed(keep === undefined || keep.every((kept) => kept) ? text : filtered(text, keep)))
+        done(Result.succeed(keep === undefined || keep.every((kept) => kept) ? text : filteredList(text, keep)))
       }
     }
   }
 
   /** For answers that are read whole before the client sees any of them: for guardrails, or because they list objects. */
-  #judge(): GuardedAnswer.Judge | undefined {
-    const guard = this.#guard?.readsAnswer === true ? this.#guard : undefined
-    const leaves = ObjectRules.listFilter(this.#asked())
-    const filter: GuardedAnswer.Judge["judge"] | undefined =
+  #judge(): BufferedResponse.ResponseInspector | undefined {
+    const guard = this.#guard?.inspectsResponse === true ? this.#guard : undefined
+    const leaves = ObjectAccess.listFilter(this.#asked())
+    const filter: BufferedResponse.ResponseInspector["inspect"] | undefined =
       leaves && ((text, done) => leaves(text, this.#guarded(done)))
     if (guard === undefined && this.#target.routeId === "models") return this.#modelFilter()
-    if (guard === undefined) return filter && { lease: this.#lease, unreadable: ObjectRules.noList, judge: filter }
-    const judge: GuardedAnswer.Judge["judge"] = (text, done) => {
-      const judged = this.#span.phase("gateway.guardrails")
-      guard.onAnswer(
+    if (guard === undefined)
+      return filter && { lease: this.#lease, notJsonError: ObjectAccess.unreadableList, inspect: filter }
+    const judge: BufferedResponse.ResponseInspector["inspect"] = (text, done) => {
+      const judged = this.#span.startPhase("gateway.guardrails")
+      guard.inspectResponse(
         text,
         this.#guarded((answer) => {
           judged()
@@ -495,43 +502,45 @@ export class GovernedRequest {
         })
       )
     }
-    return { lease: this.#lease, judge }
+    return { lease: this.#lease, inspect: judge }
   }
 
   // settle: what was used takes the place of the reservation, and the record is written
 
-  #conclude({ finish, passed }: Forward.Settleable, fallback?: UpstreamFallback) {
+  #conclude({ finish, result }: Forward.PendingResponse, fallback?: UpstreamFallback) {
     const { now, owners } = this.#shared
     const objects = this.#watch?.objects() ?? []
     const account: Account = {
       objects: objects.length === 0 ? undefined : objects,
-      status: passed.status ?? passed.error?.status ?? RequestEnd.clientClosed,
-      error: passed.error,
-      bill: this.#billOf?.(outcomeOf(passed)) ?? Billing.nothing,
+      status: result.status ?? result.error?.status ?? RequestLifecycle.clientClosedStatus,
+      error: result.error,
+      bill: this.#billOf?.(billingOutcomeOf(result)) ?? Billing.unbilled,
       provider: fallback === undefined ? this.#target.provider : fallback.to,
       fallbackCount: fallback === undefined ? 0 : 1,
       fallbackReason: fallback?.reason,
-      upstreamMs: passed.begun ? passed.endedAt - this.#sentAt : undefined,
+      upstreamMs: result.requestSent ? result.endedAt - this.#sentAt : undefined,
       denial:
-        passed.cutBy === undefined ? undefined : Denied.ofAnswer(passed.cutBy, this.#effective, this.#target.config)
+        result.cutBy === undefined
+          ? undefined
+          : DenialRecords.ofResponse(result.cutBy, this.#effective, this.#target.config)
     }
-    this.#exchange = { account, headSent: passed.headSent }
+    this.#exchange = { account, headSent: result.headSent }
     const end = () =>
       this.#settle(account, () => {
-        if (passed.error !== undefined && !passed.headSent)
-          RequestEnd.refuse(this.#request, passed.error, this.#readings, now())
+        if (result.error !== undefined && !result.headSent)
+          RequestLifecycle.sendRefusal(this.#request, result.error, this.#readings, now())
         else finish()
-        this.#outcome.ended({
+        this.#outcome.end({
           ...account,
           model: this.#model,
           streamed: this.#facts.stream,
-          aborted: passed.headSent && !passed.whole,
+          aborted: result.headSent && !result.isComplete,
           fallback,
-          ...(passed.firstByteAt === undefined ? {} : { firstByteMs: passed.firstByteAt - this.#sentAt })
+          ...(result.firstByteAt === undefined ? {} : { firstByteMs: result.firstByteAt - this.#sentAt })
         })
       })
     // who reads an id may use it at once
-    const untold = this.#watch?.untold() ?? []
+    const untold = this.#watch?.unannounced() ?? []
     if (untold.length === 0) end()
     else owners.rememberUnsafe(account.provider, untold, this.#sender.key, this.#guarded<void>(end))
   }
@@ -539,7 +548,7 @@ export class GovernedRequest {
   #settle(account: Account, then: () => void): void {
     // it failed meanwhile
     if (this.#recorded) return
-    const settled = this.#span.phase("gateway.settle")
+    const settled = this.#span.startPhase("gateway.settle")
     const record = RequestAccount.toRecord({
       ...account,
       request: this.#request,
@@ -555,7 +564,7 @@ export class GovernedRequest {
     this.#recorded = true
     this.#model = record.model ?? undefined
     if (record.cost_source === "route_default" && record.status_code < 400) {
-      this.#shared.unpriced(this.#model)
+      this.#shared.reportUnpriced(this.#model)
     }
     this.#shared.usageLog.settleUnsafe(
       this.#reservation,
@@ -572,33 +581,36 @@ export class GovernedRequest {
   // the other ends
 
   #refuse(error: GatewayError, denial?: DeniedRecord) {
-    const account: Account = { ...unaccounted, status: error.status, error, provider: this.#target.provider, denial }
+    const account: Account = { ...emptyAccount, status: error.status, error, provider: this.#target.provider, denial }
     this.#settle(account, () => {
-      RequestEnd.refuse(this.#request, error, this.#readings, this.#shared.now())
-      this.#outcome.ended({ ...account, model: this.#model, streamed: this.#facts.stream, aborted: false })
+      RequestLifecycle.sendRefusal(this.#request, error, this.#readings, this.#shared.now())
+      this.#outcome.end({ ...account, model: this.#model, streamed: this.#facts.stream, aborted: false })
     })
   }
 
-  #deny(refusal: Refusals.Refusal) {
-    this.#refuse(new GatewayError(refusal), Denied.ofRequest(refusal))
+  #deny(refusal: Refusals.PolicyRefusal) {
+    this.#refuse(new GatewayError(refusal), DenialRecords.ofRequest(refusal))
   }
 
-  #refuseFull({ reading, wanted }: Extract<Admission, { readonly _tag: "Refused" }>, cost?: Cost) {
+  #refuseFull({ reading, wanted }: Extract<Admission, { readonly _tag: "Refused" }>, cost?: RequestCost) {
     const { meter, used } = reading
     this.#readings = [reading]
     const fits =
       cost === undefined || cost.charge !== undefined
         ? undefined
-        : Estimate.roomForOutput(this.#facts, cost.price, meter)
-    this.#refuse(Meters.refusal(meter, used, wanted, this.#shared.now(), fits), Denied.ofLimit(meter, this.#effective))
+        : Estimate.outputTokensThatFit(this.#facts, cost.price, meter)
+    this.#refuse(
+      Meters.refusal(meter, used, wanted, this.#shared.now(), fits),
+      DenialRecords.ofLimit(meter, this.#effective)
+    )
   }
 
   #refuseUnavailable(cause: Cause.Cause<LimitsUnavailable>) {
     const unavailable = Result.getOrUndefined(Cause.findError(cause))
     this.#reservation = unavailable?.reservation
-    const { log, seldom } = this.#shared
+    const { log, logThrottle } = this.#shared
     const why = unavailable?.cause ?? Cause.squash(cause)
-    log(seldom("limits", (leftOut) => Effect.logWarning("limits cannot be checked", { cause: why, ...leftOut })))
+    log(logThrottle("limits", (leftOut) => Effect.logWarning("limits cannot be checked", { cause: why, ...leftOut })))
     this.#refuse(controlStateUnavailable)
   }
 
@@ -608,14 +620,14 @@ export class GovernedRequest {
    */
   #refuseBody(failure: GatewayError, limit: BodyLimit) {
     const byPolicy = failure.code === "request_body_too_large" && limit.setBy === "this key's policy"
-    const denial = byPolicy ? Denied.ofBody(this.#effective) : undefined
+    const denial = byPolicy ? DenialRecords.ofBody(this.#effective) : undefined
     if (failure.status >= 500) return this.#refuse(failure, denial)
     this.#shared.limits.admitUnsafe(
       this.#request.recordId,
       this.#meters(),
-      Estimate.requestAlone,
+      Estimate.requestOnly,
       this.#guarded((exit) => {
-        this.#reservation = reservedBy(exit)
+        this.#reservation = reservationOf(exit)
         this.#refuse(failure, denial)
       })
     )
@@ -623,29 +635,30 @@ export class GovernedRequest {
 
   /** Before the body is whole: nothing was had, and that the client asked is on record. */
   #clientLeft() {
-    this.#settle({ ...unaccounted, status: RequestEnd.clientClosed, provider: this.#target.provider }, () =>
-      this.#outcome.ended(RequestEnd.left)
+    this.#settle(
+      { ...emptyAccount, status: RequestLifecycle.clientClosedStatus, provider: this.#target.provider },
+      () => this.#outcome.end(RequestLifecycle.clientClosedOutcome)
     )
   }
 
   /** A defect of the gateway. What was had until then is paid for all the same. */
   #failed(defect: unknown) {
     this.#lease.release()
-    if (this.#recorded) return this.#outcome.failed(defect)
+    if (this.#recorded) return this.#outcome.fail(defect)
     const exchange = this.#exchange
     try {
       const account: Account = {
-        ...unaccounted,
+        ...emptyAccount,
         provider: this.#target.provider,
-        bill: (this.#begun ? this.#billOf?.(unseen) : undefined) ?? Billing.nothing,
+        bill: (this.#begun ? this.#billOf?.(unknownOutcome) : undefined) ?? Billing.unbilled,
         ...exchange?.account,
         status: exchange?.headSent === true ? exchange.account.status : internalError.status,
         error: internalError
       }
-      this.#settle(account, () => this.#outcome.failed(defect))
+      this.#settle(account, () => this.#outcome.fail(defect))
     } catch (another) {
       this.#shared.log(Effect.logError("a request that failed is not recorded", { defect: another }))
-      this.#outcome.failed(defect)
+      this.#outcome.fail(defect)
     }
   }
 
@@ -661,23 +674,23 @@ export class GovernedRequest {
   }
 
   #meters(): Meters.RequestMeters {
-    const { control, metersOf, now } = this.#shared
-    return metersOf(this.#effective, (effective) => control.limitScopes(this.#sender.key, effective), now())
+    const { control, metersFor, now } = this.#shared
+    return metersFor(this.#effective, (effective) => control.limitScopes(this.#sender.key, effective), now())
   }
 
   /** A meter that is known to have no room for another request. */
-  #full(): Reading | undefined {
-    return this.#shared.limits.full(() => this.#meters())
+  #full(): MeterReading | undefined {
+    return this.#shared.limits.fullMeter(() => this.#meters())
   }
 }
 
 /** The supposed cost of a request, and how its real cost is found. */
-interface Cost {
+interface RequestCost {
   /** The price of a registered service for the request. */
-  readonly charge: ServiceBilling.Charge | undefined
-  readonly estimate: ReturnType<typeof Estimate.wanted>
+  readonly charge: ServiceBilling.ServiceCharge | undefined
+  readonly estimate: ReturnType<typeof Estimate.estimateUsage>
   readonly price: ModelPrice | undefined
-  readonly wanted: Estimate.Wanted
+  readonly wanted: Estimate.UsageEstimate
 }
 
 type Account = Pick<
@@ -685,19 +698,19 @@ type Account = Pick<
   "status" | "error" | "bill" | "provider" | "fallbackCount" | "fallbackReason" | "upstreamMs" | "denial" | "objects"
 >
 
-const unaccounted = { error: undefined, bill: Billing.nothing, fallbackCount: 0, denial: undefined } as const
+const emptyAccount = { error: undefined, bill: Billing.unbilled, fallbackCount: 0, denial: undefined } as const
 
 const questionOf = (
   { provider, route, service, target }: Routing.Target,
   key: KeyRecord,
   running: number,
   startedAt: number
-): Policy.Question => ({
+): Policy.PolicyRequest => ({
   route,
   provider,
   service: service && { name: service.service.name, linked: key.services },
   worksLater: Policy.worksLater(provider, target),
-  facts: Facts.none,
+  facts: Facts.noFacts,
   requestBytes: 0,
   responseBytes: undefined,
   hourUtc: Math.floor(startedAt / 3_600_000) % 24,
@@ -707,31 +720,31 @@ const questionOf = (
 })
 
 /** The gateway failed during the exchange: there may have been an answer, of which nothing is known. */
-const unseen: Billing.Outcome = {
+const unknownOutcome: Billing.ExchangeOutcome = {
   _tag: "Answered",
-  seen: { reported: undefined, guessedOutput: undefined },
-  whole: false
+  observed: { reported: undefined, estimatedOutput: undefined },
+  isComplete: false
 }
 
-const noModels = new GatewayError({
+const unreadableModelList = new GatewayError({
   code: "upstream_connection",
   message:
     "The upstream's answer is no list of models in JSON, so the gateway cannot tell which of them this key may use."
 })
 
 /** Parsing one of more bytes takes longer than looking whether it is wanted. */
-const largeBody = 16_384
+const largeBodyBytes = 16_384
 
-const streamsUnlimited = ({ max_sse_event_bytes, max_stream_duration_seconds }: KeyPolicy): boolean =>
+const hasNoStreamLimits = ({ max_sse_event_bytes, max_stream_duration_seconds }: KeyPolicy): boolean =>
   max_sse_event_bytes._tag === "Unlimited" && max_stream_duration_seconds._tag === "Unlimited"
 
-const outcomeOf = (passed: Forward.Passed): Billing.Outcome => {
+const billingOutcomeOf = (passed: Forward.ForwardResult): Billing.ExchangeOutcome => {
   // what a guardrail keeps from the client was had all the same
-  const status = passed.status ?? passed.withheld
+  const status = passed.status ?? passed.withheldStatus
   if (status !== undefined) {
     return status >= 200 && status < 300
-      ? { _tag: "Answered", seen: passed.seen, whole: passed.whole }
+      ? { _tag: "Answered", observed: passed.observedUsage, isComplete: passed.isComplete }
       : { _tag: "Nothing" }
   }
-  return passed.clientGone && passed.begun ? { _tag: "Abandoned" } : { _tag: "Nothing" }
+  return passed.clientDisconnected && passed.requestSent ? { _tag: "Abandoned" } : { _tag: "Nothing" }
 }

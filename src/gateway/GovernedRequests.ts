@@ -1,15 +1,15 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import type * as Routing from "../policy/Routing.ts"
-import * as Seldom from "../services/Seldom.ts"
+import * as LogThrottle from "../services/LogThrottle.ts"
 import { Upstream } from "../services/Upstream.ts"
 import { Destinations } from "./forward/Destination.ts"
 import { ObjectOwners } from "./forward/ObjectOwners.ts"
-import type * as RequestEnd from "./forward/RequestEnd.ts"
+import type * as RequestLifecycle from "./forward/RequestLifecycle.ts"
 import { queueFull } from "./GatewayError.ts"
-import { GovernedRequest, type Sender, type Shared } from "./GovernedRequest.ts"
-import { Guarding } from "./Guarding.ts"
-import { Limits } from "./limits/Limits.ts"
+import { GovernedRequest, type Sender, type SharedServices } from "./GovernedRequest.ts"
 import * as Meters from "./limits/Meters.ts"
+import { UsageLimits } from "./limits/UsageLimits.ts"
+import { RequestGuardrails } from "./RequestGuardrails.ts"
 import { BodyAdmission } from "./request/BodyAdmission.ts"
 import type * as Request from "./request/Request.ts"
 import { ControlState } from "./snapshot/ControlState.ts"
@@ -27,8 +27,8 @@ export class GovernedRequests extends Context.Service<
       target: Routing.Target,
       sender: Sender,
       span: Tracing.Span,
-      outcome: RequestEnd.RequestEnd
-    ) => RequestEnd.HungUp
+      outcome: RequestLifecycle.RequestLifecycle
+    ) => RequestLifecycle.OnDisconnect
   }
 >()("svc/gateway/GovernedRequests") {
   static readonly layer = Layer.effect(
@@ -37,30 +37,30 @@ export class GovernedRequests extends Context.Service<
       const fork = Effect.runForkWith(yield* Effect.context<never>())
       const clock = yield* Clock.Clock
       const usageLog = yield* UsageLog
-      const shared: Shared = {
+      const shared: SharedServices = {
         control: yield* ControlState,
-        limits: yield* Limits,
+        limits: yield* UsageLimits,
         usageLog,
         admission: yield* BodyAdmission,
         destinations: yield* Destinations,
-        guarding: yield* Guarding,
+        guardrails: yield* RequestGuardrails,
         owners: yield* ObjectOwners,
         upstream: yield* Upstream,
-        metersOf: Meters.remembering(),
+        metersFor: Meters.memoizedMeters(),
         now: () => clock.currentTimeMillisUnsafe(),
-        later: (ms, run) => {
+        schedule: (ms, run) => {
           const timer = fork(Effect.delay(Effect.sync(run), ms))
           return () => timer.interruptUnsafe()
         },
-        unpriced: UnpricedModels.make(fork),
+        reportUnpriced: UnpricedModels.make(fork),
         log: fork,
-        seldom: yield* Seldom.make
+        logThrottle: yield* LogThrottle.make
       }
       return GovernedRequests.of({
         run: (request, target, sender, span, outcome) => {
           if (usageLog.hasRoom()) return new GovernedRequest(shared, request, target, sender, span, outcome).run()
           // without a record: it would be one more in the queue that is full
-          outcome.refused(queueFull)
+          outcome.refuse(queueFull)
           return () => {}
         }
       })

@@ -1,35 +1,40 @@
 import { Cause, Clock, Effect, Exit, Option, Predicate, Result } from "effect"
 import * as Headers from "../http/Headers.ts"
 import * as Estimate from "../policy/Estimate.ts"
-import type { Reader } from "../policy/facts/AnswerHeaders.ts"
 import * as Facts from "../policy/facts/Facts.ts"
 import * as NamedModels from "../policy/facts/NamedModels.ts"
 import * as Query from "../policy/facts/Query.ts"
+import type { ClientKind } from "../policy/facts/ResponseHeaders.ts"
 import type { GuardrailPolicy } from "../policy/GuardrailPolicy.ts"
 import * as Policy from "../policy/Policy.ts"
 import { byPolicy } from "../policy/Refusals.ts"
-import type { Wildcard } from "../policy/Routing.ts"
+import type { WildcardTarget } from "../policy/Routing.ts"
 import { ofRequests } from "../policy/routes/BodyLimit.ts"
 import * as CompatPaths from "../policy/routes/CompatPaths.ts"
-import { formOf, type Making, referredTo, type UpstreamObject } from "../policy/routes/UpstreamObjects.ts"
+import {
+  type CreationRequest,
+  formKindOf,
+  referencedObjects,
+  type UpstreamObject
+} from "../policy/routes/UpstreamObjects.ts"
 import * as UpstreamPaths from "../policy/routes/UpstreamPaths.ts"
-import * as Seldom from "../services/Seldom.ts"
+import * as LogThrottle from "../services/LogThrottle.ts"
 import { Upstream } from "../services/Upstream.ts"
-import type { Denied as DeniedRecord } from "../state/UsageRecord.ts"
+import type { DenialRecord as DeniedRecord } from "../state/UsageRecord.ts"
 import { type Destination, Destinations } from "./forward/Destination.ts"
+import * as LocationHeaders from "./forward/LocationHeaders.ts"
+import * as ObjectAccess from "./forward/ObjectAccess.ts"
 import { ObjectOwners } from "./forward/ObjectOwners.ts"
-import * as ObjectRules from "./forward/ObjectRules.ts"
-import * as PublicLocation from "./forward/PublicLocation.ts"
-import * as RequestEnd from "./forward/RequestEnd.ts"
+import * as RequestLifecycle from "./forward/RequestLifecycle.ts"
 import * as StreamedRequest from "./forward/StreamedRequest.ts"
 import { controlStateUnavailable, GatewayError, internalError, queueFull } from "./GatewayError.ts"
-import { Guarding } from "./Guarding.ts"
-import { type Admission, Limits, type Reservation, reservedBy } from "./limits/Limits.ts"
-import type { Reading } from "./limits/Meters.ts"
+import type { MeterReading } from "./limits/Meters.ts"
 import * as Meters from "./limits/Meters.ts"
+import { type Admission, type Reservation, reservationOf, UsageLimits } from "./limits/UsageLimits.ts"
+import { RequestGuardrails } from "./RequestGuardrails.ts"
 import { BodyAdmission } from "./request/BodyAdmission.ts"
-import * as BodyLabels from "./request/BodyLabels.ts"
-import * as Form from "./request/Form.ts"
+import * as ContentTypes from "./request/ContentTypes.ts"
+import * as FormBody from "./request/FormBody.ts"
 import type * as Request from "./request/Request.ts"
 import * as RequestBody from "./request/RequestBody.ts"
 import type { Wire } from "./request/Wire.ts"
@@ -37,7 +42,7 @@ import { ControlState } from "./snapshot/ControlState.ts"
 import type { KeyRecord } from "./snapshot/KeyRecord.ts"
 import type * as Tracing from "./telemetry/Tracing.ts"
 import * as Billing from "./usage/Billing.ts"
-import * as Denied from "./usage/Denied.ts"
+import * as DenialRecords from "./usage/DenialRecords.ts"
 import * as RequestAccount from "./usage/RequestAccount.ts"
 import { UsageLog } from "./usage/UsageLog.ts"
 
@@ -50,81 +55,89 @@ import { UsageLog } from "./usage/UsageLog.ts"
  */
 export interface WildcardRequests {
   /** With a gateway key: its upstream credential, and a record of the status alone. */
-  readonly keyed: (
+  readonly runWithKey: (
     request: Request.Request,
-    target: Wildcard,
+    target: WildcardTarget,
     key: KeyRecord,
     span: Tracing.Span,
-    outcome: RequestEnd.RequestEnd
-  ) => RequestEnd.HungUp
+    outcome: RequestLifecycle.RequestLifecycle
+  ) => RequestLifecycle.OnDisconnect
   /** From a trusted ingress, for a browser that has no key: the provider's own credential, and no record. */
-  readonly open: (
+  readonly runWithoutKey: (
     request: Request.Request,
-    target: Wildcard,
+    target: WildcardTarget,
     span: Tracing.Span,
-    outcome: RequestEnd.RequestEnd
-  ) => RequestEnd.HungUp
+    outcome: RequestLifecycle.RequestLifecycle
+  ) => RequestLifecycle.OnDisconnect
 }
 
 /** `objects`: what the answer made known. */
-type Came = StreamedRequest.Came & { readonly objects?: ReadonlyArray<UpstreamObject> }
+type RecordedOutcome = StreamedRequest.ExchangeOutcome & { readonly objects?: ReadonlyArray<UpstreamObject> }
 
-type Services = BodyAdmission | ControlState | Destinations | Guarding | Limits | ObjectOwners | Upstream | UsageLog
+type Services =
+  | BodyAdmission
+  | ControlState
+  | Destinations
+  | RequestGuardrails
+  | UsageLimits
+  | ObjectOwners
+  | Upstream
+  | UsageLog
 
 export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen(function* () {
   const admission = yield* BodyAdmission
   const control = yield* ControlState
   const destinations = yield* Destinations
-  const guarding = yield* Guarding
-  const limits = yield* Limits
+  const guarding = yield* RequestGuardrails
+  const limits = yield* UsageLimits
   const owners = yield* ObjectOwners
   const upstream = yield* Upstream
   const usageLog = yield* UsageLog
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   const clock = yield* Clock.Clock
   const now = () => clock.currentTimeMillisUnsafe()
-  const seldom = yield* Seldom.make
-  const unchecked = (cause: unknown) =>
+  const seldom = yield* LogThrottle.make
+  const logLimitsUnavailable = (cause: unknown) =>
     seldom("limits", (leftOut) => Effect.logWarning("limits cannot be checked", { cause, ...leftOut }))
-  const metersOf = Meters.remembering()
-  const countingRequests = Meters.countingRequests()
+  const metersOf = Meters.memoizedMeters()
+  const countingRequests = Meters.requestCountersOnly()
 
   /** Why the key's guardrails keep the request from going where none can look at it. */
-  const unguarded = (policy: GuardrailPolicy): GatewayError | undefined => {
-    const selected = guarding.selectedBy(policy)
+  const guardrailRefusal = (policy: GuardrailPolicy): GatewayError | undefined => {
+    const selected = guarding.defaultSelection(policy)
     if (Result.isFailure(selected)) return new GatewayError(selected.failure)
     const [first] = selected.success
-    return first && unseenBy(first.definition.name)
+    return first && guardrailCannotInspect(first.definition.name)
   }
 
-  const keyed: WildcardRequests["keyed"] = (request, target, key, span, outcome) => {
+  const runWithKey: WildcardRequests["runWithKey"] = (request, target, key, span, outcome) => {
     if (!usageLog.hasRoom()) {
-      outcome.refused(queueFull)
-      return ignored
+      outcome.refuse(queueFull)
+      return noop
     }
-    const asked: ObjectRules.Asked = { owners, target, key }
+    const asked: ObjectAccess.ObjectAccess = { owners, target, key }
     const effective = control.policyOf(key, target.route, [])
     const lease = admission.lease(key.id)
     /** What the limits hold for the request, until it is settled. */
     let reserved: Reservation | undefined
     /** What came of the exchange, when it is over. */
-    let exchange: StreamedRequest.Came | undefined
+    let exchange: StreamedRequest.ExchangeOutcome | undefined
     let recorded = false
 
     /** The account of a request that the gateway fails on at this moment. */
-    const failure = (): Came => ({
+    const failure = (): RecordedOutcome => ({
       ...exchange,
       status: exchange?.headSent === true ? exchange.status : internalError.status,
       error: internalError
     })
     const failed = (defect: unknown) => {
       lease.release()
-      if (recorded) return outcome.failed(defect)
+      if (recorded) return outcome.fail(defect)
       try {
-        settle(reserved, failure(), undefined, () => outcome.failed(defect))
+        settle(reserved, failure(), undefined, () => outcome.fail(defect))
       } catch (another) {
         fork(Effect.logError("a request that failed is not recorded", { defect: another }))
-        outcome.failed(defect)
+        outcome.fail(defect)
       }
     }
     const guarded =
@@ -138,106 +151,108 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
       }
     const settle = (
       reservation: Reservation | undefined,
-      came: Came,
+      came: RecordedOutcome,
       denial: DeniedRecord | undefined,
       then: () => void
     ) => {
       // it failed meanwhile
       if (recorded) return
       lease.release()
-      const account = { ...unaccounted, ...came, request, target, key, denial, policy: effective, endedAt: now() }
+      const account = { ...emptyAccount, ...came, request, target, key, denial, policy: effective, endedAt: now() }
       const record = RequestAccount.toRecord(account)
       recorded = true
-      usageLog.settleUnsafe(reservation, Billing.nothing.settled, record, guarded<void>(then))
+      usageLog.settleUnsafe(reservation, Billing.unbilled.settled, record, guarded<void>(then))
     }
     const refuse = (
       error: GatewayError,
       denial?: DeniedRecord,
       reservation?: Reservation,
-      readings: ReadonlyArray<Reading> = []
+      readings: ReadonlyArray<MeterReading> = []
     ) =>
       settle(reservation, { status: error.status, error }, denial, () => {
-        RequestEnd.refuse(request, error, readings, now())
-        outcome.ended({ status: error.status, error, streamed: false, aborted: false, bill: Billing.nothing })
+        RequestLifecycle.sendRefusal(request, error, readings, now())
+        outcome.end({ status: error.status, error, streamed: false, aborted: false, bill: Billing.unbilled })
       })
 
     let gone = false
     const noted = () => {
       gone = true
     }
-    let hungUp: RequestEnd.HungUp = noted
+    let onDisconnect: RequestLifecycle.OnDisconnect = noted
     const send = (
       destination: Destination,
-      body: Read | undefined,
+      body: ReadBody | undefined,
       reservation: Reservation,
-      readings: ReadonlyArray<Reading>
+      readings: ReadonlyArray<MeterReading>
     ) => {
-      const settled = (came: Came, then: () => void) => settle(reservation, came, undefined, then)
+      const settled = (came: RecordedOutcome, then: () => void) => settle(reservation, came, undefined, then)
       if (gone) {
-        settled({ status: RequestEnd.clientClosed, error: undefined }, () => outcome.ended(RequestEnd.left))
+        settled({ status: RequestLifecycle.clientClosedStatus, error: undefined }, () =>
+          outcome.end(RequestLifecycle.clientClosedOutcome)
+        )
         return
       }
       const admitted = { policy: effective.policy, readings }
-      const watch = ObjectRules.watchOf(
+      const watch = ObjectAccess.observerFor(
         target.objects,
         request.wire.method,
         (objects) => owners.rememberUnsafe(target.provider, objects, key, () => {}),
-        body?.making
+        body?.creation
       )
-      const leaves = ObjectRules.listFilter(asked)
-      const streamed: StreamedRequest.Streamed = {
+      const leaves = ObjectAccess.listFilter(asked)
+      const streamed: StreamedRequest.StreamedRequestOptions = {
         request,
         target,
         key,
         destination,
-        admitted,
-        reader: readerOf(target),
-        read: body?.bytes,
-        onAnswer: lease.release,
-        watch,
-        judge: leaves && {
+        appliedPolicy: admitted,
+        clientKind: clientKindOf(target),
+        bufferedBody: body?.bytes,
+        onResponse: lease.release,
+        observer: watch,
+        inspector: leaves && {
           lease,
-          unreadable: ObjectRules.noList,
-          judge: (text, done) => leaves(text, guarded(done))
+          notJsonError: ObjectAccess.unreadableList,
+          inspect: (text, done) => leaves(text, guarded(done))
         },
         settle: (came, then) => {
           exchange = came
           const objects = watch?.objects() ?? []
           const end = () => settled(objects.length === 0 ? came : { ...came, objects }, then)
           // who reads an id may use it at once
-          const untold = watch?.untold() ?? []
+          const untold = watch?.unannounced() ?? []
           if (untold.length === 0) end()
           else owners.rememberUnsafe(target.provider, untold, key, guarded<void>(end))
         }
       }
-      hungUp = StreamedRequest.run(upstream, streamed, now, span, { ...outcome, failed })
+      onDisconnect = StreamedRequest.run(upstream, streamed, now, span, { ...outcome, fail: failed })
     }
     const refuseFull = ({ reading, wanted }: Extract<Admission, { readonly _tag: "Refused" }>) =>
       refuse(
         Meters.refusal(reading.meter, reading.used, wanted, now()),
-        Denied.ofLimit(reading.meter, effective),
+        DenialRecords.ofLimit(reading.meter, effective),
         undefined,
         [reading]
       )
     const meters = () =>
       countingRequests(metersOf(effective, (effective) => control.limitScopes(key, effective), now()))
-    const admit = (destination: Destination, body: Read | undefined) =>
+    const admit = (destination: Destination, body: ReadBody | undefined) =>
       limits.admitUnsafe(
         request.recordId,
         meters(),
-        Estimate.requestAlone,
+        Estimate.requestOnly,
         guarded((exit) => {
           if (Exit.isFailure(exit)) {
             const unavailable = Option.getOrUndefined(Exit.findErrorOption(exit))
-            fork(unchecked(unavailable?.cause ?? Cause.squash(exit.cause)))
+            fork(logLimitsUnavailable(unavailable?.cause ?? Cause.squash(exit.cause)))
             refuse(controlStateUnavailable, undefined, unavailable?.reservation)
           } else if (exit.value._tag === "Refused") refuseFull(exit.value)
           else {
             const { readings, reservation } = exit.value
             reserved = reservation
-            ObjectRules.refusalOf(
+            ObjectAccess.checkAccess(
               asked,
-              ObjectRules.usedBy(target.objects, body?.references ?? []),
+              ObjectAccess.objectsUsed(target.objects, body?.references ?? []),
               guarded((refusal) =>
                 refusal === undefined
                   ? send(destination, body, reservation, readings)
@@ -248,41 +263,41 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
         })
       )
     const begin = () => {
-      const question = questionOf(target, worksLater(request, target), outcome.runs(key.id), now())
+      const question = questionOf(target, worksLater(request, target), outcome.startRunning(key.id), now())
       const denied = byPolicy(effective, question)
-      if (denied !== undefined) return refuse(new GatewayError(denied), Denied.ofRequest(denied))
+      if (denied !== undefined) return refuse(new GatewayError(denied), DenialRecords.ofRequest(denied))
       const unread =
-        target.settings.body_policies === "skip" || !decides(request, target)
+        target.settings.body_policies === "skip" || !mayConcernPolicy(request, target)
           ? undefined
-          : Policy.unread(effective.policy, control.snapshot().layers.of.model.size > 0)
-      if (unread !== undefined) return refuse(new GatewayError(unread), Denied.ofUnread(unread, effective))
-      const unseen = target.settings.guardrails === "skip" ? undefined : unguarded(effective.guardrails)
+          : Policy.unreadBodyDenial(effective.policy, control.snapshot().layers.of.model.size > 0)
+      if (unread !== undefined) return refuse(new GatewayError(unread), DenialRecords.ofUnreadBody(unread, effective))
+      const unseen = target.settings.guardrails === "skip" ? undefined : guardrailRefusal(effective.guardrails)
       if (unseen !== undefined) return refuse(unseen)
       const destination = destinations.find(target, request.family, key)
       if (Result.isFailure(destination)) return refuse(destination.failure)
-      const reader = readerOfBody(request, target)
+      const reader = bodyReaderOf(request, target)
       if (reader === undefined) return admit(destination.success, undefined)
-      const full = limits.full(meters)
+      const full = limits.fullMeter(meters)
       if (full !== undefined) return refuseFull({ _tag: "Refused", reading: full, wanted: 1 })
       let left = false
       // before its body is whole: nothing was had, and that it asked is on record
-      hungUp = guarded<void>(() => {
+      onDisconnect = guarded<void>(() => {
         left = true
-        settle(undefined, { status: RequestEnd.clientClosed, error: undefined }, undefined, () =>
-          outcome.ended(RequestEnd.left)
+        settle(undefined, { status: RequestLifecycle.clientClosedStatus, error: undefined }, undefined, () =>
+          outcome.end(RequestLifecycle.clientClosedOutcome)
         )
       })
       const limit = ofRequests(target.config, effective.policy.max_request_body_bytes)
       /** It counts as a request: reading the body was work, and a key with few requests would have any number of them. */
       const refuseBody = (failure: GatewayError) => {
         const byPolicy = failure.code === "request_body_too_large" && limit.setBy === "this key's policy"
-        const denial = byPolicy ? Denied.ofBody(effective) : undefined
+        const denial = byPolicy ? DenialRecords.ofBody(effective) : undefined
         if (failure.status >= 500) return refuse(failure, denial)
         limits.admitUnsafe(
           request.recordId,
           meters(),
-          Estimate.requestAlone,
-          guarded((exit) => refuse(failure, denial, reservedBy(exit)))
+          Estimate.requestOnly,
+          guarded((exit) => refuse(failure, denial, reservationOf(exit)))
         )
       }
       reader.read(
@@ -290,51 +305,52 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
         { lease, limit, withinMs: target.config.timeoutMs },
         guarded((received) => {
           if (left) return
-          hungUp = noted
-          const body = Result.flatMap(received, (bytes) => reader.understand(request.wire, bytes))
+          onDisconnect = noted
+          const body = Result.flatMap(received, (bytes) => reader.parse(request.wire, bytes))
           if (Result.isSuccess(body)) admit(destination.success, body.success)
           else refuseBody(body.failure)
         })
       )
     }
     guarded<void>(begin)()
-    return () => hungUp()
+    return () => onDisconnect()
   }
 
-  const open: WildcardRequests["open"] = (request, target, span, outcome) => {
+  const runWithoutKey: WildcardRequests["runWithoutKey"] = (request, target, span, outcome) => {
     const destination = destinations.find(target, request.family, undefined)
     if (Result.isFailure(destination)) {
-      outcome.refused(destination.failure)
-      return ignored
+      outcome.refuse(destination.failure)
+      return noop
     }
-    const headers = PublicLocation.shown(request.wire.headers, destination.success.base)
+    const headers = LocationHeaders.forBrowser(request.wire.headers, destination.success.base)
     const streamed = {
       request,
       target,
       key: undefined,
       destination: destination.success,
-      headers,
-      reader: readerOf(target)
+      rewriteHeaders: headers,
+      clientKind: clientKindOf(target)
     }
     return StreamedRequest.run(upstream, streamed, now, span, outcome)
   }
 
-  return { keyed, open }
+  return { runWithKey, runWithoutKey }
 })
 
 /** Without a UI that is exposed, only programs come by the wildcard. */
-const readerOf = ({ settings }: Wildcard): Reader => (settings.ui_exposure === "disabled" ? "program" : "browser")
+const clientKindOf = ({ settings }: WildcardTarget): ClientKind =>
+  settings.ui_exposure === "disabled" ? "program" : "browser"
 
 const questionOf = (
-  { provider, route }: Wildcard,
+  { provider, route }: WildcardTarget,
   worksLater: boolean,
   running: number,
   now: number
-): Policy.Question => ({
+): Policy.PolicyRequest => ({
   route,
   provider,
   worksLater,
-  facts: Facts.none,
+  facts: Facts.noFacts,
   // the body is counted while it passes
   requestBytes: 0,
   responseBytes: undefined,
@@ -345,105 +361,108 @@ const questionOf = (
 })
 
 /** A body that was read, the objects that it refers to, and what it says of those that the answer makes. */
-interface Read {
+interface ReadBody {
   readonly bytes: Buffer
   readonly references: Facts.Facts["references"]
-  readonly making?: Making
+  readonly creation?: CreationRequest
 }
 
 /** How a body is read for the objects that it refers to. */
 interface BodyReader {
   readonly read: typeof RequestBody.readJson
-  readonly understand: (wire: Wire, bytes: Buffer) => Result.Result<Read, GatewayError>
+  readonly parse: (wire: Wire, bytes: Buffer) => Result.Result<ReadBody, GatewayError>
 }
 
 /**
  * `undefined`: the body streams through, because no key owns objects, or because it brings contents alone, as uploads
  * do. Administration names objects of all keys.
  */
-const readerOfBody = ({ wire }: Request.Request, { config, objects, target }: Wildcard): BodyReader | undefined => {
-  if (config.ownership === "shared" || objects._tag === "Unclear" || !StreamedRequest.bringsBody(wire)) return undefined
+const bodyReaderOf = (
+  { wire }: Request.Request,
+  { config, objects, target }: WildcardTarget
+): BodyReader | undefined => {
+  if (config.ownership === "shared" || objects._tag === "Unclear" || !StreamedRequest.hasBody(wire)) return undefined
   const multipart = isForm(wire)
   if (objects._tag === "None") {
     return multipart || UpstreamPaths.sensitiveGroup(pathOf(target)) !== undefined ? undefined : readers.any
   }
-  const form = formOf(objects)
+  const form = formKindOf(objects)
   return multipart && form === "contents" ? undefined : multipart && form === "request" ? readers.form : readers.json
 }
 
 const pathOf = (target: string): string => target.split("?", 1)[0]!
 
 const isForm = ({ headers }: Wire): boolean =>
-  Headers.all(headers, "content-type").every((type) => /^multipart\/form-data\s*(?:;|$)/i.test(type)) &&
+  Headers.getAll(headers, "content-type").every((type) => /^multipart\/form-data\s*(?:;|$)/i.test(type)) &&
   Headers.get(headers, "content-type") !== undefined
 
 /** Refuses what two readers could understand differently, as on the gateway's own routes. */
-const understood: BodyReader["understand"] = (_, bytes) =>
+const parseJsonBody: BodyReader["parse"] = (_, bytes) =>
   bytes.length === 0
     ? Result.succeed({ bytes, references: [] })
     : Result.mapBoth(Facts.parse("compat", bytes), {
         onFailure: (problem) => new GatewayError(problem),
-        onSuccess: ({ facts }) => ({ bytes, references: facts.references, making: facts })
+        onSuccess: ({ facts }) => ({ bytes, references: facts.references, creation: facts })
       })
 
 /** The same of a form, of which only what names objects is read. */
-const understoodForm: BodyReader["understand"] = (wire, bytes) =>
-  Form.read(Headers.get(wire.headers, "content-type") ?? "", bytes, new Set(Facts.fieldNames("compat"))).pipe(
+const parseFormBody: BodyReader["parse"] = (wire, bytes) =>
+  FormBody.read(Headers.get(wire.headers, "content-type") ?? "", bytes, new Set(Facts.formFieldNames("compat"))).pipe(
     Result.mapError((message) => new GatewayError({ code: "invalid_request_body", message })),
     Result.flatMap((form) => Result.mapError(Facts.ofForm("compat", form), (problem) => new GatewayError(problem))),
-    Result.map(({ references }): Read => ({ bytes, references }))
+    Result.map(({ references }): ReadBody => ({ bytes, references }))
   )
 
 /** The same of a body that may be anything, whatever it is called: what is no JSON and no form refers to nothing. */
-const understoodAny: BodyReader["understand"] = (wire, bytes) => {
-  if (BodyLabels.isUrlEncoded(wire.headers) && !BodyLabels.beginsAsJson(bytes)) return understoodForm(wire, bytes)
+const parseAnyBody: BodyReader["parse"] = (wire, bytes) => {
+  if (ContentTypes.isUrlEncoded(wire.headers) && !ContentTypes.startsLikeJson(bytes)) return parseFormBody(wire, bytes)
   const json = Facts.readJson(bytes)
-  if (Result.isSuccess(json) && Predicate.isObject(json.success.json)) return understood(wire, bytes)
+  if (Result.isSuccess(json) && Predicate.isObject(json.success.json)) return parseJsonBody(wire, bytes)
   if (Result.isSuccess(json)) {
-    return Result.succeed({ bytes, references: referredTo(json.success.text, json.success.json) })
+    return Result.succeed({ bytes, references: referencedObjects(json.success.text, json.success.json) })
   }
   const { problem } = json.failure
-  return BodyLabels.beginsAsJson(bytes)
+  return ContentTypes.startsLikeJson(bytes)
     ? Result.fail(new GatewayError(problem))
     : Result.succeed({ bytes, references: [] })
 }
 
 const readers = {
-  json: { read: RequestBody.readJson, understand: understood },
-  form: { read: RequestBody.readAny, understand: understoodForm },
-  any: { read: RequestBody.readAny, understand: understoodAny }
+  json: { read: RequestBody.readJson, parse: parseJsonBody },
+  form: { read: RequestBody.readAny, parse: parseFormBody },
+  any: { read: RequestBody.readAny, parse: parseAnyBody }
 } as const
 
 /**
  * Whether the request asks for something that a policy looks for in bodies: by one, by a query that some upstreams would
  * take for one, by a path that names a model, or by one that begins work (as it resumes a job).
  */
-const decides = ({ wire }: Request.Request, { target }: Wildcard): boolean => {
-  if (StreamedRequest.bringsBody(wire) || Query.deciding(target, Facts.decidingMembers) !== undefined) return true
+const mayConcernPolicy = ({ wire }: Request.Request, { target }: WildcardTarget): boolean => {
+  if (StreamedRequest.hasBody(wire) || Query.decidingParameter(target, Facts.decidingMembers) !== undefined) return true
   if (wire.method !== "POST") return false
-  const { models, unjudged } = NamedModels.inPath(target)
-  return models.length > 0 || unjudged !== undefined || CompatPaths.workOf(target) === "later"
+  const { models, unjudgedMember } = NamedModels.namedInPath(target)
+  return models.length > 0 || unjudgedMember !== undefined || CompatPaths.workOf(target) === "later"
 }
 
 /**
  * Whether the request has the upstream do work whose models and tokens nobody here sees, as a batch of an uploaded file
  * does: the requests in it would have to keep to the limits of the governed routes, and nothing of it is counted here.
  */
-const worksLater = ({ wire }: Request.Request, { settings, target }: Wildcard): boolean =>
+const worksLater = ({ wire }: Request.Request, { settings, target }: WildcardTarget): boolean =>
   settings.body_policies !== "skip" && wire.method === "POST" && CompatPaths.workOf(target) === "later"
 
-const unseenBy = (guardrail: string): GatewayError =>
+const guardrailCannotInspect = (guardrail: string): GatewayError =>
   new GatewayError({
     code: "policy_denied",
     message: `This key is under the guardrail ${guardrail}, which cannot look into what passes here. Use a route that the gateway reads, or ask an operator to set guardrails to skip in the passthrough settings.`
   })
 
-const ignored: RequestEnd.HungUp = () => {}
+const noop: RequestLifecycle.OnDisconnect = () => {}
 
-const unaccounted = {
-  facts: Facts.none,
+const emptyAccount = {
+  facts: Facts.noFacts,
   guardrails: undefined,
-  bill: Billing.nothing,
+  bill: Billing.unbilled,
   provider: "upstream",
   fallbackCount: 0
 } as const

@@ -1,18 +1,18 @@
-import type { Instant } from "./Drawing.ts"
+import type { Instant } from "./GraphBuilder.ts"
 
 /** One receipt of a task's message from a queue. */
 export interface Attempt extends Instant {
   readonly id: string
   /** Its place among the attempts of the task. */
-  readonly place: number
+  readonly position: number
   readonly queue: string | null
   /** 0: the original delivery. None: its worker does not say. */
   readonly retryAttempt: number | null
   /** None outside of workflows. */
   readonly stage: string | null
   /** The id of the workflow message, which replays keep. None outside of workflows, or where its worker does not say. */
-  readonly message: string | null
-  readonly consumer: string | null
+  readonly messageId: string | null
+  readonly consumerName: string | null
   readonly taskType: string | null
 }
 
@@ -27,7 +27,7 @@ export class Attempts {
   }
 
   /** The last that had begun by then. */
-  latest(at: number): Attempt | undefined {
+  latestAt(at: number): Attempt | undefined {
     return this.all[this.#first((attempt) => attempt.at > at) - 1]
   }
 
@@ -37,8 +37,8 @@ export class Attempts {
   }
 
   /** The first behind that one. */
-  behind({ place }: Attempt): Attempt | undefined {
-    return this.all[this.#first((attempt) => attempt.place > place)]
+  nextAfter({ position }: Attempt): Attempt | undefined {
+    return this.all[this.#first((attempt) => attempt.position > position)]
   }
 
   ofStage(stage: string): Attempts {
@@ -59,12 +59,12 @@ export class Attempts {
   }
 
   /** The index of the first that is so, where all behind it are. */
-  #first(isSo: (attempt: Attempt) => boolean): number {
+  #first(isMatch: (attempt: Attempt) => boolean): number {
     let [low, high] = [0, this.all.length]
     while (low < high) {
       const middle = (low + high) >>> 1
       const attempt = this.all[middle]
-      if (attempt === undefined || isSo(attempt)) high = middle
+      if (attempt === undefined || isMatch(attempt)) high = middle
       else low = middle + 1
     }
     return low
@@ -81,7 +81,7 @@ export class Attempts {
       }
       for (const attempt of this.all) {
         put(typeKey(attempt.taskType), attempt)
-        put(workerKey(attempt.consumer, attempt.taskType), attempt)
+        put(workerKey(attempt.consumerName, attempt.taskType), attempt)
         if (attempt.stage !== null) put(stageKey(attempt.stage), attempt)
         if (attempt.queue === null) continue
         put(queueKey(attempt.queue), attempt)
@@ -106,7 +106,7 @@ const attemptKey = (queue: string, retryAttempt: number | null) => `attempt ${re
  * Where a failure happened: in the attempt of that number on that queue, or where its number is not known in the latest
  * on the queue, or else in the latest of all. One worker wrote both, so their times are of one clock.
  */
-export const failed = (
+export const failedAttempt = (
   attempts: Attempts,
   queue: string | null,
   retryAttempt: number | null,
@@ -114,4 +114,5 @@ export const failed = (
 ): Attempt | undefined =>
   (queue === null
     ? undefined
-    : (attempts.onQueue(queue, retryAttempt).latest(at) ?? attempts.onQueue(queue).latest(at))) ?? attempts.latest(at)
+    : (attempts.onQueue(queue, retryAttempt).latestAt(at) ?? attempts.onQueue(queue).latestAt(at))) ??
+  attempts.latestAt(at)

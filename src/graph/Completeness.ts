@@ -20,7 +20,7 @@ export const Incomplete = Schema.Struct({ reason: IncompleteReason, task_ids: Sc
 export type Incomplete = typeof Incomplete.Type
 
 /** Gathers why a graph may not show everything. */
-export class Gaps {
+export class IncompleteReasons {
   readonly #found = new Map<IncompleteReason, Set<string>>()
 
   add(reason: IncompleteReason, taskId: string): void {

@@ -2,27 +2,27 @@ import { isJsonObject, type JsonObject } from "../messaging/envelope/Envelope.ts
 import * as ExactJson from "../messaging/envelope/ExactJson.ts"
 import * as Timestamp from "../messaging/envelope/Timestamp.ts"
 import type { StatusHistory } from "../status/store/StatusStore.ts"
-import { type Instant, order, unknown } from "./Drawing.ts"
+import { compare, type Instant, unknownInstant } from "./GraphBuilder.ts"
 import type { ObservationHistory } from "./ObservationStore.ts"
 
 /**
  * What stores keep is read leniently, member by member: workers of other releases and languages write there too, and one
  * entry that cannot be read must not hide the others.
  */
-export interface Seen extends Instant {
+export interface RecordedObservation extends Instant {
   readonly type: string
   readonly text: (member: string) => string | null
   readonly count: (member: string) => number | null
   readonly flag: (member: string) => boolean
 }
 
-export interface SeenStatus extends Instant {
+export interface RecordedStatus extends Instant {
   readonly status: string
   readonly message: string | null
   readonly meta: JsonObject
 }
 
-export interface Read<A> {
+export interface ReadEntries<A> {
   /** By time, then in the order of storing; each once. */
   readonly entries: ReadonlyArray<A>
   /** How many could not be read. */
@@ -30,16 +30,16 @@ export interface Read<A> {
 }
 
 export const instantOf = (timestamp: unknown): Instant => {
-  if (typeof timestamp !== "string") return unknown
+  if (typeof timestamp !== "string") return unknownInstant
   const at = Timestamp.toMicros(timestamp)
-  return Number.isNaN(at) ? unknown : { timestamp, at }
+  return Number.isNaN(at) ? unknownInstant : { timestamp, at }
 }
 
-export const observations = (history: ObservationHistory | undefined): Read<Seen> =>
+export const readObservations = (history: ObservationHistory | undefined): ReadEntries<RecordedObservation> =>
   read(
     history?.events ?? [],
     ({ json }) => json,
-    (members): Seen | undefined => {
+    (members): RecordedObservation | undefined => {
       const type = members["event_type"]
       if (typeof type !== "string") return undefined
       return {
@@ -52,11 +52,11 @@ export const observations = (history: ObservationHistory | undefined): Read<Seen
     }
   )
 
-export const statuses = (history: StatusHistory | undefined): Read<SeenStatus> =>
+export const readStatuses = (history: StatusHistory | undefined): ReadEntries<RecordedStatus> =>
   read(
     history?.events ?? [],
     ({ eventId }) => eventId,
-    (members): SeenStatus | undefined => {
+    (members): RecordedStatus | undefined => {
       const { meta, status, timestamp } = members
       if (typeof status !== "string") return undefined
       return {
@@ -68,31 +68,32 @@ export const statuses = (history: StatusHistory | undefined): Read<SeenStatus> =
     }
   )
 
-interface Stored {
+interface StoredEntry {
   readonly sequence: number
   readonly json: string
 }
 
-const read = <S extends Stored, A extends Instant>(
+const read = <S extends StoredEntry, A extends Instant>(
   stored: ReadonlyArray<S>,
   identity: (entry: S) => string,
   entryOf: (members: JsonObject) => A | undefined
-): Read<A> => {
-  const seen = new Set<string>()
+): ReadEntries<A> => {
+  const knownIds = new Set<string>()
   const found: Array<{ readonly entry: A; readonly sequence: number; readonly json: string }> = []
   let unreadable = 0
   for (const one of stored) {
     const { json, sequence } = one
     const id = identity(one)
-    if (seen.has(id)) continue
-    seen.add(id)
+    if (knownIds.has(id)) continue
+    knownIds.add(id)
     const members = parsed(json)
     const entry = members && entryOf(members)
     if (entry === undefined) unreadable++
     else found.push({ entry, sequence, json })
   }
   found.sort(
-    (one, other) => order(one.entry.at, other.entry.at) || one.sequence - other.sequence || order(one.json, other.json)
+    (one, other) =>
+      compare(one.entry.at, other.entry.at) || one.sequence - other.sequence || compare(one.json, other.json)
   )
   return { entries: found.map(({ entry }) => entry), unreadable }
 }

@@ -5,14 +5,14 @@ import type { Topology } from "../messaging/topology/Topology.ts"
 import { SharedStatusWorkflowTopology } from "../messaging/topology/WorkflowTopology.ts"
 import type { DeadLetterSummary } from "../status/dead-letters/DeadLetterStore.ts"
 import type { StatusHistory } from "../status/store/StatusStore.ts"
-import { Gaps, Incomplete, type IncompleteReason } from "./Completeness.ts"
-import * as DeadLetters from "./DeadLetters.ts"
-import { Drawing, GraphEdge, GraphNode, type Instant, type Placed } from "./Drawing.ts"
+import { Incomplete, type IncompleteReason, IncompleteReasons } from "./Completeness.ts"
+import * as DeadLetterNodes from "./DeadLetterNodes.ts"
+import * as DeliveryNodes from "./DeliveryNodes.ts"
 import * as Evidence from "./Evidence.ts"
+import { GraphBuilder, GraphEdge, GraphNode, type Instant, type Timed } from "./GraphBuilder.ts"
 import type { ObservationHistory } from "./ObservationStore.ts"
-import * as Receipts from "./Receipts.ts"
-import * as Retries from "./Retries.ts"
-import * as Statuses from "./Statuses.ts"
+import * as RetryNodes from "./RetryNodes.ts"
+import * as StatusNodes from "./StatusNodes.ts"
 
 const N = Schema.NullOr(Schema.String)
 
@@ -66,34 +66,40 @@ export const isKnown = ({ deadLetters, observations, statuses }: GraphEvidence):
 export const buildExecutionGraph = (evidence: GraphEvidence): ExecutionGraph => {
   const { taskId, topology } = evidence
   const related = relatedTaskIds(evidence)
-  const drawing = new Drawing()
-  const root = drawing.node(`task:${taskId}`, "task", taskId)
+  const drawing = new GraphBuilder()
+  const root = drawing.addNode(`task:${taskId}`, "task", taskId)
   const tasks = [{ id: taskId, node: root }]
   for (const id of related) {
-    const node = drawing.node(`aggregation_child:${id}`, "aggregation_child", id)
-    drawing.edge(node, "aggregated_into", root)
+    const node = drawing.addNode(`aggregation_child:${id}`, "aggregation_child", id)
+    drawing.addEdge(node, "aggregated_into", root)
     tasks.push({ id, node })
   }
-  const gaps = new Gaps()
+  const gaps = new IncompleteReasons()
   for (const [reason, id] of evidence.leftOut ?? []) gaps.add(reason, id)
-  const inboxes = inboxesOf(topology)
+  const queueByStage = inboxesOf(topology)
   const taskTypes = new Set<string>()
   const parents = new Set<string>()
   let observed = false
-  let last: Evidence.SeenStatus | undefined
+  let last: Evidence.RecordedStatus | undefined
   const recordsOf = Map.groupBy(evidence.deadLetters, ({ task_id }) => task_id ?? "")
   for (const { id, node } of tasks) {
     const history = evidence.observations.get(id)
-    const observations = Evidence.observations(history)
-    const statuses = Evidence.statuses(evidence.statuses.get(id))
+    const observations = Evidence.readObservations(history)
+    const statuses = Evidence.readStatuses(evidence.statuses.get(id))
     const records = recordsOf.get(id) ?? []
-    note(gaps, id, evidence, observations, statuses, records.length)
+    addIncompleteReasons(gaps, id, evidence, observations, statuses, records.length)
     observed ||= observations.entries.length > 0
-    const drawn = Receipts.draw(drawing, id, node, observations.entries, (stage) => inboxes.get(stage) ?? null)
-    Retries.draw(drawing, drawn, observations.entries)
-    DeadLetters.draw(drawing, drawn, observations.entries, records)
-    Statuses.draw(drawing, drawn, statuses.entries)
-    for (const { taskType } of drawn.attempts.all) {
+    const taskNodes = DeliveryNodes.addNodes(
+      drawing,
+      id,
+      node,
+      observations.entries,
+      (stage) => queueByStage.get(stage) ?? null
+    )
+    RetryNodes.addNodes(drawing, taskNodes, observations.entries)
+    DeadLetterNodes.addNodes(drawing, taskNodes, observations.entries, records)
+    StatusNodes.addNodes(drawing, taskNodes, statuses.entries)
+    for (const { taskType } of taskNodes.attempts.all) {
       if (taskType !== null && taskType.trim() !== "") taskTypes.add(taskType)
     }
     if (id !== taskId) continue
@@ -105,14 +111,14 @@ export const buildExecutionGraph = (evidence: GraphEvidence): ExecutionGraph => 
   const parentIds = [...parents].sort()
   const nodeOf = new Map(tasks.map(({ id, node }) => [id, node]))
   for (const parent of parentIds) {
-    drawing.edge(root, "aggregated_into", nodeOf.get(parent) ?? parentNode(drawing, parent))
+    drawing.addEdge(root, "aggregated_into", nodeOf.get(parent) ?? parentNode(drawing, parent))
   }
-  const [nodes, edges] = [drawing.nodes(), drawing.edges()]
+  const [nodes, edges] = [drawing.sortedNodes(), drawing.sortedEdges()]
   return {
     task_id: taskId,
     topology_kind: topology.kind,
     summary: {
-      ...spanOf(last, [...nodes, ...edges]),
+      ...timesOf(last, [...nodes, ...edges]),
       graph_completeness: observed ? "full" : "partial",
       completeness_reasons: gaps.reasons()
     },
@@ -126,8 +132,8 @@ export const buildExecutionGraph = (evidence: GraphEvidence): ExecutionGraph => 
   }
 }
 
-const parentNode = (drawing: Drawing, taskId: string): string =>
-  drawing.node(`task:${taskId}`, "task", taskId, undefined, { annotations: { relation: "parent" } })
+const parentNode = (drawing: GraphBuilder, taskId: string): string =>
+  drawing.addNode(`task:${taskId}`, "task", taskId, undefined, { annotations: { relation: "parent" } })
 
 const relatedTaskIds = ({ relatedTaskIds, taskId }: GraphEvidence): ReadonlyArray<string> =>
   [...new Set(relatedTaskIds)].filter((id) => id.trim() !== "" && id !== taskId).sort()
@@ -138,12 +144,12 @@ const inboxesOf = (topology: Pick<Topology, "kind">): ReadonlyMap<string, string
     ? new Map(topology.stages.map(({ name, queue }) => [name, queue]))
     : new Map()
 
-const note = (
-  gaps: Gaps,
+const addIncompleteReasons = (
+  gaps: IncompleteReasons,
   id: string,
   evidence: GraphEvidence,
-  observations: Evidence.Read<Evidence.Seen>,
-  statuses: Evidence.Read<Evidence.SeenStatus>,
+  observations: Evidence.ReadEntries<Evidence.RecordedObservation>,
+  statuses: Evidence.ReadEntries<Evidence.RecordedStatus>,
   records: number
 ): void => {
   if (observations.entries.length === 0 && statuses.entries.length + records > 0) gaps.add("observations_missing", id)
@@ -153,8 +159,8 @@ const note = (
 }
 
 const parentsOf = (
-  observations: ReadonlyArray<Evidence.Seen>,
-  statuses: ReadonlyArray<Evidence.SeenStatus>
+  observations: ReadonlyArray<Evidence.RecordedObservation>,
+  statuses: ReadonlyArray<Evidence.RecordedStatus>
 ): ReadonlyArray<string> => [
   ...observations.flatMap((seen) => {
     const parent = seen.text("parent_task_id")
@@ -163,9 +169,9 @@ const parentsOf = (
   ...statuses.flatMap(({ meta }) => StatusEvent.parentTaskId({ meta }) ?? [])
 ]
 
-const spanOf = (
-  last: Evidence.SeenStatus | undefined,
-  placed: ReadonlyArray<Placed<{ readonly timestamp: string | null }>>
+const timesOf = (
+  last: Evidence.RecordedStatus | undefined,
+  placed: ReadonlyArray<Timed<{ readonly timestamp: string | null }>>
 ): Pick<GraphSummary, "status" | "started_at" | "ended_at" | "duration_ms"> => {
   let [first, latest]: [Instant | undefined, Instant | undefined] = [undefined, undefined]
   for (const one of placed) {

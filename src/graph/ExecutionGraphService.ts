@@ -1,6 +1,6 @@
 import { Clock, Context, Effect, Layer, Option, Semaphore } from "effect"
 import { SettingsError } from "../messaging/envelope/Errors.ts"
-import { Findings } from "../messaging/topology/Parameters.ts"
+import { ValidationIssues } from "../messaging/topology/Parameters.ts"
 import type { Topology } from "../messaging/topology/Topology.ts"
 import { Broker } from "../services/Broker.ts"
 import type { RedisError } from "../services/Redis.ts"
@@ -12,18 +12,18 @@ import type { IncompleteReason } from "./Completeness.ts"
 import * as Evidence from "./Evidence.ts"
 import { buildExecutionGraph, type ExecutionGraph, type GraphEvidence, isKnown } from "./ExecutionGraph.ts"
 import {
-  type Children,
-  childrenSayMore,
+  type ExaminedChildren,
   type Explanation,
   explain,
-  explainUnheardOf,
+  explainUnknownTask,
   type Inspection,
+  mayWaitForChildren,
   openChildren,
   queueToInspect
 } from "./Explain.ts"
-import { Inboxes } from "./Inboxes.ts"
 import { type ObservationHistory, ObservationStore } from "./ObservationStore.ts"
-import { whereabouts } from "./Whereabouts.ts"
+import { TaskQueues } from "./TaskQueues.ts"
+import { taskState } from "./TaskState.ts"
 
 export interface Options {
   /** Its kind is that of the graphs. */
@@ -61,13 +61,13 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
   Layer.effect(
     ExecutionGraphService,
     Effect.gen(function* () {
-      const findings = new Findings()
-      const childrenLimit = findings.integer("childrenLimit", options.childrenLimit, 0, 10_000) ?? 1_000
-      const deadLetterLimit = findings.integer("deadLetterLimit", options.deadLetterLimit, 1, 200) ?? 200
-      const evidenceLimit = findings.integer("evidenceLimit", options.evidenceLimit, 100, 1_000_000) ?? 20_000
+      const findings = new ValidationIssues()
+      const childrenLimit = findings.checkInteger("childrenLimit", options.childrenLimit, 0, 10_000) ?? 1_000
+      const deadLetterLimit = findings.checkInteger("deadLetterLimit", options.deadLetterLimit, 1, 200) ?? 200
+      const evidenceLimit = findings.checkInteger("evidenceLimit", options.evidenceLimit, 100, 1_000_000) ?? 20_000
       if (findings.mistakes.length > 0) return yield* SettingsError.of("ExecutionGraphService", findings.mistakes)
       const { otherTopologies = [], topology, terminalStatuses = new TerminalStatusSet() } = options
-      const inboxes = new Inboxes([topology, ...otherTopologies])
+      const inboxes = new TaskQueues([topology, ...otherTopologies])
       const statusStore = yield* StatusStore
       const observationStore = yield* Effect.serviceOption(ObservationStore)
       const deadLetterStore = yield* Effect.serviceOption(DeadLetterStore)
@@ -84,7 +84,7 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
             )
         })
 
-      const evidenceOf = (taskId: string, options?: HistoryOptions): Effect.Effect<TaskEvidence, RedisError> =>
+      const evidenceOf = (taskId: string, options?: HistoryOptions): Effect.Effect<StoredEvidence, RedisError> =>
         Effect.all(
           {
             taskId: Effect.succeed(taskId),
@@ -98,42 +98,42 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
           { concurrency: "unbounded" }
         )
 
-      const childrenOf = Effect.fnUntraced(function* (taskIds: ReadonlyArray<string>, own: TaskEvidence) {
-        const found: Array<TaskEvidence> = []
-        const bounds = { atMost: { events: evidenceLimit, bytes: mostBytesOfChild } }
+      const childrenOf = Effect.fnUntraced(function* (taskIds: ReadonlyArray<string>, own: StoredEvidence) {
+        const found: Array<StoredEvidence> = []
+        const bounds = { atMost: { events: evidenceLimit, bytes: maxChildBytes } }
         let [entries, bytes] = [entriesIn(own), bytesIn(own)]
-        const isFull = () => entries >= evidenceLimit || bytes >= mostBytes
-        for (let next = 0; next < taskIds.length && !isFull(); next += atOnce) {
+        const isFull = () => entries >= evidenceLimit || bytes >= maxEvidenceBytes
+        for (let next = 0; next < taskIds.length && !isFull(); next += childrenReadTogether) {
           const some = yield* Effect.forEach(
-            taskIds.slice(next, next + atOnce),
+            taskIds.slice(next, next + childrenReadTogether),
             (taskId) => evidenceOf(taskId, bounds),
-            { concurrency: atOnce }
+            { concurrency: childrenReadTogether }
           )
           for (const one of some) {
             if (isFull()) break
             entries += entriesIn(one)
             bytes += bytesIn(one)
             // without its newest statuses it would seem to be at work still
-            if (isWhole(one)) found.push(one)
+            if (hasAllStatuses(one)) found.push(one)
           }
         }
         return found
       })
 
       /** One child more than is shown tells that there are more. */
-      const ownOf = (taskId: string) =>
+      const ownEvidenceOf = (taskId: string) =>
         Effect.all([evidenceOf(taskId), statusStore.childTaskIds(taskId, { limit: childrenLimit + 1 })], {
           concurrency: 2
         })
 
       const graph = Effect.fn("ExecutionGraphService.graph")(function* (taskId: string) {
-        const [own, ids] = yield* ownOf(taskId)
+        const [own, ids] = yield* ownEvidenceOf(taskId)
         const related = ids.slice(0, childrenLimit)
         const tasks = [own, ...(yield* childrenOf(related, own))]
-        const looked = new Set(tasks.map((task) => task.taskId))
+        const examinedIds = new Set(tasks.map((task) => task.taskId))
         const leftOut: Array<readonly [IncompleteReason, string]> = [
           ...(ids.length > childrenLimit ? [["children_limit_reached", taskId] as const] : []),
-          ...related.filter((id) => !looked.has(id)).map((id) => ["evidence_limit_reached", id] as const),
+          ...related.filter((id) => !examinedIds.has(id)).map((id) => ["evidence_limit_reached", id] as const),
           ...tasks.flatMap(({ deadLetters, taskId }) =>
             deadLetters.more ? [["dead_letter_limit_reached", taskId] as const] : []
           )
@@ -160,73 +160,73 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
             )
         })
 
-      const whereIs = ({ deadLetters, observations, statuses }: TaskEvidence, isRelated: boolean) =>
-        whereabouts({
-          inboxes,
-          observations: Evidence.observations(observations).entries,
-          statuses: Evidence.statuses(statuses).entries,
+      const stateOf = ({ deadLetters, observations, statuses }: StoredEvidence, isRelated: boolean) =>
+        taskState({
+          taskQueues: inboxes,
+          observations: Evidence.readObservations(observations).entries,
+          statuses: Evidence.readStatuses(statuses).entries,
           deadLetters: deadLetters.items,
           isRelated,
           isTerminal: (status) => terminalStatuses.has(status)
         })
 
       const explanation = Effect.fn("ExecutionGraphService.explain")(function* (taskId: string) {
-        const [own, ids] = yield* ownOf(taskId)
-        const where = whereIs(own, ids.length > 0)
+        const [own, ids] = yield* ownEvidenceOf(taskId)
+        const state = stateOf(own, ids.length > 0)
         const now = yield* Clock.currentTimeMillis
-        const related = childrenSayMore(where) ? yield* childrenOf(ids.slice(0, childrenLimit), own) : []
+        const related = mayWaitForChildren(state) ? yield* childrenOf(ids.slice(0, childrenLimit), own) : []
         if ([own, ...related].every((one) => entriesIn(one) === 0)) {
-          const waiting = yield* unheardOf
-          return waiting.length === 0 ? Option.none() : Option.some(explainUnheardOf(taskId, waiting))
+          const waiting = yield* waitingQueues
+          return waiting.length === 0 ? Option.none() : Option.some(explainUnknownTask(taskId, waiting))
         }
-        const children: Children = {
-          looked: related.length,
-          more: related.length < ids.length,
+        const children: ExaminedChildren = {
+          examined: related.length,
+          hasMore: related.length < ids.length,
           open: openChildren(
-            related.map((child) => [child.taskId, whereIs(child, true)]),
+            related.map((child) => [child.taskId, stateOf(child, true)]),
             now
           )
         }
-        const queue = queueToInspect(where, now)
+        const queue = queueToInspect(state, now)
         const inspection = queue === undefined ? "unavailable" : yield* inspect(queue)
-        const status = Evidence.statuses(own.statuses).entries.at(-1)
-        return Option.some(explain(taskId, where, { inspection, children, status }, now))
+        const status = Evidence.readStatuses(own.statuses).entries.at(-1)
+        return Option.some(explain(taskId, state, { inspection, children, status }, now))
       })
 
-      const unheardOf = Effect.provideContext(WaitingMessages.queues, yield* Effect.context<never>())
-      const inTurn = Semaphore.withPermits(yield* Semaphore.make(requestsAtOnce), 1)
+      const waitingQueues = Effect.provideContext(WaitingMessages.queues, yield* Effect.context<never>())
+      const withRequestPermit = Semaphore.withPermits(yield* Semaphore.make(maxConcurrentRequests), 1)
       return ExecutionGraphService.of({
-        graph: (taskId) => inTurn(graph(taskId)),
-        explain: (taskId) => inTurn(explanation(taskId))
+        graph: (taskId) => withRequestPermit(graph(taskId)),
+        explain: (taskId) => withRequestPermit(explanation(taskId))
       })
     })
   )
 
 /** What the stores hold of one task. */
-interface TaskEvidence {
+interface StoredEvidence {
   readonly taskId: string
   readonly statuses: StatusHistory
   readonly observations: ObservationHistory
   readonly deadLetters: { readonly items: ReadonlyArray<DeadLetterSummary>; readonly more: boolean }
 }
 
-const entriesIn = ({ deadLetters, observations, statuses }: TaskEvidence): number =>
+const entriesIn = ({ deadLetters, observations, statuses }: StoredEvidence): number =>
   statuses.events.length + observations.events.length + deadLetters.items.length
 
-const bytesIn = ({ observations, statuses }: TaskEvidence): number =>
+const bytesIn = ({ observations, statuses }: StoredEvidence): number =>
   [...statuses.events, ...observations.events].reduce((bytes, { json }) => bytes + json.length, 0)
 
-const isWhole = ({ statuses: { events, newest } }: TaskEvidence): boolean =>
+const hasAllStatuses = ({ statuses: { events, newest } }: StoredEvidence): boolean =>
   (events.at(-1)?.sequence ?? newest) >= newest
 
 /** Children whose evidence is read together. */
-const atOnce = 16
+const childrenReadTogether = 16
 
 /** Evidence of one graph. Statuses may be large, and a process serves others beside who asks for a graph. */
-const mostBytes = 32 * 1024 * 1024
-const mostBytesOfChild = 4 * 1024 * 1024
+const maxEvidenceBytes = 32 * 1024 * 1024
+const maxChildBytes = 4 * 1024 * 1024
 /** Others wait: each holds up to the evidence of one graph. */
-const requestsAtOnce = 4
+const maxConcurrentRequests = 4
 
 const noObservations: ObservationHistory = { events: [], oldest: 0 }
 const noLetters: ReadonlyArray<DeadLetterSummary> = []

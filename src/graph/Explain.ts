@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import type { WaitingQueue } from "../status/history/WaitingMessages.ts"
 import * as WaitingMessages from "../status/history/WaitingMessages.ts"
-import type { Exception, Whereabouts } from "./Whereabouts.ts"
+import type { Exception, TaskState } from "./TaskState.ts"
 
 const N = Schema.NullOr(Schema.String)
 const I = Schema.NullOr(Schema.Int)
@@ -60,33 +60,33 @@ export type Explanation = typeof Explanation.Type
 export type Inspection = { readonly messages: number; readonly consumers: number } | "missing" | "unavailable"
 
 /** The children of a task, as far as they were looked at. */
-export interface Children {
-  readonly looked: number
+export interface ExaminedChildren {
+  readonly examined: number
   /** There are others, which were too many. */
-  readonly more: boolean
+  readonly hasMore: boolean
   readonly open: Explanation["open_children"]
 }
 
-export const noChildren: Children = { looked: 0, more: false, open: [] }
+export const noChildren: ExaminedChildren = { examined: 0, hasMore: false, open: [] }
 
 /** The tasks of those that are not known to be done. One that gave its part to its parent has done its own. */
 export const openChildren = (
-  children: ReadonlyArray<readonly [taskId: string, where: Whereabouts]>,
+  children: ReadonlyArray<readonly [taskId: string, where: TaskState]>,
   now: number
-): Children["open"] =>
+): ExaminedChildren["open"] =>
   children.flatMap(([task_id, where]) => {
-    const { verdict } = explain(task_id, where, unseen, now)
+    const { verdict } = explain(task_id, where, emptyContext, now)
     const isDone = verdict === "finished" || (where._tag === "Acknowledged" && where.aggregated)
     return isDone ? [] : [{ task_id, verdict }]
   })
 
 /** Whether they may be what it waits for. */
-export const childrenSayMore = ({ _tag }: Whereabouts): boolean => _tag === "Acknowledged" || _tag === "Unknown"
+export const mayWaitForChildren = ({ _tag }: TaskState): boolean => _tag === "Acknowledged" || _tag === "Unknown"
 
 /** What was looked at beside the whereabouts of the task. */
-export interface Looked {
+export interface ExplainContext {
   readonly inspection: Inspection
-  readonly children: Children
+  readonly children: ExaminedChildren
   /** The last status of the task. */
   readonly status?: LastStatus | undefined
 }
@@ -96,44 +96,44 @@ export interface LastStatus {
   readonly timestamp: string | null
 }
 
-const unseen: Looked = { inspection: "unavailable", children: noChildren }
+const emptyContext: ExplainContext = { inspection: "unavailable", children: noChildren }
 
 /** The queue whose state tells more. A retry whose delay is over is in its source queue again. */
-export const queueToInspect = (where: Whereabouts, now: number): string | undefined => {
+export const queueToInspect = (where: TaskState, now: number): string | undefined => {
   if (where._tag === "Queued") return where.queue
-  return where._tag === "WaitingForRetry" && isOver(where, now) ? (where.queue ?? undefined) : undefined
+  return where._tag === "WaitingForRetry" && isDelayOver(where, now) ? (where.queue ?? undefined) : undefined
 }
 
 /** `now`: epoch milliseconds. */
-export const explain = (taskId: string, where: Whereabouts, looked: Looked, now: number): Explanation => {
-  const told = fromWhereabouts(taskId, where, looked, now)
+export const explain = (taskId: string, where: TaskState, looked: ExplainContext, now: number): Explanation => {
+  const explanation = explainState(taskId, where, looked, now)
   const { status: last } = looked
-  if (told.verdict !== "unknown" || last === undefined) return told
-  const sentence = sentences(told.sentence, `Its last status is ${last.status}${at(last.timestamp)}.`)
-  return { ...told, sentence, status: last.status }
+  if (explanation.verdict !== "unknown" || last === undefined) return explanation
+  const sentence = joinSentences(explanation.sentence, `Its last status is ${last.status}${at(last.timestamp)}.`)
+  return { ...explanation, sentence, status: last.status }
 }
 
-const fromWhereabouts = (
+const explainState = (
   taskId: string,
-  where: Whereabouts,
-  { children, inspection }: Looked,
+  where: TaskState,
+  { children, inspection }: ExplainContext,
   now: number
 ): Explanation => {
-  const said = { ...nothing, task_id: taskId }
+  const base = { ...emptyExplanation, task_id: taskId }
   switch (where._tag) {
     case "Finished": {
       const { status, when } = where
       const sentence = `It is done: its last status is ${status}${at(when.timestamp)}.`
-      return { ...said, verdict: "finished", sentence, status, since: when.timestamp }
+      return { ...base, verdict: "finished", sentence, status, since: when.timestamp }
     }
     case "Acknowledged":
-      return { ...acknowledged(said, where, children), ...ofChildren(children) }
+      return { ...acknowledged(base, where, children), ...childrenFields(children) }
     case "DeadLettered": {
       const { dlqId, exception, queue, reason, when } = where
       const name = dlqId === null ? "It has no record to replay it by." : `Replay it by its id, ${dlqId}.`
-      const sentence = `It was dead-lettered${at(when.timestamp)} to ${queue ?? "a queue"} for ${why(reason, exception)}. ${name}`
+      const sentence = `It was dead-lettered${at(when.timestamp)} to ${queue ?? "a queue"} for ${causeText(reason, exception)}. ${name}`
       return {
-        ...said,
+        ...base,
         verdict: "dead_lettered",
         sentence,
         queue_name: queue,
@@ -145,9 +145,9 @@ const fromWhereabouts = (
     }
     case "Rejected": {
       const { exception, queue, reason, when } = where
-      const sentence = `Its worker rejected it${at(when.timestamp)} for ${why(reason, exception)}, and has no retries.`
+      const sentence = `Its worker rejected it${at(when.timestamp)} for ${causeText(reason, exception)}, and has no retries.`
       return {
-        ...said,
+        ...base,
         verdict: "rejected",
         sentence,
         queue_name: queue,
@@ -160,7 +160,7 @@ const fromWhereabouts = (
       const { attempt, consumer, queue, when } = where
       const by = consumer ?? "a worker"
       return {
-        ...said,
+        ...base,
         verdict: "being_handled",
         sentence: `${by} has been at work on it${since(when.timestamp)}, from ${queue ?? "its queue"}${attempt ? `, in retry ${attempt}` : ""}.`,
         queue_name: queue,
@@ -172,13 +172,14 @@ const fromWhereabouts = (
     case "WaitingForRetry": {
       const { attempt, exception, maxRetries, queue, reason, retryQueue, when } = where
       const retry = { retry_attempt: attempt, max_retries: maxRetries, reason, ...exceptionOf(exception) }
-      if (queue !== null && isOver(where, now)) return { ...inQueue(said, queue, untilOf(where), inspection), ...retry }
+      if (queue !== null && isDelayOver(where, now))
+        return { ...explainQueued(base, queue, untilOf(where), inspection), ...retry }
       const until = untilOf(where)
       const sentence = `Retry ${attempt ?? "?"} of ${maxRetries ?? "?"} waits in ${retryQueue ?? "a retry queue"}${
         until === null ? ", whose delay is not known" : ` until ${until}`
-      }, because of ${why(reason, exception)}.`
+      }, because of ${causeText(reason, exception)}.`
       return {
-        ...said,
+        ...base,
         ...retry,
         verdict: "waiting_for_retry",
         sentence,
@@ -188,12 +189,12 @@ const fromWhereabouts = (
       }
     }
     case "Queued":
-      return inQueue(said, where.queue, where.when.timestamp, inspection)
+      return explainQueued(base, where.queue, where.when.timestamp, inspection)
     case "Published": {
       const { stage, when } = where
       const sentence = `It was published to the stage ${stage}${at(when.timestamp)}, whose queue is not known here, and nobody was seen to receive it.`
       return {
-        ...said,
+        ...base,
         verdict: "queued",
         sentence,
         since: when.timestamp,
@@ -202,11 +203,11 @@ const fromWhereabouts = (
     }
     case "Unknown":
       return {
-        ...said,
-        ...ofChildren(children),
-        sentence: sentences(
+        ...base,
+        ...childrenFields(children),
+        sentence: joinSentences(
           `It cannot be told: ${where.missing.map((name) => `the ${name.replaceAll("_", " ")}`).join(" and ")} would be needed.`,
-          named(children)
+          childrenSentence(children)
         ),
         missing_evidence: where.missing
       }
@@ -214,10 +215,10 @@ const fromWhereabouts = (
 }
 
 /** Of a task of which nothing is stored, while messages wait in the queues of workers. */
-export const explainUnheardOf = (taskId: string, waiting: ReadonlyArray<WaitingQueue>): Explanation => {
+export const explainUnknownTask = (taskId: string, waiting: ReadonlyArray<WaitingQueue>): Explanation => {
   const only = waiting.length === 1 ? waiting[0] : undefined
   return {
-    ...nothing,
+    ...emptyExplanation,
     task_id: taskId,
     sentence: `Nothing was heard of it: no status, no observation, no dead letter. ${WaitingMessages.sentence(waiting)}`,
     queue_name: only?.queue ?? null,
@@ -228,40 +229,53 @@ export const explainUnheardOf = (taskId: string, waiting: ReadonlyArray<WaitingQ
 }
 
 const acknowledged = (
-  said: Blank,
-  { status, when }: Whereabouts & { readonly _tag: "Acknowledged" },
-  children: Children
+  said: BaseExplanation,
+  { status, when }: TaskState & { readonly _tag: "Acknowledged" },
+  children: ExaminedChildren
 ): Explanation => {
   const it = `Its worker acknowledged it${at(when.timestamp)}`
   const since = status === null ? when.timestamp : status.when.timestamp
-  const sofar = { ...said, status: status?.text ?? null, since }
-  const told =
+  const partial = { ...said, status: status?.text ?? null, since }
+  const sentenceSoFar =
     status === null
       ? `${it}, and no status tells how it ended.`
       : `${it}, but its last status, ${status.text}${at(since)}, is not terminal.`
   if (children.open.length > 0) {
-    return { ...sofar, verdict: "waiting_for_children", sentence: sentences(told, named(children)) }
+    return {
+      ...partial,
+      verdict: "waiting_for_children",
+      sentence: joinSentences(sentenceSoFar, childrenSentence(children))
+    }
   }
-  if (status === null) return { ...sofar, verdict: "finished", sentence: told }
+  if (status === null) return { ...partial, verdict: "finished", sentence: sentenceSoFar }
   const end = "What ends it is still to come, or its workers publish no terminal status."
-  return { ...sofar, verdict: "acknowledged", sentence: sentences(told, named(children), end) }
+  return {
+    ...partial,
+    verdict: "acknowledged",
+    sentence: joinSentences(sentenceSoFar, childrenSentence(children), end)
+  }
 }
 
-const ofChildren = ({ looked, open }: Children) => ({ children: looked === 0 ? null : looked, open_children: open })
+const childrenFields = ({ examined, open }: ExaminedChildren) => ({
+  children: examined === 0 ? null : examined,
+  open_children: open
+})
 
 /** A sentence has room for so many. */
-const mostNamed = 5
+const maxNamedChildren = 5
 
-const named = ({ looked, more, open }: Children): string => {
-  if (looked === 0) return ""
-  const all = more ? `the first ${looked}` : String(looked)
+const childrenSentence = ({ examined, hasMore, open }: ExaminedChildren): string => {
+  if (examined === 0) return ""
+  const all = hasMore ? `the first ${examined}` : String(examined)
   if (open.length === 0) return `Its children are done (${all}).`
-  const names = open.slice(0, mostNamed).map(({ task_id, verdict }) => `${task_id} (${verdict.replaceAll("_", " ")})`)
-  const others = open.length > mostNamed ? " and others" : ""
+  const names = open
+    .slice(0, maxNamedChildren)
+    .map(({ task_id, verdict }) => `${task_id} (${verdict.replaceAll("_", " ")})`)
+  const others = open.length > maxNamedChildren ? " and others" : ""
   return `Children that are not known to be done, ${open.length} of ${all}: ${names.join(", ")}${others}.`
 }
 
-const sentences = (...all: ReadonlyArray<string>): string => all.filter((one) => one !== "").join(" ")
+const joinSentences = (...all: ReadonlyArray<string>): string => all.filter((one) => one !== "").join(" ")
 
 /** Retry queues bear their delay in their names, as `RetryQueues` gives them. */
 export const delayMsOf = (retryQueue: string): number | undefined => {
@@ -269,19 +283,24 @@ export const delayMsOf = (retryQueue: string): number | undefined => {
   return found === null ? undefined : Number(found[1])
 }
 
-type Waiting = Whereabouts & { readonly _tag: "WaitingForRetry" }
+type WaitingForRetry = TaskState & { readonly _tag: "WaitingForRetry" }
 
-const untilOf = ({ retryQueue, when }: Waiting): string | null => {
+const untilOf = ({ retryQueue, when }: WaitingForRetry): string | null => {
   const delayMs = retryQueue === null ? undefined : delayMsOf(retryQueue)
   return delayMs === undefined || when.timestamp === null ? null : new Date(when.at / 1000 + delayMs).toISOString()
 }
 
-const isOver = (waiting: Waiting, now: number): boolean => {
+const isDelayOver = (waiting: WaitingForRetry, now: number): boolean => {
   const until = untilOf(waiting)
   return until !== null && Date.parse(until) <= now
 }
 
-const inQueue = (said: Blank, queue: string, from: string | null, inspection: Inspection): Explanation => {
+const explainQueued = (
+  said: BaseExplanation,
+  queue: string,
+  from: string | null,
+  inspection: Inspection
+): Explanation => {
   const waits = { ...said, queue_name: queue, since: from }
   if (inspection === "missing") {
     return { ...waits, verdict: "no_queue", sentence: `It should wait in ${queue}, and there is no such queue.` }
@@ -296,7 +315,7 @@ const inQueue = (said: Blank, queue: string, from: string | null, inspection: In
     return {
       ...counted,
       verdict: "no_consumer",
-      sentence: `Nobody consumes ${queue}, in which ${many(ready)} waiting.`
+      sentence: `Nobody consumes ${queue}, in which ${messagesAre(ready)} waiting.`
     }
   }
   if (ready === 0) {
@@ -307,12 +326,12 @@ const inQueue = (said: Blank, queue: string, from: string | null, inspection: In
   return { ...counted, verdict: "queued", sentence }
 }
 
-const many = (messages: number): string => (messages === 1 ? "1 message is" : `${messages} messages are`)
+const messagesAre = (messages: number): string => (messages === 1 ? "1 message is" : `${messages} messages are`)
 
 /** A sentence has room for so much of a message; its member has all of it. */
 const longestMessage = 200
 
-const why = (reason: string | null, { message, type }: Exception): string => {
+const causeText = (reason: string | null, { message, type }: Exception): string => {
   const text = message === null ? "" : `: ${message.slice(0, longestMessage).trim().replace(/\.$/, "")}`
   if (type === null || type === reason) return `${reason ?? "an unknown reason"}${text}`
   return `${reason ?? "an unknown reason"} (${type}${text})`
@@ -323,9 +342,9 @@ const exceptionOf = ({ message, type }: Exception) => ({ exception_type: type, e
 const at = (timestamp: string | null): string => (timestamp === null ? "" : ` at ${timestamp}`)
 const since = (timestamp: string | null): string => (timestamp === null ? "" : ` since ${timestamp}`)
 
-type Blank = typeof nothing & { readonly task_id: string }
+type BaseExplanation = typeof emptyExplanation & { readonly task_id: string }
 
-const nothing: Omit<Explanation, "task_id"> = {
+const emptyExplanation: Omit<Explanation, "task_id"> = {
   verdict: "unknown",
   sentence: "",
   queue_name: null,

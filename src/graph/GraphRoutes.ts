@@ -3,10 +3,10 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import type { JsonObject } from "../messaging/envelope/Envelope.ts"
 import { type ContractAliasConfig, ContractAliases } from "../messaging/topology/Aliases.ts"
 import type { RedisError } from "../services/Redis.ts"
-import { invalid, refusal, unavailable } from "../status/http/Detail.ts"
-import * as LargeAnswers from "../status/http/LargeAnswers.ts"
-import * as Refusals from "../status/http/Refusals.ts"
-import * as Requested from "../status/http/Requested.ts"
+import { invalidParameters, refusal, unavailable } from "../status/http/ErrorBody.ts"
+import * as ErrorResponses from "../status/http/ErrorResponses.ts"
+import * as LargeResponses from "../status/http/LargeResponses.ts"
+import * as RequestParameters from "../status/http/RequestParameters.ts"
 import { ExecutionGraphService } from "./ExecutionGraphService.ts"
 import { buildExecutionView } from "./ExecutionView.ts"
 import { executionGraphMermaid } from "./Mermaid.ts"
@@ -14,7 +14,7 @@ import { executionGraphMermaid } from "./Mermaid.ts"
 export interface Options {
   /**
    * Names the path's parameter in errors, and the outer `task_id` of bodies; those inside the graph keep their names.
-   * Default: `ContractAliases`, as a `Lifespan` provides them.
+   * Default: `ContractAliases`, as a `StatusRuntime` provides them.
    */
   readonly aliasConfig?: ContractAliasConfig
   /** What is before a task's id; `/graph`, `/view` and `/explain` are behind it. Default: `/executions`. */
@@ -32,7 +32,7 @@ export const layer = (
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
       const service = yield* ExecutionGraphService
-      const holding = yield* LargeAnswers.make
+      const withMemoryLease = yield* LargeResponses.make
       const { executionsPath = "/executions" } = options
       const aliasConfig = options.aliasConfig ?? (yield* ContractAliases)
       const outward = (body: JsonObject) => HttpServerResponse.jsonUnsafe(aliased(body, aliasConfig))
@@ -43,8 +43,8 @@ export const layer = (
       ) => {
         const path: HttpRouter.PathInput = `${executionsPath}/:task_id/${name}`
         return Effect.andThen(
-          router.add("GET", path, Refusals.unbroken(handler(aliasConfig, holding, ask, answer))),
-          Refusals.otherMethods(router, path, ["GET"])
+          router.add("GET", path, ErrorResponses.catchDefects(handler(aliasConfig, withMemoryLease, ask, answer))),
+          ErrorResponses.refuseOtherMethods(router, path, ["GET"])
         )
       }
 
@@ -52,7 +52,7 @@ export const layer = (
         const format = query.get("format") ?? "json"
         if (format === "json") return outward(graph)
         if (format === "mermaid") return HttpServerResponse.text(executionGraphMermaid(graph))
-        return invalid([{ loc: ["query", "format"], msg: "must be json or mermaid" }])
+        return invalidParameters([{ loc: ["query", "format"], msg: "must be json or mermaid" }])
       })
       yield* add("view", service.graph, (graph) => outward(buildExecutionView(graph)))
       yield* add("explain", service.explain, outward)
@@ -61,16 +61,16 @@ export const layer = (
 
 const handler = <A>(
   aliases: ContractAliasConfig | undefined,
-  holding: LargeAnswers.Holding,
+  holding: LargeResponses.ResponseLimiter,
   ask: (taskId: string) => Effect.Effect<Option.Option<A>, RedisError>,
   answer: (found: A, query: URLSearchParams) => HttpServerResponse.HttpServerResponse
 ) =>
   Effect.gen(function* () {
     const name = aliases?.httpName("task_id") ?? "task_id"
-    const read = yield* Requested.taskId(aliases)
-    if (Result.isFailure(read)) return invalid(read.failure)
+    const read = yield* RequestParameters.taskId(aliases)
+    if (Result.isFailure(read)) return invalidParameters(read.failure)
     const taskId = read.success
-    const query = yield* Requested.query
+    const query = yield* RequestParameters.query
     return yield* holding(
       Effect.map(
         ask(taskId),
@@ -85,7 +85,7 @@ const handler = <A>(
       )
     )
   }).pipe(
-    Effect.catchTag("NoPlace", (error) => Effect.succeed(LargeAnswers.refused(error))),
+    Effect.catchTag("NoPlace", (error) => Effect.succeed(LargeResponses.refusalOf(error))),
     Effect.catchTag("RedisError", (error) =>
       Effect.as(
         Effect.logWarning("The evidence of a task cannot be read", error.message),

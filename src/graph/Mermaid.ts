@@ -10,7 +10,7 @@ export const executionGraphMermaid = ({ edges, nodes }: Pick<ExecutionGraph, "no
   return [
     "flowchart LR",
     ...nodes.map(({ id, kind, label, timestamp }) => {
-      const parts = [escaped(label || id), kind, ...(timestamp === null ? [] : [timestamp])]
+      const parts = [escapeLabel(label || id), kind, ...(timestamp === null ? [] : [timestamp])]
       return `    ${ids.get(id)}["${parts.join("\\n")}"]`
     }),
     ...edges.flatMap(({ kind, source, target }) => {
@@ -26,7 +26,7 @@ const identifiers = (ids: ReadonlyArray<string>): ReadonlyMap<string, string> =>
   const next = new Map<string, number>()
   return new Map(
     ids.map((id) => {
-      const plain = `node_${wordOf(id) || "node"}`
+      const plain = `node_${identifierOf(id) || "node"}`
       let own = plain
       for (let number = next.get(plain) ?? 2; taken.has(own); number++) {
         own = `${plain}_${number}`
@@ -39,7 +39,7 @@ const identifiers = (ids: ReadonlyArray<string>): ReadonlyMap<string, string> =>
 }
 
 /** With `_` for what Mermaid does not take, but none around it. */
-const wordOf = (id: string): string => {
+const identifierOf = (id: string): string => {
   const word = id.replace(/[^0-9A-Za-z_]/g, "_")
   let [start, end] = [0, word.length]
   while (word.charAt(start) === "_") start++
@@ -47,28 +47,28 @@ const wordOf = (id: string): string => {
   return word.slice(start, end)
 }
 
-const longest = 120
+const maxLabelLength = 120
 
 /**
  * What is not certain to mean nothing to Mermaid becomes an entity. Around entities colons become some too: Mermaid takes
  * `style:…#…;` for a statement wherever it stands, and `fa:fa-…` for an icon.
  */
-const escaped = (label: string): string => {
-  if (label.length <= longest && plain.test(label)) return label
+const escapeLabel = (label: string): string => {
+  if (label.length <= maxLabelLength && plainLabel.test(label)) return label
   const line = [...onOneLine(label)]
-  const shown = line.length > longest ? [...line.slice(0, longest - 1), "…"] : line
-  const special = shown.some((character) => !harmless.test(character)) || label.includes(":fa-")
+  const shown = line.length > maxLabelLength ? [...line.slice(0, maxLabelLength - 1), "…"] : line
+  const special = shown.some((character) => !safeCharacter.test(character)) || label.includes(":fa-")
   return shown
     .map((character) =>
-      harmless.test(character) && !(special && character === ":") ? character : `#${character.codePointAt(0)};`
+      safeCharacter.test(character) && !(special && character === ":") ? character : `#${character.codePointAt(0)};`
     )
     .join("")
 }
 
 /** Almost every label. */
-const plain = /^\w[\w \-.,/]*$/
+const plainLabel = /^\w[\w \-.,/]*$/
 
-const harmless = /[\w \-.,/+=?!'@:\u0080-\u{10ffff}]/u
+const safeCharacter = /[\w \-.,/+=?!'@:\u0080-\u{10ffff}]/u
 
 /** Without `ﬂ°` and `¶ß`, with which Mermaid writes entities down until it draws them. */
 const onOneLine = (label: string): string =>

@@ -2,7 +2,7 @@ import { Effect, Layer, type Scope } from "effect"
 import { SettingsError } from "../messaging/envelope/Errors.ts"
 import { encode, type Observed } from "../messaging/observe/Observation.ts"
 import { type ObservationSink, queued } from "../messaging/observe/ObservationSink.ts"
-import { Findings } from "../messaging/topology/Parameters.ts"
+import { ValidationIssues } from "../messaging/topology/Parameters.ts"
 import { Redis, type Reply, type Script } from "../services/Redis.ts"
 import * as TimeToLive from "../status/store/TimeToLive.ts"
 import { type ObservationHistory, ObservationStore } from "./ObservationStore.ts"
@@ -23,10 +23,10 @@ export const layer = (parameters: Parameters = {}): Layer.Layer<ObservationStore
     Effect.gen(function* () {
       const redis = yield* Redis
       const { history_maxlen = 500, prefix = "svc-observations", ttl_seconds = 86_400 } = parameters
-      const findings = new Findings()
-      if (prefix.trim() === "") findings.mistake("prefix", "must not be blank")
-      const ttl = TimeToLive.read(ttl_seconds, findings)
-      findings.integer("history_maxlen", history_maxlen, 1, 100_000)
+      const findings = new ValidationIssues()
+      if (prefix.trim() === "") findings.addMistake("prefix", "must not be blank")
+      const ttl = TimeToLive.normalize(ttl_seconds, findings)
+      findings.checkInteger("history_maxlen", history_maxlen, 1, 100_000)
       if (findings.mistakes.length > 0) return yield* SettingsError.of("RedisObservationStore", findings.mistakes)
       const keyOf = (taskId: string) => redis.key(`${prefix}:observed:${taskId}`)
       return ObservationStore.of({
@@ -53,11 +53,11 @@ export const makeRedisObservationSink = (
   Effect.map(
     queued((observation) => store.store(observation)),
     (sink) => (observation) => {
-      if (workers.has(observation.component) && taskIdOf(observation) !== undefined) sink(observation)
+      if (workerComponents.has(observation.component) && taskIdOf(observation) !== undefined) sink(observation)
     }
   )
 
-const workers: ReadonlySet<string> = new Set(["consumer", "aggregation", "workflow"])
+const workerComponents: ReadonlySet<string> = new Set(["consumer", "aggregation", "workflow"])
 
 const taskIdOf = (observation: Observed): string | undefined =>
   "task_id" in observation && observation.task_id !== null && observation.task_id.trim() !== ""
@@ -83,7 +83,7 @@ if ARGV[3] ~= '0' then redis.call('EXPIRE', KEYS[1], ARGV[3]) end
 return 1
 `,
   step: (call, [key = ""], [observation = "", maxlen, ttl = "0"]) => {
-    const first = items(call("ZRANGEBYSCORE", key, "-inf", "+inf", "WITHSCORES", "LIMIT", 0, 1))
+    const first = toArray(call("ZRANGEBYSCORE", key, "-inf", "+inf", "WITHSCORES", "LIMIT", 0, 1))
     const sequence = first.length === 0 ? 1 : Number(first[1]) + Number(call("ZCARD", key))
     if (call("ZADD", key, "NX", sequence, observation) === 0) return 0
     call("ZREMRANGEBYSCORE", key, "-inf", sequence - Number(maxlen))
@@ -94,7 +94,7 @@ return 1
 }
 
 const historyOf = (reply: Reply): ObservationHistory => {
-  const flat = items(reply)
+  const flat = toArray(reply)
   const events = Array.from({ length: flat.length / 2 }, (_, index) => ({
     sequence: Number(flat[2 * index + 1]),
     json: String(flat[2 * index])
@@ -102,4 +102,4 @@ const historyOf = (reply: Reply): ObservationHistory => {
   return { events, oldest: events[0]?.sequence ?? 0 }
 }
 
-const items = (reply: Reply): ReadonlyArray<Reply> => (Array.isArray(reply) ? reply : [])
+const toArray = (reply: Reply): ReadonlyArray<Reply> => (Array.isArray(reply) ? reply : [])

@@ -3,7 +3,6 @@
  * not done. Names are the specification's; a module with a `layer` comes as a whole.
  */
 export type { Incomplete, IncompleteReason } from "./Completeness.ts"
-export type { EdgeKind, GraphEdge, GraphNode, NodeKind } from "./Drawing.ts"
 export {
   buildExecutionGraph,
   ExecutionGraph,
@@ -15,9 +14,10 @@ export * as ExecutionGraphs from "./ExecutionGraphService.ts"
 export { ExecutionGraphService } from "./ExecutionGraphService.ts"
 export { buildExecutionView, ExecutionView } from "./ExecutionView.ts"
 export { Explanation } from "./Explain.ts"
+export type { EdgeKind, GraphEdge, GraphNode, NodeKind } from "./GraphBuilder.ts"
 export * as GraphRoutes from "./GraphRoutes.ts"
-export * as Lifespan from "./Lifespan.ts"
 export { executionGraphMermaid } from "./Mermaid.ts"
 export { type ObservationHistory, ObservationStore, type StoredObservation } from "./ObservationStore.ts"
 export * as RedisObservationStore from "./RedisObservationStore.ts"
 export { makeRedisObservationSink } from "./RedisObservationStore.ts"
+export * as StatusRuntime from "./StatusRuntime.ts"

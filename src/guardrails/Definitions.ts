@@ -1,20 +1,20 @@
 import { Effect, Predicate, Schema } from "effect"
 import { Config, FailurePolicy, Mode } from "../policy/Guardrail.ts"
-import { missing, originOf, type StoredCredential, sentTo } from "../policy/routes/StoredCredential.ts"
+import { credentialFor, missing, originOf, type StoredCredential } from "../policy/routes/StoredCredential.ts"
 import { Database } from "../services/Database.ts"
 import { open as openCredential } from "../state/SealedCredential.ts"
-import type { Columns, RowReader, Table } from "../state/StoredRows.ts"
+import type { RowColumns, RowReader, TableReader } from "../state/StoredRows.ts"
 
 /** Who does the work: the gateway itself (`pii-redact`), or whoever listens at an address. */
-export type Provider =
+export type GuardrailProvider =
   | { readonly _tag: "BuiltIn" }
   | { readonly _tag: "Http"; readonly url: string; readonly timeoutMs: number; readonly token: StoredCredential }
 
 /** An entry of the catalogue (specification, "guardrail catalog entry"). */
-export interface Definition {
+export interface GuardrailDefinition {
   readonly name: string
   readonly description: string
-  readonly provider: Provider
+  readonly provider: GuardrailProvider
   readonly modes: ReadonlyArray<Mode>
   readonly defaultOn: boolean
   readonly failurePolicy: FailurePolicy
@@ -26,7 +26,7 @@ export interface Definition {
 }
 
 /** The catalogue by name, in the order of names: replaced whole, never changed. */
-export type Definitions = ReadonlyMap<string, Definition>
+export type GuardrailCatalogue = ReadonlyMap<string, GuardrailDefinition>
 
 const Row = Schema.Struct({
   name: Schema.String,
@@ -55,15 +55,15 @@ export const tokenContext = (name: string): string => `guardrail_definitions/${n
 const builtIn = "pii-redact"
 
 /** A catalogue entry whose token is still sealed. */
-interface Entry {
-  readonly definition: Definition
+interface SealedEntry {
+  readonly definition: GuardrailDefinition
   /** Where the provider listens; `null` for a built-in one. */
   readonly origin: string | null
   readonly sealed: string | null
   readonly credentialOrigin: string | null
 }
 
-const entry = (columns: object): Entry | undefined => {
+const decodeEntry = (columns: object): SealedEntry | undefined => {
   const row = decodeRow(columns)
   const provider = providerOf(row)
   if (provider === undefined) return undefined
@@ -85,7 +85,7 @@ const entry = (columns: object): Entry | undefined => {
   }
 }
 
-const providerOf = (row: typeof Row.Type): Provider | undefined => {
+const providerOf = (row: typeof Row.Type): GuardrailProvider | undefined => {
   if (row.provider_kind === "built_in") return row.name === builtIn ? { _tag: "BuiltIn" } : undefined
   return row.endpoint_url === null
     ? undefined
@@ -96,7 +96,7 @@ const providerOf = (row: typeof Row.Type): Provider | undefined => {
  * An entry that cannot be decoded is absent, unless it is on for everybody and fails closed as far as can be told: then
  * it stays, and refuses, or a rollback would let everything pass unguarded.
  */
-const unreadable = ({ default_on, enabled, failure_policy, name }: Columns): Entry | undefined =>
+const refusingEntry = ({ default_on, enabled, failure_policy, name }: RowColumns): SealedEntry | undefined =>
   Predicate.isString(name) && default_on !== false && enabled !== false && !passesOnFailure(failure_policy)
     ? {
         definition: {
@@ -120,31 +120,31 @@ const unreadable = ({ default_on, enabled, failure_policy, name }: Columns): Ent
 const passesOnFailure = (failurePolicy: unknown): boolean =>
   failurePolicy === "fail_open" || failurePolicy === "dry_run"
 
-const table: Table<Entry | undefined> = {
+const table: TableReader<SealedEntry | undefined> = {
   name: "guardrail_definitions",
   key: ["name"],
-  decode: entry,
-  substitute: unreadable
+  decode: decodeEntry,
+  substitute: refusingEntry
 }
 
 export const load = Effect.fnUntraced(function* (reader: RowReader) {
   const { sql } = yield* Database
-  const rows = yield* sql<Columns>`SELECT name, description, provider_kind, modes, default_on, failure_policy,
+  const rows = yield* sql<RowColumns>`SELECT name, description, provider_kind, modes, default_on, failure_policy,
     config_schema, runtime_config, enabled, endpoint_url, timeout_ms, sealed_token, credential_origin
     FROM guardrail_definitions ORDER BY name COLLATE "C"`
   const entries = reader.read(table, rows).filter((found) => found !== undefined)
-  const complete = yield* Effect.forEach(entries, opened)
-  const definitions: Definitions = new Map(complete.map((definition) => [definition.name, definition]))
+  const complete = yield* Effect.forEach(entries, openToken)
+  const definitions: GuardrailCatalogue = new Map(complete.map((definition) => [definition.name, definition]))
   return definitions
 })
 
-const opened = Effect.fnUntraced(function* ({ credentialOrigin, definition, origin, sealed }: Entry) {
+const openToken = Effect.fnUntraced(function* ({ credentialOrigin, definition, origin, sealed }: SealedEntry) {
   const { name, provider } = definition
   if (provider._tag === "BuiltIn" || origin === null) return definition
   const secret = yield* openCredential(sealed, tokenContext(name))
-  const complete: Definition = {
+  const complete: GuardrailDefinition = {
     ...definition,
-    provider: { ...provider, token: sentTo(origin, { secret, origin: credentialOrigin }) }
+    provider: { ...provider, token: credentialFor(origin, { secret, origin: credentialOrigin }) }
   }
   return complete
 })

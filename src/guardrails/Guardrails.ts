@@ -1,39 +1,39 @@
 import { Clock, Context, Effect, Layer, Result } from "effect"
 import type { Execution, Mode } from "../policy/Guardrail.ts"
 import { Egress } from "../services/Egress.ts"
+import * as GuardrailOutcome from "./GuardrailOutcome.ts"
 import * as HttpGuardrail from "./HttpGuardrail.ts"
-import * as Outcome from "./Outcome.ts"
 import * as PiiRedact from "./PiiRedact.ts"
-import type { Selection, Step } from "./Selection.ts"
+import type { SelectedGuardrail, Selection } from "./Selection.ts"
 
 /** A text to be looked at, and what the guardrails of its request remember. */
-export interface Subject {
+export interface GuardrailInput {
   readonly requestId: string
   readonly mode: Mode
-  readonly context: HttpGuardrail.Context
+  readonly context: HttpGuardrail.RequestContext
   /** JSON. */
   readonly text: string
   /** What was replaced in the request; added to by `pre_call`, restored from by `post_call`. */
-  readonly memory: Map<string, string>
+  readonly placeholders: Map<string, string>
 }
 
 /** What guardrails did. */
-export interface Ran {
+export interface RunReport {
   /** One for each guardrail that ran. */
   readonly executions: ReadonlyArray<Execution>
   /** Those of them in which the guardrail gave no answer. */
   readonly failures: ReadonlyArray<Execution>
   /** The guardrail that let it go no further; those behind it did not run. */
-  readonly stopped: Stop | undefined
+  readonly stopped: StoppedBy | undefined
 }
 
-export interface Run extends Ran {
+export interface GuardrailRun extends RunReport {
   /** The text as the last guardrail left it. */
   readonly text: string
 }
 
-export interface Stop {
-  readonly code: Extract<Outcome.Consequence, { readonly _tag: "Stops" }>["code"]
+export interface StoppedBy {
+  readonly code: Extract<GuardrailOutcome.Consequence, { readonly _tag: "Stops" }>["code"]
   readonly message: string
 }
 
@@ -42,7 +42,7 @@ export class Guardrails extends Context.Service<
   Guardrails,
   {
     /** In order, each on what the one before it left. They must be in the mode of `subject`. */
-    readonly run: (selection: Selection, subject: Subject) => Effect.Effect<Run>
+    readonly run: (selection: Selection, subject: GuardrailInput) => Effect.Effect<GuardrailRun>
   }
 >()("svc/guardrails/Guardrails") {
   static readonly layer = Layer.effect(
@@ -50,12 +50,12 @@ export class Guardrails extends Context.Service<
     Effect.gen(function* () {
       const egress = yield* Egress
 
-      const judged = (step: Step, subject: Subject): Effect.Effect<Judged> => {
+      const judge = (step: SelectedGuardrail, subject: GuardrailInput): Effect.Effect<JudgedText> => {
         const { config, definition } = step
-        if (definition.provider._tag === "BuiltIn") return Effect.sync(() => redacted(step, subject))
+        if (definition.provider._tag === "BuiltIn") return Effect.sync(() => redact(step, subject))
         const { context, mode, requestId, text } = subject
         const question = { requestId, guardrail: definition.name, mode, context, config, text }
-        return Effect.map(HttpGuardrail.ask(egress, definition.provider, question), (verdict) => ({ verdict }))
+        return Effect.map(HttpGuardrail.call(egress, definition.provider, question), (verdict) => ({ verdict }))
       }
 
       const run: Guardrails["Service"]["run"] = Effect.fnUntraced(function* (selection, subject) {
@@ -65,8 +65,8 @@ export class Guardrails extends Context.Service<
         for (const step of selection) {
           const { failurePolicy, name } = step.definition
           const startedAt = yield* Clock.currentTimeMillis
-          const { found, verdict } = yield* judged(step, { ...subject, text })
-          const { action, consequence, failed, metadata, reason } = Outcome.of(failurePolicy, verdict)
+          const { found, verdict } = yield* judge(step, { ...subject, text })
+          const { action, consequence, failed, metadata, reason } = GuardrailOutcome.of(failurePolicy, verdict)
           const execution: Execution = {
             guardrail_name: name,
             mode: subject.mode,
@@ -85,7 +85,7 @@ export class Guardrails extends Context.Service<
           if (consequence._tag === "GoesAs") {
             text = consequence.text
             // an answer that is changed is on its way out: nothing will be restored from it
-            if (subject.mode === "pre_call") remember(subject.memory, found)
+            if (subject.mode === "pre_call") remember(subject.placeholders, found)
           }
         }
         return { text, executions, failures, stopped: undefined }
@@ -100,11 +100,11 @@ export class Guardrails extends Context.Service<
  * What comes of a text that is no JSON: nobody can look into it, so that each guardrail's failure policy says what that
  * means.
  */
-export const unseen = (selection: Selection, mode: Mode): Ran => {
+export const runOnNonJson = (selection: Selection, mode: Mode): RunReport => {
   const executions: Array<Execution> = []
   for (const { definition } of selection) {
     const { failurePolicy, name } = definition
-    const { action, consequence, metadata } = Outcome.of(failurePolicy, unasked)
+    const { action, consequence, metadata } = GuardrailOutcome.of(failurePolicy, unasked)
     executions.push({
       guardrail_name: name,
       mode,
@@ -122,22 +122,22 @@ export const unseen = (selection: Selection, mode: Mode): Ran => {
   return { executions, failures: executions, stopped: undefined }
 }
 
-const unasked = Result.fail<Outcome.Failure>({ code: "guardrail_unavailable" })
+const unasked = Result.fail<GuardrailOutcome.GuardrailFailure>({ code: "guardrail_unavailable" })
 
-const remember = (memory: Map<string, string>, found: PiiRedact.Memory = new Map()): void => {
+const remember = (memory: Map<string, string>, found: PiiRedact.PlaceholderValues = new Map()): void => {
   for (const [placeholder, value] of found) memory.set(placeholder, value)
 }
 
-interface Judged {
-  readonly verdict: Result.Result<Outcome.Verdict, Outcome.Failure>
+interface JudgedText {
+  readonly verdict: Result.Result<GuardrailOutcome.Verdict, GuardrailOutcome.GuardrailFailure>
   /** Placeholders that now stand in the text. */
-  readonly found?: PiiRedact.Memory
+  readonly found?: PiiRedact.PlaceholderValues
 }
 
 /** The one guardrail that is the gateway's own. */
-const redacted = ({ config }: Step, { memory, mode, text }: Subject): Judged => {
+const redact = ({ config }: SelectedGuardrail, { placeholders, mode, text }: GuardrailInput): JudgedText => {
   const restores = mode !== "pre_call" && config["restore_output"] !== false
-  const redaction = PiiRedact.redact(text, { known: memory, restores })
+  const redaction = PiiRedact.redact(text, { known: placeholders, restore: restores })
   return {
     verdict: Result.succeed({ action: "modify", text: redaction.text, reason: null, metadata: redaction.counts }),
     found: redaction.found

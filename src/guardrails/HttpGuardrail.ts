@@ -2,11 +2,11 @@ import { Effect, Result, Schema } from "effect"
 import * as JsonBounds from "../policy/facts/JsonBounds.ts"
 import { Action, Config, type Mode } from "../policy/Guardrail.ts"
 import type { Egress } from "../services/Egress.ts"
-import type { Provider } from "./Definitions.ts"
-import type { Failure, Verdict } from "./Outcome.ts"
+import type { GuardrailProvider } from "./Definitions.ts"
+import type { GuardrailFailure, Verdict } from "./GuardrailOutcome.ts"
 
 /** Of whose request the text is: what an HTTP guardrail is told beside it. */
-export interface Context {
+export interface RequestContext {
   readonly key_id: string
   readonly team_id: string | null
   readonly user_id: string | null
@@ -16,11 +16,11 @@ export interface Context {
   readonly provider: string
 }
 
-export interface Question {
+export interface GuardrailCall {
   readonly requestId: string
   readonly guardrail: string
   readonly mode: Mode
-  readonly context: Context
+  readonly context: RequestContext
   readonly config: Config
   /** JSON. */
   readonly text: string
@@ -38,14 +38,14 @@ const Reply = Schema.fromJsonString(
 const decodeReply = Schema.decodeUnknownResult(Reply)
 
 /** A reply holds the text at most once, however it is escaped, and what is said of it. */
-const roomFor = (text: string): number => 65_536 + 6 * Buffer.byteLength(text)
+const maxReplyBytes = (text: string): number => 65_536 + 6 * Buffer.byteLength(text)
 
 /** Asks the guardrail at an address, once. Whatever is not an answer is a failure. */
-export const ask = (
+export const call = (
   egress: Egress["Service"],
-  provider: Extract<Provider, { readonly _tag: "Http" }>,
-  question: Question
-): Effect.Effect<Result.Result<Verdict, Failure>> => {
+  provider: Extract<GuardrailProvider, { readonly _tag: "Http" }>,
+  question: GuardrailCall
+): Effect.Effect<Result.Result<Verdict, GuardrailFailure>> => {
   const { timeoutMs, token, url } = provider
   // the guardrail would be asked as somebody else, or as nobody
   if (token._tag === "Unreadable" || token._tag === "OtherOrigin") return Effect.succeed(unavailable)
@@ -60,13 +60,13 @@ export const ask = (
         "x-svc-request-id": question.requestId
       },
       ...(token._tag === "Present" && { bearer: token.credential }),
-      body: Buffer.from(written(question)),
+      body: Buffer.from(encodeCall(question)),
       withinMs: timeoutMs,
-      maxBytes: roomFor(question.text)
+      maxBytes: maxReplyBytes(question.text)
     })
     .pipe(
       Effect.map(({ body, status }) =>
-        status >= 200 && status < 300 ? read(question.mode, Buffer.from(body).toString()) : unavailable
+        status >= 200 && status < 300 ? decodeVerdict(question.mode, Buffer.from(body).toString()) : unavailable
       ),
       Effect.catch(({ message, reason }) =>
         Effect.as(
@@ -77,16 +77,16 @@ export const ask = (
     )
 }
 
-const unavailable: Result.Result<Verdict, Failure> = Result.fail({ code: "guardrail_unavailable" })
+const unavailable: Result.Result<Verdict, GuardrailFailure> = Result.fail({ code: "guardrail_unavailable" })
 
 /** The text goes in as it is: reading and writing it anew could change its numbers. */
-const written = ({ config, context, guardrail, mode, requestId, text }: Question): string => {
+const encodeCall = ({ config, context, guardrail, mode, requestId, text }: GuardrailCall): string => {
   const head = JSON.stringify({ request_id: requestId, guardrail, mode, context, config })
   const [request, response] = mode === "pre_call" ? [text, "null"] : ["null", text]
   return `${head.slice(0, -1)},"request":${request},"response":${response}}`
 }
 
-const read = (mode: Mode, body: string): Result.Result<Verdict, Failure> => {
+const decodeVerdict = (mode: Mode, body: string): Result.Result<Verdict, GuardrailFailure> => {
   if (JsonBounds.excessOf(body) !== undefined) return Result.fail(unreadable)
   try {
     return Result.mapBoth(decodeReply(body), {
@@ -107,4 +107,4 @@ const read = (mode: Mode, body: string): Result.Result<Verdict, Failure> => {
   }
 }
 
-const unreadable: Failure = { code: "invalid_guardrail_request" }
+const unreadable: GuardrailFailure = { code: "invalid_guardrail_request" }

@@ -1,7 +1,7 @@
 import { closeBrace, closeBracket, comma, openBrace, openBracket, quote, stringEnd } from "../policy/facts/JsonScan.ts"
 
 /** A string value of a JSON text, by its place: from its opening quote to just behind the closing one. */
-interface Place {
+interface StringSpan {
   readonly start: number
   readonly end: number
   /** The name of the member that it is the value of; none for an item of an array. */
@@ -9,7 +9,7 @@ interface Place {
 }
 
 /** An object with strings in several of its members, in the order of their keys. */
-interface Branch {
+interface ObjectNode {
   readonly members: ReadonlyArray<Member>
 }
 
@@ -18,7 +18,7 @@ interface Member {
   readonly nodes: ReadonlyArray<Node>
 }
 
-type Node = Place | Branch
+type Node = StringSpan | ObjectNode
 
 /**
  * `text` with each string value that `change` answers differently in its place. Every other byte stays as it was:
@@ -26,9 +26,9 @@ type Node = Place | Branch
  * keys, items as they stand; keys are not shown, but `change` is told which one a value stands under. Nothing here
  * recurses: a client's body may nest deeper than the call stack.
  */
-export const mapped = (text: string, change: (value: string, key: string | undefined) => string): string => {
+export const map = (text: string, change: (value: string, key: string | undefined) => string): string => {
   const changes: Array<{ readonly start: number; readonly end: number; readonly json: string }> = []
-  for (const { end, key, start } of places(text)) {
+  for (const { end, key, start } of orderedSpans(text)) {
     const value = valueAt(text, start, end)
     const changed = change(value, key)
     if (changed !== value) changes.push({ start, end, json: JSON.stringify(changed) })
@@ -48,7 +48,7 @@ export const mapped = (text: string, change: (value: string, key: string | undef
 /** The string values of `text`, as they stand. */
 export const values = (text: string): ReadonlyArray<string> => {
   const found: Array<string> = []
-  for (const node of nodesOf(text, false)) if ("start" in node) found.push(valueAt(text, node.start, node.end))
+  for (const node of parseNodes(text, false)) if ("start" in node) found.push(valueAt(text, node.start, node.end))
   return found
 }
 
@@ -58,9 +58,9 @@ const valueAt = (text: string, start: number, end: number): string => {
 }
 
 /** The string values of `text`, in the order in which `mapped` shows them. */
-const places = (text: string): ReadonlyArray<Place> => {
-  const found: Array<Place> = []
-  const pending: Array<Node> = nodesOf(text, true).reverse()
+const orderedSpans = (text: string): ReadonlyArray<StringSpan> => {
+  const found: Array<StringSpan> = []
+  const pending: Array<Node> = parseNodes(text, true).reverse()
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     if ("start" in next) {
       found.push(next)
@@ -102,14 +102,14 @@ class Level {
  * their strings does not depend on a key. So the memory that this takes goes by the strings, and not by the brackets
  * around them.
  */
-const nodesOf = (text: string, sorts: boolean): Array<Node> => {
+const parseNodes = (text: string, sortByKey: boolean): Array<Node> => {
   const nodes: Array<Node> = []
   const levels: Array<Level> = [new Level()]
   let depth = 0
   let level = levels[0]!
 
-  const memberEnds = () => {
-    if (sorts && level.isObject && nodes.length > level.memberStart) {
+  const endMember = () => {
+    if (sortByKey && level.isObject && nodes.length > level.memberStart) {
       const key = valueAt(text, level.keyStart, level.keyEnd)
       if (level.firstKey === undefined) level.firstKey = key
       else {
@@ -145,13 +145,13 @@ const nodesOf = (text: string, sorts: boolean): Array<Node> => {
         break
       case closeBrace:
       case closeBracket:
-        memberEnds()
+        endMember()
         if (level.members !== undefined) nodes.push({ members: level.members.sort(byKey) })
         depth--
         level = levels[depth]!
         break
       case comma:
-        memberEnds()
+        endMember()
     }
   }
   return nodes

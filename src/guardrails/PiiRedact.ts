@@ -1,28 +1,28 @@
 import * as JsonStrings from "./JsonStrings.ts"
 
 /** What the placeholders of a request stand for. It lives as long as the request, and nowhere else. */
-export type Memory = ReadonlyMap<string, string>
+export type PlaceholderValues = ReadonlyMap<string, string>
 
 export interface Redaction {
   readonly text: string
   /** The new placeholders, and what they stand for. */
-  readonly found: Memory
+  readonly found: PlaceholderValues
   readonly counts: { readonly email_count: number; readonly phone_count: number; readonly ssn_count: number }
 }
 
 export interface Options {
   /** Placeholders that the request brought: no new one takes their place. */
-  readonly known: Memory
+  readonly known: PlaceholderValues
   /** Known placeholders become what they stand for again. */
-  readonly restores: boolean
+  readonly restore: boolean
 }
 
 type Kind = "EMAIL" | "SSN" | "PHONE"
 
-interface Pass {
+interface Detector {
   readonly kind: Kind
   /** Characters that are legal in it, as long as they go on. */
-  readonly runs: RegExp
+  readonly candidates: RegExp
   readonly matches: (trimmed: string) => boolean
   /** A number may be a part of something longer, which is an id or an encoding and no number of anybody's. */
   readonly isNumber: boolean
@@ -32,22 +32,24 @@ interface Pass {
 const invisible = /[\u00ad\u200b-\u200d\u2060\ufeff]/g
 
 /** In this order: what one pass replaces, the next one does not see. */
-const passes: ReadonlyArray<Pass> = [
+const detectors: ReadonlyArray<Detector> = [
   {
     kind: "EMAIL",
-    runs: /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}0-9@\uff20\ufe6b._%+\-\u00ad\u200b-\u200d\u2060\ufeff]+/gu,
+    candidates:
+      /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}0-9@\uff20\ufe6b._%+\-\u00ad\u200b-\u200d\u2060\ufeff]+/gu,
     matches: (text) => isEmail(text.replace(invisible, "").replace(/[\uff20\ufe6b]/g, "@")),
     isNumber: false
   },
-  { kind: "SSN", runs: /[0-9-]+/g, matches: (text) => /^\d{3}-\d{2}-\d{4}$/.test(text), isNumber: true },
+  { kind: "SSN", candidates: /[0-9-]+/g, matches: (text) => /^\d{3}-\d{2}-\d{4}$/.test(text), isNumber: true },
   // with spaces, only where a country's + or an area's parentheses say that it is one
   {
     kind: "PHONE",
-    runs: /\+\d{1,3}[ \u00a0.-]?(?:\(\d{1,4}\)|\d{1,4})(?:[ \u00a0.-]\d{2,4}){1,4}|\(\d{3}\)[ \u00a0]\d{3}[ \u00a0.-]\d{4}/g,
+    candidates:
+      /\+\d{1,3}[ \u00a0.-]?(?:\(\d{1,4}\)|\d{1,4})(?:[ \u00a0.-]\d{2,4}){1,4}|\(\d{3}\)[ \u00a0]\d{3}[ \u00a0.-]\d{4}/g,
     matches: (text) => isPhone(text),
     isNumber: true
   },
-  { kind: "PHONE", runs: /[0-9+\-().]+/g, matches: (text) => isPhone(text), isNumber: true }
+  { kind: "PHONE", candidates: /[0-9+\-().]+/g, matches: (text) => isPhone(text), isNumber: true }
 ]
 
 /**
@@ -57,51 +59,51 @@ const passes: ReadonlyArray<Pass> = [
  * placeholders are restored, so that what is restored is seen; where it is restored, a value that the request brought
  * is no finding.
  */
-export const redact = (text: string, { known, restores }: Options): Redaction => {
-  const taken = new Set(known.keys())
+export const redact = (text: string, { known, restore }: Options): Redaction => {
+  const usedPlaceholders = new Set(known.keys())
   for (const value of JsonStrings.values(text)) {
-    if (value.length < shortest) continue
-    for (const placeholder of value.match(placeholders) ?? []) taken.add(placeholder)
+    if (value.length < minLength) continue
+    for (const placeholder of value.match(placeholders) ?? []) usedPlaceholders.add(placeholder)
   }
-  const brought = new Set(restores ? known.values() : [])
+  const requestValues = new Set(restore ? known.values() : [])
   const found = new Map<string, string>()
-  const last = { EMAIL: 0, SSN: 0, PHONE: 0 }
+  const lastNumber = { EMAIL: 0, SSN: 0, PHONE: 0 }
   const counts = { EMAIL: 0, SSN: 0, PHONE: 0 }
 
-  const replaced = (kind: Kind, value: string): string => {
-    if (brought.has(value)) return value
+  const placeholderFor = (kind: Kind, value: string): string => {
+    if (requestValues.has(value)) return value
     counts[kind]++
     let placeholder: string
-    do placeholder = `[${kind}_${++last[kind]}]`
-    while (taken.has(placeholder))
+    do placeholder = `[${kind}_${++lastNumber[kind]}]`
+    while (usedPlaceholders.has(placeholder))
     found.set(placeholder, value)
     return placeholder
   }
-  const scanned = (value: string, key: string | undefined): string => {
-    if (value.length < shortest || isEncoded(value, key)) return value
+  const redactValue = (value: string, key: string | undefined): string => {
+    if (value.length < minLength || isEncoded(value, key)) return value
     let out = value
-    for (const { isNumber, kind, matches, runs } of passes) {
+    for (const { isNumber, kind, matches, candidates } of detectors) {
       if (kind === "PHONE" && isId(key)) continue
-      out = out.replace(runs, (run, offset: number, whole: string) => {
-        const [start, end] = trimmed(run, kind)
+      out = out.replace(candidates, (run, offset: number, whole: string) => {
+        const [start, end] = trimBounds(run, kind)
         const inner = run.slice(start, end)
         return matches(inner) && !(isNumber && isPartOfWord(whole, offset + start, offset + end))
-          ? run.slice(0, start) + replaced(kind, inner) + run.slice(end)
+          ? run.slice(0, start) + placeholderFor(kind, inner) + run.slice(end)
           : run
       })
     }
-    return restores ? restored(out, known) : out
+    return restore ? restorePlaceholders(out, known) : out
   }
 
   return {
-    text: JsonStrings.mapped(text, scanned),
+    text: JsonStrings.map(text, redactValue),
     found,
     counts: { email_count: counts.EMAIL, phone_count: counts.PHONE, ssn_count: counts.SSN }
   }
 }
 
 /** The least that can be found: `a@b.c`. */
-const shortest = 5
+const minLength = 5
 
 /** A picture's or a file's bytes, a signature: text that is for machines alone, and that a placeholder would break. */
 const isEncoded = (value: string, key: string | undefined): boolean =>
@@ -129,8 +131,8 @@ const extension = /x\d{1,5}(?![A-Za-z0-9_])/iy
  * `text` with its placeholders restored, but for those inside of an address: whatever shows or follows a link that the
  * model wrote would send the value to where it leads.
  */
-const restored = (text: string, known: Memory): string =>
-  text.replace(words, (word) => {
+const restorePlaceholders = (text: string, known: PlaceholderValues): string =>
+  text.replace(segments, (word) => {
     const link = word.search(linkStart)
     return word.replace(placeholders, (placeholder, at: number) =>
       link !== -1 && at > link ? placeholder : (known.get(placeholder) ?? placeholder)
@@ -138,7 +140,7 @@ const restored = (text: string, known: Memory): string =>
   })
 
 /** Tags and quotations are one word each: an address in them may have spaces. */
-const words = /<[^<>]*>|"[^"]*"|[^\s"<>]+/g
+const segments = /<[^<>]*>|"[^"]*"|[^\s"<>]+/g
 const linkStart = /(?:https?|ftp|wss?|file):|[/\\]{2}|\bwww\./i
 
 const placeholders = /\[(?:EMAIL|SSN|PHONE)_[1-9]\d*\]/g
@@ -146,7 +148,7 @@ const placeholders = /\[(?:EMAIL|SSN|PHONE)_[1-9]\d*\]/g
 const punctuation = ",.;:()[]{}\"'"
 
 /** Where a run begins and ends without the punctuation around it; in some networks an address begins with `@`. */
-const trimmed = (run: string, kind: Kind): readonly [start: number, end: number] => {
+const trimBounds = (run: string, kind: Kind): readonly [start: number, end: number] => {
   const before = kind === "EMAIL" ? `${punctuation}@` : punctuation
   let start = 0
   let end = run.length

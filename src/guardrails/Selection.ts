@@ -1,19 +1,19 @@
 import { Result } from "effect"
 import type { Config, Mode } from "../policy/Guardrail.ts"
 import type { GuardrailPolicy } from "../policy/GuardrailPolicy.ts"
-import type { Definition, Definitions } from "./Definitions.ts"
+import type { GuardrailCatalogue, GuardrailDefinition } from "./Definitions.ts"
 
 /** A selected guardrail, and its configuration for this key: the catalogue's, with the key's override laid over it. */
-export interface Step {
-  readonly definition: Definition
+export interface SelectedGuardrail {
+  readonly definition: GuardrailDefinition
   readonly config: Config
 }
 
 /** What guards a request, in the order of running. */
-export type Selection = ReadonlyArray<Step>
+export type Selection = ReadonlyArray<SelectedGuardrail>
 
 /** Why a request cannot be guarded as it must. */
-export interface Refusal {
+export interface SelectionRefusal {
   readonly code: "guardrail_forbidden" | "guardrail_unavailable" | "invalid_guardrail_request"
   readonly message: string
   /** The field of the request that is to blame. */
@@ -26,14 +26,14 @@ export interface Refusal {
  * that configures what it forbids contradicts itself, as one does that demands it.
  */
 export const select = (
-  definitions: Definitions,
+  definitions: GuardrailCatalogue,
   policy: GuardrailPolicy,
   requested: ReadonlyArray<string>
-): Selected => {
+): SelectionResult => {
   const { forbidden_guardrails, guardrail_config_overrides, mandatory_guardrails, optional_guardrails } = policy
   const forbidden = new Set(forbidden_guardrails)
-  const selected = new Map<string, Step>()
-  const add = (definition: Definition) => {
+  const selected = new Map<string, SelectedGuardrail>()
+  const add = (definition: GuardrailDefinition) => {
     const override = Object.hasOwn(guardrail_config_overrides, definition.name)
       ? guardrail_config_overrides[definition.name]
       : undefined
@@ -41,7 +41,7 @@ export const select = (
     if (!selected.has(definition.name)) selected.set(definition.name, { definition, config })
   }
   for (const name of Object.keys(guardrail_config_overrides)) {
-    if (forbidden.has(name)) return Result.fail(configured(name))
+    if (forbidden.has(name)) return Result.fail(configuredButForbidden(name))
   }
   for (const definition of definitions.values()) {
     if (!definition.defaultOn || forbidden.has(definition.name)) continue
@@ -49,7 +49,7 @@ export const select = (
     if (definition.enabled) add(definition)
   }
   for (const name of mandatory_guardrails) {
-    if (forbidden.has(name)) return Result.fail(contradiction(name))
+    if (forbidden.has(name)) return Result.fail(mandatoryButForbidden(name))
     const definition = definitions.get(name)
     if (definition?.enabled !== true) return Result.fail(unavailable(name))
     add(definition)
@@ -58,7 +58,7 @@ export const select = (
   for (const name of requested) {
     if (forbidden.has(name) || !optional.has(name)) return Result.fail(notOffered)
     const definition = definitions.get(name)
-    if (definition?.enabled !== true) return Result.fail(notThere)
+    if (definition?.enabled !== true) return Result.fail(notInCatalogue)
     add(definition)
   }
   return Result.succeed([...selected.values()])
@@ -69,11 +69,11 @@ export const inMode = (selection: Selection, mode: Mode): Selection =>
   selection.filter(({ definition }) => definition.modes.includes(mode))
 
 /** The first guardrail that wants to see the answer. A stream cannot be shown to it, so there must be no stream. */
-export const answerReader = (selection: Selection): Step | undefined =>
+export const findResponseGuardrail = (selection: Selection): SelectedGuardrail | undefined =>
   selection.find(({ definition }) => definition.modes.includes("post_call") || definition.modes.includes("during_call"))
 
 /** How the answer comes, as far as a guardrail's view of it goes. */
-export interface Answering {
+export interface ResponseDelivery {
   readonly stream: boolean
   readonly background: boolean
 }
@@ -82,19 +82,20 @@ export interface Answering {
  * What guards a request, or why it cannot go. A guardrail that has to see the answer cannot while it streams, nor when
  * it is fetched later by another request, and nothing passes without it.
  */
-export const forRequest = (selected: Selected, { background, stream }: Answering): Selected => {
-  const reader = (background || stream) && Result.isSuccess(selected) ? answerReader(selected.success) : undefined
+export const forRequest = (selected: SelectionResult, { background, stream }: ResponseDelivery): SelectionResult => {
+  const reader =
+    (background || stream) && Result.isSuccess(selected) ? findResponseGuardrail(selected.success) : undefined
   if (reader === undefined) return selected
   const { name } = reader.definition
-  return Result.fail(background ? cannotWait(name) : cannotStream(name))
+  return Result.fail(background ? cannotRunInBackground(name) : cannotStream(name))
 }
 
-export type Selected = Result.Result<Selection, Refusal>
+export type SelectionResult = Result.Result<Selection, SelectionRefusal>
 
 /** What a policy selects without the client's word: told once for each policy, as long as the catalogue stays. */
-export const remembered = () => {
-  const byCatalogue = new WeakMap<Definitions, WeakMap<GuardrailPolicy, Selected>>()
-  return (definitions: Definitions, policy: GuardrailPolicy): Selected => {
+export const makeCachedSelect = () => {
+  const byCatalogue = new WeakMap<GuardrailCatalogue, WeakMap<GuardrailPolicy, SelectionResult>>()
+  return (definitions: GuardrailCatalogue, policy: GuardrailPolicy): SelectionResult => {
     let byPolicy = byCatalogue.get(definitions)
     if (byPolicy === undefined) {
       byPolicy = new WeakMap()
@@ -108,45 +109,45 @@ export const remembered = () => {
   }
 }
 
-const contradiction = (name: string): Refusal => ({
+const mandatoryButForbidden = (name: string): SelectionRefusal => ({
   code: "guardrail_forbidden",
   message: `This key's policy both demands and forbids the guardrail ${name}. An operator can mend it.`
 })
 
-const configured = (name: string): Refusal => ({
+const configuredButForbidden = (name: string): SelectionRefusal => ({
   code: "guardrail_forbidden",
   message: `This key's policy both configures and forbids the guardrail ${name}. An operator can mend it.`
 })
 
-const unavailable = (name: string): Refusal => ({
+const unavailable = (name: string): SelectionRefusal => ({
   code: "guardrail_unavailable",
   message: `This key's policy demands the guardrail ${name}, which is disabled or not in the catalogue. An operator can mend it.`
 })
 
-const unreadable = (name: string): Refusal => ({
+const unreadable = (name: string): SelectionRefusal => ({
   code: "guardrail_unavailable",
   message: `Every request must pass the guardrail ${name}, whose entry this version of the gateway cannot decode. An operator can update the gateway, or save the guardrail again.`
 })
 
-const cannotStream = (name: string): Refusal => ({
+const cannotStream = (name: string): SelectionRefusal => ({
   code: "guardrail_unavailable",
   message: `The guardrail ${name} has to see the whole answer, and cannot while it streams. Send the request without "stream": true.`,
   param: "stream"
 })
 
-const cannotWait = (name: string): Refusal => ({
+const cannotRunInBackground = (name: string): SelectionRefusal => ({
   code: "invalid_guardrail_request",
   message: `The guardrail ${name} has to see the answer, and cannot when it is made in the background and fetched later. Send the request without "background": true.`,
   param: "background"
 })
 
-const notOffered: Refusal = {
+const notOffered: SelectionRefusal = {
   code: "guardrail_forbidden",
   message: 'This key\'s policy does not offer every guardrail that "guardrails" asks for.',
   param: "guardrails"
 }
 
-const notThere: Refusal = {
+const notInCatalogue: SelectionRefusal = {
   code: "invalid_guardrail_request",
   message: 'A guardrail that "guardrails" asks for is disabled or not in the catalogue.',
   param: "guardrails"

@@ -1,13 +1,13 @@
 import type { Redacted } from "effect"
-import { type Reader, strippedFor } from "../policy/facts/AnswerHeaders.ts"
-import { neverForwarded, oneOf } from "../policy/facts/ClientHeaders.ts"
-import { isOwnCookie, withoutOwnCookies } from "../policy/facts/OwnCookies.ts"
+import { isGatewayCookie, withoutGatewayCookies } from "../policy/facts/GatewayCookies.ts"
+import { namePattern, neverForwarded } from "../policy/facts/RequestHeaders.ts"
+import { type ClientKind, strippedFromResponses } from "../policy/facts/ResponseHeaders.ts"
 import { type CredentialStyle, credentialField } from "../policy/routes/CredentialStyle.ts"
 
 /** Header fields as they travel: name, value, name, value; in order, with their case and their repetitions. */
 export type RawHeaders = ReadonlyArray<string>
 
-const strippedFromRequests = oneOf(neverForwarded)
+const strippedFromRequests = namePattern(neverForwarded)
 
 /** Comparing lengths first spares most names a copy in lower case. */
 const isNamed = (candidate: string, name: string): boolean =>
@@ -27,7 +27,7 @@ export const get = (headers: RawHeaders, name: string): string | undefined => {
 }
 
 /** Every value of `name` (lower case), in order. */
-export const all = (headers: RawHeaders, name: string): ReadonlyArray<string> => {
+export const getAll = (headers: RawHeaders, name: string): ReadonlyArray<string> => {
   const values: Array<string> = []
   for (let i = 0; i + 1 < headers.length; i += 2) {
     if (isNamed(headers[i]!, name)) values.push(headers[i + 1]!)
@@ -36,7 +36,7 @@ export const all = (headers: RawHeaders, name: string): ReadonlyArray<string> =>
 }
 
 /** Names that the message's own `Connection` fields declare hop-by-hop; `undefined` where it declares none. */
-const connectionNamed = (headers: RawHeaders): ReadonlySet<string> | undefined => {
+const connectionOptions = (headers: RawHeaders): ReadonlySet<string> | undefined => {
   let named: Set<string> | undefined
   for (let i = 0; i + 1 < headers.length; i += 2) {
     if (!isNamed(headers[i]!, "connection")) continue
@@ -52,7 +52,7 @@ const connectionNamed = (headers: RawHeaders): ReadonlySet<string> | undefined =
 }
 
 const copyWithout = (headers: RawHeaders, drop: (name: string, value: string) => boolean): Array<string> => {
-  const named = connectionNamed(headers)
+  const named = connectionOptions(headers)
   const kept: Array<string> = []
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i]!
@@ -61,42 +61,42 @@ const copyWithout = (headers: RawHeaders, drop: (name: string, value: string) =>
   return kept
 }
 
-export interface Injected {
+export interface UpstreamHeaderOptions {
   readonly credential: Redacted.Redacted
   readonly style: CredentialStyle
   /** Further credential headers to strip, lower case. */
-  readonly ownHeaders: ReadonlyArray<string>
+  readonly credentialHeaders: ReadonlyArray<string>
   /** Where clients may have put their gateway key, lower case. */
   readonly keyHeader: string
   /** What the gateway says of the request: `x-svc-request-id` and the like, in the order given. */
-  readonly own: ReadonlyArray<readonly [string, string]>
+  readonly gatewayHeaders: ReadonlyArray<readonly [string, string]>
   /** The gateway reads the answer's tokens, so it must come unencoded. */
-  readonly plainAnswer: boolean
+  readonly plainResponse: boolean
 }
 
 /**
  * The request's headers for the upstream: without any credential of the client, without inbound `x-svc-*`, with the
  * resolved credential. Everything else passes as it came.
  */
-export const forUpstream = (headers: RawHeaders, injected: Injected): RawHeaders => {
-  const { keyHeader, ownHeaders, style } = injected
+export const forUpstream = (headers: RawHeaders, injected: UpstreamHeaderOptions): RawHeaders => {
+  const { keyHeader, credentialHeaders, style } = injected
   const out = copyWithout(
     headers,
     (name) =>
       strippedFromRequests.test(name) ||
-      isAnyOf(name, ownHeaders) ||
+      isAnyOf(name, credentialHeaders) ||
       isNamed(name, keyHeader) ||
-      (injected.plainAnswer && isNamed(name, "accept-encoding"))
+      (injected.plainResponse && isNamed(name, "accept-encoding"))
   )
   for (let i = out.length - 2; i >= 0; i -= 2) {
     if (!isNamed(out[i]!, "cookie")) continue
-    const kept = withoutOwnCookies(out[i + 1]!)
+    const kept = withoutGatewayCookies(out[i + 1]!)
     if (kept === undefined) out.splice(i, 2)
     else out[i + 1] = kept
   }
   out.push(...credentialField(style, injected.credential))
-  if (injected.plainAnswer) out.push("accept-encoding", "identity")
-  for (const [name, value] of injected.own) out.push(name, value)
+  if (injected.plainResponse) out.push("accept-encoding", "identity")
+  for (const [name, value] of injected.gatewayHeaders) out.push(name, value)
   return out
 }
 
@@ -104,13 +104,14 @@ export const forUpstream = (headers: RawHeaders, injected: Injected): RawHeaders
 export const forClient = (
   headers: RawHeaders,
   own: ReadonlyArray<readonly [string, string]>,
-  reader: Reader = "program"
+  reader: ClientKind = "program"
 ): Array<string> => {
-  const mine = own.map(([name]) => name)
-  const stripped = strippedFor[reader]
+  const gatewayNames = own.map(([name]) => name)
+  const stripped = strippedFromResponses[reader]
   const out = copyWithout(
     headers,
-    (name, value) => stripped.test(name) || isAnyOf(name, mine) || (isNamed(name, "set-cookie") && isOwnCookie(value))
+    (name, value) =>
+      stripped.test(name) || isAnyOf(name, gatewayNames) || (isNamed(name, "set-cookie") && isGatewayCookie(value))
   )
   for (const [name, value] of own) out.push(name, value)
   return out
@@ -127,5 +128,5 @@ export const traceId = (traceparent: string | undefined): string | undefined => 
 }
 
 /** An id that a client gave, when it is fit for logs and headers. */
-export const acceptableId = (value: string | undefined): string | undefined =>
+export const validClientId = (value: string | undefined): string | undefined =>
   value !== undefined && /^[\x21-\x7e]{1,128}$/.test(value) ? value : undefined

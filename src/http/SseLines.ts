@@ -1,11 +1,11 @@
 /** Gets the bytes from `from` to `end` of a line. `isEnd`: the line feed follows; else the chunk ends within the line. */
-export type OnPart = (bytes: Buffer, from: number, end: number, isEnd: boolean) => void
+export type OnLinePart = (bytes: Buffer, from: number, end: number, isEnd: boolean) => void
 
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
 
 /** Cuts a chunk of an event stream into lines, and into parts of lines where it begins or ends within one. */
-export const eachPart = (chunk: Buffer, onPart: OnPart): void => {
+export const forEachLinePart = (chunk: Buffer, onPart: OnLinePart): void => {
   let from = 0
   for (let end = chunk.indexOf(lineFeed); end !== -1; end = chunk.indexOf(lineFeed, from)) {
     onPart(chunk, from, end, true)

@@ -61,8 +61,8 @@ export {
   type PublishError,
   type PublishOptions
 } from "./publish/BrokerClient.ts"
-export { type ManyTasksOptions, TasksUnpublished } from "./publish/ManyTasks.ts"
 export type { RawOptions } from "./publish/Publications.ts"
+export { type ManyTasksOptions, TasksUnpublished } from "./publish/PublishMany.ts"
 export { PublishRefused, PublishUnknown, Unroutable } from "./publish/PublishOutcome.ts"
 export type { ManualRetryRequest } from "./retry/ManualRetry.ts"
 export type { RetryQueues } from "./retry/RetryQueues.ts"

@@ -17,7 +17,7 @@ export const intersection = <A>(a: AllowList<A>, b: AllowList<A>): AllowList<A> 
 }
 
 /** On the wire: an array of at most 1,000 items, or `null` for no restriction. */
-export const listOf = <A extends string | number>(item: Schema.Codec<A, A>) =>
+export const allowListOf = <A extends string | number>(item: Schema.Codec<A, A>) =>
   Schema.NullOr(Schema.Array(item).check(Schema.isMaxLength(1000))).pipe(
     Schema.decodeTo(
       Schema.Union([

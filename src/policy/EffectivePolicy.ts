@@ -1,5 +1,5 @@
 import * as GuardrailPolicy from "./GuardrailPolicy.ts"
-import { type KeyPolicy, neutral, restricted } from "./KeyPolicy.ts"
+import { intersection, type KeyPolicy, neutral } from "./KeyPolicy.ts"
 import type { PolicyLayer } from "./PolicyLayer.ts"
 
 /** What a request is decided by: the layers that it is under and its key's own policy, merged. */
@@ -14,7 +14,7 @@ export interface EffectivePolicy {
 
 /** `layers` in their order, the key's own at the end. */
 export const of = (layers: ReadonlyArray<PolicyLayer>): EffectivePolicy => ({
-  policy: layers.map(({ policy }) => policy).reduce(restricted, neutral),
+  policy: layers.map(({ policy }) => policy).reduce(intersection, neutral),
   // where nobody says anything it is the neutral policy itself
   guardrails: layers
     .map(({ guardrails }) => guardrails)

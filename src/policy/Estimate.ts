@@ -1,6 +1,6 @@
-import { everyModel, type Facts } from "./facts/Facts.ts"
+import { allModels, type Facts } from "./facts/Facts.ts"
 import type { KeyPolicy } from "./KeyPolicy.ts"
-import { cost, dearest, type ModelPrice, type PricedTokens, toNanos } from "./Price.ts"
+import { cost, highestPrice, type ModelPrice, type PricedTokens, toNanos } from "./Price.ts"
 import type { PriceList } from "./PriceList.ts"
 import type { RouteId, RouteMode } from "./routes/CanonicalRoute.ts"
 
@@ -21,10 +21,10 @@ export const defaultOutputTokens = 4096
  */
 export type Accounting = "answer" | "estimate" | "status" | "free"
 
-const answered: ReadonlySet<RouteId> = new Set(["chat-completions", "responses", "embeddings", "messages"])
+const settledByResponse: ReadonlySet<RouteId> = new Set(["chat-completions", "responses", "embeddings", "messages"])
 
 export const accountingOf = (routeId: RouteId, method: string, mode: RouteMode): Accounting => {
-  const kind = answered.has(routeId)
+  const kind = settledByResponse.has(routeId)
     ? "answer"
     : routeId === "message-batches" && method === "POST"
       ? "estimate"
@@ -33,22 +33,22 @@ export const accountingOf = (routeId: RouteId, method: string, mode: RouteMode):
 }
 
 /** The same, once the body is known. */
-export const accountingFor = (accounting: Accounting, { background }: Facts): Accounting =>
+export const accountingWithBody = (accounting: Accounting, { background }: Facts): Accounting =>
   background && accounting === "answer" ? "estimate" : accounting
 
 /** What a request will use at the most, as far as one can tell. */
-export interface Wanted {
+export interface UsageEstimate {
   /** Tokens that are certain: the input, the output that the request bounds, and one for each answer left open. */
   readonly inputTokens: number
   /** The same, with the output that the gateway supposes. Only that part shrinks where a limit is smaller. */
   readonly tokens: number
   readonly nanos: number
   /** `nanos` is what a request counts as whose price is not known. */
-  readonly nanosGuessed: boolean
+  readonly nanosEstimated: boolean
 }
 
 /** Neither tokens nor money. */
-export const requestAlone: Wanted = { inputTokens: 0, tokens: 0, nanos: 0, nanosGuessed: false }
+export const requestOnly: UsageEstimate = { inputTokens: 0, tokens: 0, nanos: 0, nanosEstimated: false }
 
 /** A limit in one unit, as far as a reservation has to fit it. */
 export interface Ceiling {
@@ -61,18 +61,18 @@ export interface Ceiling {
  * share, else `defaultOutputTokens`; and no more than what fits the limits that the request is under, so that a guess
  * never locks a key out.
  */
-export const openOutput = (
+export const outputPerOpenChoice = (
   facts: Facts,
   price: ModelPrice | undefined,
   policy: Pick<KeyPolicy, "max_cost_per_request" | "max_output_tokens_per_request">,
   limits: ReadonlyArray<Ceiling>
 ): number => {
-  const { answers, boundedOutput, openAnswers } = facts
-  if (openAnswers === 0) return 0
+  const { choices, boundedOutput, openChoices } = facts
+  if (openChoices === 0) return 0
   const { max_cost_per_request: cost, max_output_tokens_per_request: output } = policy
-  let each = output._tag === "Limited" ? Math.floor(output.max / Math.max(1, answers)) : defaultOutputTokens
+  let each = output._tag === "Limited" ? Math.floor(output.max / Math.max(1, choices)) : defaultOutputTokens
   const narrow = (ceiling: Ceiling) => {
-    each = Math.min(each, Math.floor((roomForOutput(facts, price, ceiling) - boundedOutput) / openAnswers))
+    each = Math.min(each, Math.floor((outputTokensThatFit(facts, price, ceiling) - boundedOutput) / openChoices))
   }
   limits.forEach(narrow)
   if (cost._tag === "Limited") narrow({ unit: "nanos", limit: toNanos(cost.max) })
@@ -80,7 +80,7 @@ export const openOutput = (
 }
 
 /** How many output tokens fit `ceiling` beside the input while nothing of it is used. Negative: not even the input does. */
-export const roomForOutput = (
+export const outputTokensThatFit = (
   { inputTokens }: Facts,
   price: ModelPrice | undefined,
   { limit, unit }: Ceiling
@@ -99,26 +99,26 @@ const costOf = (price: ModelPrice, input: number, output: number): number =>
   cost(price, { input, output, cachedInput: 0, cacheWrite: 0 })
 
 /** What is held of the limits until the answer is known, and what the answer may be guessed at. */
-export interface Reserved extends Wanted {
+export interface ReservedUsage extends UsageEstimate {
   /** Output tokens that are held. */
   readonly output: number
   /** A guess at the output never exceeds it: what the upstream was told, where it was told a bound. */
-  readonly mostOutput: number
+  readonly maxOutput: number
 }
 
-/** `each`: output tokens for each open answer; `written`: the upstream is told so. */
-export const wanted = (
+/** `perResponse`: output tokens for each open answer; `isSentUpstream`: the upstream is told so. */
+export const estimateUsage = (
   accounting: Accounting,
   facts: Facts,
   price: RequestPrice | undefined,
-  open: { readonly each: number; readonly written: boolean }
-): Reserved => {
+  open: { readonly perResponse: number; readonly isSentUpstream: boolean }
+): ReservedUsage => {
   if (accounting === "free") return free
-  const { boundedOutput, inputTokens, namedOutput, openAnswers, requests } = facts
-  const hasOutput = boundedOutput > 0 || openAnswers > 0
-  const named = hasOutput ? namedOutput : 0
-  const most = (each: number) => Math.max(named, boundedOutput + openAnswers * each)
-  const output = most(open.each)
+  const { boundedOutput, inputTokens, totalOutput, openChoices, requests } = facts
+  const hasOutput = boundedOutput > 0 || openChoices > 0
+  const named = hasOutput ? totalOutput : 0
+  const most = (each: number) => Math.max(named, boundedOutput + openChoices * each)
+  const output = most(open.perResponse)
   const nanos =
     price === undefined
       ? defaultCostNanos * requests
@@ -127,38 +127,38 @@ export const wanted = (
     inputTokens: inputTokens + most(1),
     tokens: inputTokens + output,
     nanos,
-    nanosGuessed: isDefault(price, nanos),
+    nanosEstimated: isDefaultCharge(price, nanos),
     output,
-    mostOutput: most(open.written ? open.each : unboundedOutputTokens)
+    maxOutput: most(open.isSentUpstream ? open.perResponse : maxUnboundedOutput)
   }
 }
 
 /** No answer is taken for longer, whatever passed: what today's models write at the most. */
-const unboundedOutputTokens = 128_000
+const maxUnboundedOutput = 128_000
 
-const free: Reserved = { inputTokens: 0, tokens: 0, nanos: 0, nanosGuessed: false, output: 0, mostOutput: 0 }
+const free: ReservedUsage = { inputTokens: 0, tokens: 0, nanos: 0, nanosEstimated: false, output: 0, maxOutput: 0 }
 
 /** What a request is priced by: the dearest of the models that it names, as far as their prices are known. */
 export interface RequestPrice extends ModelPrice {
   /** Nano-dollars that it costs in any case, where a model that it asks for has no price. */
-  readonly least?: number
+  readonly minimumNanos?: number
 }
 
 /** Nano-dollars. */
 export const charge = (price: RequestPrice, tokens: PricedTokens): number =>
-  Math.max(price.least ?? 0, cost(price, tokens))
+  Math.max(price.minimumNanos ?? 0, cost(price, tokens))
 
 /** Whether `nanos`, charged by `price`, is the default of requests without a price. */
-export const isDefault = (price: RequestPrice | undefined, nanos: number): boolean =>
-  price === undefined || nanos === price.least
+export const isDefaultCharge = (price: RequestPrice | undefined, nanos: number): boolean =>
+  price === undefined || nanos === price.minimumNanos
 
 /** A request of the body asks for no model by its name. */
-const isUnnamed = ({ leavesModel, models }: Facts): boolean => leavesModel || models.length === 0
+const isUnnamed = ({ omitsModel, models }: Facts): boolean => omitsModel || models.length === 0
 
 /** The models that a billable request may use and whose price is not known; `""` where it names none. */
-export const unpriced = (accounting: Accounting, facts: Facts, prices: PriceList): ReadonlyArray<string> => {
+export const unpricedModels = (accounting: Accounting, facts: Facts, prices: PriceList): ReadonlyArray<string> => {
   if (accounting === "free") return []
-  const unknown = everyModel(facts).filter((model) => prices.of(model) === undefined)
+  const unknown = allModels(facts).filter((model) => prices.priceOf(model) === undefined)
   return isUnnamed(facts) ? ["", ...unknown] : unknown
 }
 
@@ -167,11 +167,11 @@ export const unpriced = (accounting: Accounting, facts: Facts, prices: PriceList
  * known. Where a model that is asked for is not among them, the request costs at least what one without a price does;
  * one that only stands beside it need not exist.
  */
-export const priceOf = (facts: Facts, prices: PriceList): RequestPrice | undefined => {
-  const { alsoNamed, models, requests } = facts
-  if (models.length === 1 && alsoNamed.length === 0 && !facts.leavesModel) return prices.of(models[0]!)
-  const known = dearest(everyModel(facts).flatMap((model) => prices.of(model) ?? []))
-  return known !== undefined && (isUnnamed(facts) || !models.every((model) => prices.of(model) !== undefined))
-    ? { ...known, least: defaultCostNanos * requests }
+export const priceOfRequest = (facts: Facts, prices: PriceList): RequestPrice | undefined => {
+  const { alternativeModels, models, requests } = facts
+  if (models.length === 1 && alternativeModels.length === 0 && !facts.omitsModel) return prices.priceOf(models[0]!)
+  const known = highestPrice(allModels(facts).flatMap((model) => prices.priceOf(model) ?? []))
+  return known !== undefined && (isUnnamed(facts) || !models.every((model) => prices.priceOf(model) !== undefined))
+    ? { ...known, minimumNanos: defaultCostNanos * requests }
     : known
 }

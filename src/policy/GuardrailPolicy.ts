@@ -46,19 +46,20 @@ export const merged = (a: GuardrailPolicy, b: GuardrailPolicy): GuardrailPolicy 
       (name) => !forbidden.includes(name)
     ),
     forbidden_guardrails: forbidden,
-    guardrail_config_overrides: { ...overridesUnder(a, b), ...overridesUnder(b, a) }
+    guardrail_config_overrides: { ...permittedOverrides(a, b), ...permittedOverrides(b, a) }
   }
 }
 
 /** A policy that forbids what it configures itself keeps its contradiction, which selection refuses. */
-const overridesUnder = (
+const permittedOverrides = (
   own: GuardrailPolicy,
   other: GuardrailPolicy
 ): GuardrailPolicy["guardrail_config_overrides"] => {
-  const held = Object.entries(own.guardrail_config_overrides)
-  if (held.length === 0 || other.forbidden_guardrails.length === 0) return own.guardrail_config_overrides
-  const lifted = (name: string) => other.forbidden_guardrails.includes(name) && !own.forbidden_guardrails.includes(name)
-  return Object.fromEntries(held.filter(([name]) => !lifted(name)))
+  const overrides = Object.entries(own.guardrail_config_overrides)
+  if (overrides.length === 0 || other.forbidden_guardrails.length === 0) return own.guardrail_config_overrides
+  const isForbiddenByOther = (name: string) =>
+    other.forbidden_guardrails.includes(name) && !own.forbidden_guardrails.includes(name)
+  return Object.fromEntries(overrides.filter(([name]) => !isForbiddenByOther(name)))
 }
 
 const union = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set([...a, ...b])]

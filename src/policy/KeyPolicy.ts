@@ -20,11 +20,11 @@ const UnpricedModels = Schema.Literals(["flat", "refuse"])
  */
 export const KeyPolicy = Schema.Struct({
   deny: Schema.Boolean,
-  allowed_routes: AllowList.listOf(PolicyRoute),
-  allowed_models: AllowList.listOf(ModelName),
-  allowed_providers: AllowList.listOf(Provider),
-  allowed_services: AllowList.listOf(ServiceName),
-  allowed_hours_utc: AllowList.listOf(Hour),
+  allowed_routes: AllowList.allowListOf(PolicyRoute),
+  allowed_models: AllowList.allowListOf(ModelName),
+  allowed_providers: AllowList.allowListOf(Provider),
+  allowed_services: AllowList.allowListOf(ServiceName),
+  allowed_hours_utc: AllowList.allowListOf(Hour),
   allow_streaming: Schema.Boolean,
   allow_tools: Schema.Boolean,
   rpm_limit: Limit.CountLimit,
@@ -61,7 +61,7 @@ export type KeyPolicyPatch = typeof KeyPolicyPatch.Type
  */
 export const KeyPolicyInput = KeyPolicyPatch.pipe(
   Schema.fieldsAssign({
-    allowed_models: Schema.optionalKey(AllowList.listOf(ModelName.check(ModelPattern.isModelPattern)))
+    allowed_models: Schema.optionalKey(AllowList.allowListOf(ModelName.check(ModelPattern.isModelPattern)))
   })
 )
 
@@ -101,7 +101,7 @@ export const patched = (base: KeyPolicy, patch: KeyPolicyPatch): KeyPolicy => ({
  * What both allow. The neutral policy changes nothing, the order does not matter, and what one of them
  * denies stays denied: for each request the result denies exactly what one of the two denies.
  */
-export const restricted = (a: KeyPolicy, b: KeyPolicy): KeyPolicy => ({
+export const intersection = (a: KeyPolicy, b: KeyPolicy): KeyPolicy => ({
   deny: a.deny || b.deny,
   allowed_routes: AllowList.intersection(a.allowed_routes, b.allowed_routes),
   allowed_models: ModelPattern.intersection(a.allowed_models, b.allowed_models),
@@ -124,8 +124,8 @@ export const restricted = (a: KeyPolicy, b: KeyPolicy): KeyPolicy => ({
     a.unused_key_auto_disable_after_days,
     b.unused_key_auto_disable_after_days
   ),
-  max_request_body_bytes: fewer(a.max_request_body_bytes, b.max_request_body_bytes),
-  max_response_body_bytes: fewer(a.max_response_body_bytes, b.max_response_body_bytes),
+  max_request_body_bytes: smallerOf(a.max_request_body_bytes, b.max_request_body_bytes),
+  max_response_body_bytes: smallerOf(a.max_response_body_bytes, b.max_response_body_bytes),
   max_stream_duration_seconds: Limit.strictest(a.max_stream_duration_seconds, b.max_stream_duration_seconds),
   max_sse_event_bytes: Limit.strictest(a.max_sse_event_bytes, b.max_sse_event_bytes),
   max_tool_call_count: Limit.strictest(a.max_tool_call_count, b.max_tool_call_count),
@@ -133,4 +133,5 @@ export const restricted = (a: KeyPolicy, b: KeyPolicy): KeyPolicy => ({
   max_concurrent_requests: Limit.strictest(a.max_concurrent_requests, b.max_concurrent_requests)
 })
 
-const fewer = (a: number | null, b: number | null): number | null => (a === null ? b : b === null ? a : Math.min(a, b))
+const smallerOf = (a: number | null, b: number | null): number | null =>
+  a === null ? b : b === null ? a : Math.min(a, b)

@@ -1,15 +1,15 @@
 import { type AllowList, allows } from "./AllowList.ts"
-import { everyModel, type Facts } from "./facts/Facts.ts"
+import { allModels, type Facts } from "./facts/Facts.ts"
 import type { KeyPolicy } from "./KeyPolicy.ts"
 import { exceeds, type Limit } from "./Limit.ts"
 import { allowsModel } from "./ModelPattern.ts"
 import { toDollars } from "./Price.ts"
-import { answerTooLarge, tooLarge } from "./routes/BodyLimit.ts"
+import { requestTooLarge, responseTooLarge } from "./routes/BodyLimit.ts"
 import type { PolicyRoute, Provider } from "./routes/CanonicalRoute.ts"
 import * as CompatPaths from "./routes/CompatPaths.ts"
 
 /** What is asked for, as far as a policy looks at it. */
-export interface Question {
+export interface PolicyRequest {
   readonly route: PolicyRoute
   readonly provider: Provider
   /** The registered service that is asked, and those that the key is linked to. Else the body may name one. */
@@ -70,25 +70,25 @@ export type Decision =
   | { readonly _tag: "Denied"; readonly passed: ReadonlyArray<Check>; readonly denial: Denial }
 
 /** The same function for the request path and for whoever asks why. */
-export const decide = (policy: KeyPolicy, question: Question): Decision => decideBy(checks, policy, question)
+export const decide = (policy: KeyPolicy, question: PolicyRequest): Decision => decideBy(checks, policy, question)
 
 /**
  * The checks that need nothing of the body. They are the first of all checks, so that what is refused before the body
  * is read is what would be refused after it.
  */
-export const decideBeforeBody = (policy: KeyPolicy, question: Question): Decision =>
+export const decideBeforeBody = (policy: KeyPolicy, question: PolicyRequest): Decision =>
   decideBy(checksBeforeBody, policy, question)
 
-const decideBy = (checks: ReadonlyArray<Rule>, policy: KeyPolicy, question: Question): Decision => {
+const decideBy = (checks: ReadonlyArray<CheckRule>, policy: KeyPolicy, question: PolicyRequest): Decision => {
   for (let index = 0; index < checks.length; index++) {
-    const denial = tested(checks[index]!, policy, question)
+    const denial = denialOf(checks[index]!, policy, question)
     if (denial !== undefined) return { _tag: "Denied", passed: names.slice(0, index), denial }
   }
   return allowed
 }
 
 /** Whether a decision hangs on what a body says, or on how long one is that does not say so before (`unsized`). */
-export const looksAtBodies = (policy: KeyPolicy, unsized = false): boolean =>
+export const dependsOnBody = (policy: KeyPolicy, unsized = false): boolean =>
   bodyRules.some(({ needs, when }) => (when === "said" || (when === "sized" && unsized)) && needs(policy))
 
 /** What of a policy hangs on bodies: on what they say (of a model's price, not at services), or on their unannounced size. */
@@ -127,12 +127,12 @@ export const worksLater = (provider: Provider, target: string): boolean =>
   provider === "compat" && CompatPaths.workOf(target) === "later"
 
 /** The limits that a request counts on by what its answer reports. */
-export const limitsOfUsage = ["tpm_limit", "max_tokens_per_day", "daily_budget_usd", "monthly_budget_usd"] as const
+export const usageLimitFields = ["tpm_limit", "max_tokens_per_day", "daily_budget_usd", "monthly_budget_usd"] as const
 
 /** The limits of a policy that nobody can hold work to that the upstream does later. */
 const laterRules: ReadonlyArray<{ readonly field: keyof KeyPolicy; readonly needs: (policy: KeyPolicy) => boolean }> = [
   ...bodyRules.filter(({ check }) => check !== "streaming"),
-  ...([...limitsOfUsage, "max_cost_per_request"] as const).map((field) => ({
+  ...([...usageLimitFields, "max_cost_per_request"] as const).map((field) => ({
     field,
     needs: (policy: KeyPolicy) => policy[field]._tag === "Limited"
   }))
@@ -143,55 +143,57 @@ export const limitOfLaterWork = (policy: KeyPolicy): keyof KeyPolicy | undefined
   laterRules.find(({ needs }) => needs(policy))?.field
 
 /** Why work that the upstream does later is refused. `limit`: what it cannot be held to. */
-export const laterWork = (limit: string): Omit<Denial, "check"> => ({
+export const laterWorkDenial = (limit: string): Omit<Denial, "check"> => ({
   code: "policy_denied",
   message: `This key is under ${limit}, and this path has the upstream do work whose models and tokens the gateway does not see. Send the requests themselves (in numbers to /v1/messages/batches), or ask an operator for a key without that limit.`
 })
 
 /** The checks of `policy` that cannot be made without a body. */
-export const hangsOnBodies = (policy: KeyPolicy): ReadonlyArray<Check> =>
+export const bodyChecks = (policy: KeyPolicy): ReadonlyArray<Check> =>
   bodyRules.flatMap(({ check, needs }) => (needs(policy) ? [check] : []))
 
 /**
  * Why a body that nothing reads cannot be judged by `policy`; `undefined` where nothing of it hangs on bodies.
  * `modelLayers`: some models have policies of their own, and a body may name one of them.
  */
-export const unread = (policy: KeyPolicy, modelLayers = false): Denial | undefined => {
+export const unreadBodyDenial = (policy: KeyPolicy, modelLayers = false): Denial | undefined => {
   const rule = bodyRules.find(({ needs }) => needs(policy))
-  if (rule !== undefined) return unreadBecause(rule.check, `This key's policy sets ${rule.field}`)
-  return modelLayers ? unreadBecause("model", "Some models have policies of their own") : undefined
+  if (rule !== undefined) return denyUnreadBody(rule.check, `This key's policy sets ${rule.field}`)
+  return modelLayers ? denyUnreadBody("model", "Some models have policies of their own") : undefined
 }
 
-const unreadBecause = (check: Check, reason: string): Denial => ({
+const denyUnreadBody = (check: Check, reason: string): Denial => ({
   check,
   code: "policy_denied",
   message: `${reason}, and bodies are not read here. Use a route that the gateway reads, or ask an operator to set body_policies to skip in the passthrough settings.`
 })
 
 /** Every check that fails, in their order: what one layer alone has against a request. */
-export const denials = (policy: KeyPolicy, question: Question): ReadonlyArray<Denial> =>
-  checks.flatMap((rule) => tested(rule, policy, question) ?? [])
+export const allDenials = (policy: KeyPolicy, question: PolicyRequest): ReadonlyArray<Denial> =>
+  checks.flatMap((rule) => denialOf(rule, policy, question) ?? [])
 
 /**
  * Of `layers`, those that deny by `check` on their own. A merged policy denies what one of its layers denies, so that
  * there is one for each denial.
  */
-export const causes = <Layer extends { readonly policy: KeyPolicy }>(
+export const denyingLayers = <Layer extends { readonly policy: KeyPolicy }>(
   layers: ReadonlyArray<Layer>,
   check: Check,
-  question: Question
-): ReadonlyArray<Layer> => layers.filter(({ policy }) => denials(policy, question).some((one) => one.check === check))
+  question: PolicyRequest
+): ReadonlyArray<Layer> =>
+  layers.filter(({ policy }) => allDenials(policy, question).some((one) => one.check === check))
 
-const tested = (rule: Rule, policy: KeyPolicy, question: Question): Denial | undefined => {
+const denialOf = (rule: CheckRule, policy: KeyPolicy, question: PolicyRequest): Denial | undefined => {
   const denial = rule.test(policy, question)
   return denial === undefined ? undefined : { check: rule.name, code: "policy_denied", ...denial }
 }
 
 /** Why the upstream is not asked what it says of a single model. */
-export const unlistedModel = (model: string): string => `There is no model "${printable(model)}" that this key may use.`
+export const unlistedModelMessage = (model: string): string =>
+  `There is no model "${printable(model)}" that this key may use.`
 
 /** The lists that allow nothing although each layer's own allows something, and the layers that set them. */
-export const disjoint = <Layer extends { readonly policy: KeyPolicy }>(
+export const disjointLists = <Layer extends { readonly policy: KeyPolicy }>(
   merged: KeyPolicy,
   layers: ReadonlyArray<Layer>
 ): ReadonlyArray<{ readonly list: ListName; readonly layers: ReadonlyArray<Layer> }> =>
@@ -212,17 +214,17 @@ export type ListName = (typeof listNames)[number]
 
 const allowsNothing = (list: AllowList<string | number>): boolean => list._tag === "Allow" && list.values.length === 0
 
-interface Rule {
+interface CheckRule {
   readonly name: Check
   /** Needs nothing of the body; the service of a request counts where its path names it. */
   readonly beforeBody?: true
   readonly test: (
     policy: KeyPolicy,
-    question: Question
+    question: PolicyRequest
   ) => (Omit<Denial, "check" | "code"> & { readonly code?: DenialCode }) | undefined
 }
 
-const checks: ReadonlyArray<Rule> = [
+const checks: ReadonlyArray<CheckRule> = [
   {
     name: "deny",
     beforeBody: true,
@@ -260,7 +262,7 @@ const checks: ReadonlyArray<Rule> = [
       exceeds(policy.max_concurrent_requests, running)
         ? {
             code: "concurrency_limit_exceeded",
-            message: `This key would have ${running} requests running at once; max_concurrent_requests of its policy is ${ceiling(policy.max_concurrent_requests)}. Wait for one of them to end, or ask an operator to raise it.`,
+            message: `This key would have ${running} requests running at once; max_concurrent_requests of its policy is ${limitText(policy.max_concurrent_requests)}. Wait for one of them to end, or ask an operator to raise it.`,
             retryAfterSeconds: 1
           }
         : undefined
@@ -270,7 +272,7 @@ const checks: ReadonlyArray<Rule> = [
     beforeBody: true,
     test: (policy, { worksLater }) => {
       const limit = worksLater ? limitOfLaterWork(policy) : undefined
-      return limit && laterWork(limit)
+      return limit && laterWorkDenial(limit)
     }
   },
   {
@@ -293,15 +295,15 @@ const checks: ReadonlyArray<Rule> = [
     name: "model",
     test: ({ allowed_models }, { facts }) => {
       if (allowed_models._tag !== "Allow") return undefined
-      const refused = everyModel(facts).find((model) => !allowsModel(allowed_models, model))
-      if (refused !== undefined) return { message: refusedModel(refused, allowed_models.values), param: "model" }
-      if (facts.unjudged !== undefined) {
+      const refused = allModels(facts).find((model) => !allowsModel(allowed_models, model))
+      if (refused !== undefined) return { message: refusedModelMessage(refused, allowed_models.values), param: "model" }
+      if (facts.unjudgedMember !== undefined) {
         return {
-          message: `This key's policy has a list of models, and what "${facts.unjudged}" makes of the request cannot be judged by it. Send the request without that member.`,
-          param: facts.unjudged
+          message: `This key's policy has a list of models, and what "${facts.unjudgedMember}" makes of the request cannot be judged by it. Send the request without that member.`,
+          param: facts.unjudgedMember
         }
       }
-      return facts.leavesModel
+      return facts.omitsModel
         ? { message: "This key's policy has a list of models, so that a request must name its model.", param: "model" }
         : undefined
     }
@@ -328,7 +330,7 @@ const checks: ReadonlyArray<Rule> = [
     test: (policy, { facts }) =>
       exceeds(policy.max_tool_call_count, facts.toolCount)
         ? {
-            message: `The request offers ${facts.toolCount} tools; max_tool_call_count of this key's policy is ${ceiling(policy.max_tool_call_count)}. Offer fewer, or ask an operator to raise it.`,
+            message: `The request offers ${facts.toolCount} tools; max_tool_call_count of this key's policy is ${limitText(policy.max_tool_call_count)}. Offer fewer, or ask an operator to raise it.`,
             param: "tools"
           }
         : undefined
@@ -338,7 +340,7 @@ const checks: ReadonlyArray<Rule> = [
     test: (policy, { facts }) =>
       exceeds(policy.max_tool_schema_bytes, facts.toolSchemaBytes)
         ? {
-            message: `The request's tools take ${facts.toolSchemaBytes} bytes; max_tool_schema_bytes of this key's policy is ${ceiling(policy.max_tool_schema_bytes)}. Describe them in fewer, or ask an operator to raise it.`,
+            message: `The request's tools take ${facts.toolSchemaBytes} bytes; max_tool_schema_bytes of this key's policy is ${limitText(policy.max_tool_schema_bytes)}. Describe them in fewer, or ask an operator to raise it.`,
             param: "tools"
           }
         : undefined
@@ -349,7 +351,7 @@ const checks: ReadonlyArray<Rule> = [
       most !== null && requestBytes > most
         ? {
             code: "request_body_too_large",
-            message: tooLarge({ bytes: most, setBy: "this key's policy" })
+            message: requestTooLarge({ bytes: most, setBy: "this key's policy" })
           }
         : undefined
   },
@@ -359,7 +361,7 @@ const checks: ReadonlyArray<Rule> = [
       most !== null && responseBytes !== undefined && responseBytes > most
         ? {
             code: "response_body_too_large",
-            message: answerTooLarge({ bytes: most, setBy: "this key's policy" })
+            message: responseTooLarge({ bytes: most, setBy: "this key's policy" })
           }
         : undefined
   },
@@ -377,7 +379,7 @@ const checks: ReadonlyArray<Rule> = [
     test: (policy, { facts }) =>
       exceeds(policy.max_output_tokens_per_request, outputOf(facts))
         ? {
-            message: `The request asks for up to ${outputOf(facts)} output tokens; max_output_tokens_per_request of this key's policy is ${ceiling(policy.max_output_tokens_per_request)}. Ask for fewer, or ask an operator to raise it.`,
+            message: `The request asks for up to ${outputOf(facts)} output tokens; max_output_tokens_per_request of this key's policy is ${limitText(policy.max_output_tokens_per_request)}. Ask for fewer, or ask an operator to raise it.`,
             param: "max_tokens"
           }
         : undefined
@@ -404,11 +406,11 @@ const checks: ReadonlyArray<Rule> = [
 ]
 
 /** Of the models that are allowed, as many as a message names. */
-const mostNamed = 10
+const maxNamedModels = 10
 
-const refusedModel = (model: string, allowed: ReadonlyArray<string>): string => {
-  const named = allowed.slice(0, mostNamed).map(printable).join(", ")
-  const others = allowed.length > mostNamed ? ` and ${allowed.length - mostNamed} more` : ""
+const refusedModelMessage = (model: string, allowed: ReadonlyArray<string>): string => {
+  const named = allowed.slice(0, maxNamedModels).map(printable).join(", ")
+  const others = allowed.length > maxNamedModels ? ` and ${allowed.length - maxNamedModels} more` : ""
   const choice = allowed.length === 0 ? "none is allowed" : `allowed: ${named}${others}`
   return `This key's policies do not allow the requested model "${printable(model)}" (${choice}).`
 }
@@ -416,12 +418,12 @@ const refusedModel = (model: string, allowed: ReadonlyArray<string>): string => 
 const printable = (name: string): string => name.replace(/[^\x20-\x7e]/g, "?").slice(0, 64)
 
 /** An answer has one token at the least; where the request leaves it open, the policy's bound is written into it. */
-const outputOf = ({ answers, largestOutput }: Facts): number => Math.max(answers, largestOutput)
+const outputOf = ({ choices, largestOutput }: Facts): number => Math.max(choices, largestOutput)
 
-const bodyService = ({ service }: Facts): Question["service"] =>
+const bodyService = ({ service }: Facts): PolicyRequest["service"] =>
   service === undefined ? undefined : { name: service, linked: [] }
 
-const ceiling = (limit: Limit): string => (limit._tag === "Unlimited" ? "not set" : String(limit.max))
+const limitText = (limit: Limit): string => (limit._tag === "Unlimited" ? "not set" : String(limit.max))
 
 const checksBeforeBody = checks.filter(({ beforeBody }) => beforeBody === true)
 

@@ -46,7 +46,7 @@ export interface LayerScope {
   readonly models: ReadonlyArray<string>
 }
 
-export const indexed = (layers: ReadonlyArray<PolicyLayer>): PolicyLayers => {
+export const indexLayers = (layers: ReadonlyArray<PolicyLayer>): PolicyLayers => {
   const of = {
     global: new Map<string, PolicyLayer>(),
     project: new Map<string, PolicyLayer>(),
@@ -60,14 +60,14 @@ export const indexed = (layers: ReadonlyArray<PolicyLayer>): PolicyLayers => {
   return { empty: layers.length === 0, of, unknown: layers.filter(({ kind }) => kind === "unknown") }
 }
 
-export const none = indexed([])
+export const noLayers = indexLayers([])
 
 /** The layers that a request is under, in their order. None is as good as a neutral one. */
-export const applying = (layers: PolicyLayers, scope: LayerScope): ReadonlyArray<PolicyLayer> =>
+export const applicableLayers = (layers: PolicyLayers, scope: LayerScope): ReadonlyArray<PolicyLayer> =>
   layers.empty
     ? []
     : [
-        ...everywhere(layers, scope),
+        ...ownerLayers(layers, scope),
         layers.of.route.get(scope.route),
         ...scope.models.map((model) => layers.of.model.get(model))
       ].filter((layer) => layer !== undefined)
@@ -75,7 +75,7 @@ export const applying = (layers: PolicyLayers, scope: LayerScope): ReadonlyArray
 export type OwnerScope = Pick<LayerScope, "projectId" | "teamId">
 
 /** What every request of a key is under, whatever it asks for. */
-export const everywhere = (
+export const ownerLayers = (
   { of, unknown }: PolicyLayers,
   { projectId, teamId }: OwnerScope
 ): ReadonlyArray<PolicyLayer | undefined> => [
@@ -86,16 +86,16 @@ export const everywhere = (
 ]
 
 /** Of a key's requests, those that count: all, or those to these routes and with these models. */
-export type Counted = "all" | { readonly routes: ReadonlyArray<string>; readonly models: ReadonlyArray<string> }
+export type CountedRequests = "all" | { readonly routes: ReadonlyArray<string>; readonly models: ReadonlyArray<string> }
 
 /** What a counter counts, and the number of the change since which it counted every such request. */
 export interface CountedSince {
-  readonly counted: Counted
+  readonly counted: CountedRequests
   readonly since: number
 }
 
 /** Whose key it is. `since`: the number of the change that moved it there. */
-export interface Owner extends OwnerScope {
+export interface KeyOwner extends OwnerScope {
   readonly since: number
 }
 
@@ -104,17 +104,17 @@ export interface Owner extends OwnerScope {
  * requests sets the limit, since the oldest of these; else the requests under the route and model layers that set it,
  * since the youngest of them.
  */
-export const counted = (
+export const countedRequests = (
   layers: PolicyLayers,
-  owner: Owner,
+  owner: KeyOwner,
   own: Pick<PolicyLayer, "kind" | "policy" | "since">,
   field: SharedLimits.LimitField
 ): CountedSince => {
   const limits = ({ policy }: Pick<PolicyLayer, "policy">) => policy[field]._tag === "Limited"
   const sinceOf = ({ kind, since }: Pick<PolicyLayer, "kind" | "since">): number =>
     Math.max(since?.[field] ?? 0, kind === "project" || kind === "team" ? owner.since : 0)
-  const whole = [own, ...everywhere(layers, owner)].filter((layer) => layer !== undefined).filter(limits)
-  if (whole.length > 0) return { counted: "all", since: Math.min(...whole.map(sinceOf)) }
+  const coveringAll = [own, ...ownerLayers(layers, owner)].filter((layer) => layer !== undefined).filter(limits)
+  if (coveringAll.length > 0) return { counted: "all", since: Math.min(...coveringAll.map(sinceOf)) }
   const limiting = (scopes: ReadonlyMap<string, PolicyLayer>) => [...scopes].filter(([, layer]) => limits(layer))
   const [routes, models] = [limiting(layers.of.route), limiting(layers.of.model)]
   return {
@@ -127,15 +127,15 @@ export const counted = (
  * How a layer is called in usage records and explanations: `global`, `key`, `project:<id>`, `model:<name>`, and
  * `team:<name> (unreadable)` where the layer denies because its row cannot be decoded.
  */
-export const nameOf = ({ kind, scopeId, unreadable }: PolicyLayer): string => {
+export const layerName = ({ kind, scopeId, unreadable }: PolicyLayer): string => {
   const name = kind === "global" || kind === "key" || scopeId === null ? kind : `${kind}:${scopeId}`
   return unreadable === true ? `${name} (unreadable)` : name
 }
 
 /** How a refusal calls a limit that all requests under a layer share. */
-export const nameOfShared = ({ kind, scopeId }: PolicyLayer, field: SharedLimits.LimitField): string =>
+export const sharedLimitName = ({ kind, scopeId }: PolicyLayer, field: SharedLimits.LimitField): string =>
   `shared ${field} of ${kind === "global" ? "all keys" : `${kind} ${scopeId ?? ""}`}`
 
 /** Why an unreadable layer denies, for operators. */
-export const unreadableLayer =
+export const unreadableLayerMessage =
   "This version of the program cannot decode the stored policy, so it denies every request that is under it. Update the program, or save the policy again."

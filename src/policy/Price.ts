@@ -18,10 +18,10 @@ export interface ModelPrice {
 }
 
 /** The dearest of several, part by part: what a batch of mixed models costs at the most. */
-export const dearest = ([first, ...others]: ReadonlyArray<ModelPrice>): ModelPrice | undefined =>
-  first === undefined ? undefined : others.reduce(dearer, first)
+export const highestPrice = ([first, ...others]: ReadonlyArray<ModelPrice>): ModelPrice | undefined =>
+  first === undefined ? undefined : others.reduce(higherPrice, first)
 
-const dearer = (a: ModelPrice, b: ModelPrice): ModelPrice => ({
+const higherPrice = (a: ModelPrice, b: ModelPrice): ModelPrice => ({
   input: Math.max(a.input, b.input),
   output: Math.max(a.output, b.output),
   cachedInput: Math.max(a.cachedInput ?? a.input, b.cachedInput ?? b.input),

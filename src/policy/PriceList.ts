@@ -22,7 +22,7 @@ export class PriceList {
     this.#lengths = [...new Set([...this.#beginning.keys()].map((prefix) => prefix.length))].sort((a, b) => b - a)
   }
 
-  of(model: string): ModelPrice | undefined {
+  priceOf(model: string): ModelPrice | undefined {
     return this.#named.get(model) ?? this.#byBeginning(model)
   }
 

@@ -5,11 +5,11 @@ import * as Query from "./facts/Query.ts"
 import type { KeyPolicy } from "./KeyPolicy.ts"
 import { allowsModel } from "./ModelPattern.ts"
 import * as Policy from "./Policy.ts"
-import { nameOfShared, type PolicyLayer } from "./PolicyLayer.ts"
+import { type PolicyLayer, sharedLimitName } from "./PolicyLayer.ts"
 import type { Target } from "./Routing.ts"
 
 /** Why a request goes no further, in words for its client. */
-export interface Refusal {
+export interface PolicyRefusal {
   readonly code:
     | Policy.DenialCode
     | "disabled_route"
@@ -36,87 +36,91 @@ export const beforeBody = <Full = never>(
   method: string,
   target: Target,
   effective: EffectivePolicy,
-  question: Policy.Question,
+  question: Policy.PolicyRequest,
   models: ModelLayers,
   full?: () => Full | undefined
-): Refusal | Full | undefined => {
+): PolicyRefusal | Full | undefined => {
   if (!target.config.enabled) return disabledRoute
-  const misplaced = target.routeId === "service" ? undefined : Query.deciding(target.target, Facts.bodyMembers)
-  if (misplaced !== undefined && method === "POST") return inTheQuery(misplaced)
+  const misplaced = target.routeId === "service" ? undefined : Query.decidingParameter(target.target, Facts.bodyMembers)
+  if (misplaced !== undefined && method === "POST") return memberInQuery(misplaced)
   const decision = Policy.decideBeforeBody(effective.policy, question)
-  if (decision._tag === "Denied") return denied(decision.denial, effective, question)
+  if (decision._tag === "Denied") return refusalOfDenial(decision.denial, effective, question)
   const filled = full?.()
   if (filled !== undefined) return filled
   const { model } = target
-  return model === undefined || mayUseModel(effective.policy, models, model) ? undefined : noSuchModel(model)
+  return model === undefined || isModelAllowed(effective.policy, models, model) ? undefined : modelNotFound(model)
 }
 
 /** What guards a request. */
-interface Guard {
-  readonly readsAnswer: boolean
+interface ResponseGuard {
+  readonly inspectsResponse: boolean
 }
 
 /** The first reason to refuse a request once its body is read. `guard`: what guards it, or why nothing can. */
 export const afterBody = (
   effective: EffectivePolicy,
-  question: Policy.Question,
+  question: Policy.PolicyRequest,
   models: ModelLayers,
-  guard: Result.Result<Guard | undefined, Refusal>
-): Refusal | undefined => {
+  guard: Result.Result<ResponseGuard | undefined, PolicyRefusal>
+): PolicyRefusal | undefined => {
   const refusal = byPolicy(effective, question)
   if (refusal !== undefined) return refusal
   if (Result.isFailure(guard)) return guard.failure
   if (!question.worksLater) return undefined
-  if (models.size > 0) return ungoverned("policies of models")
-  return guard.success?.readsAnswer === true ? ungoverned("a guardrail that looks at answers") : undefined
+  if (models.size > 0) return ungovernedLaterWork("policies of models")
+  return guard.success?.inspectsResponse === true ? ungovernedLaterWork("a guardrail that looks at answers") : undefined
 }
 
 /** By the checks of a policy, and by the limits that work which runs later cannot be held to. */
-export const byPolicy = (effective: EffectivePolicy, question: Policy.Question): Refusal | undefined => {
+export const byPolicy = (effective: EffectivePolicy, question: Policy.PolicyRequest): PolicyRefusal | undefined => {
   const decision = Policy.decide(effective.policy, question)
-  if (decision._tag === "Denied") return denied(decision.denial, effective, question)
+  if (decision._tag === "Denied") return refusalOfDenial(decision.denial, effective, question)
   return question.worksLater ? bySharedLimit(effective) : undefined
 }
 
-const denied = (denial: Policy.Denial, { layers }: EffectivePolicy, question: Policy.Question): Refusal => {
+const refusalOfDenial = (
+  denial: Policy.Denial,
+  { layers }: EffectivePolicy,
+  question: Policy.PolicyRequest
+): PolicyRefusal => {
   const { check, ...refusal } = denial
-  return { ...refusal, denial: { check, causes: Policy.causes(layers, check, question) } }
+  return { ...refusal, denial: { check, causes: Policy.denyingLayers(layers, check, question) } }
 }
 
-const bySharedLimit = ({ layers }: EffectivePolicy): Refusal | undefined => {
+const bySharedLimit = ({ layers }: EffectivePolicy): PolicyRefusal | undefined => {
   for (const layer of layers) {
-    const field = Policy.limitsOfUsage.find((field) => layer.shared?.limits[field]._tag === "Limited")
+    const field = Policy.usageLimitFields.find((field) => layer.shared?.limits[field]._tag === "Limited")
     if (field !== undefined) {
       const denial = { check: `shared_${field}`, causes: [layer] }
-      return { ...Policy.laterWork(nameOfShared(layer, field)), denial }
+      return { ...Policy.laterWorkDenial(sharedLimitName(layer, field)), denial }
     }
   }
   return undefined
 }
 
 /** `rule` would not hold for work that runs after its request was answered. */
-const ungoverned = (rule: string): Refusal => ({
-  ...Policy.laterWork(rule),
+const ungovernedLaterWork = (rule: string): PolicyRefusal => ({
+  ...Policy.laterWorkDenial(rule),
   denial: { check: "later_work", causes: [] }
 })
 
 /** By the lists of models, and by the layer of the model itself. */
-export const mayUseModel = (policy: KeyPolicy, models: ModelLayers, model: string): boolean =>
+export const isModelAllowed = (policy: KeyPolicy, models: ModelLayers, model: string): boolean =>
   allowsModel(policy.allowed_models, model) && models.get(model)?.policy.deny !== true
 
-export const disabledRoute: Refusal = {
+export const disabledRoute: PolicyRefusal = {
   code: "disabled_route",
   message: "Route is disabled by gateway policy."
 }
 
-const inTheQuery = (member: string): Refusal => ({
+const memberInQuery = (member: string): PolicyRefusal => ({
   code: "invalid_request_body",
   message: `Send "${member}" in the body: some upstreams would take the query's for it.`,
   param: member
 })
 
-const noSuchModel = (model: string): Refusal => ({
+const modelNotFound = (model: string): PolicyRefusal => ({
   code: "object_not_found",
-  message: Policy.unlistedModel(model),
+  message: Policy.unlistedModelMessage(model),
   param: "model"
 })

@@ -16,13 +16,13 @@ import * as Exposure from "./routes/Exposure.ts"
 import type { Passthrough } from "./routes/Passthrough.ts"
 import * as Path from "./routes/Path.ts"
 import * as RouteTable from "./routes/RouteTable.ts"
-import { type ObjectUse, unused, useOf, useOfRoute } from "./routes/UpstreamObjects.ts"
+import { noObjectUse, type ObjectUse, useOf, useOfRoute } from "./routes/UpstreamObjects.ts"
 import * as UpstreamPaths from "./routes/UpstreamPaths.ts"
-import { byName, byPattern, type Closed, type Found, type ServiceCall } from "./ServiceCall.ts"
+import { byName, byPattern, type ServiceCall, type ServiceMatch, type ServiceRefusal } from "./ServiceCall.ts"
 import type { ServiceTable } from "./ServiceTable.ts"
 
 /** Where a request goes, and under which of the operator's settings. */
-export interface Routed {
+export interface RoutedRequest {
   readonly route: PolicyRoute
   readonly provider: Provider
   readonly config: RouteConfig
@@ -35,26 +35,26 @@ export interface Routed {
 }
 
 /** A route whose bodies and answers are read. */
-export interface Target extends Routed {
+export interface Target extends RoutedRequest {
   /** What its body is read as: at the compatible upstream as on the gateway's own route of the same path. */
   readonly routeId: RouteId | "compat" | "service"
   /** In whose terms the answer reports its usage: the path's, whatever the request's headers say. */
   readonly family: Family
   readonly accounting: Accounting
   /** The protocol reports a stream's usage only when it is asked to (family A chat). */
-  readonly usageOnRequest: boolean
+  readonly isUsageOptIn: boolean
   /** The model that is asked about. */
   readonly model?: string
   /** The service that is asked, whether or not one of that name is registered. */
   readonly serviceName?: string
   /** Why nothing answers: told to whoever is known, and to nobody else. */
-  readonly closed?: Closed
+  readonly closed?: ServiceRefusal
 }
 
 /** A path that the wildcard lets through, to whom `access` says. */
-export interface Wildcard extends Routed {
+export interface WildcardTarget extends RoutedRequest {
   readonly routeId: "wildcard"
-  readonly access: Exclude<Exposure.Access, "closed">
+  readonly access: Exclude<Exposure.WildcardAccess, "closed">
   readonly settings: Passthrough
 }
 
@@ -62,40 +62,40 @@ const compatUse = (method: string, segments: ReadonlyArray<string>, like: RouteI
   like === undefined ? useOf(method, segments) : useOfRoute(like, method, segments)
 
 /** What operators decide about the places where requests go. */
-export interface Settings {
+export interface RoutingSettings {
   readonly routes: ReadonlyMap<RouteId, RouteConfig>
   readonly services: ServiceTable
   readonly passthrough: Passthrough
 }
 
 /** Why no route takes a request, which is told before anybody is authenticated. */
-export interface Unrouted {
+export interface RoutingFailure {
   readonly code: "unsupported_route"
   readonly message: string
 }
 
 /** The part of the upstreams' paths that a deployment decides by its environment. */
-export interface Paths {
+export interface RoutingPaths {
   /** What the upstream's UI loads, by the names that it has at this deployment. */
-  readonly support: UpstreamPaths.Support
+  readonly support: UpstreamPaths.UiSupportPaths
   /** What of the direct compatible upstream is open. */
   readonly compat: ReadonlyArray<string>
   readonly compatConfig: RouteConfig
 }
 
-export const defaultPaths: Paths = {
-  support: UpstreamPaths.support,
+export const defaultPaths: RoutingPaths = {
+  support: UpstreamPaths.defaultUiSupport,
   compat: CompatPaths.defaultPaths,
   compatConfig: compatConfig(compatLimits, "project")
 }
 
-const canonical = (
+const canonicalTarget = (
   { family, id, pattern }: CanonicalRoute,
   method: string,
   target: string,
   segments: ReadonlyArray<string>,
-  settings: Settings
-): Result.Result<Target, Unrouted> => {
+  settings: RoutingSettings
+): Result.Result<Target, RoutingFailure> => {
   const config = settings.routes.get(id)
   if (config === undefined) return Result.fail(unrouted(method, target))
   return Result.succeed({
@@ -107,7 +107,7 @@ const canonical = (
     target,
     objects: useOfRoute(id, method, segments),
     accounting: accountingOf(id, method, config.mode),
-    usageOnRequest: id === "chat-completions"
+    isUsageOptIn: id === "chat-completions"
   })
 }
 
@@ -115,17 +115,17 @@ const canonical = (
 export const find = (
   method: string,
   target: string,
-  settings: Settings,
-  paths: Paths = defaultPaths
-): Result.Result<Target | Wildcard, Unrouted> => {
-  const exact = RouteTable.exactly(method, target)
-  if (exact !== undefined) return canonical(exact.route, method, target, exact.segments, settings)
+  settings: RoutingSettings,
+  paths: RoutingPaths = defaultPaths
+): Result.Result<Target | WildcardTarget, RoutingFailure> => {
+  const exact = RouteTable.matchExact(method, target)
+  if (exact !== undefined) return canonicalTarget(exact.route, method, target, exact.segments, settings)
   const path = Path.canonicalise(target)
   if (Result.isFailure(path)) return Result.fail(unsupported(`The request path ${path.failure}.`))
   const route = RouteTable.match(method, path.success)
   switch (route._tag) {
     case "Canonical":
-      return canonical(route.route, method, target, path.success.segments, settings)
+      return canonicalTarget(route.route, method, target, path.success.segments, settings)
     case "Compat":
       if (!CompatPaths.isOpen(paths.compat, route.rest)) return Result.fail(closedAtCompat)
       return Result.succeed({
@@ -134,14 +134,14 @@ export const find = (
         provider: "compat",
         family: familyOfPath(route.rest),
         config: paths.compatConfig,
-        target: behind(target, 2),
+        target: withoutLeadingSegments(target, 2),
         objects: compatUse(method, path.success.segments.slice(2), route.like?.id),
         accounting: route.like === undefined ? "answer" : accountingOf(route.like.id, method, "managed_by_gateway"),
-        usageOnRequest: route.like?.id === "chat-completions"
+        isUsageOptIn: route.like?.id === "chat-completions"
       })
     case "Service":
       return Result.succeed(
-        ofService(
+        serviceTarget(
           byPattern(settings.services, method, path.success) ??
             byName(settings.services, method, path.success, route.name),
           route.name,
@@ -153,14 +153,14 @@ export const find = (
       return Result.fail(unsupported("The control API is served by the control listener, not here."))
     case "Unrouted": {
       const registered = byPattern(settings.services, method, path.success)
-      if (registered !== undefined) return Result.succeed(ofService(registered, "", target, path.success.path))
+      if (registered !== undefined) return Result.succeed(serviceTarget(registered, "", target, path.success.path))
       const access = Exposure.accessOf(settings.passthrough, paths.support, method, path.success)
       if (access !== "closed")
         return Result.succeed(wildcard(target, access, settings.passthrough, useOf(method, path.success.segments)))
       const alias = RouteTable.aliasOf(method, path.success.segments)
       const model = RouteTable.modelOf(method, path.success)
       if (model !== undefined) {
-        const found = canonical(modelsRoute, method, target, path.success.segments, settings)
+        const found = canonicalTarget(modelsRoute, method, target, path.success.segments, settings)
         return Result.map(found, (list) => ({ ...list, model }))
       }
       if (alias !== undefined) {
@@ -175,7 +175,12 @@ export const find = (
   }
 }
 
-const wildcard = (target: string, access: Wildcard["access"], settings: Passthrough, objects: ObjectUse): Wildcard => ({
+const wildcard = (
+  target: string,
+  access: WildcardTarget["access"],
+  settings: Passthrough,
+  objects: ObjectUse
+): WildcardTarget => ({
   routeId: "wildcard",
   route: "/upstream/*",
   provider: "upstream",
@@ -196,23 +201,23 @@ const wildcard = (target: string, access: Wildcard["access"], settings: Passthro
 })
 
 /** The target of a service's path: open, or closed with the reason. `name`: the one that the path asks for. */
-const ofService = ({ call, closed, prefix }: Found, name: string, target: string, path: string): Target => ({
+const serviceTarget = ({ call, closed, prefix }: ServiceMatch, name: string, target: string, path: string): Target => ({
   routeId: "service",
   route: RouteTable.serviceRoute(path),
   provider: "internal-service",
   family: "a",
-  config: call?.service.config ?? unset,
-  objects: unused,
-  target: prefix === 0 ? target : behind(target, prefix),
+  config: call?.service.config ?? unregisteredConfig,
+  objects: noObjectUse,
+  target: prefix === 0 ? target : withoutLeadingSegments(target, prefix),
   accounting: "answer",
-  usageOnRequest: false,
+  isUsageOptIn: false,
   serviceName: call?.service.name ?? name,
   ...(call !== undefined && { service: call }),
   ...(closed !== undefined && { closed })
 })
 
 /** The settings of a service that there is not: nothing comes as far as using them. */
-const unset: RouteConfig = {
+const unregisteredConfig: RouteConfig = {
   enabled: true,
   mode: "managed_by_gateway",
   timeoutMs: 60_000,
@@ -224,7 +229,7 @@ const unset: RouteConfig = {
 }
 
 /** The canonical form keeps segments one to one, so the raw target is cut at the same place. */
-export const behind = (target: string, segments: number): string => {
+export const withoutLeadingSegments = (target: string, segments: number): string => {
   let end = 0
   for (let cut = 0; cut < segments; cut++) {
     const length = target.slice(end + 1).search(/[/?]/)
@@ -235,18 +240,18 @@ export const behind = (target: string, segments: number): string => {
   return rest.startsWith("/") ? rest : `/${rest}`
 }
 
-const unsupported = (message: string): Unrouted => ({ code: "unsupported_route", message })
+const unsupported = (message: string): RoutingFailure => ({ code: "unsupported_route", message })
 
 const closedAtCompat = unsupported(
   "This path of the direct compatible upstream is not open. An operator can open paths by DIRECT_COMPAT_ALLOWED_PATHS; the upstream's UI and administration stay closed."
 )
 
 /** A path is as long as a head may be. */
-const mostShown = 128
+const maxShownCharacters = 128
 
 const unrouted = (method: string, path: string) =>
   unsupported(
-    `Route is not supported by this gateway. There is no ${method} ${path.slice(0, mostShown)} here; POST /v1/chat/completions, /v1/responses, /v1/embeddings and /v1/messages, and GET /v1/models are the usual ones.`
+    `Route is not supported by this gateway. There is no ${method} ${path.slice(0, maxShownCharacters)} here; POST /v1/chat/completions, /v1/responses, /v1/embeddings and /v1/messages, and GET /v1/models are the usual ones.`
   )
 
 /** The family of a path; on one that both families share, the client's headers tell them apart. */

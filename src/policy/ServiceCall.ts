@@ -5,14 +5,14 @@ import * as ServiceTable from "./ServiceTable.ts"
 
 /** A request that a registered service answers. */
 export interface ServiceCall {
-  readonly service: ServiceTable.Service
+  readonly service: ServiceTable.RegisteredService
   readonly method: string
   /** The path as the service sees it, canonical and without query: what prices and records go by. */
   readonly path: string
 }
 
 /** Why nothing answers: told to whoever is known, and to nobody else. */
-export interface Closed {
+export interface ServiceRefusal {
   readonly code:
     | "missing_service"
     | "disabled_service"
@@ -22,11 +22,11 @@ export interface Closed {
   readonly message: string
 }
 
-export interface Found {
+export interface ServiceMatch {
   readonly call: ServiceCall | undefined
   /** How many segments of the path are the gateway's. */
   readonly prefix: number
-  readonly closed: Closed | undefined
+  readonly closed: ServiceRefusal | undefined
 }
 
 /** The service of a path that some pattern fits, if one does. What is the gateway's own is never asked about. */
@@ -34,13 +34,13 @@ export const byPattern = (
   services: ServiceTable.ServiceTable,
   method: string,
   path: CanonicalPath
-): Found | undefined => {
+): ServiceMatch | undefined => {
   const [first, second] = path.segments
   if (first === "v1" || (first === "providers" && second === "compat")) return undefined
   const service = ServiceTable.match(services, method, path.path)
   if (service === undefined) return undefined
   const below = service.pattern.endsWith("/*")
-  return callable(service, method, path, below ? service.pattern.split("/").length - 2 : 0)
+  return matchOf(service, method, path, below ? service.pattern.split("/").length - 2 : 0)
 }
 
 /**
@@ -51,27 +51,27 @@ export const byName = (
   method: string,
   path: CanonicalPath,
   name: string
-): Found => {
+): ServiceMatch => {
   const own = path.segments.length === 1 && path.segments[0] === name
-  if (!serviceNamePattern.test(name)) return nothing(illFormed)
+  if (!serviceNamePattern.test(name)) return noMatch(illFormed)
   const service = services.byName.get(name)
-  if (service === undefined) return nothing(unknown)
-  if (!service.methods.includes(method)) return nothing(otherMethods(service))
-  return callable(service, method, path, own ? 0 : 2)
+  if (service === undefined) return noMatch(unknown)
+  if (!service.methods.includes(method)) return noMatch(otherMethods(service))
+  return matchOf(service, method, path, own ? 0 : 2)
 }
 
-const callable = (
-  service: ServiceTable.Service,
+const matchOf = (
+  service: ServiceTable.RegisteredService,
   method: string,
   { path, segments }: CanonicalPath,
   prefix: number
-): Found => {
+): ServiceMatch => {
   const call = { service, method, path: prefix === 0 ? path : `/${segments.slice(prefix).join("/")}` }
-  return { call, prefix, closed: closedBy(service) ?? misspelled(call) }
+  return { call, prefix, closed: unavailability(service) ?? misspelledEndpoint(call) }
 }
 
-const misspelled = ({ method, path, service }: ServiceCall): Closed | undefined => {
-  const template = ServicePricing.misspelled(service.pricing, method, path)
+const misspelledEndpoint = ({ method, path, service }: ServiceCall): ServiceRefusal | undefined => {
+  const template = ServicePricing.misspelledTemplate(service.pricing, method, path)
   return template === undefined
     ? undefined
     : {
@@ -80,35 +80,35 @@ const misspelled = ({ method, path, service }: ServiceCall): Closed | undefined 
       }
 }
 
-const closedBy = (service: ServiceTable.Service): Closed | undefined => {
+const unavailability = (service: ServiceTable.RegisteredService): ServiceRefusal | undefined => {
   if (!service.enabled) return disabled
-  const missing = ServiceTable.missing(service)
+  const missing = ServiceTable.missingFields(service)
   return missing.length === 0 ? undefined : incomplete(missing)
 }
 
-const nothing = (closed: Closed): Found => ({ call: undefined, prefix: 0, closed })
+const noMatch = (closed: ServiceRefusal): ServiceMatch => ({ call: undefined, prefix: 0, closed })
 
-const unknown: Closed = {
+const unknown: ServiceRefusal = {
   code: "missing_service",
   message: "No service of that name is registered with this gateway."
 }
 
-const illFormed: Closed = {
+const illFormed: ServiceRefusal = {
   code: "invalid_service_payload",
   message: "The path must name a service: /services/<name>, a lower-case DNS label of at most 64 characters."
 }
 
-const disabled: Closed = {
+const disabled: ServiceRefusal = {
   code: "disabled_service",
   message: "The service is disabled; an operator can enable it."
 }
 
-const incomplete = (missing: ReadonlyArray<string>): Closed => ({
+const incomplete = (missing: ReadonlyArray<string>): ServiceRefusal => ({
   code: "incomplete_service",
   message: `The service cannot be called yet: it lacks ${missing.join(" and ")}. An operator can set that.`
 })
 
-const otherMethods = ({ methods }: ServiceTable.Service): Closed => ({
+const otherMethods = ({ methods }: ServiceTable.RegisteredService): ServiceRefusal => ({
   code: "unsupported_route",
   message: `This service is served for ${methods.join(" and ")} only.`
 })

@@ -1,5 +1,5 @@
 import { unescape } from "node:querystring"
-import type { Wanted } from "./Estimate.ts"
+import type { UsageEstimate } from "./Estimate.ts"
 import * as JsonMembers from "./facts/JsonMembers.ts"
 import { toNanos } from "./Price.ts"
 import type { CostMode, Endpoint, EndpointPricingRule, PricingRule } from "./routes/Service.ts"
@@ -20,13 +20,13 @@ interface Cost {
 }
 
 export interface Templated<A> {
-  readonly of: A
+  readonly rule: A
   /** Without escapes. */
   readonly segments: ReadonlyArray<string>
   /** The same as a lax upstream matches them, without the empty one after a slash at the end. */
   readonly folded: ReadonlyArray<string>
   /** How many segments are plain text: the more, the closer the template is to what it fits. */
-  readonly plain: number
+  readonly literalCount: number
 }
 
 export const of = (row: {
@@ -42,7 +42,7 @@ export const of = (row: {
   endpoints: closestFirst(row.openapi_endpoints)
 })
 
-export const free: Pricing = {
+export const freePricing: Pricing = {
   base: { cost_mode: "none", estimated_cost_usd: null },
   bodyRules: [],
   endpointRules: [],
@@ -61,19 +61,19 @@ const closestFirst = <A extends { readonly path_template: string }>(rules: Reado
     .map((rule): Templated<A> => {
       const segments = segmentsOf(rule.path_template)
       const folded = foldedEnd(segments.map((segment) => (isParameter(segment) ? segment : foldedSegment(segment))))
-      return { of: rule, segments, folded, plain: folded.filter((segment) => !isParameter(segment)).length }
+      return { rule, segments, folded, literalCount: folded.filter((segment) => !isParameter(segment)).length }
     })
-    .sort((a, b) => b.plain - a.plain)
+    .sort((a, b) => b.literalCount - a.literalCount)
 
 /** The template that `method` and `path` are an instance of, the one with the most plain segments before others. */
-export const closest = <A extends { readonly method: string }>(
+export const closestTemplate = <A extends { readonly method: string }>(
   templates: ReadonlyArray<Templated<A>>,
   method: string,
   path: string
 ): A | undefined => {
   if (templates.length === 0) return undefined
   const wanted = segmentsOf(path)
-  return templates.find(({ of, segments }) => of.method === method && isInstance(segments, wanted))?.of
+  return templates.find(({ rule, segments }) => rule.method === method && isInstance(segments, wanted))?.rule
 }
 
 const isInstance = (template: ReadonlyArray<string>, segments: ReadonlyArray<string>): boolean =>
@@ -84,36 +84,38 @@ const isInstance = (template: ReadonlyArray<string>, segments: ReadonlyArray<str
  * The template of an endpoint with a price of its own that a lax upstream would take `path` for, although it is written
  * otherwise: with a slash at its end, in other letter case, with blanks. It would cost what other paths do.
  */
-export const misspelled = ({ endpointRules }: Pricing, method: string, path: string): string | undefined => {
+export const misspelledTemplate = ({ endpointRules }: Pricing, method: string, path: string): string | undefined => {
   if (endpointRules.length === 0) return undefined
   const wanted = segmentsOf(path)
   const folded = foldedEnd(wanted.map(foldedSegment))
-  const meant = endpointRules.find(({ folded: template, of }) => of.method === method && isInstance(template, folded))
-  const written = endpointRules.find(({ of, segments }) => of.method === method && isInstance(segments, wanted))
-  return meant !== undefined && (written === undefined || meant.plain > written.plain)
-    ? meant.of.path_template
+  const meant = endpointRules.find(
+    ({ folded: template, rule }) => rule.method === method && isInstance(template, folded)
+  )
+  const written = endpointRules.find(({ rule, segments }) => rule.method === method && isInstance(segments, wanted))
+  return meant !== undefined && (written === undefined || meant.literalCount > written.literalCount)
+    ? meant.rule.path_template
     : undefined
 }
 
 /** What one request costs, and by which rule. */
-export interface Price extends Cost {
+export interface ServicePrice extends Cost {
   /** `rule`: of an endpoint or of the body; `default`: the service's own. */
   readonly by: "default" | "rule"
   readonly ruleName: string | undefined
 }
 
 /** The text at a JSON pointer of the request's body; `undefined` where there is nothing to compare. */
-export type Select = (pointer: string) => string | undefined
+export type SelectText = (pointer: string) => string | undefined
 
 /** What the price of a request depends on beside its path, as far as it must be known. */
 export const dependsOnBody = (pricing: Pricing, method: string, path: string): boolean =>
   pricing.bodyRules.length > 0 && !isFree(endpointPrice(pricing, method, path))
 
 /** An endpoint's own rule says so: nothing of the body changes it. */
-const isFree = ({ by, cost_mode }: Price): boolean => by === "rule" && cost_mode === "none"
+const isFree = ({ by, cost_mode }: ServicePrice): boolean => by === "rule" && cost_mode === "none"
 
-const endpointPrice = (pricing: Pricing, method: string, path: string): Price => {
-  const rule = closest(pricing.endpointRules, method, path)
+const endpointPrice = (pricing: Pricing, method: string, path: string): ServicePrice => {
+  const rule = closestTemplate(pricing.endpointRules, method, path)
   return rule === undefined
     ? { ...pricing.base, by: "default", ruleName: undefined }
     : {
@@ -128,7 +130,7 @@ const endpointPrice = (pricing: Pricing, method: string, path: string): Price =>
  * The endpoint's price or the service's; then the first rule that the body fits. A free endpoint is free whatever its
  * body says.
  */
-export const resolve = (pricing: Pricing, method: string, path: string, select: Select): Price => {
+export const resolve = (pricing: Pricing, method: string, path: string, select: SelectText): ServicePrice => {
   const base = endpointPrice(pricing, method, path)
   if (isFree(base)) return base
   const rule = pricing.bodyRules.find(({ equals, json_pointer }) => select(json_pointer) === equals)
@@ -150,11 +152,11 @@ export const reservation = (
   pricing: Pricing,
   method: string,
   path: string,
-  price: Price | undefined
-): Pick<Wanted, "nanos" | "nanosGuessed"> => {
-  if (price?.cost_mode === "none") return { nanos: 0, nanosGuessed: false }
-  if (price?.cost_mode === "fixed") return { nanos: toNanos(price.estimated_cost_usd ?? 0), nanosGuessed: false }
-  if (price?.estimated_cost_usd != null) return { nanos: toNanos(price.estimated_cost_usd), nanosGuessed: true }
+  price: ServicePrice | undefined
+): Pick<UsageEstimate, "nanos" | "nanosEstimated"> => {
+  if (price?.cost_mode === "none") return { nanos: 0, nanosEstimated: false }
+  if (price?.cost_mode === "fixed") return { nanos: toNanos(price.estimated_cost_usd ?? 0), nanosEstimated: false }
+  if (price?.estimated_cost_usd != null) return { nanos: toNanos(price.estimated_cost_usd), nanosEstimated: true }
   const base = endpointPrice(pricing, method, path)
   const candidates: ReadonlyArray<Cost> = isFree(base) ? [base] : [base, ...pricing.bodyRules]
   const dearest = candidates.reduce(
@@ -162,16 +164,16 @@ export const reservation = (
       cost_mode === "fixed" ? Math.max(most, estimated_cost_usd ?? 0) : most,
     0
   )
-  return { nanos: toNanos(dearest), nanosGuessed: true }
+  return { nanos: toNanos(dearest), nanosEstimated: true }
 }
 
 /** The texts of a JSON body: strings as they are, numbers and booleans as JSON writes them. */
 export const selectJson =
-  (json: unknown): Select =>
+  (json: unknown): SelectText =>
   (pointer) => {
     let value = json
-    for (const token of tokensOf(pointer)) {
-      if (!holds(value, token)) return undefined
+    for (const token of pointerTokens(pointer)) {
+      if (!hasMember(value, token)) return undefined
       value = value[token]
     }
     return typeof value === "string"
@@ -181,14 +183,14 @@ export const selectJson =
         : undefined
   }
 
-const holds = (value: unknown, name: string): value is { readonly [name: string]: unknown } =>
+const hasMember = (value: unknown, name: string): value is { readonly [name: string]: unknown } =>
   typeof value === "object" &&
   value !== null &&
   Object.hasOwn(value, name) &&
   !(Array.isArray(value) && name === "length")
 
 /** RFC 6901. */
-export const tokensOf = (pointer: string): ReadonlyArray<string> =>
+export const pointerTokens = (pointer: string): ReadonlyArray<string> =>
   pointer
     .split("/")
     .slice(1)
@@ -201,27 +203,27 @@ export const tokensOf = (pointer: string): ReadonlyArray<string> =>
 export const ambiguousMember = ({ bodyRules }: Pricing, text: string): string | undefined =>
   ambiguousIn(
     text,
-    bodyRules.map(({ json_pointer }) => tokensOf(json_pointer))
+    bodyRules.map(({ json_pointer }) => pointerTokens(json_pointer))
   )
 
 const ambiguousIn = (text: string, pointers: ReadonlyArray<ReadonlyArray<string>>): string | undefined => {
-  const wanted = new Map<string, Array<ReadonlyArray<string>>>()
+  const pointersByName = new Map<string, Array<ReadonlyArray<string>>>()
   for (const [name, ...deeper] of pointers) {
     if (name === undefined) continue
-    const pointersBelow = wanted.get(foldedSegment(name))
-    if (pointersBelow === undefined) wanted.set(foldedSegment(name), [[name, ...deeper]])
+    const pointersBelow = pointersByName.get(foldedSegment(name))
+    if (pointersBelow === undefined) pointersByName.set(foldedSegment(name), [[name, ...deeper]])
     else pointersBelow.push([name, ...deeper])
   }
-  if (wanted.size === 0) return undefined
+  if (pointersByName.size === 0) return undefined
   const below = (name: string, value: string) =>
     ambiguousIn(
       value,
-      (wanted.get(foldedSegment(name)) ?? []).map(([, ...deeper]) => deeper)
+      (pointersByName.get(foldedSegment(name)) ?? []).map(([, ...deeper]) => deeper)
     )
   const seen = new Set<string>()
   for (const { end, escaped, key, valueStart } of JsonMembers.topLevel(text)) {
     const folded = foldedSegment(key)
-    const meant = wanted.get(folded)
+    const meant = pointersByName.get(folded)
     if (meant === undefined) continue
     if (escaped || seen.has(folded) || !meant.some(([name]) => name === key)) return key
     seen.add(folded)
@@ -230,17 +232,17 @@ const ambiguousIn = (text: string, pointers: ReadonlyArray<ReadonlyArray<string>
   }
   if (!text.trimStart().startsWith("[")) return undefined
   for (const [index, item] of JsonMembers.items(text).entries()) {
-    const deeper = wanted.has(String(index)) ? below(String(index), item) : undefined
+    const deeper = pointersByName.has(String(index)) ? below(String(index), item) : undefined
     if (deeper !== undefined) return deeper
   }
   return undefined
 }
 
 /** The fields of a form by which it may say what stands at a pointer: plainly, or in ways that are not read here. */
-export const fieldsOf = (
+export const formFieldsOf = (
   pointer: string
 ): { readonly plain: string | undefined; readonly other: ReadonlyArray<string> } => {
-  const [name, ...deeper] = tokensOf(pointer)
+  const [name, ...deeper] = pointerTokens(pointer)
   if (name === undefined) return { plain: undefined, other: [] }
   return deeper.length === 0
     ? { plain: name, other: [] }
@@ -249,10 +251,10 @@ export const fieldsOf = (
 
 /** The fields of a form are members of its top level. */
 export const selectFields =
-  (fields: ReadonlyMap<string, string>): Select =>
+  (fields: ReadonlyMap<string, string>): SelectText =>
   (pointer) => {
-    const [name, ...deeper] = tokensOf(pointer)
+    const [name, ...deeper] = pointerTokens(pointer)
     return name === undefined || deeper.length > 0 ? undefined : fields.get(name)
   }
 
-export const selectNothing: Select = () => undefined
+export const selectNothing: SelectText = () => undefined

@@ -4,7 +4,7 @@ import type { StoredCredential } from "./routes/StoredCredential.ts"
 import type * as ServicePricing from "./ServicePricing.ts"
 
 /** A registered service as the request path needs it. */
-export interface Service {
+export interface RegisteredService {
   readonly name: string
   /** `X/*` stands for `X` and everything below it; any other pattern for itself. */
   readonly pattern: string
@@ -20,12 +20,12 @@ export interface Service {
 
 /** All of them, found by name and by path in time that does not grow with their number. */
 export interface ServiceTable {
-  readonly byName: ReadonlyMap<string, Service>
+  readonly byName: ReadonlyMap<string, RegisteredService>
   /** Several of one pattern differ in their methods; the first by name that has the method answers. */
-  readonly byPattern: ReadonlyMap<string, ReadonlyArray<Service>>
+  readonly byPattern: ReadonlyMap<string, ReadonlyArray<RegisteredService>>
 }
 
-export const of = (services: ReadonlyArray<Service>): ServiceTable => {
+export const of = (services: ReadonlyArray<RegisteredService>): ServiceTable => {
   const inOrder = services.toSorted((a, b) => (a.name < b.name ? -1 : 1))
   return {
     byName: new Map(inOrder.map((service) => [service.name, service])),
@@ -37,7 +37,7 @@ export const of = (services: ReadonlyArray<Service>): ServiceTable => {
  * The service whose pattern fits a canonical path, the longest pattern first, of two as long (`/a/b`
  * and `/a/*`) the exact one. One that does not have the method is passed over.
  */
-export const match = ({ byPattern }: ServiceTable, method: string, path: string): Service | undefined => {
+export const match = ({ byPattern }: ServiceTable, method: string, path: string): RegisteredService | undefined => {
   if (byPattern.size === 0) return undefined
   const of = (pattern: string) => byPattern.get(pattern)?.find(({ methods }) => methods.includes(method))
   const exact = of(`${path}/*`) ?? of(path)
@@ -50,5 +50,5 @@ export const match = ({ byPattern }: ServiceTable, method: string, path: string)
 }
 
 /** What keeps a service from being called. A credential that cannot be read is there: that is told when it is used. */
-export const missing = ({ credential, origin }: Service): ReadonlyArray<RuntimeField> =>
+export const missingFields = ({ credential, origin }: RegisteredService): ReadonlyArray<RuntimeField> =>
   missingRuntimeFields({ upstream: origin !== undefined, credential: credential._tag !== "Missing" })

@@ -30,7 +30,7 @@ export const none: SharedLimits = Struct.pick(neutral, fields)
 /** What is left out is unlimited. */
 export const of = (patch: SharedLimitsPatch): SharedLimits => ({ ...none, ...patch })
 
-export const limitsAnything = (limits: Record<LimitField, Limit>): boolean =>
+export const hasLimit = (limits: Record<LimitField, Limit>): boolean =>
   fields.some((field) => limits[field]._tag === "Limited")
 
 /**

@@ -32,7 +32,7 @@ export const encode = (policy: KeyPolicy): string =>
   )
 
 /** The closed reading of policies that cannot be decoded. */
-export const denying: Policies = { policy: { ...neutral, deny: true }, guardrails: GuardrailPolicy.neutral }
+export const denyingPolicies: Policies = { policy: { ...neutral, deny: true }, guardrails: GuardrailPolicy.neutral }
 
 const encodePolicy = Schema.encodeSync(KeyPolicy)
 /** Every neutral value is a primitive on the wire. */

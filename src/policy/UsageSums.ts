@@ -55,4 +55,4 @@ export const isAdmitted = (errorCode: string): boolean =>
 export const admittedCount = "coalesce(admitted_count, CASE WHEN status_code < 400 THEN request_count ELSE 0 END)"
 
 /** Sums of a month are read when Redis has lost a monthly budget's counter. */
-export const leastSumsDays = 62
+export const minSumsDays = 62

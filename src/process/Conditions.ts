@@ -4,7 +4,7 @@ import { Context, Layer } from "effect"
 export interface Condition {
   readonly name: string
   /** One word. */
-  readonly is: string
+  readonly status: string
   readonly ok: boolean
 }
 

@@ -13,39 +13,37 @@ export interface Report {
 }
 
 /** A server that the process works with. */
-export interface Server {
+export interface Dependency {
   readonly name: string
   readonly ping: Effect.Effect<void, unknown>
   /** What the process is without it. */
-  readonly without: "not_ready" | "degraded"
+  readonly statusWithout: "not_ready" | "degraded"
 }
 
 /** Not ready are a process that has a listener still to open, one that drains, and one without a server that it needs. */
 export class Readiness extends Context.Service<Readiness, Effect.Effect<Report>>()("svc/control/Readiness") {
-  static readonly when = Effect.fnUntraced(function* (servers: ReadonlyArray<Server>) {
+  static readonly fromDependencies = Effect.fnUntraced(function* (servers: ReadonlyArray<Dependency>) {
     const lifecycle = yield* Lifecycle
     const conditions = yield* Effect.serviceOption(Conditions)
-    const watched = yield* Effect.forEach(servers, watch)
-    yield* Effect.forkScoped(Effect.repeat(Effect.forEach(watched, measured), Schedule.spaced(measuredEvery)))
+    const watched = yield* Effect.forEach(servers, watchDependency)
+    yield* Effect.forkScoped(Effect.repeat(Effect.forEach(watched, recordUp), Schedule.spaced(measureInterval)))
     return Effect.gen(function* () {
-      const answers = yield* Effect.forEach(
-        watched,
-        (server) => Effect.map(server.lookedAt, (up) => ({ ...server, up })),
-        { concurrency: "unbounded" }
-      )
+      const results = yield* Effect.forEach(watched, (server) => Effect.map(server.isUp, (up) => ({ ...server, up })), {
+        concurrency: "unbounded"
+      })
       const phase = yield* SubscriptionRef.get(lifecycle)
       const reported = Option.match(conditions, { onNone: () => [], onSome: ({ current }) => current() })
-      const worst = [
+      const statuses = [
         phase === "serving" ? "ready" : "not_ready",
-        ...answers.map(({ up, without }) => (up ? "ready" : without)),
+        ...results.map(({ up, statusWithout }) => (up ? "ready" : statusWithout)),
         ...reported.map(({ ok }) => (ok ? "ready" : "degraded"))
       ]
       const report: Report = {
-        status: worst.includes("not_ready") ? "not_ready" : worst.includes("degraded") ? "degraded" : "ready",
+        status: statuses.includes("not_ready") ? "not_ready" : statuses.includes("degraded") ? "degraded" : "ready",
         checks: {
-          ...Object.fromEntries(answers.map(({ name, up }) => [name, up ? "up" : "down"])),
+          ...Object.fromEntries(results.map(({ name, up }) => [name, up ? "up" : "down"])),
           listeners: listeners[phase],
-          ...Object.fromEntries(reported.map(({ is, name }) => [name, is]))
+          ...Object.fromEntries(reported.map(({ status, name }) => [name, status]))
         }
       }
       return report
@@ -62,9 +60,9 @@ export class Readiness extends Context.Service<Readiness, Effect.Effect<Report>>
       Effect.gen(function* () {
         const database = yield* Database
         const redis = yield* Redis
-        return yield* Readiness.when([
-          { name: "database", ping: database.ping, without: withoutDatabase },
-          { name: "redis", ping: redis.ping, without: "not_ready" }
+        return yield* Readiness.fromDependencies([
+          { name: "database", ping: database.ping, statusWithout: withoutDatabase },
+          { name: "redis", ping: redis.ping, statusWithout: "not_ready" }
         ])
       })
     )
@@ -72,63 +70,63 @@ export class Readiness extends Context.Service<Readiness, Effect.Effect<Report>>
 
 const listeners = { starting: "opening", serving: "open", draining: "closing" } as const
 
-const isUp = Metric.gauge("svc_dependency_up", {
+const dependencyUp = Metric.gauge("svc_dependency_up", {
   description: "1 where a server that this process works with answered within a second, 0 where it did not"
 })
 
-const measuredEvery = "5 seconds"
+const measureInterval = "5 seconds"
 
-const measured = ({ look, name }: Watched) =>
-  Effect.flatMap(Effect.flatMap(look, Fiber.join), (up) =>
-    Metric.update(Metric.withAttributes(isUp, { dependency: name }), up ? 1 : 0)
+const recordUp = ({ startPing, name }: WatchedDependency) =>
+  Effect.flatMap(Effect.flatMap(startPing, Fiber.join), (up) =>
+    Metric.update(Metric.withAttributes(dependencyUp, { dependency: name }), up ? 1 : 0)
   )
 
 /** A server, and whether it answers. */
-interface Watched extends Server {
+interface WatchedDependency extends Dependency {
   /** A ping under way, which all who ask meanwhile share. */
-  readonly look: Effect.Effect<Fiber.Fiber<boolean>>
+  readonly startPing: Effect.Effect<Fiber.Fiber<boolean>>
   /** Whether the server answers. A ping that takes longer than `answerWithin` leaves it at what the last one found. */
-  readonly lookedAt: Effect.Effect<boolean>
+  readonly isUp: Effect.Effect<boolean>
 }
 
 /**
  * A load balancer gives a probe a second or less. A server that has fallen silent must not use that time up, since a
  * process that serves without it would be taken out of rotation.
  */
-const answerWithin = "250 millis"
+const probeTimeout = "250 millis"
 
-const watch = Effect.fnUntraced(function* (server: Server) {
+const watchDependency = Effect.fnUntraced(function* (server: Dependency) {
   const scope = yield* Effect.scope
-  let found: boolean | undefined
+  let lastResult: boolean | undefined
   let ping: Fiber.Fiber<boolean> | undefined
-  const pinged = Effect.map(answersInTime(server.ping), (up) => {
-    found = up
+  const pinged = Effect.map(succeedsInTime(server.ping), (up) => {
+    lastResult = up
     return up
   })
-  const look = Effect.suspend(() => {
+  const startPing = Effect.suspend(() => {
     if (ping !== undefined && ping.pollUnsafe() === undefined) return Effect.succeed(ping)
     return Effect.map(Effect.forkIn(pinged, scope), (fiber) => {
       ping = fiber
       return fiber
     })
   })
-  const lookedAt = Effect.flatMap(look, (fiber) => {
-    const last = found
+  const isUp = Effect.flatMap(startPing, (fiber) => {
+    const last = lastResult
     if (last === undefined) return Fiber.join(fiber)
     return Effect.map(
-      Effect.timeoutOption(Fiber.join(fiber), answerWithin),
+      Effect.timeoutOption(Fiber.join(fiber), probeTimeout),
       Option.getOrElse(() => last)
     )
   })
-  const watched: Watched = { ...server, look, lookedAt }
+  const watched: WatchedDependency = { ...server, startPing, isUp }
   return watched
 })
 
-const pingWithin = "1 second"
+const pingTimeout = "1 second"
 
-const answersInTime = (ping: Effect.Effect<void, unknown>): Effect.Effect<boolean> =>
+const succeedsInTime = (ping: Effect.Effect<void, unknown>): Effect.Effect<boolean> =>
   ping.pipe(
-    Effect.timeout(pingWithin),
+    Effect.timeout(pingTimeout),
     Effect.as(true),
     Effect.catchCause(() => Effect.succeed(false))
   )

@@ -127,7 +127,7 @@ export interface Publication {
  *
  * - `Confirmed`: at least one queue has it, on disk where it is durable.
  * - `Returned`: the broker took it, and no queue did.
- * - `Refused`: it was not stored. `nacked`: by the broker (a full queue); `no_exchange`; `denied`; `invalid`: AMQP cannot
+ * - `RouteError`: it was not stored. `nacked`: by the broker (a full queue); `no_exchange`; `denied`; `invalid`: AMQP cannot
  *   carry it, and `detail` names what; `blocked`: the broker takes nothing for lack of memory or disk; `unreachable`,
  *   `closed`: it was never sent.
  * - `Unknown`: it was sent, and no answer came: the connection was `lost`, or the `deadline` passed. It may be stored.

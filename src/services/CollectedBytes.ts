@@ -33,14 +33,14 @@ export class CollectedBytes {
   }
 
   /** Everything that was added, in one piece. */
-  whole(): Buffer {
+  toBuffer(): Buffer {
     if (this.#only === undefined && this.#length > 0) this.#join()
     return this.#only ?? empty
   }
 
   /** The same; nothing of it is held any longer. */
   take(): Buffer {
-    const whole = this.whole()
+    const whole = this.toBuffer()
     this.clear()
     return whole
   }

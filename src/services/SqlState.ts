@@ -2,27 +2,27 @@ import { Predicate } from "effect"
 import { SqlError } from "effect/sql"
 
 /** PostgreSQL's five characters for what went wrong, or nothing where it did not say. */
-const stateOf = ({ reason: { cause } }: SqlError.SqlError): string =>
+const sqlStateOf = ({ reason: { cause } }: SqlError.SqlError): string =>
   Predicate.hasProperty(cause, "code") && Predicate.isString(cause.code) ? cause.code : ""
 
 /** The statement is right, and a value in it is not: a text, number or date that PostgreSQL cannot hold (class 22). */
-export const isUnstorable = (error: SqlError.SqlError): boolean => stateOf(error).startsWith("22")
+export const isUnstorable = (error: SqlError.SqlError): boolean => sqlStateOf(error).startsWith("22")
 
 /** The same statement would go through with other values: also a constraint (23), or a size or depth (54). */
-export const blamesValues = (error: SqlError.SqlError): boolean => /^(?:22|23|54)/.test(stateOf(error))
+export const isCausedByValues = (error: SqlError.SqlError): boolean => /^(?:22|23|54)/.test(sqlStateOf(error))
 
 /**
  * The same statement may go through later. The driver knows that of connections, conflicts and deadlines; it is as true
  * of a server that only reads because another one took over (25006), lacks disk, memory or sessions (53), is going down
  * or coming up (57), or has a broken disk (58).
  */
-export const mayPass = (error: SqlError.SqlError): boolean =>
-  error.isRetryable || /^(?:25006|53|57|58)/.test(stateOf(error))
+export const isTransient = (error: SqlError.SqlError): boolean =>
+  error.isRetryable || /^(?:25006|53|57|58)/.test(sqlStateOf(error))
 
 const commit = "commit"
 
 /** The failure of a COMMIT, which `isUnconfirmed` knows again. */
-export const duringCommit = (error: SqlError.SqlError): SqlError.SqlError =>
+export const asCommitFailure = (error: SqlError.SqlError): SqlError.SqlError =>
   error.reason._tag === "ConnectionError"
     ? new SqlError.SqlError({
         reason: new SqlError.ConnectionError({
@@ -34,5 +34,5 @@ export const duringCommit = (error: SqlError.SqlError): SqlError.SqlError =>
     : error
 
 /** The database did not say whether it committed the transaction. */
-export const isUnconfirmed = ({ reason }: SqlError.SqlError): boolean =>
+export const isCommitUnconfirmed = ({ reason }: SqlError.SqlError): boolean =>
   reason._tag === "ConnectionError" && reason.operation === commit

@@ -62,15 +62,19 @@ export class Upstream extends Context.Service<
      * The same without a fiber, for the path of every request. Tells `done` once; `cancel` ends the exchange at the
      * upstream too, and then `done` is told nothing. It answers whether the upstream may have had any of the request.
      */
-    readonly exchangeUnsafe: Start
+    readonly exchangeUnsafe: StartExchange
   }
 >()("svc/Upstream") {}
 
-export type Start = (request: Exchange, sink: Sink, done: (exit: Exit.Exit<void, UpstreamError>) => void) => Cancel
-export type Cancel = () => boolean
+export type StartExchange = (
+  request: Exchange,
+  sink: Sink,
+  done: (exit: Exit.Exit<void, UpstreamError>) => void
+) => CancelExchange
+export type CancelExchange = () => boolean
 
 /** The door of a driver that works by callbacks. */
-export const ofCallbacks = (start: Start): Upstream["Service"] => ({
+export const fromCallbacks = (start: StartExchange): Upstream["Service"] => ({
   exchangeUnsafe: start,
   exchange: (request, sink) =>
     Effect.callback((resume) => {
@@ -80,7 +84,7 @@ export const ofCallbacks = (start: Start): Upstream["Service"] => ({
 })
 
 /** The door of a variant that works by effects, and has no connection to wait for: whoever asks is heard. */
-export const ofEffects = (exchange: Upstream["Service"]["exchange"]): Effect.Effect<Upstream["Service"]> =>
+export const fromEffects = (exchange: Upstream["Service"]["exchange"]): Effect.Effect<Upstream["Service"]> =>
   Effect.map(Effect.context<never>(), (context) => ({
     exchange,
     exchangeUnsafe: (request, sink, done) => {

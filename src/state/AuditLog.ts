@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import { Database } from "../services/Database.ts"
 
 /** What an audit event says. JSON is text here. */
-export interface Entry {
+export interface AuditEntry {
   /** `null`: no operator did it, but a command or the gateway itself. */
   readonly actorTokenId: string | null
   readonly action: string
@@ -17,7 +17,7 @@ export interface Entry {
 }
 
 /** An event in its place, as its hash sees it: JSON in the database's own text, time in microseconds since 1970. */
-export interface Linked extends Entry {
+export interface ChainedEvent extends AuditEntry {
   readonly sequence: number
   readonly previousHash: Uint8Array
   readonly id: string
@@ -28,7 +28,7 @@ export interface Linked extends Entry {
  * SHA-256 over every field, each with its length in bytes before it (`5:hello,`; nothing is `-,`), so that no two
  * events are written alike. The migration that chained the first events writes the same.
  */
-export const hashOf = (event: Linked): Uint8Array => {
+export const hashOf = (event: ChainedEvent): Uint8Array => {
   const fields = [
     `${event.sequence}`,
     Buffer.from(event.previousHash).toString("hex"),
@@ -44,8 +44,8 @@ export const hashOf = (event: Linked): Uint8Array => {
     event.ip,
     event.userAgent
   ]
-  const written = fields.map((field) => (field === null ? "-," : `${Buffer.byteLength(field)}:${field},`))
-  return createHash("sha256").update(written.join("")).digest()
+  const encodedFields = fields.map((field) => (field === null ? "-," : `${Buffer.byteLength(field)}:${field},`))
+  return createHash("sha256").update(encodedFields.join("")).digest()
 }
 
 const Heads = Schema.Array(
@@ -63,7 +63,7 @@ const decodeHeads = Schema.decodeUnknownEffect(Heads)
  * Adds an event at the end of the chain, behind what the transaction changes and before its notices. The head is locked
  * from here to the transaction's end: whoever holds it waits for nobody but for the epoch, which is taken behind it.
  */
-export const append = Effect.fnUntraced(function* (entry: Entry) {
+export const append = Effect.fnUntraced(function* (entry: AuditEntry) {
   const { sql } = yield* Database
   const [head] = yield* Effect.flatMap(
     sql`
@@ -73,7 +73,7 @@ export const append = Effect.fnUntraced(function* (entry: Entry) {
     decodeHeads
   )
   if (head === undefined) return yield* Effect.die(new Error("the head of the audit chain is gone"))
-  const event: Linked = {
+  const event: ChainedEvent = {
     ...entry,
     sequence: head.sequence + 1,
     previousHash: head.hash,

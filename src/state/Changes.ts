@@ -6,7 +6,7 @@ import { Database } from "../services/Database.ts"
 export const channel = "svc_control_changes"
 
 /**
- * What a gateway must forget. `Configuration`: routes, the wildcard, provider rows, prices. `Key`: one key's record.
+ * What a gateway must forget. `Configuration`: routes, the wildcard, provider rows, prices. `EncryptionKey`: one key's record.
  * `Project`: the records of all its keys (a credential mapping of the project changed).
  */
 export const Change = Schema.TaggedUnion({
@@ -17,10 +17,10 @@ export const Change = Schema.TaggedUnion({
 export type Change = typeof Change.Type
 
 /** `epoch`: the state's number with this change in it. */
-export const Notice = Schema.fromJsonString(Schema.Struct({ epoch: Schema.Int, change: Change }))
-export type Notice = typeof Notice.Type
-const encode = Schema.encodeEffect(Notice)
-export const decode = Schema.decodeUnknownEffect(Notice)
+export const ChangeNotice = Schema.fromJsonString(Schema.Struct({ epoch: Schema.Int, change: Change }))
+export type ChangeNotice = typeof ChangeNotice.Type
+const encodeNotice = Schema.encodeEffect(ChangeNotice)
+export const decodeNotice = Schema.decodeUnknownEffect(ChangeNotice)
 
 /** The epoch of a notice whose change only a newer version knows. */
 export const decodeEpoch = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ epoch: Schema.Int })))
@@ -42,5 +42,5 @@ export const publish = (change: Change): Effect.Effect<void, SqlError.SqlError, 
     const rows = yield* sql<{
       epoch: string
     }>`UPDATE control_epoch SET epoch = epoch + 1 RETURNING epoch::text AS epoch`
-    yield* notify(channel, yield* Effect.orDie(encode({ epoch: Number(rows[0]?.epoch), change })))
+    yield* notify(channel, yield* Effect.orDie(encodeNotice({ epoch: Number(rows[0]?.epoch), change })))
   })

@@ -12,18 +12,18 @@ export interface StoredKey extends KeyState {
   /** Registered services that it is linked to, by itself or with its project. None: its policy decides alone. */
   readonly services: ReadonlyArray<string>
   /** Its own policy, as the last of the layers of a request. */
-  readonly own: PolicyLayer
+  readonly ownLayer: PolicyLayer
 }
 
 /** `KeyState.usedAt`, of `api_keys k`. */
-export const usedAt = "greatest(coalesce(k.last_used_at, k.created_at), k.enabled_at)"
+export const lastUsedAtSql = "greatest(coalesce(k.last_used_at, k.created_at), k.enabled_at)"
 
 /** Text: an infinite time is a row that cannot be decoded, and not a statement that fails. */
 const millis = (time: string): string => `round(extract(epoch FROM ${time}) * 1000)::text`
 
 /** The columns of `fields`, of `api_keys k`. */
 export const columns = `k.id::text AS id, k.project_id::text AS project_id, k.team_id, k.disabled,
-  k.revoked_at IS NOT NULL AS revoked, ${millis("k.expires_at")} AS expires_at, ${millis(usedAt)} AS used_at,
+  k.revoked_at IS NOT NULL AS revoked, ${millis("k.expires_at")} AS expires_at, ${millis(lastUsedAtSql)} AS used_at,
   k.policy, k.guardrail_policy, k.policy_version::text AS policy_version, k.limits_since,
   ARRAY(SELECT service_name FROM key_service_links WHERE key_id = k.id AND k.project_id IS NULL
     UNION ALL SELECT service_name FROM project_service_links WHERE project_id = k.project_id) AS services`
@@ -46,7 +46,7 @@ export const fields = {
 const Row = Schema.Struct(fields)
 
 export const keyOf = (row: typeof Row.Type): StoredKey => {
-  const own = StoredLayers.ofKey(row.id, row.policy_version, row)
+  const own = StoredLayers.keyLayer(row.id, row.policy_version, row)
   return {
     id: row.id,
     projectId: Option.fromNullOr(row.project_id),
@@ -55,9 +55,9 @@ export const keyOf = (row: typeof Row.Type): StoredKey => {
     revoked: row.revoked,
     readable: own.unreadable !== true,
     expiresAt: Option.fromNullOr(row.expires_at),
-    usedAt: row.used_at,
+    lastUsedAt: row.used_at,
     services: row.services,
-    own: { ...own, since: row.limits_since }
+    ownLayer: { ...own, since: row.limits_since }
   }
 }
 
@@ -68,10 +68,10 @@ export const ownerOf = ({ projectId, teamId }: StoredKey): OwnerScope => ({
 })
 
 /** Joins `asked (digest)`: the SHA-256, in hex, of a secret that is the key's, or was until its last rotation. */
-export const ofSecret = `k.key_hash = decode(asked.digest, 'hex')
+export const matchesSecretSql = `k.key_hash = decode(asked.digest, 'hex')
   OR (k.previous_key_hash = decode(asked.digest, 'hex') AND k.previous_key_expires_at IS NOT NULL)`
 
 /** Until when the secret that was asked for is the key's, where it was rotated away. */
-export const secretColumn = `CASE WHEN k.key_hash <> decode(asked.digest, 'hex')
+export const secretEndsAtSql = `CASE WHEN k.key_hash <> decode(asked.digest, 'hex')
   THEN ${millis("k.previous_key_expires_at")} END AS secret_ends_at`
 export const secretField = { secret_ends_at: Schema.NullOr(Schema.FiniteFromString) }

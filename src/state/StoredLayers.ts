@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { LayerKind, type PolicyLayer } from "../policy/PolicyLayer.ts"
 import * as SharedLimits from "../policy/SharedLimits.ts"
 import * as StoredPolicies from "../policy/StoredPolicies.ts"
-import type { Table } from "./StoredRows.ts"
+import type { TableReader } from "./StoredRows.ts"
 
 const LayerRow = Schema.Struct({
   layer_kind: LayerKind,
@@ -22,7 +22,7 @@ export const columns =
   "layer_kind, scope_id, policy, guardrail_policy, policy_version::text AS policy_version, limits_since, shared, shared_since"
 
 /** `policy_layers`. A layer that cannot be decoded denies. */
-export const table: Table<PolicyLayer> = {
+export const table: TableReader<PolicyLayer> = {
   name: "policy_layers",
   key: ["layer_kind", "scope_id"],
   decode: (columns) => {
@@ -40,12 +40,12 @@ export const table: Table<PolicyLayer> = {
     ...(isLayerKind(kind) && (typeof scope === "string" || kind === "global")
       ? { kind, scopeId: typeof scope === "string" ? scope : null }
       : { kind: "unknown", scopeId: [kind, scope].filter((value) => typeof value === "string").join(":") }),
-    ...denying
+    ...denyingLayer
   })
 }
 
 /** A key's own policy, as the last of its layers. */
-export const ofKey = (
+export const keyLayer = (
   id: string,
   version: number,
   row: { readonly policy: unknown; readonly guardrail_policy: unknown }
@@ -53,8 +53,8 @@ export const ofKey = (
   try {
     return { kind: "key", scopeId: id, version, ...StoredPolicies.decode(row) }
   } catch {
-    return { kind: "key", scopeId: id, ...denying, version }
+    return { kind: "key", scopeId: id, ...denyingLayer, version }
   }
 }
 
-const denying = { version: 0, unreadable: true, ...StoredPolicies.denying } as const
+const denyingLayer = { version: 0, unreadable: true, ...StoredPolicies.denyingPolicies } as const

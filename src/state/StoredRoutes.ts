@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import { type RouteConfig, RouteId, RouteMode } from "../policy/routes/CanonicalRoute.ts"
 import { Ownership } from "../policy/routes/Ownership.ts"
 import { Database } from "../services/Database.ts"
-import type { Columns, RowReader, Table } from "./StoredRows.ts"
+import type { RowColumns, RowReader, TableReader } from "./StoredRows.ts"
 
 const RouteRow = Schema.Struct({
   route_id: RouteId,
@@ -18,7 +18,7 @@ const decodeRow = Schema.decodeUnknownSync(RouteRow)
 const isRouteId = Schema.is(RouteId)
 
 /** A route that cannot be decoded is disabled. */
-export const table: Table<readonly [RouteId, RouteConfig]> = {
+export const table: TableReader<readonly [RouteId, RouteConfig]> = {
   name: "canonical_routes",
   key: ["route_id"],
   decode: (columns) => {
@@ -55,7 +55,7 @@ const disabled: RouteConfig = {
 export const load = Effect.fnUntraced(function* (reader: RowReader) {
   const { sql } = yield* Database
   const rows =
-    yield* sql<Columns>`SELECT route_id, enabled, mode, timeout_ms, max_request_body_bytes, max_response_body_bytes,
+    yield* sql<RowColumns>`SELECT route_id, enabled, mode, timeout_ms, max_request_body_bytes, max_response_body_bytes,
       limits_streams, ownership FROM canonical_routes`
   return new Map(reader.read(table, rows))
 })

@@ -8,17 +8,17 @@ export interface UnreadableRow {
 }
 
 /** How the rows of a table become values. */
-export interface Table<A> {
+export interface TableReader<A> {
   readonly name: string
   /** The columns that name a row in logs. */
   readonly key: ReadonlyArray<string>
   /** Throws where this version cannot decode the row. */
   readonly decode: (row: object) => A
   /** The closed reading of a row that cannot be decoded. Without one the row is left out. */
-  readonly substitute?: (row: Columns) => A | undefined
+  readonly substitute?: (row: RowColumns) => A | undefined
 }
 
-export type Columns = Readonly<Record<string, unknown>>
+export type RowColumns = Readonly<Record<string, unknown>>
 
 /**
  * Decodes rows one by one, so that a row of another version costs nothing but itself. During a rolling upgrade, and
@@ -27,12 +27,12 @@ export type Columns = Readonly<Record<string, unknown>>
 export class RowReader {
   readonly unreadable: Array<UnreadableRow> = []
 
-  read<A>(table: Table<A>, rows: ReadonlyArray<object>): ReadonlyArray<A> {
+  read<A>(table: TableReader<A>, rows: ReadonlyArray<object>): ReadonlyArray<A> {
     return rows.flatMap((row) => {
       try {
         return [table.decode(row)]
       } catch (error) {
-        const columns: Columns = { ...row }
+        const columns: RowColumns = { ...row }
         this.unreadable.push({ table: table.name, row: nameOf(table.key, columns), why: reasonOf(error) })
         const instead = table.substitute?.(columns)
         return instead === undefined ? [] : [instead]
@@ -41,7 +41,7 @@ export class RowReader {
   }
 }
 
-const nameOf = (key: ReadonlyArray<string>, columns: Columns): string =>
+const nameOf = (key: ReadonlyArray<string>, columns: RowColumns): string =>
   key
     .map((column) => columns[column])
     .filter((value) => value !== null && value !== undefined)

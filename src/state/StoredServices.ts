@@ -9,12 +9,12 @@ import {
   ServiceMethod,
   serviceNamePattern
 } from "../policy/routes/Service.ts"
-import { missing as missingCredential, originOf, sentTo } from "../policy/routes/StoredCredential.ts"
+import { credentialFor, missing as missingCredential, originOf } from "../policy/routes/StoredCredential.ts"
 import * as ServicePricing from "../policy/ServicePricing.ts"
-import { of, type Service } from "../policy/ServiceTable.ts"
+import { of, type RegisteredService } from "../policy/ServiceTable.ts"
 import { Database } from "../services/Database.ts"
 import { open as openCredential } from "./SealedCredential.ts"
-import type { Columns, RowReader, Table } from "./StoredRows.ts"
+import type { RowColumns, RowReader, TableReader } from "./StoredRows.ts"
 
 const ServiceRow = Schema.Struct({
   name: Schema.String,
@@ -35,13 +35,13 @@ const ServiceRow = Schema.Struct({
 const decodeRow = Schema.decodeUnknownSync(ServiceRow)
 
 /** A registered service whose credential is still sealed. */
-interface Registered {
-  readonly service: Service
+interface SealedService {
+  readonly service: RegisteredService
   readonly sealed: string | null
   readonly credentialOrigin: string | null
 }
 
-const registered = (columns: object): Registered => {
+const decodeService = (columns: object): SealedService => {
   const row = decodeRow(columns)
   return {
     service: {
@@ -73,7 +73,7 @@ const registered = (columns: object): Registered => {
  * A service that cannot be decoded is disabled, and keeps its paths: without it the wildcard could take them, where
  * neither its policy nor its price hold.
  */
-const unreadable = ({ name, route_pattern }: Columns): Registered | undefined => {
+const disabledSubstitute = ({ name, route_pattern }: RowColumns): SealedService | undefined => {
   if (typeof name !== "string" || !serviceNamePattern.test(name)) return undefined
   return {
     service: {
@@ -93,36 +93,37 @@ const unreadable = ({ name, route_pattern }: Columns): Registered | undefined =>
         limitsSetBy: "the service",
         ownership: "shared"
       },
-      pricing: ServicePricing.free
+      pricing: ServicePricing.freePricing
     },
     sealed: null,
     credentialOrigin: null
   }
 }
 
-const table: Table<Registered> = {
+const table: TableReader<SealedService> = {
   name: "service_registrations",
   key: ["name"],
-  decode: registered,
-  substitute: unreadable
+  decode: decodeService,
+  substitute: disabledSubstitute
 }
 
 /** As the registry stands now. */
 export const load = Effect.fnUntraced(function* (reader: RowReader) {
   const { sql } = yield* Database
   const rows =
-    yield* sql<Columns>`SELECT name, route_pattern, upstream_base_url, sealed_credential, credential_origin, enabled,
+    yield* sql<RowColumns>`SELECT name, route_pattern, upstream_base_url, sealed_credential, credential_origin, enabled,
     allowed_methods, timeout_ms, max_body_bytes, cost_mode, estimated_cost_usd, pricing_rules, openapi_endpoints,
     endpoint_pricing_rules FROM service_registrations`
-  return of(yield* Effect.forEach(reader.read(table, rows), opened))
+  return of(yield* Effect.forEach(reader.read(table, rows), openService))
 })
 
-const opened = Effect.fnUntraced(function* ({ credentialOrigin, sealed, service }: Registered) {
+const openService = Effect.fnUntraced(function* ({ credentialOrigin, sealed, service }: SealedService) {
   const secret = yield* openCredential(sealed, `service_registrations/${service.name}`)
-  const complete: Service = {
+  const complete: RegisteredService = {
     ...service,
     pattern: yield* patternOf(service),
-    credential: service.origin === undefined ? secret : sentTo(service.origin, { secret, origin: credentialOrigin })
+    credential:
+      service.origin === undefined ? secret : credentialFor(service.origin, { secret, origin: credentialOrigin })
   }
   return complete
 })
@@ -131,7 +132,7 @@ const opened = Effect.fnUntraced(function* ({ credentialOrigin, sealed, service 
  * A row may be older than a rule about patterns, or nobody's who knows them: what could not be saved today takes no
  * path from anybody, and the service is where it always is.
  */
-const patternOf = Effect.fnUntraced(function* ({ name, pattern }: Service) {
+const patternOf = Effect.fnUntraced(function* ({ name, pattern }: RegisteredService) {
   const refusal = refusedRoutePattern(pattern)
   if (refusal === undefined) return pattern
   const instead = defaultRoutePattern(name)

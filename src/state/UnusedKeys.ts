@@ -1,5 +1,5 @@
 import { Clock, Effect } from "effect"
-import { unusedSince } from "../policy/KeyState.ts"
+import { unusedCutoff } from "../policy/KeyState.ts"
 import { Database } from "../services/Database.ts"
 import * as AuditLog from "./AuditLog.ts"
 import * as Changes from "./Changes.ts"
@@ -9,15 +9,15 @@ import * as StoredKeys from "./StoredKeys.ts"
  * Disables the key, unless it was used in the last `days`: another gateway may have served it. An operator who enables
  * it again gives it as many days anew. The audit event has no actor: it was the gateway.
  */
-export const retire = (keyId: string, days: number, requestId: string) =>
+export const disableUnused = (keyId: string, days: number, requestId: string) =>
   Effect.gen(function* () {
     const { sql, transaction } = yield* Database
-    const since = new Date(unusedSince(days, yield* Clock.currentTimeMillis))
+    const since = new Date(unusedCutoff(days, yield* Clock.currentTimeMillis))
     yield* transaction(
       Effect.gen(function* () {
         const [retired] = yield* sql`UPDATE api_keys k SET disabled = true, updated_at = now()
           WHERE id = ${keyId} AND NOT disabled AND revoked_at IS NULL
-          AND ${sql.literal(StoredKeys.usedAt)} <= ${since} RETURNING 1`
+          AND ${sql.literal(StoredKeys.lastUsedAtSql)} <= ${since} RETURNING 1`
         if (retired === undefined) return
         yield* AuditLog.append({
           actorTokenId: null,

@@ -27,7 +27,7 @@ export type CostSource =
 export type UsageSource = "reported" | "estimated" | "status_only"
 
 /** What a record says of a request that a policy denied: the check, and the layer that it came from. */
-export interface Denied {
+export interface DenialRecord {
   readonly check: string
   readonly layer?: string
 }
@@ -84,7 +84,7 @@ export interface UsageRecord {
   readonly policy_version?: Maybe<number>
   readonly tools?: Maybe<boolean>
   readonly estimated_input_tokens?: Maybe<number>
-  readonly denial?: Maybe<Denied>
+  readonly denial?: Maybe<DenialRecord>
   readonly guardrail_action_count?: Maybe<number>
   /** Rows of `guardrail_execution_events`: they are as durable as the record, and written with it. */
   readonly guardrails?: Maybe<ReadonlyArray<Execution>>

@@ -102,12 +102,12 @@ export const encode = (record: UsageRecord): string =>
     text(record.team_id)
   ].join("\t")
 
-const places = new Map<string, number>(columns.map(([name], place) => [name, place]))
+const columnIndexes = new Map<string, number>(columns.map(([name], place) => [name, place]))
 
 /** The fields of a line by their names; nothing for NULL. */
-export const reading = (line: string): ((name: (typeof columns)[number][0]) => string) => {
+export const fieldReader = (line: string): ((name: (typeof columns)[number][0]) => string) => {
   const fields = line.split("\t")
-  return (name) => fields[places.get(name) ?? -1] ?? ""
+  return (name) => fields[columnIndexes.get(name) ?? -1] ?? ""
 }
 
 type Maybe<A> = A | null | undefined

@@ -7,18 +7,18 @@ export class UnreadableSecret extends Schema.TaggedError<UnreadableSecret>()("Un
   reason: Schema.Literals(["no_key", "other_key", "damaged"])
 }) {
   override get message() {
-    return `${this.context} ${because[this.reason]}`
+    return `${this.context} ${explanations[this.reason]}`
   }
 }
 
 /** What the operator has to look at: a key that is only missing must not make anybody store the secret again. */
-const because = {
+const explanations = {
   no_key: "is sealed, and GATEWAY_ENCRYPTION_KEY is not set",
   other_key: "is sealed under neither GATEWAY_ENCRYPTION_KEY nor GATEWAY_PREVIOUS_ENCRYPTION_KEY",
   damaged: "cannot be opened: it was changed, or moved from another row"
 } as const
 
-type Key = Option.Option<Redacted.Redacted<Uint8Array>>
+type EncryptionKey = Option.Option<Redacted.Redacted<Uint8Array>>
 
 /**
  * Upstream credentials at rest. With `GATEWAY_ENCRYPTION_KEY` they are sealed by AES-256-GCM, bound to the row that
@@ -41,11 +41,11 @@ export class Vault extends Context.Service<
     readonly derive: (salt: Uint8Array, purpose: string) => Redacted.Redacted<Buffer>
   }
 >()("svc/gateway/Vault") {
-  static readonly layer = (key: Key, previous: Key = Option.none()): Layer.Layer<Vault> =>
-    Layer.succeed(Vault, make(Option.map(key, keyed), Option.map(previous, keyed)))
+  static readonly layer = (key: EncryptionKey, previous: EncryptionKey = Option.none()): Layer.Layer<Vault> =>
+    Layer.succeed(Vault, make(Option.map(key, sealingKeyOf), Option.map(previous, sealingKeyOf)))
 }
 
-const clearPrefix = "clear."
+const plaintextPrefix = "clear."
 const sealedPrefix = "v1"
 
 /** Form: `v1.<key id>.<nonce>.<ciphertext and tag>`; the key id says which key sealed it, and nothing about the key. */
@@ -58,33 +58,40 @@ interface SealingKey {
 export const keyId = (key: Redacted.Redacted<Uint8Array>): string =>
   hash("sha256", Redacted.value(key), "hex").slice(0, 8)
 
-const keyed = (key: Redacted.Redacted<Uint8Array>): SealingKey => ({ id: keyId(key), bytes: Redacted.value(key) })
+const sealingKeyOf = (key: Redacted.Redacted<Uint8Array>): SealingKey => ({
+  id: keyId(key),
+  bytes: Redacted.value(key)
+})
 
 const make = (key: Option.Option<SealingKey>, previous: Option.Option<SealingKey>): Vault["Service"] => {
-  const known = [...Option.toArray(key), ...Option.toArray(previous)]
-  const current = Option.match(key, { onNone: () => clearPrefix, onSome: ({ id }) => `${sealedPrefix}.${id}.` })
+  const sealingKeys = [...Option.toArray(key), ...Option.toArray(previous)]
+  const currentPrefix = Option.match(key, {
+    onNone: () => plaintextPrefix,
+    onSome: ({ id }) => `${sealedPrefix}.${id}.`
+  })
   return {
     seal: (secret, context) =>
       Option.match(key, {
-        onNone: () => clearPrefix + Redacted.value(secret),
+        onNone: () => plaintextPrefix + Redacted.value(secret),
         onSome: (inForce) => seal(inForce, secret, context)
       }),
     open: (sealed, context) =>
       Effect.suspend(() => {
-        if (sealed.startsWith(clearPrefix)) return Effect.succeed(Redacted.make(sealed.slice(clearPrefix.length)))
+        if (sealed.startsWith(plaintextPrefix))
+          return Effect.succeed(Redacted.make(sealed.slice(plaintextPrefix.length)))
         const unreadable = (reason: UnreadableSecret["reason"]) =>
           Effect.fail(new UnreadableSecret({ context, reason }))
-        if (known.length === 0) return unreadable("no_key")
+        if (sealingKeys.length === 0) return unreadable("no_key")
         const [version, id, nonce = "", box = ""] = sealed.split(".")
         if (version !== sealedPrefix) return unreadable("damaged")
-        const under = known.find((one) => one.id === id)
-        if (under === undefined) return unreadable("other_key")
+        const sealingKey = sealingKeys.find((one) => one.id === id)
+        if (sealingKey === undefined) return unreadable("other_key")
         return Effect.try({
-          try: () => open(under, Buffer.from(nonce, "base64url"), Buffer.from(box, "base64url"), context),
+          try: () => open(sealingKey, Buffer.from(nonce, "base64url"), Buffer.from(box, "base64url"), context),
           catch: () => new UnreadableSecret({ context, reason: "damaged" })
         })
       }),
-    isCurrent: (sealed) => sealed.startsWith(current),
+    isCurrent: (sealed) => sealed.startsWith(currentPrefix),
     derive: (salt, purpose) => {
       const material = Option.match(key, { onNone: () => new Uint8Array(0), onSome: ({ bytes }) => bytes })
       return Redacted.make(Buffer.from(hkdfSync("sha256", material, salt, purpose, 32)))
@@ -95,8 +102,8 @@ const make = (key: Option.Option<SealingKey>, previous: Option.Option<SealingKey
 const seal = (key: SealingKey, secret: Redacted.Redacted, context: string): string => {
   const nonce = randomBytes(12)
   const cipher = createCipheriv("aes-256-gcm", key.bytes, nonce).setAAD(Buffer.from(context))
-  const box = Buffer.concat([cipher.update(Redacted.value(secret), "utf8"), cipher.final(), cipher.getAuthTag()])
-  return [sealedPrefix, key.id, nonce.toString("base64url"), box.toString("base64url")].join(".")
+  const ciphertext = Buffer.concat([cipher.update(Redacted.value(secret), "utf8"), cipher.final(), cipher.getAuthTag()])
+  return [sealedPrefix, key.id, nonce.toString("base64url"), ciphertext.toString("base64url")].join(".")
 }
 
 const open = (key: SealingKey, nonce: Uint8Array, box: Uint8Array, context: string): Redacted.Redacted => {

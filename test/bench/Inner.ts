@@ -4,9 +4,9 @@ import { ProxyApp } from "../../src/gateway/ProxyApp.ts"
 import type { Wire } from "../../src/gateway/request/Wire.ts"
 import { Guardrails } from "../../src/guardrails/Guardrails.ts"
 import { StartupUpstreams } from "../../src/policy/routes/StartupUpstreams.ts"
-import { GatewaySettings } from "../../src/process/Settings.ts"
+import { GatewaySettings } from "../../src/process/GatewaySettings.ts"
 import { Redis } from "../../src/services/Redis.ts"
-import { ofCallbacks, Upstream } from "../../src/services/Upstream.ts"
+import { fromCallbacks, Upstream } from "../../src/services/Upstream.ts"
 import { usageQueue } from "../../src/state/UsageQueue.ts"
 import { Vault } from "../../src/state/Vault.ts"
 import * as Proxy from "../gateway/Proxy.ts"
@@ -36,7 +36,7 @@ const answerHead = ["content-type", "application/json", "content-length", String
 
 const upstream = Layer.succeed(
   Upstream,
-  ofCallbacks((_, sink, done) => {
+  fromCallbacks((_, sink, done) => {
     queueMicrotask(() => {
       sink.head(200, answerHead)
       sink.chunk(answer)
@@ -70,8 +70,8 @@ const client = (credential: string, failed: () => void): Wire => ({
   write: () => true,
   onDrain: () => {},
   end: () => {},
-  cut: failed,
-  answer: failed
+  abort: failed,
+  respond: failed
 })
 
 export const run = (rounds: number) =>

@@ -1,6 +1,6 @@
 import { assert, layer as describeWith } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, type Layer, Metric, Option, Stream } from "effect"
-import { statements } from "../../layers/postgres/CountedSql.ts"
+import { statements } from "../../layers/postgres/InstrumentedSql.ts"
 import { Database } from "../../src/services/Database.ts"
 
 /** What every `Database` promises, on the real clock. */

@@ -40,7 +40,7 @@ for (const [name, layer] of [
           SELECT timeout_ms, max_request_body_bytes, max_response_body_bytes, limits_streams FROM canonical_routes UNION ALL
           SELECT timeout_ms, max_request_body_bytes, max_response_body_bytes, limits_streams FROM upstream_passthrough_settings
         ) AS settings`
-        yield* Migrations.runWith(limits)
+        yield* Migrations.runWithLimits(limits)
         const begun = {
           timeout_ms: 300_000,
           max_request_body_bytes: 33_554_432,
@@ -48,7 +48,7 @@ for (const [name, layer] of [
           limits_streams: false
         }
         assert.deepStrictEqual(yield* found, [begun])
-        yield* Migrations.runWith({ ...limits, timeoutMs: 1 })
+        yield* Migrations.runWithLimits({ ...limits, timeoutMs: 1 })
         assert.deepStrictEqual(yield* found, [begun])
       }).pipe(Effect.provide(layer))
     )
@@ -56,7 +56,7 @@ for (const [name, layer] of [
     it.live("leaves nothing of a migration that failed, nor of those before it", () =>
       Effect.gen(function* () {
         const { sql } = yield* Database
-        const failing = Migrations.from(directory("./migrations-failing"))
+        const failing = Migrations.runFrom(directory("./migrations-failing"))
         assert.strictEqual((yield* Effect.flip(failing))._tag, "MigrationError")
         assert.deepStrictEqual(yield* sql`SELECT to_regclass('first_step')::text AS first`, [{ first: null }])
       }).pipe(Effect.provide(layer))

@@ -23,7 +23,7 @@ export const suite = (name: string, variant: Layer.Layer<Upstream | Target>): vo
           Effect.gen(function* () {
             const sink = collector()
             yield* exchange(request, sink)
-            const expected = new Simulator(settings).answer({ ...request, body: Buffer.from(request.body) }, 0)
+            const expected = new Simulator(settings).respond({ ...request, body: Buffer.from(request.body) }, 0)
             assert.strictEqual(sink.status, expected.status)
             assert.deepStrictEqual(endToEnd(sink.headers), expected.headers)
             assert.strictEqual(sink.body.toString(), Buffer.concat(expected.chunks).toString())

@@ -152,7 +152,7 @@ const token = Effect.fnUntraced(function* (scopes: ReadonlyArray<Scope>, { activ
   if (active) yield* sql`UPDATE operator_tokens SET disabled = true, revoked_at = now() WHERE NOT disabled`
   yield* sql`
     INSERT INTO operator_tokens (token_prefix, token_hash, scopes, disabled)
-    VALUES (${Secret.shown(value)}, ${Secret.digest(value)}, ${scopes}, ${!active})`
+    VALUES (${Secret.displayPrefix(value)}, ${Secret.digest(value)}, ${scopes}, ${!active})`
   return Redacted.value(value)
 })
 

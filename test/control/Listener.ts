@@ -4,7 +4,7 @@ import { Effect, Layer, Option, Predicate, Redacted, Schema } from "effect"
 import { type Headers, HttpBody, HttpClient, HttpClientRequest, type HttpMethod, HttpRouter } from "effect/http"
 import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
 import * as EgressHttp from "../../layers/EgressHttp.ts"
-import { everyPrivateAddress } from "../../layers/http/Addresses.ts"
+import { allowPrivateAddresses } from "../../layers/http/AddressPolicy.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import * as UpstreamHttp from "../../layers/UpstreamHttp.ts"
 import * as ControlApp from "../../src/control/ControlApp.ts"
@@ -14,8 +14,8 @@ import { StudioOfEnvironment, type StudioTarget } from "../../src/control/servic
 import { UpstreamUiOrigin } from "../../src/control/upstream-ui/UpstreamUiOrigin.ts"
 import { Guardrails } from "../../src/guardrails/Guardrails.ts"
 import { StartupUpstreams } from "../../src/policy/routes/StartupUpstreams.ts"
+import { GatewaySettings } from "../../src/process/GatewaySettings.ts"
 import { Lifecycle } from "../../src/process/Lifecycle.ts"
-import { GatewaySettings } from "../../src/process/Settings.ts"
 import type { Database } from "../../src/services/Database.ts"
 import type { Upstream } from "../../src/services/Upstream.ts"
 import { Vault } from "../../src/state/Vault.ts"
@@ -66,7 +66,7 @@ export const layer = <E>(
         MigratedDatabase.of(database),
         RedisMemory.layer({ prefix: "test:" }),
         Vault.layer(vaultKey),
-        EgressHttp.layer(everyPrivateAddress),
+        EgressHttp.layer(allowPrivateAddresses),
         Layer.succeed(StudioOfEnvironment, studio),
         Lifecycle.layer("serving"),
         Guardrails.layer.pipe(Layer.provide(ScriptedEgress.layer(ScriptedEgress.guardrail))),

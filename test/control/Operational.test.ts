@@ -134,7 +134,7 @@ it.effect("what a part of the process says about itself degrades it, and is name
   Effect.gen(function* () {
     const conditions = yield* Conditions
     let is = "current"
-    conditions.register(() => ({ name: "configuration", is, ok: is === "current" }))
+    conditions.register(() => ({ name: "configuration", status: is, ok: is === "current" }))
     const ask = Effect.provide(
       ready,
       Layer.provide(gateway(Effect.void, Effect.void), Layer.succeed(Conditions, conditions))

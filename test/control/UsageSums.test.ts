@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto"
 import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { roll } from "../../src/gateway/usage/UsageRollup.ts"
+import { advanceMark } from "../../src/gateway/usage/UsageRollup.ts"
 import { writeBatch } from "../../src/gateway/usage/UsageWriter.ts"
 import { Database } from "../../src/services/Database.ts"
 import { Redis } from "../../src/services/Redis.ts"
@@ -256,7 +256,7 @@ suite("Sums of usage", (it) => {
         )
         const second = late.map(recordOf)
         yield* write(first)
-        yield* Effect.repeat(roll(moment(mark), 7), { while: (more) => more })
+        yield* Effect.repeat(advanceMark(moment(mark), 7), { while: (more) => more })
         yield* write(second)
         const records = [
           ...first.map(summedAfter(new Set())),
@@ -307,7 +307,7 @@ suite("Sums of usage", (it) => {
           assert.lengthOf(rowsOf(page), listed.length)
         }
         // everything behind the mark follows, and nothing is counted twice
-        yield* Effect.repeat(roll(moment(400), 7), { while: (more) => more })
+        yield* Effect.repeat(advanceMark(moment(400), 7), { while: (more) => more })
         assert.deepStrictEqual(yield* ok("GET", `${usage}/summary`), totalOf(records, 1_000_000_000))
       }),
     { arbitrary: { runs: 12 } }
@@ -325,11 +325,11 @@ suite("Sums of usage", (it) => {
         }>`SELECT sum(request_count)::text AS sum FROM usage_rollups WHERE grain = 'hour' AND part = 'overview'`,
         ([row]) => Number(row?.sum)
       )
-      assert.deepStrictEqual([yield* roll(moment(8), 4), yield* mark, yield* summed], [true, moment(4), 4])
-      assert.deepStrictEqual([yield* roll(moment(8), 4), yield* mark, yield* summed], [false, moment(8), 8])
-      assert.deepStrictEqual([yield* roll(moment(8), 4), yield* mark, yield* summed], [false, moment(8), 8])
-      assert.deepStrictEqual([yield* roll(moment(3), 4), yield* mark, yield* summed], [false, moment(8), 8])
-      assert.deepStrictEqual([yield* roll(moment(20), 4), yield* mark, yield* summed], [false, moment(20), 10])
+      assert.deepStrictEqual([yield* advanceMark(moment(8), 4), yield* mark, yield* summed], [true, moment(4), 4])
+      assert.deepStrictEqual([yield* advanceMark(moment(8), 4), yield* mark, yield* summed], [false, moment(8), 8])
+      assert.deepStrictEqual([yield* advanceMark(moment(8), 4), yield* mark, yield* summed], [false, moment(8), 8])
+      assert.deepStrictEqual([yield* advanceMark(moment(3), 4), yield* mark, yield* summed], [false, moment(8), 8])
+      assert.deepStrictEqual([yield* advanceMark(moment(20), 4), yield* mark, yield* summed], [false, moment(20), 10])
     })
   )
 
@@ -338,7 +338,7 @@ suite("Sums of usage", (it) => {
       yield* emptied
       const same = recordOf({ ...plain, quarter: 4, service: 1, endpoint: 1 })
       yield* write(Array.from({ length: 9 }, (_, n) => ({ ...same, id: randomUUID(), endpoint_path: `/jobs/${n}` })))
-      yield* Effect.repeat(roll(moment(8), 3), { while: (more) => more })
+      yield* Effect.repeat(advanceMark(moment(8), 3), { while: (more) => more })
       const { sql } = yield* Database
       const rows =
         yield* sql`SELECT endpoint, request_count FROM usage_rollups WHERE grain = 'day' AND part = 'untasked'`
@@ -360,14 +360,14 @@ suite("Sums of usage", (it) => {
       const served = (model: string) => ({ ...status_only, id: randomUUID(), status_code: 200, model })
       const ofService = (model: string, cost_nanos?: number) => ({ ...served(model), service_name: "s", cost_nanos })
       yield* write([served("answered"), refused("later-answered"), ofService("free"), ofService("paid", 1)])
-      yield* Effect.repeat(roll(moment(5), 7), { while: (more) => more })
+      yield* Effect.repeat(advanceMark(moment(5), 7), { while: (more) => more })
       yield* write([
         ...["answered", "model-1", "layered", "of-a-layer", "of-the-key", "invented", "free"].map(refused),
         ...[1, 2, 3].map((n) => refused(`invented-${n}`)),
         { ...refused("blocked"), usage_source: "reported" as const },
         served("later-answered")
       ])
-      yield* Effect.repeat(roll(moment(8), 7), { while: (more) => more })
+      yield* Effect.repeat(advanceMark(moment(8), 7), { while: (more) => more })
       const rows = yield* sql<{ model: string; sum: string }>`SELECT model, sum(request_count)::text FROM usage_rollups
         WHERE grain = 'day' AND part = 'untasked' GROUP BY model ORDER BY model`
       assert.deepStrictEqual(
@@ -393,7 +393,7 @@ suite("Sums of usage", (it) => {
       yield* emptied
       const same = recordOf({ ...plain, quarter: 4 })
       yield* write(Array.from({ length: 9 }, () => ({ ...same, id: randomUUID() })))
-      yield* Effect.repeat(roll(moment(8), 3), { while: (more) => more })
+      yield* Effect.repeat(advanceMark(moment(8), 3), { while: (more) => more })
       const { sql } = yield* Database
       const rows = yield* sql`SELECT request_count FROM usage_rollups WHERE grain = 'day' AND part = 'overview'`
       assert.deepStrictEqual(rows, [{ request_count: 9n }])

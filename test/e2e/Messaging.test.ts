@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { inject } from "vitest"
 import * as BrokerAmqp from "../../layers/BrokerAmqp.ts"
-import { reading, scanning, summarising } from "../../src/example/Topologies.ts"
+import { readTopology, scanTopology, summaryTopology } from "../../src/example/Topologies.ts"
 import { declarations } from "../../src/messaging/topology/Topology.ts"
 import { Broker } from "../../src/services/Broker.ts"
 import { eventually } from "../Eventually.ts"
@@ -77,7 +77,7 @@ const redisTarget = {
 /** The example's queues have fixed names, also on a broker that others use. */
 const removed = Effect.gen(function* () {
   const { remove } = yield* Broker
-  const all = [reading, scanning, summarising].map(declarations)
+  const all = [readTopology, scanTopology, summaryTopology].map(declarations)
   const worked = all.flatMap(({ queues }) => queues.map(({ name }) => name))
   const books = [0, 1].map((shard) => `svc.example.books.${shard}`)
   const sources = [...new Set([...worked, ...books])]

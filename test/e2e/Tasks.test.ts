@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import * as BrokerAmqp from "../../layers/BrokerAmqp.ts"
 import * as RedisIoredis from "../../layers/RedisIoredis.ts"
-import { summarising } from "../../src/example/Topologies.ts"
+import { summaryTopology } from "../../src/example/Topologies.ts"
 import { ObservationStore } from "../../src/graph/ObservationStore.ts"
 import * as RedisObservationStore from "../../src/graph/RedisObservationStore.ts"
 import * as WorkflowConsumer from "../../src/messaging/consume/WorkflowConsumer.ts"
@@ -237,7 +237,7 @@ describe.skipIf(!RabbitmqProcess.available || !RedisProcess.available)("tasks, i
         })
         yield* Effect.provide(
           outliner,
-          Layer.merge(BrokerClient.layer({ topology: summarising }), RedisObservationStore.layer()).pipe(
+          Layer.merge(BrokerClient.layer({ topology: summaryTopology }), RedisObservationStore.layer()).pipe(
             Layer.provideMerge(BrokerAmqp.layer({ url: broker.url })),
             Layer.provide(RedisIoredis.layer({ url: redis.url, prefix: "{svc}:" }))
           )

@@ -1,7 +1,7 @@
 /**
  * What somebody saw who follows a task's event streams, in the order of seeing.
  *
- * - `Closed`: `server` said that this is all, or `farewell` as it goes down; the `client` hung up; or the stream was
+ * - `ServiceRefusal`: `server` said that this is all, or `farewell` as it goes down; the `client` hung up; or the stream was
  *   `torn`. `quietMs`: since the last event.
  */
 export type Sight =

@@ -4,7 +4,7 @@ import { Schema } from "effect"
  * What a worker writes down at once of what it does, so that a kill leaves it there. `at`: milliseconds since 1970.
  *
  * - `Received`: the broker has given it a task, whose `attempt` counts from 0. `Handled`: its handler has ended well.
- * - `Sending`: a failed task is about to be published again, for that attempt or as a dead letter. `Answered`: what is
+ * - `Sending`: a failed task is about to be published again, for that attempt or as a dead letter. `Confirmation`: what is
  *   known of that publish. A worker that dies in between leaves the one without the other.
  */
 export const Entry = Schema.Union([

@@ -4,8 +4,13 @@ import { Context, DateTime, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
-import { type Admission, Limits, type LimitsUnavailable, type Reservation } from "../../src/gateway/limits/Limits.ts"
 import * as Meters from "../../src/gateway/limits/Meters.ts"
+import {
+  type Admission,
+  type LimitsUnavailable,
+  type Reservation,
+  UsageLimits
+} from "../../src/gateway/limits/UsageLimits.ts"
 import * as LimitScopes from "../../src/gateway/snapshot/LimitScopes.ts"
 import { neutral } from "../../src/policy/KeyPolicy.ts"
 import { limited, unlimited } from "../../src/policy/Limit.ts"
@@ -54,10 +59,10 @@ it.effect("a budget's counter is what was spent and what is reserved, whatever R
   Effect.gen(function* () {
     const redis = RealTime.layer(RedisMemory.layer({ prefix: "svc-test:" }))
     const context = yield* Layer.build(
-      Limits.layer.pipe(Layer.provideMerge(redis), Layer.provide(MigratedDatabase.embedded))
+      UsageLimits.layer.pipe(Layer.provideMerge(redis), Layer.provide(MigratedDatabase.embedded))
     )
     const { command, key: named } = Context.get(context, Redis)
-    const limits = Context.get(context, Limits)
+    const limits = Context.get(context, UsageLimits)
     const promise = Effect.runPromiseWith(yield* Effect.context<never>())
 
     const play = Effect.fnUntraced(function* (actions: ReadonlyArray<Action>) {
@@ -75,7 +80,7 @@ it.effect("a budget's counter is what was spent and what is reserved, whatever R
                 [LimitScopes.ofKey(key, { ...neutral, daily_budget_usd: limit }, () => ({ counted: "all", since }))],
                 now
               ),
-              { inputTokens: 0, tokens: 0, nanos: reserved, nanosGuessed: false },
+              { inputTokens: 0, tokens: 0, nanos: reserved, nanosEstimated: false },
               resume
             )
           )

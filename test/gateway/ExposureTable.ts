@@ -1,4 +1,4 @@
-import type { Decision } from "../../src/policy/routes/Exposure.ts"
+import type { ExposureDecision } from "../../src/policy/routes/Exposure.ts"
 
 /**
  * The specification's table of exposure modes, written down apart from the code that follows it.
@@ -14,7 +14,7 @@ type Ui = "disabled" | "operator_only" | "explicitly_exposed" | "trusted_ingress
 type Admin = "disabled" | "operator_only" | "explicitly_exposed"
 export type Caller = "nobody" | "key" | "identified"
 
-const byMode: Readonly<Record<Ui, Readonly<Record<Caller, Decision>>>> = {
+const byMode: Readonly<Record<Ui, Readonly<Record<Caller, ExposureDecision>>>> = {
   disabled: { nobody: "unsupported", key: "unsupported", identified: "unsupported" },
   operator_only: { nobody: "unauthenticated", key: "forbidden", identified: "forward" },
   explicitly_exposed: { nobody: "unauthenticated", key: "forward", identified: "forward" },
@@ -22,7 +22,7 @@ const byMode: Readonly<Record<Ui, Readonly<Record<Caller, Decision>>>> = {
 }
 const gatewayAuth = byMode.explicitly_exposed
 
-export const decision = (ui: Ui, admin: Admin, group: Group, caller: Caller): Decision => {
+export const decision = (ui: Ui, admin: Admin, group: Group, caller: Caller): ExposureDecision => {
   const trusted = ui === "trusted_ingress"
   /** "allowed only when all hold": trusted ingress, explicitly exposed, and the lists. */
   const trustedAdmin = trusted && admin === "explicitly_exposed"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { body, GatewayError, statusOf } from "../../src/gateway/GatewayError.ts"
+import { errorBody, GatewayError, statusOf } from "../../src/gateway/GatewayError.ts"
 
 describe("GatewayError", () => {
   it("has the reference's status for each of its codes", () => {
@@ -42,7 +42,7 @@ describe("GatewayError", () => {
   })
 
   it("speaks family A", () => {
-    assert.deepStrictEqual(JSON.parse(body(error, "a", "r-1")), {
+    assert.deepStrictEqual(JSON.parse(errorBody(error, "a", "r-1")), {
       error: {
         message: 'says "why" ☃',
         type: "rate_limit_error",
@@ -55,7 +55,7 @@ describe("GatewayError", () => {
   })
 
   it("speaks family B", () => {
-    assert.deepStrictEqual(JSON.parse(body(error, "b", "r-1")), {
+    assert.deepStrictEqual(JSON.parse(errorBody(error, "b", "r-1")), {
       type: "error",
       error: {
         type: "rate_limit_error",
@@ -70,10 +70,10 @@ describe("GatewayError", () => {
 
   it("leaves out what does not apply", () => {
     const plain = new GatewayError({ code: "internal_error", message: "m" })
-    assert.deepStrictEqual(JSON.parse(body(plain, "a", "r")), {
+    assert.deepStrictEqual(JSON.parse(errorBody(plain, "a", "r")), {
       error: { message: "m", type: "api_error", param: null, code: "internal_error", request_id: "r" }
     })
-    assert.deepStrictEqual(JSON.parse(body(plain, "b", "r")), {
+    assert.deepStrictEqual(JSON.parse(errorBody(plain, "b", "r")), {
       type: "error",
       error: { type: "api_error", message: "m", code: "internal_error" },
       request_id: "r"
@@ -96,7 +96,7 @@ describe("GatewayError", () => {
   ] as const)("%s is a %s to family A and a %s to family B", (code, a, b) => {
     const error = new GatewayError({ code, message: "m" })
     assert.deepStrictEqual(
-      [JSON.parse(body(error, "a", "r")).error.type, JSON.parse(body(error, "b", "r")).error.type],
+      [JSON.parse(errorBody(error, "a", "r")).error.type, JSON.parse(errorBody(error, "b", "r")).error.type],
       [a, b]
     )
   })

@@ -3,11 +3,16 @@ import { assert, layer } from "@effect/vitest"
 import { Array, DateTime, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { type Admission, Limits, type LimitsUnavailable, type Reservation } from "../../src/gateway/limits/Limits.ts"
 import * as Meters from "../../src/gateway/limits/Meters.ts"
-import type { Settled } from "../../src/gateway/limits/Settling.ts"
+import type { SettledUsage } from "../../src/gateway/limits/SettlementCounters.ts"
+import {
+  type Admission,
+  type LimitsUnavailable,
+  type Reservation,
+  UsageLimits
+} from "../../src/gateway/limits/UsageLimits.ts"
 import * as LimitScopes from "../../src/gateway/snapshot/LimitScopes.ts"
-import type { Wanted } from "../../src/policy/Estimate.ts"
+import type { UsageEstimate } from "../../src/policy/Estimate.ts"
 import { type KeyPolicy, neutral } from "../../src/policy/KeyPolicy.ts"
 import { limited } from "../../src/policy/Limit.ts"
 import { Database } from "../../src/services/Database.ts"
@@ -16,7 +21,7 @@ import { usageQueue } from "../../src/state/UsageQueue.ts"
 
 /** What limits promise, on any Redis: time is the test's, the server's own only lets keys expire. */
 export const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, database: Layer.Layer<Database, unknown>) =>
-  layer(Limits.layer.pipe(Layer.provideMerge([redis, database])))(`Limits: ${name}`, (it) => {
+  layer(UsageLimits.layer.pipe(Layer.provideMerge([redis, database])))(`Limits: ${name}`, (it) => {
     it.effect("RPM of N lets N through in a minute, and N again in the next", () =>
       Effect.gen(function* () {
         const key = yield* keyWith({ rpm_limit: limited(3) })
@@ -90,7 +95,7 @@ export const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, database: L
     it.effect("all meters of a request count it, or none does", () =>
       Effect.gen(function* () {
         const key = yield* keyWith({ rpm_limit: limited(5), tpm_limit: limited(100), daily_budget_usd: limited(1) })
-        const tooDear = { inputTokens: 5, tokens: 50, nanos: 1_000_000_001, nanosGuessed: false }
+        const tooDear = { inputTokens: 5, tokens: 50, nanos: 1_000_000_001, nanosEstimated: false }
         assert.deepInclude(yield* key.refused(tooDear), { field: "daily_budget_usd", used: 0, wanted: 1_000_000_001 })
         assert.deepStrictEqual(yield* key.counters, [0, 0, 0])
         yield* key.admitted({ ...tooDear, nanos: 400_000_000 })
@@ -109,7 +114,7 @@ export const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, database: L
     ])("200 requests at once against room for 10: exactly 10 pass (%j)", ({ policy }) =>
       Effect.gen(function* () {
         const key = yield* keyWith(policy)
-        const wanted = { inputTokens: 20, tokens: 50, nanos: 10_000_000, nanosGuessed: true }
+        const wanted = { inputTokens: 20, tokens: 50, nanos: 10_000_000, nanosEstimated: true }
         const admissions = yield* Effect.all(
           Array.makeBy(200, () => key.admit(wanted)),
           { concurrency: "unbounded" }
@@ -141,7 +146,7 @@ export const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, database: L
       Effect.gen(function* () {
         const key = yield* keyWith(policy)
         assert.strictEqual(
-          (yield* key.refused({ ...nothing, inputTokens: 1, tokens: 9, nanos: 10, nanosGuessed: true })).used,
+          (yield* key.refused({ ...nothing, inputTokens: 1, tokens: 9, nanos: 10, nanosEstimated: true })).used,
           0
         )
       })
@@ -150,7 +155,7 @@ export const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, database: L
     it.effect("settling twice is settling once", () =>
       Effect.gen(function* () {
         const key = yield* keyWith({ tpm_limit: limited(100), monthly_budget_usd: limited(1) })
-        const reservation = yield* key.admitted({ inputTokens: 5, tokens: 50, nanos: 100, nanosGuessed: false })
+        const reservation = yield* key.admitted({ inputTokens: 5, tokens: 50, nanos: 100, nanosEstimated: false })
         yield* key.settle(reservation, { tokens: 20, nanos: 70 })
         const once = yield* key.counters
         assert.deepStrictEqual(once, [20, 70])
@@ -258,7 +263,7 @@ export const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, database: L
         yield* key.recorded("2026-11-20T09:02:00Z", { error: "policy_denied" })
         yield* key.recorded("2026-11-19T23:59:59.999Z", { tokens: 50, nanos: 50_000_000 })
         yield* key.recorded("2026-10-31T23:59:59.999Z", { tokens: 7, nanos: 7_000_000 })
-        yield* key.admitted({ inputTokens: 1, tokens: 1, nanos: 1, nanosGuessed: false })
+        yield* key.admitted({ inputTokens: 1, tokens: 1, nanos: 1, nanosEstimated: false })
         assert.deepStrictEqual(yield* key.counters, [5, 1101, 2_100_000_001, 2_150_000_001])
       })
     )
@@ -278,7 +283,7 @@ export const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, database: L
     )
   })
 
-const nothing: Wanted = { inputTokens: 0, tokens: 0, nanos: 0, nanosGuessed: false }
+const nothing: UsageEstimate = { inputTokens: 0, tokens: 0, nanos: 0, nanosEstimated: false }
 
 const nowMillis = Effect.map(DateTime.now, DateTime.toEpochMillis)
 
@@ -292,14 +297,14 @@ const queued = Effect.gen(function* () {
 
 /** A key of its own under `policy`, at noon of a day in November. */
 const keyWith = Effect.fnUntraced(function* (policy: Partial<KeyPolicy>, id: string = randomUUID(), since = 0) {
-  const limits = yield* Limits
+  const limits = yield* UsageLimits
   const { command, key: named } = yield* Redis
   const { sql } = yield* Database
   yield* setTime("12:00:00")
   const meters = Effect.map(DateTime.now, (now) =>
     Meters.of([LimitScopes.ofKey(id, { ...neutral, ...policy }, () => ({ counted: "all", since }))], now)
   )
-  const admit = (wanted: Wanted = nothing) =>
+  const admit = (wanted: UsageEstimate = nothing) =>
     Effect.flatMap(meters, (meters) =>
       Effect.callback<Admission, LimitsUnavailable>((resume) =>
         limits.admitUnsafe(randomUUID(), meters, wanted, resume)
@@ -309,12 +314,12 @@ const keyWith = Effect.fnUntraced(function* (policy: Partial<KeyPolicy>, id: str
   return {
     id,
     admit,
-    admitted: (wanted?: Wanted): Effect.Effect<Reservation, unknown> =>
+    admitted: (wanted?: UsageEstimate): Effect.Effect<Reservation, unknown> =>
       Effect.map(admit(wanted), (admission: Admission) => {
         assert(admission._tag === "Admitted", "the request should be admitted")
         return admission.reservation
       }),
-    refused: (wanted?: Wanted) =>
+    refused: (wanted?: UsageEstimate) =>
       Effect.map(admit(wanted), (admission: Admission) => {
         assert(admission._tag === "Refused", "the request should be refused")
         const { reading, wanted } = admission
@@ -327,7 +332,7 @@ const keyWith = Effect.fnUntraced(function* (policy: Partial<KeyPolicy>, id: str
           (one) => one._tag === "Admitted" && one.readings.find(({ meter }) => meter.field === field)?.used
         )
       ),
-    settle: (reservation: Reservation | undefined, used: Settled, record = "{}") =>
+    settle: (reservation: Reservation | undefined, used: SettledUsage, record = "{}") =>
       Effect.callback<number, RedisError>((resume) => limits.settleUnsafe(reservation, used, record, resume)),
     counters: Effect.flatMap(meters, ({ all }) => Effect.forEach(all, counterOf)),
     counter: (field: Meters.Meter["field"]) =>

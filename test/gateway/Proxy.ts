@@ -2,17 +2,17 @@ import { randomUUID } from "node:crypto"
 import { Context, Deferred, Effect, Exit, Layer, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
-import { Identities } from "../../src/gateway/auth/Identities.ts"
+import { IdentityVerifier } from "../../src/gateway/auth/IdentityVerifier.ts"
 import { Destinations } from "../../src/gateway/forward/Destination.ts"
 import { ObjectOwners } from "../../src/gateway/forward/ObjectOwners.ts"
 import { GovernedRequests } from "../../src/gateway/GovernedRequests.ts"
-import { Guarding } from "../../src/gateway/Guarding.ts"
-import { Limits } from "../../src/gateway/limits/Limits.ts"
+import { UsageLimits } from "../../src/gateway/limits/UsageLimits.ts"
 import { ProxyApp } from "../../src/gateway/ProxyApp.ts"
+import { RequestGuardrails } from "../../src/gateway/RequestGuardrails.ts"
 import { BodyAdmission } from "../../src/gateway/request/BodyAdmission.ts"
 import type { Wire } from "../../src/gateway/request/Wire.ts"
 import { ControlState } from "../../src/gateway/snapshot/ControlState.ts"
-import type { Ended } from "../../src/gateway/telemetry/Ended.ts"
+import type { RequestOutcome } from "../../src/gateway/telemetry/RequestOutcome.ts"
 import { UsageLog } from "../../src/gateway/usage/UsageLog.ts"
 import { writeBatch } from "../../src/gateway/usage/UsageWriter.ts"
 import { Guardrails } from "../../src/guardrails/Guardrails.ts"
@@ -22,7 +22,7 @@ import * as CompatPaths from "../../src/policy/routes/CompatPaths.ts"
 import type { Passthrough } from "../../src/policy/routes/Passthrough.ts"
 import * as StartupUpstreams from "../../src/policy/routes/StartupUpstreams.ts"
 import * as UpstreamBase from "../../src/policy/routes/UpstreamBase.ts"
-import { GatewaySettings } from "../../src/process/Settings.ts"
+import { GatewaySettings } from "../../src/process/GatewaySettings.ts"
 import { Database } from "../../src/services/Database.ts"
 import { Egress } from "../../src/services/Egress.ts"
 import { Redis, RedisError } from "../../src/services/Redis.ts"
@@ -45,7 +45,7 @@ export interface Options {
   /** Who answers where operators' addresses lead. Without it, nobody does. */
   readonly egress?: ScriptedEgress.Script
   readonly settings?: Partial<GatewaySettings["Service"]>
-  readonly upstreams?: Partial<StartupUpstreams.ByServed>
+  readonly upstreams?: Partial<StartupUpstreams.UpstreamsByFamily>
   /** The identity provider behind the egress door, in place of `egress`. */
   readonly issuer?: Egress["Service"]["fetch"]
   /** That of another gateway. */
@@ -100,7 +100,7 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
   /** Ends with the answer. To interrupt it is to hang up, and to wait for what comes of that. */
   const handle = (wire: Wire) =>
     Effect.suspend(() => {
-      const over = Deferred.makeUnsafe<Ended>()
+      const over = Deferred.makeUnsafe<RequestOutcome>()
       const hungUp = app.handleUnsafe(wire, (ended) => Deferred.doneUnsafe(over, Exit.succeed(ended)))
       return Effect.onInterrupt(Deferred.await(over), () =>
         Effect.andThen(
@@ -150,9 +150,9 @@ const counter = (redis: Redis["Service"], name: string) =>
 
 /** Without the writer: records stay in their queue. */
 export const program = ProxyApp.layer.pipe(
-  Layer.provide([GovernedRequests.layer, Identities.layer]),
-  Layer.provide([Destinations.layer, BodyAdmission.layer, Guarding.layer, ObjectOwners.layer, UsageLog.layer]),
-  Layer.provide([Limits.layer, ControlState.layer])
+  Layer.provide([GovernedRequests.layer, IdentityVerifier.layer]),
+  Layer.provide([Destinations.layer, BodyAdmission.layer, RequestGuardrails.layer, ObjectOwners.layer, UsageLog.layer]),
+  Layer.provide([UsageLimits.layer, ControlState.layer])
 )
 
 export const noon = Date.parse("2026-11-20T12:00:00Z")
@@ -200,8 +200,8 @@ export const compatAt = (address: string): Partial<GatewaySettings["Service"]> =
   directCompat: Option.some({ base: UpstreamBase.of(address), serviceKey: Redacted.make("compat-secret") })
 })
 
-export const upstreams: StartupUpstreams.ByServed = {
-  ...StartupUpstreams.none,
+export const upstreams: StartupUpstreams.UpstreamsByFamily = {
+  ...StartupUpstreams.noUpstreams,
   both: Option.some(upstreamOf("UPSTREAM_BASE_URL", "https://upstream.test", "startup-secret"))
 }
 

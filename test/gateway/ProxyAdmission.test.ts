@@ -116,19 +116,19 @@ it("a window is full for as long as its limit is what it was, and the oldest are
     endsAt: 0
   })
   const reading = { meter: meter("a", 5), used: 5 }
-  windows.note(reading)
-  windows.note({ meter: { ...meter("tokens", 5), unit: "tokens" }, used: 5 })
+  windows.remember(reading)
+  windows.remember({ meter: { ...meter("tokens", 5), unit: "tokens" }, used: 5 })
   assert.deepStrictEqual(
-    windows.among(() => [meter("b", 1), meter("a", 5)]),
+    windows.findFull(() => [meter("b", 1), meter("a", 5)]),
     reading
   )
   assert.strictEqual(
-    windows.among(() => [meter("a", 6), meter("tokens", 5)]),
+    windows.findFull(() => [meter("a", 6), meter("tokens", 5)]),
     undefined
   )
-  for (let index = 0; index < 10_000; index++) windows.note({ meter: meter(String(index), 1), used: 1 })
+  for (let index = 0; index < 10_000; index++) windows.remember({ meter: meter(String(index), 1), used: 1 })
   assert.strictEqual(
-    windows.among(() => [meter("a", 5)]),
+    windows.findFull(() => [meter("a", 5)]),
     undefined
   )
 })

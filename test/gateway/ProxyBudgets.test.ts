@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { roll } from "../../src/gateway/usage/UsageRollup.ts"
+import { advanceMark } from "../../src/gateway/usage/UsageRollup.ts"
 import { Database } from "../../src/services/Database.ts"
 import type { Redis } from "../../src/services/Redis.ts"
 import * as Proxy from "./Proxy.ts"
@@ -179,7 +179,7 @@ layer(Proxy.database)("ProxyApp, budgets that change", (it) => {
           ${new Date(Proxy.noon - at)}, 'r', gen_random_uuid(), ${key.projectId}, ${Proxy.chat}, 'large', 'upstream',
           'success', 200, 1, 'reported', ${nanos}, 'price_table', false)`
       yield* spent(2 * 86_400_000, 20_000_000)
-      yield* roll(Proxy.noon - 60_000)
+      yield* advanceMark(Proxy.noon - 60_000)
       yield* spent(1000, 20_000_000)
       const gateway = yield* Proxy.restarted()
       const ask = gateway.ask({ target: Proxy.chat, headers: key.headers, body: { model: "large" } })

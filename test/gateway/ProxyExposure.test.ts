@@ -1,12 +1,12 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Decision } from "../../src/policy/routes/Exposure.ts"
+import type { ExposureDecision } from "../../src/policy/routes/Exposure.ts"
 import { AdminApiExposure, UiExposure } from "../../src/policy/routes/Passthrough.ts"
 import * as RawConnection from "../RawConnection.ts"
 import * as Expected from "./ExposureTable.ts"
-import * as FrontDoorSettings from "./FrontDoorSettings.ts"
 import * as Issuer from "./Issuer.ts"
 import * as Proxy from "./Proxy.ts"
+import * as SavedAuthSettings from "./SavedAuthSettings.ts"
 import * as Served from "./Served.ts"
 
 const anyMethod = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
@@ -14,7 +14,7 @@ const anyMethod = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 type Answered = readonly [status: number, code: string | undefined]
 
 /** How each decision looks from outside, by who asked. No identity is known here, so nobody gets past `forbidden`. */
-const answers: Readonly<Record<Decision, Answered>> = {
+const answers: Readonly<Record<ExposureDecision, Answered>> = {
   forward: [200, undefined],
   unsupported: [404, "unsupported_route"],
   unauthenticated: [401, "missing_authorization"],
@@ -151,28 +151,28 @@ const bringings = (key: Proxy.IssuedKey): Readonly<Record<string, Bringing>> => 
     nobody: nobody({}, "missing_identity_authorization"),
     "the key alone": nobody(keyed, "missing_identity_authorization"),
     "the key as a bearer": nobody(bearer(key), "missing_identity_authorization"),
-    "an identity alone": nobody(fields(FrontDoorSettings.signed()), "missing_authorization"),
+    "an identity alone": nobody(fields(SavedAuthSettings.signed()), "missing_authorization"),
     "an identity, and the key as a bearer": nobody(
-      { ...fields(FrontDoorSettings.signed()), ...bearer(key) },
+      { ...fields(SavedAuthSettings.signed()), ...bearer(key) },
       "missing_authorization"
     ),
     "an identity that is not signed, and the key": nobody(
-      { ...fields(FrontDoorSettings.signed({}, "another")), ...keyed },
+      { ...fields(SavedAuthSettings.signed({}, "another")), ...keyed },
       "untrusted_gateway_identity"
     ),
     "an identity of another tenant, and the key": nobody(
-      { ...fields(FrontDoorSettings.signed({ tenant_id: "tenant-2" })), ...keyed },
+      { ...fields(SavedAuthSettings.signed({ tenant_id: "tenant-2" })), ...keyed },
       "untrusted_gateway_identity"
     ),
     "an identity and the key": {
-      brings: { ...fields(FrontDoorSettings.signed()), ...keyed },
+      brings: { ...fields(SavedAuthSettings.signed()), ...keyed },
       caller: "identified",
       sentAway: "nothing"
     }
   }
 }
 
-const trusting = FrontDoorSettings.save({ identity_enabled: false, trusted_gateway_header_enabled: true })
+const trusting = SavedAuthSettings.save({ identity_enabled: false, trusted_gateway_header_enabled: true })
 
 layer(Proxy.database)("Exposure over HTTP, with an identity asked for", (it) => {
   for (const ui_exposure of UiExposure.literals) {
@@ -233,7 +233,7 @@ layer(Proxy.database)("Exposure over HTTP, with an identity asked for", (it) => 
             admin_api_exposure
           }
           const gateway = yield* Proxy.make({
-            configured: Effect.andThen(Proxy.openWildcard(settings), FrontDoorSettings.save({})),
+            configured: Effect.andThen(Proxy.openWildcard(settings), SavedAuthSettings.save({})),
             issuer: (request) => issuer.fetch(request)
           })
           const key = yield* Proxy.issueKey()
@@ -246,7 +246,7 @@ layer(Proxy.database)("Exposure over HTTP, with an identity asked for", (it) => 
             [{ authorization: `Bearer ${expired}`, ...keyed }, "nobody", [401, "expired_identity_token"]],
             [{ authorization: `Bearer ${outsider}`, ...keyed }, "nobody", [403, "insufficient_identity_authorization"]],
             // headers of a gateway that is not trusted here are worth nothing
-            [{ ...fields(FrontDoorSettings.signed()), ...keyed }, "nobody", [401, "missing_identity_authorization"]],
+            [{ ...fields(SavedAuthSettings.signed()), ...keyed }, "nobody", [401, "missing_identity_authorization"]],
             [{ authorization: `Bearer ${token}`, ...keyed }, "identified", answers.forward]
           ]
           for (const { group, method, path } of samples) {

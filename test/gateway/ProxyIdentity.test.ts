@@ -7,10 +7,10 @@ import { Database } from "../../src/services/Database.ts"
 import { eventually } from "../Eventually.ts"
 import * as RealTime from "../RealTime.ts"
 import * as Egress from "../ScriptedEgress.ts"
-import * as FrontDoorSettings from "./FrontDoorSettings.ts"
 import * as Issuer from "./Issuer.ts"
 import * as Proxy from "./Proxy.ts"
 import { make as wireOf } from "./RecordingWire.ts"
+import * as SavedAuthSettings from "./SavedAuthSettings.ts"
 import * as Upstream from "./ScriptedUpstream.ts"
 
 const ask = (
@@ -123,7 +123,7 @@ layer(Proxy.database)("ProxyApp, with an identity provider", (it) => {
   it.effect("strips the key's header under every name that it has, also when it is renamed while running", () =>
     Effect.gen(function* () {
       const { gateway, key, token } = yield* started()
-      yield* FrontDoorSettings.save({ svc_key_header: "X-Team-Key" })
+      yield* SavedAuthSettings.save({ svc_key_header: "X-Team-Key" })
       const headers = ["authorization", `Bearer ${token}`, "x-team-key", key.raw, "x-svc-key", key.raw]
       yield* RealTime.effect(
         eventually(
@@ -157,7 +157,7 @@ layer(Proxy.database)("ProxyApp, with an identity provider", (it) => {
       issuer.keys = [signer]
       yield* TestClock.adjust("5 seconds")
       assert.deepStrictEqual(yield* outcome(token), served)
-      yield* FrontDoorSettings.save({ required_role: "Admin" })
+      yield* SavedAuthSettings.save({ required_role: "Admin" })
       yield* RealTime.effect(eventually(outcome(token), ([status]) => status === 403))
       assert.lengthOf(issuer.requests, 6)
     })
@@ -286,7 +286,7 @@ layer(Proxy.database)("ProxyApp, behind a trusted gateway", (it) => {
     Effect.gen(function* () {
       const { gateway, key } = yield* started({ settings: trusting })
       for (const authorization of [[], ["authorization", "Bearer whatever"], ["authorization", `Bearer ${key.raw}`]]) {
-        const wire = yield* ask(gateway, [...FrontDoorSettings.signed({}), ...keyed(key), ...authorization])
+        const wire = yield* ask(gateway, [...SavedAuthSettings.signed({}), ...keyed(key), ...authorization])
         assert.strictEqual(wire.status, 200)
       }
       const sent = JSON.stringify(gateway.sent)
@@ -301,12 +301,12 @@ layer(Proxy.database)("ProxyApp, behind a trusted gateway", (it) => {
         (name, description, provider_kind, modes, failure_policy, endpoint_url, timeout_ms)
         VALUES ('who', '', 'http', '{pre_call}', 'fail_closed', 'https://guard.test/check', 1500)`
       const gateway = yield* Proxy.make({
-        configured: Effect.andThen(guarded, FrontDoorSettings.save(trusting)),
+        configured: Effect.andThen(guarded, SavedAuthSettings.save(trusting)),
         egress: Egress.says({ action: "allow" })
       })
       const key = yield* Proxy.issueKey({}, { guardrails: { mandatory_guardrails: ["who"] } })
-      yield* ask(gateway, [...FrontDoorSettings.signed({ subject: "ada" }), ...keyed(key)])
-      yield* ask(gateway, [...FrontDoorSettings.signed({}), ...keyed(key)])
+      yield* ask(gateway, [...SavedAuthSettings.signed({ subject: "ada" }), ...keyed(key)])
+      yield* ask(gateway, [...SavedAuthSettings.signed({}), ...keyed(key)])
       assert.deepStrictEqual(
         gateway.asked.map(({ text }) => JSON.parse(text).context.user_id),
         ["ada", null]
@@ -317,23 +317,23 @@ layer(Proxy.database)("ProxyApp, behind a trusted gateway", (it) => {
   it.effect("refuses a pair that is not whole, not signed or not in time, and asks nobody else", () =>
     Effect.gen(function* () {
       const { gateway, key, token } = yield* started({ settings: { ...trusting, identity_enabled: true } })
-      const [, identity = "", , signature = ""] = FrontDoorSettings.signed({})
+      const [, identity = "", , signature = ""] = SavedAuthSettings.signed({})
       const pairs: ReadonlyArray<ReadonlyArray<string>> = [
         ["x-trusted-gateway-identity", identity],
         ["x-trusted-gateway-signature", signature],
         ["x-trusted-gateway-identity", identity, "x-trusted-gateway-signature", `${signature}=`],
         ["x-trusted-gateway-identity", identity, "x-trusted-gateway-signature", signature.replace(/^./, "*")],
         ["x-trusted-gateway-identity", identity, "x-trusted-gateway-signature", "AAAA"],
-        FrontDoorSettings.signed({ expires_at: Proxy.noon / 1000 - 61 }),
-        FrontDoorSettings.signed({ tenant_id: "tenant-2" }),
-        FrontDoorSettings.signed({}, "another-secret")
+        SavedAuthSettings.signed({ expires_at: Proxy.noon / 1000 - 61 }),
+        SavedAuthSettings.signed({ tenant_id: "tenant-2" }),
+        SavedAuthSettings.signed({}, "another-secret")
       ]
       for (const pair of pairs) {
         // with a token that would do: there is no way round
         const wire = yield* ask(gateway, [...pair, ...bearing(token, key)])
         assert.deepStrictEqual(codeOf(wire), [401, "untrusted_gateway_identity"], pair.join(" "))
       }
-      assert.deepStrictEqual(codeOf(yield* ask(gateway, FrontDoorSettings.signed({}))), [401, "missing_authorization"])
+      assert.deepStrictEqual(codeOf(yield* ask(gateway, SavedAuthSettings.signed({}))), [401, "missing_authorization"])
       assert.strictEqual((yield* ask(gateway, bearing(token, key))).status, 200)
     })
   )
@@ -354,7 +354,7 @@ layer(Proxy.database)("ProxyApp, behind a trusted gateway", (it) => {
   it.effect("ends a captured pair when its time is over", () =>
     Effect.gen(function* () {
       const { gateway, key } = yield* started({ settings: trusting })
-      const pair = [...FrontDoorSettings.signed({ expires_at: Proxy.noon / 1000 + 30 }), ...keyed(key)]
+      const pair = [...SavedAuthSettings.signed({ expires_at: Proxy.noon / 1000 + 30 }), ...keyed(key)]
       assert.strictEqual((yield* ask(gateway, pair)).status, 200)
       yield* TestClock.adjust("90 seconds")
       assert.deepStrictEqual(codeOf(yield* ask(gateway, pair)), [401, "untrusted_gateway_identity"])
@@ -419,7 +419,7 @@ layer(Proxy.database)("ProxyApp, without identities", (it) => {
       assert.deepStrictEqual(codeOf(yield* ask(gateway, bearing(token, key))), [401, "malformed_authorization"])
       assert.strictEqual((yield* ask(gateway, [...key.headers, "x-team-key", "canary"])).status, 200)
       assert.include(JSON.stringify(gateway.sent), "canary")
-      yield* FrontDoorSettings.save({ svc_key_header: "X-Team-Key", identity_enabled: false })
+      yield* SavedAuthSettings.save({ svc_key_header: "X-Team-Key", identity_enabled: false })
       const strips = Effect.map(ask(gateway, [...key.headers, "x-team-key", "canary"]), () => gateway.sent.at(-1))
       yield* RealTime.effect(eventually(strips, (sent) => !JSON.stringify(sent).includes("canary")))
       assert.deepStrictEqual(issuer.requests, [])
@@ -435,7 +435,7 @@ const unsigned = (claims: object) =>
 /** A gateway whose identity provider has one key, a token of it, and a gateway key. */
 const started = Effect.fnUntraced(function* (
   options: {
-    readonly settings?: FrontDoorSettings.Changed
+    readonly settings?: SavedAuthSettings.Changed
     readonly keys?: ReadonlyArray<Issuer.SigningKey>
     readonly route?: Effect.Effect<void, unknown, Database>
   } = {}
@@ -443,7 +443,7 @@ const started = Effect.fnUntraced(function* (
   const signer = options.keys?.[0] ?? (yield* Issuer.signingKey())
   const issuer = Issuer.make(...(options.keys ?? [signer]))
   const gateway = yield* Proxy.make({
-    configured: Effect.andThen(options.route ?? Effect.void, FrontDoorSettings.save(options.settings ?? {})),
+    configured: Effect.andThen(options.route ?? Effect.void, SavedAuthSettings.save(options.settings ?? {})),
     issuer: (request) => issuer.fetch(request),
     upstream: Upstream.json({ id: "answer" })
   })

@@ -1,6 +1,6 @@
 import { assert, it as check, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { beside, inPath } from "../../src/policy/facts/NamedModels.ts"
+import { namedInPath, namedInRequest } from "../../src/policy/facts/NamedModels.ts"
 import type { GuardrailPolicyPatch } from "../../src/policy/GuardrailPolicy.ts"
 import { Database } from "../../src/services/Database.ts"
 import * as Proxy from "./Proxy.ts"
@@ -49,7 +49,7 @@ layer(Proxy.database)("models beside model", (it) => {
     ["/providers/compat/v1/moderations", { input: "x" }, "model"]
   ] as const)("a key with a list of models: %s %j", ([target, body, param]) =>
     Effect.map(ask({ allowed_models: ["small"] }, target, body), (answer) =>
-      assert.deepInclude(answer, { ...denied(param), param: param })
+      assert.deepInclude(answer, { ...denied(param), param })
     )
   )
 
@@ -172,7 +172,7 @@ layer(Proxy.database)("models beside model", (it) => {
 describe("NamedModels", () => {
   check("finds each model of each form", () => {
     const request = { fallbacks: ["a", { model: "b" }, { x: ["c", { model: "d" }] }], models: ["e"] }
-    assert.deepStrictEqual(beside(request), { models: ["a", "b", "c", "d", "e"], unjudged: undefined })
+    assert.deepStrictEqual(namedInRequest(request), { models: ["a", "b", "c", "d", "e"], unjudgedMember: undefined })
   })
 
   check.each<[path: string, models: ReadonlyArray<string>]>([
@@ -193,13 +193,13 @@ describe("NamedModels", () => {
     ["/v1/chat/completions?x=/engines/%zz", []],
     ["/v1/chat/completions", []]
   ])("of the path %s: %s", (path, models) => {
-    assert.deepStrictEqual(inPath(path), { models, unjudged: undefined })
+    assert.deepStrictEqual(namedInPath(path), { models, unjudgedMember: undefined })
   })
 
   check.each(["/v1/engines/%zz", "/v1/engines/a%EF%BC%8Fb/x", "/v1/engines/a%EF%BC%85x"])(
     "of the path %s nobody can tell",
     (path) => {
-      assert.deepStrictEqual(inPath(path), { models: [], unjudged: "path" })
+      assert.deepStrictEqual(namedInPath(path), { models: [], unjudgedMember: "path" })
     }
   )
 })

@@ -1,6 +1,6 @@
 import { assert, it as check, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { referredTo, useOf } from "../../src/policy/routes/UpstreamObjects.ts"
+import { referencedObjects, useOf } from "../../src/policy/routes/UpstreamObjects.ts"
 import { Database } from "../../src/services/Database.ts"
 import * as Changes from "../../src/state/Changes.ts"
 import * as Proxy from "./Proxy.ts"
@@ -754,7 +754,7 @@ describe("the use of an upstream's objects", () => {
     },
     { messages: [{ content: 'file_id and "file_id": "x"' }] }
   ])("finds no object in %j", (body) => {
-    assert.deepStrictEqual(referredTo(JSON.stringify(body), body), [])
+    assert.deepStrictEqual(referencedObjects(JSON.stringify(body), body), [])
   })
 })
 

@@ -8,7 +8,7 @@ import * as Upstream from "./ScriptedUpstream.ts"
 
 const openai = Option.some(Proxy.upstreamOf("UPSTREAM_OPENAI_BASE_URL", "https://a.test/openai/v1", "of-openai"))
 const anthropic = Option.some(Proxy.upstreamOf("UPSTREAM_ANTHROPIC_BASE_URL", "https://b.test", "of-anthropic"))
-const vendors: StartupUpstreams.ByServed = { both: Option.none(), a: openai, b: anthropic }
+const vendors: StartupUpstreams.UpstreamsByFamily = { both: Option.none(), a: openai, b: anthropic }
 
 const at = (address: string) => ({
   both: Option.some(Proxy.upstreamOf("UPSTREAM_BASE_URL", address, "startup-secret"))

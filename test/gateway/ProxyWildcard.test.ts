@@ -1,6 +1,6 @@
 import { assert, it as check, describe, layer } from "@effect/vitest"
 import { Clock, Effect } from "effect"
-import * as PublicLocation from "../../src/gateway/forward/PublicLocation.ts"
+import * as LocationHeaders from "../../src/gateway/forward/LocationHeaders.ts"
 import type { ErrorCode } from "../../src/gateway/GatewayError.ts"
 import type { Passthrough } from "../../src/policy/routes/Passthrough.ts"
 import * as UpstreamBase from "../../src/policy/routes/UpstreamBase.ts"
@@ -502,7 +502,7 @@ layer(Proxy.database)("ProxyApp, behind a trusted ingress", (it) => {
 
 describe("PublicLocation", () => {
   const moved = (location: string, ...request: ReadonlyArray<string>) =>
-    PublicLocation.shown(request, UpstreamBase.of("http://up:4000"))(["x", "y", "LOCATION", location])[3]
+    LocationHeaders.forBrowser(request, UpstreamBase.of("http://up:4000"))(["x", "y", "LOCATION", location])[3]
 
   check.each([
     ["/ui", ["host", "gw:8080"], "http://gw:8080/ui"],
@@ -523,7 +523,7 @@ describe("PublicLocation", () => {
     ["/litellmx/ui", "/litellmx/ui"]
   ])("puts %s of an upstream below a path at %s", (location, expected) => {
     const base = UpstreamBase.of("http://up:4000/litellm/v1")
-    assert.strictEqual(PublicLocation.shown(["host", "gw"], base)(["location", location])[1], expected)
+    assert.strictEqual(LocationHeaders.forBrowser(["host", "gw"], base)(["location", location])[1], expected)
   })
 
   check.each(["/uix", "/", "ui/", "//up:4000/ui", "https://up:4000/ui", "http://up:40001/ui", "http://up:4000/key"])(

@@ -93,11 +93,11 @@ export const make = (request: ClientRequest, journal: Array<string> = []): Recor
       ending = "whole"
       journal.push("end")
     },
-    cut: () => {
+    abort: () => {
       ending = "cut"
       journal.push("cut")
     },
-    answer: (code, fields, text) => {
+    respond: (code, fields, text) => {
       if (status !== undefined) {
         ending = "cut"
         journal.push("cut")

@@ -1,5 +1,5 @@
 import { Effect, Layer } from "effect"
-import { type Exchange, ofEffects, type Sink, Upstream, UpstreamError } from "../../src/services/Upstream.ts"
+import { type Exchange, fromEffects, type Sink, Upstream, UpstreamError } from "../../src/services/Upstream.ts"
 
 /** What an upstream does with an exchange. */
 export type Script = (sink: Sink, request: Exchange) => Effect.Effect<void, UpstreamError>
@@ -13,7 +13,7 @@ export interface Sent extends Omit<Exchange, "body"> {
 export const layer = (script: Script, sent: Array<Sent>): Layer.Layer<Upstream> =>
   Layer.effect(
     Upstream,
-    ofEffects((request, sink) =>
+    fromEffects((request, sink) =>
       Effect.gen(function* () {
         const { body, ...rest } = request
         sent.push({

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import type { Outcome } from "../../src/gateway/usage/Billing.ts"
-import { charged } from "../../src/gateway/usage/ServiceBilling.ts"
+import type { ExchangeOutcome } from "../../src/gateway/usage/Billing.ts"
+import { costOf } from "../../src/gateway/usage/ServiceBilling.ts"
 import { nanosPerDollar } from "../../src/policy/Price.ts"
 import * as ServicePricing from "../../src/policy/ServicePricing.ts"
 
@@ -39,10 +39,10 @@ const endpoint = (
 
 const json = ServicePricing.selectJson
 const nothing = ServicePricing.selectNothing
-const answered = (costUsd?: number): Outcome => ({
+const answered = (costUsd?: number): ExchangeOutcome => ({
   _tag: "Answered",
-  whole: true,
-  seen: { reported: costUsd === undefined ? undefined : { usage: {}, costUsd }, guessedOutput: 0 }
+  isComplete: true,
+  observed: { reported: costUsd === undefined ? undefined : { usage: {}, costUsd }, estimatedOutput: 0 }
 })
 
 describe("the price of a request to a service", () => {
@@ -152,12 +152,12 @@ describe("the price of a request to a service", () => {
       true
     ],
     ["or nothing", { cost_mode: "passthrough", estimated_cost_usd: null }, {}, 0, true]
-  ])("reserves %s", (_, row, body, usd, nanosGuessed) => {
+  ])("reserves %s", (_, row, body, usd, nanosEstimated) => {
     const of = pricing(row)
     const price = ServicePricing.resolve(of, "POST", "/x", json(body))
     assert.deepStrictEqual(ServicePricing.reservation(of, "POST", "/x", price), {
       nanos: usd * nanosPerDollar,
-      nanosGuessed
+      nanosEstimated
     })
   })
 
@@ -202,7 +202,7 @@ describe("what a request to a service is charged", () => {
   const passing = { cost_mode: "passthrough" as const, estimated_cost_usd: null }
   const passingByRule = { pricing_rules: [rule("/size", "l", null, { cost_mode: "passthrough" })] }
 
-  it.each<[Partial<Row>, Outcome, number | null, string]>([
+  it.each<[Partial<Row>, ExchangeOutcome, number | null, string]>([
     [{}, answered(), 0.5, "service_default_fixed"],
     [{}, answered(9), 0.5, "service_default_fixed"],
     [byRule, answered(), 2, "service_pricing_rule_fixed"],
@@ -215,7 +215,7 @@ describe("what a request to a service is charged", () => {
     [passing, { _tag: "Abandoned" }, null, "missing_upstream_cost"]
   ])("%j, %j: $%s from %s", (row, outcome, usd, costSource) => {
     const price = ServicePricing.resolve(pricing(row), "POST", "/x", json({ size: "l" }))
-    assert.deepStrictEqual(charged(price, outcome), {
+    assert.deepStrictEqual(costOf(price, outcome), {
       costNanos: usd === null ? null : usd * nanosPerDollar,
       costSource
     })
@@ -237,7 +237,7 @@ describe("an endpoint's template", () => {
     ["/Jobs", "/jobs", false]
   ])("%s of %s: %s", (template, path, fits) => {
     const { endpointRules } = pricing({ endpoint_pricing_rules: [endpoint("GET", template)] })
-    assert.strictEqual(ServicePricing.closest(endpointRules, "GET", path) !== undefined, fits)
-    assert.isUndefined(ServicePricing.closest(endpointRules, "POST", path))
+    assert.strictEqual(ServicePricing.closestTemplate(endpointRules, "GET", path) !== undefined, fits)
+    assert.isUndefined(ServicePricing.closestTemplate(endpointRules, "POST", path))
   })
 })

@@ -47,11 +47,11 @@ describe("ServiceTable", () => {
     fc.assert(
       fc.property(fc.array(services, { maxLength: 8 }), path, fc.constantFrom("GET", "POST"), (rows, path, method) => {
         const byName = new Map(rows.map((row) => [row.name, row]))
-        const below = ({ pattern }: ServiceTable.Service) => Number(pattern.endsWith("/*"))
+        const below = ({ pattern }: ServiceTable.RegisteredService) => Number(pattern.endsWith("/*"))
         const all = [...byName.values()].sort(
           (a, b) => b.pattern.length - a.pattern.length || below(a) - below(b) || (a.name < b.name ? -1 : 1)
         )
-        const fits = ({ methods, pattern }: ServiceTable.Service) =>
+        const fits = ({ methods, pattern }: ServiceTable.RegisteredService) =>
           methods.includes(method) &&
           (pattern.endsWith("/*")
             ? path === pattern.slice(0, -2) || path.startsWith(pattern.slice(0, -1))
@@ -134,10 +134,10 @@ describe("a service's target", () => {
         const target = `/${raw.join("/")}${query}`
         const path = Path.canonicalise(target)
         if (Result.isFailure(path) || cut > raw.length) return
-        const behind = Path.canonicalise(Routing.behind(target, cut))
+        const behind = Path.canonicalise(Routing.withoutLeadingSegments(target, cut))
         assert(Result.isSuccess(behind))
         assert.strictEqual(behind.success.path, `/${path.success.segments.slice(cut).join("/")}`)
-        assert.isTrue(Routing.behind(target, cut).endsWith(query))
+        assert.isTrue(Routing.withoutLeadingSegments(target, cut).endsWith(query))
       }),
       { numRuns: 500 }
     )
@@ -187,7 +187,11 @@ describe("a route pattern", () => {
   })
 })
 
-function service(name: string, pattern: string, more: Partial<ServiceTable.Service> = {}): ServiceTable.Service {
+function service(
+  name: string,
+  pattern: string,
+  more: Partial<ServiceTable.RegisteredService> = {}
+): ServiceTable.RegisteredService {
   return {
     name,
     pattern,

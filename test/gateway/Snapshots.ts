@@ -1,7 +1,7 @@
 import { Redacted, Result } from "effect"
-import * as FrontDoor from "../../src/gateway/auth/FrontDoor.ts"
+import * as CallerAuth from "../../src/gateway/auth/CallerAuth.ts"
 import type { Snapshot } from "../../src/gateway/snapshot/Snapshot.ts"
-import { off } from "../../src/policy/FrontDoor.ts"
+import { disabledAuth } from "../../src/policy/AuthSettings.ts"
 import * as PolicyLayer from "../../src/policy/PolicyLayer.ts"
 import { PriceList } from "../../src/policy/PriceList.ts"
 import * as Routing from "../../src/policy/Routing.ts"
@@ -36,10 +36,10 @@ export const seededWith = (config: Partial<RouteConfig> = {}): Snapshot => ({
   providers: new Map(),
   prices: PriceList.empty,
   services: ServiceTable.of([]),
-  frontDoor: FrontDoor.of(off, missing),
+  callerAuth: CallerAuth.of(disabledAuth, missing),
   passthrough: defaults,
-  layers: PolicyLayer.none,
+  layers: PolicyLayer.noLayers,
   guardrails: new Map(),
   bodyHashKey: Redacted.make(Buffer.alloc(32)),
-  unreadable: []
+  unreadableRows: []
 })

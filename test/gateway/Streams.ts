@@ -105,5 +105,5 @@ export const split = (bytes: Buffer, sizes: ReadonlyArray<number>): ReadonlyArra
 /** What a client gets of `chunks`, and what was seen of them. */
 export const through = (tap: UsageTap, chunks: ReadonlyArray<Buffer>) => {
   const out = [...chunks.map((chunk) => tap.push(chunk)), tap.flush()]
-  return { bytes: Buffer.concat(out.filter((bytes) => bytes !== undefined)).toString("latin1"), seen: tap.seen() }
+  return { bytes: Buffer.concat(out.filter((bytes) => bytes !== undefined)).toString("latin1"), seen: tap.observed() }
 }

@@ -2,16 +2,16 @@ import { assert, describe, it, vi } from "@effect/vitest"
 import { Result } from "effect"
 import * as Evidence from "../../src/graph/Evidence.ts"
 import {
-  type Children,
   delayMsOf,
+  type ExaminedChildren,
   explain,
   type Inspection,
   noChildren,
   openChildren,
   queueToInspect
 } from "../../src/graph/Explain.ts"
-import { Inboxes } from "../../src/graph/Inboxes.ts"
-import { whereabouts } from "../../src/graph/Whereabouts.ts"
+import { TaskQueues } from "../../src/graph/TaskQueues.ts"
+import { taskState } from "../../src/graph/TaskState.ts"
 import { toMillis } from "../../src/messaging/envelope/Timestamp.ts"
 import type { Observed } from "../../src/messaging/observe/Observation.ts"
 import { of } from "../../src/messaging/observe/Observation.ts"
@@ -39,7 +39,7 @@ interface Given {
   readonly letters?: ReadonlyArray<DeadLetterSummary>
   readonly topologies?: ReadonlyArray<Topology>
   readonly inspection?: Inspection
-  readonly children?: Children
+  readonly children?: ExaminedChildren
   /** Seconds after ten o'clock. */
   readonly now?: number
 }
@@ -47,10 +47,10 @@ interface Given {
 const T = "task-123"
 
 const whereIs = ({ letters = [], observed = [], said = [], topologies = [shared()] }: Given, isRelated = false) =>
-  whereabouts({
-    inboxes: new Inboxes(topologies),
-    observations: Evidence.observations(observations(...observed)).entries,
-    statuses: Evidence.statuses(statuses(T, ...said)).entries,
+  taskState({
+    taskQueues: new TaskQueues(topologies),
+    observations: Evidence.readObservations(observations(...observed)).entries,
+    statuses: Evidence.readStatuses(statuses(T, ...said)).entries,
     deadLetters: letters,
     isRelated,
     isTerminal: (status) => ["completed", "failed"].includes(status)
@@ -58,9 +58,9 @@ const whereIs = ({ letters = [], observed = [], said = [], topologies = [shared(
 
 const explained = (given: Given) => {
   const { children = noChildren, inspection = "unavailable", now = 100 } = given
-  const where = whereIs(given, children.looked > 0)
+  const where = whereIs(given, children.examined > 0)
   const millis = toMillis(at(now))
-  const status = Evidence.statuses(statuses(T, ...(given.said ?? []))).entries.at(-1)
+  const status = Evidence.readStatuses(statuses(T, ...(given.said ?? []))).entries.at(-1)
   return { asked: queueToInspect(where, millis), ...explain(T, where, { inspection, children, status }, millis) }
 }
 
@@ -350,7 +350,7 @@ describe("explain: why a task is not done", () => {
       open: { task_id: "c2", verdict: "dead_lettered" },
       waits: { task_id: "c3", verdict: "queued" }
     } as const
-    const children: Children = { looked: 3, more: false, open: [child.open, child.waits] }
+    const children: ExaminedChildren = { examined: 3, hasMore: false, open: [child.open, child.waits] }
     const observed = [received(1), acked(2)]
     const told = explained({ observed, said: [["aggregating", 1.5]], children })
     assert.deepInclude(told, { verdict: "waiting_for_children", status: "aggregating", children: 3 })
@@ -362,7 +362,7 @@ describe("explain: why a task is not done", () => {
     assert.deepInclude(explained({ observed, children }), { verdict: "waiting_for_children", status: null })
     const done = { ...children, open: [] }
     assert.deepInclude(explained({ observed, children: done }), { verdict: "finished" })
-    const silent = explained({ observed, said: [["aggregating", 1.5]], children: { ...done, more: true } })
+    const silent = explained({ observed, said: [["aggregating", 1.5]], children: { ...done, hasMore: true } })
     assert.deepInclude(silent, { verdict: "acknowledged", children: 3 })
     assert.include(silent.sentence, "Its children are done (the first 3).")
     assert.strictEqual(explained({ observed, said: [["completed", 1.5]], children }).verdict, "finished")

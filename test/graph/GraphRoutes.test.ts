@@ -9,9 +9,9 @@ import { layer as graphs, type Options } from "../../src/graph/ExecutionGraphSer
 import { ExecutionView } from "../../src/graph/ExecutionView.ts"
 import { Explanation } from "../../src/graph/Explain.ts"
 import * as GraphRoutes from "../../src/graph/GraphRoutes.ts"
-import * as Lifespan from "../../src/graph/Lifespan.ts"
 import { executionGraphMermaid } from "../../src/graph/Mermaid.ts"
 import { ObservationStore } from "../../src/graph/ObservationStore.ts"
+import * as StatusRuntime from "../../src/graph/StatusRuntime.ts"
 import * as ExactJson from "../../src/messaging/envelope/ExactJson.ts"
 import { ContractAliasConfig } from "../../src/messaging/topology/Aliases.ts"
 import { RedisError } from "../../src/services/Redis.ts"
@@ -20,7 +20,7 @@ import { StatusStore } from "../../src/status/store/StatusStore.ts"
 import { shared } from "../messaging/SampleTopologies.ts"
 import { acked, at, received, record } from "./Evidence.ts"
 
-const stores = Lifespan.stores({ topology: shared() }).pipe(Layer.provide(RedisMemory.layer({ prefix: "svc:" })))
+const stores = StatusRuntime.stores({ topology: shared() }).pipe(Layer.provide(RedisMemory.layer({ prefix: "svc:" })))
 
 /** Asks a server on a socket of its own, over the stores of the test. */
 const asking = Effect.fnUntraced(function* (

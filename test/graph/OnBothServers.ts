@@ -5,9 +5,9 @@ import * as RedisMemory from "../../layers/RedisMemory.ts"
 import type { ExecutionGraph } from "../../src/graph/ExecutionGraph.ts"
 import { ExecutionGraphService } from "../../src/graph/ExecutionGraphService.ts"
 import type { Explanation } from "../../src/graph/Explain.ts"
-import * as Lifespan from "../../src/graph/Lifespan.ts"
 import { ObservationStore } from "../../src/graph/ObservationStore.ts"
 import * as RedisObservationStore from "../../src/graph/RedisObservationStore.ts"
+import * as StatusRuntime from "../../src/graph/StatusRuntime.ts"
 import { BrokerClient } from "../../src/messaging/publish/BrokerClient.ts"
 import { RetryPolicy } from "../../src/messaging/topology/RetryPolicy.ts"
 import { RetryStatusConfig } from "../../src/messaging/topology/StatusSettings.ts"
@@ -66,7 +66,7 @@ export const living = <A, E, R>(topology: Topology, run: Effect.Effect<A, E, R>)
   Effect.flatMap(BrokerClient, ({ initialize }) => initialize).pipe(
     Effect.andThen(run),
     Effect.scoped,
-    Effect.provide(Lifespan.layer({ topology }))
+    Effect.provide(StatusRuntime.layer({ topology }))
   )
 
 /** What every consumer of these runs tells: into the stores that the graph is made of. */

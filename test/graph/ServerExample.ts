@@ -2,7 +2,7 @@ import { createServer } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Layer } from "effect"
 import { HttpRouter } from "effect/http"
-import { GraphRoutes, Lifespan } from "../../src/graph/index.ts"
+import { GraphRoutes, StatusRuntime } from "../../src/graph/index.ts"
 import { RoutedTasksSharedStatusTopology } from "../../src/messaging/index.ts"
 import { DeadLetterRoutes, EventStream, StatusRoutes, TerminalStatusSet } from "../../src/status/index.ts"
 
@@ -34,5 +34,5 @@ export const server = (port: number) =>
   EventStream.drainFirst.pipe(
     Layer.provideMerge(HttpRouter.serve(routes, { routerConfig: StatusRoutes.routerConfig })),
     Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port })),
-    Layer.provideMerge(Lifespan.layer(lifespan))
+    Layer.provideMerge(StatusRuntime.layer(lifespan))
   )

@@ -6,7 +6,7 @@ import { HttpRouter, HttpServer } from "effect/http"
 import * as BrokerMemory from "../../layers/BrokerMemory.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import * as GraphRoutes from "../../src/graph/GraphRoutes.ts"
-import * as Lifespan from "../../src/graph/Lifespan.ts"
+import * as StatusRuntime from "../../src/graph/StatusRuntime.ts"
 import * as Handler from "../../src/messaging/consume/Handler.ts"
 import * as TaskConsumer from "../../src/messaging/consume/TaskConsumer.ts"
 import { BrokerClient } from "../../src/messaging/publish/BrokerClient.ts"
@@ -17,15 +17,15 @@ import { shared, workflow } from "../messaging/SampleTopologies.ts"
 const topology = shared({ status_use_streams: true })
 const doors = Layer.merge(BrokerMemory.layer(), RedisMemory.layer({ prefix: "svc-test:" }))
 
-/** The routes on a socket, over everything that `Lifespan` gives; answers who asks them. */
-const asking = Effect.fnUntraced(function* (options: Partial<Lifespan.Options> = {}) {
+/** The routes on a socket, over everything that `StatusRuntime` gives; answers who asks them. */
+const asking = Effect.fnUntraced(function* (options: Partial<StatusRuntime.Options> = {}) {
   const context = yield* HttpRouter.serve(Layer.merge(StatusRoutes.layer(), GraphRoutes.layer()), {
     routerConfig: StatusRoutes.routerConfig,
     disableLogger: true,
     disableListenLog: true
   }).pipe(
     Layer.provideMerge(NodeHttpServer.layer(() => createServer(), { host: "127.0.0.1", port: 0 })),
-    Layer.provide(Lifespan.layer({ topology, ...options })),
+    Layer.provide(StatusRuntime.layer({ topology, ...options })),
     Layer.build
   )
   const { address } = Context.get(context, HttpServer.HttpServer)

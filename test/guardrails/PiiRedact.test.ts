@@ -2,9 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import * as PiiRedact from "../../src/guardrails/PiiRedact.ts"
 
-const nothing: PiiRedact.Memory = new Map()
+const nothing: PiiRedact.PlaceholderValues = new Map()
 const redact = (value: unknown, known = nothing, restores = false) => {
-  const { text, ...rest } = PiiRedact.redact(JSON.stringify(value), { known, restores })
+  const { text, ...rest } = PiiRedact.redact(JSON.stringify(value), { known, restore: restores })
   return { ...rest, value: JSON.parse(text) as unknown }
 }
 /** What becomes of one string. */
@@ -130,7 +130,7 @@ describe("pii-redact", () => {
   it("looks at strings only, never at keys, and at what escapes stand for", () => {
     const text = '{ "a@b.co":1.50,"n":5551234567, "e":"\\u0061@b.co\\n", "big":12345678901234567890 }'
     assert.strictEqual(
-      PiiRedact.redact(text, { known: nothing, restores: false }).text,
+      PiiRedact.redact(text, { known: nothing, restore: false }).text,
       '{ "a@b.co":1.50,"n":5551234567, "e":"[EMAIL_1]\\n", "big":12345678901234567890 }'
     )
   })
@@ -152,7 +152,7 @@ describe("pii-redact", () => {
 
   it("takes a body that nests deeper than the call stack", () => {
     const text = `${"[".repeat(200_000)}"a@b.co"${"]".repeat(200_000)}`
-    assert.include(PiiRedact.redact(text, { known: nothing, restores: false }).text, '["[EMAIL_1]"]')
+    assert.include(PiiRedact.redact(text, { known: nothing, restore: false }).text, '["[EMAIL_1]"]')
   })
 
   const email = fc
@@ -176,8 +176,8 @@ describe("pii-redact", () => {
     fc.assert(
       fc.property(json, (value) => {
         const text = JSON.stringify(value)
-        const redacted = PiiRedact.redact(text, { known: nothing, restores: false })
-        const echoed = PiiRedact.redact(redacted.text, { known: redacted.found, restores: true })
+        const redacted = PiiRedact.redact(text, { known: nothing, restore: false })
+        const echoed = PiiRedact.redact(redacted.text, { known: redacted.found, restore: true })
         assert.deepStrictEqual(JSON.parse(echoed.text), JSON.parse(text))
         assert.strictEqual(echoed.found.size, 0, "nothing that can be found is left in a redacted text")
       }),
@@ -194,7 +194,7 @@ describe("pii-redact", () => {
     fc.assert(
       fc.property(json, fc.constantFrom(undefined, 1, "\t"), (value, space) => {
         const text = JSON.stringify(value, null, space)
-        const { found, text: after } = PiiRedact.redact(text, { known: nothing, restores: true })
+        const { found, text: after } = PiiRedact.redact(text, { known: nothing, restore: true })
         if (found.size === 0) assert.strictEqual(after, text)
         else assert.notStrictEqual(after, text)
       }),

@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import fc from "fast-check"
-import type { Definition } from "../../src/guardrails/Definitions.ts"
+import type { GuardrailDefinition } from "../../src/guardrails/Definitions.ts"
 import * as Selection from "../../src/guardrails/Selection.ts"
 import type { Mode } from "../../src/policy/Guardrail.ts"
 import { type GuardrailPolicyPatch, neutral } from "../../src/policy/GuardrailPolicy.ts"
 
-const definition = (name: string, more: Partial<Definition> = {}): Definition => ({
+const definition = (name: string, more: Partial<GuardrailDefinition> = {}): GuardrailDefinition => ({
   name,
   description: "",
   provider: { _tag: "BuiltIn" },
@@ -18,7 +18,7 @@ const definition = (name: string, more: Partial<Definition> = {}): Definition =>
   enabled: true,
   ...more
 })
-const catalogue = (...definitions: ReadonlyArray<Definition>) =>
+const catalogue = (...definitions: ReadonlyArray<GuardrailDefinition>) =>
   new Map(definitions.map((definition) => [definition.name, definition]))
 
 const all = catalogue(
@@ -80,13 +80,13 @@ describe("Selection", () => {
     assert.deepStrictEqual(names(Selection.inMode(steps, "pre_call")), ["pre_call"])
     assert.deepStrictEqual(names(Selection.inMode(steps, "post_call")), ["post_call"])
     assert.deepStrictEqual(
-      steps.map((step) => Selection.answerReader([step]) !== undefined),
+      steps.map((step) => Selection.findResponseGuardrail([step]) !== undefined),
       [false, true, true, false]
     )
   })
 
   it("is told once for a policy, and anew with a new catalogue", () => {
-    const usual = Selection.remembered()
+    const usual = Selection.makeCachedSelect()
     const policy = { ...neutral, mandatory_guardrails: ["plain"] }
     assert.strictEqual(usual(all, policy), usual(all, policy))
     assert.notStrictEqual(usual(all, policy), usual(catalogue(definition("plain")), policy))

@@ -15,10 +15,10 @@ describe("Headers for the upstream", () => {
         const out = Headers.forUpstream(headers, {
           credential,
           style,
-          ownHeaders: ownHeadersOf(style),
+          credentialHeaders: ownHeadersOf(style),
           keyHeader,
-          own,
-          plainAnswer
+          gatewayHeaders: own,
+          plainResponse: plainAnswer
         })
         const named = namedByConnection(headers)
         const stays = (name: string) =>
@@ -53,10 +53,10 @@ describe("Headers for the upstream", () => {
           const out = Headers.forUpstream(planted, {
             credential,
             style,
-            ownHeaders: ownHeadersOf(style),
+            credentialHeaders: ownHeadersOf(style),
             keyHeader,
-            own,
-            plainAnswer
+            gatewayHeaders: own,
+            plainResponse: plainAnswer
           })
           assert.notInclude(out.join("\n"), canary)
           assert.lengthOf(
@@ -80,10 +80,10 @@ describe("Headers for the upstream", () => {
       Headers.forUpstream(client, {
         credential,
         style,
-        ownHeaders: ownHeadersOf(style),
+        credentialHeaders: ownHeadersOf(style),
         keyHeader,
-        own: [],
-        plainAnswer: false
+        gatewayHeaders: [],
+        plainResponse: false
       })
     )
     assert.deepStrictEqual(out, [field])
@@ -101,7 +101,14 @@ describe("Headers for the upstream", () => {
     ]
     const headers = [...names, ...others].flatMap((name) => [name, "canary"])
     const out = Headers.forUpstream([...headers, "x-api-keys", "kept"], {
-      ...{ credential, style: authorizationBearer, ownHeaders: [], keyHeader, own: [], plainAnswer: false }
+      ...{
+        credential,
+        style: authorizationBearer,
+        credentialHeaders: [],
+        keyHeader,
+        gatewayHeaders: [],
+        plainResponse: false
+      }
     })
     assert.deepStrictEqual(out, ["x-api-keys", "kept", "authorization", "Bearer upstream-secret"])
   })
@@ -126,10 +133,10 @@ describe("Headers for the upstream", () => {
       Headers.forUpstream(headers, {
         credential,
         style: authorizationBearer,
-        ownHeaders: [],
+        credentialHeaders: [],
         keyHeader,
-        own: [],
-        plainAnswer: false
+        gatewayHeaders: [],
+        plainResponse: false
       }),
       [...headers, "authorization", "Bearer upstream-secret"]
     )
@@ -143,7 +150,14 @@ describe("Headers for the upstream", () => {
     ["mysvc_x=1; a=svc_;;", "mysvc_x=1; a=svc_;;"]
   ])("keeps the gateway's own cookies from the upstream: %s", (cookie, expected) => {
     const out = Headers.forUpstream(["Cookie", cookie, "X-After", "1"], {
-      ...{ credential, style: authorizationBearer, ownHeaders: [], keyHeader, own: [], plainAnswer: false }
+      ...{
+        credential,
+        style: authorizationBearer,
+        credentialHeaders: [],
+        keyHeader,
+        gatewayHeaders: [],
+        plainResponse: false
+      }
     })
     assert.strictEqual(Headers.get(out, "cookie"), expected)
     assert.strictEqual(Headers.get(out, "x-after"), "1")
@@ -251,7 +265,7 @@ describe("Header values", () => {
     ["a\r\nb", false],
     ["\u0000", false]
   ])("an id of %j is fit for logs and headers: %s", (id, fit) => {
-    assert.strictEqual(Headers.acceptableId(id), fit ? id : undefined)
+    assert.strictEqual(Headers.validClientId(id), fit ? id : undefined)
   })
 })
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { addressRule, type Kind } from "../../layers/http/AddressRule.ts"
+import { type AddressKind, refusedKind } from "../../layers/http/AddressRule.ts"
 
 type Quad = readonly [number, number, number, number]
 const byte = fc.integer({ min: 0, max: 255 })
@@ -28,7 +28,7 @@ const locally = (bytes: Quad) => [
 ]
 
 describe("addressRule", () => {
-  const always: ReadonlyArray<readonly [Kind, ReadonlyArray<string>]> = [
+  const always: ReadonlyArray<readonly [AddressKind, ReadonlyArray<string>]> = [
     ["cloud metadata", ["169.254.169.254", "100.100.100.200", "168.63.129.16", "fd00:ec2::254", "fd20:ce::254"]],
     ["link-local", ["169.254.0.1", "169.254.255.255", "fe80::1", "febf::1", "fe80::1%eth0"]],
     ["unspecified", ["0.0.0.0", "0.255.1.2", "::", "0:0:0:0:0:0:0:0"]],
@@ -40,8 +40,8 @@ describe("addressRule", () => {
   for (const [kind, addresses] of always) {
     it(`always refuses what is ${kind}`, () => {
       for (const address of addresses) {
-        assert.strictEqual(addressRule(address, "allow"), kind, address)
-        assert.strictEqual(addressRule(address, "refuse"), kind, address)
+        assert.strictEqual(refusedKind(address, "allow"), kind, address)
+        assert.strictEqual(refusedKind(address, "refuse"), kind, address)
       }
     })
   }
@@ -63,8 +63,8 @@ describe("addressRule", () => {
     }
     for (const [kind, addresses] of Object.entries(kinds)) {
       for (const address of addresses) {
-        assert.isUndefined(addressRule(address, "allow"), address)
-        assert.strictEqual(addressRule(address, "refuse"), kind, address)
+        assert.isUndefined(refusedKind(address, "allow"), address)
+        assert.strictEqual(refusedKind(address, "refuse"), kind, address)
       }
     }
   })
@@ -80,15 +80,15 @@ describe("addressRule", () => {
       "223.255.255.255"
     ]
     for (const address of [...open, "2606:4700:4700::1111", "2a00:1450::1", "64:ff9b::1.1.1.1"]) {
-      assert.isUndefined(addressRule(address, "refuse"), address)
+      assert.isUndefined(refusedKind(address, "refuse"), address)
     }
   })
 
   it("says of every disguise of an IPv4 address what it says of the address", () => {
     fc.assert(
       fc.property(quad, fc.constantFrom("allow" as const, "refuse" as const), (bytes, setting) => {
-        const expected = addressRule(dotted(bytes), setting)
-        for (const disguise of disguises(bytes)) assert.strictEqual(addressRule(disguise, setting), expected, disguise)
+        const expected = refusedKind(dotted(bytes), setting)
+        for (const disguise of disguises(bytes)) assert.strictEqual(refusedKind(disguise, setting), expected, disguise)
       }),
       { numRuns: 2_000 }
     )
@@ -97,10 +97,10 @@ describe("addressRule", () => {
   it("refuses what is always refused behind a local prefix of NAT64, too", () => {
     fc.assert(
       fc.property(quad, (bytes) => {
-        const expected = addressRule(dotted(bytes), "allow")
+        const expected = refusedKind(dotted(bytes), "allow")
         for (const disguise of locally(bytes)) {
-          assert.strictEqual(addressRule(disguise, "allow"), expected, disguise)
-          assert.strictEqual(addressRule(disguise, "refuse"), expected ?? "private", disguise)
+          assert.strictEqual(refusedKind(disguise, "allow"), expected, disguise)
+          assert.strictEqual(refusedKind(disguise, "refuse"), expected ?? "private", disguise)
         }
       }),
       { examples: [[[169, 254, 169, 254]], [[0, 0, 0, 0]], [[0, 0, 1, 0]], [[10, 1, 2, 3]]], numRuns: 2_000 }
@@ -111,7 +111,7 @@ describe("addressRule", () => {
     const address = fc.oneof(fc.ipV4(), fc.ipV6(), fc.string())
     fc.assert(
       fc.property(address, (text) => {
-        const [open, closed] = [addressRule(text, "allow"), addressRule(text, "refuse")]
+        const [open, closed] = [refusedKind(text, "allow"), refusedKind(text, "refuse")]
         assert.isTrue(open === undefined || open === closed, `${text}: ${open}, ${closed}`)
       })
     )
@@ -121,7 +121,7 @@ describe("addressRule", () => {
     fc.assert(
       fc.property(byte, byte, (c, d) => {
         for (const text of [dotted([169, 254, c, d]), ...disguises([169, 254, c, d])]) {
-          assert.include(["link-local", "cloud metadata"], addressRule(text, "allow"))
+          assert.include(["link-local", "cloud metadata"], refusedKind(text, "allow"))
         }
       })
     )

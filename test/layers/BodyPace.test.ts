@@ -17,7 +17,7 @@ const serving = (pace: BodyPace.BodyPace, withinMs: number, streamed: boolean) =
         const server = createServer((incoming, outgoing) => {
           const wire = WireNode.make(incoming, outgoing, { pace })
           const tell = (result: Result.Result<number, BodyFailure>) =>
-            wire.answer(200, [], `<${JSON.stringify(Result.isSuccess(result) ? result.success : result.failure)}>`)
+            wire.respond(200, [], `<${JSON.stringify(Result.isSuccess(result) ? result.success : result.failure)}>`)
           if (streamed) void counted(wire, withinMs).then(tell)
           else {
             wire.readBody({ maxBytes: 1_000_000, withinMs, lease }, (read) =>
@@ -107,7 +107,7 @@ describe("a request body", () => {
 
     it.live(`that does not meet its route's deadline is told so, ${how}`, () =>
       Effect.gen(function* () {
-        const connection = yield* RawConnection.open(yield* serving(BodyPace.standard, 50, streamed))
+        const connection = yield* RawConnection.open(yield* serving(BodyPace.defaultPace, 50, streamed))
         connection.write(`${head(100)}some`)
         assert.include(yield* connection.until(/<.*>/), '"by":"deadline"')
       })
@@ -115,9 +115,9 @@ describe("a request body", () => {
   }
 
   it("says in a refusal which of them it was, and the way out", () => {
-    const { standard } = BodyPace
-    assert.match(BodyPace.sentence(standard, "deadline", 5), /within 5 ms \(timeout_ms of the route\)/)
-    assert.match(BodyPace.sentence(standard, "idle", 5), /came for 15000 ms\. Send/)
-    assert.match(BodyPace.sentence(standard, "rate", 5), /less than 1024 bytes a second/)
+    const { defaultPace } = BodyPace
+    assert.match(BodyPace.timeoutMessage(defaultPace, "deadline", 5), /within 5 ms \(timeout_ms of the route\)/)
+    assert.match(BodyPace.timeoutMessage(defaultPace, "idle", 5), /came for 15000 ms\. Send/)
+    assert.match(BodyPace.timeoutMessage(defaultPace, "rate", 5), /less than 1024 bytes a second/)
   })
 })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { type Connection, ConnectionPool, type Taker } from "../../layers/http/ConnectionPool.ts"
-import { WaitingLine } from "../../layers/http/WaitingLine.ts"
+import { type Connection, ConnectionPool, type ConnectionWaiter } from "../../layers/http/ConnectionPool.ts"
+import { WaitQueue } from "../../layers/http/WaitQueue.ts"
 import * as ScriptedServer from "../upstream/ScriptedServer.ts"
 
 describe("ConnectionPool", () => {
@@ -9,7 +9,7 @@ describe("ConnectionPool", () => {
     Effect.gen(function* () {
       const pool = new ConnectionPool({ connectionsPerOrigin: 1, waitingPerOrigin: 1, idleConnections: 2 })
       const servers = yield* Effect.forEach(Array.from({ length: 5 }), () => ScriptedServer.serve(answerTwice))
-      for (const { origin } of servers) pool.giveBack(yield* answered(pool, origin))
+      for (const { origin } of servers) pool.release(yield* answered(pool, origin))
       assert.strictEqual(pool.origins, 2)
       for (const { peers } of servers.slice(0, 2)) peers[0]?.end()
       yield* forgotten(pool)
@@ -22,8 +22,8 @@ describe("ConnectionPool", () => {
       const { origin } = yield* ScriptedServer.serve(answerTwice)
       const older = yield* answered(pool, origin)
       const newer = yield* answered(pool, origin)
-      pool.giveBack(older)
-      pool.giveBack(newer)
+      pool.release(older)
+      pool.release(newer)
       assert.strictEqual(yield* answered(pool, origin), newer)
     })
   )
@@ -35,7 +35,7 @@ describe("the share of a caller", () => {
     const pool = new ConnectionPool({ connectionsPerOrigin: most, waitingPerOrigin: 4_096, idleConnections: 1 })
     const holds = (caller: string): number => {
       for (let held = 0; ; held++) {
-        if (pool.take("http://127.0.0.1:9", { caller, granted: () => {} }) !== "granted") return held
+        if (pool.acquire("http://127.0.0.1:9", { caller, onConnection: () => {} }) !== "granted") return held
       }
     }
     const greedy = Array.from({ length: 20 }, (_, index) => String(index))
@@ -47,12 +47,12 @@ describe("the share of a caller", () => {
 })
 
 describe("WaitingLine", () => {
-  const taker = (caller: string | undefined): Taker => ({ caller, granted: () => {} })
+  const taker = (caller: string | undefined): ConnectionWaiter => ({ caller, onConnection: () => {} })
 
   it("gives callers turns, passes over those who hold their share, and keeps each one's order", () => {
-    const line = new WaitingLine(100)
+    const line = new WaitQueue(100)
     const [a1, a2, b1, b2, c1] = [taker("a"), taker("a"), taker("b"), taker("b"), taker("c")]
-    for (const one of [a1, a2, b1, b2, c1]) assert.strictEqual(line.join(one), "waiting")
+    for (const one of [a1, a2, b1, b2, c1]) assert.strictEqual(line.add(one), "waiting")
     const next = () => line.next((caller) => caller !== "c")
     assert.deepStrictEqual([next(), next(), next(), next(), next()], [a1, b1, a2, b2, undefined])
     assert.strictEqual(line.size, 1)
@@ -64,11 +64,11 @@ describe("WaitingLine", () => {
   })
 
   it("has a place for who comes when ten callers have taken all that they can, and a turn within theirs", () => {
-    const line = new WaitingLine(4_096)
+    const line = new WaitQueue(4_096)
     const greedy = Array.from({ length: 10 }, (_, index) => String(index))
-    for (const caller of greedy) while (line.join(taker(caller)) === "waiting");
+    for (const caller of greedy) while (line.add(taker(caller)) === "waiting");
     const late = taker("late")
-    assert.strictEqual(line.join(late), "waiting")
+    assert.strictEqual(line.add(late), "waiting")
     const turns = greedy.map(() => line.next(() => true))
     assert.notInclude(turns, late)
     assert.strictEqual(
@@ -78,18 +78,18 @@ describe("WaitingLine", () => {
   })
 
   it("gives a caller a quarter of the places, the program itself all of them, and a place back to who leaves", () => {
-    const line = new WaitingLine(8)
+    const line = new WaitQueue(8)
     const mine = [taker("a"), taker("a")]
     assert.deepStrictEqual(
-      mine.map((one) => line.join(one)),
+      mine.map((one) => line.add(one)),
       ["waiting", "waiting"]
     )
-    assert.strictEqual(line.join(taker("a")), "full")
-    line.leave(mine[0]!)
-    line.leave(mine[0]!)
-    assert.strictEqual(line.join(taker("a")), "waiting")
-    for (let index = 0; index < 6; index++) assert.strictEqual(line.join(taker(undefined)), "waiting")
-    assert.strictEqual(line.join(taker("b")), "full")
+    assert.strictEqual(line.add(taker("a")), "full")
+    line.remove(mine[0]!)
+    line.remove(mine[0]!)
+    assert.strictEqual(line.add(taker("a")), "waiting")
+    for (let index = 0; index < 6; index++) assert.strictEqual(line.add(taker(undefined)), "waiting")
+    assert.strictEqual(line.add(taker("b")), "full")
   })
 })
 
@@ -103,9 +103,9 @@ const answerTwice: ScriptedServer.Script = async (peer) => {
 /** A connection that has served one request. */
 const answered = (pool: ConnectionPool, origin: string): Effect.Effect<Connection, Error> =>
   Effect.callback((resume) => {
-    pool.take(origin, {
+    pool.acquire(origin, {
       caller: undefined,
-      granted: (connection) =>
+      onConnection: (connection) =>
         connection.dispatch(
           { method: "GET", path: "/" },
           {

@@ -7,15 +7,15 @@ import * as LocalPort from "../LocalPort.ts"
 
 const program = Layer.succeed(ProxyApp, {
   handleUnsafe: (wire, done) => {
-    wire.answer(wire.method === "OPTIONS" ? 404 : 200, ["vary", "accept", "x-request-id", "r"], wire.method)
-    done({ status: 200, error: undefined, streamed: false, aborted: false, bill: Billing.nothing })
+    wire.respond(wire.method === "OPTIONS" ? 404 : 200, ["vary", "accept", "x-request-id", "r"], wire.method)
+    done({ status: 200, error: undefined, streamed: false, aborted: false, bill: Billing.unbilled })
     return () => {}
   }
 })
 
 const listening = Effect.fnUntraced(function* (origins: ReadonlyArray<string>) {
   const port = yield* LocalPort.free
-  const most = { inAll: 100, perAddress: 100 }
+  const most = { total: 100, perAddress: 100 }
   yield* Layer.build(
     ProxyListener.layer({ host: "127.0.0.1", port }, "1 millis", most, origins).pipe(Layer.provide(program))
   )

@@ -2,14 +2,14 @@ import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Redacted } from "effect"
 import * as EgressHttp from "../../layers/EgressHttp.ts"
-import type { Addresses } from "../../layers/http/Addresses.ts"
+import type { AddressPolicy } from "../../layers/http/AddressPolicy.ts"
 import * as UpstreamHttp from "../../layers/UpstreamHttp.ts"
 import { Egress, type EgressRequest } from "../../src/services/Egress.ts"
 import { failure } from "../upstream/Exchanges.ts"
 import { answer, head, refusing, type Script, serve } from "../upstream/ScriptedServer.ts"
 
-const allow: Addresses = { privateAddresses: "allow", trustedOrigins: [] }
-const refuse: Addresses = { privateAddresses: "refuse", trustedOrigins: [] }
+const allow: AddressPolicy = { privateAddresses: "allow", trustedOrigins: [] }
+const refuse: AddressPolicy = { privateAddresses: "refuse", trustedOrigins: [] }
 
 const fetch = (url: string, options: Partial<EgressRequest> = {}, addresses = allow) =>
   Effect.flatMap(Egress, (egress) =>
@@ -190,7 +190,7 @@ describe("Egress", () => {
     Effect.gen(function* () {
       const { origin, peers } = yield* serve(says(answer("ok")))
       const { port } = new URL(origin)
-      const through = (addresses: Addresses) => UpstreamHttp.layerWith({ addresses })
+      const through = (addresses: AddressPolicy) => UpstreamHttp.layerWith({ addressPolicy: addresses })
       for (const target of [origin, `http://localhost:${port}`, `https://localhost:${port}`]) {
         const refused = failure(target).pipe(Effect.provide(through(refuse)))
         assert.deepStrictEqual(yield* refused, ["connect", "refused"])

@@ -30,9 +30,9 @@ describe("the upstreams that the environment names", () => {
   const read = (environment: Environment.Environment) =>
     Result.match(Environment.read(environment), {
       onFailure: (mistakes) => mistakes.map(({ message, variable }) => `${variable} ${message}`),
-      onSuccess: ({ addresses, unread, upstreams }) => ({
-        unread,
-        trusted: addresses.trustedOrigins,
+      onSuccess: ({ addressPolicy, unreadVariables, upstreams }) => ({
+        unread: unreadVariables,
+        trusted: addressPolicy.trustedOrigins,
         upstreams: Object.values(upstreams)
           .flatMap(Option.toArray)
           .map(({ base, name, serviceKey }) => [

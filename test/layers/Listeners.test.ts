@@ -6,9 +6,9 @@ import * as RawConnection from "../RawConnection.ts"
 
 it.live("what is no HTTP is refused as the listener's other refusals look", () =>
   Effect.gen(function* () {
-    const form: Listeners.Form = ({ message }) => JSON.stringify({ detail: message })
+    const form: Listeners.RefusalFormat = ({ message }) => JSON.stringify({ detail: message })
     const served = HttpServer.serve(Effect.succeed(HttpServerResponse.empty())).pipe(
-      Layer.provideMerge(Listeners.server({ host: "127.0.0.1", port: 0 }, "1 second", { form }))
+      Layer.provideMerge(Listeners.serverLayer({ host: "127.0.0.1", port: 0 }, "1 second", { format: form }))
     )
     const { address } = Context.get(yield* Layer.build(served), HttpServer.HttpServer)
     for (const [sent, status, message] of [
@@ -29,10 +29,10 @@ it.live(
   "a body that does not come holds its connection for no longer than a request may take, also when it is refused",
   () =>
     Effect.gen(function* () {
-      const form: Listeners.Form = ({ code }) => JSON.stringify({ code })
-      const options = { form, requestWithin: "2 seconds" } as const
+      const form: Listeners.RefusalFormat = ({ code }) => JSON.stringify({ code })
+      const options = { format: form, requestTimeout: "2 seconds" } as const
       const served = HttpServer.serve(Effect.succeed(HttpServerResponse.empty({ status: 401 }))).pipe(
-        Layer.provideMerge(Listeners.server({ host: "127.0.0.1", port: 0 }, "1 second", options))
+        Layer.provideMerge(Listeners.serverLayer({ host: "127.0.0.1", port: 0 }, "1 second", options))
       )
       const { address } = Context.get(yield* Layer.build(served), HttpServer.HttpServer)
       const connection = yield* RawConnection.open(`http://127.0.0.1:${"port" in address ? address.port : 0}`)
@@ -43,10 +43,10 @@ it.live(
 
 it.live("a listener has so many connections open at once, and refuses those beyond in its own form", () =>
   Effect.gen(function* () {
-    const form: Listeners.Form = ({ message }) => JSON.stringify({ detail: message })
-    const options = { form, most: { inAll: 3, perAddress: 2 } }
+    const form: Listeners.RefusalFormat = ({ message }) => JSON.stringify({ detail: message })
+    const options = { format: form, connectionLimits: { total: 3, perAddress: 2 } }
     const served = HttpServer.serve(Effect.succeed(HttpServerResponse.empty())).pipe(
-      Layer.provideMerge(Listeners.server({ host: "127.0.0.1", port: 0 }, "1 second", options))
+      Layer.provideMerge(Listeners.serverLayer({ host: "127.0.0.1", port: 0 }, "1 second", options))
     )
     const { address } = Context.get(yield* Layer.build(served), HttpServer.HttpServer)
     const open = RawConnection.open(`http://127.0.0.1:${"port" in address ? address.port : 0}`)

@@ -2,8 +2,8 @@ import type { LookupAddress } from "node:dns"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { afterEach, beforeEach, vi } from "vitest"
-import { AddressRefused, lookupOf } from "../../layers/http/Addresses.ts"
-import { NameLookups, type Told } from "../../layers/http/NameLookups.ts"
+import { AddressRefused, socketLookup } from "../../layers/http/AddressPolicy.ts"
+import { type LookupCallback, NameLookups } from "../../layers/http/NameLookups.ts"
 import * as UpstreamHttp from "../../layers/UpstreamHttp.ts"
 import { collector } from "../upstream/Collector.ts"
 import { exchange, failure } from "../upstream/Exchanges.ts"
@@ -15,7 +15,7 @@ const failed = (code: string): NodeJS.ErrnoException => Object.assign(new Error(
 /** A resolver that answers when the test says so, and what it was asked for. */
 const scripted = () => {
   const asked: Array<string> = []
-  const running = new Map<string, Told>()
+  const running = new Map<string, LookupCallback>()
   const names = new NameLookups(
     (host, told) => {
       asked.push(host)
@@ -25,7 +25,7 @@ const scripted = () => {
   )
   const told: Array<string> = []
   const ask = (host: string) =>
-    names.ask(host, (error, found) => {
+    names.lookUp(host, (error, found) => {
       told.push(`${host} ${error?.code ?? found.map(({ address }) => address).join()}`)
     })
   const answers = (host: string, address: string) => running.get(host)?.(null, at(address))
@@ -154,7 +154,7 @@ describe("NameLookups", () => {
     const names = new NameLookups((_, told) => told(null, at("127.0.0.1")))
     const outcomes: Array<unknown> = []
     for (const rule of ["allow", "refuse", "allow", "refuse"] as const) {
-      lookupOf(names, rule).lookup("host", { all: true }, (error, found) => outcomes.push(error ?? found))
+      socketLookup(names, rule).lookup("host", { all: true }, (error, found) => outcomes.push(error ?? found))
       vi.advanceTimersByTime(1)
     }
     assert.deepStrictEqual(
@@ -189,7 +189,7 @@ describe("UpstreamHttp", () => {
         )
         assert.strictEqual(yield* ask("model.test"), 200)
         for (const fiber of silent) assert.deepStrictEqual(yield* Fiber.join(fiber), ["connect", "timeout"])
-      }).pipe(Effect.scoped, Effect.provide(UpstreamHttp.layerWith({ names })))
+      }).pipe(Effect.scoped, Effect.provide(UpstreamHttp.layerWith({ nameLookups: names })))
     }
   )
 })

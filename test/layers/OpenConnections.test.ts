@@ -12,7 +12,7 @@ import * as RawConnection from "../RawConnection.ts"
 const from = (address: string): Socket => Object.defineProperty(new Socket(), "remoteAddress", { value: address })
 
 it("connections are counted in all and for each address, until they close", async () => {
-  const open = new OpenConnections({ inAll: 3, perAddress: 2 })
+  const open = new OpenConnections({ total: 3, perAddress: 2 })
   const first = from("192.0.2.1")
   assert.isTrue(open.admits(first))
   assert.isTrue(open.admits(from("::ffff:192.0.2.2")))
@@ -28,12 +28,12 @@ it.live("a connection beyond those that an address may have is refused by name, 
     const port = yield* LocalPort.free
     const program = Layer.succeed(ProxyApp, {
       handleUnsafe: (wire, done) => {
-        wire.answer(200, [], "served")
-        done({ status: 200, error: undefined, streamed: false, aborted: false, bill: Billing.nothing })
+        wire.respond(200, [], "served")
+        done({ status: 200, error: undefined, streamed: false, aborted: false, bill: Billing.unbilled })
         return () => {}
       }
     })
-    const most = { inAll: 100, perAddress: 2 }
+    const most = { total: 100, perAddress: 2 }
     const listener = ProxyListener.layer({ host: "127.0.0.1", port }, "1 millis", most).pipe(Layer.provide(program))
     yield* Layer.build(listener)
     const origin = `http://127.0.0.1:${port}`

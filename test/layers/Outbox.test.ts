@@ -81,6 +81,6 @@ const message = (text: string) => ({
 
 const frames = (text: string): Buffer => {
   const given = message(text)
-  const into = Buffer.alloc(PublishFrames.room(given, FakeChannel.frameMax))
+  const into = Buffer.alloc(PublishFrames.maxFrameBytes(given, FakeChannel.frameMax))
   return into.subarray(0, PublishFrames.write(into, 0, 1, FakeChannel.frameMax, given))
 }

@@ -16,7 +16,7 @@ describe("PublishFrames", () => {
         fc.constantFrom(64, 4_096, 131_072),
         (given, ch, max) => {
           fc.pre(Messages.problemOf(given) === undefined)
-          const into = Buffer.alloc(3 + PublishFrames.room(given, max))
+          const into = Buffer.alloc(3 + PublishFrames.maxFrameBytes(given, max))
           const end = PublishFrames.write(into, 3, ch, max, given)
           assert.deepStrictEqual(into.subarray(3, end), byAmqplib(given, ch, max))
         }
@@ -41,7 +41,7 @@ describe("PublishFrames", () => {
     assert.isUndefined(Messages.problemOf(given))
     for (const size of [0, 1, 4_088, 4_089, 10_000]) {
       const message = { ...given, content: new Uint8Array(size) }
-      const into = Buffer.alloc(PublishFrames.room(message, 4_096))
+      const into = Buffer.alloc(PublishFrames.maxFrameBytes(message, 4_096))
       const end = PublishFrames.write(into, 0, 1, 4_096, message)
       assert.deepStrictEqual(into.subarray(0, end), byAmqplib(message, 1, 4_096))
     }

@@ -11,7 +11,7 @@ const make = (doubts: boolean, limits: { readonly window?: number; readonly with
   const discarded: Array<Channel> = []
   const outcomes: Array<string> = []
   const publisher: Publisher<Channel> = new Publisher<Channel>(
-    { window: limits.window ?? 10, within: limits.within ?? 60_000 },
+    { window: limits.window ?? 10, timeoutMs: limits.within ?? 60_000 },
     () => {
       const { channel } = FakeChannel.open()
       channels.push(channel)

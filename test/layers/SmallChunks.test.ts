@@ -44,11 +44,11 @@ const proxying = (handle: (wire: Wire) => void) =>
     const program = Layer.succeed(ProxyApp, {
       handleUnsafe: (wire, done) => {
         handle(wire)
-        return () => done({ status: 499, error: undefined, streamed: false, aborted: false, bill: Billing.nothing })
+        return () => done({ status: 499, error: undefined, streamed: false, aborted: false, bill: Billing.unbilled })
       }
     })
     yield* Layer.build(
-      ProxyListener.layer({ host: "127.0.0.1", port }, "1 millis", { inAll: 100, perAddress: 100 }).pipe(
+      ProxyListener.layer({ host: "127.0.0.1", port }, "1 millis", { total: 100, perAddress: 100 }).pipe(
         Layer.provide(program)
       )
     )
@@ -60,7 +60,7 @@ const serving = (handle: (request: HttpServerRequest.HttpServerRequest) => Effec
   Effect.gen(function* () {
     const handler = Effect.flatMap(HttpServerRequest.HttpServerRequest, handle)
     const served = HttpServer.serve(Effect.map(Effect.orDie(handler), (text) => HttpServerResponse.text(text))).pipe(
-      Layer.provideMerge(Listeners.server({ host: "127.0.0.1", port: 0 }, "1 millis"))
+      Layer.provideMerge(Listeners.serverLayer({ host: "127.0.0.1", port: 0 }, "1 millis"))
     )
     const { address } = Context.get(yield* Layer.build(served), HttpServer.HttpServer)
     return `http://127.0.0.1:${"port" in address ? address.port : 0}`
@@ -118,7 +118,7 @@ describe("a body in small chunks holds about as much memory as it has bytes", ()
       for (let index = 0; index < bytes; index++) tap.push(Buffer.alloc(1, 0x20))
     })
     assert.isAtMost(held, mostMiB)
-    assert.strictEqual(tap.seen().guessedOutput, bytes / 4)
+    assert.strictEqual(tap.observed().estimatedOutput, bytes / 4)
   })
 })
 
@@ -137,7 +137,7 @@ describe("a body in more one-byte chunks than a client has reason to send", () =
   it.live("ends its connection, where it is answered already", () =>
     Effect.gen(function* () {
       const connection = yield* RawConnection.open(
-        yield* proxying((wire) => wire.answer(403, ["content-type", "text/plain"], "denied"))
+        yield* proxying((wire) => wire.respond(403, ["content-type", "text/plain"], "denied"))
       )
       connection.write(head)
       yield* connection.until(/denied$/)

@@ -213,7 +213,7 @@ describe("UpstreamHttp: limits and closing", () => {
       const [took, error] = yield* Effect.timed(Effect.flip(exchange(origin, collector())))
       assert.deepInclude(error, { phase: "connect", reason: "busy", limit: 1 })
       assert.isBelow(Duration.toMillis(took), 2_000)
-    }).pipe(Effect.provide(oneConnection({ turnWithinMs: 60 })))
+    }).pipe(Effect.provide(oneConnection({ queueTimeoutMs: 60 })))
   )
 
   it.live("beyond the end of the line an exchange is refused at once, and who stands in it keeps the place", () =>
@@ -228,7 +228,7 @@ describe("UpstreamHttp: limits and closing", () => {
       yield* Fiber.interrupt(occupant)
       yield* Fiber.join(waiting)
       assert.strictEqual(sink.body.toString(), "ok")
-    }).pipe(Effect.provide(oneConnection({ waitingPerOrigin: 1, turnWithinMs: 20_000 })))
+    }).pipe(Effect.provide(oneConnection({ waitingPerOrigin: 1, queueTimeoutMs: 20_000 })))
   )
 
   it.live("who leaves the line makes room in it", () =>
@@ -360,7 +360,7 @@ describe("UpstreamHttp: limits and closing", () => {
         await peer.request()
         Deferred.doneUnsafe(arrived, Effect.void)
       })
-      const door = yield* opened(oneConnection({ drainWithin: "50 millis" }))
+      const door = yield* opened(oneConnection({ drainTimeout: "50 millis" }))
       const running = yield* Effect.forkChild(Effect.provide(failure(origin), door.services))
       yield* Deferred.await(arrived)
       const waiting = yield* Effect.forkChild(Effect.provide(failure(origin), door.services))
@@ -380,7 +380,7 @@ describe("UpstreamHttp: limits and closing", () => {
         await peer.request()
         Deferred.doneUnsafe(arrived, Effect.void)
       })
-      const door = yield* opened(UpstreamHttp.layerWith({ drainWithin: "50 millis" }))
+      const door = yield* opened(UpstreamHttp.layerWith({ drainTimeout: "50 millis" }))
       yield* Effect.provide(exchange(origin, collector()), door.services)
       const running = yield* Effect.forkChild(Effect.provide(failure(silent.origin), door.services))
       yield* Deferred.await(arrived)
@@ -415,7 +415,9 @@ describe("UpstreamHttp: limits and closing", () => {
       yield* Fiber.interrupt(running[0]!)
       yield* Fiber.join(waiting)
     }).pipe(
-      Effect.provide(UpstreamHttp.layerWith({ connectionsPerOrigin: 8, turnWithinMs: 1_000, drainWithin: "1 milli" }))
+      Effect.provide(
+        UpstreamHttp.layerWith({ connectionsPerOrigin: 8, queueTimeoutMs: 1_000, drainTimeout: "1 milli" })
+      )
     )
   )
 })
@@ -428,7 +430,7 @@ const opened = (door: Layer.Layer<Upstream>) =>
   })
 
 const oneConnection = (options: Partial<UpstreamHttp.Options> = {}) =>
-  UpstreamHttp.layerWith({ connectionsPerOrigin: 1, drainWithin: "1 milli", ...options })
+  UpstreamHttp.layerWith({ connectionsPerOrigin: 1, drainTimeout: "1 milli", ...options })
 
 /** A server whose first connection is taken by an exchange that stays; on others it answers. */
 const occupied = Effect.gen(function* () {

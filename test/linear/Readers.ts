@@ -7,25 +7,25 @@ import * as Fields from "../../src/control/api/schema/Fields.ts"
 import * as ControlAuthentication from "../../src/control/operators/Authentication.ts"
 import * as OpenApiDocument from "../../src/control/services/OpenApiDocument.ts"
 import * as StudioExport from "../../src/control/services/StudioExport.ts"
-import * as Rules from "../../src/control/store/Rules.ts"
+import * as Validation from "../../src/control/store/Validation.ts"
 import * as UpstreamUiCookies from "../../src/control/upstream-ui/UpstreamUiCookies.ts"
 import * as UpstreamUiPaths from "../../src/control/upstream-ui/UpstreamUiPaths.ts"
 import * as UsageExport from "../../src/control/usage/UsageExport.ts"
+import * as IdentityToken from "../../src/gateway/auth/IdentityToken.ts"
 import * as KeySet from "../../src/gateway/auth/KeySet.ts"
-import * as Token from "../../src/gateway/auth/Token.ts"
 import * as TrustedHeaders from "../../src/gateway/auth/TrustedHeaders.ts"
 import { CreatedObjects } from "../../src/gateway/forward/CreatedObjects.ts"
-import * as PublicLocation from "../../src/gateway/forward/PublicLocation.ts"
+import * as LocationHeaders from "../../src/gateway/forward/LocationHeaders.ts"
 import { SecretMask } from "../../src/gateway/forward/SecretMask.ts"
 import * as SseEventLimit from "../../src/gateway/forward/SseEventLimit.ts"
 import * as SseTerminator from "../../src/gateway/forward/SseTerminator.ts"
-import * as BodyLabels from "../../src/gateway/request/BodyLabels.ts"
-import * as Form from "../../src/gateway/request/Form.ts"
+import * as ContentTypes from "../../src/gateway/request/ContentTypes.ts"
+import * as FormBody from "../../src/gateway/request/FormBody.ts"
 import * as AccessLog from "../../src/gateway/telemetry/AccessLog.ts"
 import * as UsageTap from "../../src/gateway/usage/UsageTap.ts"
 import * as Mermaid from "../../src/graph/Mermaid.ts"
+import * as GuardrailOutcome from "../../src/guardrails/GuardrailOutcome.ts"
 import * as HttpGuardrail from "../../src/guardrails/HttpGuardrail.ts"
-import * as Outcome from "../../src/guardrails/Outcome.ts"
 import * as PiiRedact from "../../src/guardrails/PiiRedact.ts"
 import * as Headers from "../../src/http/Headers.ts"
 import * as RequestHost from "../../src/http/RequestHost.ts"
@@ -40,10 +40,10 @@ import * as Observation from "../../src/messaging/observe/Observation.ts"
 import * as RetryHeaders from "../../src/messaging/retry/RetryHeaders.ts"
 import { ContractAliasConfig } from "../../src/messaging/topology/Aliases.ts"
 import * as Facts from "../../src/policy/facts/Facts.ts"
+import * as GatewayCookies from "../../src/policy/facts/GatewayCookies.ts"
 import * as JsonBounds from "../../src/policy/facts/JsonBounds.ts"
 import * as JsonMembers from "../../src/policy/facts/JsonMembers.ts"
 import * as NamedModels from "../../src/policy/facts/NamedModels.ts"
-import * as OwnCookies from "../../src/policy/facts/OwnCookies.ts"
 import * as Query from "../../src/policy/facts/Query.ts"
 import * as CompatPaths from "../../src/policy/routes/CompatPaths.ts"
 import { authorizationBearer } from "../../src/policy/routes/CredentialStyle.ts"
@@ -52,9 +52,9 @@ import * as UpstreamBase from "../../src/policy/routes/UpstreamBase.ts"
 import * as UpstreamObjects from "../../src/policy/routes/UpstreamObjects.ts"
 import * as UpstreamPaths from "../../src/policy/routes/UpstreamPaths.ts"
 import * as ServicePricing from "../../src/policy/ServicePricing.ts"
-import * as Share from "../../src/services/Share.ts"
-import * as Access from "../../src/status/http/Access.ts"
-import * as Requested from "../../src/status/http/Requested.ts"
+import * as FairShare from "../../src/services/FairShare.ts"
+import * as BearerToken from "../../src/status/http/BearerToken.ts"
+import * as RequestParameters from "../../src/status/http/RequestParameters.ts"
 import * as StatusMessage from "../../src/status/hub/StatusMessage.ts"
 import * as EventFrames from "../../src/status/stream/EventFrames.ts"
 import { type Sizes, usualSizes } from "./Growth.ts"
@@ -115,25 +115,25 @@ const watched =
   (contentType: string, begin = ""): (() => (chunk: Buffer) => unknown) =>
   () => {
     const watch = new CreatedObjects({ kind: "response", created: true, hosted: true, parts: true }, () => {})
-    watch.head(200, ["content-type", contentType])
-    watch.chunk(bytes(begin))
+    watch.onHead(200, ["content-type", contentType])
+    watch.onChunk(bytes(begin))
     return (chunk) => {
-      watch.chunk(chunk)
+      watch.onChunk(chunk)
     }
   }
 
 const now = Timestamp.ofMillis(1_764_000_000_000)
 const aliases = new ContractAliasConfig()
-const statusReader = StatusMessage.reader({ aliases, sanitizeMetaKeys: undefined, maxEventBytes: 1_000_000 })
+const statusReader = StatusMessage.eventReader({ aliases, sanitizeMetaKeys: undefined, maxEventBytes: 1_000_000 })
 const uiPaths = UpstreamUiPaths.make([])
 const simulator = new Simulator(defaultSettings)
-const injected: Headers.Injected = {
+const injected: Headers.UpstreamHeaderOptions = {
   credential: Redacted.make("secret"),
   style: authorizationBearer,
-  ownHeaders: [],
+  credentialHeaders: [],
   keyHeader: "x-api-key",
-  own: [],
-  plainAnswer: true
+  gatewayHeaders: [],
+  plainResponse: true
 }
 const priced = ServicePricing.of({
   cost_mode: "none",
@@ -147,7 +147,7 @@ const priced = ServicePricing.of({
   }))
 })
 const rules = { tenantId: null, requiredScope: null, requiredRole: null, allowedGroups: [], skewMs: 0 }
-const anything: PiiRedact.Options = { known: new Map([["[EMAIL_1]", "a@b.co"]]), restores: true }
+const anything: PiiRedact.Options = { known: new Map([["[EMAIL_1]", "a@b.co"]]), restore: true }
 const isCursor = Schema.decodeUnknownOption(Fields.Cursor)
 const isTimestamp = Schema.decodeUnknownOption(Timestamp.Timestamp)
 const isRows = Schema.decodeUnknownOption(StudioExport.StudioExport)
@@ -157,15 +157,18 @@ const fieldsOf = (text: string) => text.split(/[,;&\s]/).flatMap((name) => [name
 
 export const readers: ReadonlyArray<Reader> = [
   // heads of requests and answers
-  ofHead("Connection", ["src/http/Headers.ts", "src/policy/facts/ClientHeaders.ts"], (text) =>
+  ofHead("Connection", ["src/http/Headers.ts", "src/policy/facts/RequestHeaders.ts"], (text) =>
     Headers.forUpstream(["connection", text, ...fieldsOf(text)], injected)
   ),
   ofHead("header fields of an answer", ["src/http/Headers.ts"], (text) =>
     Headers.forClient(fieldsOf(text), [["x", "y"]])
   ),
-  ofHead("traceparent and ids", ["src/http/Headers.ts"], (text) => [Headers.traceId(text), Headers.acceptableId(text)]),
-  ofHead("content types", ["src/gateway/request/BodyLabels.ts"], (text) =>
-    BodyLabels.unreadable(["content-type", `application/json; ${text}`])
+  ofHead("traceparent and ids", ["src/http/Headers.ts"], (text) => [
+    Headers.traceId(text),
+    Headers.validClientId(text)
+  ]),
+  ofHead("content types", ["src/gateway/request/ContentTypes.ts"], (text) =>
+    ContentTypes.unreadableEncoding(["content-type", `application/json; ${text}`])
   ),
   ofHead("paths", ["src/policy/routes/Path.ts"], (text) => Path.canonicalise(`/${text}`)),
   ofHead("paths, as logs tell them", ["src/gateway/telemetry/AccessLog.ts"], (text) => AccessLog.pathOf(`/${text}`)),
@@ -173,7 +176,7 @@ export const readers: ReadonlyArray<Reader> = [
     Path.isPattern(`/${text}`)
   ),
   ofHead("paths, as lax upstreams read them", ["src/policy/routes/UpstreamPaths.ts"], (text) =>
-    UpstreamPaths.folded(`/${text}`)
+    UpstreamPaths.foldedPath(`/${text}`)
   ),
   ofHead(
     "paths of the compatible upstream",
@@ -181,36 +184,36 @@ export const readers: ReadonlyArray<Reader> = [
     (text) => [
       CompatPaths.isOpen(["/*"], `/${text}`),
       CompatPaths.workOf(`/v1/threads/${text}`),
-      NamedModels.inPath(`/v1/models/${text}`)
+      NamedModels.namedInPath(`/v1/models/${text}`)
     ]
   ),
   ofHead("queries", ["src/policy/facts/UrlEncoded.ts", "src/policy/facts/MemberName.ts"], (text) =>
-    Query.deciding(`/v1?${text}`, new Set(["model"]))
+    Query.decidingParameter(`/v1?${text}`, new Set(["model"]))
   ),
   ofHead("paths with a price", ["src/policy/ServicePricing.ts"], (text) =>
-    ServicePricing.resolve(ServicePricing.free, "POST", `/${text}`, ServicePricing.selectNothing)
+    ServicePricing.resolve(ServicePricing.freePricing, "POST", `/${text}`, ServicePricing.selectNothing)
   ),
   ofHead("paths beside those with a price", ["src/policy/ServicePricing.ts"], (text) =>
-    ServicePricing.misspelled(priced, "POST", `/${text}`)
+    ServicePricing.misspelledTemplate(priced, "POST", `/${text}`)
   ),
   ofJson("members with a price", ["src/policy/ServicePricing.ts", "src/policy/facts/JsonMembers.ts"], (text) => [
     ServicePricing.ambiguousMember(priced, `{"a":{"b":${text}}}`),
     ServicePricing.ambiguousMember(priced, `[${text}]`)
   ]),
-  ofHead("JSON pointers", ["src/policy/ServicePricing.ts"], (text) => ServicePricing.tokensOf(`/${text}`)),
-  ofHead("locations for browsers", ["src/gateway/forward/PublicLocation.ts"], (text) =>
-    PublicLocation.shown(
+  ofHead("JSON pointers", ["src/policy/ServicePricing.ts"], (text) => ServicePricing.pointerTokens(`/${text}`)),
+  ofHead("locations for browsers", ["src/gateway/forward/LocationHeaders.ts"], (text) =>
+    LocationHeaders.forBrowser(
       ["x-forwarded-host", text, "x-forwarded-proto", text],
       UpstreamBase.of("http://u/a")
     )(["location", `/a/ui${text}`])
   ),
   ofHead("paths below an upstream's base", ["src/policy/routes/UpstreamBase.ts"], (text) => [
-    UpstreamBase.refused(`https://u/${text.slice(0, 2000)}`),
+    UpstreamBase.refusedAddress(`https://u/${text.slice(0, 2000)}`),
     UpstreamBase.targetAt(UpstreamBase.of("https://u/v1beta/openai"), `/v1/${text}`),
-    UpstreamBase.leadsAstray(UpstreamBase.of("https://u/v1beta/openai"), `/v1/${text}`)
+    UpstreamBase.reachesForbiddenPath(UpstreamBase.of("https://u/v1beta/openai"), `/v1/${text}`)
   ]),
-  ofHead("identity tokens", ["src/gateway/auth/Token.ts"], (text) =>
-    Token.presented(["authorization", `Bearer ${text}.${text}.${text}`])
+  ofHead("identity tokens", ["src/gateway/auth/IdentityToken.ts"], (text) =>
+    IdentityToken.fromHeaders(["authorization", `Bearer ${text}.${text}.${text}`])
   ),
   ofHead("signed identities", ["src/gateway/auth/TrustedHeaders.ts"], (text) =>
     TrustedHeaders.verify(
@@ -221,16 +224,20 @@ export const readers: ReadonlyArray<Reader> = [
     )
   ),
   ofHead("credentials of operators", ["src/control/operators/Authentication.ts"], (text) =>
-    Effect.runSyncExit(ControlAuthentication.bearer(`Bearer ${text}`, "op_live_"))
+    Effect.runSyncExit(ControlAuthentication.bearerToken(`Bearer ${text}`, "op_live_"))
   ),
-  ofHead("credentials of status clients", ["src/status/http/Access.ts"], (text) =>
-    Access.refused(Option.some(Redacted.make("secret")), { authorization: `Bearer ${text}`, host: text, origin: text })
+  ofHead("credentials of status clients", ["src/status/http/BearerToken.ts"], (text) =>
+    BearerToken.refusalOf(Option.some(Redacted.make("secret")), {
+      authorization: `Bearer ${text}`,
+      host: text,
+      origin: text
+    })
   ),
-  ofHead("queries of status clients", ["src/status/http/Requested.ts"], (text) =>
-    Requested.parametersOf(`/history?${text}`)
+  ofHead("queries of status clients", ["src/status/http/RequestParameters.ts"], (text) =>
+    RequestParameters.parametersOf(`/history?${text}`)
   ),
   ofHead("event ids", ["src/status/stream/EventFrames.ts"], (text) => [
-    EventFrames.idOf(text),
+    EventFrames.frameIdOf(text),
     EventFrames.oneLine(text),
     EventFrames.lastEventIdOf(text)
   ]),
@@ -243,48 +250,48 @@ export const readers: ReadonlyArray<Reader> = [
     uiPaths.upstreamTarget(`${UpstreamUiPaths.prefix}/${text}`),
     uiPaths.location(`/ui/${text}`, { origin: "http://u", target: "/", host: "c" })
   ]),
-  ofHead("addresses that operators give", ["src/control/store/Rules.ts"], (text) => [
-    Rules.refusedBaseUrl(`http://a/${text}`),
-    Rules.trimmedBaseUrl(`http://a/${text}`)
+  ofHead("addresses that operators give", ["src/control/store/Validation.ts"], (text) => [
+    Validation.validateBaseUrl(`http://a/${text}`),
+    Validation.trimBaseUrl(`http://a/${text}`)
   ]),
-  ofHead("network addresses", ["layers/http/AddressRule.ts"], (text) => AddressRule.addressRule(text, "allow")),
+  ofHead("network addresses", ["layers/http/AddressRule.ts"], (text) => AddressRule.refusedKind(text, "allow")),
 
   ofHead("hosts", ["src/http/RequestHost.ts"], (text) => {
     const hostname = RequestHost.requestHostname(text)
     return [RequestHost.isLoopback(hostname), RequestHost.isAddress(text), RequestHost.isLoopback(text)]
   }),
-  ofHead("addresses of clients", ["src/services/Share.ts"], (text) => Share.callerAt(text)),
-  ofHead("cookies", ["src/policy/facts/OwnCookies.ts"], (text) => OwnCookies.withoutOwnCookies(text)),
+  ofHead("addresses of clients", ["src/services/FairShare.ts"], (text) => FairShare.callerOfAddress(text)),
+  ofHead("cookies", ["src/policy/facts/GatewayCookies.ts"], (text) => GatewayCookies.withoutGatewayCookies(text)),
 
   // bodies that clients send
-  ofText("urlencoded forms", ["src/gateway/request/Form.ts", "src/policy/facts/UrlEncoded.ts"], (text) =>
-    Form.read("application/x-www-form-urlencoded", bytes(text), new Set(["model"]))
+  ofText("urlencoded forms", ["src/gateway/request/FormBody.ts", "src/policy/facts/UrlEncoded.ts"], (text) =>
+    FormBody.read("application/x-www-form-urlencoded", bytes(text), new Set(["model"]))
   ),
-  ofText("a value of a form", ["src/gateway/request/Form.ts", "src/policy/facts/UrlEncoded.ts"], (text) =>
-    Form.read("application/x-www-form-urlencoded", bytes(`model=${text}`), new Set(["model"]))
+  ofText("a value of a form", ["src/gateway/request/FormBody.ts", "src/policy/facts/UrlEncoded.ts"], (text) =>
+    FormBody.read("application/x-www-form-urlencoded", bytes(`model=${text}`), new Set(["model"]))
   ),
-  ofText("the head of a part", ["src/gateway/request/Form.ts"], (text) =>
-    Form.read(
+  ofText("the head of a part", ["src/gateway/request/FormBody.ts"], (text) =>
+    FormBody.read(
       "multipart/form-data; boundary=b",
       bytes(`--b\r\ncontent-disposition: form-data; name="${text}\r\n\r\nx\r\n--b--`),
       new Set(["model"])
     )
   ),
-  ofText("headers of a part", ["src/gateway/request/Form.ts"], (text) =>
-    Form.read("multipart/form-data; boundary=b", bytes(`--b\r\n${text}\r\n\r\nx\r\n--b--`), new Set(["model"]))
+  ofText("headers of a part", ["src/gateway/request/FormBody.ts"], (text) =>
+    FormBody.read("multipart/form-data; boundary=b", bytes(`--b\r\n${text}\r\n\r\nx\r\n--b--`), new Set(["model"]))
   ),
-  ofText("the content of a part", ["src/gateway/request/Form.ts"], (text) =>
-    Form.read(
+  ofText("the content of a part", ["src/gateway/request/FormBody.ts"], (text) =>
+    FormBody.read(
       "multipart/form-data; boundary=b",
       bytes(`--b\r\ncontent-disposition: form-data; name="model"\r\n\r\n${text}\r\n--b--`),
       new Set(["model"])
     )
   ),
-  ofText("a boundary of dashes", ["src/gateway/request/Form.ts"], (text) =>
-    Form.read(`multipart/form-data; boundary=${"-".repeat(60)}`, bytes(`${"-".repeat(62)}\r\n${text}`), new Set())
+  ofText("a boundary of dashes", ["src/gateway/request/FormBody.ts"], (text) =>
+    FormBody.read(`multipart/form-data; boundary=${"-".repeat(60)}`, bytes(`${"-".repeat(62)}\r\n${text}`), new Set())
   ),
-  ofHead("the type of a form", ["src/gateway/request/Form.ts"], (text) =>
-    Form.read(`multipart/form-data; boundary=b; ${text}`, bytes("--b--"), new Set())
+  ofHead("the type of a form", ["src/gateway/request/FormBody.ts"], (text) =>
+    FormBody.read(`multipart/form-data; boundary=b; ${text}`, bytes("--b--"), new Set())
   ),
   ofText(
     "text that should be JSON",
@@ -323,7 +330,7 @@ export const readers: ReadonlyArray<Reader> = [
     ["src/guardrails/HttpGuardrail.ts"],
     (text) =>
       Effect.runSync(
-        HttpGuardrail.ask(
+        HttpGuardrail.call(
           {
             fetch: () =>
               Effect.succeed({ status: 200, headers: {}, body: bytes(`{"action":"modify","request":${text}}`) })
@@ -349,7 +356,9 @@ export const readers: ReadonlyArray<Reader> = [
       ),
     thorough
   ),
-  ofText("metadata of guardrails", ["src/guardrails/Outcome.ts"], (text) => Outcome.storable({ [text]: text })),
+  ofText("metadata of guardrails", ["src/guardrails/GuardrailOutcome.ts"], (text) =>
+    GuardrailOutcome.sanitizeMetadata({ [text]: text })
+  ),
 
   // what upstreams answer
   ...ofStream("usage in events", ["src/gateway/usage/UsageTap.ts"], () => tapped(UsageTap.events("a", 1_048_576))),
@@ -357,13 +366,13 @@ export const readers: ReadonlyArray<Reader> = [
     tapped(UsageTap.hidingUsage("a", 1_048_576))
   ),
   ...ofStream("sizes of events", ["src/gateway/forward/SseEventLimit.ts", "src/http/SseLines.ts"], () =>
-    SseEventLimit.follow(1_048_576)
+    SseEventLimit.makeDetector(1_048_576)
   ),
   ...ofStream("refusals that repeat a credential", ["src/gateway/forward/SecretMask.ts"], () => {
     const mask = new SecretMask(Redacted.make("secret ".repeat(8)))
     return (chunk) => mask.push(chunk)
   }),
-  ...ofStream("last events", ["src/gateway/forward/SseTerminator.ts"], () => SseTerminator.follow()),
+  ...ofStream("last events", ["src/gateway/forward/SseTerminator.ts"], () => SseTerminator.makeDetector()),
   ...ofStream("objects in events", ["src/gateway/forward/CreatedObjects.ts"], watched("text/event-stream")),
   ...ofStream(
     "objects in one event",
@@ -371,19 +380,19 @@ export const readers: ReadonlyArray<Reader> = [
     watched("text/event-stream", 'data: {"response":"')
   ),
   ...ofStream("objects in an answer", ["src/gateway/forward/CreatedObjects.ts"], watched("application/json")),
-  ofJson("usage in an answer", ["src/gateway/usage/UsageTap.ts", "src/gateway/usage/LateUsage.ts"], (text) =>
-    tapped(UsageTap.json("a", 1_048_576))(bytes(`{"usage":${text}}`)).seen()
+  ofJson("usage in an answer", ["src/gateway/usage/UsageTap.ts", "src/gateway/usage/TrailingUsage.ts"], (text) =>
+    tapped(UsageTap.json("a", 1_048_576))(bytes(`{"usage":${text}}`)).observed()
   ),
   ofJson(
     "objects that bodies and lists name",
     ["src/policy/routes/UpstreamObjects.ts"],
     (text) => [
-      UpstreamObjects.referredTo(`{"file_id":"file-1","input":${text}}`, {
+      UpstreamObjects.referencedObjects(`{"file_id":"file-1","input":${text}}`, {
         file_id: "file-1",
         input: JSON.parse(text)
       }),
-      UpstreamObjects.listed(`{"data":[${text}]}`),
-      UpstreamObjects.filtered(`{"data":[${text}]}`, [false])
+      UpstreamObjects.listedIds(`{"data":[${text}]}`),
+      UpstreamObjects.filteredList(`{"data":[${text}]}`, [false])
     ],
     thorough
   ),
@@ -408,7 +417,7 @@ export const readers: ReadonlyArray<Reader> = [
   ofText("names that the studio gives", ["src/control/services/StudioExport.ts"], (text) =>
     StudioExport.serviceNameOf(text)
   ),
-  ofText("cells of an export", ["src/control/usage/UsageExport.ts"], (text) => UsageExport.cell(text)),
+  ofText("cells of an export", ["src/control/usage/UsageExport.ts"], (text) => UsageExport.csvCell(text)),
 
   // messages, and what stores say
   ofJson("task envelopes", ["src/messaging/envelope/TaskEnvelope.ts", "src/messaging/envelope/Envelope.ts"], (text) =>
@@ -441,7 +450,7 @@ export const readers: ReadonlyArray<Reader> = [
     ["src/messaging/retry/RetryHeaders.ts"],
     (text) => [
       RetryHeaders.count(text),
-      RetryHeaders.carried(Object.fromEntries(fieldsOf(text).map((name) => [name, text.slice(0, 10)])))
+      RetryHeaders.withoutBrokerHeaders(Object.fromEntries(fieldsOf(text).map((name) => [name, text.slice(0, 10)])))
     ],
     thorough
   ),
@@ -482,7 +491,7 @@ export const readers: ReadonlyArray<Reader> = [
     "requests to the simulator",
     ["layers/simulator/Simulator.ts", "layers/simulator/Json.ts", "layers/simulator/Reply.ts"],
     (text) =>
-      simulator.answer(
+      simulator.respond(
         {
           method: "POST",
           target: "/v1/chat/completions",

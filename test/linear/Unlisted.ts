@@ -4,7 +4,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
     "reads what whoever starts the process says: environment, command line, files of the operator",
     [
       "layers/commands/ArchiveAudit.ts",
-      "layers/commands/OnDatabase.ts",
+      "layers/commands/DatabaseCommands.ts",
       "layers/commands/ChangeConfiguration.ts",
       "layers/Environment.ts",
       "layers/amqp/Link.ts"
@@ -13,15 +13,15 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
   [
     "hands text of bounded length to a reader that is listed, or to a parser alone",
     [
-      "src/control/http/Intake.ts",
+      "src/control/http/RequestDecoding.ts",
       "src/control/keys/KeyGuardrails.ts",
-      "src/gateway/request/AnyBody.ts",
-      "src/gateway/forward/GuardedAnswer.ts",
-      "src/gateway/forward/ObjectRules.ts",
+      "src/gateway/request/LenientBody.ts",
+      "src/gateway/forward/BufferedResponse.ts",
+      "src/gateway/forward/ObjectAccess.ts",
       "src/gateway/request/RequestBody.ts",
       "src/gateway/WildcardRequest.ts",
       "src/gateway/auth/Claims.ts",
-      "src/gateway/auth/Identities.ts",
+      "src/gateway/auth/IdentityVerifier.ts",
       "src/gateway/auth/IssuerKeys.ts",
       "src/policy/ServiceCall.ts",
       "src/graph/GraphRoutes.ts",
@@ -42,18 +42,17 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/state/Changes.ts",
       "src/policy/ServiceTable.ts",
       "src/state/Vault.ts",
-      "src/status/dead-letters/DeadLetterScripts.ts",
       "src/status/store/RedisStatusStore.ts",
       "src/status/replay/ReplayJobs.ts",
       "src/status/dead-letters/StoredDeadLetter.ts",
-      "src/status/hub/StreamBookmark.ts"
+      "src/status/hub/StreamCheckpoint.ts"
     ]
   ],
   [
     "reads fields of operators that a schema bounds to some hundred characters",
     [
       "src/control/services/OpenApiSync.ts",
-      "src/control/services/ServiceRules.ts",
+      "src/control/services/ServiceValidation.ts",
       "src/control/api/providers/ModelPricesApi.ts",
       "src/status/dead-letters/RedisDLQStore.ts"
     ]
@@ -74,9 +73,9 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
   [
     "reads a broker's or a Redis's words about one command, which are short",
     [
-      "layers/amqp/Culprit.ts",
+      "layers/amqp/ChannelErrorAttribution.ts",
       "layers/amqp/Deliveries.ts",
-      "layers/amqp/Failure.ts",
+      "layers/amqp/AmqpFailure.ts",
       "layers/amqp/PublishFrames.ts",
       "layers/amqp/QueueKind.ts",
       "layers/broker-memory/queues/StreamLog.ts",

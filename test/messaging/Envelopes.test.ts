@@ -447,7 +447,7 @@ function task(given: unknown) {
 }
 
 function status(given: unknown) {
-  return Result.getOrThrow(StatusEvent.complete(given, { now, unique: "unique" }))
+  return Result.getOrThrow(StatusEvent.readForPublish(given, { now, unique: "unique" }))
 }
 
 function refused(result: Result.Result<unknown, EnvelopeError>) {

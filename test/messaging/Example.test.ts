@@ -3,13 +3,13 @@ import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import * as BrokerMemory from "../../layers/BrokerMemory.ts"
-import * as Library from "../../src/example/Library.ts"
-import { Shelf } from "../../src/example/Shelf.ts"
+import * as ExamplePublisher from "../../src/example/ExamplePublisher.ts"
+import { PendingBooks } from "../../src/example/PendingBooks.ts"
 import * as Workers from "../../src/example/Workers.ts"
 import { listening } from "./StatusStream.ts"
 import { settleDown } from "./TaskWorker.ts"
 
-const atWork = Layer.merge(Workers.layer(), Library.layer).pipe(Layer.provideMerge(BrokerMemory.layer()))
+const atWork = Layer.merge(Workers.layer(), ExamplePublisher.layer).pipe(Layer.provideMerge(BrokerMemory.layer()))
 
 describe("the example", () => {
   it.effect("reads, scans, binds and summarises a book a minute", () =>
@@ -41,7 +41,7 @@ describe("the bookbinder's shelf", () => {
         fc.array(fc.nat(20), { minLength: 1, maxLength: 8 }),
         fc.infiniteStream(fc.nat()),
         (words, choices) => {
-          const shelf = new Shelf()
+          const shelf = new PendingBooks()
           const left = new Set(words.keys())
           const answers: Array<number | undefined> = []
           for (const choice of choices) {
@@ -58,7 +58,7 @@ describe("the bookbinder's shelf", () => {
   })
 
   it("gives up the book that was begun first when there are too many", () => {
-    const shelf = new Shelf(2)
+    const shelf = new PendingBooks(2)
     for (const book of ["a", "b", "c"]) shelf.put(book, { page: 1, pages: 2, words: 1 })
     assert.strictEqual(shelf.put("b", { page: 2, pages: 2, words: 2 }), 3)
     assert.strictEqual(shelf.put("a", { page: 2, pages: 2, words: 2 }), undefined)

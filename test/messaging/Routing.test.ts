@@ -81,15 +81,15 @@ describe("the shard of a parent", () => {
 
 describe("groups of shards", () => {
   it("must not overlap, nor name what does not exist", () => {
-    assert.isUndefined(Shards.refusedGroups([[0, 1], [2]], 4))
-    assert.include(Shards.refusedGroups([[0], [0, 1]], 4), "groups 0 and 1 both take shard 0")
-    assert.include(Shards.refusedGroups([[0], [4]], 4), "group 1 names shard 4")
-    assert.include(Shards.refusedGroups([[0], []], 4), "group 1 names no shard")
-    assert.include(Shards.refusedGroups([], 4), "names no group")
+    assert.isUndefined(Shards.groupsProblem([[0, 1], [2]], 4))
+    assert.include(Shards.groupsProblem([[0], [0, 1]], 4), "groups 0 and 1 both take shard 0")
+    assert.include(Shards.groupsProblem([[0], [4]], 4), "group 1 names shard 4")
+    assert.include(Shards.groupsProblem([[0], []], 4), "group 1 names no shard")
+    assert.include(Shards.groupsProblem([], 4), "names no group")
   })
 
   it("say which shards nobody takes", () => {
-    assert.deepStrictEqual(Shards.uncovered([[0, 3]], 4), [1, 2])
+    assert.deepStrictEqual(Shards.uncoveredShards([[0, 3]], 4), [1, 2])
   })
 })
 
@@ -212,10 +212,10 @@ describe("a stage", () => {
 
   it("is not found by what nothing is bound to, by an unknown name, queue or entry", () => {
     assert.strictEqual(reason(RoutingKey.stageOfKey(workflow, "nowhere")), "unroutable_key")
-    assert.strictEqual(reason(RoutingKey.stage(workflow, "nobody")), "unknown_stage")
+    assert.strictEqual(reason(RoutingKey.findStage(workflow, "nobody")), "unknown_stage")
     assert.strictEqual(reason(RoutingKey.stageOfQueue(workflow, "nobody")), "unknown_stage")
-    assert.strictEqual(reason(RoutingKey.entry(workflow, "nobody")), "unknown_entry")
-    assert.strictEqual(reason(RoutingKey.stage(shared, "any")), "not_a_workflow")
+    assert.strictEqual(reason(RoutingKey.findEntryRoute(workflow, "nobody")), "unknown_entry")
+    assert.strictEqual(reason(RoutingKey.findStage(shared, "any")), "not_a_workflow")
   })
 })
 

@@ -8,7 +8,7 @@ import {
   SharedTasksSharedStatusShardedAggregationTopology,
   SharedTasksSharedStatusTopology
 } from "../../src/messaging/topology/TaskTopology.ts"
-import { declarations, publishOnly } from "../../src/messaging/topology/Topology.ts"
+import { declarations, exchangesOnly } from "../../src/messaging/topology/Topology.ts"
 import { SharedStatusWorkflowTopology } from "../../src/messaging/topology/WorkflowTopology.ts"
 
 const status = { status_exchange: "status.exchange", status_queue: "status.queue" }
@@ -154,7 +154,7 @@ describe("the five kinds", () => {
 
   it("declare exchanges alone for who only publishes", () => {
     const topology = new RoutedTasksSharedStatusTopology(routed)
-    assert.deepStrictEqual(publishOnly(topology), { exchanges: topology.exchanges, queues: [], bindings: [] })
+    assert.deepStrictEqual(exchangesOnly(topology), { exchanges: topology.exchanges, queues: [], bindings: [] })
   })
 
   it("take one message at a time unless they say otherwise", () => {
@@ -441,7 +441,7 @@ describe("aggregation queues", () => {
     [[2], "aggregation.queue.2", ["agg.2"]],
     [[3, 1, 3], "aggregation.queue.shards.1-3", ["agg.1", "agg.3"]]
   ])("of the shards %j are named %s", (shards, name, keys) => {
-    const queue = Result.getOrThrow(Aggregation.queueOf(topology, shards))
+    const queue = Result.getOrThrow(Aggregation.aggregationQueueOf(topology, shards))
     assert.strictEqual(queue.name, name)
     assert.deepStrictEqual(queue.declarations.queues, [{ name, arguments: { "x-max-priority": 9 } }])
     assert.deepStrictEqual(
@@ -451,7 +451,7 @@ describe("aggregation queues", () => {
   })
 
   it("may bear a name of one's own, bound by their shards nonetheless", () => {
-    const queue = Result.getOrThrow(Aggregation.queueOf(topology, [0], "mine"))
+    const queue = Result.getOrThrow(Aggregation.aggregationQueueOf(topology, [0], "mine"))
     assert.strictEqual(queue.name, "mine")
     assert.deepStrictEqual(
       queue.declarations.bindings.map(({ routingKey }) => routingKey),
@@ -465,13 +465,13 @@ describe("aggregation queues", () => {
     [[-1], "shard -1: shards go from 0 to 3"],
     [[0.5], "shard 0.5"]
   ])("of the shards %j are refused", (shards, message) => {
-    const refused = Aggregation.queueOf(topology, shards)
+    const refused = Aggregation.aggregationQueueOf(topology, shards)
     assert.isTrue(Result.isFailure(refused))
     assert.include(Result.isFailure(refused) ? refused.failure.message : "", message)
   })
 
   it("are not to be had from a topology without shards", () => {
-    const refused = Aggregation.queueOf(make({})(), [0])
+    const refused = Aggregation.aggregationQueueOf(make({})(), [0])
     assert.strictEqual(Result.isFailure(refused) && refused.failure.reason, "no_aggregation")
   })
 })

@@ -3,14 +3,14 @@ import fc from "fast-check"
 import { allow } from "../../src/policy/AllowList.ts"
 import * as EffectivePolicy from "../../src/policy/EffectivePolicy.ts"
 import * as GuardrailPolicy from "../../src/policy/GuardrailPolicy.ts"
-import { type KeyPolicy, neutral, restricted } from "../../src/policy/KeyPolicy.ts"
+import { intersection, type KeyPolicy, neutral } from "../../src/policy/KeyPolicy.ts"
 import { limited, unlimited } from "../../src/policy/Limit.ts"
 import * as Policy from "../../src/policy/Policy.ts"
-import { applying, indexed, nameOf, type PolicyLayer } from "../../src/policy/PolicyLayer.ts"
+import { applicableLayers, indexLayers, layerName, type PolicyLayer } from "../../src/policy/PolicyLayer.ts"
 import * as Policies from "./Policies.ts"
 
 describe("policies merge", () => {
-  const merged = (policies: ReadonlyArray<KeyPolicy>) => policies.reduce(restricted, neutral)
+  const merged = (policies: ReadonlyArray<KeyPolicy>) => policies.reduce(intersection, neutral)
   const several = fc.array(Policies.policy, { maxLength: 4 })
 
   it("in any order", () => {
@@ -24,7 +24,7 @@ describe("policies merge", () => {
   it("in any grouping", () => {
     fc.assert(
       fc.property(several, several, (some, others) => {
-        assert.deepStrictEqual(merged([...some, ...others]), restricted(merged(some), merged(others)))
+        assert.deepStrictEqual(merged([...some, ...others]), intersection(merged(some), merged(others)))
       })
     )
   })
@@ -32,9 +32,9 @@ describe("policies merge", () => {
   it("with themselves and with the neutral one without effect", () => {
     fc.assert(
       fc.property(Policies.policy, (policy) => {
-        assert.deepStrictEqual(restricted(policy, policy), policy)
-        assert.deepStrictEqual(restricted(neutral, policy), policy)
-        assert.deepStrictEqual(restricted(policy, neutral), policy)
+        assert.deepStrictEqual(intersection(policy, policy), policy)
+        assert.deepStrictEqual(intersection(neutral, policy), policy)
+        assert.deepStrictEqual(intersection(policy, neutral), policy)
       })
     )
   })
@@ -54,7 +54,7 @@ describe("policies merge", () => {
   it("the golden way: lists intersect, limits take the smaller, permissions need both", () => {
     const a = { ...neutral, allowed_models: allow(["x", "y"]), rpm_limit: limited(5), max_request_body_bytes: 10 }
     const b = { ...neutral, allowed_models: allow(["y", "z"]), rpm_limit: limited(0), allow_tools: false }
-    assert.deepStrictEqual(restricted(a, b), {
+    assert.deepStrictEqual(intersection(a, b), {
       ...neutral,
       allowed_models: allow(["y"]),
       rpm_limit: limited(0),
@@ -62,7 +62,7 @@ describe("policies merge", () => {
       allow_tools: false
     })
     assert.deepStrictEqual(
-      restricted({ ...neutral, allowed_models: allow(["x"]) }, { ...neutral, allowed_models: allow(["z"]) })
+      intersection({ ...neutral, allowed_models: allow(["x"]) }, { ...neutral, allowed_models: allow(["z"]) })
         .allowed_models,
       allow([])
     )
@@ -138,8 +138,8 @@ describe("the effective policy of a request", () => {
     layer("route", "/v1/messages", 6),
     layer("model", "small", 2)
   ]
-  const under = (scope: Partial<Parameters<typeof applying>[1]>) =>
-    applying(indexed(layers), {
+  const under = (scope: Partial<Parameters<typeof applicableLayers>[1]>) =>
+    applicableLayers(indexLayers(layers), {
       projectId: undefined,
       teamId: undefined,
       route: "/v1/models",
@@ -149,7 +149,7 @@ describe("the effective policy of a request", () => {
 
   it("is made of the layers about its project, team, route and every model, from the general to the particular", () => {
     const all = under({ projectId: "p", teamId: "t", route: "/v1/messages", models: ["small", "other", "large"] })
-    assert.deepStrictEqual(all.map(nameOf), [
+    assert.deepStrictEqual(all.map(layerName), [
       "global",
       "project:p",
       "team:t",
@@ -157,14 +157,17 @@ describe("the effective policy of a request", () => {
       "model:small",
       "model:large"
     ])
-    assert.deepStrictEqual(under({}).map(nameOf), ["global"])
-    assert.deepStrictEqual(applying(indexed([]), { projectId: "p", teamId: "t", route: "/v1/models", models: [] }), [])
+    assert.deepStrictEqual(under({}).map(layerName), ["global"])
+    assert.deepStrictEqual(
+      applicableLayers(indexLayers([]), { projectId: "p", teamId: "t", route: "/v1/models", models: [] }),
+      []
+    )
   })
 
   it("has the highest version, the strictest limits, and the key's own policy as its last layer", () => {
     const effective = EffectivePolicy.of([...under({ models: ["small"] }), layer("key", "k", 5)])
     assert.deepStrictEqual([effective.version, effective.policy.rpm_limit], [7, limited(2)])
-    assert.deepStrictEqual(effective.layers.map(nameOf), ["global", "model:small", "key"])
+    assert.deepStrictEqual(effective.layers.map(layerName), ["global", "model:small", "key"])
     assert.strictEqual(effective.guardrails, GuardrailPolicy.neutral)
   })
 

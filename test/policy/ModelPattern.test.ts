@@ -40,12 +40,12 @@ describe("model patterns", () => {
       ["claude-opus-*", price(3)],
       ["claude-opus-4", price(4)]
     ])
-    const inputOf = (model: string) => prices.of(model)?.input
+    const inputOf = (model: string) => prices.priceOf(model)?.input
     assert.deepStrictEqual(
       ["gpt-5", "claude-haiku", "claude-opus-4-8", "claude-opus-4", "claude-opus-"].map(inputOf),
       [1, 2, 3, 4, 3]
     )
-    assert.strictEqual(new PriceList([["claude-*", price(2)]]).of("gpt-5"), undefined)
+    assert.strictEqual(new PriceList([["claude-*", price(2)]]).priceOf("gpt-5"), undefined)
   })
 
   it("a price list finds what a search through all of it finds", () => {
@@ -55,7 +55,7 @@ describe("model patterns", () => {
           .filter((one) => allowsModel(allow([one]), model))
           .sort((a, b) => Number(b === model) - Number(a === model) || b.length - a.length)[0]
         const prices = new PriceList(patterns.map((one, index) => [one, price(index)]))
-        assert.strictEqual(prices.of(model)?.input, found === undefined ? undefined : patterns.indexOf(found))
+        assert.strictEqual(prices.priceOf(model)?.input, found === undefined ? undefined : patterns.indexOf(found))
       })
     )
   })

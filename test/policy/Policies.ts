@@ -3,7 +3,7 @@ import { type AllowList, allow, allowAll } from "../../src/policy/AllowList.ts"
 import type { GuardrailPolicy } from "../../src/policy/GuardrailPolicy.ts"
 import type { KeyPolicy } from "../../src/policy/KeyPolicy.ts"
 import { type Limit, limited, unlimited } from "../../src/policy/Limit.ts"
-import type { Question } from "../../src/policy/Policy.ts"
+import type { PolicyRequest } from "../../src/policy/Policy.ts"
 import { PolicyRoute, Provider } from "../../src/policy/routes/CanonicalRoute.ts"
 
 /** Few values, so that policies and what is asked for often meet. */
@@ -46,7 +46,7 @@ export const policy: fc.Arbitrary<KeyPolicy> = fc.record({
   max_concurrent_requests: limit(3)
 })
 
-export const question: fc.Arbitrary<Question> = fc.record({
+export const question: fc.Arbitrary<PolicyRequest> = fc.record({
   route: fc.constantFrom(...PolicyRoute.literals),
   provider: fc.constantFrom(...Provider.literals),
   service: fc.option(
@@ -63,9 +63,9 @@ export const question: fc.Arbitrary<Question> = fc.record({
   facts: fc.record({
     requests: fc.nat(3),
     models: fc.subarray(models),
-    alsoNamed: fc.subarray(models),
-    leavesModel: fc.boolean(),
-    unjudged: fc.option(fc.constantFrom("route", "api_base"), { nil: undefined }),
+    alternativeModels: fc.subarray(models),
+    omitsModel: fc.boolean(),
+    unjudgedMember: fc.option(fc.constantFrom("route", "api_base"), { nil: undefined }),
     stream: fc.boolean(),
     background: fc.boolean(),
     tools: fc.boolean(),
@@ -74,10 +74,10 @@ export const question: fc.Arbitrary<Question> = fc.record({
     service: fc.option(fc.constantFrom(...services), { nil: undefined }),
     inputTokens: fc.nat(200),
     boundedOutput: fc.nat(200),
-    openAnswers: fc.nat(3),
+    openChoices: fc.nat(3),
     largestOutput: fc.nat(200),
-    namedOutput: fc.nat(200),
-    answers: fc.nat(3),
+    totalOutput: fc.nat(200),
+    choices: fc.nat(3),
     guardrails: fc.subarray(["pii-redact"]),
     namesGuardrails: fc.boolean(),
     references: fc.constant([]),

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { type AllowList, allow, allowAll } from "../../src/policy/AllowList.ts"
 import * as Facts from "../../src/policy/facts/Facts.ts"
-import { type KeyPolicy, neutral, restricted } from "../../src/policy/KeyPolicy.ts"
+import { intersection, type KeyPolicy, neutral } from "../../src/policy/KeyPolicy.ts"
 import { type Limit, limited, unlimited } from "../../src/policy/Limit.ts"
 import * as Policy from "../../src/policy/Policy.ts"
 import { PolicyRoute } from "../../src/policy/routes/CanonicalRoute.ts"
@@ -42,7 +42,7 @@ describe("Policy", () => {
     })
 
     it.each(rules())("%s: and lets through what the rule is not about", (_, policy) => {
-      const undemanding: Policy.Question = {
+      const undemanding: Policy.PolicyRequest = {
         ...plain,
         route: "/v1/models",
         hourUtc: 8,
@@ -50,7 +50,7 @@ describe("Policy", () => {
         estimatedCostNanos: 0,
         unpricedModels: [],
         requestBytes: 0,
-        facts: Facts.none
+        facts: Facts.noFacts
       }
       const decision = Policy.decide({ ...neutral, ...policy, deny: false, allowed_providers: allowAll }, undemanding)
       assert.strictEqual(decision._tag, "Allowed")
@@ -60,7 +60,7 @@ describe("Policy", () => {
   it("refuses before the body what it refuses after it, and before the body only what needs none", () => {
     fc.assert(
       fc.property(Policies.policy, Policies.question, (policy, question) => {
-        const before = Policy.decideBeforeBody(policy, { ...question, facts: Facts.none })
+        const before = Policy.decideBeforeBody(policy, { ...question, facts: Facts.noFacts })
         const after = Policy.decide(policy, question)
         if (before._tag === "Denied") assert.deepStrictEqual(after, before)
         else if (after._tag === "Denied") {
@@ -75,7 +75,7 @@ describe("Policy", () => {
 
   it("the first rule that fails, in their order, decides", () => {
     let policy: KeyPolicy = Object.assign({ ...neutral }, ...rules().map(([, policy]) => policy))
-    const { facts }: Policy.Question = {
+    const { facts }: Policy.PolicyRequest = {
       ...plain,
       facts: {
         ...plain.facts,
@@ -111,17 +111,17 @@ describe("Policy", () => {
       fc.property(Policies.policy, Policies.question, (any, { service = { name: "ocr", linked: [] }, ...rest }) => {
         const policy = { ...any, ...bodiless }
         const { inputTokens } = rest.facts
-        assert.isFalse(Policy.looksAtBodies(policy))
+        assert.isFalse(Policy.dependsOnBody(policy))
         assert.deepStrictEqual(
           Policy.decide(policy, { ...rest, service }),
-          Policy.decide(policy, { ...rest, service, facts: { ...Facts.none, inputTokens } })
+          Policy.decide(policy, { ...rest, service, facts: { ...Facts.noFacts, inputTokens } })
         )
       }),
       { numRuns: 500 }
     )
     const bodyRules = ["model", "streaming", "tools", "tool_count", "tool_schema", "output_tokens"]
     for (const [check, policy] of rules()) {
-      assert.strictEqual(Policy.looksAtBodies({ ...neutral, ...policy }), bodyRules.includes(check), check)
+      assert.strictEqual(Policy.dependsOnBody({ ...neutral, ...policy }), bodyRules.includes(check), check)
     }
   })
 
@@ -181,11 +181,11 @@ describe("Policy", () => {
         Policies.question,
         (policies, question) => {
           const layers = policies.map((policy, index) => ({ index, policy }))
-          for (const { check } of Policy.denials(policies.reduce(restricted), question)) {
-            const causes = Policy.causes(layers, check, question)
+          for (const { check } of Policy.allDenials(policies.reduce(intersection), question)) {
+            const causes = Policy.denyingLayers(layers, check, question)
             assert.isNotEmpty(causes)
             for (const { index, policy } of layers) {
-              const denies = Policy.denials(policy, question).some((denial) => denial.check === check)
+              const denies = Policy.allDenials(policy, question).some((denial) => denial.check === check)
               assert.strictEqual(
                 causes.some((cause) => cause.index === index),
                 denies
@@ -204,8 +204,8 @@ describe("Policy", () => {
       { policy: neutral },
       { policy: { ...neutral, allowed_models: allow(["large"]), allowed_hours_utc: allow([3]) } }
     ]
-    const merged = layers.map(({ policy }) => policy).reduce(restricted)
-    assert.deepStrictEqual(Policy.disjoint(merged, layers), [
+    const merged = layers.map(({ policy }) => policy).reduce(intersection)
+    assert.deepStrictEqual(Policy.disjointLists(merged, layers), [
       { list: "allowed_models", layers: layers.filter(({ policy }) => policy !== neutral) }
     ])
   })
@@ -241,11 +241,11 @@ const order: ReadonlyArray<Policy.Check> = [
   ] as const)
 ]
 
-const plain: Policy.Question = {
+const plain: Policy.PolicyRequest = {
   route: "/v1/chat/completions",
   provider: "upstream",
   worksLater: false,
-  facts: { ...Facts.none, models: ["large"], inputTokens: 100, boundedOutput: 50, largestOutput: 50 },
+  facts: { ...Facts.noFacts, models: ["large"], inputTokens: 100, boundedOutput: 50, largestOutput: 50 },
   requestBytes: 1000,
   responseBytes: undefined,
   hourUtc: 12,
@@ -258,7 +258,7 @@ type Rule = [
   check: Policy.Check,
   policy: Partial<KeyPolicy>,
   facts: Partial<Facts.Facts>,
-  question: Partial<Policy.Question>,
+  question: Partial<Policy.PolicyRequest>,
   message: string,
   param?: string
 ]

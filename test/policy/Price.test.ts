@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { cost, dearest, type ModelPrice, type PricedTokens, toDollars, toNanos } from "../../src/policy/Price.ts"
+import { cost, highestPrice, type ModelPrice, type PricedTokens, toDollars, toNanos } from "../../src/policy/Price.ts"
 
 describe("Price", () => {
   it.each<[what: string, tokens: Partial<PricedTokens>, nanos: number]>([
@@ -56,14 +56,14 @@ describe("Price", () => {
   it("the dearest of several is never below any of them, and never above what their dearest parts make", () => {
     fc.assert(
       fc.property(fc.array(prices, { minLength: 1, maxLength: 4 }), usage, (several, tokens) => {
-        const most = dearest(several)
+        const most = highestPrice(several)
         assert.exists(most)
         for (const one of several) assert.isAtLeast(cost(most, tokens), cost(one, tokens))
         assert.isTrue(several.some(({ output }) => output === most.output))
       }),
       { numRuns: 200 }
     )
-    assert.isUndefined(dearest([]))
+    assert.isUndefined(highestPrice([]))
   })
 
   it("is exact in dollars to the nano-dollar, up to four millions", () => {

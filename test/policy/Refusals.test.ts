@@ -4,18 +4,18 @@ import * as EffectivePolicy from "../../src/policy/EffectivePolicy.ts"
 import * as Facts from "../../src/policy/facts/Facts.ts"
 import * as GuardrailPolicy from "../../src/policy/GuardrailPolicy.ts"
 import { type KeyPolicy, neutral } from "../../src/policy/KeyPolicy.ts"
-import type { Question } from "../../src/policy/Policy.ts"
+import type { PolicyRequest } from "../../src/policy/Policy.ts"
 import type { PolicyLayer } from "../../src/policy/PolicyLayer.ts"
 import * as Refusals from "../../src/policy/Refusals.ts"
 import type { Target } from "../../src/policy/Routing.ts"
 import * as SharedLimits from "../../src/policy/SharedLimits.ts"
 import { policed, seededWith } from "../gateway/Snapshots.ts"
 
-const question: Question = {
+const question: PolicyRequest = {
   route: "/v1/chat/completions",
   provider: "upstream",
   worksLater: false,
-  facts: Facts.none,
+  facts: Facts.noFacts,
   requestBytes: 0,
   responseBytes: undefined,
   hourUtc: 0,
@@ -80,12 +80,12 @@ describe("Refusals after the body", () => {
     }
   }
   const unguardable = Result.fail({ code: "guardrail_unavailable", message: "gone" } as const)
-  const guarded = Result.succeed({ readsAnswer: true })
+  const guarded = Result.succeed({ inspectsResponse: true })
   const models = new Map([["m", layer("model", "m")]])
 
   it("come in one order: the policy, limits on later work, guardrails, what later work escapes", () => {
     const shared = EffectivePolicy.of([sharing])
-    const denial = (refusal: Refusals.Refusal | undefined) => [refusal?.code, refusal?.denial?.check]
+    const denial = (refusal: Refusals.PolicyRefusal | undefined) => [refusal?.code, refusal?.denial?.check]
     assert.deepStrictEqual(denial(Refusals.afterBody(closed, later, models, unguardable)), ["policy_denied", "deny"])
     assert.deepStrictEqual(Refusals.afterBody(shared, later, models, unguardable)?.denial, {
       check: "shared_tpm_limit",

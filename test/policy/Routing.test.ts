@@ -17,7 +17,7 @@ describe("Routing", () => {
         target: "/v1/%6dodels/?a=%2f..//b&c",
         objects: { _tag: "None" },
         accounting: "free",
-        usageOnRequest: false
+        isUsageOptIn: false
       })
     )
   })
@@ -102,6 +102,6 @@ describe("Routing", () => {
     ["/v1/messages", false],
     ["/providers/compat/v1/messages", false]
   ])("POST %s tells a stream's usage only when asked: %s", (target, asked) => {
-    assert.strictEqual(policed("POST", target).usageOnRequest, asked)
+    assert.strictEqual(policed("POST", target).isUsageOptIn, asked)
   })
 })

@@ -14,7 +14,7 @@ describe("CollectedBytes", () => {
       fc.property(chunks, chunks, (before, after) => {
         const collected = new CollectedBytes()
         for (const chunk of before) collected.add(chunk)
-        assert.deepStrictEqual(collected.whole(), Buffer.concat(before))
+        assert.deepStrictEqual(collected.toBuffer(), Buffer.concat(before))
         for (const chunk of after) collected.add(chunk)
         const all = Buffer.concat([...before, ...after])
         assert.strictEqual(collected.length, all.length)

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Redacted } from "effect"
 import fc from "fast-check"
-import { mint, mistyped, wellFormed } from "../../src/state/Secret.ts"
+import { isMistyped, isWellFormed, mint } from "../../src/state/Secret.ts"
 
 const key = () => Redacted.value(mint("rk_live_"))
 
@@ -13,15 +13,15 @@ describe("a gateway key", () => {
         const index = "rk_live_".length + place
         const digit = (Number.parseInt(raw[index] ?? "", 16) + shift) % 16
         const wrong = raw.slice(0, index) + digit.toString(16) + raw.slice(index + 1)
-        assert.deepStrictEqual([mistyped(raw), wellFormed("rk_live_", raw)], [false, true])
-        assert.isTrue(mistyped(wrong))
+        assert.deepStrictEqual([isMistyped(raw), isWellFormed("rk_live_", raw)], [false, true])
+        assert.isTrue(isMistyped(wrong))
       })
     )
   })
 
   it("of an earlier version has none, and is looked up as ever", () => {
-    assert.isFalse(mistyped(key().slice(0, -8)))
-    assert.isFalse(mistyped(`rk_live_${"0".repeat(64)}`))
+    assert.isFalse(isMistyped(key().slice(0, -8)))
+    assert.isFalse(isMistyped(`rk_live_${"0".repeat(64)}`))
   })
 
   it("is no operator token: those are as they were", () => {

@@ -4,11 +4,11 @@ import { Effect, Option, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import { neutral } from "../../src/policy/KeyPolicy.ts"
-import { overdue, refusalOf } from "../../src/policy/KeyState.ts"
+import { exceededUnusedDays, refusalOf } from "../../src/policy/KeyState.ts"
 import { limited } from "../../src/policy/Limit.ts"
 import { Database } from "../../src/services/Database.ts"
 import * as StoredKeys from "../../src/state/StoredKeys.ts"
-import { retire } from "../../src/state/UnusedKeys.ts"
+import { disableUnused } from "../../src/state/UnusedKeys.ts"
 import * as MigratedDatabase from "../MigratedDatabase.ts"
 
 const now = Date.UTC(2026, 4, 5, 12)
@@ -58,8 +58,9 @@ const stored = Effect.fnUntraced(function* (state: State) {
 /** The key that the secret leads to. */
 const presented = Effect.fnUntraced(function* (digest: string) {
   const { sql } = yield* Database
-  const [found] = yield* sql`SELECT ${sql.literal(`${StoredKeys.columns}, ${StoredKeys.secretColumn}`)} FROM api_keys k
-    JOIN (SELECT ${digest}::text) AS asked (digest) ON ${sql.literal(StoredKeys.ofSecret)}`
+  const [found] =
+    yield* sql`SELECT ${sql.literal(`${StoredKeys.columns}, ${StoredKeys.secretEndsAtSql}`)} FROM api_keys k
+    JOIN (SELECT ${digest}::text) AS asked (digest) ON ${sql.literal(StoredKeys.matchesSecretSql)}`
   const row = decode(found)
   return { ...StoredKeys.keyOf(row), secretEndsAt: Option.fromNullOr(row.secret_ends_at) }
 })
@@ -84,11 +85,11 @@ layer(MigratedDatabase.embedded)("a stored key", (it) => {
               readable: state.readable,
               expiresAt: Option.fromNullOr(state.expiresAt),
               secretEndsAt: Option.fromNullOr(state.secretEndsAt),
-              usedAt
+              lastUsedAt: usedAt
             })
             seen.add(refusalOf(key, now)?.code)
-            const lapsed = !key.revoked && !key.disabled && overdue(key, weekly, now) !== undefined
-            yield* retire(id, 7, "test")
+            const lapsed = !key.revoked && !key.disabled && exceededUnusedDays(key, weekly, now) !== undefined
+            yield* disableUnused(id, 7, "test")
             assert.strictEqual((yield* presented(digest)).disabled, state.disabled || lapsed)
             if (lapsed) retired++
           })
@@ -113,7 +114,7 @@ layer(MigratedDatabase.embedded)("a stored key", (it) => {
       yield* sql`INSERT INTO api_keys (owner_type, key_prefix, key_hash, previous_key_hash, policy)
         VALUES ('individual', 'rk_live_', ${digestOf("current")}, ${hash}, '{}')`
       const found = yield* sql`SELECT 1 FROM api_keys k JOIN (SELECT ${hash.toString("hex")}::text) AS asked (digest)
-        ON ${sql.literal(StoredKeys.ofSecret)}`
+        ON ${sql.literal(StoredKeys.matchesSecretSql)}`
       assert.deepStrictEqual(found, [])
     })
   )

@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import * as BrokerMemory from "../../layers/BrokerMemory.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
-import * as Lifespan from "../../src/graph/Lifespan.ts"
+import * as StatusRuntime from "../../src/graph/StatusRuntime.ts"
 import type { SettingsError } from "../../src/messaging/envelope/Errors.ts"
 import { DeadLetterStore } from "../../src/status/dead-letters/DeadLetterStore.ts"
 import * as RedisDLQStore from "../../src/status/dead-letters/RedisDLQStore.ts"
@@ -150,7 +150,7 @@ describe("the options of dead letters", () => {
       const worker = ReplayWorker.layer({ window: 0, perSecond: 0.5, lookEvery: 0 })
       assert.match(yield* refused(worker), /window[\s\S]*perSecond[\s\S]*lookEvery/)
       assert.match(yield* refused(ReplayJobs.layer({ maxIds: 0 })), /maxIds/)
-      const lifespan = Lifespan.layer({ topology: shared(), dlqStore: { max_records: 0 } })
+      const lifespan = StatusRuntime.layer({ topology: shared(), dlqStore: { max_records: 0 } })
       assert.match(yield* refused(lifespan), /max_records/)
     }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(inMemory))))
   )

@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Effect, type Scope } from "effect"
-import type { Answer } from "../../layers/simulator/Answer.ts"
-import { defaultSettings, type Settings, Simulator } from "../../layers/simulator/Simulator.ts"
+import type { SimulatedResponse } from "../../layers/simulator/SimulatedResponse.ts"
+import { defaultSettings, Simulator, type SimulatorSettings } from "../../layers/simulator/Simulator.ts"
 
-export interface Options extends Settings {
+export interface Options extends SimulatorSettings {
   /** Milliseconds between two chunks of a stream. */
   readonly paceMs: number
   /** Milliseconds since 1970. */
@@ -56,7 +56,7 @@ export const start = async (
       if (requests.length > recorded) requests.shift()
       const { method, url, rawHeaders: headers, body } = request
       const target = url.startsWith(below) ? url.slice(below.length) : "/beside"
-      send(response, simulator.answer({ method, target, headers, body }, now()), paceMs)
+      send(response, simulator.respond({ method, target, headers, body }, now()), paceMs)
     })
   })
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
@@ -84,7 +84,7 @@ const recordOf = (incoming: IncomingMessage, body: Buffer, response: ServerRespo
   answered: new Promise((over) => response.on("close", () => over(response.writableFinished)))
 })
 
-const send = (response: ServerResponse, answer: Answer, paceMs: number): void => {
+const send = (response: ServerResponse, answer: SimulatedResponse, paceMs: number): void => {
   let next = 0
   const step = (): void => {
     if (response.destroyed) return
@@ -100,7 +100,7 @@ const send = (response: ServerResponse, answer: Answer, paceMs: number): void =>
   })
 }
 
-const finish = (response: ServerResponse, answer: Answer): void => {
+const finish = (response: ServerResponse, answer: SimulatedResponse): void => {
   if (answer.ending === "complete") response.end()
   if (answer.ending === "cut") response.destroy()
 }

@@ -10,25 +10,25 @@ export interface Consumer {
   unsettled: number
   readonly deliver: (entry: Entry) => void
   /** The queue is gone. */
-  readonly cancelled: () => void
+  readonly onCancelled: () => void
 }
 
-export const hasRoom = (consumer: Consumer): boolean => consumer.unsettled < consumer.prefetch
+export const hasCapacity = (consumer: Consumer): boolean => consumer.unsettled < consumer.prefetch
 
 /** Those who take turns. Who is passed over for lack of room queues up again, as the last, when it has room. */
 export class Consumers {
   readonly #singleActive: boolean
-  readonly #parksAtOnce: boolean
+  readonly #parksWhenFilled: boolean
   /** In order of arrival. */
   readonly #all: Array<Consumer> = []
-  #turns: Array<Consumer> = []
+  #rotation: Array<Consumer> = []
   readonly #parked = new Set<Consumer>()
   #active: Consumer | undefined
 
   /** `parksAtOnce`: a quorum queue sees that a consumer is full when it fills it, a classic one when it next looks. */
-  constructor(options: { readonly singleActive: boolean; readonly parksAtOnce: boolean }) {
+  constructor(options: { readonly singleActive: boolean; readonly parksWhenFilled: boolean }) {
     this.#singleActive = options.singleActive
-    this.#parksAtOnce = options.parksAtOnce
+    this.#parksWhenFilled = options.parksWhenFilled
   }
 
   get size(): number {
@@ -41,7 +41,7 @@ export class Consumers {
 
   add(consumer: Consumer): void {
     this.#all.push(consumer)
-    this.#turns.push(consumer)
+    this.#rotation.push(consumer)
     this.#active ??= consumer
   }
 
@@ -50,32 +50,32 @@ export class Consumers {
     const index = this.#all.indexOf(consumer)
     if (index === -1) return false
     this.#all.splice(index, 1)
-    this.#turns = this.#turns.filter((other) => other !== consumer)
+    this.#rotation = this.#rotation.filter((other) => other !== consumer)
     this.#parked.delete(consumer)
     // Priorities decide who follows on a classic queue only.
-    if (this.#active === consumer) this.#active = this.#parksAtOnce ? this.#all[0] : this.#highest(this.#all)
+    if (this.#active === consumer) this.#active = this.#parksWhenFilled ? this.#all[0] : this.#highest(this.#all)
     return true
   }
 
   /** Whose turn it is; it has had its turn then. */
   next(): Consumer | undefined {
-    if (this.#singleActive) return this.#active !== undefined && hasRoom(this.#active) ? this.#active : undefined
+    if (this.#singleActive) return this.#active !== undefined && hasCapacity(this.#active) ? this.#active : undefined
     for (;;) {
-      const consumer = this.#highest(this.#turns)
+      const consumer = this.#highest(this.#rotation)
       if (consumer === undefined) return undefined
-      this.#turns.splice(this.#turns.indexOf(consumer), 1)
-      if (hasRoom(consumer)) {
-        if (this.#parksAtOnce && consumer.unsettled + 1 === consumer.prefetch) this.#parked.add(consumer)
-        else this.#turns.push(consumer)
+      this.#rotation.splice(this.#rotation.indexOf(consumer), 1)
+      if (hasCapacity(consumer)) {
+        if (this.#parksWhenFilled && consumer.unsettled + 1 === consumer.prefetch) this.#parked.add(consumer)
+        else this.#rotation.push(consumer)
         return consumer
       }
       this.#parked.add(consumer)
     }
   }
 
-  settled(consumer: Consumer): void {
+  onSettled(consumer: Consumer): void {
     consumer.unsettled--
-    if (this.#parked.delete(consumer)) this.#turns.push(consumer)
+    if (this.#parked.delete(consumer)) this.#rotation.push(consumer)
   }
 
   #highest(consumers: ReadonlyArray<Consumer>): Consumer | undefined {

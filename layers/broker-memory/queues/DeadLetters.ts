@@ -1,12 +1,12 @@
 import type { Field, Fields } from "../../../src/services/Broker.ts"
 import { typeOf } from "./Fields.ts"
-import { carried, type Message } from "./Message.ts"
+import { extraRoutingKeys, type Message } from "./Message.ts"
 
 /** Why a message leaves a queue by its back door. */
-export type Cause = "expired" | "rejected" | "maxlen" | "delivery_limit"
+export type DeathReason = "expired" | "rejected" | "maxlen" | "delivery_limit"
 
 export interface Death {
-  readonly cause: Cause
+  readonly cause: DeathReason
   readonly queue: string
   readonly exchange: string
   /** `undefined`: the message keeps its own. */
@@ -22,15 +22,15 @@ const deathsOf = (headers: Fields | undefined): ReadonlyArray<Fields> | undefine
 }
 
 /** The newest first; one of the same queue and cause is counted, and keeps what it said the first time. */
-const recorded = (known: ReadonlyArray<Fields>, fresh: Fields): ReadonlyArray<Fields> => {
-  const same = known.find((death) => death["queue"] === fresh["queue"] && death["reason"] === fresh["reason"])
-  if (same === undefined) return [{ count: 1, ...fresh }, ...known]
+const withDeath = (known: ReadonlyArray<Fields>, newDeath: Fields): ReadonlyArray<Fields> => {
+  const same = known.find((death) => death["queue"] === newDeath["queue"] && death["reason"] === newDeath["reason"])
+  if (same === undefined) return [{ count: 1, ...newDeath }, ...known]
   const count = same["count"]
   return [{ ...same, count: typeof count === "number" ? count + 1 : 1 }, ...known.filter((death) => death !== same)]
 }
 
 /** The message that goes to the dead-letter exchange, with what RabbitMQ writes into its headers. */
-export const deadLetter = (message: Message, death: Death): Message => {
+export const deadLetterOf = (message: Message, death: Death): Message => {
   const { expiration, headers, ...properties } = message.properties
   const [publishedKey] = message.routingKeys
   const known = deathsOf(headers)
@@ -39,7 +39,7 @@ export const deadLetter = (message: Message, death: Death): Message => {
     queue: death.queue,
     time: new Date(Math.floor(death.now / 1_000) * 1_000),
     exchange: message.exchange,
-    "routing-keys": [publishedKey, ...carried(headers, "CC")],
+    "routing-keys": [publishedKey, ...extraRoutingKeys(headers, "CC")],
     ...(expiration === undefined ? {} : { "original-expiration": String(expiration) })
   }
   const { CC, ...others } = headers ?? {}
@@ -60,7 +60,7 @@ export const deadLetter = (message: Message, death: Death): Message => {
               "x-first-death-exchange": message.exchange
             }
           : {}),
-        "x-death": recorded(known ?? [], fresh)
+        "x-death": withDeath(known ?? [], fresh)
       }
     }
   }

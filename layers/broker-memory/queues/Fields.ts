@@ -1,6 +1,6 @@
 import type { Field, Fields } from "../../../src/services/Broker.ts"
 
-const wholeType = (value: number | bigint): string => {
+const integerType = (value: number | bigint): string => {
   if (value >= -128 && value <= 127) return "byte"
   if (value >= -32_768 && value <= 32_767) return "short"
   return value >= -2_147_483_648 && value <= 2_147_483_647 ? "signedint" : "long"
@@ -14,9 +14,9 @@ export const typeOf = (field: Field): string => {
     case "boolean":
       return "bool"
     case "bigint":
-      return wholeType(field)
+      return integerType(field)
     case "number":
-      return Number.isInteger(field) ? wholeType(field) : "double"
+      return Number.isInteger(field) ? integerType(field) : "double"
   }
   if (field === null) return "void"
   if (field instanceof Date) return "timestamp"
@@ -27,40 +27,42 @@ export const typeOf = (field: Field): string => {
 const isTable = (field: Field): field is Fields => typeOf(field) === "table"
 
 /** What arrives when it was sent: a copy, of texts in UTF-8, with times cut to seconds and whole numbers as numbers where they fit. */
-export const received = (field: Field): Field => {
+export const normalizeField = (field: Field): Field => {
   if (typeof field === "bigint") return Number.isSafeInteger(Number(field)) ? Number(field) : field
   if (typeof field === "string") return field.toWellFormed()
   if (field === null || typeof field !== "object") return field
   if (field instanceof Date) return new Date(Math.floor(field.getTime() / 1_000) * 1_000)
   if (field instanceof Uint8Array) return Uint8Array.from(field)
-  if (Array.isArray(field)) return field.map(received)
-  return isTable(field) ? receivedTable(field) : null
+  if (Array.isArray(field)) return field.map(normalizeField)
+  return isTable(field) ? normalizeTable(field) : null
 }
 
-export const receivedTable = (fields: Fields): Fields =>
-  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, received(field)]))
+export const normalizeTable = (fields: Fields): Fields =>
+  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, normalizeField(field)]))
 
-const text = (field: Field): string =>
+const jsonOf = (field: Field): string =>
   JSON.stringify(field, (_, value) => (typeof value === "bigint" ? `${value}` : value))
 
 /** Whole numbers of any width are alike. */
-export const same = (left: Field, right: Field): boolean => {
-  if (typeof left === "bigint" || typeof right === "bigint") return text(left) === text(right)
+export const fieldsEqual = (left: Field, right: Field): boolean => {
+  if (typeof left === "bigint" || typeof right === "bigint") return jsonOf(left) === jsonOf(right)
   if (left === null || right === null || typeof left !== "object" || typeof right !== "object") return left === right
-  return typeOf(left) === typeOf(right) && text(left) === text(right)
+  return typeOf(left) === typeOf(right) && jsonOf(left) === jsonOf(right)
 }
 
-const written = (field: Field): string => (typeof field === "string" ? field : text(field))
+const displayText = (field: Field): string => (typeof field === "string" ? field : jsonOf(field))
 
 /** How the broker tells two values apart; `undefined`: they do not differ. */
-export const difference = (received: Field | undefined, current: Field | undefined): string | undefined => {
+export const describeDifference = (received: Field | undefined, current: Field | undefined): string | undefined => {
   if (received === undefined) {
     return current === undefined
       ? undefined
-      : `received none but current is the value '${written(current)}' of type '${typeOf(current)}'`
+      : `received none but current is the value '${displayText(current)}' of type '${typeOf(current)}'`
   }
   if (current === undefined) {
-    return `received the value '${written(received)}' of type '${typeOf(received)}' but current is none`
+    return `received the value '${displayText(received)}' of type '${typeOf(received)}' but current is none`
   }
-  return same(received, current) ? undefined : `received '${written(received)}' but current is '${written(current)}'`
+  return fieldsEqual(received, current)
+    ? undefined
+    : `received '${displayText(received)}' but current is '${displayText(current)}'`
 }

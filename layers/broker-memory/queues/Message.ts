@@ -1,6 +1,6 @@
 import type { Field, Fields, Properties, Publication } from "../../../src/services/Broker.ts"
-import { receivedTable, typeOf } from "./Fields.ts"
-import { refuse } from "./Refusal.ts"
+import { refuse } from "./ChannelException.ts"
+import { normalizeTable, typeOf } from "./Fields.ts"
 
 /** As the broker keeps it. */
 export interface Message {
@@ -17,9 +17,9 @@ const overhead = 512
 /** RabbitMQ's own default of `max_message_size`, in bytes. */
 const maxSize = 134_217_728
 
-export const weight = (message: Message): number => message.content.byteLength + overhead
+export const memorySize = (message: Message): number => message.content.byteLength + overhead
 
-export const carried = (headers: Fields | undefined, name: "CC" | "BCC"): ReadonlyArray<string> => {
+export const extraRoutingKeys = (headers: Fields | undefined, name: "CC" | "BCC"): ReadonlyArray<string> => {
   const keys: Field | undefined = headers?.[name]
   if (keys === undefined) return []
   return Array.isArray(keys)
@@ -27,12 +27,12 @@ export const carried = (headers: Fields | undefined, name: "CC" | "BCC"): Readon
     : refuse(406, `invalid message: {unacceptable_type_in_header,"${name}",${typeOf(keys)}}`)
 }
 
-export const make = (publication: Omit<Publication, "purpose">): Message => {
+export const messageOf = (publication: Omit<Publication, "purpose">): Message => {
   const { byteLength } = publication.content
   if (byteLength > maxSize) refuse(406, `message size ${byteLength} is larger than configured max size ${maxSize}`)
   const { headers, timestamp, ...properties } = publication.properties
-  const keys = [...carried(headers, "CC"), ...carried(headers, "BCC")]
-  const { BCC: _, ...kept } = headers ?? {}
+  const keys = [...extraRoutingKeys(headers, "CC"), ...extraRoutingKeys(headers, "BCC")]
+  const { BCC: _, ...storedHeaders } = headers ?? {}
   return {
     exchange: publication.exchange,
     routingKeys: [publication.routingKey, ...keys],
@@ -40,7 +40,7 @@ export const make = (publication: Omit<Publication, "purpose">): Message => {
     properties: {
       persistent: true,
       ...properties,
-      headers: receivedTable(kept),
+      headers: normalizeTable(storedHeaders),
       ...(timestamp === undefined ? {} : { timestamp: new Date(Math.floor(timestamp.getTime() / 1_000) * 1_000) })
     }
   }

@@ -1,6 +1,6 @@
 import type { Field, Fields, Queue } from "../../../src/services/Broker.ts"
-import { difference, typeOf } from "./Fields.ts"
-import { at, refuse } from "./Refusal.ts"
+import { describeResource, refuse } from "./ChannelException.ts"
+import { describeDifference, typeOf } from "./Fields.ts"
 
 export type QueueKind = "classic" | "quorum" | "stream"
 
@@ -16,7 +16,7 @@ interface Rule {
 
 const unacceptable = (value: Field) => `{unacceptable_type,${typeOf(value)}}`
 
-const whole =
+const integerFrom =
   (lowest: 0 | 1, highest = Infinity): Check =>
   (value) => {
     const number = typeof value === "bigint" ? Number(value) : value
@@ -26,7 +26,7 @@ const whole =
     return number > highest ? `{max_value_exceeded,${number}}` : undefined
   }
 
-const anyWhole: Check = (value) =>
+const anyInteger: Check = (value) =>
   typeof value === "bigint" || (typeof value === "number" && Number.isInteger(value))
     ? undefined
     : `"expected integer, got ${typeOf(value)}"`
@@ -52,25 +52,25 @@ const text: Check = (value) => (typeof value === "string" ? undefined : unaccept
 
 const locators = ["client-local", "min-masters", "random", "balanced", "least-leaders"]
 
-const any = ["classic", "quorum", "stream"] as const
-const worked = ["classic", "quorum"] as const
+const allKinds = ["classic", "quorum", "stream"] as const
+const workQueueKinds = ["classic", "quorum"] as const
 
 /** RabbitMQ 3.10's, in the order in which it compares them. Every other name is accepted and means nothing. */
 const rules: ReadonlyMap<string, Rule> = new Map(
   Object.entries({
-    "x-expires": { of: worked, check: whole(1) },
-    "x-message-ttl": { of: worked, check: whole(0) },
-    "x-dead-letter-exchange": { of: worked, check: text },
-    "x-dead-letter-routing-key": { of: worked, check: routingKey },
+    "x-expires": { of: workQueueKinds, check: integerFrom(1) },
+    "x-message-ttl": { of: workQueueKinds, check: integerFrom(0) },
+    "x-dead-letter-exchange": { of: workQueueKinds, check: text },
+    "x-dead-letter-routing-key": { of: workQueueKinds, check: routingKey },
     "x-dead-letter-strategy": {
       of: ["quorum"],
       check: oneOf(["at-most-once", "at-least-once"], () => "invalid_dlx_strategy")
     },
-    "x-max-length": { of: worked, check: whole(0) },
-    "x-max-length-bytes": { of: any, check: whole(0) },
-    "x-max-priority": { of: ["classic"], check: whole(0, 255) },
+    "x-max-length": { of: workQueueKinds, check: integerFrom(0) },
+    "x-max-length-bytes": { of: allKinds, check: integerFrom(0) },
+    "x-max-priority": { of: ["classic"], check: integerFrom(0, 255) },
     "x-overflow": {
-      of: worked,
+      of: workQueueKinds,
       check: oneOf(["drop-head", "reject-publish", "reject-publish-dlx"], () => "invalid_overflow")
     },
     "x-queue-mode": {
@@ -78,13 +78,13 @@ const rules: ReadonlyMap<string, Rule> = new Map(
       check: oneOf(["default", "lazy"], (mode) => `"unsupported queue mode '${mode}'"`)
     },
     "x-queue-version": { of: ["classic"], check: versions },
-    "x-single-active-consumer": { of: worked, check: boolean },
-    "x-queue-type": { of: any, check: oneOf(kinds, (kind) => `"unsupported queue type '${kind}'"`) },
-    "x-quorum-initial-group-size": { of: ["quorum"], check: whole(1) },
-    "x-delivery-limit": { of: ["quorum"], check: anyWhole },
+    "x-single-active-consumer": { of: workQueueKinds, check: boolean },
+    "x-queue-type": { of: allKinds, check: oneOf(kinds, (kind) => `"unsupported queue type '${kind}'"`) },
+    "x-quorum-initial-group-size": { of: ["quorum"], check: integerFrom(1) },
+    "x-delivery-limit": { of: ["quorum"], check: anyInteger },
     "x-max-age": { of: ["stream"], check: text },
-    "x-stream-max-segment-size-bytes": { of: ["stream"], check: whole(0) },
-    "x-initial-cluster-size": { of: ["stream"], check: whole(1) },
+    "x-stream-max-segment-size-bytes": { of: ["stream"], check: integerFrom(0) },
+    "x-initial-cluster-size": { of: ["stream"], check: integerFrom(1) },
     "x-queue-leader-locator": { of: ["quorum", "stream"], check: oneOf(locators, () => "invalid_queue_locator_arg") },
     "x-queue-master-locator": { of: ["classic"], check: text }
   } satisfies Record<string, Rule>)
@@ -95,27 +95,27 @@ export const kindOf = ({ arguments: fields }: Queue): QueueKind => {
   return kind === "quorum" || kind === "stream" ? kind : "classic"
 }
 
-const invalid = (queue: Queue, name: string, why: string): never =>
-  refuse(406, `invalid arg '${name}' for ${at("queue", queue.name)}${why}`)
+const refuseArgument = (queue: Queue, name: string, why: string): never =>
+  refuse(406, `invalid arg '${name}' for ${describeResource("queue", queue.name)}${why}`)
 
 /** Refuses what RabbitMQ 3.10 refuses, with its words. */
 export const check = (queue: Queue): void => {
   const fields = queue.arguments ?? {}
   if (queue.name.startsWith("amq.")) refuse(403, `queue name '${queue.name}' contains reserved prefix 'amq.*'`)
-  const wrongKind = rules.get("x-queue-type")?.check(fields["x-queue-type"] ?? "classic", fields)
-  if (wrongKind !== undefined) invalid(queue, "x-queue-type", `: ${wrongKind}`)
+  const kindProblem = rules.get("x-queue-type")?.check(fields["x-queue-type"] ?? "classic", fields)
+  if (kindProblem !== undefined) refuseArgument(queue, "x-queue-type", `: ${kindProblem}`)
   const kind = kindOf(queue)
   for (const [name, { check, of }] of rules) {
     const value = fields[name]
     if (value === undefined) continue
-    if (!of.includes(kind)) invalid(queue, name, ` of queue type rabbit_${kind}_queue`)
-    const wrong = check(value, fields)
-    if (wrong === undefined) continue
+    if (!of.includes(kind)) refuseArgument(queue, name, ` of queue type rabbit_${kind}_queue`)
+    const problem = check(value, fields)
+    if (problem === undefined) continue
     // The one argument for whose type the broker has a sentence of its own.
     if (name === "x-dead-letter-exchange") {
-      refuse(406, `invalid type '${typeOf(value)}' for arg '${name}' in ${at("queue", queue.name)}`)
+      refuse(406, `invalid type '${typeOf(value)}' for arg '${name}' in ${describeResource("queue", queue.name)}`)
     }
-    invalid(queue, name, `: ${wrong}`)
+    refuseArgument(queue, name, `: ${problem}`)
   }
   if (kind === "classic") return
   const property =
@@ -126,22 +126,24 @@ export const check = (queue: Queue): void => {
         : queue.exclusive === true
           ? "exclusive-owner"
           : undefined
-  if (property !== undefined) refuse(406, `invalid property '${property}' for ${at("queue", queue.name)}`)
+  if (property !== undefined) refuse(406, `invalid property '${property}' for ${describeResource("queue", queue.name)}`)
 }
 
-const compared = (wanted: Queue, current: Queue): ReadonlyArray<readonly [string, string | undefined]> => [
-  ["durable", difference(wanted.durable ?? true, current.durable ?? true)],
-  ["auto_delete", difference(wanted.autoDelete ?? false, current.autoDelete ?? false)],
+const differences = (wanted: Queue, current: Queue): ReadonlyArray<readonly [string, string | undefined]> => [
+  ["durable", describeDifference(wanted.durable ?? true, current.durable ?? true)],
+  ["auto_delete", describeDifference(wanted.autoDelete ?? false, current.autoDelete ?? false)],
   // What a queue of its kind cannot have, the broker does not look at.
   ...Array.from(rules).flatMap(([name, { of }]) => {
     const alike = name === "x-queue-type" && kindOf(wanted) === kindOf(current)
     if (alike || !of.includes(kindOf(current))) return []
-    return [[name, difference(wanted.arguments?.[name], current.arguments?.[name])] as const]
+    return [[name, describeDifference(wanted.arguments?.[name], current.arguments?.[name])] as const]
   })
 ]
 
 /** What a second declaration would be refused for; `undefined`: nothing. */
-export const inequivalent = (wanted: Queue, current: Queue): string | undefined => {
-  const [name, differs] = compared(wanted, current).find(([, differs]) => differs !== undefined) ?? []
-  return differs === undefined ? undefined : `inequivalent arg '${name}' for ${at("queue", wanted.name)}: ${differs}`
+export const describeInequivalence = (wanted: Queue, current: Queue): string | undefined => {
+  const [name, differs] = differences(wanted, current).find(([, differs]) => differs !== undefined) ?? []
+  return differs === undefined
+    ? undefined
+    : `inequivalent arg '${name}' for ${describeResource("queue", wanted.name)}: ${differs}`
 }

@@ -9,11 +9,11 @@ export interface Entry {
   /** When it expires once it is the first; `undefined`: never. */
   readonly expiresAt: number | undefined
   /** How often it came back. */
-  returns: number
+  returnCount: number
 }
 
 /** A queue that gives at its front, and takes at its back or, rarely, in between. */
-class Row {
+class EntryQueue {
   readonly #entries: Array<Entry> = []
   #head = 0
 
@@ -66,9 +66,9 @@ export interface ReadyMessages {
 
 /** The highest priority first, and what comes back goes where it was. */
 export const classic = (priorities: number): ReadyMessages => {
-  const rows = Array.from({ length: priorities + 1 }, () => new Row())
-  const highest = () => rows.findLast((row) => row.length > 0)
-  const back = (entry: Entry) => rows[entry.priority]!.insert(entry)
+  const queues = Array.from({ length: priorities + 1 }, () => new EntryQueue())
+  const highest = () => queues.findLast((row) => row.length > 0)
+  const putBack = (entry: Entry) => queues[entry.priority]!.insert(entry)
   let length = 0
   const counted = (add: (entry: Entry) => void) => (entry: Entry) => {
     length++
@@ -81,14 +81,14 @@ export const classic = (priorities: number): ReadyMessages => {
     get first() {
       return highest()?.first
     },
-    add: counted((entry) => rows[entry.priority]!.push(entry)),
+    add: counted((entry) => queues[entry.priority]!.push(entry)),
     shift: () => {
       const entry = highest()?.shift()
       if (entry !== undefined) length--
       return entry
     },
-    requeue: counted(back),
-    recover: counted(back)
+    requeue: counted(putBack),
+    recover: counted(putBack)
   }
 }
 
@@ -98,7 +98,7 @@ export const classic = (priorities: number): ReadyMessages => {
  * before everything else, too.
  */
 export const quorum = (limited: boolean): ReadyMessages => {
-  const [recovered, row] = [new Row(), new Row()]
+  const [recovered, row] = [new EntryQueue(), new EntryQueue()]
   return {
     get length() {
       return recovered.length + row.length

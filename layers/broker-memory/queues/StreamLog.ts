@@ -1,11 +1,11 @@
 import type { Field, Fields, Queue } from "../../../src/services/Broker.ts"
-import { type Consumer, hasRoom } from "./Consumers.ts"
-import { type Host, type LiveQueue, textOf, wholeOf } from "./Host.ts"
-import { type Message, weight } from "./Message.ts"
+import { describeResource, refuse } from "./ChannelException.ts"
+import { type Consumer, hasCapacity } from "./Consumers.ts"
+import { integerArgument, type LiveQueue, type QueueHost, textArgument } from "./LiveQueue.ts"
+import { type Message, memorySize } from "./Message.ts"
 import type { Entry } from "./ReadyMessages.ts"
-import { at, refuse } from "./Refusal.ts"
 
-interface Stored {
+interface StoredMessage {
   readonly message: Message
   readonly time: number
 }
@@ -13,7 +13,7 @@ interface Stored {
 /** Ends where it has its size: what is old goes by whole segments, and never the last. */
 interface Segment {
   readonly first: number
-  readonly stored: Array<Stored>
+  readonly stored: Array<StoredMessage>
   bytes: number
 }
 
@@ -28,7 +28,7 @@ const units: Readonly<Record<string, number>> = {
   s: 1
 }
 
-const interval = (text: string): number | undefined => {
+const parseInterval = (text: string): number | undefined => {
   const [, count, unit] = /^(\d+)([YMDhms])$/.exec(text) ?? []
   return count === undefined || unit === undefined ? undefined : Number(count) * (units[unit] ?? 0) * 1_000
 }
@@ -36,25 +36,25 @@ const interval = (text: string): number | undefined => {
 /** An append-only log: every consumer reads all of it from where it likes, and acknowledging frees room, no more. */
 export class StreamLog implements LiveQueue {
   readonly declared: Queue
-  readonly #host: Host
+  readonly #host: QueueHost
   readonly #cursors = new Map<Consumer, number>()
   readonly #maxBytes: number
   readonly #maxAge: number
   readonly #segmentBytes: number
   #segments: Array<Segment> = [{ first: 0, stored: [], bytes: 0 }]
-  #held = 0
+  #heldBytes = 0
 
-  constructor(declared: Queue, host: Host) {
+  constructor(declared: Queue, host: QueueHost) {
     this.declared = declared
     this.#host = host
-    this.#maxBytes = wholeOf(declared, "x-max-length-bytes") ?? Infinity
-    const age = textOf(declared, "x-max-age")
-    this.#maxAge = age === undefined ? Infinity : (interval(age) ?? refuse(541, `x-max-age ${age}`))
-    this.#segmentBytes = wholeOf(declared, "x-stream-max-segment-size-bytes") ?? defaultSegmentBytes
+    this.#maxBytes = integerArgument(declared, "x-max-length-bytes") ?? Infinity
+    const age = textArgument(declared, "x-max-age")
+    this.#maxAge = age === undefined ? Infinity : (parseInterval(age) ?? refuse(541, `x-max-age ${age}`))
+    this.#segmentBytes = integerArgument(declared, "x-stream-max-segment-size-bytes") ?? defaultSegmentBytes
   }
 
   get messages(): number {
-    return this.#next - this.#first
+    return this.#nextOffset - this.#firstOffset
   }
 
   /** RabbitMQ counts none on a stream. */
@@ -62,36 +62,36 @@ export class StreamLog implements LiveQueue {
     return 0
   }
 
-  touch(): void {}
+  markUsed(): void {}
 
   enqueue(message: Message): boolean {
-    let segment = this.#last
+    let segment = this.#lastSegment
     if (segment.bytes >= this.#segmentBytes && segment.stored.length > 0) {
-      segment = { first: this.#next, stored: [], bytes: 0 }
+      segment = { first: this.#nextOffset, stored: [], bytes: 0 }
       this.#segments.push(segment)
-      this.#retain()
+      this.#applyRetention()
     }
     segment.stored.push({ message, time: this.#host.now() })
     segment.bytes += message.content.byteLength
-    this.#hold(weight(message))
-    for (const consumer of this.#cursors.keys()) this.#serve(consumer)
+    this.#addHeldBytes(memorySize(message))
+    for (const consumer of this.#cursors.keys()) this.#deliverTo(consumer)
     return true
   }
 
   get(): never {
-    return refuse(540, `basic.get not supported by stream queues ${at("queue", this.declared.name)}`)
+    return refuse(540, `basic.get not supported by stream queues ${describeResource("queue", this.declared.name)}`)
   }
 
   checkConsumer(prefetch: number, offset: Field | undefined): void {
     if (prefetch === 0) {
-      refuse(406, `consumer prefetch count is not set for '${at("queue", this.declared.name)}'`)
+      refuse(406, `consumer prefetch count is not set for '${describeResource("queue", this.declared.name)}'`)
     }
-    this.#start(offset)
+    this.#startOffset(offset)
   }
 
   consume(consumer: Consumer): void {
-    this.#cursors.set(consumer, this.#start(consumer.streamOffset))
-    this.#serve(consumer)
+    this.#cursors.set(consumer, this.#startOffset(consumer.streamOffset))
+    this.#deliverTo(consumer)
   }
 
   cancel(consumer: Consumer): void {
@@ -101,74 +101,74 @@ export class StreamLog implements LiveQueue {
   settle(_: Entry, __: "ack" | "requeue" | "reject", consumer: Consumer | undefined): void {
     if (consumer === undefined) return
     consumer.unsettled--
-    if (this.#cursors.has(consumer)) this.#serve(consumer)
+    if (this.#cursors.has(consumer)) this.#deliverTo(consumer)
   }
 
-  leave(consumers: ReadonlyArray<Consumer>): void {
+  onChannelClosed(consumers: ReadonlyArray<Consumer>): void {
     for (const consumer of consumers) this.cancel(consumer)
   }
 
-  headersOf({ position }: Entry): Fields {
+  deliveryHeaders({ position }: Entry): Fields {
     return { "x-stream-offset": position }
   }
 
-  tick(): void {}
+  onTimer(): void {}
 
   restart(): void {}
 
   close(): void {
-    this.#hold(-this.#held)
-    for (const consumer of Array.from(this.#cursors.keys())) consumer.cancelled()
+    this.#addHeldBytes(-this.#heldBytes)
+    for (const consumer of Array.from(this.#cursors.keys())) consumer.onCancelled()
   }
 
-  get #last(): Segment {
+  get #lastSegment(): Segment {
     return this.#segments[this.#segments.length - 1]!
   }
 
-  get #first(): number {
+  get #firstOffset(): number {
     return this.#segments[0]!.first
   }
 
-  get #next(): number {
-    return this.#last.first + this.#last.stored.length
+  get #nextOffset(): number {
+    return this.#lastSegment.first + this.#lastSegment.stored.length
   }
 
-  #at(offset: number): Stored | undefined {
+  #messageAt(offset: number): StoredMessage | undefined {
     const segment = this.#segments.findLast(({ first }) => first <= offset)
     return segment?.stored[offset - segment.first]
   }
 
-  #start(offset: Field | undefined): number {
-    if (offset === undefined || offset === "next") return this.#next
-    if (offset === "first") return this.#first
-    if (offset === "last") return Math.max(this.#first, this.#next - 1)
-    if (offset instanceof Date) return this.#since(offset.getTime())
+  #startOffset(offset: Field | undefined): number {
+    if (offset === undefined || offset === "next") return this.#nextOffset
+    if (offset === "first") return this.#firstOffset
+    if (offset === "last") return Math.max(this.#firstOffset, this.#nextOffset - 1)
+    if (offset instanceof Date) return this.#offsetSince(offset.getTime())
     // behind the end it waits for just that one
-    if (typeof offset === "number" || typeof offset === "bigint") return Math.max(Number(offset), this.#first)
-    const age = typeof offset === "string" ? interval(offset) : undefined
-    return age === undefined ? refuse(541, "x-stream-offset") : this.#since(this.#host.now() - age)
+    if (typeof offset === "number" || typeof offset === "bigint") return Math.max(Number(offset), this.#firstOffset)
+    const age = typeof offset === "string" ? parseInterval(offset) : undefined
+    return age === undefined ? refuse(541, "x-stream-offset") : this.#offsetSince(this.#host.now() - age)
   }
 
-  #since(time: number): number {
+  #offsetSince(time: number): number {
     for (const { first, stored } of this.#segments) {
       const index = stored.findIndex((entry) => entry.time >= time)
       if (index !== -1) return first + index
     }
-    return this.#next
+    return this.#nextOffset
   }
 
-  #serve(consumer: Consumer): void {
-    while (hasRoom(consumer)) {
-      const position = Math.max(this.#cursors.get(consumer) ?? this.#next, this.#first)
-      const stored = this.#at(position)
+  #deliverTo(consumer: Consumer): void {
+    while (hasCapacity(consumer)) {
+      const position = Math.max(this.#cursors.get(consumer) ?? this.#nextOffset, this.#firstOffset)
+      const stored = this.#messageAt(position)
       if (stored === undefined) return
       this.#cursors.set(consumer, position + 1)
       consumer.unsettled++
-      consumer.deliver({ message: stored.message, position, priority: 0, expiresAt: undefined, returns: 0 })
+      consumer.deliver({ message: stored.message, position, priority: 0, expiresAt: undefined, returnCount: 0 })
     }
   }
 
-  #retain(): void {
+  #applyRetention(): void {
     const oldest = this.#host.now() - this.#maxAge
     const total = () => this.#segments.reduce((sum, { bytes }) => sum + bytes, 0)
     while (this.#segments.length > 1) {
@@ -176,12 +176,12 @@ export class StreamLog implements LiveQueue {
       const newest = segment?.stored.at(-1)
       if (segment === undefined || newest === undefined || (newest.time >= oldest && total() <= this.#maxBytes)) return
       this.#segments.shift()
-      this.#hold(-segment.stored.reduce((sum, { message }) => sum + weight(message), 0))
+      this.#addHeldBytes(-segment.stored.reduce((sum, { message }) => sum + memorySize(message), 0))
     }
   }
 
-  #hold(bytes: number): void {
-    this.#held += bytes
+  #addHeldBytes(bytes: number): void {
+    this.#heldBytes += bytes
     this.#host.holds(bytes)
   }
 }

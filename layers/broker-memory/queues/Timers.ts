@@ -2,11 +2,11 @@ import { Duration, Effect, type Fiber } from "effect"
 
 interface Timer {
   readonly time: number
-  readonly ring: () => void
+  readonly callback: () => void
 }
 
 /** A longer wait is taken in parts: timers of the platform do not reach beyond 24 days. */
-const longest = Duration.toMillis("1 day")
+const maxSleepMs = Duration.toMillis("1 day")
 
 /** Alarms by owner, one each, with one sleeping fiber for the earliest of them all. */
 export class Timers {
@@ -20,8 +20,8 @@ export class Timers {
     this.#fork = fork
   }
 
-  set(owner: object, time: number, ring: () => void): void {
-    this.#timers.set(owner, { time, ring })
+  set(owner: object, time: number, callback: () => void): void {
+    this.#timers.set(owner, { time, callback })
     if (this.#sleeping === undefined || time < this.#sleeping.until) this.#sleep(time)
   }
 
@@ -37,22 +37,22 @@ export class Timers {
 
   #sleep(time: number): void {
     this.#sleeping?.fiber.interruptUnsafe()
-    const until = Math.min(time, this.#now() + longest)
+    const until = Math.min(time, this.#now() + maxSleepMs)
     const wake = Effect.sync(() => {
       this.#sleeping = undefined
-      this.#ring()
+      this.#runDue()
     })
-    const rest = until - this.#now()
+    const remaining = until - this.#now()
     // Never at once: whoever sets an alarm is in the middle of something.
-    const sleep = rest > 0 ? Effect.sleep(rest) : Effect.yieldNow
+    const sleep = remaining > 0 ? Effect.sleep(remaining) : Effect.yieldNow
     this.#sleeping = { until, fiber: this.#fork(Effect.andThen(sleep, wake)) }
   }
 
-  #ring(): void {
+  #runDue(): void {
     const now = this.#now()
     const due = Array.from(this.#timers).filter(([, { time }]) => time <= now)
     for (const [owner] of due) this.#timers.delete(owner)
-    for (const [, { ring }] of due.toSorted(([, left], [, right]) => left.time - right.time)) ring()
+    for (const [, { callback }] of due.toSorted(([, left], [, right]) => left.time - right.time)) callback()
     let next = this.#sleeping?.until ?? Infinity
     for (const { time } of this.#timers.values()) next = Math.min(next, time)
     // Who rang may have set an alarm, which need not be the next.

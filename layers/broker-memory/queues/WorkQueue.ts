@@ -1,23 +1,23 @@
 import type { Fields, Queue } from "../../../src/services/Broker.ts"
+import { describeResource, refuse } from "./ChannelException.ts"
 import { type Consumer, Consumers } from "./Consumers.ts"
-import type { Cause } from "./DeadLetters.ts"
-import { type Host, type LiveQueue, textOf, wholeOf } from "./Host.ts"
-import { type Message, weight } from "./Message.ts"
+import type { DeathReason } from "./DeadLetters.ts"
+import { integerArgument, type LiveQueue, type QueueHost, textArgument } from "./LiveQueue.ts"
+import { type Message, memorySize } from "./Message.ts"
 import { kindOf } from "./QueueArguments.ts"
 import * as ReadyMessages from "./ReadyMessages.ts"
-import { at, refuse } from "./Refusal.ts"
 
 type Entry = ReadyMessages.Entry
 
 /** A quorum queue that was full takes messages again when it is this far below its limit. */
-const roomAgain = 0.8
+const reopenFraction = 0.8
 
 const size = ({ message }: Entry) => message.content.byteLength
 
 /** A classic or a quorum queue: every message goes to one consumer, until it is settled. */
 export class WorkQueue implements LiveQueue {
   readonly declared: Queue
-  readonly #host: Host
+  readonly #host: QueueHost
   readonly #isQuorum: boolean
   readonly #consumers: Consumers
   readonly #ttl: number | undefined
@@ -29,41 +29,41 @@ export class WorkQueue implements LiveQueue {
   readonly #deliveryLimit: number
   readonly #ready: ReadyMessages.ReadyMessages
   #readyBytes = 0
-  #held = 0
+  #heldBytes = 0
   #position = 0
-  #usedAt: number
+  #lastUsedAt: number
   #isFull = false
   /** When it looks for the expired again. */
-  #expiryDue: number | undefined
+  #nextMessageExpiry: number | undefined
 
-  constructor(declared: Queue, host: Host) {
+  constructor(declared: Queue, host: QueueHost) {
     this.declared = declared
     this.#host = host
     this.#isQuorum = kindOf(declared) === "quorum"
     this.#consumers = new Consumers({
       singleActive: declared.arguments?.["x-single-active-consumer"] === true,
-      parksAtOnce: this.#isQuorum
+      parksWhenFilled: this.#isQuorum
     })
-    this.#ttl = wholeOf(declared, "x-message-ttl")
-    this.#expiresUnused = wholeOf(declared, "x-expires")
-    this.#maxPriority = wholeOf(declared, "x-max-priority") ?? 0
-    this.#maxLength = wholeOf(declared, "x-max-length") ?? Infinity
-    this.#maxBytes = wholeOf(declared, "x-max-length-bytes") ?? Infinity
-    const overflow = textOf(declared, "x-overflow") ?? "drop-head"
+    this.#ttl = integerArgument(declared, "x-message-ttl")
+    this.#expiresUnused = integerArgument(declared, "x-expires")
+    this.#maxPriority = integerArgument(declared, "x-max-priority") ?? 0
+    this.#maxLength = integerArgument(declared, "x-max-length") ?? Infinity
+    this.#maxBytes = integerArgument(declared, "x-max-length-bytes") ?? Infinity
+    const overflow = textArgument(declared, "x-overflow") ?? "drop-head"
     this.#overflow = this.#isQuorum && overflow === "reject-publish-dlx" ? "drop-head" : overflow
-    const limit = wholeOf(declared, "x-delivery-limit") ?? -1
+    const limit = integerArgument(declared, "x-delivery-limit") ?? -1
     this.#deliveryLimit = limit < 0 ? Infinity : limit
     this.#ready = this.#isQuorum
       ? ReadyMessages.quorum(this.#deliveryLimit !== Infinity)
       : ReadyMessages.classic(this.#maxPriority)
-    this.#usedAt = host.now()
-    this.#rest()
+    this.#lastUsedAt = host.now()
+    this.#scheduleTimer()
   }
 
   get messages(): number {
     if (this.#isQuorum) this.#dropExpired()
     // A classic queue counts a question as a use.
-    else this.touch()
+    else this.markUsed()
     return this.#ready.length
   }
 
@@ -71,15 +71,15 @@ export class WorkQueue implements LiveQueue {
     return this.#consumers.size
   }
 
-  touch(): void {
-    this.#usedAt = this.#host.now()
-    this.#rest()
+  markUsed(): void {
+    this.#lastUsedAt = this.#host.now()
+    this.#scheduleTimer()
   }
 
   enqueue(message: Message): boolean {
     if (this.#isQuorum) this.#dropExpired()
     if (this.#refuses(message)) {
-      if (this.#overflow === "reject-publish-dlx") this.#host.bury(message, "maxlen", this)
+      if (this.#overflow === "reject-publish-dlx") this.#host.deadLetter(message, "maxlen", this)
       return false
     }
     const lifetime = Math.min(this.#ttl ?? Infinity, message.properties.expiration ?? Infinity)
@@ -88,29 +88,29 @@ export class WorkQueue implements LiveQueue {
       position: this.#position++,
       priority: Math.min(message.properties.priority ?? 0, this.#maxPriority),
       expiresAt: lifetime === Infinity ? undefined : this.#host.now() + lifetime,
-      returns: 0
+      returnCount: 0
     }
-    this.#hold(weight(message))
+    this.#addHeldBytes(memorySize(message))
     this.#add("add", entry)
     // A message without any lifetime reaches a consumer that waits for it.
-    this.#serve(entry)
+    this.#deliverReady(entry)
     const before = this.#ready.length
-    this.#trim()
+    this.#enforceLength()
     // To save time, a classic queue looks only when the front can have changed; it forgets that priorities change it.
     if (this.#isQuorum || this.#ready.length === 1 || this.#ready.length < before) this.#dropExpired()
-    this.#rest()
+    this.#scheduleTimer()
     return true
   }
 
   get(): Entry | undefined {
     if (this.#isQuorum && this.declared.arguments?.["x-single-active-consumer"] === true) {
       const why = "basic.get operations are not supported by quorum queues with single active consumer"
-      refuse(405, `cannot obtain access to locked ${at("queue", this.declared.name)}. ${why}`)
+      refuse(405, `cannot obtain access to locked ${describeResource("queue", this.declared.name)}. ${why}`)
     }
     if (this.#isQuorum) this.#dropExpired()
     const entry = this.#take()
     this.#dropExpired()
-    this.touch()
+    this.markUsed()
     return entry
   }
 
@@ -118,40 +118,42 @@ export class WorkQueue implements LiveQueue {
 
   consume(consumer: Consumer): void {
     this.#consumers.add(consumer)
-    this.#serve()
-    this.#rest()
+    this.#deliverReady()
+    this.#scheduleTimer()
   }
 
   cancel(consumer: Consumer): void {
     this.#remove([consumer])
     // A classic queue hands nothing to the next single active consumer before something else happens to it.
-    if (this.#isQuorum) this.#serve()
-    this.#rest()
+    if (this.#isQuorum) this.#deliverReady()
+    this.#scheduleTimer()
   }
 
   settle(entry: Entry, how: "ack" | "requeue" | "reject", consumer: Consumer | undefined): void {
-    if (how === "ack") this.#hold(-weight(entry.message))
-    else if (how === "reject") this.#drop(entry, "rejected")
-    else this.#return("requeue", entry)
-    if (consumer !== undefined) this.#consumers.settled(consumer)
-    this.#run(how === "requeue")
+    if (how === "ack") this.#addHeldBytes(-memorySize(entry.message))
+    else if (how === "reject") this.#deadLetter(entry, "rejected")
+    else this.#returnEntry("requeue", entry)
+    if (consumer !== undefined) this.#consumers.onSettled(consumer)
+    this.#advance(how === "requeue")
   }
 
-  leave(consumers: ReadonlyArray<Consumer>, unsettled: ReadonlyArray<Entry>): void {
-    for (const entry of unsettled) this.#return("recover", entry)
+  onChannelClosed(consumers: ReadonlyArray<Consumer>, unsettled: ReadonlyArray<Entry>): void {
+    for (const entry of unsettled) this.#returnEntry("recover", entry)
     this.#remove(consumers)
-    this.#run(unsettled.length > 0)
+    this.#advance(unsettled.length > 0)
   }
 
-  headersOf(entry: Entry, how: "get" | "deliver"): Fields | undefined {
-    return this.#isQuorum && (entry.returns > 0 || how === "get") ? { "x-delivery-count": entry.returns } : undefined
+  deliveryHeaders(entry: Entry, how: "get" | "deliver"): Fields | undefined {
+    return this.#isQuorum && (entry.returnCount > 0 || how === "get")
+      ? { "x-delivery-count": entry.returnCount }
+      : undefined
   }
 
-  tick(): void {
+  onTimer(): void {
     this.#dropExpired()
-    this.#rest()
-    const unused = this.#expiresAt()
-    if (unused !== undefined && unused <= this.#host.now()) this.#host.vanish(this)
+    this.#scheduleTimer()
+    const unused = this.#queueExpiresAt()
+    if (unused !== undefined && unused <= this.#host.now()) this.#host.deleteQueue(this)
   }
 
   restart(): void {
@@ -159,15 +161,15 @@ export class WorkQueue implements LiveQueue {
     for (let entry = this.#take(); entry !== undefined; entry = this.#take()) entries.push(entry)
     for (const entry of entries) {
       if (this.#isQuorum || entry.message.properties.persistent !== false) this.#add("add", entry)
-      else this.#hold(-weight(entry.message))
+      else this.#addHeldBytes(-memorySize(entry.message))
     }
-    this.touch()
+    this.markUsed()
   }
 
   close(): void {
-    this.#hold(-this.#held)
+    this.#addHeldBytes(-this.#heldBytes)
     this.#host.wakeAt(this, undefined)
-    for (const consumer of this.#consumers.all.slice()) consumer.cancelled()
+    for (const consumer of this.#consumers.all.slice()) consumer.onCancelled()
   }
 
   #add(where: "add" | "requeue" | "recover", entry: Entry): void {
@@ -179,30 +181,30 @@ export class WorkQueue implements LiveQueue {
     const entry = this.#ready.shift()
     if (entry === undefined) return undefined
     this.#readyBytes -= size(entry)
-    const reached = (limit: number, used: number) => limit === Infinity || used <= Math.trunc(limit * roomAgain)
-    if (this.#isFull && reached(this.#maxLength, this.#ready.length) && reached(this.#maxBytes, this.#readyBytes)) {
+    const isBelow = (limit: number, used: number) => limit === Infinity || used <= Math.trunc(limit * reopenFraction)
+    if (this.#isFull && isBelow(this.#maxLength, this.#ready.length) && isBelow(this.#maxBytes, this.#readyBytes)) {
       this.#isFull = false
     }
     return entry
   }
 
-  #run(came: boolean): void {
-    if (came && !this.#isQuorum) {
-      this.#trim()
+  #advance(hasReturned: boolean): void {
+    if (hasReturned && !this.#isQuorum) {
+      this.#enforceLength()
       this.#dropExpired()
     }
-    this.#serve()
-    if (this.#isQuorum) this.#trim()
-    this.#rest()
+    this.#deliverReady()
+    if (this.#isQuorum) this.#enforceLength()
+    this.#scheduleTimer()
   }
 
   /**
    * A quorum queue looks for the expired before it hands over, a classic one after. `spared`: may be handed over, expired
    * or not.
    */
-  #serve(spared?: Entry): void {
+  #deliverReady(exempt?: Entry): void {
     for (;;) {
-      if (this.#isQuorum) this.#dropExpired(spared)
+      if (this.#isQuorum) this.#dropExpired(exempt)
       if (this.#ready.length === 0) return
       const consumer = this.#consumers.next()
       if (consumer === undefined) return
@@ -214,35 +216,35 @@ export class WorkQueue implements LiveQueue {
     }
   }
 
-  #return(where: "requeue" | "recover", entry: Entry): void {
-    entry.returns++
-    if (entry.returns > this.#deliveryLimit) this.#drop(entry, "delivery_limit")
+  #returnEntry(where: "requeue" | "recover", entry: Entry): void {
+    entry.returnCount++
+    if (entry.returnCount > this.#deliveryLimit) this.#deadLetter(entry, "delivery_limit")
     else this.#add(where, entry)
   }
 
   #remove(consumers: ReadonlyArray<Consumer>): void {
     const removed = consumers.filter((consumer) => this.#consumers.remove(consumer))
     if (removed.length === 0 || this.#consumers.size > 0) return
-    this.#usedAt = this.#host.now()
-    if (this.declared.autoDelete === true) this.#host.vanish(this)
+    this.#lastUsedAt = this.#host.now()
+    if (this.declared.autoDelete === true) this.#host.deleteQueue(this)
   }
 
-  #drop(entry: Entry, cause: Cause): void {
-    this.#hold(-weight(entry.message))
-    this.#host.bury(entry.message, cause, this)
+  #deadLetter(entry: Entry, cause: DeathReason): void {
+    this.#addHeldBytes(-memorySize(entry.message))
+    this.#host.deadLetter(entry.message, cause, this)
   }
 
   /** Only from the front: a message behind one that lives longer waits for it, dead or not. */
-  #dropExpired(spared?: Entry): void {
+  #dropExpired(exempt?: Entry): void {
     const now = this.#host.now()
     for (;;) {
       const first = this.#ready.first
-      if (first?.expiresAt === undefined || first.expiresAt > now || first === spared) {
-        this.#expiryDue = first?.expiresAt
+      if (first?.expiresAt === undefined || first.expiresAt > now || first === exempt) {
+        this.#nextMessageExpiry = first?.expiresAt
         return
       }
       const entry = this.#take()
-      if (entry !== undefined) this.#drop(entry, "expired")
+      if (entry !== undefined) this.#deadLetter(entry, "expired")
     }
   }
 
@@ -256,7 +258,7 @@ export class WorkQueue implements LiveQueue {
     return this.#exceeds(this.#ready.length + 1, this.#readyBytes + message.content.byteLength)
   }
 
-  #trim(): void {
+  #enforceLength(): void {
     if (this.#overflow !== "drop-head") {
       // A quorum queue learns that it is full when it is, and has then one message too many.
       this.#isFull ||= this.#isQuorum && this.#exceeds(this.#ready.length, this.#readyBytes)
@@ -265,23 +267,23 @@ export class WorkQueue implements LiveQueue {
     while (this.#exceeds(this.#ready.length, this.#readyBytes)) {
       const entry = this.#take()
       if (entry === undefined) return
-      this.#drop(entry, "maxlen")
+      this.#deadLetter(entry, "maxlen")
     }
   }
 
-  #hold(bytes: number): void {
-    this.#held += bytes
+  #addHeldBytes(bytes: number): void {
+    this.#heldBytes += bytes
     this.#host.holds(bytes)
   }
 
-  #expiresAt(): number | undefined {
+  #queueExpiresAt(): number | undefined {
     return this.#expiresUnused === undefined || this.#consumers.size > 0
       ? undefined
-      : this.#usedAt + this.#expiresUnused
+      : this.#lastUsedAt + this.#expiresUnused
   }
 
-  #rest(): void {
-    const next = Math.min(this.#expiryDue ?? Infinity, this.#expiresAt() ?? Infinity)
+  #scheduleTimer(): void {
+    const next = Math.min(this.#nextMessageExpiry ?? Infinity, this.#queueExpiresAt() ?? Infinity)
     this.#host.wakeAt(this, next === Infinity ? undefined : next)
   }
 }

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Cursor, Id, NextCursor, PageLimit, Timestamp } from "./schema/Fields.ts"
-import { leavesOut, requires } from "./schema/Security.ts"
+import { requires, skipsUnreadable } from "./schema/Security.ts"
 
 /** SHA-256, in hex. */
 const Hash = Schema.String
@@ -86,7 +86,7 @@ export const AuditApi = HttpApiGroup.make("audit-events")
       success: HttpApiSchema.WithHeaders(Schema.Array(AuditEvent), NextCursor)
     })
       .annotate(OpenApi.Summary, "List audit events, newest first")
-      .annotateMerge(leavesOut)
+      .annotateMerge(skipsUnreadable)
       .annotateMerge(requires("audit:read")),
     HttpApiEndpoint.get("verification", "/verification", {
       query: {

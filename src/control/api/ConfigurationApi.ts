@@ -1,11 +1,11 @@
 import { Effect, Schema, Struct } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { FrontDoor } from "../../policy/FrontDoor.ts"
+import { AuthSettings } from "../../policy/AuthSettings.ts"
 import { GuardrailPolicyPatch } from "../../policy/GuardrailPolicy.ts"
 import { KeyPolicyInput } from "../../policy/KeyPolicy.ts"
 import { LayerKind } from "../../policy/PolicyLayer.ts"
 import { Ownership } from "../../policy/routes/Ownership.ts"
-import { Passthrough, Unheld } from "../../policy/routes/Passthrough.ts"
+import { Passthrough, UnenforceablePolicy } from "../../policy/routes/Passthrough.ts"
 import { Endpoint, EndpointPricingRule, PricingRule, ServiceMethod } from "../../policy/routes/Service.ts"
 import { Vendor } from "../../policy/routes/Vendor.ts"
 import { SharedLimitsPatch } from "../../policy/SharedLimits.ts"
@@ -126,7 +126,7 @@ export type PriceEntry = typeof PriceEntry.Type
 /** Documents that were exported before these settings were there mean their defaults. */
 const OwnershipEntry = Ownership.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed("project" as const)))
 const LimitsStreamsEntry = Schema.Boolean.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(false)))
-const UnheldEntry = Unheld.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed("refuse" as const)))
+const UnheldEntry = UnenforceablePolicy.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed("refuse" as const)))
 
 export const RouteEntry = Route.mapFields(Struct.omit(["route", "updated_at"])).pipe(
   Schema.fieldsAssign({ ownership: OwnershipEntry, limits_streams: LimitsStreamsEntry })
@@ -170,7 +170,7 @@ export const Configuration = Schema.Struct({
     )
   ),
   studio_connection: Schema.optionalKey(StudioEntry),
-  front_door: Schema.optionalKey(FrontDoor)
+  front_door: Schema.optionalKey(AuthSettings)
 })
 export type Configuration = typeof Configuration.Type
 

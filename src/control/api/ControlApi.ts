@@ -1,7 +1,7 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { AuditApi } from "./AuditApi.ts"
+import { AuthSettingsApi } from "./AuthSettingsApi.ts"
 import { ConfigurationApi } from "./ConfigurationApi.ts"
-import { FrontDoorApi } from "./FrontDoorApi.ts"
 import { CredentialMappingsApi } from "./keys/CredentialMappingsApi.ts"
 import { KeysApi } from "./keys/KeysApi.ts"
 import { ProjectsApi } from "./keys/ProjectsApi.ts"
@@ -17,7 +17,7 @@ import { ProvidersApi } from "./providers/ProvidersApi.ts"
 import { FamilyARoutesApi, FamilyBRoutesApi, RoutesApi } from "./providers/RoutesApi.ts"
 import { UpstreamPassthroughApi } from "./providers/UpstreamPassthroughApi.ts"
 import { UpstreamUiApi } from "./providers/UpstreamUiApi.ts"
-import { Authorization, Intake, KeyAuthorization } from "./schema/Security.ts"
+import { Authorization, KeyAuthorization, RequestDecoding } from "./schema/Security.ts"
 import { ServiceImportApi } from "./services/ServiceImportApi.ts"
 import { ServiceOpenApiApi } from "./services/ServiceOpenApiApi.ts"
 import { ServicesApi } from "./services/ServicesApi.ts"
@@ -47,7 +47,7 @@ const OperatorApi = HttpApi.make("operator")
     StudioApi,
     ServicesApi,
     ProviderHealthApi,
-    FrontDoorApi,
+    AuthSettingsApi,
     GuardrailsApi,
     UsageApi,
     AuditApi,
@@ -55,7 +55,7 @@ const OperatorApi = HttpApi.make("operator")
     ConfigurationApi
   )
   // The one named last is the outermost: nothing is read before the caller is known.
-  .middleware(Intake)
+  .middleware(RequestDecoding)
   .middleware(Authorization)
   // A mistake is named, not ignored; the options of answers stay as they are.
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
@@ -65,7 +65,7 @@ const OperatorApi = HttpApi.make("operator")
 /** What takes a gateway key: nothing here changes anything. */
 const KeyApi = HttpApi.make("key")
   .add(KeyGuardrailsApi)
-  .middleware(Intake)
+  .middleware(RequestDecoding)
   .middleware(KeyAuthorization)
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
   .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error", errors: "all" })

@@ -2,8 +2,8 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { refusals } from "./schema/Errors.ts"
 import { bodyExample } from "./schema/Examples.ts"
-import { Cursor, Id, NextCursor, orUnreadable, PageLimit, stamps, Timestamp } from "./schema/Fields.ts"
-import { leavesOut, requires, Scope } from "./schema/Security.ts"
+import { Cursor, Id, NextCursor, orUnreadable, PageLimit, Timestamp, timestamps } from "./schema/Fields.ts"
+import { requires, Scope, skipsUnreadable } from "./schema/Security.ts"
 
 export const Name = Schema.String.check(
   Schema.isPattern(/^[^\p{Cc}]{1,120}$/u, { expected: "1 to 120 characters without control characters" })
@@ -20,7 +20,7 @@ export const OperatorToken = Schema.Struct({
   revoked_at: Schema.NullOr(Timestamp),
   expires_at: Schema.NullOr(Timestamp),
   last_used_at: Schema.NullOr(Timestamp),
-  ...stamps
+  ...timestamps
 })
 export type OperatorToken = typeof OperatorToken.Type
 
@@ -65,7 +65,7 @@ export const OperatorTokensApi = HttpApiGroup.make("operator-tokens")
       success: HttpApiSchema.WithHeaders(Schema.Array(OperatorToken), NextCursor)
     })
       .annotate(OpenApi.Summary, "List operator tokens")
-      .annotateMerge(leavesOut),
+      .annotateMerge(skipsUnreadable),
     HttpApiEndpoint.post("create", "/", {
       payload: NewOperatorToken,
       success: MintedToken,

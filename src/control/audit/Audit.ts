@@ -6,7 +6,7 @@ import * as Changes from "../../state/Changes.ts"
 import { RequestId } from "../api/schema/Errors.ts"
 import { orUnreadable, type Unreadable } from "../api/schema/Fields.ts"
 import { Operator } from "../api/schema/Security.ts"
-import { type StatementFailure, type StoreFailure, settled } from "../store/Store.ts"
+import { type StatementFailure, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
 
 /**
  * What changes the control state is written with `write`. `Audit.mutate` alone grants it, for the length of one
@@ -21,7 +21,7 @@ export class Mutation extends Context.Service<Mutation, { readonly write: SqlCli
 export type Actor = Operator | RequestId
 
 /** What was done to what kind of thing. */
-export type Deed =
+export type AuditAction =
   | {
       readonly target: "key"
       readonly action: "keys:create" | "keys:update" | "keys:rotate" | "keys:revoke" | "keys:disable" | "keys:enable"
@@ -119,9 +119,9 @@ export class Snapshots {
 const jsonb = (value: Schema.Json): string | null => (value === null ? null : JSON.stringify(value))
 
 /** What a mutation hands over to be written down and made known. */
-export interface Recorded<A> {
+export interface MutationResult<A> {
   readonly result: A
-  readonly deed: Deed
+  readonly auditAction: AuditAction
   readonly targetId: string
   readonly snapshots: Snapshots
   readonly changes: ReadonlyArray<Changes.Change>
@@ -132,7 +132,7 @@ export class Audit extends Context.Service<
   {
     /** The change, its event and its notices, together or not at all. */
     readonly mutate: <A, E, R>(
-      change: Effect.Effect<Recorded<A>, E, R>
+      change: Effect.Effect<MutationResult<A>, E, R>
     ) => Effect.Effect<A, Exclude<E, StatementFailure> | StoreFailure, Exclude<R, Mutation> | Actor>
   }
 >()("svc/control/Audit") {
@@ -142,12 +142,12 @@ export class Audit extends Context.Service<
       const database = yield* Database
       const { sql, transaction } = database
 
-      const append = Effect.fnUntraced(function* ({ deed, targetId, snapshots }: Recorded<unknown>) {
+      const append = Effect.fnUntraced(function* ({ auditAction, targetId, snapshots }: MutationResult<unknown>) {
         const { ip, tokenId, userAgent } = yield* Operator
         yield* AuditLog.append({
           actorTokenId: tokenId,
-          action: deed.action,
-          targetType: deed.target,
+          action: auditAction.action,
+          targetType: auditAction.target,
           targetId,
           ...Snapshots.text(snapshots),
           requestId: yield* RequestId,
@@ -162,7 +162,7 @@ export class Audit extends Context.Service<
           yield* append(recorded)
           yield* Effect.forEach(recorded.changes, Changes.publish, { discard: true })
           return recorded.result
-        }).pipe(transaction, Effect.provideService(Database, database), settled)
+        }).pipe(transaction, Effect.provideService(Database, database), toStoreFailures)
 
       return Audit.of({ mutate })
     })

@@ -1,40 +1,41 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import { Database } from "../../services/Database.ts"
-import { hashOf, type Linked } from "../../state/AuditLog.ts"
+import { type ChainedEvent, hashOf } from "../../state/AuditLog.ts"
 import type { AuditVerification, ChainFault } from "../api/AuditApi.ts"
 import { micros } from "../store/Paging.ts"
-import { Count, rows, type StoreFailure, settled } from "../store/Store.ts"
+import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
 /** SHA-256, as the driver gives and takes it. */
 export const Hash = Schema.Uint8Array
 
 /** The last event that is known to be right: number 0 is before the first. */
-export interface Link {
+export interface ChainLink {
   readonly sequence: number
   readonly hash: Uint8Array
 }
 
-export const hex = (hash: Uint8Array): string => Buffer.from(hash).toString("hex")
+export const toHex = (hash: Uint8Array): string => Buffer.from(hash).toString("hex")
 
-const equal = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0
+const hashesEqual = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0
 
 /**
  * Follows the chain from `link` through `events`, which the table says are those numbered up to `last`: the first that
  * is not what it must be, or the link that they lead to.
  */
-export const follow = (
-  link: Link,
-  events: ReadonlyArray<Linked & { readonly hash: Uint8Array }>,
+export const verifyLinks = (
+  link: ChainLink,
+  events: ReadonlyArray<ChainedEvent & { readonly hash: Uint8Array }>,
   last: number
-): Link | ChainFault => {
+): ChainLink | ChainFault => {
   let at = link
   for (const event of events) {
     const expected = at.sequence + 1
     if (event.sequence > expected) return { sequence: expected, event_id: null, fault: "missing" }
     if (event.sequence < expected) return { sequence: event.sequence, event_id: event.id, fault: "repeated" }
-    if (!equal(event.previousHash, at.hash)) return { sequence: expected, event_id: event.id, fault: "not_linked" }
-    if (!equal(event.hash, hashOf(event))) return { sequence: expected, event_id: event.id, fault: "changed" }
+    if (!hashesEqual(event.previousHash, at.hash))
+      return { sequence: expected, event_id: event.id, fault: "not_linked" }
+    if (!hashesEqual(event.hash, hashOf(event))) return { sequence: expected, event_id: event.id, fault: "changed" }
     at = { sequence: event.sequence, hash: event.hash }
   }
   return at.sequence < last ? { sequence: at.sequence + 1, event_id: null, fault: "missing" } : at
@@ -42,14 +43,14 @@ export const follow = (
 
 /** The events of these numbers, as their hashes see them. */
 export const linkedEvents = (sql: SqlClient, after: number, last: number) =>
-  found.all(sql`
+  eventRows.all(sql`
     SELECT sequence, hash, previous_hash AS "previousHash", id, ${micros(sql, "audit_events")},
       actor_token_id AS "actorTokenId", action, target_type AS "targetType", target_id AS "targetId",
       before_json::text AS before, after_json::text AS after, request_id AS "requestId", ip, user_agent AS "userAgent"
     FROM audit_events WHERE sequence > ${after} AND sequence <= ${last} ORDER BY sequence`)
 
 /** How many events are in memory at once. */
-const batch = 500
+const batchSize = 500
 
 /** How many events one call looks at when it does not say. */
 const defaultLimit = 5000
@@ -79,16 +80,16 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
 
   /** Where the log begins: number 0, or the last event that was archived. */
-  const beginning = links.first(sql`SELECT archived_sequence AS sequence, archived_hash AS hash FROM audit_chain`)
+  const chainStart = linkRows.first(sql`SELECT archived_sequence AS sequence, archived_hash AS hash FROM audit_chain`)
 
   const linkAt = Effect.fnUntraced(function* (sequence: number) {
-    const begins = yield* beginning
+    const begins = yield* chainStart
     if (sequence === begins?.sequence) return begins
-    return yield* links.first(sql`SELECT sequence, hash FROM audit_events WHERE sequence = ${sequence}`)
+    return yield* linkRows.first(sql`SELECT sequence, hash FROM audit_events WHERE sequence = ${sequence}`)
   })
 
   // One statement, and so one moment: what is appended meanwhile is behind this head, and not looked at.
-  const head = heads.first(sql`
+  const head = headRows.first(sql`
     SELECT sequence, hash, (
       SELECT count(*) FROM audit_events
       WHERE audit_events.sequence > audit_chain.sequence OR audit_events.sequence <= archived_sequence
@@ -100,9 +101,9 @@ const make = Effect.gen(function* () {
 
   const verify = Effect.fnUntraced(function* ({ after = 0, limit = defaultLimit }) {
     const end = yield* head
-    const headOf = ({ hash, sequence }: Link) => ({ sequence, hash: hex(hash) })
+    const headOf = ({ hash, sequence }: ChainLink) => ({ sequence, hash: toHex(hash) })
     const archivedOf = ({ archived_hash, archived_sequence }: typeof Head.Type) =>
-      archived_sequence === 0 ? null : { sequence: archived_sequence, hash: hex(archived_hash) }
+      archived_sequence === 0 ? null : { sequence: archived_sequence, hash: toHex(archived_hash) }
     const broken = (fault: ChainFault): AuditVerification => ({
       intact: false,
       verified_through: fault.sequence - 1,
@@ -118,14 +119,14 @@ const make = Effect.gen(function* () {
     const first = yield* linkAt(from)
     if (first === undefined) return broken({ sequence: from, event_id: null, fault: "missing" })
     const last = Math.min(end.sequence, from + limit)
-    let link: Link = first
+    let link: ChainLink = first
     while (link.sequence < last) {
-      const upTo = Math.min(last, link.sequence + batch)
-      const followed: Link | ChainFault = follow(link, yield* linkedEvents(sql, link.sequence, upTo), upTo)
+      const upTo = Math.min(last, link.sequence + batchSize)
+      const followed: ChainLink | ChainFault = verifyLinks(link, yield* linkedEvents(sql, link.sequence, upTo), upTo)
       if ("fault" in followed) return broken(followed)
       link = followed
     }
-    if (link.sequence === end.sequence && !equal(link.hash, end.hash)) {
+    if (link.sequence === end.sequence && !hashesEqual(link.hash, end.hash)) {
       return broken({ sequence: end.sequence, event_id: null, fault: "not_the_head" })
     }
     if (end.outside > 0) return broken({ sequence: end.sequence + 1, event_id: null, fault: "behind_the_head" })
@@ -141,17 +142,17 @@ const make = Effect.gen(function* () {
   })
 
   return AuditChain.of({
-    verify: Effect.fn("AuditChain.verify")(verify, settled),
+    verify: Effect.fn("AuditChain.verify")(verify, toStoreFailures),
     hashAt: Effect.fn("AuditChain.hashAt")(function* (sequence) {
-      const link = yield* settled(linkAt(sequence))
-      return link && hex(link.hash)
+      const link = yield* toStoreFailures(linkAt(sequence))
+      return link && toHex(link.hash)
     })
   })
 })
 
 const Text = Schema.NullOr(Schema.String)
 
-const found = rows(
+const eventRows = storedRows(
   Schema.Struct({
     sequence: Count,
     hash: Hash,
@@ -170,7 +171,10 @@ const found = rows(
   }),
   { table: "audit_events", key: ["sequence"] }
 )
-const links = rows(Schema.Struct({ sequence: Count, hash: Hash }), { table: "audit_events", key: ["sequence"] })
+const linkRows = storedRows(Schema.Struct({ sequence: Count, hash: Hash }), {
+  table: "audit_events",
+  key: ["sequence"]
+})
 const Head = Schema.Struct({
   sequence: Count,
   hash: Hash,
@@ -179,7 +183,7 @@ const Head = Schema.Struct({
   archived_hash: Hash,
   announced: Schema.Boolean
 })
-const heads = rows(Head, {
+const headRows = storedRows(Head, {
   table: "audit_chain",
   key: []
 })

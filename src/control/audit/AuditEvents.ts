@@ -1,8 +1,8 @@
 import { Context, Effect, Function, Layer, Schema } from "effect"
 import { Database } from "../../services/Database.ts"
 import { AuditEvent, type AuditQuery } from "../api/AuditApi.ts"
-import { keyset, type Page, page } from "../store/Paging.ts"
-import { Count, rows, type StoreFailure, settled } from "../store/Store.ts"
+import { keyset, type Page, readPage } from "../store/Paging.ts"
+import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
 /** The log that `Audit` writes, for reading. */
 export class AuditEvents extends Context.Service<
@@ -23,20 +23,23 @@ const make = Effect.gen(function* () {
     list: Effect.fn("AuditEvents.list")(function* ({ cursor, limit = defaultLimit, ...exact }) {
       const at = keyset(sql, "audit_events", cursor)
       const matching = sql.and(Object.entries(exact).map(([column, value]) => sql`${sql(column)} = ${value}`))
-      return yield* page(
-        found,
+      return yield* readPage(
+        eventRows,
         sql`
         SELECT id, sequence, encode(previous_hash, 'hex') AS previous_hash, encode(hash, 'hex') AS hash, actor_token_id, action, target_type, target_id, before_json AS before, after_json AS after, request_id,
           ip, user_agent, created_at, ${at.micros}
-        FROM audit_events WHERE ${matching} AND ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1}`,
+        FROM audit_events WHERE ${matching} AND ${at.afterCursor} ORDER BY ${at.order} LIMIT ${limit + 1}`,
         limit,
         Function.identity
       )
-    }, settled)
+    }, toStoreFailures)
   })
 })
 
-const found = rows(AuditEvent.pipe(Schema.fieldsAssign({ sequence: Count, created_at: Schema.DateTimeUtcFromDate })), {
-  table: "audit_events",
-  key: ["id"]
-})
+const eventRows = storedRows(
+  AuditEvent.pipe(Schema.fieldsAssign({ sequence: Count, created_at: Schema.DateTimeUtcFromDate })),
+  {
+    table: "audit_events",
+    key: ["id"]
+  }
+)

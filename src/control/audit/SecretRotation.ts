@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import { Database } from "../../services/Database.ts"
 import type { Change } from "../../state/Changes.ts"
 import { Vault } from "../../state/Vault.ts"
-import { answers } from "../store/Store.ts"
+import { computedRows } from "../store/Rows.ts"
 import { Audit, Mutation, Snapshots } from "./Audit.ts"
 
 /** A column whose values the vault sealed, each bound to `<table>/<key>` of its row. */
@@ -44,24 +44,24 @@ export const rotate = Effect.gen(function* () {
     const { write } = yield* Mutation
     let resealed = 0
     let kept = 0
-    let behind = ""
+    let afterKey = ""
     while (true) {
-      const batch = yield* secrets.all(sql`
+      const batch = yield* secretRows.all(sql`
         SELECT ${sql(key)}::text AS key, ${sql(column)} AS sealed FROM ${sql(table)}
-        WHERE ${sql(column)} IS NOT NULL AND ${sql(key)}::text > ${behind} ORDER BY ${sql(key)}::text
+        WHERE ${sql(column)} IS NOT NULL AND ${sql(key)}::text > ${afterKey} ORDER BY ${sql(key)}::text
         LIMIT ${batchSize} FOR NO KEY UPDATE`)
       for (const { key: id, sealed } of batch) {
         if (vault.isCurrent(sealed)) kept++
         else {
           const context = `${table}/${id}`
-          const anew = vault.seal(yield* vault.open(sealed, context), context)
-          yield* write`UPDATE ${sql(table)} SET ${sql(column)} = ${anew} WHERE ${sql(key)} = ${id}`
+          const sealedAgain = vault.seal(yield* vault.open(sealed, context), context)
+          yield* write`UPDATE ${sql(table)} SET ${sql(column)} = ${sealedAgain} WHERE ${sql(key)} = ${id}`
           resealed++
         }
       }
       const last = batch.at(-1)
       if (last === undefined || batch.length < batchSize) return { name: `${table}.${column}`, resealed, kept }
-      behind = last.key
+      afterKey = last.key
     }
   })
 
@@ -72,19 +72,19 @@ export const rotate = Effect.gen(function* () {
       const rotation: Rotation = { resealed, kept: columns.reduce((sum, { kept }) => sum + kept, 0) }
       return {
         result: rotation,
-        deed: { target: "vault", action: "secrets:rotate" },
+        auditAction: { target: "vault", action: "secrets:rotate" },
         targetId: "singleton",
         snapshots: yield* snapshots(null, resealed),
-        changes: [{ _tag: "Configuration" }, ...(yield* owners)]
+        changes: [{ _tag: "Configuration" }, ...(yield* mappingNotices)]
       }
     })
   )
 })
 
 /** A gateway that could not open a mapping remembers that with the key: it looks again. */
-const owners = Effect.gen(function* () {
+const mappingNotices = Effect.gen(function* () {
   const { sql } = yield* Database
-  const mapped = yield* targets.all(
+  const mapped = yield* targetRows.all(
     sql`SELECT scope, coalesce(key_id, project_id)::text AS target FROM upstream_credential_mappings`
   )
   return mapped.map(({ scope, target }): Change => ({ _tag: scope === "key" ? "Key" : "Project", id: target }))
@@ -92,6 +92,6 @@ const owners = Effect.gen(function* () {
 
 const batchSize = 500
 
-const secrets = answers(Schema.Struct({ key: Schema.String, sealed: Schema.String }))
-const targets = answers(Schema.Struct({ scope: Schema.Literals(["key", "project"]), target: Schema.String }))
+const secretRows = computedRows(Schema.Struct({ key: Schema.String, sealed: Schema.String }))
+const targetRows = computedRows(Schema.Struct({ scope: Schema.Literals(["key", "project"]), target: Schema.String }))
 const snapshots = Snapshots.of(Resealed)

@@ -4,10 +4,15 @@ import { type ConfigurationPlan, Configuration as Document } from "../api/Config
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { Actor } from "../audit/Audit.ts"
 import { Keys } from "../keys/Keys.ts"
-import { type StoreFailure, settled } from "../store/Store.ts"
-import { type Invalid, invalid, type States, type Step } from "./ConfigurationKind.ts"
+import { type StoreFailure, toStoreFailures } from "../store/Rows.ts"
+import * as ConfigurationDiff from "./ConfigurationDiff.ts"
+import {
+  type ConfigurationState,
+  type ConfigurationStep,
+  type InvalidDocument,
+  invalidDocument
+} from "./ConfigurationKind.ts"
 import * as Kinds from "./ConfigurationKinds.ts"
-import * as Difference from "./Difference.ts"
 
 /**
  * Everything that operators decided as one document: written out, compared with another, and made to be as another
@@ -18,7 +23,7 @@ export class Configuration extends Context.Service<
   {
     readonly export: Effect.Effect<Document, StoreFailure>
     /** What applying the document would change. Writes nothing. */
-    readonly plan: (document: Document) => Effect.Effect<ConfigurationPlan, Invalid | StoreFailure>
+    readonly plan: (document: Document) => Effect.Effect<ConfigurationPlan, InvalidDocument | StoreFailure>
     /**
      * Makes it so, as a whole or not at all, if the configuration is still the one with `baseHash`. Each object goes
      * the way that its own endpoint takes: the same rules, an audit event, a notice. Answers what was changed, and the
@@ -27,7 +32,7 @@ export class Configuration extends Context.Service<
     readonly apply: (
       document: Document,
       baseHash: string
-    ) => Effect.Effect<ConfigurationPlan, Invalid | Refused<"configuration_changed"> | StoreFailure, Actor>
+    ) => Effect.Effect<ConfigurationPlan, InvalidDocument | Refused<"configuration_changed"> | StoreFailure, Actor>
   }
 >()("svc/control/Configuration") {
   static readonly layer = Layer.suspend(() => Layer.effect(Configuration, make))
@@ -36,24 +41,26 @@ export class Configuration extends Context.Service<
 const make = Effect.gen(function* () {
   const { sql, transaction } = yield* Database
   const kinds = yield* Kinds.make
-  const livingKeys = Effect.provideService(Kinds.livingKeys, Keys, yield* Keys)
+  const livingKeys = Effect.provideService(Kinds.unrevokedKeys, Keys, yield* Keys)
 
-  const states = Effect.map(
-    Effect.forEach(kinds, (kind) => Effect.map(kind.state, (state) => [kind.section, state] as const)),
-    (all): States => new Map(all)
+  const readState = Effect.map(
+    Effect.forEach(kinds, (kind) => Effect.map(kind.currentEntries, (state) => [kind.section, state] as const)),
+    (all): ConfigurationState => new Map(all)
   )
 
-  const stepsTo = (document: Document, held: States) =>
+  const planSteps = (document: Document, current: ConfigurationState) =>
     Effect.map(
-      Effect.forEach(kinds, (kind) => kind.steps(held, document)),
+      Effect.forEach(kinds, (kind) => kind.steps(current, document)),
       (steps) => steps.flat().sort((a, b) => a.rank - b.rank)
     )
 
   // A plan compares one moment with the document.
-  const moment = <A, E, R>(work: Effect.Effect<A, E, R>) =>
-    transaction(Effect.andThen(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`, work)).pipe(settled)
+  const inReadSnapshot = <A, E, R>(work: Effect.Effect<A, E, R>) =>
+    transaction(Effect.andThen(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`, work)).pipe(
+      toStoreFailures
+    )
 
-  const perform = ({ change, write }: Step) =>
+  const applyStep = ({ change, write }: ConfigurationStep) =>
     Effect.mapError(write, (error) =>
       error.code === "store_unavailable"
         ? new ControlError("store_unavailable", error.message)
@@ -63,12 +70,12 @@ const make = Effect.gen(function* () {
     )
 
   return Configuration.of({
-    export: moment(
+    export: inReadSnapshot(
       Effect.gen(function* () {
-        const held = yield* states
-        const sections = kinds.flatMap(({ section, written }) => {
-          const said = written(held.get(section) ?? new Map())
-          return said === undefined ? [] : [[section, said] as const]
+        const current = yield* readState
+        const sections = kinds.flatMap(({ section, toDocument }) => {
+          const content = toDocument(current.get(section) ?? new Map())
+          return content === undefined ? [] : [[section, content] as const]
         })
         const document = yield* Effect.orDie(
           decodeDocument({ format: "svc-configuration/1", ...Object.fromEntries(sections) })
@@ -79,11 +86,11 @@ const make = Effect.gen(function* () {
     ).pipe(Effect.withSpan("Configuration.export")),
 
     plan: Effect.fn("Configuration.plan")((document) =>
-      moment(
+      inReadSnapshot(
         Effect.gen(function* () {
-          const held = yield* states
-          const steps = yield* stepsTo(document, held)
-          return { base_hash: Difference.fingerprint(held), changes: steps.map(({ change }) => change) }
+          const current = yield* readState
+          const steps = yield* planSteps(document, current)
+          return { base_hash: ConfigurationDiff.fingerprint(current), changes: steps.map(({ change }) => change) }
         })
       )
     ),
@@ -92,25 +99,26 @@ const make = Effect.gen(function* () {
       transaction(
         Effect.gen(function* () {
           // Others wait at the door, so that nothing changes between the look and the last write.
-          yield* sql`LOCK TABLE ${sql.literal(Kinds.tables)} IN EXCLUSIVE MODE`
-          const held = yield* states
-          if (Difference.fingerprint(held) !== baseHash) {
+          yield* sql`LOCK TABLE ${sql.literal(Kinds.lockedTables)} IN EXCLUSIVE MODE`
+          const current = yield* readState
+          if (ConfigurationDiff.fingerprint(current) !== baseHash) {
             return yield* new ControlError(
               "configuration_changed",
               "The configuration is no longer the one that was planned against: plan again.",
               { param: "base_hash" }
             )
           }
-          const steps = yield* stepsTo(document, held)
-          yield* Effect.forEach(steps, perform, { discard: true })
-          const now = yield* states
-          const [left] = yield* stepsTo(document, now)
-          if (left !== undefined) return yield* contradicted(left)
-          const [lost] = unlinked(held, now, steps)
-          if (lost !== undefined) return yield* invalid(lost.section, lost.id, withoutLinks)
-          return { base_hash: Difference.fingerprint(now), changes: steps.map(({ change }) => change) }
+          const steps = yield* planSteps(document, current)
+          yield* Effect.forEach(steps, applyStep, { discard: true })
+          const applied = yield* readState
+          const [remaining] = yield* planSteps(document, applied)
+          if (remaining !== undefined) return yield* contradictionError(remaining)
+          const [unlinkedOwner] = ownersWithoutLinks(current, applied, steps)
+          if (unlinkedOwner !== undefined)
+            return yield* invalidDocument(unlinkedOwner.section, unlinkedOwner.id, losesLastLink)
+          return { base_hash: ConfigurationDiff.fingerprint(applied), changes: steps.map(({ change }) => change) }
         })
-      ).pipe(settled)
+      ).pipe(toStoreFailures)
     )
   })
 })
@@ -120,8 +128,8 @@ const decodeDocument = Schema.decodeUnknownEffect(Schema.toCodecJson(Document))
 /**
  * One of the changes undid what the document says of another object, as one that takes away what the other names does.
  */
-const contradicted = ({ change }: Step) =>
-  invalid(
+const contradictionError = ({ change }: ConfigurationStep) =>
+  invalidDocument(
     change.section,
     change.id,
     `cannot be as the document says together with all else that it says: look at ${change.fields.map(({ path }) => path).join(", ")}`
@@ -131,14 +139,18 @@ const contradicted = ({ change }: Step) =>
  * Who was linked to services that are all gone now, and is not spoken of. Nobody may call more because a service goes,
  * and who has no links may call whatever the policy allows.
  */
-const unlinked = (held: States, now: States, steps: ReadonlyArray<Step>) =>
+const ownersWithoutLinks = (
+  before: ConfigurationState,
+  after: ConfigurationState,
+  steps: ReadonlyArray<ConfigurationStep>
+) =>
   (["service_links", "keys"] as const).flatMap((section) =>
-    [...(held.get(section)?.entries() ?? [])]
+    [...(before.get(section)?.entries() ?? [])]
       .filter(
         ([id, before]) =>
           isLinked(before) &&
-          !isLinked(now.get(section)?.get(id)) &&
-          (section === "keys" || now.get("projects")?.has(id) === true) &&
+          !isLinked(after.get(section)?.get(id)) &&
+          (section === "keys" || after.get("projects")?.has(id) === true) &&
           !steps.some(({ change }) => change.section === section && change.id === id)
       )
       .map(([id]) => ({ section, id }))
@@ -149,4 +161,4 @@ const isLinked = (entry: Schema.JsonObject | undefined): boolean => {
   return Array.isArray(names) && names.length > 0
 }
 
-const withoutLinks = "loses its last link to a service, and could call every other: say what it may call"
+const losesLastLink = "loses its last link to a service, and could call every other: say what it may call"

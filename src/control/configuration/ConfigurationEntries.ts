@@ -1,10 +1,11 @@
 import { Schema, Struct } from "effect"
-import type * as Settings from "../../policy/FrontDoor.ts"
+import type * as Settings from "../../policy/AuthSettings.ts"
 import * as GuardrailPolicy from "../../policy/GuardrailPolicy.ts"
 import * as KeyPolicy from "../../policy/KeyPolicy.ts"
 import * as Price from "../../policy/Price.ts"
 import * as UpstreamBase from "../../policy/routes/UpstreamBase.ts"
 import * as SharedLimits from "../../policy/SharedLimits.ts"
+import type { AuthSettings } from "../api/AuthSettingsApi.ts"
 import {
   type GuardrailEntry,
   KeyEntry,
@@ -12,66 +13,67 @@ import {
   type PriceEntry,
   type ServiceEntry
 } from "../api/ConfigurationApi.ts"
-import type { FrontDoor } from "../api/FrontDoorApi.ts"
 import type { Guardrail } from "../api/policies/GuardrailsApi.ts"
 import type { Service } from "../api/services/ServicesApi.ts"
-import { refusedBaseUrl, refusedOrigin, trimmedBaseUrl } from "../store/Rules.ts"
+import { trimBaseUrl, validateBaseUrl, validateOrigin } from "../store/Validation.ts"
 
 /**
  * Entries in the one form in which they are compared: as they are stored. What cannot be stored is left for the
  * refusal.
  */
 
-const policies = { policy: KeyPolicy.KeyPolicy, guardrail_policy: GuardrailPolicy.GuardrailPolicy }
+const policyFields = { policy: KeyPolicy.KeyPolicy, guardrail_policy: GuardrailPolicy.GuardrailPolicy }
 
 /** With whole policies, and without what a rotation changes. */
-export const ComparedKey = KeyEntry.mapFields(Struct.omit(["key_prefix"])).pipe(Schema.fieldsAssign(policies))
-export const ComparedLayer = LayerEntry.pipe(Schema.fieldsAssign({ ...policies, shared: SharedLimits.SharedLimits }))
+export const ComparableKey = KeyEntry.mapFields(Struct.omit(["key_prefix"])).pipe(Schema.fieldsAssign(policyFields))
+export const ComparableLayer = LayerEntry.pipe(
+  Schema.fieldsAssign({ ...policyFields, shared: SharedLimits.SharedLimits })
+)
 
-const whole = ({ guardrail_policy, policy }: Pick<LayerEntry, "policy" | "guardrail_policy">) => ({
+const completePolicies = ({ guardrail_policy, policy }: Pick<LayerEntry, "policy" | "guardrail_policy">) => ({
   policy: KeyPolicy.patched(KeyPolicy.neutral, policy),
   guardrail_policy: GuardrailPolicy.patched(GuardrailPolicy.neutral, guardrail_policy)
 })
 
 /** Policies that restrict nothing, in the form of the wire. */
-export const unrestricting = Schema.encodeSync(
-  Schema.toCodecJson(Schema.Struct({ ...policies, shared: SharedLimits.SharedLimits })).pipe(
+export const unrestrictedPolicies = Schema.encodeSync(
+  Schema.toCodecJson(Schema.Struct({ ...policyFields, shared: SharedLimits.SharedLimits })).pipe(
     Schema.encodeTo(Schema.JsonObject)
   )
-)({ ...whole({ policy: {}, guardrail_policy: {} }), shared: SharedLimits.none })
+)({ ...completePolicies({ policy: {}, guardrail_policy: {} }), shared: SharedLimits.none })
 
-export const comparedKey = (key: KeyEntry): typeof ComparedKey.Type => ({
+export const comparableKey = (key: KeyEntry): typeof ComparableKey.Type => ({
   id: key.id,
   name: key.name,
   owner_type: key.owner_type,
   project: key.project,
-  service_names: linked(key.service_names),
+  service_names: normalizedLinks(key.service_names),
   team_id: key.team_id,
   disabled: key.disabled,
   expires_at: key.expires_at,
   rotation_due_at: key.rotation_due_at,
-  ...whole(key)
+  ...completePolicies(key)
 })
 
-export const comparedLayer = (layer: LayerEntry): typeof ComparedLayer.Type => ({
+export const comparableLayer = (layer: LayerEntry): typeof ComparableLayer.Type => ({
   kind: layer.kind,
   scope: layer.kind === "project" ? (layer.scope?.trim() ?? null) : layer.scope,
   shared: SharedLimits.of(layer.shared ?? {}),
-  ...whole(layer)
+  ...completePolicies(layer)
 })
 
 /** Links have no order, and stand there once. */
-export const linked = (names: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(names)].sort()
+export const normalizedLinks = (names: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(names)].sort()
 
-export const originOf = (url: string): string => (refusedOrigin(url) === undefined ? new URL(url).origin : url)
+export const normalizedOrigin = (url: string): string => (validateOrigin(url) === undefined ? new URL(url).origin : url)
 
-export const upstreamBaseOf = (url: string): string =>
-  UpstreamBase.refused(url) === undefined ? UpstreamBase.normal(url) : url
+export const normalizedUpstreamBase = (url: string): string =>
+  UpstreamBase.refusedAddress(url) === undefined ? UpstreamBase.normalized(url) : url
 
-export const baseUrlOf = (url: string): string => (refusedBaseUrl(url) === undefined ? trimmedBaseUrl(url) : url)
+export const normalizedBaseUrl = (url: string): string => (validateBaseUrl(url) === undefined ? trimBaseUrl(url) : url)
 
 /** Prices are kept to the nano-dollar. */
-export const kept = (price: PriceEntry): PriceEntry => {
+export const roundedPrice = (price: PriceEntry): PriceEntry => {
   const nanos = (dollars: number) => Price.toDollars(Price.toNanos(dollars))
   const orNull = (dollars: number | null) => (dollars === null ? null : nanos(dollars))
   return {
@@ -109,7 +111,7 @@ export const serviceEntry = (service: Service, project: string | null): ServiceE
 })
 
 /** The settings that somebody saved. Those of the environment are no decision of an operator's. */
-export const frontDoorEntry = (shown: FrontDoor): Settings.FrontDoor | undefined => {
+export const authSettingsEntry = (shown: AuthSettings): Settings.AuthSettings | undefined => {
   if (shown.source !== "persisted") return undefined
   const { enabled, ...provider } = shown.identity_provider
   return {

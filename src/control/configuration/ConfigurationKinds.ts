@@ -1,5 +1,5 @@
 import { Effect, Schema } from "effect"
-import * as Settings from "../../policy/FrontDoor.ts"
+import * as Settings from "../../policy/AuthSettings.ts"
 import { Passthrough } from "../../policy/routes/Passthrough.ts"
 import { originOf } from "../../policy/routes/StoredCredential.ts"
 import {
@@ -20,7 +20,7 @@ import { type Cursor, Id } from "../api/schema/Fields.ts"
 import { CredentialMappings } from "../keys/CredentialMappings.ts"
 import { Keys } from "../keys/Keys.ts"
 import { Projects } from "../keys/Projects.ts"
-import { FrontDoor } from "../operators/FrontDoor.ts"
+import { AuthSettings } from "../operators/AuthSettings.ts"
 import { Guardrails } from "../policies/Guardrails.ts"
 import { PolicyLayers } from "../policies/PolicyLayers.ts"
 import { ModelPrices } from "../providers/ModelPrices.ts"
@@ -30,13 +30,13 @@ import { UpstreamPassthroughSettings } from "../providers/UpstreamPassthroughSet
 import { Services } from "../services/Services.ts"
 import { StudioConnection } from "../services/StudioConnection.ts"
 import type { Page } from "../store/Paging.ts"
+import type * as ConfigurationDiff from "./ConfigurationDiff.ts"
 import * as Entries from "./ConfigurationEntries.ts"
-import { type Kind, kindOf, type States, settingsOf } from "./ConfigurationKind.ts"
-import type * as Difference from "./Difference.ts"
-import * as KeyDifference from "./KeyDifference.ts"
+import { type ConfigurationKind, type ConfigurationState, makeKind, makeSettingsKind } from "./ConfigurationKind.ts"
+import * as KeyChangeSummary from "./KeyChangeSummary.ts"
 
 /** The tables that hold them: while a document is applied, nobody else writes there. */
-export const tables = [
+export const lockedTables = [
   "projects",
   "api_keys",
   "provider_configs",
@@ -56,18 +56,18 @@ export const tables = [
 const everyPage = Effect.fnUntraced(function* <A, E>(
   list: (query: { readonly limit: number; readonly cursor?: Cursor }) => Effect.Effect<Page<A>, E>
 ) {
-  const found: Array<A> = []
+  const items: Array<A> = []
   let cursor: Cursor | undefined
   do {
     const page = yield* list({ limit: 500, ...(cursor && { cursor }) })
-    found.push(...page.rows)
+    items.push(...page.rows)
     cursor = page.next
   } while (cursor !== undefined)
-  return found
+  return items
 })
 
 /** All that can still be changed. */
-export const livingKeys = Effect.flatMap(Keys, (keys) =>
+export const unrevokedKeys = Effect.flatMap(Keys, (keys) =>
   Effect.map(everyPage(keys.list), (all) => all.filter(({ revoked_at }) => revoked_at === null))
 )
 
@@ -79,64 +79,64 @@ export const make = Effect.gen(function* () {
   const [passthrough, studio, frontDoor] = [
     yield* UpstreamPassthroughSettings,
     yield* StudioConnection,
-    yield* FrontDoor
+    yield* AuthSettings
   ]
 
-  const projectNames = Effect.map(projects.list, (all) => {
+  const projectNameLookup = Effect.map(projects.list, (all) => {
     const names = new Map(all.map(({ id, name }) => [id, name]))
     return (id: string | null) => (id === null ? null : (names.get(id) ?? null))
   })
 
-  const projectNamed = Effect.fnUntraced(function* (name: string) {
+  const findProject = Effect.fnUntraced(function* (name: string) {
     const found = (yield* projects.list).find((project) => project.name === name)
     return found ?? (yield* new ControlError("missing_project", `There is no project ${name}.`))
   })
 
-  const projectId = (name: string | null) =>
-    name === null ? Effect.succeed(null) : Effect.map(projectNamed(name), ({ id }) => id)
+  const findProjectId = (name: string | null) =>
+    name === null ? Effect.succeed(null) : Effect.map(findProject(name), ({ id }) => id)
 
-  const providerNamed = Effect.fnUntraced(function* (kind: string, name: string) {
+  const findProvider = Effect.fnUntraced(function* (kind: string, name: string) {
     const found = (yield* providers.list).find((row) => row.provider === kind && row.name === name)
     return found ?? (yield* new ControlError("missing_provider_config", "It is gone."))
   })
 
-  const targetOf = Effect.fnUntraced(function* ({ scope, target }: MappingEntry) {
-    if (scope === "project") return (yield* projectNamed(target)).id
+  const mappingTargetId = Effect.fnUntraced(function* ({ scope, target }: MappingEntry) {
+    if (scope === "project") return (yield* findProject(target)).id
     return isId(target) ? target : yield* new ControlError("invalid_request", "Its target is not the id of a key.")
   })
 
-  const mapped = (entry: MappingEntry) =>
-    Effect.flatMap(targetOf(entry), (target_id) =>
+  const upsertMapping = (entry: MappingEntry) =>
+    Effect.flatMap(mappingTargetId(entry), (target_id) =>
       mappings.upsert({ scope: entry.scope, target_id, enabled: entry.enabled })
     )
 
-  const scopeIdOf = ({ kind, scope }: Pick<LayerEntry, "kind" | "scope">) =>
-    kind === "project" ? projectId(scope) : Effect.succeed(scope)
+  const layerScopeId = ({ kind, scope }: Pick<LayerEntry, "kind" | "scope">) =>
+    kind === "project" ? findProjectId(scope) : Effect.succeed(scope)
 
-  const layered = ({ scope, ...entry }: LayerEntry) =>
-    Effect.flatMap(scopeIdOf({ kind: entry.kind, scope }), (scope_id) => layers.upsert({ ...entry, scope_id }))
+  const upsertLayer = ({ scope, ...entry }: LayerEntry) =>
+    Effect.flatMap(layerScopeId({ kind: entry.kind, scope }), (scope_id) => layers.upsert({ ...entry, scope_id }))
 
-  const linkedTo = (project: string, service_names: ReadonlyArray<string>) =>
-    Effect.flatMap(projectNamed(project), ({ id }) => projects.update(id, { service_names }))
+  const setProjectLinks = (project: string, service_names: ReadonlyArray<string>) =>
+    Effect.flatMap(findProject(project), ({ id }) => projects.update(id, { service_names }))
 
-  const kinds: ReadonlyArray<Kind> = [
-    kindOf({
+  const kinds: ReadonlyArray<ConfigurationKind> = [
+    makeKind({
       section: "projects",
       schema: ProjectEntry,
       identity: ({ name }) => name.trim(),
       read: Effect.map(projects.list, (all) => all.map(({ name }) => ({ name }))),
-      wanted: (document) => document.projects?.map(({ name }) => ({ name: name.trim() })),
+      fromDocument: (document) => document.projects?.map(({ name }) => ({ name: name.trim() })),
       create: ({ name }) => projects.create(name),
       update: () => Effect.void,
-      remove: ({ name }) => Effect.flatMap(projectNamed(name), ({ id }) => projects.remove(id)),
+      remove: ({ name }) => Effect.flatMap(findProject(name), ({ id }) => projects.remove(id)),
       rank: (action) => (action === "delete" ? 90 : 10)
     }),
-    kindOf({
+    makeKind({
       section: "guardrails",
       schema: GuardrailEntry,
       identity: ({ name }) => name,
       read: Effect.map(guardrails.list, (all) => all.map(Entries.guardrailEntry)),
-      wanted: ({ guardrails }) => guardrails,
+      fromDocument: ({ guardrails }) => guardrails,
       create: ({ endpoint_url, provider_kind, timeout_ms, ...entry }) =>
         provider_kind === "built_in"
           ? Effect.fail(new ControlError("invalid_guardrail_request", "It is built in elsewhere; here there is none."))
@@ -151,28 +151,28 @@ export const make = Effect.gen(function* () {
           })
         }),
       remove: ({ name }) => guardrails.remove(name),
-      stays: (entry) => entry["provider_kind"] === "built_in",
-      summary: movedAway("endpoint_url"),
+      isKept: (entry) => entry["provider_kind"] === "built_in",
+      summary: credentialRemovedNote("endpoint_url"),
       // A guardrail that goes is forgotten by every policy: those that the document knows better are changed before.
       rank: (action) => (action === "delete" ? 80 : 15)
     }),
-    kindOf({
+    makeKind({
       section: "services",
       schema: ServiceEntry,
       identity: ({ name }) => name,
-      read: Effect.zipWith(services.list, projectNames, (all, nameOf) =>
+      read: Effect.zipWith(services.list, projectNameLookup, (all, nameOf) =>
         all.map((service) => Entries.serviceEntry(service, nameOf(service.project_id)))
       ),
-      wanted: (document) =>
+      fromDocument: (document) =>
         document.services?.map((entry) => ({
           ...entry,
           project: entry.project?.trim() ?? null,
-          upstream_base_url: entry.upstream_base_url && Entries.originOf(entry.upstream_base_url)
+          upstream_base_url: entry.upstream_base_url && Entries.normalizedOrigin(entry.upstream_base_url)
         })),
       create: ({ project, ...entry }) =>
-        Effect.flatMap(projectId(project), (project_id) => services.create({ ...entry, project_id })),
+        Effect.flatMap(findProjectId(project), (project_id) => services.create({ ...entry, project_id })),
       update: ({ endpoint_pricing_rules, name, openapi_endpoints, project, ...patch }, changed) =>
-        Effect.flatMap(projectId(project), (project_id) =>
+        Effect.flatMap(findProjectId(project), (project_id) =>
           services.update(name, {
             ...patch,
             project_id,
@@ -181,94 +181,94 @@ export const make = Effect.gen(function* () {
             ...(changed("endpoint_pricing_rules") && { endpoint_pricing_rules })
           })
         ),
-      summary: movedAway("upstream_base_url"),
+      summary: credentialRemovedNote("upstream_base_url"),
       // Links may change with it: whoever is left without any is looked for at the end.
       remove: ({ name }) => services.remove(name, { evenLastLinks: true }),
       // One service may have a studio_service_id: who gives it up goes before who takes it.
       rank: (action, { studio_service_id }) => (action === "delete" ? 20 : studio_service_id === null ? 21 : 22)
     }),
-    kindOf({
+    makeKind({
       section: "service_links",
       schema: ServiceLinksEntry,
       identity: ({ project }) => project,
       read: Effect.map(projects.list, (all) =>
         all.flatMap(({ name, service_names }) =>
-          service_names.length === 0 ? [] : [{ project: name, service_names: Entries.linked(service_names) }]
+          service_names.length === 0 ? [] : [{ project: name, service_names: Entries.normalizedLinks(service_names) }]
         )
       ),
-      wanted: (document) =>
+      fromDocument: (document) =>
         document.service_links
           ?.filter(({ service_names }) => service_names.length > 0)
           .map(({ project, service_names }) => ({
             project: project.trim(),
-            service_names: Entries.linked(service_names)
+            service_names: Entries.normalizedLinks(service_names)
           })),
-      create: ({ project, service_names }) => linkedTo(project, service_names),
-      update: ({ project, service_names }) => linkedTo(project, service_names),
-      remove: ({ project }) => linkedTo(project, []),
+      create: ({ project, service_names }) => setProjectLinks(project, service_names),
+      update: ({ project, service_names }) => setProjectLinks(project, service_names),
+      remove: ({ project }) => setProjectLinks(project, []),
       rank: () => 25
     }),
-    kindOf({
+    makeKind({
       section: "keys",
-      schema: Entries.ComparedKey,
+      schema: Entries.ComparableKey,
       identity: ({ id }) => id,
-      read: Effect.zipWith(Effect.provideService(livingKeys, Keys, keys), projectNames, (all, nameOf) =>
-        all.map((key) => Entries.comparedKey({ ...key, project: nameOf(key.project_id) }))
+      read: Effect.zipWith(Effect.provideService(unrevokedKeys, Keys, keys), projectNameLookup, (all, nameOf) =>
+        all.map((key) => Entries.comparableKey({ ...key, project: nameOf(key.project_id) }))
       ),
-      wanted: (document) => document.keys?.map(Entries.comparedKey),
+      fromDocument: (document) => document.keys?.map(Entries.comparableKey),
       update: ({ id, project, ...patch }) =>
-        Effect.flatMap(projectId(project), (project_id) => keys.update(id, { ...patch, project_id })),
+        Effect.flatMap(findProjectId(project), (project_id) => keys.update(id, { ...patch, project_id })),
       rank: () => 30,
-      summary: ({ id }, { fields }) => KeyDifference.sentence(id, fields)
+      summary: ({ id }, { fields }) => KeyChangeSummary.ofKey(id, fields)
     }),
-    kindOf({
+    makeKind({
       section: "policy_layers",
-      schema: Entries.ComparedLayer,
+      schema: Entries.ComparableLayer,
       identity: layerName,
-      read: Effect.zipWith(everyPage(layers.list), projectNames, (all, nameOf) => {
+      read: Effect.zipWith(everyPage(layers.list), projectNameLookup, (all, nameOf) => {
         const scopeOf = ({ kind, scope_id }: PolicyLayer) => (kind === "project" ? nameOf(scope_id) : scope_id)
         return all
-          .map((layer) => Entries.comparedLayer({ ...layer, scope: scopeOf(layer) }))
+          .map((layer) => Entries.comparableLayer({ ...layer, scope: scopeOf(layer) }))
           .filter(({ kind, scope }) => kind === "global" || scope !== null)
       }),
-      wanted: (document) => document.policy_layers?.map(Entries.comparedLayer),
-      create: layered,
-      update: layered,
+      fromDocument: (document) => document.policy_layers?.map(Entries.comparableLayer),
+      create: upsertLayer,
+      update: upsertLayer,
       remove: (entry) =>
-        Effect.flatMap(scopeIdOf(entry), (scope) =>
+        Effect.flatMap(layerScopeId(entry), (scope) =>
           Effect.flatMap(layers.find(entry.kind, scope), (id) => (id === undefined ? Effect.void : layers.remove(id)))
         ),
       rank: (action) => (action === "delete" ? 35 : 36),
-      summary: (entry, { after, before }, held) =>
-        KeyDifference.layerSentence(
+      summary: (entry, { after, before }, current) =>
+        KeyChangeSummary.ofLayer(
           layerName(entry),
-          keysUnder(entry, held),
-          { ...Entries.unrestricting, ...before },
-          { ...Entries.unrestricting, ...after }
+          countKeysUnder(entry, current),
+          { ...Entries.unrestrictedPolicies, ...before },
+          { ...Entries.unrestrictedPolicies, ...after }
         )
     }),
-    kindOf({
+    makeKind({
       section: "providers",
       schema: ProviderEntry,
       identity: ({ name, provider }) => `${provider}/${name}`,
       read: Effect.map(providers.list, (all) =>
         all.map(({ id: _, created_at: _1, credential_configured: _2, updated_at: _3, ...entry }) => entry)
       ),
-      wanted: (document) =>
+      fromDocument: (document) =>
         document.providers?.map((entry) => ({
           ...entry,
           name: entry.name.trim(),
-          base_url: Entries.upstreamBaseOf(entry.base_url)
+          base_url: Entries.normalizedUpstreamBase(entry.base_url)
         })),
       create: (entry) => providers.create(entry),
       update: ({ name, provider, ...patch }) =>
-        Effect.flatMap(providerNamed(provider, name), ({ id }) => providers.update(id, patch)),
-      remove: ({ name, provider }) => Effect.flatMap(providerNamed(provider, name), ({ id }) => providers.remove(id)),
-      summary: movedAway("base_url"),
+        Effect.flatMap(findProvider(provider, name), ({ id }) => providers.update(id, patch)),
+      remove: ({ name, provider }) => Effect.flatMap(findProvider(provider, name), ({ id }) => providers.remove(id)),
+      summary: credentialRemovedNote("base_url"),
       // One row may be the upstream: who stops being it goes before who becomes it.
       rank: (action, { enabled }) => (action === "delete" || (action === "update" && !enabled) ? 40 : 41)
     }),
-    kindOf({
+    makeKind({
       section: "credential_mappings",
       schema: MappingEntry,
       identity: ({ scope, target }) => `${scope}/${target}`,
@@ -279,11 +279,11 @@ export const make = Effect.gen(function* () {
           enabled
         }))
       ),
-      wanted: ({ credential_mappings }) => credential_mappings,
-      create: (entry) => mapped(entry),
-      update: (entry) => mapped(entry),
+      fromDocument: ({ credential_mappings }) => credential_mappings,
+      create: (entry) => upsertMapping(entry),
+      update: (entry) => upsertMapping(entry),
       remove: (entry) =>
-        Effect.flatMap(targetOf(entry), (target) =>
+        Effect.flatMap(mappingTargetId(entry), (target) =>
           Effect.flatMap(mappings.list, (all) => {
             const found = all.find(({ scope, target_id }) => scope === entry.scope && target_id === target)
             return found === undefined ? Effect.void : mappings.remove(found.id)
@@ -291,52 +291,52 @@ export const make = Effect.gen(function* () {
         ),
       rank: () => 50
     }),
-    kindOf({
+    makeKind({
       section: "model_prices",
       schema: PriceEntry,
       identity: ({ model }) => model,
       read: Effect.map(prices.list, (all) => all.map(({ updated_at: _, ...entry }) => entry)),
-      wanted: (document) => document.model_prices?.map(Entries.kept),
+      fromDocument: (document) => document.model_prices?.map(Entries.roundedPrice),
       create: ({ model, ...price }) => prices.put(model, price),
       update: ({ model, ...price }) => prices.put(model, price),
       remove: ({ model }) => prices.remove(model),
       rank: () => 60
     }),
-    kindOf({
+    makeKind({
       section: "routes",
       schema: RouteEntry,
       identity: ({ route_id }) => route_id,
       read: Effect.zipWith(routes.list("a"), routes.list("b"), (a, b) =>
         [...a, ...b].map(({ route: _, updated_at: _1, ...entry }) => entry)
       ),
-      wanted: (document) => document.routes,
+      fromDocument: (document) => document.routes,
       update: ({ route_id, ...patch }) => routes.configure(route_id, patch),
       rank: () => 70
     }),
-    settingsOf({
+    makeSettingsKind({
       section: "upstream_passthrough",
       schema: Passthrough,
       read: Effect.map(passthrough.get, ({ updated_at: _, ...entry }) => entry),
-      wanted: ({ upstream_passthrough: entry }) =>
+      fromDocument: ({ upstream_passthrough: entry }) =>
         entry && { ...entry, allowed_methods: entry.allowed_methods.map((method) => method.toUpperCase()) },
       update: passthrough.update,
       rank: 70
     }),
-    settingsOf({
+    makeSettingsKind({
       section: "studio_connection",
       schema: StudioEntry,
       read: Effect.map(studio.get, ({ base_url, source }) => ({ base_url: source === "persisted" ? base_url : null })),
-      wanted: ({ studio_connection: entry }) =>
-        entry && { base_url: entry.base_url && Entries.baseUrlOf(entry.base_url) },
+      fromDocument: ({ studio_connection: entry }) =>
+        entry && { base_url: entry.base_url && Entries.normalizedBaseUrl(entry.base_url) },
       update: studio.update,
       rank: 70,
-      summary: movedAway("base_url")
+      summary: credentialRemovedNote("base_url")
     }),
-    settingsOf({
+    makeSettingsKind({
       section: "front_door",
-      schema: Settings.FrontDoor,
-      read: Effect.map(frontDoor.get, Entries.frontDoorEntry),
-      wanted: ({ front_door }) => front_door,
+      schema: Settings.AuthSettings,
+      read: Effect.map(frontDoor.get, Entries.authSettingsEntry),
+      fromDocument: ({ front_door }) => front_door,
       update: frontDoor.update,
       rank: 70
     })
@@ -345,9 +345,9 @@ export const make = Effect.gen(function* () {
 })
 
 /** Says of a changed address that a stored credential does not go with it. */
-const movedAway =
+const credentialRemovedNote =
   (field: string) =>
-  (_entry: unknown, { after, before }: Difference.Difference): string | null => {
+  (_entry: unknown, { after, before }: ConfigurationDiff.EntryChange): string | null => {
     const [from, to] = [before?.[field], after?.[field]]
     // what is no address is refused when it is written
     return isAddress(from) && isAddress(to) && originOf(from) !== originOf(to)
@@ -363,7 +363,7 @@ const layerName = ({ kind, scope }: Pick<LayerEntry, "kind" | "scope">): string 
   scope === null ? kind : `${kind}/${scope}`
 
 /** How many keys there are whose requests may be under it. */
-const keysUnder = ({ kind, scope }: LayerEntry, held: States): number => {
+const countKeysUnder = ({ kind, scope }: LayerEntry, held: ConfigurationState): number => {
   const keys = [...(held.get("keys")?.values() ?? [])]
   if (kind === "project") return keys.filter((key) => key["project"] === scope).length
   return kind === "team" ? keys.filter((key) => key["team_id"] === scope).length : keys.length

@@ -3,7 +3,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { ControlApi } from "../api/ControlApi.ts"
 import { AuditChain } from "../audit/AuditChain.ts"
 import { AuditEvents } from "../audit/AuditEvents.ts"
-import { paged } from "./Paged.ts"
+import { toPageResponse } from "./PageResponse.ts"
 
 export const layer = HttpApiBuilder.group(
   ControlApi,
@@ -12,7 +12,7 @@ export const layer = HttpApiBuilder.group(
     const events = yield* AuditEvents
     const chain = yield* AuditChain
     return handlers.handleAll({
-      list: ({ query }) => Effect.map(events.list(query), paged),
+      list: ({ query }) => Effect.map(events.list(query), toPageResponse),
       verification: ({ query }) => chain.verify(query)
     })
   })

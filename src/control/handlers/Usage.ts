@@ -16,7 +16,7 @@ export const layer = HttpApiBuilder.group(
     const exportJson = Effect.fnUntraced(function* (query: ExportQuery) {
       const { all: _, limit: __, offset: ___, ...filter } = query
       const summary = yield* usage.summary(filter)
-      return attached("svc-usage.json", UsageExport.json(summary, yield* events.batches(query)))
+      return asAttachment("svc-usage.json", UsageExport.json(summary, yield* events.batches(query)))
     })
 
     return handlers.handleAll({
@@ -38,10 +38,10 @@ export const layer = HttpApiBuilder.group(
       events: ({ query }) => events.page(query),
       exportJson: ({ query }) => exportJson(query),
       exportCsv: ({ query }) =>
-        Effect.map(events.batches(query), (batches) => attached("svc-usage.csv", UsageExport.csv(batches)))
+        Effect.map(events.batches(query), (batches) => asAttachment("svc-usage.csv", UsageExport.csv(batches)))
     })
   })
 )
 
-const attached = (name: string, body: Stream.Stream<Uint8Array>) =>
+const asAttachment = (name: string, body: Stream.Stream<Uint8Array>) =>
   HttpApiSchema.withHeaders({ body, headers: { "content-disposition": `attachment; filename="${name}"` } })

@@ -3,14 +3,14 @@ import { Effect, Function, Layer } from "effect"
 import { HttpBody, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiSwagger, OpenApi } from "effect/http-api"
 import { ControlApi } from "../api/ControlApi.ts"
-import { changeAnswer } from "./AnswerChange.ts"
-import { ownAnswer } from "./RequestIds.ts"
+import { securityHeaders } from "./RequestIds.ts"
+import { transformResponse } from "./ResponseTransform.ts"
 
 /**
  * Allows the scripts that the page has by their hashes, and calls of this API. The page carries the whole of Swagger UI,
  * which sets styles and shows pictures from `data:` URLs; nothing is fetched from elsewhere.
  */
-const policyOf = (html: string): string => {
+const contentSecurityPolicyOf = (html: string): string => {
   const hashes = Array.from(html.matchAll(/<script[^>]*>([\s\S]*?)<\/script>/g), ([, script = ""]) => {
     // a browser hashes the text that its parser has, in which each line ends with LF
     const text = script.replace(/\r\n?/g, "\n")
@@ -29,53 +29,60 @@ const policyOf = (html: string): string => {
 }
 
 /** Swagger makes one response for all requests, so its scripts are hashed once. */
-const guarded = Function.memoize((page: HttpServerResponse.HttpServerResponse) => {
+const withSecurityHeaders = Function.memoize((page: HttpServerResponse.HttpServerResponse) => {
   const { body } = page
   const html = body._tag === "Uint8Array" ? Buffer.from(body.body).toString() : ""
-  return HttpServerResponse.setHeaders(page, { ...ownAnswer, "content-security-policy": policyOf(html) })
+  return HttpServerResponse.setHeaders(page, {
+    ...securityHeaders,
+    "content-security-policy": contentSecurityPolicyOf(html)
+  })
 })
 
 const bytesOf = ({ body }: HttpServerResponse.HttpServerResponse) => (body._tag === "Uint8Array" ? body.body : "")
 
 /** Both answers for a document: the whole of it, and that it has not changed. The latter's headers replace stored ones. */
-const tagged = Function.memoize((document: HttpServerResponse.HttpServerResponse) => {
+const withEtag = Function.memoize((document: HttpServerResponse.HttpServerResponse) => {
   const etag = `"${createHash("sha256").update(bytesOf(document)).digest("base64url")}"`
-  const whole = HttpServerResponse.setHeader(document, "etag", etag)
-  const unchanged = HttpServerResponse.setStatus(HttpServerResponse.setBody(whole, HttpBody.empty), 304)
-  return { etag, whole, unchanged }
+  const full = HttpServerResponse.setHeader(document, "etag", etag)
+  const unchanged = HttpServerResponse.setStatus(HttpServerResponse.setBody(full, HttpBody.empty), 304)
+  return { etag, whole: full, unchanged }
 })
 
 /** A document is the same for everybody until the next version, so clients keep it, and ask whether it has changed. */
-const revalidated = Effect.fnUntraced(function* (document: HttpServerResponse.HttpServerResponse) {
+const respondConditionally = Effect.fnUntraced(function* (document: HttpServerResponse.HttpServerResponse) {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
-  const { etag, unchanged, whole } = tagged(document)
-  yield* changeAnswer((response) => HttpServerResponse.setHeader(response, "cache-control", "no-cache"))
-  const known = (headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""))
-  return known.includes(etag) || known.includes("*") ? unchanged : whole
+  const { etag, unchanged, whole } = withEtag(document)
+  yield* transformResponse((response) => HttpServerResponse.setHeader(response, "cache-control", "no-cache"))
+  const clientEtags = (headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""))
+  return clientEtags.includes(etag) || clientEtags.includes("*") ? unchanged : whole
 })
 
 /** The documentation of the control API, as a page. */
 const page = HttpApiSwagger.layer(ControlApi, { path: "/admin-ui/docs" }).pipe(
   Layer.provide(
-    HttpRouter.middleware((httpEffect) => Effect.flatMap(httpEffect, (made) => revalidated(guarded(made)))).layer
+    HttpRouter.middleware((httpEffect) =>
+      Effect.flatMap(httpEffect, (made) => respondConditionally(withSecurityHeaders(made)))
+    ).layer
   )
 )
 
 /** Made by the first request for it, and once. */
-const described = Function.memoize((api: typeof ControlApi) => HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api)))
+const openApiDocument = Function.memoize((api: typeof ControlApi) =>
+  HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api))
+)
 
 /** The document that the page shows. */
 const document = HttpRouter.add(
   "GET",
   "/admin-ui/openapi.json",
-  Effect.suspend(() => revalidated(described(ControlApi)))
+  Effect.suspend(() => respondConditionally(openApiDocument(ControlApi)))
 )
 
 /** Where people begin who know only the address. */
-const entrances = HttpRouter.addAll(
+const redirectsToDocs = HttpRouter.addAll(
   (["/", "/admin-ui", "/admin-ui/"] as const).map((path) =>
     HttpRouter.route("GET", path, HttpServerResponse.redirect("/admin-ui/docs", { status: 302 }))
   )
 )
 
-export const layer = Layer.mergeAll(page, document, entrances)
+export const layer = Layer.mergeAll(page, document, redirectsToDocs)

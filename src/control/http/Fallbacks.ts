@@ -5,22 +5,22 @@ import { ControlApi } from "../api/ControlApi.ts"
 import { ControlError, RequestId } from "../api/schema/Errors.ts"
 import { authenticate } from "../operators/Authentication.ts"
 import { OperatorTokens } from "../operators/OperatorTokens.ts"
+import { toResponse } from "./ErrorResponses.ts"
 import { fallbackMethods, methods, notFound } from "./Probes.ts"
-import { toResponse } from "./Refusals.ts"
 
 /** Under this path even what does not exist is told to operators alone. */
-const guarded = "/admin-ui/admin"
+const operatorPath = "/admin-ui/admin"
 
 /** Every path of the API, with its methods. */
-const declared = (): ReadonlyMap<string, ReadonlySet<string>> => {
-  const found = new Map<string, Set<string>>()
+const declaredMethods = (): ReadonlyMap<string, ReadonlySet<string>> => {
+  const methodsByPath = new Map<string, Set<string>>()
   HttpApi.reflect(ControlApi, {
     onGroup: () => {},
     onEndpoint: ({ endpoint: { method, path } }) => {
-      found.set(path, (found.get(path) ?? new Set()).add(method))
+      methodsByPath.set(path, (methodsByPath.get(path) ?? new Set()).add(method))
     }
   })
-  return found
+  return methodsByPath
 }
 
 const notAllowed = new ControlError("method_not_allowed", "This path does not have this method; see Allow.")
@@ -41,7 +41,7 @@ export const layer: Layer.Layer<
     ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, RequestId | HttpServerRequest.HttpServerRequest> =>
       Effect.gen(function* () {
         const requestId = yield* RequestId
-        if (!path.startsWith(guarded)) return HttpServerResponse.setHeaders(toResponse(error, requestId), headers)
+        if (!path.startsWith(operatorPath)) return HttpServerResponse.setHeaders(toResponse(error, requestId), headers)
         return yield* authenticate.pipe(
           Effect.match({
             onFailure: (unknown) => toResponse(unknown, requestId),
@@ -50,14 +50,14 @@ export const layer: Layer.Layer<
         )
       }).pipe(Effect.provideService(OperatorTokens, tokens))
 
-    for (const [path, allowed] of declared()) {
+    for (const [path, allowed] of declaredMethods()) {
       const answer = refuse(path, notAllowed, { allow: [...allowed].join(", ") })
       for (const method of methods) {
         if (!allowed.has(method)) yield* router.add(method, `/${path.slice(1)}`, answer)
       }
     }
     for (const method of fallbackMethods) {
-      yield* router.add(method, `${guarded}/*`, refuse(guarded, notFound))
+      yield* router.add(method, `${operatorPath}/*`, refuse(operatorPath, notFound))
       yield* router.add(method, "/*", refuse("/", notFound))
     }
   })

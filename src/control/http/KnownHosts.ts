@@ -20,7 +20,7 @@ export const KnownHosts = HttpRouter.middleware(
       Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers, url }) =>
         needsToken.test(url) || !isBrowser(headers) || isKnown(requestHostname(headers["host"]))
           ? httpEffect
-          : Effect.succeed(refused)
+          : Effect.succeed(forbidden)
       )
   }),
   { global: true }
@@ -33,4 +33,4 @@ const isBrowser = (headers: Headers.Headers): boolean =>
   ["accept-language", "sec-fetch-site", "origin", "referer"].some((name) => headers[name] !== undefined)
 
 /** `Refusals` adds the words. */
-const refused = HttpServerResponse.empty({ status: 403 })
+const forbidden = HttpServerResponse.empty({ status: 403 })

@@ -5,8 +5,8 @@ import { PrometheusMetrics } from "effect/observability"
 import { Readiness } from "../../process/Readiness.ts"
 import { OperationalApi } from "../api/OperationalApi.ts"
 import { ControlError, RequestId } from "../api/schema/Errors.ts"
+import { toResponse } from "./ErrorResponses.ts"
 import { KnownHosts } from "./KnownHosts.ts"
-import { toResponse } from "./Refusals.ts"
 import { RequestIds } from "./RequestIds.ts"
 
 /** For `HttpRouter.serve`: a path is what it says, and a percent-encoded model name is one segment of it. */
@@ -18,10 +18,10 @@ export const routerConfig = {
 } as const
 
 /** The router runs a middleware inside those that were added before it: a refused host has its request id, too. */
-export const identified = KnownHosts.pipe(Layer.provideMerge(RequestIds))
+export const hostAndRequestIdMiddleware = KnownHosts.pipe(Layer.provideMerge(RequestIds))
 
 /** What load balancers and monitors are told. */
-export const answers = Effect.map(Readiness, (ready) => ({
+export const probeHandlers = Effect.map(Readiness, (ready) => ({
   health: () => Effect.succeed({ status: "ok" as const }),
   readiness: () =>
     Effect.flatMap(ready, ({ checks, status }) =>
@@ -38,7 +38,7 @@ export const notFound = new ControlError("not_found", "There is nothing at this 
 export const fallbackMethods = [...methods, "QUERY"] as const
 
 /** For a listener that guards nothing: what it does not have is not there. */
-const nothingElse = HttpRouter.addAll(
+const notFoundRoutes = HttpRouter.addAll(
   fallbackMethods.map((method) =>
     HttpRouter.route(
       method,
@@ -55,11 +55,11 @@ const handlers = HttpApiBuilder.group(
   ProbesApi,
   "operational",
   Effect.fn(function* (handlers) {
-    return handlers.handleAll(yield* answers)
+    return handlers.handleAll(yield* probeHandlers)
   })
 )
 
 /** The routes of a control listener without the operator API: health, readiness and metrics. */
-export const layer = Layer.mergeAll(HttpApiBuilder.layer(ProbesApi).pipe(Layer.provide(handlers)), nothingElse).pipe(
-  Layer.provide(identified)
+export const layer = Layer.mergeAll(HttpApiBuilder.layer(ProbesApi).pipe(Layer.provide(handlers)), notFoundRoutes).pipe(
+  Layer.provide(hostAndRequestIdMiddleware)
 )

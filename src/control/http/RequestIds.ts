@@ -2,10 +2,10 @@ import { randomUUID } from "node:crypto"
 import { Cause, Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { RequestId } from "../api/schema/Errors.ts"
-import { changeAnswer } from "./AnswerChange.ts"
-import { explained } from "./Refusals.ts"
+import { addErrorBody } from "./ErrorResponses.ts"
+import { transformResponse } from "./ResponseTransform.ts"
 
-const acceptable = /^[\x21-\x7e]{1,128}$/
+const validRequestId = /^[\x21-\x7e]{1,128}$/
 
 /**
  * Gives every request its id, and every answer the headers that none may lack. The pre-response handler is the last one
@@ -16,8 +16,10 @@ export const RequestIds = HttpRouter.middleware<{ provides: RequestId }>()(
     Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
       const given = request.headers["x-request-id"]
-      const id = given !== undefined && acceptable.test(given) ? given : randomUUID()
-      yield* changeAnswer((response) => HttpServerResponse.setHeaders(explained(response, id), headersOf(response, id)))
+      const id = given !== undefined && validRequestId.test(given) ? given : randomUUID()
+      yield* transformResponse((response) =>
+        HttpServerResponse.setHeaders(addErrorBody(response, id), responseHeaders(response, id))
+      )
       return yield* httpEffect.pipe(
         Effect.tapCause(reportDefect),
         Effect.provideService(RequestId, id),
@@ -32,15 +34,15 @@ const reportDefect = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
   Cause.hasDies(cause) ? Effect.logError("A control request failed", Cause.pretty(cause)) : Effect.void
 
 /** Answers may hold a new secret, so nobody keeps them; a 401 names the scheme (RFC 9110 §11.6.1). */
-const headersOf = ({ headers, status }: HttpServerResponse.HttpServerResponse, requestId: string) => ({
+const responseHeaders = ({ headers, status }: HttpServerResponse.HttpServerResponse, requestId: string) => ({
   "x-request-id": requestId,
   "cache-control": "no-store",
   ...(status === 401 && { "www-authenticate": "Bearer" }),
-  ...(headers["content-security-policy"] === undefined && ownAnswer)
+  ...(headers["content-security-policy"] === undefined && securityHeaders)
 })
 
 /** An answer of the gateway itself: shown as a page it loads nothing, runs nothing, and is in no other page's frame. */
-export const ownAnswer = {
+export const securityHeaders = {
   "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",

@@ -10,8 +10,8 @@ import { CredentialMapping, type CredentialMappingUpsert } from "../api/keys/Cre
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { isUnreadable, type Unreadable } from "../api/schema/Fields.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
-import { refusedCredential } from "../store/Rules.ts"
-import { answers, rowStamps, rows, type StoreFailure, settled } from "../store/Store.ts"
+import { computedRows, rowTimestamps, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import { validateCredential } from "../store/Validation.ts"
 
 type Missing = Refused<"missing_provider_config">
 type Invalid = Refused<"invalid_provider_config_payload">
@@ -45,10 +45,11 @@ const make = Effect.gen(function* () {
     LEFT JOIN api_keys k ON k.id = m.key_id
     LEFT JOIN projects p ON p.id = m.project_id`
 
-  const lock = (id: string) => Effect.flatMap(found.first(sql`${select} WHERE m.id = ${id} FOR UPDATE OF m`), orMissing)
+  const lock = (id: string) =>
+    Effect.flatMap(mappingRows.first(sql`${select} WHERE m.id = ${id} FOR UPDATE OF m`), orMissing)
 
   /** Holds the target, so that two upserts for it take turns and neither loses it. */
-  const target = Effect.fnUntraced(function* ({ scope, target_id }: CredentialMappingUpsert) {
+  const lockTarget = Effect.fnUntraced(function* ({ scope, target_id }: CredentialMappingUpsert) {
     const [row] =
       scope === "key"
         ? yield* sql`SELECT 1 FROM api_keys WHERE id = ${target_id} FOR NO KEY UPDATE`
@@ -59,7 +60,7 @@ const make = Effect.gen(function* () {
 
   /** A credential is stored for the upstream that is in force: an enabled row, else the environment's. */
   const upstreamOrigin = Effect.fnUntraced(function* (vendor: Vendor | undefined) {
-    const rows = yield* addresses.all(
+    const rows = yield* addressRows.all(
       sql`SELECT base_url, family FROM provider_configs WHERE provider = 'upstream' AND enabled`
     )
     const originFor = (vendor: Vendor): string | null => {
@@ -70,18 +71,18 @@ const make = Effect.gen(function* () {
     }
     if (vendor !== undefined) return originFor(vendor)
     const origin = originFor("openai")
-    return origin === originFor("anthropic") ? origin : yield* familyNeeded
+    return origin === originFor("anthropic") ? origin : yield* familyRequired
   })
 
   const upsert = Effect.fn("CredentialMappings.upsert")(function* (input: CredentialMappingUpsert) {
     const { credential = null, scope, target_id } = input
-    const refusal = credential === null ? undefined : refusedCredential(credential)
+    const refusal = credential === null ? undefined : validateCredential(credential)
     if (refusal !== undefined) return yield* invalid("credential", refusal)
     return yield* audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
-        const column = yield* target(input)
-        const before = yield* found.first(sql`${select} WHERE m.${column} = ${target_id} FOR UPDATE OF m`)
+        const column = yield* lockTarget(input)
+        const before = yield* mappingRows.first(sql`${select} WHERE m.${column} = ${target_id} FOR UPDATE OF m`)
         const id = before?.id ?? randomUUID()
         const sealed = credential && vault.seal(credential, `upstream_credential_mappings/${id}`)
         const origin = credential && (yield* upstreamOrigin(input.family))
@@ -93,10 +94,10 @@ const make = Effect.gen(function* () {
             sealed_credential = coalesce(excluded.sealed_credential, upstream_credential_mappings.sealed_credential),
             credential_origin = CASE WHEN excluded.sealed_credential IS NULL
               THEN upstream_credential_mappings.credential_origin ELSE excluded.credential_origin END`
-        const after = yield* found.only(sql`${select} WHERE m.id = ${id}`)
+        const after = yield* mappingRows.only(sql`${select} WHERE m.id = ${id}`)
         return {
           result: after,
-          deed: { target: "upstream_credential_mapping", action: "upstream_credentials:upsert" },
+          auditAction: { target: "upstream_credential_mapping", action: "upstream_credentials:upsert" },
           targetId: id,
           snapshots: yield* snapshots(before ?? null, after),
           changes: [noticeOf(after)]
@@ -111,10 +112,10 @@ const make = Effect.gen(function* () {
         const { write } = yield* Mutation
         const before = yield* lock(id)
         yield* write`UPDATE upstream_credential_mappings SET enabled = true, updated_at = now() WHERE id = ${id}`
-        const after = yield* found.only(sql`${select} WHERE m.id = ${id}`)
+        const after = yield* mappingRows.only(sql`${select} WHERE m.id = ${id}`)
         return {
           result: after,
-          deed: { target: "upstream_credential_mapping", action: "upstream_credentials:enable" },
+          auditAction: { target: "upstream_credential_mapping", action: "upstream_credentials:enable" },
           targetId: id,
           snapshots: yield* snapshots(before, after),
           changes: [noticeOf(after)]
@@ -123,9 +124,9 @@ const make = Effect.gen(function* () {
     )
 
   /** For what needs no more of the row than its id and its target. */
-  const lockAny = Effect.fnUntraced(function* (id: string) {
+  const lockEvenUnreadable = Effect.fnUntraced(function* (id: string) {
     const mapping = yield* Effect.flatMap(
-      found.firstOrUnreadable(sql`${select} WHERE m.id = ${id} FOR UPDATE OF m`),
+      mappingRows.firstOrUnreadable(sql`${select} WHERE m.id = ${id} FOR UPDATE OF m`),
       orMissing
     )
     const [target] = yield* sql<{ readonly key_id: string | null; readonly project_id: string | null }>`
@@ -143,12 +144,12 @@ const make = Effect.gen(function* () {
     audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
-        const before = yield* lockAny(id)
+        const before = yield* lockEvenUnreadable(id)
         yield* write`UPDATE upstream_credential_mappings SET enabled = false, updated_at = now() WHERE id = ${id}`
-        const after = yield* lockAny(id)
+        const after = yield* lockEvenUnreadable(id)
         return {
           result: after.mapping,
-          deed: { target: "upstream_credential_mapping", action: "upstream_credentials:disable" },
+          auditAction: { target: "upstream_credential_mapping", action: "upstream_credentials:disable" },
           targetId: id,
           snapshots: yield* snapshots(before.mapping, after.mapping),
           changes: after.notices
@@ -157,23 +158,23 @@ const make = Effect.gen(function* () {
     )
 
   return CredentialMappings.of({
-    list: found
+    list: mappingRows
       .all(sql`${select} ORDER BY m.created_at DESC, m.id DESC`)
-      .pipe(settled, Effect.withSpan("CredentialMappings.list")),
+      .pipe(toStoreFailures, Effect.withSpan("CredentialMappings.list")),
     get: Effect.fn("CredentialMappings.get")(
-      (id) => Effect.flatMap(found.first(sql`${select} WHERE m.id = ${id}`), orMissing),
-      settled
+      (id) => Effect.flatMap(mappingRows.first(sql`${select} WHERE m.id = ${id}`), orMissing),
+      toStoreFailures
     ),
     upsert,
     remove: Effect.fn("CredentialMappings.remove")((id) =>
       audit.mutate(
         Effect.gen(function* () {
           const { write } = yield* Mutation
-          const { mapping, notices } = yield* lockAny(id)
+          const { mapping, notices } = yield* lockEvenUnreadable(id)
           yield* write`DELETE FROM upstream_credential_mappings WHERE id = ${id}`
           return {
             result: undefined,
-            deed: { target: "upstream_credential_mapping", action: "upstream_credentials:delete" },
+            auditAction: { target: "upstream_credential_mapping", action: "upstream_credentials:delete" },
             targetId: id,
             snapshots: yield* snapshots(mapping, null),
             changes: notices
@@ -186,11 +187,11 @@ const make = Effect.gen(function* () {
   })
 })
 
-const found = rows(CredentialMapping.pipe(Schema.fieldsAssign(rowStamps)), {
+const mappingRows = storedRows(CredentialMapping.pipe(Schema.fieldsAssign(rowTimestamps)), {
   table: "upstream_credential_mappings",
   key: ["id"]
 })
-const addresses = answers(Schema.Struct({ base_url: Schema.String, family: Schema.NullOr(Vendor) }))
+const addressRows = computedRows(Schema.Struct({ base_url: Schema.String, family: Schema.NullOr(Vendor) }))
 const snapshots = Snapshots.of(CredentialMapping)
 
 const orMissing = <A>(mapping: A | undefined): Effect.Effect<A, Missing> =>
@@ -206,7 +207,7 @@ const noticeOf = ({ scope, target_id }: CredentialMapping): Change => ({
 const invalid = (param: string, refusal: string) =>
   new ControlError("invalid_provider_config_payload", `${param} ${refusal}.`, { param })
 
-const familyNeeded = invalid(
+const familyRequired = invalid(
   "family",
   "is needed, openai or anthropic: each family has an upstream of its own, and the credential is sent to one of them"
 )

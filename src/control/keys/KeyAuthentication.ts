@@ -2,16 +2,16 @@ import { randomUUID } from "node:crypto"
 import { Clock, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { HttpServerRequest } from "effect/http"
 import * as EffectivePolicy from "../../policy/EffectivePolicy.ts"
-import { type KeyRefusal, overdue, refusal, refusalOf } from "../../policy/KeyState.ts"
+import { exceededUnusedDays, type KeyRefusal, refusal, refusalOf } from "../../policy/KeyState.ts"
 import { Database } from "../../services/Database.ts"
 import * as Secret from "../../state/Secret.ts"
 import * as StoredKeys from "../../state/StoredKeys.ts"
-import { retire } from "../../state/UnusedKeys.ts"
+import { disableUnused } from "../../state/UnusedKeys.ts"
 import { ControlError, RequestId } from "../api/schema/Errors.ts"
 import { KeyAuthorization, KeyHolder } from "../api/schema/Security.ts"
-import { bearer } from "../operators/Authentication.ts"
+import { bearerToken } from "../operators/Authentication.ts"
 import * as PolicyState from "../policies/PolicyState.ts"
-import { rows, settled } from "../store/Store.ts"
+import { storedRows, toStoreFailures } from "../store/Rows.ts"
 
 /** Authenticates the holder of a gateway key: always by `Authorization`, whatever else the proxy listener takes. */
 export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effect(
@@ -22,12 +22,12 @@ export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effec
     const state = PolicyState.make(sql)
 
     const find = (digest: string) =>
-      settled(
+      toStoreFailures(
         Effect.map(
-          keys.first(sql`
-            SELECT ${sql.literal(`${StoredKeys.columns}, ${StoredKeys.secretColumn}`)},
+          keyRows.first(sql`
+            SELECT ${sql.literal(`${StoredKeys.columns}, ${StoredKeys.secretEndsAtSql}`)},
               coalesce(k.last_used_at < now() - interval '1 minute', true) AS unnoted
-            FROM api_keys k JOIN (SELECT ${digest}::text) AS asked (digest) ON ${sql.literal(StoredKeys.ofSecret)}`),
+            FROM api_keys k JOIN (SELECT ${digest}::text) AS asked (digest) ON ${sql.literal(StoredKeys.matchesSecretSql)}`),
           (row) =>
             row && {
               ...StoredKeys.keyOf(row),
@@ -38,50 +38,54 @@ export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effec
       )
 
     /** Disables a key that was not used for too long, as the gateway does: this use must not renew it. */
-    const retired = Effect.fnUntraced(function* (key: StoredKeys.StoredKey, now: number) {
-      const layers = yield* state.layersOver(StoredKeys.ownerOf(key))
-      const days = overdue(key, EffectivePolicy.of([...layers, key.own]).policy, now)
+    const disableIfUnused = Effect.fnUntraced(function* (key: StoredKeys.StoredKey, now: number) {
+      const layers = yield* state.layersForOwner(StoredKeys.ownerOf(key))
+      const days = exceededUnusedDays(key, EffectivePolicy.of([...layers, key.ownLayer]).policy, now)
       if (days === undefined) return false
       const requestId = Option.getOrElse(yield* Effect.serviceOption(RequestId), randomUUID)
-      yield* Effect.provideService(retire(key.id, days, requestId), Database, database)
+      yield* Effect.provideService(disableUnused(key.id, days, requestId), Database, database)
       return true
-    }, settled)
+    }, toStoreFailures)
 
-    const holder = Effect.gen(function* () {
+    const authenticateHolder = Effect.gen(function* () {
       const { headers } = yield* HttpServerRequest.HttpServerRequest
-      const raw = yield* bearer(headers["authorization"], Secret.keyPrefix)
-      if (Secret.mistyped(Redacted.value(raw))) return yield* refused(refusal("invalid_virtual_key"))
+      const raw = yield* bearerToken(headers["authorization"], Secret.keyPrefix)
+      if (Secret.isMistyped(Redacted.value(raw))) return yield* toControlError(refusal("invalid_virtual_key"))
       const digest = Secret.digestHex(Redacted.value(raw))
       const known = yield* find(digest)
       const now = yield* Clock.currentTimeMillis
       const found =
-        known?.unnoted && refusalOf(known, now) === undefined && (yield* retired(known, now))
+        known?.unnoted && refusalOf(known, now) === undefined && (yield* disableIfUnused(known, now))
           ? yield* find(digest)
           : known
-      if (found === undefined) return yield* refused(refusal("invalid_virtual_key"))
+      if (found === undefined) return yield* toControlError(refusal("invalid_virtual_key"))
       const reason = refusalOf(found, now)
-      if (reason !== undefined) return yield* refused(reason)
+      if (reason !== undefined) return yield* toControlError(reason)
       if (found.unnoted) yield* Effect.ignore(sql`UPDATE api_keys SET last_used_at = now() WHERE id = ${found.id}`)
       return KeyHolder.of({
         keyId: found.id,
         projectId: found.projectId,
         teamId: found.teamId,
-        guardrails: found.own.guardrails
+        guardrails: found.ownLayer.guardrails
       })
     })
 
     return KeyAuthorization.of({
-      gatewayKey: (httpEffect) => Effect.flatMap(holder, (known) => Effect.provideService(httpEffect, KeyHolder, known))
+      gatewayKey: (httpEffect) =>
+        Effect.flatMap(authenticateHolder, (known) => Effect.provideService(httpEffect, KeyHolder, known))
     })
   })
 )
 
-const keys = rows(Schema.Struct({ ...StoredKeys.fields, ...StoredKeys.secretField, unnoted: Schema.Boolean }), {
-  table: "api_keys",
-  key: ["id"]
-})
+const keyRows = storedRows(
+  Schema.Struct({ ...StoredKeys.fields, ...StoredKeys.secretField, unnoted: Schema.Boolean }),
+  {
+    table: "api_keys",
+    key: ["id"]
+  }
+)
 
-const refused = ({ code, message }: KeyRefusal) =>
+const toControlError = ({ code, message }: KeyRefusal) =>
   code === "control_state_unavailable"
     ? new ControlError("store_unavailable", message)
     : new ControlError(code, message)

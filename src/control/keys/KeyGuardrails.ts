@@ -8,7 +8,7 @@ import type { Vault } from "../../state/Vault.ts"
 import type { GuardrailTest, GuardrailTestResult, OfferedGuardrail } from "../api/policies/KeyGuardrailsApi.ts"
 import { ControlError, RequestId } from "../api/schema/Errors.ts"
 import { KeyHolder } from "../api/schema/Security.ts"
-import { type StoreFailure, settled } from "../store/Store.ts"
+import { type StoreFailure, toStoreFailures } from "../store/Rows.ts"
 
 type Refusal = ControlError<
   | "invalid_guardrail_request"
@@ -35,8 +35,10 @@ export class KeyGuardrails extends Context.Service<
 const make = Effect.gen(function* () {
   const runner = yield* Runner.Guardrails
   const context = yield* Effect.context<Database | Vault>()
-  const alone = oneTestAtATime()
-  const catalogue = settled(Effect.suspend(() => Effect.provideContext(Definitions.load(new RowReader()), context)))
+  const runOneTest = oneTestAtATime()
+  const catalogue = toStoreFailures(
+    Effect.suspend(() => Effect.provideContext(Definitions.load(new RowReader()), context))
+  )
 
   return KeyGuardrails.of({
     offered: Effect.gen(function* () {
@@ -56,7 +58,7 @@ const make = Effect.gen(function* () {
     }).pipe(Effect.withSpan("KeyGuardrails.offered")),
 
     test: Effect.fn("KeyGuardrails.test")(function* ({ guardrails: requested = [], input, mode }) {
-      if (mode === "during_call") return yield* notAlone
+      if (mode === "during_call") return yield* needsStream
       const { guardrails, keyId, projectId, teamId } = yield* KeyHolder
       const selected = Selection.select(yield* catalogue, guardrails, requested)
       if (Result.isFailure(selected)) {
@@ -65,8 +67,8 @@ const make = Effect.gen(function* () {
       }
       const steps = Selection.inMode(selected.success, mode)
       const names = steps.map(({ definition }) => definition.name)
-      if (requested.some((name) => !names.includes(name))) return yield* otherMode
-      const run = yield* alone(keyId)(
+      if (requested.some((name) => !names.includes(name))) return yield* wrongMode
+      const run = yield* runOneTest(keyId)(
         runner.run(steps, {
           requestId: yield* RequestId,
           mode,
@@ -80,11 +82,11 @@ const make = Effect.gen(function* () {
             provider: "none"
           },
           text: JSON.stringify(input),
-          memory: new Map()
+          placeholders: new Map()
         })
       )
       if (run.stopped !== undefined) return yield* new ControlError(run.stopped.code, run.stopped.message)
-      return { input: yield* parsed(run.text), applied_guardrails: names, results: run.executions }
+      return { input: yield* parseJson(run.text), applied_guardrails: names, results: run.executions }
     })
   })
 })
@@ -95,7 +97,7 @@ const busy = new ControlError(
 )
 
 /** Tests that run at once in this process. */
-const mostTests = 4
+const maxConcurrentTests = 4
 
 /**
  * Runs one test of a key at a time, and then rests for as long as the test took: redaction of a long text takes the
@@ -106,7 +108,7 @@ export const oneTestAtATime = () => {
   return (keyId: string) =>
     <A, E, R>(test: Effect.Effect<A, E, R>) =>
       Effect.suspend((): Effect.Effect<A, E | typeof busy, R> => {
-        if (running.has(keyId) || running.size >= mostTests) return Effect.fail(busy)
+        if (running.has(keyId) || running.size >= maxConcurrentTests) return Effect.fail(busy)
         running.add(keyId)
         return Effect.timed(test).pipe(
           Effect.tap(([took]) => Effect.sleep(took)),
@@ -120,15 +122,15 @@ export const oneTestAtATime = () => {
 const testRoute = "/admin-ui/v1/guardrails/test"
 
 /** What a guardrail leaves is JSON: whatever it says is written anew. */
-const parsed = (text: string) => Effect.orDie(Schema.decodeEffect(Schema.fromJsonString(Schema.Json))(text))
+const parseJson = (text: string) => Effect.orDie(Schema.decodeEffect(Schema.fromJsonString(Schema.Json))(text))
 
-const notAlone = new ControlError(
+const needsStream = new ControlError(
   "invalid_guardrail_request",
   "mode during_call needs a stream and cannot be tried out; use pre_call or post_call.",
   { param: "mode" }
 )
 
-const otherMode = new ControlError(
+const wrongMode = new ControlError(
   "invalid_guardrail_request",
   "A guardrail that is asked for does not run in this mode.",
   { param: "guardrails" }

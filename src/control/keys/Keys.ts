@@ -8,11 +8,19 @@ import * as Secret from "../../state/Secret.ts"
 import { Key, type KeyPatch, type KeysQuery, type MintedKey, type NewKey, type OwnerType } from "../api/keys/KeysApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { isUnreadable, type Unreadable } from "../api/schema/Fields.ts"
-import { type Actor, Audit, type Deed, Mutation, Snapshots } from "../audit/Audit.ts"
-import { guardrailsOf } from "../policies/GuardrailNames.ts"
+import { type Actor, Audit, type AuditAction, Mutation, Snapshots } from "../audit/Audit.ts"
+import { patchedGuardrailPolicy } from "../policies/GuardrailPolicyValidation.ts"
 import { linksOf } from "../services/ServiceLinks.ts"
-import { keyset, type Page, page } from "../store/Paging.ts"
-import { type Columns, Count, heldProject, rowStamps, rows, type StoreFailure, settled } from "../store/Store.ts"
+import { keyset, type Page, readPage } from "../store/Paging.ts"
+import {
+  type ColumnValues,
+  Count,
+  lockProject,
+  rowTimestamps,
+  type StoreFailure,
+  storedRows,
+  toStoreFailures
+} from "../store/Rows.ts"
 
 type Missing = Refused<"not_found">
 type SettingsRefused = Refused<
@@ -64,12 +72,14 @@ const make = Effect.gen(function* () {
     policy, policy_version, guardrail_policy, created_at, updated_at, ${links.names}`
 
   const get = Effect.fn("Keys.get")(function* (id: string) {
-    return shown(yield* orMissing(yield* settled(found.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id}`))))
+    return toKey(
+      yield* orMissing(yield* toStoreFailures(keyRows.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id}`)))
+    )
   })
 
   /** The project cannot go while a key is being put into it. */
-  const owned = Effect.fnUntraced(function* (owner: OwnerType, projectId: string | null) {
-    const refusal = refusedOwner(owner, projectId)
+  const lockOwner = Effect.fnUntraced(function* (owner: OwnerType, projectId: string | null) {
+    const refusal = ownerRefusal(owner, projectId)
     if (refusal !== undefined) return yield* refusal
     if (projectId === null) return
     const [project] = yield* sql`SELECT 1 FROM projects WHERE id = ${projectId} FOR KEY SHARE`
@@ -86,21 +96,21 @@ const make = Effect.gen(function* () {
     return yield* audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
-        yield* owned(owner, projectId)
-        const services = yield* linkable(owner, input.service_names ?? [])
-        const guardrails = yield* guardrailsOf(sql, GuardrailPolicy.neutral, input.guardrail_policy)
-        const row = yield* found.only(write`
+        yield* lockOwner(owner, projectId)
+        const services = yield* checkLinks(owner, input.service_names ?? [])
+        const guardrails = yield* patchedGuardrailPolicy(sql, GuardrailPolicy.neutral, input.guardrail_policy)
+        const row = yield* keyRows.only(write`
           INSERT INTO api_keys (name, owner_type, project_id, team_id, key_prefix, key_hash, expires_at, rotation_due_at,
             policy, guardrail_policy)
-          VALUES (${input.name ?? null}, ${owner}, ${projectId}, ${input.team_id ?? null}, ${Secret.shown(raw)}, ${Secret.digest(raw)},
-            ${instant(input.expires_at)}, ${instant(input.rotation_due_at)}, ${policy}::jsonb,
+          VALUES (${input.name ?? null}, ${owner}, ${projectId}, ${input.team_id ?? null}, ${Secret.displayPrefix(raw)}, ${Secret.digest(raw)},
+            ${toDateOrNull(input.expires_at)}, ${toDateOrNull(input.rotation_due_at)}, ${policy}::jsonb,
             ${JSON.stringify(guardrails)}::jsonb)
           RETURNING ${columns}`)
         if (services.length > 0) yield* links.replace(row.id, services)
-        const key = { ...shown(row), service_names: [...new Set(services)].sort() }
+        const key = { ...toKey(row), service_names: [...new Set(services)].sort() }
         return {
           result: { key, raw_key: raw },
-          deed: { target: "key", action: "keys:create" },
+          auditAction: { target: "key", action: "keys:create" },
           targetId: key.id,
           snapshots: yield* snapshots(null, key),
           changes: [{ _tag: "Key", id: key.id }]
@@ -110,64 +120,64 @@ const make = Effect.gen(function* () {
   })
 
   /** Sets what `assignments` says, unless the key is revoked. */
-  const change = <E, R>(
+  const updateKey = <E, R>(
     id: string,
-    action: Extract<Deed, { readonly target: "key" }>["action"],
-    assignments: (before: typeof Row.Type) => Effect.Effect<Columns, E, R>,
+    action: Extract<AuditAction, { readonly target: "key" }>["action"],
+    assignments: (before: typeof Row.Type) => Effect.Effect<ColumnValues, E, R>,
     projectId: string | null | undefined = undefined
   ) =>
     audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
-        yield* heldProject(sql, projectId)
+        yield* lockProject(sql, projectId)
         const before = yield* Effect.flatMap(
-          found.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
+          keyRows.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
           orMissing
         )
         const set = before.revoked_at === null ? yield* assignments(before) : {}
         const after =
           Object.keys(set).length === 0
             ? before
-            : yield* found.only(write`
+            : yield* keyRows.only(write`
                 UPDATE api_keys SET ${sql.update(set)}, updated_at = now() WHERE id = ${id} RETURNING ${columns}`)
-        const key = shown(after)
+        const key = toKey(after)
         return {
           result: key,
-          deed: { target: "key", action },
+          auditAction: { target: "key", action },
           targetId: id,
-          snapshots: yield* snapshots(shown(before), key),
+          snapshots: yield* snapshots(toKey(before), key),
           changes: [{ _tag: "Key", id }]
         }
       })
     )
 
   /** Takes a key out of use, for which nothing needs to be known of it: also one that this version cannot read. */
-  const end = (id: string, action: "keys:revoke" | "keys:disable", set: Columns) =>
+  const deactivate = (id: string, action: "keys:revoke" | "keys:disable", set: ColumnValues) =>
     audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
         const before = yield* Effect.flatMap(
-          found.firstOrUnreadable(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
+          keyRows.firstOrUnreadable(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
           orMissing
         )
-        const ended = yield* found.firstOrUnreadable(write`
+        const deactivated = yield* keyRows.firstOrUnreadable(write`
           UPDATE api_keys SET ${sql.update(set)}, updated_at = now() WHERE id = ${id} AND revoked_at IS NULL
           RETURNING ${columns}`)
-        const key = shownOrUnreadable(ended ?? before)
+        const key = toKeyOrUnreadable(deactivated ?? before)
         return {
           result: key,
-          deed: { target: "key", action },
+          auditAction: { target: "key", action },
           targetId: id,
-          snapshots: yield* snapshots(shownOrUnreadable(before), key),
+          snapshots: yield* snapshots(toKeyOrUnreadable(before), key),
           changes: [{ _tag: "Key", id }]
         }
       })
     )
 
   /** A key that goes to a project leaves its own links behind. */
-  const relinked = Effect.fnUntraced(function* (before: typeof Row.Type, patch: KeyPatch) {
+  const replaceLinks = Effect.fnUntraced(function* (before: typeof Row.Type, patch: KeyPatch) {
     const owner = patch.owner_type ?? before.owner_type
-    const names = patch.service_names === undefined ? undefined : yield* linkable(owner, patch.service_names ?? [])
+    const names = patch.service_names === undefined ? undefined : yield* checkLinks(owner, patch.service_names ?? [])
     const held = names ?? (owner === "project" ? [] : before.service_names)
     if (names === undefined && held.length === before.service_names.length) return {}
     yield* links.replace(before.id, held)
@@ -177,9 +187,9 @@ const make = Effect.gen(function* () {
     audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
-        const before = shown(
+        const before = toKey(
           yield* Effect.flatMap(
-            found.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
+            keyRows.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
             orMissing
           )
         )
@@ -187,16 +197,16 @@ const make = Effect.gen(function* () {
           return yield* new ControlError("key_revoked", "A revoked key gets no new secret: create another key.")
         }
         const raw = Secret.mint(Secret.keyPrefix)
-        const row = yield* found.only(write`
-          UPDATE api_keys SET key_prefix = ${Secret.shown(raw)}, key_hash = ${Secret.digest(raw)}, rotation_due_at = NULL,
+        const row = yield* keyRows.only(write`
+          UPDATE api_keys SET key_prefix = ${Secret.displayPrefix(raw)}, key_hash = ${Secret.digest(raw)}, rotation_due_at = NULL,
             previous_key_hash = CASE WHEN ${graceSeconds}::int > 0 THEN key_hash END,
             previous_key_expires_at = CASE WHEN ${graceSeconds}::int > 0 THEN now() + ${graceSeconds}::int * interval '1 second' END,
             updated_at = now()
           WHERE id = ${id} RETURNING ${columns}`)
-        const key = shown(row)
+        const key = toKey(row)
         return {
           result: { key, raw_key: raw },
-          deed: { target: "key", action: "keys:rotate" },
+          auditAction: { target: "key", action: "keys:rotate" },
           targetId: id,
           snapshots: yield* snapshots(before, key),
           changes: [{ _tag: "Key", id }]
@@ -205,44 +215,48 @@ const make = Effect.gen(function* () {
     )
   )
 
-  const ownership = Effect.fnUntraced(function* (before: Key["owner_type"], held: string | null, patch: KeyPatch) {
+  const changeOwnership = Effect.fnUntraced(function* (
+    before: Key["owner_type"],
+    held: string | null,
+    patch: KeyPatch
+  ) {
     if (patch.owner_type === undefined && patch.project_id === undefined) return {}
     const owner_type = patch.owner_type ?? before
     // Who becomes individual leaves the project without being told so twice.
     const kept = owner_type === "individual" ? null : held
     const project_id = patch.project_id === undefined ? kept : patch.project_id
-    yield* owned(owner_type, project_id)
+    yield* lockOwner(owner_type, project_id)
     return { owner_type, project_id }
   })
 
   /** The version counts changes, so that a policy which says the same again keeps it. */
-  const policyChange = Effect.fnUntraced(function* (before: typeof Row.Type, patch: KeyPatch) {
-    const held = shown(before)
+  const changePolicy = Effect.fnUntraced(function* (before: typeof Row.Type, patch: KeyPatch) {
+    const held = toKey(before)
     const policy = StoredPolicies.encode(
       patch.policy === null ? neutral : patched(patched(neutral, before.policy), patch.policy ?? {})
     )
-    const guardrails = JSON.stringify(yield* guardrailsOf(sql, held.guardrail_policy, patch.guardrail_policy))
+    const guardrails = JSON.stringify(yield* patchedGuardrailPolicy(sql, held.guardrail_policy, patch.guardrail_policy))
     const samePolicy = policy === StoredPolicies.encode(patched(neutral, before.policy))
     if (samePolicy && guardrails === JSON.stringify(held.guardrail_policy)) return {}
     return { policy, guardrail_policy: guardrails, policy_version: before.policy_version + 1 }
   })
 
   const update = Effect.fn("Keys.update")((id: string, patch: KeyPatch) =>
-    change(
+    updateKey(
       id,
       "keys:update",
       (before) =>
         Effect.gen(function* () {
           return {
-            ...(yield* relinked(before, patch)),
-            ...(yield* ownership(before.owner_type, before.project_id, patch)),
+            ...(yield* replaceLinks(before, patch)),
+            ...(yield* changeOwnership(before.owner_type, before.project_id, patch)),
             ...(patch.disabled === true && { disabled: true }),
-            ...(patch.disabled === false && (yield* enabled(before))),
+            ...(patch.disabled === false && (yield* enableColumns(before))),
             ...(patch.name !== undefined && { name: patch.name }),
             ...(patch.team_id !== undefined && { team_id: patch.team_id }),
-            ...(patch.expires_at !== undefined && { expires_at: instant(patch.expires_at) }),
-            ...(patch.rotation_due_at !== undefined && { rotation_due_at: instant(patch.rotation_due_at) }),
-            ...(yield* policyChange(before, patch))
+            ...(patch.expires_at !== undefined && { expires_at: toDateOrNull(patch.expires_at) }),
+            ...(patch.rotation_due_at !== undefined && { rotation_due_at: toDateOrNull(patch.rotation_due_at) }),
+            ...(yield* changePolicy(before, patch))
           }
         }),
       patch.project_id
@@ -251,25 +265,25 @@ const make = Effect.gen(function* () {
 
   return Keys.of({
     list: Effect.fn("Keys.list")(function* ({ cursor, limit = defaultLimit, ...filter }) {
-      const at = keyset(sql, "api_keys", cursor)
-      const wanted = Object.entries(filter).map(([column, value]) => sql`${sql(column)} = ${value}`)
-      return yield* page(
-        found,
-        sql`SELECT ${columns}, ${at.micros} FROM api_keys WHERE ${sql.and([at.behind, ...wanted])}
-          ORDER BY ${at.order} LIMIT ${limit + 1}`,
+      const position = keyset(sql, "api_keys", cursor)
+      const filters = Object.entries(filter).map(([column, value]) => sql`${sql(column)} = ${value}`)
+      return yield* readPage(
+        keyRows,
+        sql`SELECT ${columns}, ${position.micros} FROM api_keys WHERE ${sql.and([position.afterCursor, ...filters])}
+          ORDER BY ${position.order} LIMIT ${limit + 1}`,
         limit,
-        shown
+        toKey
       )
-    }, settled),
+    }, toStoreFailures),
     get,
     create,
     update,
     rotate,
     revoke: Effect.fn("Keys.revoke")((id) =>
-      Effect.flatMap(DateTime.now, (now) => end(id, "keys:revoke", { revoked_at: DateTime.toDateUtc(now) }))
+      Effect.flatMap(DateTime.now, (now) => deactivate(id, "keys:revoke", { revoked_at: DateTime.toDateUtc(now) }))
     ),
-    disable: Effect.fn("Keys.disable")((id) => end(id, "keys:disable", { disabled: true })),
-    enable: Effect.fn("Keys.enable")((id) => change(id, "keys:enable", enabled))
+    disable: Effect.fn("Keys.disable")((id) => deactivate(id, "keys:disable", { disabled: true })),
+    enable: Effect.fn("Keys.enable")((id) => updateKey(id, "keys:enable", enableColumns))
   })
 })
 
@@ -277,7 +291,7 @@ const Time = Schema.NullOr(Schema.DateTimeUtcFromDate)
 
 const Row = Key.pipe(
   Schema.fieldsAssign({
-    ...rowStamps,
+    ...rowTimestamps,
     revoked_at: Time,
     expires_at: Time,
     rotation_due_at: Time,
@@ -289,28 +303,28 @@ const Row = Key.pipe(
   })
 )
 
-const found = rows(Row, { table: "api_keys", key: ["id"] })
+const keyRows = storedRows(Row, { table: "api_keys", key: ["id"] })
 const snapshots = Snapshots.of(Key)
 
-const shown = ({ guardrail_policy, policy, policy_version, ...key }: typeof Row.Type): Key => ({
+const toKey = ({ guardrail_policy, policy, policy_version, ...key }: typeof Row.Type): Key => ({
   ...key,
   policy: { ...patched(neutral, policy), policy_version },
   guardrail_policy: GuardrailPolicy.of(guardrail_policy)
 })
 
-const shownOrUnreadable = (row: typeof Row.Type | Unreadable) => (isUnreadable(row) ? row : shown(row))
+const toKeyOrUnreadable = (row: typeof Row.Type | Unreadable) => (isUnreadable(row) ? row : toKey(row))
 
 /** Who enables a key that nobody used for long gives it its days anew. */
-const enabled = ({ disabled }: typeof Row.Type) =>
+const enableColumns = ({ disabled }: typeof Row.Type) =>
   Effect.map(DateTime.now, (now) => (disabled ? { disabled: false, enabled_at: DateTime.toDateUtc(now) } : {}))
 
-const instant = (time: DateTime.Utc | null | undefined): Date | null => (time ? DateTime.toDateUtc(time) : null)
+const toDateOrNull = (time: DateTime.Utc | null | undefined): Date | null => (time ? DateTime.toDateUtc(time) : null)
 
 const orMissing = <A>(row: A | undefined): Effect.Effect<A, Missing> =>
   row === undefined ? Effect.fail(new ControlError("not_found", "There is no key with this id.")) : Effect.succeed(row)
 
 /** A project's key has the links of its project, and none of its own. */
-const linkable = (owner: OwnerType, names: ReadonlyArray<string>) =>
+const checkLinks = (owner: OwnerType, names: ReadonlyArray<string>) =>
   owner === "project" && names.length > 0
     ? Effect.fail(
         new ControlError(
@@ -323,7 +337,7 @@ const linkable = (owner: OwnerType, names: ReadonlyArray<string>) =>
       )
     : Effect.succeed(names)
 
-const refusedOwner = (owner: OwnerType, projectId: string | null) =>
+const ownerRefusal = (owner: OwnerType, projectId: string | null) =>
   owner === "project" && projectId === null
     ? new ControlError(
         "invalid_project_payload",

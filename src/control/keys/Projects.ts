@@ -4,8 +4,8 @@ import { Project, type ProjectPatch } from "../api/keys/ProjectsApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
 import { linksOf } from "../services/ServiceLinks.ts"
-import { refusedName } from "../store/Rules.ts"
-import { onDuplicate, rowStamps, rows, type StoreFailure, settled } from "../store/Store.ts"
+import { onDuplicate, rowTimestamps, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import { validateName } from "../store/Validation.ts"
 
 type Missing = Refused<"missing_project">
 type NameRefused = Refused<"invalid_project_payload" | "duplicate_project">
@@ -38,13 +38,15 @@ const make = Effect.gen(function* () {
 
   // Waits for keys that are being created in the project, and makes those that come later wait.
   const lock = (id: string) =>
-    Effect.flatMap(found.first(sql`SELECT ${columns} FROM projects WHERE id = ${id} FOR UPDATE`), orMissing)
+    Effect.flatMap(projectRows.first(sql`SELECT ${columns} FROM projects WHERE id = ${id} FOR UPDATE`), orMissing)
 
   return Projects.of({
-    list: found.all(sql`SELECT ${columns} FROM projects ORDER BY name`).pipe(settled, Effect.withSpan("Projects.list")),
+    list: projectRows
+      .all(sql`SELECT ${columns} FROM projects ORDER BY name`)
+      .pipe(toStoreFailures, Effect.withSpan("Projects.list")),
 
     get: Effect.fn("Projects.get")(function* (id) {
-      const project = yield* settled(found.first(sql`SELECT ${columns} FROM projects WHERE id = ${id}`))
+      const project = yield* toStoreFailures(projectRows.first(sql`SELECT ${columns} FROM projects WHERE id = ${id}`))
       return yield* orMissing(project)
     }),
 
@@ -53,12 +55,12 @@ const make = Effect.gen(function* () {
       return yield* audit.mutate(
         Effect.gen(function* () {
           const { write } = yield* Mutation
-          const project = yield* found
+          const project = yield* projectRows
             .only(write`INSERT INTO projects (name) VALUES (${valid}) RETURNING ${columns}`)
             .pipe(duplicateRefused)
           return {
             result: project,
-            deed: { target: "project", action: "projects:create" },
+            auditAction: { target: "project", action: "projects:create" },
             targetId: project.id,
             snapshots: yield* snapshots(null, project),
             changes: []
@@ -78,7 +80,7 @@ const make = Effect.gen(function* () {
           const project =
             name === undefined && names === undefined
               ? before
-              : yield* found
+              : yield* projectRows
                   .only(
                     write`UPDATE projects SET name = ${name ?? before.name}, updated_at = now() WHERE id = ${id}
                       RETURNING ${columns}`
@@ -86,7 +88,7 @@ const make = Effect.gen(function* () {
                   .pipe(duplicateRefused)
           return {
             result: project,
-            deed: { target: "project", action: "projects:update" },
+            auditAction: { target: "project", action: "projects:update" },
             targetId: id,
             snapshots: yield* snapshots(before, project),
             // gateways keep the links and the name with the project's keys
@@ -101,7 +103,7 @@ const make = Effect.gen(function* () {
         Effect.gen(function* () {
           const { write } = yield* Mutation
           const before = yield* Effect.flatMap(
-            found.firstOrUnreadable(sql`SELECT ${columns} FROM projects WHERE id = ${id} FOR UPDATE`),
+            projectRows.firstOrUnreadable(sql`SELECT ${columns} FROM projects WHERE id = ${id} FOR UPDATE`),
             orMissing
           )
           const [use] = yield* sql`
@@ -122,7 +124,7 @@ const make = Effect.gen(function* () {
           yield* write`DELETE FROM projects WHERE id = ${id}`
           return {
             result: undefined,
-            deed: { target: "project", action: "projects:delete" },
+            auditAction: { target: "project", action: "projects:delete" },
             targetId: id,
             snapshots: yield* snapshots(before, null),
             changes: [{ _tag: "Project", id }, ...layers.map(() => ({ _tag: "Configuration" as const }))]
@@ -133,7 +135,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-const found = rows(Project.pipe(Schema.fieldsAssign(rowStamps)), { table: "projects", key: ["id"] })
+const projectRows = storedRows(Project.pipe(Schema.fieldsAssign(rowTimestamps)), { table: "projects", key: ["id"] })
 const snapshots = Snapshots.of(Project)
 
 const orMissing = <A>(project: A | undefined): Effect.Effect<A, Missing> =>
@@ -143,7 +145,7 @@ const orMissing = <A>(project: A | undefined): Effect.Effect<A, Missing> =>
 
 const checkedName = (text: string): Effect.Effect<string, Refused<"invalid_project_payload">> => {
   const name = text.trim()
-  const refusal = refusedName(name)
+  const refusal = validateName(name)
   return refusal === undefined
     ? Effect.succeed(name)
     : Effect.fail(new ControlError("invalid_project_payload", `name ${refusal}.`, { param: "name" }))

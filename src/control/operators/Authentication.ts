@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { type Headers, HttpServerRequest } from "effect/http"
-import { type keyPrefix, operatorTokenPrefix, wellFormed } from "../../state/Secret.ts"
+import { isWellFormed, type keyPrefix, operatorTokenPrefix } from "../../state/Secret.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { Authorization, allows, Operator, RequiredScopes, type Scope } from "../api/schema/Security.ts"
 import { OperatorTokens } from "./OperatorTokens.ts"
@@ -8,7 +8,9 @@ import { OperatorTokens } from "./OperatorTokens.ts"
 /** Who calls. Of the request, nothing but its headers is looked at. */
 export const authenticate = Effect.gen(function* () {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
-  const presented = yield* (yield* OperatorTokens).find(yield* bearer(headers["authorization"], operatorTokenPrefix))
+  const presented = yield* (yield* OperatorTokens).find(
+    yield* bearerToken(headers["authorization"], operatorTokenPrefix)
+  )
   if (Option.isNone(presented)) {
     return yield* new ControlError("invalid_operator_token", "The operator token is not known.")
   }
@@ -21,7 +23,7 @@ export const authenticate = Effect.gen(function* () {
   return {
     tokenId: id,
     scopes,
-    ip: addressOf(headers),
+    ip: clientAddressOf(headers),
     userAgent: headers["user-agent"]?.slice(0, maxUserAgentLength) ?? null
   }
 })
@@ -33,7 +35,7 @@ const maxAddressLength = 64
  * The scheme in any case and one space or more (RFC 9110 §11); the prefix says which kind of secret this is meant to
  * be.
  */
-export const bearer = (
+export const bearerToken = (
   header: string | undefined,
   prefix: typeof operatorTokenPrefix | typeof keyPrefix
 ): Effect.Effect<Redacted.Redacted, Refused<"missing_authorization" | "malformed_authorization">> => {
@@ -41,19 +43,19 @@ export const bearer = (
     return Effect.fail(new ControlError("missing_authorization", "The Authorization header is required."))
   }
   const token = /^bearer +(\S+) *$/i.exec(header)?.[1]
-  return token !== undefined && wellFormed(prefix, token)
+  return token !== undefined && isWellFormed(prefix, token)
     ? Effect.succeed(Redacted.make(token))
     : Effect.fail(new ControlError("malformed_authorization", `Authorization must be "Bearer ${prefix}…".`))
 }
 
 /** The first proxy's word for where the call came from. It is a claim: this listener stands on an internal network. */
-const addressOf = (headers: Headers.Headers): string | null => {
+const clientAddressOf = (headers: Headers.Headers): string | null => {
   const address = (headers["x-forwarded-for"]?.split(",", 1)[0] ?? headers["x-real-ip"])?.trim()
   return address ? address.slice(0, maxAddressLength) : null
 }
 
 /** The token is known and may not do this. */
-export const lacking = (required: ReadonlyArray<Scope>): Refused<"insufficient_operator_scope"> =>
+export const insufficientScope = (required: ReadonlyArray<Scope>): Refused<"insufficient_operator_scope"> =>
   new ControlError(
     "insufficient_operator_scope",
     `The operator token lacks the scope ${required.length === 0 ? "*" : required.join(" or ")}.`
@@ -69,7 +71,7 @@ export const layer: Layer.Layer<Authorization, never, OperatorTokens> = Layer.ef
         Effect.gen(function* () {
           const operator = yield* Effect.provideService(authenticate, OperatorTokens, tokens)
           const required = Context.get(endpoint.annotations, RequiredScopes)
-          if (!allows(operator.scopes, required)) return yield* lacking(required)
+          if (!allows(operator.scopes, required)) return yield* insufficientScope(required)
           return yield* Effect.provideService(httpEffect, Operator, operator)
         })
     })

@@ -7,8 +7,8 @@ import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { type Cursor, isUnreadable, type Unreadable } from "../api/schema/Fields.ts"
 import { allows, Operator, Scope } from "../api/schema/Security.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
-import { keyset, type Page, page } from "../store/Paging.ts"
-import { answers, Count, rowStamps, rows, type StoreFailure, settled } from "../store/Store.ts"
+import { keyset, type Page, readPage } from "../store/Paging.ts"
+import { Count, computedRows, rowTimestamps, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
 /** `GATEWAY_ADMIN_TOKEN` is set, is needed, and is not an operator token. */
 export class MalformedAdminToken extends Data.TaggedError("MalformedAdminToken") {
@@ -16,7 +16,7 @@ export class MalformedAdminToken extends Data.TaggedError("MalformedAdminToken")
   override readonly [Runtime.errorExitCode] = 78
 
   override get message() {
-    return `GATEWAY_ADMIN_TOKEN must begin with ${Secret.operatorTokenPrefix} and have ${Secret.leastChosenLength} to 256 characters: op_live_$(openssl rand -hex 32) makes one.`
+    return `GATEWAY_ADMIN_TOKEN must begin with ${Secret.operatorTokenPrefix} and have ${Secret.minChosenLength} to 256 characters: op_live_$(openssl rand -hex 32) makes one.`
   }
 }
 
@@ -26,7 +26,7 @@ export class MalformedAdminToken extends Data.TaggedError("MalformedAdminToken")
 const lock = 5_417_283_691n
 
 /** What a token must be to open anything. */
-const active = (sql: SqlClient.SqlClient) =>
+const activeCondition = (sql: SqlClient.SqlClient) =>
   sql`NOT disabled AND revoked_at IS NULL AND coalesce(expires_at > now(), true)`
 
 /**
@@ -42,13 +42,13 @@ export const bootstrap = Effect.fn("OperatorTokens.bootstrap")(function* (
   return yield* transaction(
     Effect.gen(function* () {
       yield* sql`SELECT pg_advisory_xact_lock(${lock})`
-      const [known] = yield* sql`SELECT 1 FROM operator_tokens WHERE ${active(sql)} LIMIT 1`
+      const [known] = yield* sql`SELECT 1 FROM operator_tokens WHERE ${activeCondition(sql)} LIMIT 1`
       if (known !== undefined) return Option.none()
       const token = Option.getOrElse(adminToken, () => Secret.mint(Secret.operatorTokenPrefix))
       if (!Secret.isStrongEnough(Secret.operatorTokenPrefix, Redacted.value(token)))
         return yield* new MalformedAdminToken()
       yield* sql`
-        INSERT INTO operator_tokens (token_prefix, token_hash) VALUES (${Secret.shown(token)}, ${Secret.digest(token)})`
+        INSERT INTO operator_tokens (token_prefix, token_hash) VALUES (${Secret.displayPrefix(token)}, ${Secret.digest(token)})`
       return Option.isNone(adminToken) ? Option.some(token) : Option.none()
     })
   )
@@ -57,24 +57,25 @@ export const bootstrap = Effect.fn("OperatorTokens.bootstrap")(function* (
 /** Whether `token` opens the control API. */
 export const isActive = Effect.fn("OperatorTokens.isActive")(function* (token: Redacted.Redacted) {
   const { sql } = yield* Database
-  const found = yield* sql`SELECT 1 FROM operator_tokens WHERE token_hash = ${Secret.digest(token)} AND ${active(sql)}`
+  const found =
+    yield* sql`SELECT 1 FROM operator_tokens WHERE token_hash = ${Secret.digest(token)} AND ${activeCondition(sql)}`
   return found.length > 0
 })
 
 /** A token that was presented and is known. */
-export interface Presented {
+export interface KnownToken {
   readonly id: string
   readonly scopes: ReadonlyArray<Scope>
   readonly active: boolean
 }
 
-type Beyond = Refused<"insufficient_operator_scope">
+type ScopeRefused = Refused<"insufficient_operator_scope">
 
 /** Operator tokens by their digest: the value itself is nowhere. */
 export class OperatorTokens extends Context.Service<
   OperatorTokens,
   {
-    readonly find: (token: Redacted.Redacted) => Effect.Effect<Option.Option<Presented>, StoreFailure>
+    readonly find: (token: Redacted.Redacted) => Effect.Effect<Option.Option<KnownToken>, StoreFailure>
     /** Newest first, those that were rotated away or revoked among them. */
     readonly list: (query: {
       readonly limit?: number
@@ -83,11 +84,15 @@ export class OperatorTokens extends Context.Service<
     readonly get: (id: string) => Effect.Effect<OperatorToken, Refused<"not_found"> | StoreFailure>
     readonly create: (
       token: NewOperatorToken
-    ) => Effect.Effect<MintedToken, Beyond | Refused<"too_many_operator_tokens"> | StoreFailure, Actor>
+    ) => Effect.Effect<MintedToken, ScopeRefused | Refused<"too_many_operator_tokens"> | StoreFailure, Actor>
     /** Ends a token and begins another with its name, roles, scopes and end, in one step. */
     readonly rotate: (
       id: string
-    ) => Effect.Effect<MintedToken, Beyond | Refused<"not_found" | "operator_token_not_active"> | StoreFailure, Actor>
+    ) => Effect.Effect<
+      MintedToken,
+      ScopeRefused | Refused<"not_found" | "operator_token_not_active"> | StoreFailure,
+      Actor
+    >
     /** The same, with the token of the call. */
     readonly rotateOwn: Effect.Effect<MintedToken, Refused<"disabled_operator_token"> | StoreFailure, Actor>
     /**
@@ -98,7 +103,7 @@ export class OperatorTokens extends Context.Service<
       id: string
     ) => Effect.Effect<
       OperatorToken | Unreadable,
-      Beyond | Refused<"not_found" | "last_operator_token"> | StoreFailure,
+      ScopeRefused | Refused<"not_found" | "last_operator_token"> | StoreFailure,
       Actor
     >
   }
@@ -115,16 +120,16 @@ const make = Effect.gen(function* () {
   const columns = sql.literal(
     "id, name, token_prefix, roles, scopes, disabled, revoked_at, expires_at, last_used_at, created_at, updated_at"
   )
-  const isOpen = active(sql)
+  const tokenIsActive = activeCondition(sql)
 
   // Once a minute is enough to see that a token is in use, and a use must not fail because it could not be noted.
-  const noteUse = (id: string) => Effect.ignore(sql`UPDATE operator_tokens SET last_used_at = now() WHERE id = ${id}`)
+  const recordUse = (id: string) => Effect.ignore(sql`UPDATE operator_tokens SET last_used_at = now() WHERE id = ${id}`)
 
-  const inTurn = sql`SELECT pg_advisory_xact_lock(${lock})`
+  const takeLock = sql`SELECT pg_advisory_xact_lock(${lock})`
 
   const get = Effect.fn("OperatorTokens.get")(function* (id: string) {
-    return yield* orMissing(yield* found.first(sql`SELECT ${columns} FROM operator_tokens WHERE id = ${id}`))
-  }, settled)
+    return yield* orMissing(yield* tokenRows.first(sql`SELECT ${columns} FROM operator_tokens WHERE id = ${id}`))
+  }, toStoreFailures)
 
   const mint = Effect.fnUntraced(function* (
     columnsOf: Pick<OperatorToken, "name" | "roles" | "scopes">,
@@ -132,31 +137,31 @@ const make = Effect.gen(function* () {
   ) {
     const { write } = yield* Mutation
     const raw_token = Secret.mint(Secret.operatorTokenPrefix)
-    const token = yield* found.only(write`
+    const token = yield* tokenRows.only(write`
       INSERT INTO operator_tokens (name, token_prefix, token_hash, roles, scopes, expires_at)
-      VALUES (${columnsOf.name}, ${Secret.shown(raw_token)}, ${Secret.digest(raw_token)}, ${columnsOf.roles},
+      VALUES (${columnsOf.name}, ${Secret.displayPrefix(raw_token)}, ${Secret.digest(raw_token)}, ${columnsOf.roles},
         ${columnsOf.scopes}, ${expiresAt && DateTime.toDateUtc(expiresAt)})
       RETURNING ${columns}`)
     return { token, raw_token }
   })
 
-  const end = Effect.fnUntraced(function* (id: string) {
+  const revokeRow = Effect.fnUntraced(function* (id: string) {
     const { write } = yield* Mutation
-    return yield* found.firstOrUnreadable(write`
+    return yield* tokenRows.firstOrUnreadable(write`
       UPDATE operator_tokens SET disabled = true, revoked_at = now(), updated_at = now()
       WHERE id = ${id} AND revoked_at IS NULL RETURNING ${columns}`)
   })
 
   /** The row of an active token. No key is touched, so events that name the token as their author need not wait. */
-  const held = (id: string | null) =>
-    found.first(sql`SELECT ${columns} FROM operator_tokens WHERE id = ${id} AND ${isOpen} FOR NO KEY UPDATE`)
+  const lockActive = (id: string | null) =>
+    tokenRows.first(sql`SELECT ${columns} FROM operator_tokens WHERE id = ${id} AND ${tokenIsActive} FOR NO KEY UPDATE`)
 
-  const succeed = Effect.fnUntraced(function* (before: OperatorToken) {
-    yield* end(before.id)
+  const replaceToken = Effect.fnUntraced(function* (before: OperatorToken) {
+    yield* revokeRow(before.id)
     const minted = yield* mint(before, before.expires_at)
     return {
       result: minted,
-      deed: { target: "operator_token" as const, action: "operators:rotate" as const },
+      auditAction: { target: "operator_token" as const, action: "operators:rotate" as const },
       targetId: minted.token.id,
       snapshots: yield* snapshots(before, minted.token),
       changes: []
@@ -164,14 +169,14 @@ const make = Effect.gen(function* () {
   })
 
   const create = Effect.fn("OperatorTokens.create")(function* ({ expires_at = null, name, scopes }: NewOperatorToken) {
-    yield* covered(scopes)
+    yield* requireScopes(scopes)
     if (expires_at !== null && DateTime.isLessThanOrEqualTo(expires_at, yield* DateTime.now)) {
       return yield* new ControlError("invalid_request", "expires_at must lie in the future.", { param: "expires_at" })
     }
     return yield* audit.mutate(
       Effect.gen(function* () {
-        yield* inTurn
-        const { n } = yield* counted.only(sql`SELECT count(*) AS n FROM operator_tokens WHERE ${isOpen}`)
+        yield* takeLock
+        const { n } = yield* countRows.only(sql`SELECT count(*) AS n FROM operator_tokens WHERE ${tokenIsActive}`)
         if (n >= maxActive) {
           return yield* new ControlError(
             "too_many_operator_tokens",
@@ -181,7 +186,7 @@ const make = Effect.gen(function* () {
         const minted = yield* mint({ name, scopes, roles: [scopes.includes("*") ? "owner" : "operator"] }, expires_at)
         return {
           result: minted,
-          deed: { target: "operator_token", action: "operators:create" },
+          auditAction: { target: "operator_token", action: "operators:create" },
           targetId: minted.token.id,
           snapshots: yield* snapshots(null, minted.token),
           changes: []
@@ -193,8 +198,8 @@ const make = Effect.gen(function* () {
   const rotate = Effect.fn("OperatorTokens.rotate")(function* (id: string) {
     return yield* audit.mutate(
       Effect.gen(function* () {
-        yield* inTurn
-        const before = yield* held(id)
+        yield* takeLock
+        const before = yield* lockActive(id)
         if (before === undefined) {
           yield* get(id)
           return yield* new ControlError(
@@ -202,8 +207,8 @@ const make = Effect.gen(function* () {
             "This operator token was rotated away or revoked, or has expired: create another one."
           )
         }
-        yield* covered(before.scopes)
-        return yield* succeed(before)
+        yield* requireScopes(before.scopes)
+        return yield* replaceToken(before)
       })
     )
   })
@@ -211,13 +216,13 @@ const make = Effect.gen(function* () {
   const rotateOwn = audit
     .mutate(
       Effect.gen(function* () {
-        yield* inTurn
+        yield* takeLock
         const { tokenId } = yield* Operator
-        const before = yield* held(tokenId)
+        const before = yield* lockActive(tokenId)
         if (before === undefined) {
           return yield* new ControlError("disabled_operator_token", "This operator token was rotated away.")
         }
-        return yield* succeed(before)
+        return yield* replaceToken(before)
       })
     )
     .pipe(Effect.withSpan("OperatorTokens.rotateOwn"))
@@ -225,25 +230,25 @@ const make = Effect.gen(function* () {
   const revoke = Effect.fn("OperatorTokens.revoke")(function* (id: string) {
     return yield* audit.mutate(
       Effect.gen(function* () {
-        yield* inTurn
+        yield* takeLock
         const before = yield* Effect.flatMap(
-          found.firstOrUnreadable(sql`SELECT ${columns} FROM operator_tokens WHERE id = ${id}`),
+          tokenRows.firstOrUnreadable(sql`SELECT ${columns} FROM operator_tokens WHERE id = ${id}`),
           orMissing
         )
         // what cannot be read may have any scope
-        yield* covered(isUnreadable(before) ? ["*"] : before.scopes)
+        yield* requireScopes(isUnreadable(before) ? ["*"] : before.scopes)
         const lasting = yield* sql<{ readonly id: string }>`
-          SELECT id FROM operator_tokens WHERE ${isOpen} AND expires_at IS NULL AND '*' = ANY (scopes)`
+          SELECT id FROM operator_tokens WHERE ${tokenIsActive} AND expires_at IS NULL AND '*' = ANY (scopes)`
         if (lasting.length === 1 && lasting[0]?.id === id.toLowerCase()) {
           return yield* new ControlError(
             "last_operator_token",
             "This is the last operator token with the scope * that does not expire: create another one, or rotate it."
           )
         }
-        const token = (yield* end(id)) ?? before
+        const token = (yield* revokeRow(id)) ?? before
         return {
           result: token,
-          deed: { target: "operator_token", action: "operators:revoke" },
+          auditAction: { target: "operator_token", action: "operators:revoke" },
           targetId: id,
           snapshots: yield* snapshots(before, token),
           changes: []
@@ -254,24 +259,24 @@ const make = Effect.gen(function* () {
 
   return OperatorTokens.of({
     find: Effect.fn("OperatorTokens.find")(function* (token) {
-      const row = yield* presented.first(sql`
-        SELECT id, scopes, ${isOpen} AS active, coalesce(last_used_at < now() - interval '1 minute', true) AS unnoted
+      const row = yield* knownTokenRows.first(sql`
+        SELECT id, scopes, ${tokenIsActive} AS active, coalesce(last_used_at < now() - interval '1 minute', true) AS unnoted
         FROM operator_tokens WHERE token_hash = ${Secret.digest(token)}`)
-      if (row?.active && row.unnoted) yield* noteUse(row.id)
+      if (row?.active && row.unnoted) yield* recordUse(row.id)
       return Option.map(Option.fromUndefinedOr(row), ({ scopes, ...rest }) => ({
         ...rest,
         scopes: scopes.filter(isScope)
       }))
-    }, settled),
+    }, toStoreFailures),
     list: Effect.fn("OperatorTokens.list")(function* ({ cursor, limit = defaultLimit }) {
       const at = keyset(sql, "operator_tokens", cursor)
-      return yield* page(
-        found,
-        sql`SELECT ${columns}, ${at.micros} FROM operator_tokens WHERE ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1}`,
+      return yield* readPage(
+        tokenRows,
+        sql`SELECT ${columns}, ${at.micros} FROM operator_tokens WHERE ${at.afterCursor} ORDER BY ${at.order} LIMIT ${limit + 1}`,
         limit,
         Function.identity
       )
-    }, settled),
+    }, toStoreFailures),
     get,
     create,
     rotate,
@@ -281,13 +286,13 @@ const make = Effect.gen(function* () {
 })
 
 /** Whoever could hand out more than they have would have everything, and could lock out those who have more. */
-const covered = Effect.fnUntraced(function* (scopes: ReadonlyArray<Scope>) {
+const requireScopes = Effect.fnUntraced(function* (scopes: ReadonlyArray<Scope>) {
   const operator = yield* Operator
-  const lacked = scopes.filter((scope) => !allows(operator.scopes, [scope]))
-  if (lacked.length > 0) {
+  const missing = scopes.filter((scope) => !allows(operator.scopes, [scope]))
+  if (missing.length > 0) {
     return yield* new ControlError(
       "insufficient_operator_scope",
-      `The operator token lacks ${lacked.join(", ")}, and cannot hand out, take over or revoke what it does not have.`,
+      `The operator token lacks ${missing.join(", ")}, and cannot hand out, take over or revoke what it does not have.`,
       { param: "scopes" }
     )
   }
@@ -303,13 +308,13 @@ const Time = Schema.NullOr(Schema.DateTimeUtcFromDate)
 const isScope = Schema.is(Scope)
 
 const Row = OperatorToken.pipe(
-  Schema.fieldsAssign({ ...rowStamps, revoked_at: Time, expires_at: Time, last_used_at: Time })
+  Schema.fieldsAssign({ ...rowTimestamps, revoked_at: Time, expires_at: Time, last_used_at: Time })
 )
-const found = rows(Row, { table: "operator_tokens", key: ["id"] })
-const counted = answers(Schema.Struct({ n: Count }))
+const tokenRows = storedRows(Row, { table: "operator_tokens", key: ["id"] })
+const countRows = computedRows(Schema.Struct({ n: Count }))
 const snapshots = Snapshots.of(OperatorToken)
 
-const presented = rows(
+const knownTokenRows = storedRows(
   Schema.Struct({
     id: Schema.String,
     /** A newer version may have given it scopes that this one has no endpoint for. */

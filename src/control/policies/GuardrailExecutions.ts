@@ -5,12 +5,12 @@ import { type ExecutionFilter, GuardrailExecution, GuardrailSum } from "../api/p
 import type { Refused } from "../api/schema/Errors.ts"
 import type { Cursor } from "../api/schema/Fields.ts"
 import type { Operator } from "../api/schema/Security.ts"
-import { Analyses } from "../store/Analyses.ts"
-import { keyset, type Page, page } from "../store/Paging.ts"
-import { answers, Count, rows, type StoreFailure, settled } from "../store/Store.ts"
-import { ordered } from "../usage/Usage.ts"
+import { BoundedQueries } from "../store/BoundedQueries.ts"
+import { keyset, type Page, readPage } from "../store/Paging.ts"
+import { Count, computedRows, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import { validateRange } from "../usage/Usage.ts"
 
-type Unusable = Refused<"invalid_usage_query">
+type InvalidQuery = Refused<"invalid_usage_query">
 
 /** What guardrails did, one row for each run on the way of a request. */
 export class GuardrailExecutions extends Context.Service<
@@ -19,10 +19,10 @@ export class GuardrailExecutions extends Context.Service<
     /** Newest first. */
     readonly list: (
       query: ExecutionFilter & { readonly limit?: number; readonly offset?: number; readonly cursor?: Cursor }
-    ) => Effect.Effect<Page<GuardrailExecution>, Unusable | StoreFailure, Operator>
+    ) => Effect.Effect<Page<GuardrailExecution>, InvalidQuery | StoreFailure, Operator>
     readonly summary: (
       filter: ExecutionFilter
-    ) => Effect.Effect<ReadonlyArray<GuardrailSum>, Unusable | StoreFailure, Operator>
+    ) => Effect.Effect<ReadonlyArray<GuardrailSum>, InvalidQuery | StoreFailure, Operator>
   }
 >()("svc/control/GuardrailExecutions") {
   static readonly layer = Layer.suspend(() => Layer.effect(GuardrailExecutions, make))
@@ -32,7 +32,7 @@ const defaultLimit = 100
 
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
-  const { bounded } = yield* Analyses
+  const { runBounded } = yield* BoundedQueries
 
   const matching = ({ from, guardrail, to, ...exact }: ExecutionFilter): Statement.Fragment =>
     sql.and([
@@ -44,41 +44,41 @@ const make = Effect.gen(function* () {
 
   return GuardrailExecutions.of({
     list: Effect.fn("GuardrailExecutions.list")(function* ({ cursor, limit = defaultLimit, offset = 0, ...filter }) {
-      yield* ordered(filter)
+      yield* validateRange(filter)
       const at = keyset(sql, "guardrail_execution_events", cursor)
-      return yield* bounded(() =>
-        page(
-          executions,
+      return yield* runBounded(() =>
+        readPage(
+          executionRows,
           sql`
         SELECT id, created_at, request_id, key_id, project_id, route, model, provider, guardrail_name, mode, action,
           failure_policy, latency_ms, reason, metadata, ${at.micros}
         FROM guardrail_execution_events
-        WHERE ${matching(filter)} AND ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1} OFFSET ${offset}`,
+        WHERE ${matching(filter)} AND ${at.afterCursor} ORDER BY ${at.order} LIMIT ${limit + 1} OFFSET ${offset}`,
           limit,
           Function.identity
         )
       )
-    }, settled),
+    }, toStoreFailures),
 
     summary: Effect.fn("GuardrailExecutions.summary")(function* (filter) {
-      yield* ordered(filter)
-      return yield* bounded(() =>
-        sums.all(sql`
+      yield* validateRange(filter)
+      return yield* runBounded(() =>
+        sumRows.all(sql`
         SELECT guardrail_name, mode, action, failure_policy, count(*) AS count,
           coalesce(sum(latency_ms), 0)::bigint AS total_latency_ms
         FROM guardrail_execution_events WHERE ${matching(filter)}
         GROUP BY guardrail_name, mode, action, failure_policy
         ORDER BY guardrail_name COLLATE "C", mode, action, failure_policy LIMIT ${maxSums}`)
       )
-    }, settled)
+    }, toStoreFailures)
   })
 })
 
 /** All that the catalogue can have at once; names that are no longer in it come on top. */
 const maxSums = 10_000
 
-const executions = rows(
+const executionRows = storedRows(
   GuardrailExecution.pipe(Schema.fieldsAssign({ created_at: Schema.DateTimeUtcFromDate, latency_ms: Count })),
   { table: "guardrail_execution_events", key: ["id"] }
 )
-const sums = answers(GuardrailSum.pipe(Schema.fieldsAssign({ count: Count, total_latency_ms: Count })))
+const sumRows = computedRows(GuardrailSum.pipe(Schema.fieldsAssign({ count: Count, total_latency_ms: Count })))

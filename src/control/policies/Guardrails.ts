@@ -13,9 +13,9 @@ import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { isUnreadable, type Unreadable } from "../api/schema/Fields.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
 import * as CredentialOrigin from "../store/CredentialOrigin.ts"
-import { type Refusal, refusedCredential, refusedUrl } from "../store/Rules.ts"
-import { secretMember, secretParameter } from "../store/SecretNames.ts"
-import { answers, onDuplicate, rows, type StoreFailure, settled } from "../store/Store.ts"
+import { computedRows, onDuplicate, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import { findSecretMember, findSecretParameter } from "../store/SecretNames.ts"
+import { type Violation, validateCredential, validateUrl } from "../store/Validation.ts"
 
 type Invalid = Refused<"invalid_guardrail_request">
 
@@ -54,18 +54,19 @@ const make = Effect.gen(function* () {
   const columnsOf = Effect.fnUntraced(function* (
     name: string,
     input: GuardrailPatch,
-    held: CredentialOrigin.Change["before"]
+    currentCredential: CredentialOrigin.CredentialChange["before"]
   ) {
     const { bearer_token, config_schema, endpoint_url, modes, runtime_config, timeout_ms, ...rest } = input
-    if (endpoint_url !== undefined) yield* unless("endpoint_url", endpoint_url, refusedEndpoint)
+    if (endpoint_url !== undefined) yield* validated("endpoint_url", endpoint_url, refusedEndpoint)
     const { cleared, stored } = CredentialOrigin.outcomeOf({
-      before: held,
+      before: currentCredential,
       address: endpoint_url,
       sealed:
-        bearer_token && vault.seal(yield* unless("bearer_token", bearer_token, refusedCredential), tokenContext(name))
+        bearer_token &&
+        vault.seal(yield* validated("bearer_token", bearer_token, validateCredential), tokenContext(name))
     })
-    const secret = runtime_config && secretMember(runtime_config)
-    if (secret !== undefined) yield* Effect.fail(invalid(`runtime_config.${secret}`, secretShown))
+    const secret = runtime_config && findSecretMember(runtime_config)
+    if (secret !== undefined) yield* Effect.fail(invalid(`runtime_config.${secret}`, exposedSecret))
     const set = {
       ...rest,
       ...(modes !== undefined && { modes: [...new Set(modes)] }),
@@ -80,7 +81,7 @@ const make = Effect.gen(function* () {
     return { cleared, set }
   })
 
-  const credentialOf = ({ endpoint_url, name, token_configured }: Guardrail) =>
+  const readCredential = ({ endpoint_url, name, token_configured }: Guardrail) =>
     Effect.map(
       origins.only(sql`SELECT credential_origin FROM guardrail_definitions WHERE name = ${name}`),
       ({ credential_origin }) => ({ address: endpoint_url, configured: token_configured, origin: credential_origin })
@@ -88,16 +89,16 @@ const make = Effect.gen(function* () {
 
   const lock = (name: string) =>
     Effect.flatMap(
-      found.first(sql`SELECT ${columns} FROM guardrail_definitions WHERE name = ${name} FOR UPDATE`),
-      (row) => (row === undefined ? Effect.fail(unknown) : Effect.succeed(row))
+      guardrailRows.first(sql`SELECT ${columns} FROM guardrail_definitions WHERE name = ${name} FOR UPDATE`),
+      (row) => (row === undefined ? Effect.fail(unknownGuardrail) : Effect.succeed(row))
     )
 
   /** For what needs no more of the row than its name, and whether the gateway does itself what it says. */
   const lockAny = Effect.fnUntraced(function* (name: string) {
-    const guardrail = yield* found.firstOrUnreadable(
+    const guardrail = yield* guardrailRows.firstOrUnreadable(
       sql`SELECT ${columns} FROM guardrail_definitions WHERE name = ${name} FOR UPDATE`
     )
-    if (guardrail === undefined) return yield* unknown
+    if (guardrail === undefined) return yield* unknownGuardrail
     const [builtIn] = yield* sql`
       SELECT 1 FROM guardrail_definitions WHERE name = ${name} AND provider_kind = 'built_in'`
     return { guardrail, builtIn: builtIn !== undefined }
@@ -110,7 +111,7 @@ const make = Effect.gen(function* () {
         yield* write`UPDATE guardrail_definitions SET enabled = false, updated_at = now() WHERE name = ${before.id}`
         return {
           result: before,
-          deed: { target: "guardrail", action: "guardrails:update" },
+          auditAction: { target: "guardrail", action: "guardrails:update" },
           targetId: before.id,
           snapshots: yield* snapshots(before, before),
           changes: [{ _tag: "Configuration" }]
@@ -135,13 +136,13 @@ const make = Effect.gen(function* () {
         const [full] = yield* sql`SELECT 1 FROM guardrail_definitions OFFSET ${maxGuardrails - 1} LIMIT 1`
         if (full !== undefined) return yield* invalid("name", `is one too many: there are ${maxGuardrails} guardrails`)
         const row = yield* onDuplicate(
-          found.only(write`
+          guardrailRows.only(write`
             INSERT INTO guardrail_definitions ${sql.insert({ name, provider_kind: "http", ...set })} RETURNING ${columns}`),
           () => invalid("name", "is the name of another guardrail")
         )
         return {
           result: row,
-          deed: { target: "guardrail", action: "guardrails:create" },
+          auditAction: { target: "guardrail", action: "guardrails:create" },
           targetId: name,
           snapshots: yield* snapshots(null, row),
           changes: [{ _tag: "Configuration" }]
@@ -151,27 +152,27 @@ const make = Effect.gen(function* () {
   })
 
   const update = Effect.fn("Guardrails.update")(function* (name: string, patch: GuardrailPatch) {
-    const held = yield* settled(
-      found.firstOrUnreadable(sql`SELECT ${columns} FROM guardrail_definitions WHERE name = ${name}`)
+    const current = yield* toStoreFailures(
+      guardrailRows.firstOrUnreadable(sql`SELECT ${columns} FROM guardrail_definitions WHERE name = ${name}`)
     )
-    if (isUnreadable(held) && isSwitchOff(patch)) return yield* disableUnreadable(held)
+    if (isUnreadable(current) && isSwitchOff(patch)) return yield* disableUnreadable(current)
     return yield* audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
         const before = yield* lock(name)
-        if (before.provider_kind === "built_in") yield* builtInKeeps(patch)
+        if (before.provider_kind === "built_in") yield* checkBuiltInPatch(patch)
         if (patch.modes?.length === 0) return yield* invalid("modes", "must name at least one mode")
-        const { cleared, set } = yield* columnsOf(name, patch, yield* credentialOf(before))
+        const { cleared, set } = yield* columnsOf(name, patch, yield* readCredential(before))
         const changed =
           Object.keys(set).length === 0
             ? before
-            : yield* found.only(write`
+            : yield* guardrailRows.only(write`
                 UPDATE guardrail_definitions SET ${sql.update(set)}, updated_at = now()
                 WHERE name = ${name} RETURNING ${columns}`)
         const after: ChangedGuardrail = cleared ? { ...changed, credential_cleared: true } : changed
         return {
           result: after,
-          deed: { target: "guardrail", action: "guardrails:update" },
+          auditAction: { target: "guardrail", action: "guardrails:update" },
           targetId: name,
           snapshots: yield* snapshots(before, after),
           changes: [{ _tag: "Configuration" }]
@@ -181,28 +182,28 @@ const make = Effect.gen(function* () {
   })
 
   /** Takes the name out of every key's policy: one that demanded it would otherwise refuse all requests. */
-  const forgotten = Effect.fnUntraced(function* (name: string) {
+  const removeFromPolicies = Effect.fnUntraced(function* (name: string) {
     const { write } = yield* Mutation
     // a newer version may have fields of another shape: a single name, a number
-    const held = sql`jsonb_each(CASE jsonb_typeof(guardrail_policy) WHEN 'object' THEN guardrail_policy ELSE '{}' END)
+    const policyFields = sql`jsonb_each(CASE jsonb_typeof(guardrail_policy) WHEN 'object' THEN guardrail_policy ELSE '{}' END)
       AS held (field, value)`
     const change = sql`policy_version = policy_version + 1, updated_at = now(), guardrail_policy = (
         SELECT coalesce(jsonb_object_agg(field,
           CASE WHEN jsonb_typeof(value) IN ('array', 'object') THEN value - ${name}::text ELSE value END), '{}')
-        FROM ${held} WHERE value <> to_jsonb(${name}::text))
-      WHERE EXISTS (SELECT 1 FROM ${held} WHERE value ? ${name}::text)`
+        FROM ${policyFields} WHERE value <> to_jsonb(${name}::text))
+      WHERE EXISTS (SELECT 1 FROM ${policyFields} WHERE value ? ${name}::text)`
     yield* write`UPDATE policy_layers SET ${change}`
-    return yield* keys.all(write`UPDATE api_keys SET ${change} RETURNING id`)
+    return yield* changedKeys.all(write`UPDATE api_keys SET ${change} RETURNING id`)
   })
 
   return Guardrails.of({
-    list: found
+    list: guardrailRows
       .all(sql`SELECT ${columns} FROM guardrail_definitions ORDER BY name COLLATE "C"`)
-      .pipe(settled, Effect.withSpan("Guardrails.list")),
+      .pipe(toStoreFailures, Effect.withSpan("Guardrails.list")),
     get: Effect.fn("Guardrails.get")(function* (name) {
-      const row = yield* found.first(sql`SELECT ${columns} FROM guardrail_definitions WHERE name = ${name}`)
+      const row = yield* guardrailRows.first(sql`SELECT ${columns} FROM guardrail_definitions WHERE name = ${name}`)
       return row ?? (yield* new ControlError("not_found", "There is no guardrail of this name."))
-    }, settled),
+    }, toStoreFailures),
     create,
     update,
     remove: Effect.fn("Guardrails.remove")((name) =>
@@ -214,10 +215,10 @@ const make = Effect.gen(function* () {
             return yield* invalid("name", "is built in; disable it instead")
           }
           yield* write`DELETE FROM guardrail_definitions WHERE name = ${name}`
-          const affected = yield* forgotten(name)
+          const affected = yield* removeFromPolicies(name)
           return {
             result: undefined,
-            deed: { target: "guardrail", action: "guardrails:delete" },
+            auditAction: { target: "guardrail", action: "guardrails:delete" },
             targetId: name,
             snapshots: yield* snapshots(before, null),
             changes: [{ _tag: "Configuration" }, ...affected.map(({ id }) => ({ _tag: "Key" as const, id }))]
@@ -228,41 +229,43 @@ const make = Effect.gen(function* () {
   })
 })
 
-const found = rows(Guardrail, { table: "guardrail_definitions", key: ["name"] })
-const keys = answers(Schema.Struct({ id: Schema.String }))
-const origins = answers(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
+const guardrailRows = storedRows(Guardrail, { table: "guardrail_definitions", key: ["name"] })
+const changedKeys = computedRows(Schema.Struct({ id: Schema.String }))
+const origins = computedRows(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
 const snapshots = Snapshots.of(ChangedGuardrail)
 
-const unknown = new ControlError("invalid_guardrail_request", "There is no guardrail of this name.", { param: "name" })
+const unknownGuardrail = new ControlError("invalid_guardrail_request", "There is no guardrail of this name.", {
+  param: "name"
+})
 
 const isSwitchOff = (patch: GuardrailPatch): boolean => patch.enabled === false && Object.keys(patch).length === 1
 
 /** `value`, unless a rule refuses it. The refusal names the field and says the rule, never the value. */
-const unless = <A>(param: string, value: A, rule: (value: A) => Refusal): Effect.Effect<A, Invalid> => {
+const validated = <A>(param: string, value: A, rule: (value: A) => Violation): Effect.Effect<A, Invalid> => {
   const refusal = rule(value)
   return refusal === undefined ? Effect.succeed(value) : Effect.fail(invalid(param, refusal))
 }
 
-const secretShown =
+const exposedSecret =
   "looks like a secret, and would be shown by the configuration and the audit log: send it as bearer_token, which is sealed, or call it otherwise if it is none"
 
-const refusedEndpoint = (url: string): Refusal => {
-  const refusal = refusedUrl(url)
+const refusedEndpoint = (url: string): Violation => {
+  const refusal = validateUrl(url)
   if (refusal !== undefined) return refusal
-  const parameter = secretParameter(url)
-  return parameter === undefined ? undefined : `has a parameter ${parameter} that ${secretShown}`
+  const parameter = findSecretParameter(url)
+  return parameter === undefined ? undefined : `has a parameter ${parameter} that ${exposedSecret}`
 }
 
 const invalid = (param: string, refusal: string): Invalid =>
   new ControlError("invalid_guardrail_request", `${param} ${refusal}.`, { param })
 
 const configText = (param: string, config: Guardrail["runtime_config"]): Effect.Effect<string, Invalid> =>
-  unless(param, JSON.stringify(config), (text) =>
+  validated(param, JSON.stringify(config), (text) =>
     text.length > maxConfigLength ? `may have at most ${maxConfigLength} characters of JSON` : undefined
   )
 
 /** What the gateway does itself has no address; its one switch must be a switch. */
-const builtInKeeps = (patch: GuardrailPatch): Effect.Effect<void, Invalid> => {
+const checkBuiltInPatch = (patch: GuardrailPatch): Effect.Effect<void, Invalid> => {
   const field = (["description", "endpoint_url", "timeout_ms", "bearer_token"] as const).find((name) => name in patch)
   if (field !== undefined) return Effect.fail(invalid(field, "cannot be set: this guardrail is built in"))
   const restores = patch.runtime_config?.["restore_output"]

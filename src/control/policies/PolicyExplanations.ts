@@ -4,23 +4,23 @@ import * as Estimate from "../../policy/Estimate.ts"
 import * as Facts from "../../policy/facts/Facts.ts"
 import type { KeyPolicy } from "../../policy/KeyPolicy.ts"
 import * as Policy from "../../policy/Policy.ts"
-import { applying, type LayerScope } from "../../policy/PolicyLayer.ts"
+import { applicableLayers, type LayerScope } from "../../policy/PolicyLayer.ts"
 import type { PriceList } from "../../policy/PriceList.ts"
 import { byPolicy } from "../../policy/Refusals.ts"
 import { providerOf } from "../../policy/Routing.ts"
 import { canonicalRoutes, PolicyRoute } from "../../policy/routes/CanonicalRoute.ts"
 import { Database } from "../../services/Database.ts"
 import * as StoredKeys from "../../state/StoredKeys.ts"
-import type { Explained } from "../api/policies/PolicyApi.ts"
+import type { Explanation } from "../api/policies/PolicyApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
-import { answers, Count, rows, type StoreFailure, settled } from "../store/Store.ts"
-import { allowed, applied, reasons, sharedLimits, shown } from "./PolicyReasons.ts"
+import { Count, computedRows, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import { allowedDecision, appliedLayer, denialReasons, refusedDecision, sharedLimits } from "./PolicyReasons.ts"
 import * as PolicyState from "./PolicyState.ts"
 
 /** What a past request was decided by, from its usage record, and what the same facts would come to now. */
 export class PolicyExplanations extends Context.Service<
   PolicyExplanations,
-  { readonly explain: (requestId: string) => Effect.Effect<Explained, Refused<"not_found"> | StoreFailure> }
+  { readonly explain: (requestId: string) => Effect.Effect<Explanation, Refused<"not_found"> | StoreFailure> }
 >()("svc/control/PolicyExplanations") {
   static readonly layer = Layer.suspend(() => Layer.effect(PolicyExplanations, make))
 }
@@ -33,7 +33,7 @@ const make = Effect.gen(function* () {
 
   /** What touched the key's policy, or a layer that the request is under. */
   const changesSince = (record: typeof Row.Type, scope: LayerScope) =>
-    changes.all(sql`SELECT created_at, action, target_type, target_id, actor_token_id FROM audit_events
+    changeRows.all(sql`SELECT created_at, action, target_type, target_id, actor_token_id FROM audit_events
       WHERE created_at > ${DateTime.toDateUtc(record.created_at)} AND ${sql.or([
         sql`(target_type = 'key' AND target_id = ${record.key_id} AND ${sql.or(
           ["policy", "guardrail_policy", "project_id", "team_id", "disabled", "revoked_at", "expires_at"].map(
@@ -44,7 +44,7 @@ const make = Effect.gen(function* () {
         sql`(target_type = 'policy_layer' AND before_json->>'unreadable' = 'true')`,
         sql`(target_type = 'policy_layer' AND (
           coalesce(after_json, before_json)->>'kind', coalesce(coalesce(after_json, before_json)->>'scope_id', '')) IN (
-            SELECT * FROM unnest(${names(scope).map(([kind]) => kind)}::text[], ${names(scope).map(([, id]) => id)}::text[])))`
+            SELECT * FROM unnest(${layerScopes(scope).map(([kind]) => kind)}::text[], ${layerScopes(scope).map(([, id]) => id)}::text[])))`
       ])} ORDER BY created_at DESC, id DESC LIMIT ${maxChanges}`)
 
   const explain = Effect.fn("PolicyExplanations.explain")(function* (requestId: string) {
@@ -59,10 +59,10 @@ const make = Effect.gen(function* () {
     const { created_at, id, key_id, model, project_id, provider, request_id, route } = record
     const key = yield* state.key(key_id)
     const scope: Scope | undefined = isPolicyRoute(route)
-      ? { ...(key === undefined ? nobody : StoredKeys.ownerOf(key)), route, models: model === null ? [] : [model] }
+      ? { ...(key === undefined ? noOwner : StoredKeys.ownerOf(key)), route, models: model === null ? [] : [model] }
       : undefined
-    const changed = scope === undefined ? [] : yield* changesSince(record, scope)
-    const explained: Explained = {
+    const policyChanges = scope === undefined ? [] : yield* changesSince(record, scope)
+    const explained: Explanation = {
       request_id,
       id,
       created_at,
@@ -72,7 +72,7 @@ const make = Effect.gen(function* () {
       provider,
       model,
       decided: {
-        allowed: sentOn(record.error_code),
+        allowed: wasForwarded(record.error_code),
         status_code: record.status_code,
         error_code: record.error_code,
         check: record.denial?.check ?? null,
@@ -82,30 +82,36 @@ const make = Effect.gen(function* () {
       now:
         scope === undefined || key === undefined
           ? null
-          : decidedNow(record, scope, applying(yield* state.layers, scope), key, yield* state.prices(scope.models)),
-      policy_changed: changed.length > 0,
-      changes: changed
+          : currentDecision(
+              record,
+              scope,
+              applicableLayers(yield* state.layers, scope),
+              key,
+              yield* state.prices(scope.models)
+            ),
+      policy_changed: policyChanges.length > 0,
+      changes: policyChanges
     }
     return explained
-  }, settled)
+  }, toStoreFailures)
 
   return PolicyExplanations.of({ explain })
 })
 
-const nobody = { projectId: undefined, teamId: undefined }
+const noOwner = { projectId: undefined, teamId: undefined }
 
 type Scope = LayerScope & { readonly route: PolicyRoute }
 
-const decidedNow = (
+const currentDecision = (
   record: typeof Row.Type,
   { models, route }: Scope,
   layers: EffectivePolicy.EffectivePolicy["layers"],
   key: StoredKeys.StoredKey,
   prices: PriceList
 ) => {
-  const effective = EffectivePolicy.of([...layers, key.own])
+  const effective = EffectivePolicy.of([...layers, key.ownLayer])
   const facts = factsOf(record, route, models)
-  const question: Policy.Question = {
+  const question: Policy.PolicyRequest = {
     route,
     // the record says who answered, which after a fallback is another than was asked
     provider: providerOf(route),
@@ -117,34 +123,34 @@ const decidedNow = (
     hourUtc: DateTime.toDateUtc(record.created_at).getUTCHours(),
     running: 1,
     estimatedCostNanos: 0,
-    unpricedModels: Estimate.unpriced(accountingOf(record, route), facts, prices)
+    unpricedModels: Estimate.unpricedModels(accountingOf(record, route), facts, prices)
   }
-  const denied = byPolicy(effective, question)
+  const refusal = byPolicy(effective, question)
   return {
     policy_version: effective.version,
-    applied_layers: effective.layers.map(applied),
+    applied_layers: effective.layers.map(appliedLayer),
     shared_limits: sharedLimits(effective),
-    reasons: reasons(effective, question),
-    decision: denied === undefined ? allowed : shown(denied),
+    reasons: denialReasons(effective, question),
+    decision: refusal === undefined ? allowedDecision : refusedDecision(refusal),
     unchecked:
       route === "/upstream/*"
         ? uncheckedAtWildcard(effective.policy)
-        : uncheckedBy(effective.policy, record, accountingOf(record, route))
+        : uncheckedFromRecord(effective.policy, record, accountingOf(record, route))
   }
 }
 
 const canonicalAt = (route: PolicyRoute) => canonicalRoutes.find(({ pattern }) => pattern === route)?.id
 
 /** Lists and look-ups have no body, and what is refused before its body is read has none either. */
-const isRead = ({ estimated_input_tokens, model }: typeof Row.Type): boolean =>
+const hasReadBody = ({ estimated_input_tokens, model }: typeof Row.Type): boolean =>
   model !== null || estimated_input_tokens !== null
 
 const factsOf = (record: typeof Row.Type, route: PolicyRoute, models: ReadonlyArray<string>): Facts.Facts => {
   const id = canonicalAt(route)
   return {
-    ...Facts.none,
+    ...Facts.noFacts,
     models,
-    leavesModel: models.length === 0 && isRead(record) && id !== undefined && Facts.asking.has(id),
+    omitsModel: models.length === 0 && hasReadBody(record) && id !== undefined && Facts.modelRoutes.has(id),
     stream: record.streamed,
     tools: record.tools ?? false,
     inputTokens: record.estimated_input_tokens ?? 0
@@ -154,14 +160,14 @@ const factsOf = (record: typeof Row.Type, route: PolicyRoute, models: ReadonlyAr
 /** As the gateway accounts what it has read. A service has prices of its own, and the wildcard none. */
 const accountingOf = (record: typeof Row.Type, route: PolicyRoute): Estimate.Accounting => {
   const id = canonicalAt(route)
-  if (id !== undefined && isRead(record)) return Estimate.accountingOf(id, "POST", "managed_by_gateway")
-  return route === "/providers/compat/*" && isRead(record) ? "answer" : "free"
+  if (id !== undefined && hasReadBody(record)) return Estimate.accountingOf(id, "POST", "managed_by_gateway")
+  return route === "/providers/compat/*" && hasReadBody(record) ? "answer" : "free"
 }
 
 /** The wildcard reads no body: what hangs on one is refused or let go as the passthrough settings say. */
 const uncheckedAtWildcard = (policy: KeyPolicy): ReadonlyArray<Policy.Check> => [
   ...(Policy.limitOfLaterWork(policy) !== undefined ? (["later_work"] as const) : []),
-  ...Policy.hangsOnBodies(policy),
+  ...Policy.bodyChecks(policy),
   ...(policy.max_request_body_bytes !== null ? (["request_bytes"] as const) : []),
   ...(policy.max_response_body_bytes !== null ? (["response_bytes"] as const) : [])
 ]
@@ -170,7 +176,7 @@ const uncheckedAtWildcard = (policy: KeyPolicy): ReadonlyArray<Policy.Check> => 
  * What a record does not tell: what ran beside the request, and what it asked for beside model, stream, tools and input.
  * It names one model, and the request may have named others.
  */
-const uncheckedBy = (
+const uncheckedFromRecord = (
   policy: KeyPolicy,
   { route, service_name, tools }: typeof Row.Type,
   accounting: Estimate.Accounting
@@ -191,11 +197,11 @@ const uncheckedBy = (
 ]
 
 /** An error that came behind the decision: the upstream failed, or its answer was too large. */
-const sentOn = (errorCode: string | null): boolean =>
+const wasForwarded = (errorCode: string | null): boolean =>
   errorCode === null || errorCode.startsWith("upstream_") || errorCode === "response_body_too_large"
 
 /** Kind and scope of every layer that there could be for a request. */
-const names = ({
+const layerScopes = ({
   models,
   projectId,
   route,
@@ -230,9 +236,9 @@ const Row = Schema.Struct({
   ),
   service_name: Schema.NullOr(Schema.String)
 })
-const records = rows(Row, { table: "usage_events", key: ["id"] })
+const records = storedRows(Row, { table: "usage_events", key: ["id"] })
 
-const changes = answers(
+const changeRows = computedRows(
   Schema.Struct({
     created_at: Schema.DateTimeUtcFromDate,
     action: Schema.String,

@@ -10,9 +10,9 @@ import { PolicyLayer, type PolicyLayerPatch, type PolicyLayerUpsert } from "../a
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { type Cursor, Id, isUnreadable } from "../api/schema/Fields.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
-import { keyset, type Page, page } from "../store/Paging.ts"
-import { Count, rowStamps, rows, type StoreFailure, settled } from "../store/Store.ts"
-import { guardrailsOf } from "./GuardrailNames.ts"
+import { keyset, type Page, readPage } from "../store/Paging.ts"
+import { Count, rowTimestamps, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import { patchedGuardrailPolicy } from "./GuardrailPolicyValidation.ts"
 
 type Invalid = Refused<
   "invalid_policy_payload" | "missing_project" | "invalid_guardrail_request" | "guardrail_forbidden"
@@ -72,7 +72,7 @@ const make = Effect.gen(function* () {
     return scope_id?.toLowerCase() ?? null
   })
 
-  const room = Effect.gen(function* () {
+  const requireCapacity = Effect.gen(function* () {
     const [counted] = yield* sql<{ readonly n: number }>`SELECT count(*)::int AS n FROM policy_layers`
     if ((counted?.n ?? 0) >= maxLayers) {
       return yield* new ControlError(
@@ -85,46 +85,46 @@ const make = Effect.gen(function* () {
   return PolicyLayers.of({
     list: Effect.fn("PolicyLayers.list")(function* ({ cursor, limit = defaultLimit }) {
       const at = keyset(sql, "policy_layers", cursor)
-      return yield* page(
-        found,
-        sql`SELECT ${columns}, ${at.micros} FROM policy_layers WHERE ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1}`,
+      return yield* readPage(
+        layerRows,
+        sql`SELECT ${columns}, ${at.micros} FROM policy_layers WHERE ${at.afterCursor} ORDER BY ${at.order} LIMIT ${limit + 1}`,
         limit,
-        shown
+        toPolicyLayer
       )
-    }, settled),
+    }, toStoreFailures),
 
     find: Effect.fn("PolicyLayers.find")(function* (kind, scopeId) {
-      const row = yield* found.first(sql`SELECT ${columns} FROM policy_layers
+      const row = yield* layerRows.first(sql`SELECT ${columns} FROM policy_layers
         WHERE layer_kind = ${kind} AND scope_id IS NOT DISTINCT FROM ${scopeId}::text`)
       return row?.id
-    }, settled),
+    }, toStoreFailures),
 
     get: Effect.fn("PolicyLayers.get")(function* (id) {
-      const row = yield* found.first(sql`SELECT ${columns} FROM policy_layers WHERE id = ${id}`)
-      return row === undefined ? yield* missing : shown(row)
-    }, settled),
+      const row = yield* layerRows.first(sql`SELECT ${columns} FROM policy_layers WHERE id = ${id}`)
+      return row === undefined ? yield* layerNotFound : toPolicyLayer(row)
+    }, toStoreFailures),
 
     upsert: Effect.fn("PolicyLayers.upsert")((input) =>
       audit.mutate(
         Effect.gen(function* () {
           const { write } = yield* Mutation
           const scope = yield* scopeOf(input)
-          const before = yield* found.first(sql`SELECT ${columns} FROM policy_layers
+          const before = yield* layerRows.first(sql`SELECT ${columns} FROM policy_layers
             WHERE layer_kind = ${input.kind} AND scope_id IS NOT DISTINCT FROM ${scope}::text FOR UPDATE`)
-          if (before === undefined) yield* room
-          const held = before === undefined ? undefined : shown(before)
+          if (before === undefined) yield* requireCapacity
+          const current = before === undefined ? undefined : toPolicyLayer(before)
           const policy = StoredPolicies.encode(
-            input.policy === undefined ? (held?.policy ?? neutral) : patched(neutral, input.policy ?? {})
+            input.policy === undefined ? (current?.policy ?? neutral) : patched(neutral, input.policy ?? {})
           )
           const shared = yield* sharedText(
-            input.shared === undefined ? (held?.shared ?? SharedLimits.none) : SharedLimits.of(input.shared ?? {})
+            input.shared === undefined ? (current?.shared ?? SharedLimits.none) : SharedLimits.of(input.shared ?? {})
           )
           // what is given is the whole of it
           const guardrails = yield* input.guardrail_policy === undefined
-            ? Effect.succeed(held?.guardrail_policy ?? GuardrailPolicy.neutral)
-            : guardrailsOf(sql, GuardrailPolicy.neutral, input.guardrail_policy)
-          const after = shown(
-            yield* found.only(write`
+            ? Effect.succeed(current?.guardrail_policy ?? GuardrailPolicy.neutral)
+            : patchedGuardrailPolicy(sql, GuardrailPolicy.neutral, input.guardrail_policy)
+          const after = toPolicyLayer(
+            yield* layerRows.only(write`
               INSERT INTO policy_layers (layer_kind, scope_id, policy, shared, guardrail_policy)
               VALUES (${input.kind}, ${scope}, ${policy}::jsonb, ${shared}::jsonb, ${JSON.stringify(guardrails)}::jsonb)
               ON CONFLICT (layer_kind, coalesce(scope_id, '')) DO UPDATE SET policy = excluded.policy,
@@ -134,9 +134,9 @@ const make = Effect.gen(function* () {
           )
           return {
             result: after,
-            deed: { target: "policy_layer", action: "policies:upsert-layer" },
+            auditAction: { target: "policy_layer", action: "policies:upsert-layer" },
             targetId: after.id,
-            snapshots: yield* snapshots(held ?? null, after),
+            snapshots: yield* snapshots(current ?? null, after),
             changes: [{ _tag: "Configuration" }]
           }
         })
@@ -147,18 +147,18 @@ const make = Effect.gen(function* () {
       audit.mutate(
         Effect.gen(function* () {
           const { write } = yield* Mutation
-          const before = yield* found.first(sql`SELECT ${columns} FROM policy_layers WHERE id = ${id} FOR UPDATE`)
-          if (before === undefined) return yield* missing
-          const held = shown(before)
+          const before = yield* layerRows.first(sql`SELECT ${columns} FROM policy_layers WHERE id = ${id} FOR UPDATE`)
+          if (before === undefined) return yield* layerNotFound
+          const current = toPolicyLayer(before)
           const policy = StoredPolicies.encode(
-            patch.policy === null ? neutral : patched(held.policy, patch.policy ?? {})
+            patch.policy === null ? neutral : patched(current.policy, patch.policy ?? {})
           )
           const shared = yield* sharedText(
-            patch.shared === null ? SharedLimits.none : { ...held.shared, ...patch.shared }
+            patch.shared === null ? SharedLimits.none : { ...current.shared, ...patch.shared }
           )
-          const guardrails = yield* guardrailsOf(sql, held.guardrail_policy, patch.guardrail_policy)
-          const after = shown(
-            yield* found.only(write`
+          const guardrails = yield* patchedGuardrailPolicy(sql, current.guardrail_policy, patch.guardrail_policy)
+          const after = toPolicyLayer(
+            yield* layerRows.only(write`
               UPDATE policy_layers SET policy = ${policy}::jsonb, shared = ${shared}::jsonb,
                 guardrail_policy = ${JSON.stringify(guardrails)}::jsonb, policy_version = policy_version + 1,
                 updated_at = now()
@@ -166,9 +166,9 @@ const make = Effect.gen(function* () {
           )
           return {
             result: after,
-            deed: { target: "policy_layer", action: "policies:upsert-layer" },
+            auditAction: { target: "policy_layer", action: "policies:upsert-layer" },
             targetId: id,
-            snapshots: yield* snapshots(held, after),
+            snapshots: yield* snapshots(current, after),
             changes: [{ _tag: "Configuration" }]
           }
         })
@@ -179,16 +179,16 @@ const make = Effect.gen(function* () {
       audit.mutate(
         Effect.gen(function* () {
           const { write } = yield* Mutation
-          const before = yield* found.firstOrUnreadable(
+          const before = yield* layerRows.firstOrUnreadable(
             sql`SELECT ${columns} FROM policy_layers WHERE id = ${id} FOR UPDATE`
           )
-          if (before === undefined) return yield* missing
+          if (before === undefined) return yield* layerNotFound
           yield* write`DELETE FROM policy_layers WHERE id = ${id}`
           return {
             result: undefined,
-            deed: { target: "policy_layer", action: "policies:delete-layer" },
+            auditAction: { target: "policy_layer", action: "policies:delete-layer" },
             targetId: id,
-            snapshots: yield* snapshots(isUnreadable(before) ? before : shown(before), null),
+            snapshots: yield* snapshots(isUnreadable(before) ? before : toPolicyLayer(before), null),
             changes: [{ _tag: "Configuration" }]
           }
         })
@@ -199,7 +199,7 @@ const make = Effect.gen(function* () {
 
 const Row = PolicyLayer.pipe(
   Schema.fieldsAssign({
-    ...rowStamps,
+    ...rowTimestamps,
     policy: KeyPolicyPatch,
     policy_version: Count,
     shared: SharedLimits.SharedLimitsPatch,
@@ -207,11 +207,17 @@ const Row = PolicyLayer.pipe(
   })
 )
 
-const found = rows(Row, { table: "policy_layers", key: ["id"] })
-const missing = new ControlError("not_found", "There is no policy layer with this id.")
+const layerRows = storedRows(Row, { table: "policy_layers", key: ["id"] })
+const layerNotFound = new ControlError("not_found", "There is no policy layer with this id.")
 const snapshots = Snapshots.of(PolicyLayer)
 
-const shown = ({ guardrail_policy, policy, policy_version, shared, ...layer }: typeof Row.Type): PolicyLayer => ({
+const toPolicyLayer = ({
+  guardrail_policy,
+  policy,
+  policy_version,
+  shared,
+  ...layer
+}: typeof Row.Type): PolicyLayer => ({
   ...layer,
   policy: { ...patched(neutral, policy), policy_version },
   shared: SharedLimits.of(shared),

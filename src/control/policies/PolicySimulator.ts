@@ -8,34 +8,36 @@ import * as Facts from "../../policy/facts/Facts.ts"
 import * as GuardrailPolicy from "../../policy/GuardrailPolicy.ts"
 import { patched } from "../../policy/KeyPolicy.ts"
 import { policyOf } from "../../policy/KeyPreset.ts"
-import { type KeyState, overdue, refusal, unusable } from "../../policy/KeyState.ts"
+import { exceededUnusedDays, type KeyState, refusal, unusableReason } from "../../policy/KeyState.ts"
 import { allowsModel } from "../../policy/ModelPattern.ts"
 import * as Policy from "../../policy/Policy.ts"
-import { applying, nameOf, type PolicyLayer } from "../../policy/PolicyLayer.ts"
+import { applicableLayers, layerName, type PolicyLayer } from "../../policy/PolicyLayer.ts"
 import { toNanos } from "../../policy/Price.ts"
 import * as Refusals from "../../policy/Refusals.ts"
 import * as Routing from "../../policy/Routing.ts"
-import { answerTooLarge, type BodyLimit, ofAnswers, ofRequests, tooLarge } from "../../policy/routes/BodyLimit.ts"
+import * as BodyLimit from "../../policy/routes/BodyLimit.ts"
 import { compatConfig } from "../../policy/routes/CanonicalRoute.ts"
 import { defaults as closedWildcard } from "../../policy/routes/Passthrough.ts"
 import type { ServiceCall } from "../../policy/ServiceCall.ts"
 import * as ServicePricing from "../../policy/ServicePricing.ts"
-import { GatewaySettings } from "../../process/Settings.ts"
+import { GatewaySettings } from "../../process/GatewaySettings.ts"
 import { Database } from "../../services/Database.ts"
 import * as StoredKeys from "../../state/StoredKeys.ts"
 import * as StoredRoutes from "../../state/StoredRoutes.ts"
 import { RowReader } from "../../state/StoredRows.ts"
 import * as StoredServices from "../../state/StoredServices.ts"
 import type { Vault } from "../../state/Vault.ts"
-import { Simulated, type Simulation } from "../api/policies/PolicyApi.ts"
+import { type Simulation, SimulationResult } from "../api/policies/PolicyApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
-import { type StoreFailure, UnreadableRow } from "../store/Store.ts"
-import { guardrailsOf } from "./GuardrailNames.ts"
-import { allowed, applied, reasons, sharedLimits, shown } from "./PolicyReasons.ts"
+import { type StoreFailure, UnreadableRow } from "../store/Rows.ts"
+import { patchedGuardrailPolicy } from "./GuardrailPolicyValidation.ts"
+import { allowedDecision, appliedLayer, denialReasons, refusedDecision, sharedLimits } from "./PolicyReasons.ts"
 import * as PolicyState from "./PolicyState.ts"
 
-type Refusal = Refused<"not_found" | "unsupported_route" | "invalid_guardrail_request" | "guardrail_forbidden">
+type SimulationRefusal = Refused<
+  "not_found" | "unsupported_route" | "invalid_guardrail_request" | "guardrail_forbidden"
+>
 
 /**
  * Decides on a request that nobody makes, by the functions that the gateway decides with, on what is configured now. No
@@ -43,7 +45,11 @@ type Refusal = Refused<"not_found" | "unsupported_route" | "invalid_guardrail_re
  */
 export class PolicySimulator extends Context.Service<
   PolicySimulator,
-  { readonly simulate: (simulation: Simulation) => Effect.Effect<Simulated, Refusal | StoreFailure, Actor> }
+  {
+    readonly simulate: (
+      simulation: Simulation
+    ) => Effect.Effect<SimulationResult, SimulationRefusal | StoreFailure, Actor>
+  }
 >()("svc/control/PolicySimulator") {
   static readonly layer = Layer.suspend(() => Layer.effect(PolicySimulator, make))
 }
@@ -53,23 +59,28 @@ const make = Effect.gen(function* () {
   const audit = yield* Audit
   const { directCompatLimits, directCompatOwnership, directCompatPaths } = yield* GatewaySettings
   const compat = compatConfig(directCompatLimits, directCompatOwnership)
-  const paths: Routing.Paths = { ...Routing.defaultPaths, compat: directCompatPaths, compatConfig: compat }
-  const state = PolicyState.make(sql)
+  const paths: Routing.RoutingPaths = { ...Routing.defaultPaths, compat: directCompatPaths, compatConfig: compat }
+  const policyState = PolicyState.make(sql)
   const context = yield* Effect.context<Database | Vault>()
   const definitions = Effect.suspend(() => Effect.provide(Definitions.load(new RowReader()), context))
-  const stored = (reader: RowReader) =>
+  const storedRouting = (reader: RowReader) =>
     Effect.provide(Effect.all({ routes: StoredRoutes.load(reader), services: StoredServices.load(reader) }), context)
 
   const evaluate = Effect.fnUntraced(function* (input: Simulation) {
     const method = input.method ?? "POST"
     const reader = new RowReader()
     // The wildcard has rules of its own, and the simulator does not know them.
-    const found = Routing.find(method, input.path, { ...(yield* stored(reader)), passthrough: closedWildcard }, paths)
-    if (Result.isFailure(found) || found.success.routeId === "wildcard") {
+    const match = Routing.find(
+      method,
+      input.path,
+      { ...(yield* storedRouting(reader)), passthrough: closedWildcard },
+      paths
+    )
+    if (Result.isFailure(match) || match.success.routeId === "wildcard") {
       return yield* new ControlError("unsupported_route", "Route is not supported by this gateway.", { param: "path" })
     }
-    const target = found.success
-    const key = input.key_id == null ? undefined : yield* state.key(input.key_id)
+    const target = match.success
+    const key = input.key_id == null ? undefined : yield* policyState.key(input.key_id)
     if (input.key_id != null && key === undefined) {
       return yield* new ControlError("not_found", "There is no key with this id.", { param: "key_id" })
     }
@@ -80,33 +91,33 @@ const make = Effect.gen(function* () {
     if (unreadable !== undefined) return yield* new UnreadableRow(unreadable)
     const provider = input.provider ?? target.provider
     const serviceName = input.service_name ?? target.serviceName
-    const call = target.service
+    const serviceCall = target.service
     // A service that the simulation supposes need not be registered; the compatible upstream's limits stand in for its own.
-    const closed = input.service_name == null ? target.closed : undefined
-    const config = isService && call === undefined ? compat : target.config
+    const closedRefusal = input.service_name == null ? target.closed : undefined
+    const config = isService && serviceCall === undefined ? compat : target.config
 
     const text =
       input.body === undefined || !(method === "POST" || isService)
         ? undefined
         : Buffer.from(JSON.stringify(input.body))
-    const read = text === undefined ? undefined : factsOf(target, text, input.body)
-    const said = read !== undefined && Result.isSuccess(read) ? read.success : Facts.none
-    const facts = Facts.withTarget(said, target)
+    const parsedFacts = text === undefined ? undefined : factsOf(target, text, input.body)
+    const bodyFacts = parsedFacts !== undefined && Result.isSuccess(parsedFacts) ? parsedFacts.success : Facts.noFacts
+    const facts = Facts.withTarget(bodyFacts, target)
 
-    const layers = yield* state.layers
-    const own = yield* ownLayer(key?.own, input)
+    const layers = yield* policyState.layers
+    const ownPolicy = yield* ownLayer(key?.ownLayer, input)
     const owner = key && StoredKeys.ownerOf(key)
     const scope = { projectId: owner?.projectId, teamId: input.team_id ?? owner?.teamId, route: target.route }
     const effectiveFor = (models: ReadonlyArray<string>) =>
-      EffectivePolicy.of([...applying(layers, { ...scope, models }), own])
-    const named = Facts.everyModel(facts)
-    const unread = effectiveFor([])
-    const effective = effectiveFor(named)
+      EffectivePolicy.of([...applicableLayers(layers, { ...scope, models }), ownPolicy])
+    const requestedModels = Facts.allModels(facts)
+    const policyBeforeBody = effectiveFor([])
+    const effective = effectiveFor(requestedModels)
 
-    const prices = yield* state.prices(named)
-    const price = Estimate.priceOf(facts, prices)
+    const prices = yield* policyState.prices(requestedModels)
+    const price = Estimate.priceOfRequest(facts, prices)
     const now = yield* Clock.currentTimeMillis
-    const question: Policy.Question = {
+    const question: Policy.PolicyRequest = {
       route: target.route,
       provider,
       service: serviceName === undefined ? undefined : { name: serviceName, linked: key?.services ?? [] },
@@ -116,15 +127,15 @@ const make = Effect.gen(function* () {
       responseBytes: input.response_body_bytes ?? undefined,
       hourUtc: new Date(now).getUTCHours(),
       running: 1,
-      unpricedModels: call === undefined ? Estimate.unpriced(target.accounting, facts, prices) : [],
+      unpricedModels: serviceCall === undefined ? Estimate.unpricedModels(target.accounting, facts, prices) : [],
       estimatedCostNanos:
         input.estimated_cost_usd == null
-          ? call === undefined
-            ? Estimate.wanted(Estimate.accountingFor(target.accounting, facts), facts, price, {
-                each: Estimate.openOutput(facts, price, effective.policy, []),
-                written: false
+          ? serviceCall === undefined
+            ? Estimate.estimateUsage(Estimate.accountingWithBody(target.accounting, facts), facts, price, {
+                perResponse: Estimate.outputPerOpenChoice(facts, price, effective.policy, []),
+                isSentUpstream: false
               }).nanos
-            : reservedFor(call, input.body)
+            : reservationNanos(serviceCall, input.body)
           : toNanos(input.estimated_cost_usd)
     }
 
@@ -133,21 +144,31 @@ const make = Effect.gen(function* () {
       facts
     )
     const refused =
-      (key && keyRefusal(key, unread, now)) ??
-      closed ??
-      Refusals.beforeBody(method, { ...target, config }, unread, { ...question, facts: Facts.none }, layers.of.model) ??
-      tooLargeFor(ofRequests(config, unread.policy.max_request_body_bytes), question, unread) ??
-      (read && Result.getOrUndefined(Result.flip(read))) ??
+      (key && keyRefusal(key, policyBeforeBody, now)) ??
+      closedRefusal ??
+      Refusals.beforeBody(
+        method,
+        { ...target, config },
+        policyBeforeBody,
+        { ...question, facts: Facts.noFacts },
+        layers.of.model
+      ) ??
+      refuseLargeRequest(
+        BodyLimit.ofRequests(config, policyBeforeBody.policy.max_request_body_bytes),
+        question,
+        policyBeforeBody
+      ) ??
+      (parsedFacts && Result.getOrUndefined(Result.flip(parsedFacts))) ??
       Refusals.afterBody(
         effective,
         question,
         layers.of.model,
-        config.mode === "managed_by_gateway" ? Result.map(selected, guardOf) : unguarded
+        config.mode === "managed_by_gateway" ? Result.map(selected, responseGuard) : noGuardrails
       ) ??
-      answerTooLargeFor(ofAnswers(config, null)[facts.stream ? "stream" : "whole"], question)
+      refuseLargeResponse(BodyLimit.ofResponses(config, null)[facts.stream ? "stream" : "whole"], question)
 
     const { policy, version } = effective
-    const simulated: Simulated = {
+    const simulated: SimulationResult = {
       auth: { key_id: key?.id ?? null, source: key === undefined ? "default_policy" : "stored_key" },
       route_match: { route: target.route, provider, service_name: serviceName ?? null },
       policy_merge: {
@@ -157,7 +178,7 @@ const make = Effect.gen(function* () {
         allowed_models: policy.allowed_models,
         allowed_providers: policy.allowed_providers,
         allowed_services: policy.allowed_services,
-        applied_layers: effective.layers.map(applied)
+        applied_layers: effective.layers.map(appliedLayer)
       },
       warnings: warningsOf(effective, question),
       guardrail_plan: Result.getOrElse(selected, () => []).map(({ definition }) => definition.name),
@@ -173,8 +194,8 @@ const make = Effect.gen(function* () {
         max_cost_per_request: policy.max_cost_per_request
       },
       shared_limits: sharedLimits(effective),
-      reasons: reasons(effective, question),
-      final_decision: refused === undefined ? allowed : shown(refused)
+      reasons: denialReasons(effective, question),
+      final_decision: refused === undefined ? allowedDecision : refusedDecision(refused)
     }
     return simulated
   })
@@ -182,13 +203,13 @@ const make = Effect.gen(function* () {
   /** The key's own policy as the simulation supposes it to be. */
   const ownLayer = Effect.fnUntraced(function* (stored: PolicyLayer | undefined, input: Simulation) {
     const base = stored !== undefined && input.preset == null ? stored.policy : policyOf(input.preset ?? undefined)
-    const held = stored?.guardrails ?? GuardrailPolicy.neutral
+    const currentGuardrails = stored?.guardrails ?? GuardrailPolicy.neutral
     const own: PolicyLayer = {
       kind: "key",
       scopeId: stored?.scopeId ?? null,
       version: stored?.version ?? 0,
       policy: patched(base, input.policy ?? {}),
-      guardrails: yield* guardrailsOf(sql, held, input.guardrail_policy ?? undefined)
+      guardrails: yield* patchedGuardrailPolicy(sql, currentGuardrails, input.guardrail_policy ?? undefined)
     }
     return own
   })
@@ -200,7 +221,7 @@ const make = Effect.gen(function* () {
           const result = yield* evaluate(input)
           return {
             result,
-            deed: { target: "policy", action: "policies:simulate" },
+            auditAction: { target: "policy", action: "policies:simulate" },
             targetId: result.auth.key_id ?? result.auth.source,
             snapshots: yield* snapshots(null, result),
             changes: []
@@ -211,9 +232,9 @@ const make = Effect.gen(function* () {
   })
 })
 
-const snapshots = Snapshots.of(Simulated)
+const snapshots = Snapshots.of(SimulationResult)
 
-const reservedFor = ({ method, path, service: { pricing } }: ServiceCall, body: unknown): number => {
+const reservationNanos = ({ method, path, service: { pricing } }: ServiceCall, body: unknown): number => {
   const price = ServicePricing.resolve(pricing, method, path, ServicePricing.selectJson(body))
   return ServicePricing.reservation(pricing, method, path, price).nanos
 }
@@ -225,42 +246,53 @@ const factsOf = (
   body: Schema.Json = null
 ): Result.Result<Facts.Facts, Facts.BodyProblem> =>
   provider === "internal-service" && !Predicate.isObject(body)
-    ? Result.succeed(Facts.sized(Facts.estimateInput(body, "anywhere")))
+    ? Result.succeed(Facts.factsOfSize(Facts.estimateInput(body, "anywhere")))
     : Result.map(Facts.parse(routeId, text), ({ facts }) => facts)
 
 /** An unused key is disabled at its next use, which this would have been. */
 const keyRefusal = (key: KeyState, { policy }: EffectivePolicy.EffectivePolicy, now: number) => {
-  const code = unusable(key, now) ?? (overdue(key, policy, now) === undefined ? undefined : "disabled_virtual_key")
+  const code =
+    unusableReason(key, now) ??
+    (exceededUnusedDays(key, policy, now) === undefined ? undefined : "disabled_virtual_key")
   return code && refusal(code)
 }
 
 /** The body is refused while it comes, before anything in it is known: by the layers whose limit is the strictest. */
-const tooLargeFor = (
-  limit: BodyLimit,
-  { requestBytes }: Policy.Question,
+const refuseLargeRequest = (
+  limit: BodyLimit.BodyLimit,
+  { requestBytes }: Policy.PolicyRequest,
   { layers }: EffectivePolicy.EffectivePolicy
-): Refusals.Refusal | undefined => {
+): Refusals.PolicyRefusal | undefined => {
   if (requestBytes <= limit.bytes) return undefined
   const causes =
     limit.setBy === "this key's policy"
       ? layers.filter(({ policy }) => policy.max_request_body_bytes === limit.bytes)
       : []
-  return { code: "request_body_too_large", message: tooLarge(limit), denial: { check: "request_bytes", causes } }
+  return {
+    code: "request_body_too_large",
+    message: BodyLimit.requestTooLarge(limit),
+    denial: { check: "request_bytes", causes }
+  }
 }
 
-const answerTooLargeFor = (limit: BodyLimit, { responseBytes = 0 }: Policy.Question): Refusals.Refusal | undefined =>
-  responseBytes > limit.bytes ? { code: "response_body_too_large", message: answerTooLarge(limit) } : undefined
+const refuseLargeResponse = (
+  limit: BodyLimit.BodyLimit,
+  { responseBytes = 0 }: Policy.PolicyRequest
+): Refusals.PolicyRefusal | undefined =>
+  responseBytes > limit.bytes
+    ? { code: "response_body_too_large", message: BodyLimit.responseTooLarge(limit) }
+    : undefined
 
-const guardOf = (selection: Selection.Selection) => ({
-  readsAnswer: Selection.inMode(selection, "post_call").length > 0
+const responseGuard = (selection: Selection.Selection) => ({
+  inspectsResponse: Selection.inMode(selection, "post_call").length > 0
 })
 
-const unguarded = Result.succeed(undefined)
+const noGuardrails = Result.succeed(undefined)
 
 /** Lists that leave out what is asked for, and lists of layers that leave nothing together. */
 const warningsOf = (
   { layers, policy }: EffectivePolicy.EffectivePolicy,
-  { facts, provider, route, service }: Policy.Question
+  { facts, provider, route, service }: Policy.PolicyRequest
 ): ReadonlyArray<string> => {
   const excluded = <A>(name: string, list: AllowList<A>, values: ReadonlyArray<A>, allowed = allows<A>) =>
     values
@@ -269,10 +301,10 @@ const warningsOf = (
   return [
     ...excluded("route", policy.allowed_routes, [route]),
     ...excluded("provider", policy.allowed_providers, [provider]),
-    ...excluded("model", policy.allowed_models, Facts.everyModel(facts), allowsModel),
+    ...excluded("model", policy.allowed_models, Facts.allModels(facts), allowsModel),
     ...excluded("service", policy.allowed_services, [service?.name ?? facts.service ?? []].flat()),
-    ...Policy.disjoint(policy, layers).map(
-      ({ layers, list }) => `${list} of ${layers.map(nameOf).join(" and ")} have nothing in common.`
+    ...Policy.disjointLists(policy, layers).map(
+      ({ layers, list }) => `${list} of ${layers.map(layerName).join(" and ")} have nothing in common.`
     )
   ]
 }

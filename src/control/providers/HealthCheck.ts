@@ -14,7 +14,7 @@ export interface Probe {
   readonly expects: "success" | "answer"
 }
 
-export interface Checked {
+export interface HealthCheckResult {
   /** `degraded`: it answers, and not to this credential. */
   readonly status: "healthy" | "degraded" | "unhealthy"
   readonly errorCode: string | undefined
@@ -28,8 +28,8 @@ const deadlineMs = 3000
 /** Asks once and looks at the status of the answer, and at nothing else of it. */
 export const check = Effect.fn("HealthCheck.check")(function* (probe: Probe) {
   const { baseUrl, credential, headers, method, path } = probe
-  if (baseUrl === undefined) return unasked("missing_upstream_url")
-  if (!URL.canParse(baseUrl)) return unasked("invalid_upstream_url")
+  if (baseUrl === undefined) return notSent("missing_upstream_url")
+  if (!URL.canParse(baseUrl)) return notSent("invalid_upstream_url")
   const upstream = yield* Upstream
   let status: number | undefined
   const sink: Sink = {
@@ -55,14 +55,19 @@ export const check = Effect.fn("HealthCheck.check")(function* (probe: Probe) {
       sink
     )
     .pipe(Effect.timeoutOption(deadlineMs), Effect.exit)
-  const checked: Checked = {
-    ...(status === undefined ? ({ status: "unhealthy", errorCode: failureOf(exit) } as const) : judged(probe, status)),
+  const checked: HealthCheckResult = {
+    ...(status === undefined
+      ? ({ status: "unhealthy", errorCode: errorCodeOf(exit) } as const)
+      : judgeStatus(probe, status)),
     latencyMs: (yield* Clock.currentTimeMillis) - startedAt
   }
   return checked
 })
 
-const judged = ({ credential, expects }: Probe, status: number): Pick<Checked, "status" | "errorCode"> => {
+const judgeStatus = (
+  { credential, expects }: Probe,
+  status: number
+): Pick<HealthCheckResult, "status" | "errorCode"> => {
   const errorCode = `http_${status}`
   if (expects === "success") {
     return status >= 200 && status < 300
@@ -75,9 +80,9 @@ const judged = ({ credential, expects }: Probe, status: number): Pick<Checked, "
     : { status: "healthy", errorCode: undefined }
 }
 
-const unasked = (errorCode: string): Checked => ({ status: "unhealthy", errorCode, latencyMs: undefined })
+const notSent = (errorCode: string): HealthCheckResult => ({ status: "unhealthy", errorCode, latencyMs: undefined })
 
-const failureOf = (exit: Exit.Exit<Option.Option<void>, { readonly reason: string }>): string => {
+const errorCodeOf = (exit: Exit.Exit<Option.Option<void>, { readonly reason: string }>): string => {
   if (Exit.isSuccess(exit)) return Option.isNone(exit.value) ? "timeout" : "unreachable"
   const reason = Result.getOrUndefined(Cause.findError(exit.cause))?.reason
   return reason === "timeout" || reason === "busy" ? reason : reason === "malformed" ? "not_http" : "unreachable"

@@ -5,7 +5,7 @@ import { ModelPrice, type ModelPriceInput, PricedModel } from "../api/providers/
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { isUnreadable } from "../api/schema/Fields.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
-import { Count, rows, type StoreFailure, settled } from "../store/Store.ts"
+import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
 /** What tokens of a model cost when the upstream does not say: dollars on the wire, whole nano-dollars in the table. */
 export class ModelPrices extends Context.Service<
@@ -29,21 +29,21 @@ const make = Effect.gen(function* () {
 
   /** A price is replaced or removed as a whole, so that nothing needs to be known of what it was. */
   const lock = (model: string) =>
-    Effect.map(found.firstOrUnreadable(sql`SELECT * FROM model_prices WHERE model = ${model} FOR UPDATE`), (row) =>
-      row === undefined ? null : isUnreadable(row) ? row : shown(row)
+    Effect.map(priceRows.firstOrUnreadable(sql`SELECT * FROM model_prices WHERE model = ${model} FOR UPDATE`), (row) =>
+      row === undefined ? null : isUnreadable(row) ? row : toModelPrice(row)
     )
 
   return ModelPrices.of({
-    list: found.all(sql`SELECT * FROM model_prices ORDER BY model`).pipe(
-      Effect.map((all) => all.map(shown)),
-      settled,
+    list: priceRows.all(sql`SELECT * FROM model_prices ORDER BY model`).pipe(
+      Effect.map((all) => all.map(toModelPrice)),
+      toStoreFailures,
       Effect.withSpan("ModelPrices.list")
     ),
 
     get: Effect.fn("ModelPrices.get")(function* (model) {
-      const row = yield* found.first(sql`SELECT * FROM model_prices WHERE model = ${model}`)
-      return row === undefined ? yield* missing : shown(row)
-    }, settled),
+      const row = yield* priceRows.first(sql`SELECT * FROM model_prices WHERE model = ${model}`)
+      return row === undefined ? yield* priceNotFound : toModelPrice(row)
+    }, toStoreFailures),
 
     put: Effect.fn("ModelPrices.put")((model, price) =>
       audit.mutate(
@@ -51,7 +51,7 @@ const make = Effect.gen(function* () {
           const { write } = yield* Mutation
           if (!isPriced(model)) return yield* misplacedStar
           const before = yield* lock(model)
-          const row = yield* found.only(write`
+          const row = yield* priceRows.only(write`
             INSERT INTO model_prices ${sql.insert({ model, ...columnsOf(price) })}
             ON CONFLICT (model) DO UPDATE SET
               input_nanos_per_million = excluded.input_nanos_per_million,
@@ -60,10 +60,10 @@ const make = Effect.gen(function* () {
               cache_write_nanos_per_million = excluded.cache_write_nanos_per_million,
               updated_at = now()
             RETURNING *`)
-          const after = shown(row)
+          const after = toModelPrice(row)
           return {
             result: after,
-            deed: { target: "model_price", action: "prices:upsert" },
+            auditAction: { target: "model_price", action: "prices:upsert" },
             targetId: model,
             snapshots: yield* snapshots(before, after),
             changes: [{ _tag: "Configuration" }]
@@ -77,11 +77,11 @@ const make = Effect.gen(function* () {
         Effect.gen(function* () {
           const { write } = yield* Mutation
           const before = yield* lock(model)
-          if (before === null) return yield* missing
+          if (before === null) return yield* priceNotFound
           yield* write`DELETE FROM model_prices WHERE model = ${model}`
           return {
             result: undefined,
-            deed: { target: "model_price", action: "prices:delete" },
+            auditAction: { target: "model_price", action: "prices:delete" },
             targetId: model,
             snapshots: yield* snapshots(before, null),
             changes: [{ _tag: "Configuration" }]
@@ -101,8 +101,8 @@ const Row = Schema.Struct({
   updated_at: Schema.DateTimeUtcFromDate
 })
 
-const found = rows(Row, { table: "model_prices", key: ["model"] })
-const missing = new ControlError("not_found", "There is no price for this model.")
+const priceRows = storedRows(Row, { table: "model_prices", key: ["model"] })
+const priceNotFound = new ControlError("not_found", "There is no price for this model.")
 const misplacedStar = new ControlError(
   "invalid_configuration",
   'A price is for one model, or for all whose names begin alike, with one "*" at the end of the name, such as "gpt-5*".',
@@ -122,7 +122,7 @@ const columnsOf = (price: ModelPriceInput) => ({
   cache_write_nanos_per_million: nanos(price.cache_write_usd_per_million)
 })
 
-const shown = (row: typeof Row.Type): ModelPrice => ({
+const toModelPrice = (row: typeof Row.Type): ModelPrice => ({
   model: row.model,
   input_usd_per_million: Price.toDollars(row.input_nanos_per_million),
   output_usd_per_million: Price.toDollars(row.output_nanos_per_million),

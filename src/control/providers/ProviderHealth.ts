@@ -7,10 +7,10 @@ import {
   styleOf,
   styleOfFamily
 } from "../../policy/routes/CredentialStyle.ts"
-import { type Served, type StartupUpstream, StartupUpstreams } from "../../policy/routes/StartupUpstreams.ts"
-import { originOf, sentTo } from "../../policy/routes/StoredCredential.ts"
+import { type ServedFamilies, type StartupUpstream, StartupUpstreams } from "../../policy/routes/StartupUpstreams.ts"
+import { credentialFor, originOf } from "../../policy/routes/StoredCredential.ts"
 import * as UpstreamBase from "../../policy/routes/UpstreamBase.ts"
-import { servedBy, Vendor } from "../../policy/routes/Vendor.ts"
+import { servedFamilies, Vendor } from "../../policy/routes/Vendor.ts"
 import { Database } from "../../services/Database.ts"
 import { Upstream } from "../../services/Upstream.ts"
 import { open } from "../../state/SealedCredential.ts"
@@ -28,10 +28,10 @@ import type { Operator } from "../api/schema/Security.ts"
 import { HealthMethod } from "../api/services/ServicesApi.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
 import { credentialContext } from "../services/Services.ts"
-import { Analyses } from "../store/Analyses.ts"
-import { answers, Count, LeftOut, rows, type StoreFailure, settled } from "../store/Store.ts"
-import * as CircuitMetrics from "./CircuitMetrics.ts"
+import { BoundedQueries } from "../store/BoundedQueries.ts"
+import { Count, computedRows, SkippedRows, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import * as HealthCheck from "./HealthCheck.ts"
+import * as HealthMetrics from "./HealthMetrics.ts"
 
 /** How providers and services are, as checks and requests saw it. */
 export class ProviderHealth extends Context.Service<
@@ -51,17 +51,17 @@ export class ProviderHealth extends Context.Service<
 }
 
 const concurrentChecks = 32
-const mostNames = 1000
+const maxNames = 1000
 const dayMs = 86_400_000
 
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
-  const { bounded } = yield* Analyses
+  const { runBounded } = yield* BoundedQueries
   const audit = yield* Audit
   const vault = yield* Vault
   const upstream = yield* Upstream
   const startup = yield* StartupUpstreams
-  const noted = CircuitMetrics.make()
+  const recordMetrics = HealthMetrics.make()
   const columns = sql.literal(
     `name, provider, status, circuit_state, active_check_ok, passive_success_count, passive_failure_count,
      consecutive_failures, average_latency_ms, last_error_code, cooldown_until, checked_at, updated_at`
@@ -69,13 +69,13 @@ const make = Effect.gen(function* () {
 
   const lock = (provider: string, name: string) =>
     Effect.map(
-      states.firstOrUnreadable(
+      stateRows.firstOrUnreadable(
         sql`SELECT ${columns} FROM provider_health_states WHERE provider = ${provider} AND name = ${name} FOR UPDATE`
       ),
       (row) => row ?? null
     )
 
-  const written = Effect.fnUntraced(function* (state: Omit<HealthState, "updated_at">) {
+  const upsertState = Effect.fnUntraced(function* (state: Omit<HealthState, "updated_at">) {
     const { write } = yield* Mutation
     const { name, provider, ...rest } = state
     const set = {
@@ -83,17 +83,17 @@ const make = Effect.gen(function* () {
       cooldown_until: rest.cooldown_until && DateTime.toDateUtc(rest.cooldown_until),
       checked_at: rest.checked_at && DateTime.toDateUtc(rest.checked_at)
     }
-    return yield* states.only(write`
+    return yield* stateRows.only(write`
       INSERT INTO provider_health_states ${sql.insert({ name, provider, ...set })}
       ON CONFLICT (provider, name) DO UPDATE SET ${sql.update(set)}, updated_at = now() RETURNING ${columns}`)
   })
 
   /** A credential that cannot be opened, or belongs to another address, is not there: what is asked will say so. */
-  const opened = Effect.fnUntraced(function* (row: Sealed, address: string | null, context: string) {
+  const openCredential = Effect.fnUntraced(function* (row: Sealed, address: string | null, context: string) {
     if (address === null) return undefined
     const secret = yield* Effect.provideService(open(row.sealed_credential, context), Vault, vault)
-    const found = sentTo(originOf(address), { secret, origin: row.credential_origin })
-    return found._tag === "Present" ? found.credential : undefined
+    const resolved = credentialFor(originOf(address), { secret, origin: row.credential_origin })
+    return resolved._tag === "Present" ? resolved.credential : undefined
   })
 
   const providers = Effect.gen(function* () {
@@ -102,28 +102,35 @@ const make = Effect.gen(function* () {
         credential_header_value_format FROM provider_configs WHERE enabled ORDER BY provider, name`)
     const rows = yield* Effect.forEach(found, (row) =>
       Effect.map(
-        opened(row, row.base_url, `provider_configs/${row.id}`),
-        (credential): Subject => ({
+        openCredential(row, row.base_url, `provider_configs/${row.id}`),
+        (credential): CheckSubject => ({
           provider: row.provider,
           name: row.name,
           probe: {
-            ...(row.provider === "upstream" ? modelList(UpstreamBase.of(row.base_url), servedBy(row.family)) : root),
+            ...(row.provider === "upstream"
+              ? modelListProbe(UpstreamBase.of(row.base_url), servedFamilies(row.family))
+              : rootProbe),
             baseUrl: row.base_url,
             credential: credential === undefined ? [] : credentialField(styleOf(row), credential)
           }
         })
       )
     )
-    const served = new Set(found.flatMap(({ family, provider }) => (provider === "upstream" ? [servedBy(family)] : [])))
-    return [...rows, ...inForce(served).map(([serves, upstream]) => ofStartup(serves, upstream))]
+    const served = new Set(
+      found.flatMap(({ family, provider }) => (provider === "upstream" ? [servedFamilies(family)] : []))
+    )
+    return [...rows, ...activeStartupUpstreams(served).map(([serves, upstream]) => startupSubject(serves, upstream))]
   })
 
   /** The upstreams of the start that no provider row stands before. The simulator is none. */
-  const inForce = (rows: ReadonlySet<Served>): ReadonlyArray<readonly [Served, StartupUpstream]> => {
-    const open = (["a", "b"] as const).filter((family) => !rows.has(family) && !rows.has("both"))
-    const own = open.filter((family) => Option.isSome(startup[family]))
-    const serving: ReadonlyArray<Served> = open.length > own.length ? ["both", ...own] : own
-    return serving.flatMap((serves) =>
+  const activeStartupUpstreams = (
+    rows: ReadonlySet<ServedFamilies>
+  ): ReadonlyArray<readonly [ServedFamilies, StartupUpstream]> => {
+    const uncovered = (["a", "b"] as const).filter((family) => !rows.has(family) && !rows.has("both"))
+    const withOwnUpstream = uncovered.filter((family) => Option.isSome(startup[family]))
+    const servedFamilies: ReadonlyArray<ServedFamilies> =
+      uncovered.length > withOwnUpstream.length ? ["both", ...withOwnUpstream] : withOwnUpstream
+    return servedFamilies.flatMap((serves) =>
       Option.toArray(startup[serves])
         .filter(({ name }) => name !== "simulator")
         .map((upstream) => [serves, upstream] as const)
@@ -136,8 +143,8 @@ const make = Effect.gen(function* () {
       FROM service_registrations WHERE enabled ORDER BY name`)
     return yield* Effect.forEach(found, (row) =>
       Effect.map(
-        opened(row, row.upstream_base_url, credentialContext(row.name)),
-        (credential): Subject => ({
+        openCredential(row, row.upstream_base_url, credentialContext(row.name)),
+        (credential): CheckSubject => ({
           provider: "internal-service",
           name: row.name,
           probe: {
@@ -162,21 +169,21 @@ const make = Effect.gen(function* () {
       }
       // what ends now has what was recorded this very moment
       const before = to === undefined ? sql`true` : sql`created_at < ${DateTime.toDateUtc(until)}`
-      return yield* bounded(() =>
-        observations.all(sql`
+      return yield* runBounded(() =>
+        observationRows.all(sql`
         SELECT coalesce(service_name, provider) AS name, count(*) AS request_count,
           count(*) FILTER (WHERE status = 'failure') AS error_count,
           count(*) FILTER (WHERE status_code = 504) AS timeout_count,
           coalesce(sum(fallback_count), 0)::bigint AS fallback_count,
           coalesce(sum(latency_ms), 0)::bigint AS total_latency_ms
         FROM usage_events WHERE created_at >= ${DateTime.toDateUtc(since)} AND ${before}
-        GROUP BY 1 ORDER BY 1 LIMIT ${mostNames}`)
+        GROUP BY 1 ORDER BY 1 LIMIT ${maxNames}`)
       )
-    }, settled),
+    }, toStoreFailures),
 
-    states: states
+    states: stateRows
       .all(sql`SELECT ${columns} FROM provider_health_states ORDER BY provider, name`)
-      .pipe(settled, Effect.withSpan("ProviderHealth.states")),
+      .pipe(toStoreFailures, Effect.withSpan("ProviderHealth.states")),
 
     put: Effect.fn("ProviderHealth.put")(function* (state) {
       const recorded = yield* audit.mutate(
@@ -184,33 +191,33 @@ const make = Effect.gen(function* () {
           const { name, provider } = state
           const before = yield* lock(provider, name)
           const { updated_at: _, ...given } = state
-          const after = yield* written({ ...blank, ...given })
+          const after = yield* upsertState({ ...unknownState, ...given })
           return {
-            result: { before: known(before), after },
-            deed: { target: "provider_health", action: "providers:health_update" },
+            result: { before: readableOrNull(before), after },
+            auditAction: { target: "provider_health", action: "providers:health_update" },
             targetId: `${provider}/${name}`,
             snapshots: yield* stateSnapshots(before, after),
             changes: []
           }
         })
       )
-      yield* noted(recorded)
+      yield* recordMetrics(recorded)
       return recorded.after
     }),
 
     check: Effect.gen(function* () {
-      const subjects = yield* settled(
+      const subjects = yield* toStoreFailures(
         // what cannot be read is not asked
         Effect.provideService(
           Effect.zipWith(providers, services, (a, b) => [...a, ...b]),
-          LeftOut,
+          SkippedRows,
           []
         )
       )
       // a service and a provider row of one name have one place; the service, which traffic goes to, keeps it
-      const places = new Map(subjects.map((subject) => [`${subject.provider}/${subject.name}`, subject]))
+      const subjectsByName = new Map(subjects.map((subject) => [`${subject.provider}/${subject.name}`, subject]))
       const checked = yield* Effect.forEach(
-        places.values(),
+        subjectsByName.values(),
         (subject) => Effect.map(HealthCheck.check(subject.probe), (outcome) => ({ ...subject, outcome })),
         { concurrency: concurrentChecks }
       ).pipe(Effect.provideService(Upstream, upstream))
@@ -220,31 +227,34 @@ const make = Effect.gen(function* () {
           const changed = yield* Effect.forEach(
             checked,
             Effect.fnUntraced(function* ({ name, outcome, provider }) {
-              const before = known(yield* lock(provider, name))
-              return { before, after: yield* written(judged({ ...blank, ...before, name, provider }, outcome, now)) }
+              const before = readableOrNull(yield* lock(provider, name))
+              return {
+                before,
+                after: yield* upsertState(nextState({ ...unknownState, ...before, name, provider }, outcome, now))
+              }
             })
           )
           return {
             result: changed,
-            deed: { target: "provider_health", action: "providers:health_check" },
+            auditAction: { target: "provider_health", action: "providers:health_check" },
             targetId: "all",
             snapshots: yield* resultSnapshots(null, { results: changed.map(({ after }) => after) }),
             changes: []
           }
         })
       )
-      yield* Effect.forEach(recorded, noted, { discard: true })
+      yield* Effect.forEach(recorded, recordMetrics, { discard: true })
       return { results: recorded.map(({ after }) => after) }
     }).pipe(Effect.withSpan("ProviderHealth.check"))
   })
 })
 
 /** A state that cannot be read is judged anew. */
-const known = (state: HealthState | Unreadable | null): HealthState | null =>
+const readableOrNull = (state: HealthState | Unreadable | null): HealthState | null =>
   state === null || isUnreadable(state) ? null : state
 
 /** Every API of models has a list of them; what it answers, and whether it takes the credential, is all that is looked at. */
-const modelList = (base: UpstreamBase.UpstreamBase, serves: Served) =>
+const modelListProbe = (base: UpstreamBase.UpstreamBase, serves: ServedFamilies) =>
   ({
     method: "GET",
     path: UpstreamBase.targetAt(base, "/v1/models") ?? "/",
@@ -252,13 +262,13 @@ const modelList = (base: UpstreamBase.UpstreamBase, serves: Served) =>
     expects: "answer"
   }) as const
 
-const root = { method: "GET", path: "/", headers: [], expects: "answer" } as const
+const rootProbe = { method: "GET", path: "/", headers: [], expects: "answer" } as const
 
-const ofStartup = (serves: Served, { base, name, serviceKey }: StartupUpstream): Subject => ({
+const startupSubject = (serves: ServedFamilies, { base, name, serviceKey }: StartupUpstream): CheckSubject => ({
   provider: "upstream",
   name,
   probe: {
-    ...modelList(base, serves),
+    ...modelListProbe(base, serves),
     baseUrl: base.origin,
     credential: Option.match(serviceKey, {
       onNone: () => [],
@@ -267,14 +277,14 @@ const ofStartup = (serves: Served, { base, name, serviceKey }: StartupUpstream):
   }
 })
 
-interface Subject {
+interface CheckSubject {
   readonly provider: HealthState["provider"]
   readonly name: string
   readonly probe: HealthCheck.Probe
 }
 
 /** A state of which nothing is known. */
-const blank = {
+const unknownState = {
   status: "unknown",
   circuit_state: "closed",
   active_check_ok: null,
@@ -288,11 +298,11 @@ const blank = {
 } as const
 
 /** How much a new latency counts in the average. */
-const weight = 0.2
+const latencyWeight = 0.2
 
-const judged = (
+const nextState = (
   before: Omit<HealthState, "updated_at">,
-  { errorCode, latencyMs, status }: HealthCheck.Checked,
+  { errorCode, latencyMs, status }: HealthCheck.HealthCheckResult,
   now: DateTime.Utc
 ): Omit<HealthState, "updated_at"> => {
   const { average_latency_ms: average } = before
@@ -308,7 +318,11 @@ const judged = (
     passive_failure_count: before.passive_failure_count,
     consecutive_failures: ok ? 0 : before.consecutive_failures + 1,
     average_latency_ms:
-      latencyMs === undefined ? average : average === null ? latencyMs : average + weight * (latencyMs - average),
+      latencyMs === undefined
+        ? average
+        : average === null
+          ? latencyMs
+          : average + latencyWeight * (latencyMs - average),
     last_error_code: errorCode ?? null,
     cooldown_until: ok ? null : before.cooldown_until,
     checked_at: now
@@ -317,8 +331,8 @@ const judged = (
 
 const Text = Schema.NullOr(Schema.String)
 
-const sealed = { sealed_credential: Text, credential_origin: Text }
-const Sealed = Schema.Struct(sealed)
+const sealedColumns = { sealed_credential: Text, credential_origin: Text }
+const Sealed = Schema.Struct(sealedColumns)
 type Sealed = typeof Sealed.Type
 
 const ProviderRow = Schema.Struct({
@@ -327,21 +341,21 @@ const ProviderRow = Schema.Struct({
   name: Schema.String,
   base_url: Schema.String,
   family: Schema.NullOr(Vendor),
-  ...sealed,
+  ...sealedColumns,
   ...styleColumns
 })
 
 const ServiceRow = Schema.Struct({
   name: Schema.String,
   upstream_base_url: Text,
-  ...sealed,
+  ...sealedColumns,
   health_check_path: Text,
   health_check_method: HealthMethod
 })
 
 const Time = Schema.NullOr(Schema.DateTimeUtcFromDate)
 
-const states = rows(
+const stateRows = storedRows(
   HealthState.pipe(
     Schema.fieldsAssign({
       passive_success_count: Count,
@@ -354,9 +368,9 @@ const states = rows(
   ),
   { table: "provider_health_states", key: ["provider", "name"] }
 )
-const providerRows = rows(ProviderRow, { table: "provider_configs", key: ["id"] })
-const serviceRows = rows(ServiceRow, { table: "service_registrations", key: ["name"] })
-const observations = answers(
+const providerRows = storedRows(ProviderRow, { table: "provider_configs", key: ["id"] })
+const serviceRows = storedRows(ServiceRow, { table: "service_registrations", key: ["name"] })
+const observationRows = computedRows(
   ObservedHealth.pipe(
     Schema.fieldsAssign({
       request_count: Count,

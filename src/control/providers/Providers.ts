@@ -10,8 +10,22 @@ import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { Unreadable } from "../api/schema/Fields.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
 import * as CredentialOrigin from "../store/CredentialOrigin.ts"
-import { type Header, type Refusal, refusedCredential, refusedHeader, refusedName } from "../store/Rules.ts"
-import { answers, type Columns, onDuplicate, rowStamps, rows, type StoreFailure, settled } from "../store/Store.ts"
+import {
+  type ColumnValues,
+  computedRows,
+  onDuplicate,
+  rowTimestamps,
+  type StoreFailure,
+  storedRows,
+  toStoreFailures
+} from "../store/Rows.ts"
+import {
+  type CredentialHeader,
+  type Violation,
+  validateCredential,
+  validateCredentialHeader,
+  validateName
+} from "../store/Validation.ts"
 
 type Missing = Refused<"missing_provider_config">
 type Invalid = Refused<"invalid_provider_config_payload">
@@ -50,64 +64,68 @@ const make = Effect.gen(function* () {
   const columnsOf = Effect.fnUntraced(function* (
     id: string,
     input: ProviderPatch,
-    row: Held,
-    before: CredentialOrigin.Change["before"]
+    row: ValidatedRow,
+    before: CredentialOrigin.CredentialChange["before"]
   ) {
     const { base_url, credential, name, ...rest } = input
-    const whole = { ...row, ...input }
-    yield* unless("credential_header_name", whole, refusedHeader)
-    if (whole.provider !== "upstream" && whole.family !== null) {
+    const merged = { ...row, ...input }
+    yield* validated("credential_header_name", merged, validateCredentialHeader)
+    if (merged.provider !== "upstream" && merged.family !== null) {
       return yield* invalid("family", "is for rows of the provider upstream: others serve no family")
     }
     const address =
       base_url === undefined
         ? undefined
-        : UpstreamBase.normal(yield* unless("base_url", base_url, UpstreamBase.refused))
+        : UpstreamBase.normalized(yield* validated("base_url", base_url, UpstreamBase.refusedAddress))
     const { cleared, stored } = CredentialOrigin.outcomeOf({
       before,
       address,
       sealed:
-        credential && vault.seal(yield* unless("credential", credential, refusedCredential), `provider_configs/${id}`)
+        credential &&
+        vault.seal(yield* validated("credential", credential, validateCredential), `provider_configs/${id}`)
     })
     const set = {
       ...rest,
-      ...(name !== undefined && { name: yield* unless("name", name.trim(), refusedName) }),
+      ...(name !== undefined && { name: yield* validated("name", name.trim(), validateName) }),
       ...(address !== undefined && { base_url: address }),
       ...(stored && { sealed_credential: stored.sealed, credential_origin: stored.credential_origin })
     }
     return { cleared, set }
   })
 
-  const held = ({ base_url, credential_configured, id }: Provider) =>
+  const readCredential = ({ base_url, credential_configured, id }: Provider) =>
     Effect.map(
       origins.only(sql`SELECT credential_origin FROM provider_configs WHERE id = ${id}`),
       ({ credential_origin }) => ({ address: base_url, configured: credential_configured, origin: credential_origin })
     )
 
   const lock = (id: string) =>
-    Effect.flatMap(found.first(sql`SELECT ${columns} FROM provider_configs WHERE id = ${id} FOR UPDATE`), orMissing)
+    Effect.flatMap(
+      providerRows.first(sql`SELECT ${columns} FROM provider_configs WHERE id = ${id} FOR UPDATE`),
+      orNotFound
+    )
 
   /** For what needs no more of the row than its id. */
   const lockAny = (id: string) =>
     Effect.flatMap(
-      found.firstOrUnreadable(sql`SELECT ${columns} FROM provider_configs WHERE id = ${id} FOR UPDATE`),
-      orMissing
+      providerRows.firstOrUnreadable(sql`SELECT ${columns} FROM provider_configs WHERE id = ${id} FOR UPDATE`),
+      orNotFound
     )
 
   const create = Effect.fn("Providers.create")(function* ({ provider, ...given }: NewProvider) {
     const id = randomUUID()
-    const input = { ...headerOf(given), ...given }
+    const input = { ...vendorHeader(given), ...given }
     const { set } = yield* columnsOf(id, input, { provider, ...newRow }, undefined)
     return yield* audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
-        const row = yield* found
+        const row = yield* providerRows
           .only(write`
             INSERT INTO provider_configs ${sql.insert({ id, provider, ...set })} RETURNING ${columns}`)
-          .pipe(duplicateRefused)
+          .pipe(failOnDuplicate)
         return {
           result: row,
-          deed: { target: "provider", action: "providers:create" },
+          auditAction: { target: "provider", action: "providers:create" },
           targetId: id,
           snapshots: yield* snapshots(null, row),
           changes: [{ _tag: "Configuration" }]
@@ -116,11 +134,11 @@ const make = Effect.gen(function* () {
     )
   })
 
-  const written = (before: Provider, set: Columns) =>
+  const updateRow = (before: Provider, set: ColumnValues) =>
     Effect.flatMap(Mutation, ({ write }) =>
       Object.keys(set).length === 0
         ? Effect.succeed(before)
-        : found.only(write`
+        : providerRows.only(write`
             UPDATE provider_configs SET ${sql.update(set)}, updated_at = now()
             WHERE id = ${before.id} RETURNING ${columns}`)
     )
@@ -136,7 +154,7 @@ const make = Effect.gen(function* () {
         const after = yield* changed(before)
         return {
           result: after,
-          deed: { target: "provider", action },
+          auditAction: { target: "provider", action },
           targetId: id,
           snapshots: yield* snapshots(before, after),
           changes: [{ _tag: "Configuration" }]
@@ -145,20 +163,20 @@ const make = Effect.gen(function* () {
     )
 
   return Providers.of({
-    list: found
+    list: providerRows
       .all(sql`SELECT ${columns} FROM provider_configs ORDER BY provider, name`)
-      .pipe(settled, Effect.withSpan("Providers.list")),
+      .pipe(toStoreFailures, Effect.withSpan("Providers.list")),
     get: Effect.fn("Providers.get")(function* (id) {
-      return yield* orMissing(
-        yield* settled(found.first(sql`SELECT ${columns} FROM provider_configs WHERE id = ${id}`))
+      return yield* orNotFound(
+        yield* toStoreFailures(providerRows.first(sql`SELECT ${columns} FROM provider_configs WHERE id = ${id}`))
       )
     }),
     create,
     update: Effect.fn("Providers.update")((id, patch) =>
       change(id, "providers:update", (before) =>
         Effect.gen(function* () {
-          const { cleared, set } = yield* columnsOf(id, patch, before, yield* held(before))
-          const after = yield* duplicateRefused(written(before, set))
+          const { cleared, set } = yield* columnsOf(id, patch, before, yield* readCredential(before))
+          const after = yield* failOnDuplicate(updateRow(before, set))
           return cleared ? { ...after, credential_cleared: true as const } : after
         })
       )
@@ -171,7 +189,7 @@ const make = Effect.gen(function* () {
           yield* write`DELETE FROM provider_configs WHERE id = ${id}`
           return {
             result: undefined,
-            deed: { target: "provider", action: "providers:delete" },
+            auditAction: { target: "provider", action: "providers:delete" },
             targetId: id,
             snapshots: yield* snapshots(before, null),
             changes: [{ _tag: "Configuration" }]
@@ -180,18 +198,18 @@ const make = Effect.gen(function* () {
       )
     ),
     enable: Effect.fn("Providers.enable")((id) =>
-      change(id, "providers:enable", (before) => duplicateRefused(written(before, { enabled: true })))
+      change(id, "providers:enable", (before) => failOnDuplicate(updateRow(before, { enabled: true })))
     ),
     disable: Effect.fn("Providers.disable")((id) =>
       audit.mutate(
         Effect.gen(function* () {
           const { write } = yield* Mutation
           const before = yield* lockAny(id)
-          const after = yield* found.firstOrUnreadable(write`
+          const after = yield* providerRows.firstOrUnreadable(write`
             UPDATE provider_configs SET enabled = false, updated_at = now() WHERE id = ${id} RETURNING ${columns}`)
           return {
             result: after ?? before,
-            deed: { target: "provider", action: "providers:disable" },
+            auditAction: { target: "provider", action: "providers:disable" },
             targetId: id,
             snapshots: yield* snapshots(before, after ?? before),
             changes: [{ _tag: "Configuration" }]
@@ -203,22 +221,26 @@ const make = Effect.gen(function* () {
 })
 
 /** What the rules look at of a row. */
-interface Held extends Header {
+interface ValidatedRow extends CredentialHeader {
   readonly provider: NewProvider["provider"]
 }
 
-const newRow: Header = { credential_header_mode: "authorization_bearer", credential_header_name: null, family: null }
+const newRow: CredentialHeader = {
+  credential_header_mode: "authorization_bearer",
+  credential_header_name: null,
+  family: null
+}
 
 /** As the vendor asks for its credential, where the row does not say anything of it. */
-const headerOf = ({ credential_header_mode, credential_header_name, family }: ProviderPatch): ProviderPatch =>
+const vendorHeader = ({ credential_header_mode, credential_header_name, family }: ProviderPatch): ProviderPatch =>
   family === undefined ||
   family === null ||
   credential_header_mode !== undefined ||
   credential_header_name !== undefined
     ? {}
-    : columnsOfStyle(styleOfFamily[familyOfVendor(family)])
+    : headerColumnsOf(styleOfFamily[familyOfVendor(family)])
 
-const columnsOfStyle = (style: CredentialStyle): ProviderPatch =>
+const headerColumnsOf = (style: CredentialStyle): ProviderPatch =>
   style._tag === "AuthorizationBearer"
     ? { credential_header_mode: "authorization_bearer" }
     : {
@@ -227,17 +249,20 @@ const columnsOfStyle = (style: CredentialStyle): ProviderPatch =>
         credential_header_value_format: style.format
       }
 
-const found = rows(Provider.pipe(Schema.fieldsAssign(rowStamps)), { table: "provider_configs", key: ["id"] })
-const origins = answers(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
+const providerRows = storedRows(Provider.pipe(Schema.fieldsAssign(rowTimestamps)), {
+  table: "provider_configs",
+  key: ["id"]
+})
+const origins = computedRows(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
 const snapshots = Snapshots.of(ChangedProvider)
 
-const orMissing = <A>(row: A | undefined): Effect.Effect<A, Missing> =>
+const orNotFound = <A>(row: A | undefined): Effect.Effect<A, Missing> =>
   row === undefined
     ? Effect.fail(new ControlError("missing_provider_config", "There is no provider row with this id."))
     : Effect.succeed(row)
 
 /** `value`, unless a rule refuses it. The refusal names the field and says the rule, never the value. */
-const unless = <A>(param: string, value: A, rule: (value: A) => Refusal): Effect.Effect<A, Invalid> => {
+const validated = <A>(param: string, value: A, rule: (value: A) => Violation): Effect.Effect<A, Invalid> => {
   const refusal = rule(value)
   return refusal === undefined ? Effect.succeed(value) : Effect.fail(invalid(param, refusal))
 }
@@ -245,7 +270,7 @@ const unless = <A>(param: string, value: A, rule: (value: A) => Refusal): Effect
 const invalid = (param: string, refusal: string) =>
   new ControlError("invalid_provider_config_payload", `${param} ${refusal}.`, { param })
 
-const duplicateRefused = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
+const failOnDuplicate = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
   onDuplicate(statement, (constraint) =>
     constraint === "provider_configs_one_enabled_upstream"
       ? new ControlError(

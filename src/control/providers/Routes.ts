@@ -6,31 +6,31 @@ import { Database } from "../../services/Database.ts"
 import { Route, type RoutePatch } from "../api/providers/RoutesApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { Unreadable } from "../api/schema/Fields.ts"
-import { type Actor, Audit, type Deed, Mutation, Snapshots } from "../audit/Audit.ts"
-import { type Refusal, refusedBeyond, where } from "../store/Rules.ts"
-import { type Columns, rows, type StoreFailure, settled } from "../store/Store.ts"
+import { type Actor, Audit, type AuditAction, Mutation, Snapshots } from "../audit/Audit.ts"
+import { type ColumnValues, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import { ifPresent, type Violation, validateUpTo } from "../store/Validation.ts"
 
-type RouteDeed = Extract<Deed, { readonly target: "family_a_route" | "family_b_route" }>
+type RouteAction = Extract<AuditAction, { readonly target: "family_a_route" | "family_b_route" }>
 type Invalid = Refused<"invalid_provider_config_payload">
-type Changed = Effect.Effect<Route, Refused<"not_found"> | StoreFailure, Actor>
+type RouteMutation = Effect.Effect<Route, Refused<"not_found"> | StoreFailure, Actor>
 
 /** The ten canonical routes: whether they are open, how they are served, and their limits. */
 export class Routes extends Context.Service<
   Routes,
   {
     readonly list: (family: Family) => Effect.Effect<ReadonlyArray<Route>, StoreFailure>
-    readonly enable: (id: RouteId) => Changed
+    readonly enable: (id: RouteId) => RouteMutation
     /** Also a route whose row this version cannot read. */
     readonly disable: (id: RouteId) => Effect.Effect<Route | Unreadable, Refused<"not_found"> | StoreFailure, Actor>
-    readonly setMode: (id: RouteId, mode: Route["mode"]) => Changed
+    readonly setMode: (id: RouteId, mode: Route["mode"]) => RouteMutation
     readonly configure: (
       id: RouteId,
       patch: RoutePatch & { readonly enabled?: boolean }
-    ) => Effect.Effect<Route, Invalid | Effect.Error<Changed>, Actor>
+    ) => Effect.Effect<Route, Invalid | Effect.Error<RouteMutation>, Actor>
     /** All ten, or none. */
     readonly configureAll: (
       patch: RoutePatch
-    ) => Effect.Effect<ReadonlyArray<Route>, Invalid | Effect.Error<Changed>, Actor>
+    ) => Effect.Effect<ReadonlyArray<Route>, Invalid | Effect.Error<RouteMutation>, Actor>
   }
 >()("svc/control/Routes") {
   static readonly layer = Layer.suspend(() => Layer.effect(Routes, make))
@@ -43,32 +43,33 @@ const make = Effect.gen(function* () {
     "route_id, route, enabled, mode, timeout_ms, max_request_body_bytes, max_response_body_bytes, limits_streams, ownership, updated_at"
   )
 
-  const select = (id: RouteId) => sql`SELECT ${columns} FROM canonical_routes WHERE route_id = ${id} FOR UPDATE`
+  const selectForUpdate = (id: RouteId) =>
+    sql`SELECT ${columns} FROM canonical_routes WHERE route_id = ${id} FOR UPDATE`
 
   /** The row before may be unreadable: what `set` names may be what mends it. `after` reads the row as it is then. */
   const change = <A extends Route | Unreadable, E>(
     id: RouteId,
-    action: RouteDeed["action"],
-    set: Columns,
+    action: RouteAction["action"],
+    set: ColumnValues,
     after: (rows: Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>) => Effect.Effect<A, E>
   ) =>
     audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
-        const before = yield* found.firstOrUnreadable(select(id))
+        const before = yield* routeRows.firstOrUnreadable(selectForUpdate(id))
         const [row] = yield* sql<{ readonly family: string }>`
           SELECT family FROM canonical_routes WHERE route_id = ${id}`
-        if (before === undefined || row === undefined) return yield* missing
+        if (before === undefined || row === undefined) return yield* routeNotFound
         const changed = yield* after(
           Object.keys(set).length === 0
-            ? select(id)
+            ? selectForUpdate(id)
             : write`
                 UPDATE canonical_routes SET ${sql.update(set)}, updated_at = now()
                 WHERE route_id = ${id} RETURNING ${columns}`
         )
         return {
           result: changed,
-          deed: { target: row.family === "b" ? "family_b_route" : "family_a_route", action },
+          auditAction: { target: row.family === "b" ? "family_b_route" : "family_a_route", action },
           targetId: id,
           snapshots: yield* snapshots(before, changed),
           changes: [{ _tag: "Configuration" }]
@@ -80,28 +81,34 @@ const make = Effect.gen(function* () {
     id: RouteId,
     patch: RoutePatch & { readonly enabled?: boolean }
   ) {
-    const wrong = refusals(id, patch).find(([, refusal]) => refusal !== undefined)
-    if (wrong === undefined) {
-      return yield* change(id, "policies:route_config_update", withStreamLimit(patch), found.only)
+    const invalidField = refusals(id, patch).find(([, refusal]) => refusal !== undefined)
+    if (invalidField === undefined) {
+      return yield* change(id, "policies:route_config_update", withStreamLimit(patch), routeRows.only)
     }
-    const [param, refusal] = wrong
+    const [param, refusal] = invalidField
     return yield* new ControlError("invalid_provider_config_payload", `${param} ${refusal}.`, { param })
   })
 
   return Routes.of({
     list: Effect.fn("Routes.list")(function* (family) {
-      return yield* found.all(sql`SELECT ${columns} FROM canonical_routes WHERE family = ${family} ORDER BY route_id`)
-    }, settled),
-    enable: Effect.fn("Routes.enable")((id) => change(id, "policies:route_enable", { enabled: true }, found.only)),
+      return yield* routeRows.all(
+        sql`SELECT ${columns} FROM canonical_routes WHERE family = ${family} ORDER BY route_id`
+      )
+    }, toStoreFailures),
+    enable: Effect.fn("Routes.enable")((id) => change(id, "policies:route_enable", { enabled: true }, routeRows.only)),
     disable: Effect.fn("Routes.disable")((id) =>
       change(id, "policies:route_disable", { enabled: false }, (rows) =>
-        Effect.flatMap(found.firstOrUnreadable(rows), (row) => (row === undefined ? missing : Effect.succeed(row)))
+        Effect.flatMap(routeRows.firstOrUnreadable(rows), (row) =>
+          row === undefined ? routeNotFound : Effect.succeed(row)
+        )
       )
     ),
-    setMode: Effect.fn("Routes.setMode")((id, mode) => change(id, "policies:route_mode_update", { mode }, found.only)),
+    setMode: Effect.fn("Routes.setMode")((id, mode) =>
+      change(id, "policies:route_mode_update", { mode }, routeRows.only)
+    ),
     configure,
     configureAll: Effect.fn("Routes.configureAll")((patch) =>
-      Effect.forEach(RouteId.literals, (id) => configure(id, patch)).pipe(transaction, settled)
+      Effect.forEach(RouteId.literals, (id) => configure(id, patch)).pipe(transaction, toStoreFailures)
     )
   })
 })
@@ -119,24 +126,24 @@ export const withStreamLimit = <
     ? patch
     : { ...patch, limits_streams: patch.max_response_body_bytes !== null }
 
-const missing = new ControlError("not_found", "There is no route with this id.")
+const routeNotFound = new ControlError("not_found", "There is no route with this id.")
 
-const refusals = (id: RouteId, patch: RoutePatch): ReadonlyArray<readonly [param: keyof RoutePatch, Refusal]> => [
-  ["timeout_ms", where(patch.timeout_ms, refusedBeyond(maxTimeoutMs))],
-  ["max_request_body_bytes", where(patch.max_request_body_bytes, refusedBeyond(maxBodyBytes))],
-  ["max_response_body_bytes", where(patch.max_response_body_bytes, refusedBeyond(maxBodyBytes))],
-  ["ownership", where(patch.ownership, refusedOwnership(id))]
+const refusals = (id: RouteId, patch: RoutePatch): ReadonlyArray<readonly [param: keyof RoutePatch, Violation]> => [
+  ["timeout_ms", ifPresent(patch.timeout_ms, validateUpTo(maxTimeoutMs))],
+  ["max_request_body_bytes", ifPresent(patch.max_request_body_bytes, validateUpTo(maxBodyBytes))],
+  ["max_response_body_bytes", ifPresent(patch.max_response_body_bytes, validateUpTo(maxBodyBytes))],
+  ["ownership", ifPresent(patch.ownership, refusedOwnership(id))]
 ]
 
 const refusedOwnership =
   (id: RouteId) =>
-  (word: string): Refusal => {
-    if (!Ownership.literals.some((one) => one === word)) return `must be one of ${Ownership.literals.join(", ")}`
+  (value: string): Violation => {
+    if (!Ownership.literals.some((one) => one === value)) return `must be one of ${Ownership.literals.join(", ")}`
     // bodies name objects on every route that takes one
-    return id !== "models" || word === "project" ? undefined : "is for routes that create, read or name objects"
+    return id !== "models" || value === "project" ? undefined : "is for routes that create, read or name objects"
   }
 
-const found = rows(Route.pipe(Schema.fieldsAssign({ updated_at: Schema.DateTimeUtcFromDate })), {
+const routeRows = storedRows(Route.pipe(Schema.fieldsAssign({ updated_at: Schema.DateTimeUtcFromDate })), {
   table: "canonical_routes",
   key: ["route_id"]
 })

@@ -1,13 +1,13 @@
 import { Context, Effect, Layer, Record, Schema } from "effect"
 import { maxBodyBytes, maxTimeoutMs } from "../../policy/routes/CanonicalRoute.ts"
 import { Ownership } from "../../policy/routes/Ownership.ts"
-import { AdminApiExposure, defaults, UiExposure, Unheld } from "../../policy/routes/Passthrough.ts"
+import { AdminApiExposure, defaults, UiExposure, UnenforceablePolicy } from "../../policy/routes/Passthrough.ts"
 import { Database } from "../../services/Database.ts"
 import { UpstreamPassthrough, type UpstreamPassthroughPatch } from "../api/providers/UpstreamPassthroughApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
-import { type Refusal, refusedBeyond, where } from "../store/Rules.ts"
-import { rows, type StoreFailure, settled } from "../store/Store.ts"
+import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import { ifPresent, type Violation, validateUpTo } from "../store/Validation.ts"
 import { withStreamLimit } from "./Routes.ts"
 
 type Invalid = Refused<"invalid_provider_config_payload">
@@ -34,26 +34,26 @@ const make = Effect.gen(function* () {
   )
 
   return UpstreamPassthroughSettings.of({
-    get: found
+    get: settingsRows
       .only(sql`SELECT ${columns} FROM upstream_passthrough_settings`)
-      .pipe(settled, Effect.withSpan("UpstreamPassthroughSettings.get")),
+      .pipe(toStoreFailures, Effect.withSpan("UpstreamPassthroughSettings.get")),
     update: Effect.fn("UpstreamPassthroughSettings.update")(function* (patch) {
       const set = yield* columnsOf(withStreamLimit(patch))
       return yield* audit.mutate(
         Effect.gen(function* () {
           const { write } = yield* Mutation
-          const held = sql`SELECT ${columns} FROM upstream_passthrough_settings FOR UPDATE`
+          const lockedRow = sql`SELECT ${columns} FROM upstream_passthrough_settings FOR UPDATE`
           // what cannot be read may be what the patch replaces
-          const before = yield* found.firstOrUnreadable(held)
-          const after = yield* found.only(
+          const before = yield* settingsRows.firstOrUnreadable(lockedRow)
+          const after = yield* settingsRows.only(
             Object.keys(set).length === 0
-              ? held
+              ? lockedRow
               : write`
                   UPDATE upstream_passthrough_settings SET ${sql.update(set)}, updated_at = now() RETURNING ${columns}`
           )
           return {
             result: after,
-            deed: { target: "upstream_passthrough_settings", action: "providers:upstream_passthrough_update" },
+            auditAction: { target: "upstream_passthrough_settings", action: "providers:upstream_passthrough_update" },
             targetId: "singleton",
             snapshots: yield* snapshots(before ?? null, after),
             changes: [{ _tag: "Configuration" }]
@@ -64,37 +64,42 @@ const make = Effect.gen(function* () {
   })
 })
 
-const found = rows(UpstreamPassthrough.pipe(Schema.fieldsAssign({ updated_at: Schema.DateTimeUtcFromDate })), {
-  table: "upstream_passthrough_settings",
-  key: []
-})
+const settingsRows = storedRows(
+  UpstreamPassthrough.pipe(Schema.fieldsAssign({ updated_at: Schema.DateTimeUtcFromDate })),
+  {
+    table: "upstream_passthrough_settings",
+    key: []
+  }
+)
 const snapshots = Snapshots.of(UpstreamPassthrough)
 
 /** What `patch` names, by column: the default where it says `null`; or which field is wrong, and how. */
 const columnsOf = (patch: UpstreamPassthroughPatch): Effect.Effect<Readonly<Record<string, unknown>>, Invalid> => {
   const methods = patch.allowed_methods?.map((method) => method.toUpperCase())
-  const wished = { ...patch, ...(methods && { allowed_methods: methods }) }
-  const wrong = refusals(wished).find(([, refusal]) => refusal !== undefined)
-  if (wrong !== undefined) {
-    const [param, refusal] = wrong
+  const normalized = { ...patch, ...(methods && { allowed_methods: methods }) }
+  const invalidField = refusals(normalized).find(([, refusal]) => refusal !== undefined)
+  if (invalidField !== undefined) {
+    const [param, refusal] = invalidField
     return Effect.fail(new ControlError("invalid_provider_config_payload", `${param} ${refusal}.`, { param }))
   }
-  return Effect.succeed(Record.map<string, unknown, unknown>(wished, (value, column) => value ?? defaultOf.get(column)))
+  return Effect.succeed(
+    Record.map<string, unknown, unknown>(normalized, (value, column) => value ?? defaultByColumn.get(column))
+  )
 }
 
-const defaultOf: ReadonlyMap<string, unknown> = new Map(Object.entries(defaults))
+const defaultByColumn: ReadonlyMap<string, unknown> = new Map(Object.entries(defaults))
 
-const refusals = (patch: UpstreamPassthroughPatch): ReadonlyArray<readonly [param: string, Refusal]> => [
-  ["allowed_paths", where(patch.allowed_paths, refusedPaths)],
-  ["allowed_methods", where(patch.allowed_methods, refusedMethods)],
-  ["ui_exposure", where(patch.ui_exposure, oneOf(UiExposure.literals))],
-  ["admin_api_exposure", where(patch.admin_api_exposure, refusedAdminExposure)],
-  ["guardrails", where(patch.guardrails, oneOf(Unheld.literals))],
-  ["body_policies", where(patch.body_policies, oneOf(Unheld.literals))],
-  ["ownership", where(patch.ownership, oneOf(Ownership.literals))],
-  ["timeout_ms", where(patch.timeout_ms, refusedBeyond(maxTimeoutMs))],
-  ["max_request_body_bytes", where(patch.max_request_body_bytes, refusedBeyond(maxBodyBytes))],
-  ["max_response_body_bytes", where(patch.max_response_body_bytes, refusedBeyond(maxBodyBytes))]
+const refusals = (patch: UpstreamPassthroughPatch): ReadonlyArray<readonly [param: string, Violation]> => [
+  ["allowed_paths", ifPresent(patch.allowed_paths, refusedPaths)],
+  ["allowed_methods", ifPresent(patch.allowed_methods, refusedMethods)],
+  ["ui_exposure", ifPresent(patch.ui_exposure, oneOf(UiExposure.literals))],
+  ["admin_api_exposure", ifPresent(patch.admin_api_exposure, refusedAdminExposure)],
+  ["guardrails", ifPresent(patch.guardrails, oneOf(UnenforceablePolicy.literals))],
+  ["body_policies", ifPresent(patch.body_policies, oneOf(UnenforceablePolicy.literals))],
+  ["ownership", ifPresent(patch.ownership, oneOf(Ownership.literals))],
+  ["timeout_ms", ifPresent(patch.timeout_ms, validateUpTo(maxTimeoutMs))],
+  ["max_request_body_bytes", ifPresent(patch.max_request_body_bytes, validateUpTo(maxBodyBytes))],
+  ["max_response_body_bytes", ifPresent(patch.max_response_body_bytes, validateUpTo(maxBodyBytes))]
 ]
 
 const maxPaths = 64
@@ -102,7 +107,7 @@ const maxPathLength = 512
 const maxMethods = 16
 
 /** Requests are compared by their canonical path, so a pattern that is not canonical itself would never match. */
-const refusedPaths = (paths: ReadonlyArray<string>): Refusal => {
+const refusedPaths = (paths: ReadonlyArray<string>): Violation => {
   if (paths.length === 0 || paths.length > maxPaths) return `must have 1 to ${maxPaths} entries`
   if (paths.some((path) => !path.startsWith("/") || path.length > maxPathLength)) {
     return `must hold paths that begin with / and have at most ${maxPathLength} characters`
@@ -116,18 +121,18 @@ const refusedPaths = (paths: ReadonlyArray<string>): Refusal => {
 /** TRACE would tell the caller the credential that the gateway puts in; CONNECT is no request to an upstream. */
 const unforwardable: ReadonlySet<string> = new Set(["TRACE", "CONNECT"])
 
-const refusedMethods = (methods: ReadonlyArray<string>): Refusal => {
+const refusedMethods = (methods: ReadonlyArray<string>): Violation => {
   if (methods.length === 0 || methods.length > maxMethods) return `must have 1 to ${maxMethods} entries`
   if (methods.some((method) => !/^[!#$%&'*+\-.^_`|~0-9A-Z]{1,32}$/.test(method))) return "must hold HTTP methods"
   return methods.some((method) => unforwardable.has(method)) ? "must not hold TRACE or CONNECT" : undefined
 }
 
 const oneOf =
-  (words: ReadonlyArray<string>) =>
-  (word: string): Refusal =>
-    words.includes(word) ? undefined : `must be one of ${words.join(", ")}`
+  (literals: ReadonlyArray<string>) =>
+  (value: string): Violation =>
+    literals.includes(value) ? undefined : `must be one of ${literals.join(", ")}`
 
-const refusedAdminExposure = (word: string): Refusal =>
-  word === "trusted_ingress"
+const refusedAdminExposure = (value: string): Violation =>
+  value === "trusted_ingress"
     ? "cannot be trusted_ingress: set ui_exposure to trusted_ingress and this to explicitly_exposed"
-    : oneOf(AdminApiExposure.literals)(word)
+    : oneOf(AdminApiExposure.literals)(value)

@@ -30,16 +30,18 @@ export const parse = (text: string): Result.Result<OpenApiDocument, string> => {
   for (const [path, item] of Object.entries(paths)) {
     if (path.startsWith("x-")) continue
     if (!isPath(path)) return Result.fail(`has the path ${quoted(path)}, which no request can have`)
-    const methods = resolved(document, item)
+    const methods = resolvedPathItem(document, item)
     if (!Predicate.isObject(methods))
       return Result.fail(`says of the path ${quoted(path)} nothing that can be read here`)
     endpoints.push(...operationsOf(path, methods))
     if (endpoints.length > maxEndpoints) return Result.fail(`has more than ${maxEndpoints} endpoints`)
   }
-  const shapes = endpoints.map(shapeOf)
-  const twin = endpoints.find((endpoint, at) => shapes.indexOf(shapeOf(endpoint)) !== at)
-  if (twin !== undefined)
-    return Result.fail(`has ${twin.method} ${quoted(twin.path_template)} twice, but for the names of parameters`)
+  const shapes = endpoints.map(endpointShape)
+  const duplicate = endpoints.find((endpoint, at) => shapes.indexOf(endpointShape(endpoint)) !== at)
+  if (duplicate !== undefined)
+    return Result.fail(
+      `has ${duplicate.method} ${quoted(duplicate.path_template)} twice, but for the names of parameters`
+    )
   const info = field(document, "info")
   return Result.succeed({ title: textOf(field(info, "title")), version: textOf(field(info, "version")), endpoints })
 }
@@ -61,7 +63,7 @@ const operationsOf = (path: string, methods: object): ReadonlyArray<Endpoint> =>
   })
 
 /** A path item may stand elsewhere in the same document. */
-const resolved = (document: object, item: unknown): unknown => {
+const resolvedPathItem = (document: object, item: unknown): unknown => {
   const reference = field(item, "$ref")
   if (reference === undefined) return item
   const name = typeof reference === "string" ? /^#\/components\/pathItems\/([^/]+)$/.exec(reference)?.[1] : undefined
@@ -82,32 +84,36 @@ const textOf = (value: unknown, most = maxTextLength): string | null => {
 
 const quoted = (path: string): string => JSON.stringify(path.slice(0, 64))
 
-const exact = new Set(["/health", "/history"])
-const below = ["/events", "/status", "/dlq", "/broker/dlq", "/failed-tasks", "/svc", "/executions"]
+const operationalPaths = new Set(["/health", "/history"])
+const operationalPrefixes = ["/events", "/status", "/dlq", "/broker/dlq", "/failed-tasks", "/svc", "/executions"]
 
 /** The endpoints of task messaging and of operation, for which nobody is charged. */
 export const isOperational = (path: string): boolean =>
-  exact.has(path) || below.some((prefix) => path === prefix || path.startsWith(`${prefix}/`))
+  operationalPaths.has(path) || operationalPrefixes.some((prefix) => path === prefix || path.startsWith(`${prefix}/`))
 
-interface Place {
+interface EndpointKey {
   readonly method: string
   readonly path_template: string
 }
 
 /** What a request can tell apart: parameters are only places. */
-const shapeOf = ({ method, path_template }: Place): string => `${method} ${path_template.replace(/\{[^{}]*\}/g, "{}")}`
+const endpointShape = ({ method, path_template }: EndpointKey): string =>
+  `${method} ${path_template.replace(/\{[^{}]*\}/g, "{}")}`
 
 /** Those of `these` that `those` do not have. */
-export const without = <A extends Place>(these: ReadonlyArray<A>, those: ReadonlyArray<Place>): ReadonlyArray<A> => {
-  const known = new Set(those.map(shapeOf))
-  return these.filter((place) => !known.has(shapeOf(place)))
+export const without = <A extends EndpointKey>(
+  these: ReadonlyArray<A>,
+  those: ReadonlyArray<EndpointKey>
+): ReadonlyArray<A> => {
+  const known = new Set(those.map(endpointShape))
+  return these.filter((place) => !known.has(endpointShape(place)))
 }
 
 /**
  * The endpoint prices after a sync: those that there are stay, also of endpoints that have gone, and a new operational
  * endpoint costs nothing. Other endpoints have the service's price.
  */
-export const priced = (
+export const pricingAfterSync = (
   rules: ReadonlyArray<EndpointPricingRule>,
   before: ReadonlyArray<Endpoint>,
   after: ReadonlyArray<Endpoint>

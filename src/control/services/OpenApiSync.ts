@@ -6,12 +6,12 @@ import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { OpenApiPreview, OpenApiSync as Request } from "../api/services/ServiceOpenApiApi.ts"
 import type { Service } from "../api/services/ServicesApi.ts"
 import { type Actor, Audit, Mutation } from "../audit/Audit.ts"
-import { refusedOrigin } from "../store/Rules.ts"
-import { rows, type StoreFailure } from "../store/Store.ts"
+import { type StoreFailure, storedRows } from "../store/Rows.ts"
+import { validateOrigin } from "../store/Validation.ts"
 import * as OpenApiDocument from "./OpenApiDocument.ts"
-import { ServiceRow, Services, serviceColumns, shown, snapshots } from "./Services.ts"
+import { ServiceRow, Services, serviceColumns, snapshots, toService } from "./Services.ts"
 
-type Unread = Refused<
+type DocumentFailure = Refused<
   | "missing_service"
   | "incomplete_service"
   | "invalid_service_upstream"
@@ -23,12 +23,15 @@ type Unread = Refused<
 export class OpenApiSync extends Context.Service<
   OpenApiSync,
   {
-    readonly preview: (name: string, sourcePath?: string) => Effect.Effect<OpenApiPreview, Unread | StoreFailure>
+    readonly preview: (
+      name: string,
+      sourcePath?: string
+    ) => Effect.Effect<OpenApiPreview, DocumentFailure | StoreFailure>
     /** Only the document that was looked at: another hash is refused. */
     readonly sync: (
       name: string,
       request: Request
-    ) => Effect.Effect<Service, Unread | Refused<"service_openapi_changed"> | StoreFailure, Actor>
+    ) => Effect.Effect<Service, DocumentFailure | Refused<"service_openapi_changed"> | StoreFailure, Actor>
   }
 >()("svc/control/OpenApiSync") {
   static readonly layer = Layer.suspend(() => Layer.effect(OpenApiSync, make))
@@ -46,8 +49,8 @@ const make = Effect.gen(function* () {
   const columns = sql.literal(serviceColumns)
 
   /** The document as it is now. No credential goes with the request. */
-  const fetched = Effect.fnUntraced(function* (service: Service, sourcePath: string) {
-    yield* checkedPath(sourcePath)
+  const fetchDocument = Effect.fnUntraced(function* (service: Service, sourcePath: string) {
+    yield* validatePath(sourcePath)
     const { body, headers, status } = yield* Effect.mapError(
       egress.fetch({
         method: "GET",
@@ -56,7 +59,7 @@ const make = Effect.gen(function* () {
         withinMs,
         maxBytes
       }),
-      notFetched
+      fetchError
     )
     if (status < 200 || status > 299) return yield* unavailable(`The service answered with status ${status}.`)
     if (!/json/i.test(headers["content-type"] ?? "")) {
@@ -70,13 +73,14 @@ const make = Effect.gen(function* () {
   })
 
   /** Asked for, or where the document was found last time. */
-  const pathOf = (service: Service, asked: string | undefined) => asked ?? service.openapi_source_path ?? defaultPath
+  const sourcePathOf = (service: Service, requested: string | undefined) =>
+    requested ?? service.openapi_source_path ?? defaultPath
 
   return OpenApiSync.of({
-    preview: Effect.fn("OpenApiSync.preview")(function* (name, asked) {
+    preview: Effect.fn("OpenApiSync.preview")(function* (name, requestedPath) {
       const service = yield* services.get(name)
-      const source_path = pathOf(service, asked)
-      const { document, hash: schema_hash } = yield* fetched(service, source_path)
+      const source_path = sourcePathOf(service, requestedPath)
+      const { document, hash: schema_hash } = yield* fetchDocument(service, source_path)
       return {
         source_path,
         schema_hash,
@@ -86,26 +90,26 @@ const make = Effect.gen(function* () {
       }
     }),
 
-    sync: Effect.fn("OpenApiSync.sync")(function* (name, { expected_schema_hash, source_path: asked }) {
-      const looked = yield* services.get(name)
-      const source_path = pathOf(looked, asked)
+    sync: Effect.fn("OpenApiSync.sync")(function* (name, { expected_schema_hash, source_path: requestedPath }) {
+      const current = yield* services.get(name)
+      const source_path = sourcePathOf(current, requestedPath)
       // before the transaction: nothing else waits for a slow service
-      const { document, hash: schema_hash } = yield* fetched(looked, source_path)
+      const { document, hash: schema_hash } = yield* fetchDocument(current, source_path)
       if (schema_hash !== expected_schema_hash) {
-        return yield* changed("The document is not the one that was previewed; look at a new preview.")
+        return yield* documentChanged("The document is not the one that was previewed; look at a new preview.")
       }
       return yield* audit.mutate(
         Effect.gen(function* () {
           const { write } = yield* Mutation
-          const row = yield* found.first(
+          const row = yield* serviceRows.first(
             sql`SELECT ${columns} FROM service_registrations WHERE name = ${name} FOR UPDATE`
           )
           if (row === undefined) return yield* new ControlError("missing_service", "There is no service of this name.")
-          const before = shown(row)
-          if (before.upstream_base_url !== looked.upstream_base_url) {
-            return yield* changed("The service has another upstream_base_url since; look at a new preview.")
+          const before = toService(row)
+          if (before.upstream_base_url !== current.upstream_base_url) {
+            return yield* documentChanged("The service has another upstream_base_url since; look at a new preview.")
           }
-          const prices = OpenApiDocument.priced(
+          const prices = OpenApiDocument.pricingAfterSync(
             before.endpoint_pricing_rules,
             before.openapi_endpoints,
             document.endpoints
@@ -117,8 +121,8 @@ const make = Effect.gen(function* () {
               { param: "endpoint_pricing_rules" }
             )
           }
-          const after = shown(
-            yield* found.only(write`
+          const after = toService(
+            yield* serviceRows.only(write`
               UPDATE service_registrations SET ${sql.update({
                 openapi_source_path: source_path,
                 openapi_schema_hash: schema_hash,
@@ -129,7 +133,7 @@ const make = Effect.gen(function* () {
           )
           return {
             result: after,
-            deed: { target: "service", action: "services:openapi_sync" },
+            auditAction: { target: "service", action: "services:openapi_sync" },
             targetId: name,
             snapshots: yield* snapshots(before, after),
             changes: [{ _tag: "Configuration" }]
@@ -140,12 +144,12 @@ const make = Effect.gen(function* () {
   })
 })
 
-const found = rows(ServiceRow, { table: "service_registrations", key: ["name"] })
+const serviceRows = storedRows(ServiceRow, { table: "service_registrations", key: ["name"] })
 
 const maxPathLength = 512
 
 /** It stays on the service's origin, and means there what it says here. */
-const checkedPath = (path: string): Effect.Effect<void, Refused<"invalid_service_openapi">> =>
+const validatePath = (path: string): Effect.Effect<void, Refused<"invalid_service_openapi">> =>
   path.length <= maxPathLength && /^\/[\x21-\x7e]*$/.test(path) && !/\/\/|[?#\\]|\/\.{1,2}(?:\/|$)/.test(path)
     ? Effect.void
     : Effect.fail(
@@ -168,7 +172,7 @@ const originOf = ({ upstream_base_url }: Service) => {
       )
     )
   }
-  const refusal = refusedOrigin(upstream_base_url)
+  const refusal = validateOrigin(upstream_base_url)
   return refusal === undefined
     ? Effect.succeed(new URL(upstream_base_url).origin)
     : Effect.fail(invalidUpstream(`The service's upstream_base_url ${refusal}.`))
@@ -177,10 +181,10 @@ const originOf = ({ upstream_base_url }: Service) => {
 const invalidUpstream = (message: string) =>
   new ControlError("invalid_service_upstream", message, { param: "upstream_base_url" })
 const unavailable = (message: string) => new ControlError("service_openapi_unavailable", message)
-const changed = (message: string) =>
+const documentChanged = (message: string) =>
   new ControlError("service_openapi_changed", message, { param: "expected_schema_hash" })
 
-const notFetched = ({ message, reason }: EgressError) =>
+const fetchError = ({ message, reason }: EgressError) =>
   reason === "refused_address"
     ? invalidUpstream(message)
     : unavailable(`The service cannot be asked for its document. ${message}`)

@@ -2,11 +2,11 @@ import { Equal, Struct } from "effect"
 import { defaultRoutePattern } from "../../policy/routes/Service.ts"
 import type { Registration, RegistryDiff, RegistryEntry } from "../api/services/ServiceImportApi.ts"
 import type { Service } from "../api/services/ServicesApi.ts"
-import { refusedOrigin } from "../store/Rules.ts"
-import * as ServiceRules from "./ServiceRules.ts"
+import { validateOrigin } from "../store/Validation.ts"
+import * as ServiceValidation from "./ServiceValidation.ts"
 
 /** A service as it will be, and the one that it was. */
-export interface Step {
+export interface RegistryStep {
   readonly before: Service | undefined
   readonly after: Registration
 }
@@ -15,25 +15,28 @@ export interface Step {
 export interface Plan {
   readonly diff: RegistryDiff
   /** Every service of the registry as it will be, also those that stay as they are. */
-  readonly steps: ReadonlyArray<Step>
+  readonly steps: ReadonlyArray<RegistryStep>
 }
 
-type Invalid = RegistryDiff["invalid"][number]
+type InvalidEntry = RegistryDiff["invalid"][number]
 
-export type Called = Pick<RegistryEntry, "name" | "studio_service_id">
+export type ServiceIdentity = Pick<RegistryEntry, "name" | "studio_service_id">
 
-const byStudio = (registry: ReadonlyArray<Service>, { studio_service_id }: Called): Service | undefined =>
+const byStudio = (registry: ReadonlyArray<Service>, { studio_service_id }: ServiceIdentity): Service | undefined =>
   studio_service_id ? registry.find((service) => service.studio_service_id === studio_service_id) : undefined
 
-const byName = (registry: ReadonlyArray<Service>, { name }: Called): Service | undefined =>
+const byName = (registry: ReadonlyArray<Service>, { name }: ServiceIdentity): Service | undefined =>
   registry.find((service) => service.name === name)
 
 /** The service that `entry` is about: the one of the same studio service, else the one of the same name. */
-export const subjectOf = (registry: ReadonlyArray<Service>, entry: Called): Service | undefined =>
+export const matchingService = (registry: ReadonlyArray<Service>, entry: ServiceIdentity): Service | undefined =>
   byStudio(registry, entry) ?? byName(registry, entry)
 
 /** Which of `all` are about none of `others`. */
-export const apartFrom = <A extends Called>(others: ReadonlyArray<Called>, all: ReadonlyArray<A>): ReadonlyArray<A> =>
+export const unrelatedTo = <A extends ServiceIdentity>(
+  others: ReadonlyArray<ServiceIdentity>,
+  all: ReadonlyArray<A>
+): ReadonlyArray<A> =>
   all.filter(
     ({ name, studio_service_id }) =>
       !others.some(
@@ -42,25 +45,28 @@ export const apartFrom = <A extends Called>(others: ReadonlyArray<Called>, all: 
   )
 
 /** The first rule that `entry` breaks in itself; `undefined` when it can be registered. */
-export const breachOf = (entry: RegistryEntry, before: Service | undefined): ServiceRules.Breach | undefined => {
+export const findViolation = (
+  entry: RegistryEntry,
+  before: Service | undefined
+): ServiceValidation.RuleViolation | undefined => {
   const { category: _, default_pricing, name, ...input } = entry
-  const refusedName = ServiceRules.refusedName(name)
+  const refusedName = ServiceValidation.refusedName(name)
   if (refusedName !== undefined) return { param: "name", reason: refusedName }
-  const refusedUpstream = input.upstream_base_url ? refusedOrigin(input.upstream_base_url) : undefined
+  const refusedUpstream = input.upstream_base_url ? validateOrigin(input.upstream_base_url) : undefined
   if (refusedUpstream !== undefined) return { param: "upstream_base_url", reason: refusedUpstream }
-  const price = registered(entry, before)
-  const breach = ServiceRules.breachOf(input, price)
+  const price = toRegistration(entry, before)
+  const breach = ServiceValidation.findViolation(input, price)
   if (breach !== undefined) return breach
-  const suggested = ServiceRules.breachOf({ pricing_rules: default_pricing?.pricing_rules ?? [] }, price)
+  const suggested = ServiceValidation.findViolation({ pricing_rules: default_pricing?.pricing_rules ?? [] }, price)
   return suggested && { ...suggested, param: `default_pricing.${suggested.param}` }
 }
 
 /** Whether the name of `entry` belongs to a service that it is not about. */
-export const takenBy = (
+export const nameConflict = (
   registry: ReadonlyArray<Service>,
-  { name, studio_service_id }: Called,
+  { name, studio_service_id }: ServiceIdentity,
   before: Service | undefined
-): ServiceRules.Breach | undefined => {
+): ServiceValidation.RuleViolation | undefined => {
   const owner = registry.find((service) => service.name === name)
   if (owner === undefined) return undefined
   if (owner === before && (!studio_service_id || owner.studio_service_id === studio_service_id)) return undefined
@@ -74,13 +80,15 @@ export const takenBy = (
 }
 
 /** `entry` as a registration, on top of the service that it is about. */
-export const registered = (entry: RegistryEntry, before: Service | undefined): Registration => {
-  if (before === undefined) return declared(entry, fresh(entry))
-  return entry.studio_service_id ? reimported(entry, before) : declared(entry, registrationOf(before))
+export const toRegistration = (entry: RegistryEntry, before: Service | undefined): Registration => {
+  if (before === undefined) return mergedRegistration(entry, newRegistration(entry))
+  return entry.studio_service_id
+    ? reimportedRegistration(entry, before)
+    : mergedRegistration(entry, registrationOf(before))
 }
 
 /** A new one is disabled: it has no credential, and somebody should look at it first. */
-const fresh = ({ default_pricing, name, studio_service_id }: RegistryEntry): Registration => ({
+const newRegistration = ({ default_pricing, name, studio_service_id }: RegistryEntry): Registration => ({
   name,
   project_id: null,
   studio_service_id: studio_service_id ?? null,
@@ -94,7 +102,7 @@ const fresh = ({ default_pricing, name, studio_service_id }: RegistryEntry): Reg
   max_body_bytes: 2_097_152,
   cost_mode: default_pricing?.cost_mode ?? "none",
   estimated_cost_usd: default_pricing?.estimated_cost_usd ?? null,
-  pricing_rules: (default_pricing?.pricing_rules ?? []).map(ServiceRules.pricingRule),
+  pricing_rules: (default_pricing?.pricing_rules ?? []).map(ServiceValidation.toPricingRule),
   openapi_source_path: null,
   openapi_schema_hash: null,
   openapi_synced_at: null,
@@ -106,17 +114,17 @@ const fresh = ({ default_pricing, name, studio_service_id }: RegistryEntry): Reg
 })
 
 /** Name and pricing rules are the studio's; everything else an operator has decided here. */
-const reimported = ({ default_pricing, name }: RegistryEntry, before: Service): Registration => ({
+const reimportedRegistration = ({ default_pricing, name }: RegistryEntry, before: Service): Registration => ({
   ...registrationOf(before),
   name,
-  pricing_rules: default_pricing?.pricing_rules?.map(ServiceRules.pricingRule) ?? before.pricing_rules,
+  pricing_rules: default_pricing?.pricing_rules?.map(ServiceValidation.toPricingRule) ?? before.pricing_rules,
   source: "studio",
   sync_status: before.missing_runtime_fields.length === 0 ? "synced" : "incomplete"
 })
 
 /** What `entry` names, on top of `base`. `null` brings back what a new service has. */
-const declared = (entry: RegistryEntry, base: Registration): Registration => {
-  const initial = fresh(entry)
+const mergedRegistration = (entry: RegistryEntry, base: Registration): Registration => {
+  const initial = newRegistration(entry)
   const { allowed_methods, endpoint_pricing_rules, fallback_services, openapi_endpoints, pricing_rules } = entry
   const value = <Field extends keyof Registration>(
     field: Field,
@@ -135,15 +143,18 @@ const declared = (entry: RegistryEntry, base: Registration): Registration => {
     max_body_bytes: value("max_body_bytes", entry.max_body_bytes),
     cost_mode: value("cost_mode", entry.cost_mode),
     estimated_cost_usd: value("estimated_cost_usd", entry.estimated_cost_usd),
-    pricing_rules: value("pricing_rules", each(pricing_rules, ServiceRules.pricingRule)),
+    pricing_rules: value("pricing_rules", mapNullable(pricing_rules, ServiceValidation.toPricingRule)),
     openapi_source_path: value("openapi_source_path", entry.openapi_source_path),
-    openapi_endpoints: value("openapi_endpoints", each(openapi_endpoints, ServiceRules.endpointOf)),
-    endpoint_pricing_rules: value("endpoint_pricing_rules", each(endpoint_pricing_rules, ServiceRules.endpointRule)),
+    openapi_endpoints: value("openapi_endpoints", mapNullable(openapi_endpoints, ServiceValidation.toEndpoint)),
+    endpoint_pricing_rules: value(
+      "endpoint_pricing_rules",
+      mapNullable(endpoint_pricing_rules, ServiceValidation.toEndpointPricingRule)
+    ),
     fallback_services: value("fallback_services", fallback_services)
   }
 }
 
-const each = <A, B>(
+const mapNullable = <A, B>(
   list: ReadonlyArray<A> | null | undefined,
   as: (item: A) => B
 ): ReadonlyArray<B> | null | undefined => (list === null || list === undefined ? list : list.map(as))
@@ -166,20 +177,20 @@ export const ofEntries = (
   entries: ReadonlyArray<RegistryEntry>,
   knownProjects: ReadonlySet<string>
 ): Plan => {
-  const found = entries.map((entry) => ({ entry, before: subjectOf(registry, entry) }))
-  const invalid = found.flatMap(({ before, entry }, at): ReadonlyArray<Invalid> => {
+  const matches = entries.map((entry) => ({ entry, before: matchingService(registry, entry) }))
+  const invalid = matches.flatMap(({ before, entry }, at): ReadonlyArray<InvalidEntry> => {
     const breach =
-      breachOf(entry, before) ??
-      takenBy(registry, entry, before) ??
+      findViolation(entry, before) ??
+      nameConflict(registry, entry, before) ??
       unknownProject(entry, knownProjects) ??
-      repeated(found.slice(0, at), entry, before)
+      duplicateEntry(matches.slice(0, at), entry, before)
     return breach === undefined
       ? []
       : [{ service_name: entry.name, field: breach.param, message: `${breach.param} ${breach.reason}.` }]
   })
-  return ofSteps(
+  return planOf(
     registry,
-    found.map(({ before, entry }) => ({ before, after: registered(entry, before) })),
+    matches.map(({ before, entry }) => ({ before, after: toRegistration(entry, before) })),
     invalid
   )
 }
@@ -190,14 +201,14 @@ export const ofSnapshot = (
   snapshot: ReadonlyArray<Registration>,
   knownProjects: ReadonlySet<string>
 ): Plan => {
-  const ofStudio = snapshot.map((after) => byStudio(registry, after))
+  const studioMatches = snapshot.map((after) => byStudio(registry, after))
   // a service that has had another name since is not also the one of the name it has now
-  const claimed = new Set(ofStudio)
-  const left = registry.filter((service) => !claimed.has(service))
-  return ofSteps(
+  const claimed = new Set(studioMatches)
+  const unclaimed = registry.filter((service) => !claimed.has(service))
+  return planOf(
     registry,
     snapshot.map((after, at) => ({
-      before: ofStudio[at] ?? byName(left, after),
+      before: studioMatches[at] ?? byName(unclaimed, after),
       after: after.project_id === null || knownProjects.has(after.project_id) ? after : { ...after, project_id: null }
     })),
     []
@@ -207,32 +218,34 @@ export const ofSnapshot = (
 const unknownProject = (
   { project_id }: RegistryEntry,
   knownProjects: ReadonlySet<string>
-): ServiceRules.Breach | undefined =>
+): ServiceValidation.RuleViolation | undefined =>
   project_id && !knownProjects.has(project_id) ? { param: "project_id", reason: "names no project" } : undefined
 
-const repeated = (
+const duplicateEntry = (
   earlier: ReadonlyArray<{ readonly entry: RegistryEntry; readonly before: Service | undefined }>,
   { name, studio_service_id }: RegistryEntry,
   before: Service | undefined
-): ServiceRules.Breach | undefined => {
+): ServiceValidation.RuleViolation | undefined => {
   if (earlier.some(({ entry }) => entry.name === name)) return { param: "name", reason: "stands there twice" }
-  const twice = earlier.some(
+  const isRepeated = earlier.some(
     (other) =>
       (before !== undefined && other.before === before) ||
       (studio_service_id && other.entry.studio_service_id === studio_service_id)
   )
-  return twice ? { param: "studio_service_id", reason: "stands there twice" } : undefined
+  return isRepeated ? { param: "studio_service_id", reason: "stands there twice" } : undefined
 }
 
-const ofSteps = (
+const planOf = (
   registry: ReadonlyArray<Service>,
-  steps: ReadonlyArray<Step>,
-  invalid: ReadonlyArray<Invalid>
+  steps: ReadonlyArray<RegistryStep>,
+  invalid: ReadonlyArray<InvalidEntry>
 ): Plan => {
-  const kept = new Set(steps.map(({ before }) => before))
-  const others = registry
-    .filter((service) => !kept.has(service))
-    .map((before): Step => ({ before, after: { ...registrationOf(before), enabled: false, sync_status: "stale" } }))
+  const matched = new Set(steps.map(({ before }) => before))
+  const disableSteps = registry
+    .filter((service) => !matched.has(service))
+    .map(
+      (before): RegistryStep => ({ before, after: { ...registrationOf(before), enabled: false, sync_status: "stale" } })
+    )
   const changes = steps.flatMap(({ after, before }) => {
     const fields = before === undefined ? [] : changedFields(registrationOf(before), after)
     return fields.length === 0 ? [] : [{ name: after.name, fields }]
@@ -241,17 +254,17 @@ const ofSteps = (
     diff: {
       added: steps.flatMap(({ after, before }) => (before === undefined ? [after.name] : [])),
       changed: changes.map(({ name }) => name),
-      removed: others.filter(isChange).map(({ after }) => after.name),
+      removed: disableSteps.filter(isChange).map(({ after }) => after.name),
       changed_fields: Object.fromEntries(changes.map(({ fields, name }) => [name, fields])),
       invalid
     },
     // who leaves a name goes before who takes it
-    steps: [...steps, ...others].sort((a, b) => Number(a.before === undefined) - Number(b.before === undefined))
+    steps: [...steps, ...disableSteps].sort((a, b) => Number(a.before === undefined) - Number(b.before === undefined))
   }
 }
 
 /** Whether a step does anything. */
-export const isChange = ({ after, before }: Step): boolean =>
+export const isChange = ({ after, before }: RegistryStep): boolean =>
   before === undefined || changedFields(registrationOf(before), after).length > 0
 
 const changedFields = (before: Registration, after: Registration): ReadonlyArray<string> =>

@@ -17,19 +17,19 @@ import type { ChangedService } from "../api/services/ServicesApi.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
 import * as CredentialOrigin from "../store/CredentialOrigin.ts"
 import {
-  answers,
-  type Columns,
+  type ColumnValues,
   Count,
-  heldProject,
-  LeftOut,
+  computedRows,
+  lockProject,
   onDuplicate,
-  rows,
+  SkippedRows,
   type StoreFailure,
-  settled
-} from "../store/Store.ts"
+  storedRows,
+  toStoreFailures
+} from "../store/Rows.ts"
 import * as RegistryPlan from "./RegistryPlan.ts"
-import { linkedTo } from "./ServiceLinks.ts"
-import { credentialContext, ServiceRow, serviceColumns, snapshots as serviceSnapshots, shown } from "./Services.ts"
+import { linkedOwnerChanges } from "./ServiceLinks.ts"
+import { credentialContext, ServiceRow, serviceColumns, snapshots as serviceSnapshots, toService } from "./Services.ts"
 
 type Duplicate = Refused<"duplicate_service">
 type Invalid = Refused<"invalid_service_payload" | "invalid_service_upstream" | "missing_project">
@@ -40,9 +40,9 @@ export class ServiceImport extends Context.Service<
   ServiceImport,
   {
     /** By `studio_service_id`: again is the same as once. `sync` is another word for it. */
-    readonly one: (
+    readonly importOne: (
       request: ImportRequest,
-      word: "import" | "sync"
+      action: "import" | "sync"
     ) => Effect.Effect<ChangedService, Invalid | Duplicate | StoreFailure, Actor>
     /** What an activation would do. */
     readonly preview: (draft: RegistryDraft) => Effect.Effect<{ readonly diff: RegistryDiff }, StoreFailure>
@@ -74,22 +74,22 @@ const make = Effect.gen(function* () {
   )
 
   /** Rows that this version cannot read are left alone, and the answer names them. */
-  const registry = Effect.gen(function* () {
+  const readRegistry = Effect.gen(function* () {
     const names: Array<string> = []
     const statement = sql`SELECT ${columns} FROM service_registrations ORDER BY name`
-    const found = yield* Effect.provideService(services.all(statement), LeftOut, names)
+    const found = yield* Effect.provideService(serviceRows.all(statement), SkippedRows, names)
     const left =
       names.length === 0
         ? []
-        : yield* unread.all(
+        : yield* unreadableServices.all(
             sql`SELECT name, studio_service_id FROM service_registrations WHERE ${sql.in("name", names)}`
           )
-    const answered = yield* LeftOut
+    const answered = yield* SkippedRows
     answered?.push(...names.filter((name) => !answered.includes(name)))
-    return { found: found.map(shown), left }
+    return { found: found.map(toService), left }
   })
   /** What is decided on the whole registry holds until it is written. Projects are held before it (`heldProject`). */
-  const lockedRegistry = Effect.andThen(sql`LOCK TABLE service_registrations IN SHARE ROW EXCLUSIVE MODE`, registry)
+  const lockRegistry = Effect.andThen(sql`LOCK TABLE service_registrations IN SHARE ROW EXCLUSIVE MODE`, readRegistry)
 
   const knownProjects = (ids: ReadonlyArray<string | null | undefined>) => {
     const named = [...new Set(ids.filter((id) => typeof id === "string"))]
@@ -104,7 +104,7 @@ const make = Effect.gen(function* () {
   /**
    * A new name is followed by what refers to the old one: links (by the database), fallbacks, the credential's seal.
    */
-  const renamed = Effect.fnUntraced(function* (from: string, to: string) {
+  const renameReferences = Effect.fnUntraced(function* (from: string, to: string) {
     const { write } = yield* Mutation
     yield* write`
       UPDATE service_registrations SET fallback_services = array_replace(fallback_services, ${from}, ${to})
@@ -118,12 +118,12 @@ const make = Effect.gen(function* () {
       Effect.catchTag("UnreadableSecret", () => Effect.succeed(null))
     )
     yield* write`UPDATE service_registrations SET sealed_credential = ${sealed} WHERE name = ${to}`
-    return yield* linkedTo(sql, to)
+    return yield* linkedOwnerChanges(sql, to)
   })
 
   /** What becomes of the credential of a service whose address may change with the step. */
   const credentialAfter = Effect.fnUntraced(function* (
-    before: NonNullable<RegistryPlan.Step["before"]>,
+    before: NonNullable<RegistryPlan.RegistryStep["before"]>,
     address: string | null
   ) {
     const { credential_origin } = yield* origins.only(
@@ -141,12 +141,12 @@ const make = Effect.gen(function* () {
   })
 
   /** Writes one step. Returns which keys it concerns, and whether it removed a credential. */
-  const taken = Effect.fnUntraced(function* (step: RegistryPlan.Step, now: Date) {
+  const applyStep = Effect.fnUntraced(function* (step: RegistryPlan.RegistryStep, now: Date) {
     const { write } = yield* Mutation
     const { after, before } = step
     const touched = after.source === "studio" && after.sync_status !== "stale" ? { last_synced_at: now } : {}
     if (before === undefined) {
-      yield* write`INSERT INTO service_registrations ${sql.insert({ ...columnsOf(after), ...switched(step, now), ...touched })}`
+      yield* write`INSERT INTO service_registrations ${sql.insert({ ...columnsOf(after), ...enabledColumns(step, now), ...touched })}`
       return { told: [], cleared: false }
     }
     const moves = before.upstream_base_url !== after.upstream_base_url
@@ -156,37 +156,39 @@ const make = Effect.gen(function* () {
     const credential = stored && { sealed_credential: stored.sealed, credential_origin: stored.credential_origin }
     yield* write`
       UPDATE service_registrations
-      SET ${sql.update({ ...columnsOf(after), ...switched(step, now), ...touched, ...credential })}, updated_at = now()
+      SET ${sql.update({ ...columnsOf(after), ...enabledColumns(step, now), ...touched, ...credential })}, updated_at = now()
       WHERE name = ${before.name}`
-    return { told: before.name === after.name ? [] : yield* renamed(before.name, after.name), cleared }
-  }, duplicateRefused)
+    return { told: before.name === after.name ? [] : yield* renameReferences(before.name, after.name), cleared }
+  }, failOnDuplicate)
 
-  const one = Effect.fn("ServiceImport.one")(function* (request: ImportRequest, word: "import" | "sync") {
+  const one = Effect.fn("ServiceImport.one")(function* (request: ImportRequest, action: "import" | "sync") {
     return yield* audit.mutate(
       Effect.gen(function* () {
-        yield* heldProject(sql, request.project_id)
-        const { found: all, left } = yield* lockedRegistry
+        yield* lockProject(sql, request.project_id)
+        const { found: all, left } = yield* lockRegistry
         const entry = withoutNulls(request)
-        if (RegistryPlan.apartFrom(left, [entry]).length === 0) return yield* unreadable
-        const before = RegistryPlan.subjectOf(all, entry)
-        const taker = RegistryPlan.takenBy(all, entry, before)
-        const breach = RegistryPlan.breachOf(entry, taker === undefined ? before : undefined)
-        if (breach !== undefined) return yield* refusedBy(breach.param, breach.reason)
-        if (taker !== undefined) return yield* duplicate(`name ${taker.reason}.`)
+        if (RegistryPlan.unrelatedTo(left, [entry]).length === 0) return yield* unreadableService
+        const before = RegistryPlan.matchingService(all, entry)
+        const conflict = RegistryPlan.nameConflict(all, entry, before)
+        const breach = RegistryPlan.findViolation(entry, conflict === undefined ? before : undefined)
+        if (breach !== undefined) return yield* violationError(breach.param, breach.reason)
+        if (conflict !== undefined) return yield* duplicateError(`name ${conflict.reason}.`)
         if (entry.project_id && !(yield* knownProjects([entry.project_id])).has(entry.project_id)) {
           return yield* new ControlError("missing_project", "There is no project with this id.", {
             param: "project_id"
           })
         }
-        const after = RegistryPlan.registered(entry, before)
-        const { cleared, told } = yield* taken({ before, after }, yield* now)
-        const service = marked(
-          shown(yield* services.only(sql`SELECT ${columns} FROM service_registrations WHERE name = ${after.name}`)),
+        const after = RegistryPlan.toRegistration(entry, before)
+        const { cleared, told } = yield* applyStep({ before, after }, yield* now)
+        const service = withClearedFlag(
+          toService(
+            yield* serviceRows.only(sql`SELECT ${columns} FROM service_registrations WHERE name = ${after.name}`)
+          ),
           cleared
         )
         return {
           result: service,
-          deed: { target: "service", action: `services:${word}` } as const,
+          auditAction: { target: "service", action: `services:${action}` } as const,
           targetId: service.name,
           snapshots: yield* serviceSnapshots(before ?? null, service),
           changes: [configuration, ...told]
@@ -196,30 +198,33 @@ const make = Effect.gen(function* () {
   })
 
   /** Brings the registry to the plan, and keeps how it is then as the next version. */
-  const activated = Effect.fnUntraced(function* (
+  const applyPlan = Effect.fnUntraced(function* (
     plan: RegistryPlan.Plan,
-    kept: { readonly source: string; readonly rolledBackFrom: number | null }
+    version: { readonly source: string; readonly rolledBackFrom: number | null }
   ) {
     const { write } = yield* Mutation
     const at = yield* now
-    const steps = yield* Effect.forEach(plan.steps.filter(concerns), (step) =>
-      Effect.map(taken(step, at), (done) => ({ ...done, name: step.after.name }))
+    const steps = yield* Effect.forEach(plan.steps.filter(mustWrite), (step) =>
+      Effect.map(applyStep(step, at), (done) => ({ ...done, name: step.after.name }))
     )
     const cleared = new Set(steps.flatMap((step) => (step.cleared ? [step.name] : [])))
-    const { found: after } = yield* registry
-    const snapshot = yield* versions.only(write`
+    const { found: after } = yield* readRegistry
+    const snapshot = yield* snapshotRows.only(write`
       INSERT INTO service_registry_snapshots ${sql.insert({
-        source: kept.source,
+        source: version.source,
         diff: JSON.stringify(yield* encodeDiff(plan.diff)),
         services_json: JSON.stringify(yield* encodeRegistrations(after.map(RegistryPlan.registrationOf))),
-        rolled_back_from_version: kept.rolledBackFrom
+        rolled_back_from_version: version.rolledBackFrom
       })} RETURNING ${snapshotColumns}`)
-    const activation = { snapshot, services: after.map((service) => marked(service, cleared.has(service.name))) }
+    const activation = {
+      snapshot,
+      services: after.map((service) => withClearedFlag(service, cleared.has(service.name)))
+    }
     return { activation, changes: [configuration, ...steps.flatMap(({ told }) => told)] }
   })
 
   const latest = Effect.map(
-    versions.firstOrUnreadable(
+    snapshotRows.firstOrUnreadable(
       sql`SELECT ${snapshotColumns} FROM service_registry_snapshots ORDER BY version DESC LIMIT 1`
     ),
     (snapshot) => snapshot ?? null
@@ -229,24 +234,24 @@ const make = Effect.gen(function* () {
     audit.mutate(
       Effect.gen(function* () {
         const projects = yield* knownProjects(entries.map(({ project_id }) => project_id))
-        const { found: before, left } = yield* lockedRegistry
-        const plan = RegistryPlan.ofEntries(before, RegistryPlan.apartFrom(left, entries), projects)
-        const [wrong] = plan.diff.invalid
-        if (wrong !== undefined) {
+        const { found: before, left } = yield* lockRegistry
+        const plan = RegistryPlan.ofEntries(before, RegistryPlan.unrelatedTo(left, entries), projects)
+        const [firstInvalid] = plan.diff.invalid
+        if (firstInvalid !== undefined) {
           const others = plan.diff.invalid.length - 1
           return yield* new ControlError(
             "invalid_service_payload",
-            `${wrong.service_name}: ${wrong.message}${others === 0 ? "" : ` ${others} more are wrong: see the preview.`}`,
-            { param: wrong.field }
+            `${firstInvalid.service_name}: ${firstInvalid.message}${others === 0 ? "" : ` ${others} more are wrong: see the preview.`}`,
+            { param: firstInvalid.field }
           )
         }
-        const old = yield* latest
-        const { activation, changes } = yield* activated(plan, { source, rolledBackFrom: null })
+        const previousSnapshot = yield* latest
+        const { activation, changes } = yield* applyPlan(plan, { source, rolledBackFrom: null })
         return {
           result: activation,
-          deed: { target: "service_registry", action: "services:import_activate" },
+          auditAction: { target: "service_registry", action: "services:import_activate" },
           targetId: String(activation.snapshot.version),
-          snapshots: yield* activations(activationOf(old, before), activation),
+          snapshots: yield* activationSnapshots(previousActivation(previousSnapshot, before), activation),
           changes
         }
       })
@@ -256,22 +261,22 @@ const make = Effect.gen(function* () {
   const rollback = Effect.fn("ServiceImport.rollback")((version: number) =>
     audit.mutate(
       Effect.gen(function* () {
-        const goal = yield* versions.first(
+        const target = yield* snapshotRows.first(
           sql`SELECT ${snapshotColumns} FROM service_registry_snapshots WHERE version = ${version}`
         )
-        if (goal === undefined) {
+        if (target === undefined) {
           return yield* new ControlError("missing_service", "There is no version of the registry with this number.")
         }
-        const projects = yield* knownProjects(goal.services_json.map(({ project_id }) => project_id))
-        const { found: before, left } = yield* lockedRegistry
-        const plan = RegistryPlan.ofSnapshot(before, RegistryPlan.apartFrom(left, goal.services_json), projects)
-        const old = yield* latest
-        const { activation, changes } = yield* activated(plan, { source: goal.source, rolledBackFrom: version })
+        const projects = yield* knownProjects(target.services_json.map(({ project_id }) => project_id))
+        const { found: before, left } = yield* lockRegistry
+        const plan = RegistryPlan.ofSnapshot(before, RegistryPlan.unrelatedTo(left, target.services_json), projects)
+        const previousSnapshot = yield* latest
+        const { activation, changes } = yield* applyPlan(plan, { source: target.source, rolledBackFrom: version })
         return {
           result: activation,
-          deed: { target: "service_registry", action: "services:import_rollback" },
+          auditAction: { target: "service_registry", action: "services:import_rollback" },
           targetId: String(activation.snapshot.version),
-          snapshots: yield* activations(activationOf(old, before), activation),
+          snapshots: yield* activationSnapshots(previousActivation(previousSnapshot, before), activation),
           changes
         }
       })
@@ -279,28 +284,30 @@ const make = Effect.gen(function* () {
   )
 
   return ServiceImport.of({
-    one,
+    importOne: one,
     preview: Effect.fn("ServiceImport.preview")(function* ({ services: entries }) {
       const projects = yield* knownProjects(entries.map(({ project_id }) => project_id))
-      const { found, left } = yield* registry
-      return { diff: RegistryPlan.ofEntries(found, RegistryPlan.apartFrom(left, entries), projects).diff }
-    }, settled),
+      const { found, left } = yield* readRegistry
+      return { diff: RegistryPlan.ofEntries(found, RegistryPlan.unrelatedTo(left, entries), projects).diff }
+    }, toStoreFailures),
     activate,
     versions: Effect.fn("ServiceImport.versions")(
       ({ before = Number.MAX_SAFE_INTEGER, limit = defaultVersions }) =>
-        versions.all(sql`
+        snapshotRows.all(sql`
           SELECT ${snapshotColumns} FROM service_registry_snapshots WHERE version < ${before}
           ORDER BY version DESC LIMIT ${limit}`),
-      settled
+      toStoreFailures
     ),
     rollback,
     status: Effect.fn("ServiceImport.status")(function* (name) {
-      const row = yield* settled(services.first(sql`SELECT ${columns} FROM service_registrations WHERE name = ${name}`))
+      const row = yield* toStoreFailures(
+        serviceRows.first(sql`SELECT ${columns} FROM service_registrations WHERE name = ${name}`)
+      )
       if (row === undefined) {
         return yield* new ControlError("missing_service", "There is no service of this name.")
       }
       const { missing_runtime_fields, openapi_schema_hash, openapi_source_path, openapi_synced_at, ...service } =
-        shown(row)
+        toService(row)
       const { last_synced_at, source, studio_service_id, sync_status } = service
       return {
         service_name: name,
@@ -319,14 +326,16 @@ const make = Effect.gen(function* () {
 
 const configuration: Change = { _tag: "Configuration" }
 
-const services = rows(ServiceRow, { table: "service_registrations", key: ["name"] })
-const unread = answers(Schema.Struct({ name: Schema.String, studio_service_id: Schema.NullOr(Schema.String) }))
-const origins = answers(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
+const serviceRows = storedRows(ServiceRow, { table: "service_registrations", key: ["name"] })
+const unreadableServices = computedRows(
+  Schema.Struct({ name: Schema.String, studio_service_id: Schema.NullOr(Schema.String) })
+)
+const origins = computedRows(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
 
-const marked = (service: ChangedService, cleared: boolean): ChangedService =>
+const withClearedFlag = (service: ChangedService, cleared: boolean): ChangedService =>
   cleared ? { ...service, credential_cleared: true } : service
 
-const versions = rows(
+const snapshotRows = storedRows(
   RegistrySnapshot.pipe(
     Schema.fieldsAssign({
       version: Count,
@@ -341,16 +350,18 @@ const versions = rows(
 
 const encodeDiff = Schema.encodeEffect(RegistryDiff)
 const encodeRegistrations = Schema.encodeEffect(Schema.toCodecJson(Schema.Array(Registration)))
-const activations = Snapshots.of(Activation)
+const activationSnapshots = Snapshots.of(Activation)
 
 /** The registry before, with the version that it was; none before the first. */
-const activationOf = (version: RegistrySnapshot | Unreadable | null, services: (typeof Activation.Type)["services"]) =>
-  version === null || isUnreadable(version) ? version : { snapshot: version, services }
+const previousActivation = (
+  version: RegistrySnapshot | Unreadable | null,
+  services: (typeof Activation.Type)["services"]
+) => (version === null || isUnreadable(version) ? version : { snapshot: version, services })
 
 const now = Effect.map(DateTime.now, DateTime.toDateUtc)
 
 /** A studio's service is synced by every activation that names it, also when nothing changes. */
-const concerns = (step: RegistryPlan.Step): boolean =>
+const mustWrite = (step: RegistryPlan.RegistryStep): boolean =>
   RegistryPlan.isChange(step) || (step.after.source === "studio" && step.after.sync_status !== "stale")
 
 /** In an import, `null` says nothing. */
@@ -373,7 +384,7 @@ const columnsOf = ({
   openapi_synced_at,
   pricing_rules,
   ...plain
-}: Registration): Columns => ({
+}: Registration): ColumnValues => ({
   ...plain,
   openapi_synced_at: openapi_synced_at && DateTime.toDateUtc(openapi_synced_at),
   openapi_endpoints: JSON.stringify(openapi_endpoints),
@@ -382,28 +393,28 @@ const columnsOf = ({
 })
 
 /** `disabled_at` says since when. */
-const switched = ({ after: { enabled }, before }: RegistryPlan.Step, now: Date): Columns => {
+const enabledColumns = ({ after: { enabled }, before }: RegistryPlan.RegistryStep, now: Date): ColumnValues => {
   if (enabled) return { enabled, disabled_at: null }
   return before === undefined || before.enabled ? { enabled, disabled_at: now } : { enabled }
 }
 
-const refusedBy = (param: string, reason: string) =>
+const violationError = (param: string, reason: string) =>
   param === "upstream_base_url"
     ? new ControlError("invalid_service_upstream", `${param} ${reason}.`, { param })
     : new ControlError("invalid_service_payload", `${param} ${reason}.`, { param })
 
-const unreadable = new ControlError(
+const unreadableService = new ControlError(
   "store_unavailable",
   "This service, or that of this name, cannot be read by this version of the gateway; a newer version may have written it."
 )
 
-const duplicate = (message: string) => new ControlError("duplicate_service", message, { param: "name" })
+const duplicateError = (message: string) => new ControlError("duplicate_service", message, { param: "name" })
 
-const duplicateRefused = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
+const failOnDuplicate = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
   onDuplicate(statement, (constraint) =>
     constraint.includes("studio_service_id")
       ? new ControlError("duplicate_service", "Another service has this studio_service_id.", {
           param: "studio_service_id"
         })
-      : duplicate("Another service has this name.")
+      : duplicateError("Another service has this name.")
   )

@@ -5,14 +5,14 @@ import type { Change } from "../../state/Changes.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { Mutation } from "../audit/Audit.ts"
 
-const places = {
+const linkTables = {
   project: { table: "project_service_links", column: "project_id", owner: "projects.id" },
   key: { table: "key_service_links", column: "key_id", owner: "api_keys.id" }
 } as const
 
 /** The links of projects, or of keys, to services: none means every service that the policy allows. */
-export const linksOf = (sql: SqlClient, kind: keyof typeof places) => {
-  const { column, owner, table } = places[kind]
+export const linksOf = (sql: SqlClient, kind: keyof typeof linkTables) => {
+  const { column, owner, table } = linkTables[kind]
   return {
     /** The names, as a column of the owner's row. */
     names: sql.literal(
@@ -21,11 +21,11 @@ export const linksOf = (sql: SqlClient, kind: keyof typeof places) => {
     /** In place of all that there were. The services cannot go meanwhile. */
     replace: Effect.fnUntraced(function* (id: string, names: ReadonlyArray<string>) {
       const { write } = yield* Mutation
-      const wanted = [...new Set(names)]
-      if (wanted.length > 0) {
+      const uniqueNames = [...new Set(names)]
+      if (uniqueNames.length > 0) {
         const known = yield* sql<{ readonly name: string }>`
-          SELECT name FROM service_registrations WHERE ${sql.in("name", wanted)} ORDER BY name FOR KEY SHARE`
-        const unknown = wanted.find((name) => !known.some((row) => row.name === name))
+          SELECT name FROM service_registrations WHERE ${sql.in("name", uniqueNames)} ORDER BY name FOR KEY SHARE`
+        const unknown = uniqueNames.find((name) => !known.some((row) => row.name === name))
         if (unknown !== undefined) {
           return yield* new ControlError("missing_service", `There is no service of the name ${unknown}.`, {
             param: "service_names"
@@ -33,17 +33,17 @@ export const linksOf = (sql: SqlClient, kind: keyof typeof places) => {
         }
       }
       yield* write`DELETE FROM ${sql(table)} WHERE ${sql(column)} = ${id}`
-      if (wanted.length > 0) {
+      if (uniqueNames.length > 0) {
         yield* write`
           INSERT INTO ${sql(table)} (${sql(column)}, service_name)
-          SELECT ${id}::uuid, name FROM service_registrations WHERE ${sql.in("name", wanted)}`
+          SELECT ${id}::uuid, name FROM service_registrations WHERE ${sql.in("name", uniqueNames)}`
       }
     })
   }
 }
 
 /** Who is linked to the service, told as changes: gateways keep links with their keys. */
-export const linkedTo = Effect.fnUntraced(function* (sql: SqlClient, name: string) {
+export const linkedOwnerChanges = Effect.fnUntraced(function* (sql: SqlClient, name: string) {
   const projects = yield* sql<{ readonly id: string }>`
     SELECT project_id AS id FROM project_service_links WHERE service_name = ${name}`
   const keys = yield* sql<{ readonly id: string }>`
@@ -58,7 +58,7 @@ export const linkedTo = Effect.fnUntraced(function* (sql: SqlClient, name: strin
  * Refuses where the service is all that somebody is linked to: without a link they could call every service that their
  * policy allows. Holds the owners, so that of two links that go at once one is the last. A revoked key calls nothing.
  */
-export const notTheLast = Effect.fnUntraced(function* (
+export const refuseLastLinks = Effect.fnUntraced(function* (
   sql: SqlClient,
   name: string
 ): Effect.fn.Return<void, Refused<"service_in_use"> | SqlError.SqlError> {
@@ -67,7 +67,7 @@ export const notTheLast = Effect.fnUntraced(function* (
     ORDER BY id FOR NO KEY UPDATE`
   yield* sql`SELECT 1 FROM api_keys WHERE id IN (SELECT key_id FROM key_service_links WHERE service_name = ${name})
     ORDER BY id FOR NO KEY UPDATE`
-  const held = yield* sql<{ readonly owner: string }>`
+  const exclusiveOwners = yield* sql<{ readonly owner: string }>`
     SELECT 'the project ' || p.name AS owner FROM project_service_links l JOIN projects p ON p.id = l.project_id
       WHERE l.service_name = ${name} AND NOT EXISTS (
         SELECT 1 FROM project_service_links WHERE project_id = l.project_id AND service_name <> ${name})
@@ -76,9 +76,14 @@ export const notTheLast = Effect.fnUntraced(function* (
       WHERE l.service_name = ${name} AND k.revoked_at IS NULL AND NOT EXISTS (
         SELECT 1 FROM key_service_links WHERE key_id = l.key_id AND service_name <> ${name})
     LIMIT 4`
-  const [first] = held
+  const [first] = exclusiveOwners
   if (first === undefined) return
-  const others = held.length === 1 ? "" : held.length > 3 ? " and others" : ` and ${held.length - 1} more`
+  const others =
+    exclusiveOwners.length === 1
+      ? ""
+      : exclusiveOwners.length > 3
+        ? " and others"
+        : ` and ${exclusiveOwners.length - 1} more`
   return yield* new ControlError(
     "service_in_use",
     `The service is all that ${first.owner}${others} may call, and without a link they could call every other. Link them to something else first, revoke the keys, or disable the service.`

@@ -9,19 +9,19 @@ import { isUnreadable, type Unreadable } from "../api/schema/Fields.ts"
 import { ChangedService, type NewService, Service, type ServicePatch } from "../api/services/ServicesApi.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
 import * as CredentialOrigin from "../store/CredentialOrigin.ts"
-import { refusedCredential, refusedOrigin } from "../store/Rules.ts"
 import {
-  answers,
-  type Columns,
-  heldProject,
+  type ColumnValues,
+  computedRows,
+  lockProject,
   onDuplicate,
-  rowStamps,
-  rows,
+  rowTimestamps,
   type StoreFailure,
-  settled
-} from "../store/Store.ts"
-import { linkedTo, notTheLast } from "./ServiceLinks.ts"
-import * as ServiceRules from "./ServiceRules.ts"
+  storedRows,
+  toStoreFailures
+} from "../store/Rows.ts"
+import { validateCredential, validateOrigin } from "../store/Validation.ts"
+import { linkedOwnerChanges, refuseLastLinks } from "./ServiceLinks.ts"
+import * as ServiceValidation from "./ServiceValidation.ts"
 
 type Missing = Refused<"missing_service">
 type Invalid = Refused<"invalid_service_payload" | "invalid_service_upstream" | "missing_project">
@@ -76,13 +76,13 @@ const make = Effect.gen(function* () {
     name: string,
     input: Omit<NewService, "name"> & ServicePatch,
     before: Pick<Service, "cost_mode" | "estimated_cost_usd" | "enabled">,
-    held: CredentialOrigin.Change["before"]
+    currentCredential: CredentialOrigin.CredentialChange["before"]
   ) {
     const price = {
       cost_mode: input.cost_mode === undefined ? before.cost_mode : (input.cost_mode ?? "none"),
       estimated_cost_usd: input.estimated_cost_usd === undefined ? before.estimated_cost_usd : input.estimated_cost_usd
     }
-    const breach = ServiceRules.breachOf(input, price)
+    const breach = ServiceValidation.findViolation(input, price)
     if (breach !== undefined) return yield* invalid(breach.param, breach.reason)
     if (input.project_id) {
       const [project] = yield* sql`SELECT 1 FROM projects WHERE id = ${input.project_id} FOR KEY SHARE`
@@ -91,9 +91,9 @@ const make = Effect.gen(function* () {
       }
     }
     const { credential, upstream_base_url } = input
-    const set: Record<string, Columns[string]> = {}
+    const set: Record<string, ColumnValues[string]> = {}
     if (upstream_base_url !== undefined) {
-      const refusal = upstream_base_url === null ? undefined : refusedOrigin(upstream_base_url)
+      const refusal = upstream_base_url === null ? undefined : validateOrigin(upstream_base_url)
       if (refusal !== undefined) {
         return yield* new ControlError("invalid_service_upstream", `upstream_base_url ${refusal}.`, {
           param: "upstream_base_url"
@@ -102,11 +102,11 @@ const make = Effect.gen(function* () {
       set["upstream_base_url"] = upstream_base_url && originOf(upstream_base_url)
     }
     if (credential) {
-      const refusal = refusedCredential(credential)
+      const refusal = validateCredential(credential)
       if (refusal !== undefined) return yield* invalid("credential", refusal)
     }
     const { cleared, stored } = CredentialOrigin.outcomeOf({
-      before: held,
+      before: currentCredential,
       address: upstream_base_url,
       sealed: credential && vault.seal(credential, credentialContext(name))
     })
@@ -114,7 +114,7 @@ const make = Effect.gen(function* () {
       set["sealed_credential"] = stored.sealed
       set["credential_origin"] = stored.credential_origin
     }
-    if (input.enabled !== undefined) Object.assign(set, yield* switched(before.enabled, input.enabled))
+    if (input.enabled !== undefined) Object.assign(set, yield* enabledColumns(before.enabled, input.enabled))
     for (const field of ["project_id", "studio_service_id", "health_check_path", "openapi_source_path"] as const) {
       if (input[field] !== undefined) set[field] = input[field]
     }
@@ -127,20 +127,20 @@ const make = Effect.gen(function* () {
     if (input.fallback_services !== undefined) set["fallback_services"] = input.fallback_services ?? []
     if (input.sync_status !== undefined) set["sync_status"] = input.sync_status
     if (input.pricing_rules !== undefined) {
-      set["pricing_rules"] = JSON.stringify((input.pricing_rules ?? []).map(ServiceRules.pricingRule))
+      set["pricing_rules"] = JSON.stringify((input.pricing_rules ?? []).map(ServiceValidation.toPricingRule))
     }
     if (input.openapi_endpoints !== undefined) {
-      set["openapi_endpoints"] = JSON.stringify((input.openapi_endpoints ?? []).map(ServiceRules.endpointOf))
+      set["openapi_endpoints"] = JSON.stringify((input.openapi_endpoints ?? []).map(ServiceValidation.toEndpoint))
     }
     if (input.endpoint_pricing_rules !== undefined) {
       set["endpoint_pricing_rules"] = JSON.stringify(
-        (input.endpoint_pricing_rules ?? []).map(ServiceRules.endpointRule)
+        (input.endpoint_pricing_rules ?? []).map(ServiceValidation.toEndpointPricingRule)
       )
     }
     return { cleared, set }
   })
 
-  const held = ({ credential_configured, name, upstream_base_url }: Service) =>
+  const readCredential = ({ credential_configured, name, upstream_base_url }: Service) =>
     Effect.map(
       origins.only(sql`SELECT credential_origin FROM service_registrations WHERE name = ${name}`),
       ({ credential_origin }) => ({
@@ -152,22 +152,24 @@ const make = Effect.gen(function* () {
 
   const lock = (name: string) =>
     Effect.flatMap(
-      found.first(sql`SELECT ${columns} FROM service_registrations WHERE name = ${name} FOR UPDATE`),
-      orMissing
+      serviceRows.first(sql`SELECT ${columns} FROM service_registrations WHERE name = ${name} FOR UPDATE`),
+      orNotFound
     )
 
   /** For what needs no more of the row than its name. */
   const lockAny = (name: string) =>
     Effect.map(
       Effect.flatMap(
-        found.firstOrUnreadable(sql`SELECT ${columns} FROM service_registrations WHERE name = ${name} FOR UPDATE`),
-        orMissing
+        serviceRows.firstOrUnreadable(
+          sql`SELECT ${columns} FROM service_registrations WHERE name = ${name} FOR UPDATE`
+        ),
+        orNotFound
       ),
-      shownOrUnreadable
+      toServiceOrUnreadable
     )
 
   const create = Effect.fn("Services.create")(function* ({ name, ...input }: NewService) {
-    const refusal = ServiceRules.refusedName(name)
+    const refusal = ServiceValidation.refusedName(name)
     if (refusal !== undefined) return yield* invalid("name", refusal)
     return yield* audit.mutate(
       Effect.gen(function* () {
@@ -178,14 +180,14 @@ const make = Effect.gen(function* () {
           { cost_mode: "none", estimated_cost_usd: null, enabled: true },
           undefined
         )
-        const service = shown(
-          yield* found
+        const service = toService(
+          yield* serviceRows
             .only(write`INSERT INTO service_registrations ${sql.insert({ name, ...set })} RETURNING ${columns}`)
-            .pipe(duplicateRefused)
+            .pipe(failOnDuplicate)
         )
         return {
           result: service,
-          deed: { target: "service", action: "services:create" },
+          auditAction: { target: "service", action: "services:create" },
           targetId: name,
           snapshots: yield* snapshots(null, service),
           changes: [configuration]
@@ -203,23 +205,23 @@ const make = Effect.gen(function* () {
     audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
-        yield* heldProject(sql, projectId)
-        const before = shown(yield* lock(name))
+        yield* lockProject(sql, projectId)
+        const before = toService(yield* lock(name))
         const { cleared, set } = yield* assignments(before)
         const changed =
           Object.keys(set).length === 0
             ? before
-            : shown(
-                yield* found
+            : toService(
+                yield* serviceRows
                   .only(write`
                     UPDATE service_registrations SET ${sql.update(set)}, updated_at = now()
                     WHERE name = ${name} RETURNING ${columns}`)
-                  .pipe(duplicateRefused)
+                  .pipe(failOnDuplicate)
               )
         const after: ChangedService = cleared ? { ...changed, credential_cleared: true } : changed
         return {
           result: after,
-          deed: { target: "service", action },
+          auditAction: { target: "service", action },
           targetId: name,
           snapshots: yield* snapshots(before, after),
           changes: [configuration]
@@ -230,7 +232,7 @@ const make = Effect.gen(function* () {
   const enable = (name: string) =>
     Effect.catchIf(
       change(name, "services:enable", (before) =>
-        Effect.map(switched(before.enabled, true), (set) => ({ cleared: false, set }))
+        Effect.map(enabledColumns(before.enabled, true), (set) => ({ cleared: false, set }))
       ),
       (error) => error.code === "duplicate_service",
       Effect.die
@@ -242,14 +244,14 @@ const make = Effect.gen(function* () {
         const { write } = yield* Mutation
         const before = yield* lockAny(name)
         const now = DateTime.toDateUtc(yield* DateTime.now)
-        const disabled = yield* found.firstOrUnreadable(write`
+        const disabled = yield* serviceRows.firstOrUnreadable(write`
           UPDATE service_registrations SET enabled = false, updated_at = now(),
             disabled_at = CASE WHEN enabled THEN ${now}::timestamptz ELSE disabled_at END
           WHERE name = ${name} RETURNING ${columns}`)
-        const after = disabled === undefined ? before : shownOrUnreadable(disabled)
+        const after = disabled === undefined ? before : toServiceOrUnreadable(disabled)
         return {
           result: after,
-          deed: { target: "service", action: "services:disable" },
+          auditAction: { target: "service", action: "services:disable" },
           targetId: name,
           snapshots: yield* snapshots(before, after),
           changes: [configuration]
@@ -258,21 +260,23 @@ const make = Effect.gen(function* () {
     )
 
   return Services.of({
-    list: found.all(sql`SELECT ${columns} FROM service_registrations ORDER BY name`).pipe(
-      Effect.map((services) => services.map(shown)),
-      settled,
+    list: serviceRows.all(sql`SELECT ${columns} FROM service_registrations ORDER BY name`).pipe(
+      Effect.map((services) => services.map(toService)),
+      toStoreFailures,
       Effect.withSpan("Services.list")
     ),
     get: Effect.fn("Services.get")(function* (name) {
-      const row = yield* settled(found.first(sql`SELECT ${columns} FROM service_registrations WHERE name = ${name}`))
-      return shown(yield* orMissing(row))
+      const row = yield* toStoreFailures(
+        serviceRows.first(sql`SELECT ${columns} FROM service_registrations WHERE name = ${name}`)
+      )
+      return toService(yield* orNotFound(row))
     }),
     create,
     update: Effect.fn("Services.update")((name, patch) =>
       change(
         name,
         "services:update",
-        (before) => Effect.flatMap(held(before), (credential) => columnsOf(name, patch, before, credential)),
+        (before) => Effect.flatMap(readCredential(before), (credential) => columnsOf(name, patch, before, credential)),
         patch.project_id
       )
     ),
@@ -281,15 +285,15 @@ const make = Effect.gen(function* () {
         Effect.gen(function* () {
           const { write } = yield* Mutation
           const before = yield* lockAny(name)
-          if (!evenLastLinks) yield* notTheLast(sql, name)
-          const told = yield* linkedTo(sql, name)
+          if (!evenLastLinks) yield* refuseLastLinks(sql, name)
+          const linkChanges = yield* linkedOwnerChanges(sql, name)
           yield* write`DELETE FROM service_registrations WHERE name = ${name}`
           return {
             result: undefined,
-            deed: { target: "service", action: "services:delete" },
+            auditAction: { target: "service", action: "services:delete" },
             targetId: name,
             snapshots: yield* snapshots(before, null),
-            changes: [configuration, ...told]
+            changes: [configuration, ...linkChanges]
           }
         })
       )
@@ -301,7 +305,7 @@ const make = Effect.gen(function* () {
 
 /** What to write, and whether that removes a credential which cannot follow its address. */
 interface Assignments {
-  readonly set: Columns
+  readonly set: ColumnValues
   readonly cleared: boolean
 }
 
@@ -317,7 +321,7 @@ const defaults = {
 } as const
 
 /** `disabled_at` says since when: switching off twice keeps it. */
-const switched = (before: boolean, enabled: boolean): Effect.Effect<Columns> =>
+const enabledColumns = (before: boolean, enabled: boolean): Effect.Effect<ColumnValues> =>
   enabled
     ? Effect.succeed({ enabled, disabled_at: null })
     : Effect.map(DateTime.now, (now) => ({
@@ -328,15 +332,15 @@ const switched = (before: boolean, enabled: boolean): Effect.Effect<Columns> =>
 const Time = Schema.NullOr(Schema.DateTimeUtcFromDate)
 
 export const ServiceRow = Service.mapFields(Struct.omit(["missing_runtime_fields"])).pipe(
-  Schema.fieldsAssign({ ...rowStamps, openapi_synced_at: Time, last_synced_at: Time, disabled_at: Time })
+  Schema.fieldsAssign({ ...rowTimestamps, openapi_synced_at: Time, last_synced_at: Time, disabled_at: Time })
 )
 
-const found = rows(ServiceRow, { table: "service_registrations", key: ["name"] })
-const origins = answers(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
+const serviceRows = storedRows(ServiceRow, { table: "service_registrations", key: ["name"] })
+const origins = computedRows(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
 export const snapshots = Snapshots.of(ChangedService)
 
 /** An import that lacked something is synced once it has it. */
-export const shown = (row: typeof ServiceRow.Type): Service => {
+export const toService = (row: typeof ServiceRow.Type): Service => {
   const missing_runtime_fields = missingRuntimeFields({
     upstream: row.upstream_base_url !== null,
     credential: row.credential_configured
@@ -345,9 +349,9 @@ export const shown = (row: typeof ServiceRow.Type): Service => {
   return { ...row, sync_status: complete ? "synced" : row.sync_status, missing_runtime_fields }
 }
 
-const shownOrUnreadable = (row: typeof ServiceRow.Type | Unreadable) => (isUnreadable(row) ? row : shown(row))
+const toServiceOrUnreadable = (row: typeof ServiceRow.Type | Unreadable) => (isUnreadable(row) ? row : toService(row))
 
-const orMissing = <A>(row: A | undefined): Effect.Effect<A, Missing> =>
+const orNotFound = <A>(row: A | undefined): Effect.Effect<A, Missing> =>
   row === undefined
     ? Effect.fail(new ControlError("missing_service", "There is no service of this name."))
     : Effect.succeed(row)
@@ -355,7 +359,7 @@ const orMissing = <A>(row: A | undefined): Effect.Effect<A, Missing> =>
 const invalid = (param: string, reason: string) =>
   new ControlError("invalid_service_payload", `${param} ${reason}.`, { param })
 
-const duplicateRefused = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
+const failOnDuplicate = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
   onDuplicate(statement, (constraint) =>
     constraint.includes("studio_service_id")
       ? new ControlError("duplicate_service", "Another service has this studio_service_id.", {

@@ -2,8 +2,8 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import { Egress, type EgressError } from "../../services/Egress.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { StudioService } from "../api/services/StudioApi.ts"
-import { firstMistake } from "../http/Intake.ts"
-import type { StoreFailure } from "../store/Store.ts"
+import { describeFirstIssue } from "../http/RequestDecoding.ts"
+import type { StoreFailure } from "../store/Rows.ts"
 import { StudioConnection } from "./StudioConnection.ts"
 import * as StudioExport from "./StudioExport.ts"
 
@@ -42,15 +42,15 @@ const make = Effect.gen(function* () {
         `answered with status ${status}${status === 401 || status === 403 ? ": it does not take the token" : ""}.`
       )
     }
-    const answer = yield* Effect.mapError(read(Buffer.from(body).toString()), ({ issue }) =>
-      unavailable(`did not answer with a list of services. ${firstMistake(issue)}`)
+    const exported = yield* Effect.mapError(decodeExport(Buffer.from(body).toString()), ({ issue }) =>
+      unavailable(`did not answer with a list of services. ${describeFirstIssue(issue)}`)
     )
-    return StudioExport.rowsOf(answer).map(StudioExport.mapped)
+    return StudioExport.rowsOf(exported).map(StudioExport.toStudioService)
   })
 
   return Studio.of({ services: services.pipe(Effect.withSpan("Studio.services")) })
 })
 
-const read = Schema.decodeEffect(StudioExport.StudioExport)
+const decodeExport = Schema.decodeEffect(StudioExport.StudioExport)
 
 const unavailable = (what: string) => new ControlError("studio_unavailable", `The studio ${what}`)

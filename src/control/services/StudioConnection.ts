@@ -1,18 +1,18 @@
 import { Context, type DateTime, Effect, Layer, Option, type Redacted, Schema } from "effect"
-import { originOf, sentTo } from "../../policy/routes/StoredCredential.ts"
+import { credentialFor, originOf } from "../../policy/routes/StoredCredential.ts"
 import { Database } from "../../services/Database.ts"
 import { open } from "../../state/SealedCredential.ts"
 import { Vault } from "../../state/Vault.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import {
   ChangedStudioConnection,
-  type StudioConnection as Shown,
-  type StudioConnectionPatch
+  type StudioConnectionPatch,
+  type StudioConnection as StudioConnectionView
 } from "../api/services/StudioApi.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
 import * as CredentialOrigin from "../store/CredentialOrigin.ts"
-import { refusedBaseUrl, refusedCredential, trimmedBaseUrl } from "../store/Rules.ts"
-import { rows, type StoreFailure, settled } from "../store/Store.ts"
+import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import { trimBaseUrl, validateBaseUrl, validateCredential } from "../store/Validation.ts"
 
 type Invalid = Refused<"invalid_studio_connection_payload">
 type Unconfigured = Refused<"studio_unconfigured">
@@ -32,7 +32,7 @@ export class StudioOfEnvironment extends Context.Service<StudioOfEnvironment, Op
 export class StudioConnection extends Context.Service<
   StudioConnection,
   {
-    readonly get: Effect.Effect<Shown, StoreFailure>
+    readonly get: Effect.Effect<StudioConnectionView, StoreFailure>
     readonly update: (
       patch: StudioConnectionPatch
     ) => Effect.Effect<ChangedStudioConnection, Invalid | StoreFailure, Actor>
@@ -42,7 +42,7 @@ export class StudioConnection extends Context.Service<
   static readonly layer = Layer.suspend(() => Layer.effect(StudioConnection, make))
 }
 
-const sealedAs = "studio_connection_settings/true"
+const sealContext = "studio_connection_settings/true"
 
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
@@ -50,22 +50,22 @@ const make = Effect.gen(function* () {
   const vault = yield* Vault
   const environment = Option.getOrUndefined(yield* StudioOfEnvironment)
 
-  const stored = found.first(
+  const readRow = connectionRows.first(
     sql`SELECT base_url, sealed_token, credential_origin, updated_at FROM studio_connection_settings`
   )
-  const shown = (row: Row | undefined): Shown => {
-    if (row !== undefined) return view("persisted", row.base_url, row.sealed_token !== null, row.updated_at)
+  const viewOf = (row: Row | undefined): StudioConnectionView => {
+    if (row !== undefined) return makeView("persisted", row.base_url, row.sealed_token !== null, row.updated_at)
     return environment === undefined
-      ? view("unset", null, false, null)
-      : view("environment", environment.base_url, Option.isSome(environment.token), null)
+      ? makeView("unset", null, false, null)
+      : makeView("environment", environment.base_url, Option.isSome(environment.token), null)
   }
 
   /** The row as it will be; `undefined` stores nothing. */
-  const patched = (before: Row | undefined, { base_url, token }: StudioConnectionPatch) => {
+  const applyPatch = (before: Row | undefined, { base_url, token }: StudioConnectionPatch) => {
     if (base_url === null || (before === undefined && base_url === undefined && !token)) {
       return { cleared: false, row: undefined }
     }
-    const address = base_url === undefined ? (before?.base_url ?? environment?.base_url) : trimmedBaseUrl(base_url)
+    const address = base_url === undefined ? (before?.base_url ?? environment?.base_url) : trimBaseUrl(base_url)
     const { cleared, stored } = CredentialOrigin.outcomeOf({
       before: before && {
         address: before.base_url,
@@ -73,7 +73,7 @@ const make = Effect.gen(function* () {
         origin: before.credential_origin
       },
       address,
-      sealed: token && vault.seal(token, sealedAs)
+      sealed: token && vault.seal(token, sealContext)
     })
     return {
       cleared,
@@ -87,8 +87,8 @@ const make = Effect.gen(function* () {
 
   const update = Effect.fn("StudioConnection.update")(function* (patch: StudioConnectionPatch) {
     const { base_url, token } = patch
-    if (typeof base_url === "string") yield* unless("base_url", refusedBaseUrl(base_url))
-    if (token) yield* unless("token", refusedCredential(token))
+    if (typeof base_url === "string") yield* failIfRefused("base_url", validateBaseUrl(base_url))
+    if (token) yield* failIfRefused("token", validateCredential(token))
     if (base_url === null && token) {
       return yield* invalid("token", "cannot be stored without an address: base_url is null, which forgets both")
     }
@@ -97,9 +97,9 @@ const make = Effect.gen(function* () {
         const { write } = yield* Mutation
         // there may be no row that two patches could take turns on
         yield* sql`LOCK TABLE studio_connection_settings IN EXCLUSIVE MODE`
-        const before = yield* stored
-        const { cleared, row } = patched(before, patch)
-        if (row?.base_url === undefined && row !== undefined) return yield* invalid("base_url", noAddress)
+        const before = yield* readRow
+        const { cleared, row } = applyPatch(before, patch)
+        if (row?.base_url === undefined && row !== undefined) return yield* invalid("base_url", missingAddress)
         const unchanged = row === undefined ? before === undefined : Object.keys(patch).length === 0
         const after = unchanged
           ? before
@@ -107,15 +107,15 @@ const make = Effect.gen(function* () {
               write`DELETE FROM studio_connection_settings`,
               row === undefined
                 ? Effect.undefined
-                : found.only(write`
+                : connectionRows.only(write`
                     INSERT INTO studio_connection_settings ${sql.insert(row)} RETURNING base_url, sealed_token, credential_origin, updated_at`)
             )
-        const result: ChangedStudioConnection = { ...shown(after), ...(cleared && { credential_cleared: true }) }
+        const result: ChangedStudioConnection = { ...viewOf(after), ...(cleared && { credential_cleared: true }) }
         return {
           result,
-          deed: { target: "studio_connection", action: "settings:studio_connection_update" },
+          auditAction: { target: "studio_connection", action: "settings:studio_connection_update" },
           targetId: "singleton",
-          snapshots: yield* snapshots(shown(before), result),
+          snapshots: yield* snapshots(viewOf(before), result),
           changes: []
         }
       })
@@ -123,26 +123,26 @@ const make = Effect.gen(function* () {
   })
 
   const target = Effect.gen(function* () {
-    const row = yield* stored
+    const row = yield* readRow
     if (row === undefined) return environment ?? (yield* unconfigured(howToConnect))
-    const secret = yield* Effect.provideService(open(row.sealed_token, sealedAs), Vault, vault)
-    const token = sentTo(originOf(row.base_url), { secret, origin: row.credential_origin })
+    const secret = yield* Effect.provideService(open(row.sealed_token, sealContext), Vault, vault)
+    const token = credentialFor(originOf(row.base_url), { secret, origin: row.credential_origin })
     switch (token._tag) {
       case "Missing":
         return { base_url: row.base_url, token: Option.none() }
       case "Present":
         return { base_url: row.base_url, token: Option.some(token.credential) }
       case "Unreadable":
-        return yield* unconfigured(unreadable)
+        return yield* unconfigured(unreadableToken)
       case "OtherOrigin":
-        return yield* unconfigured(otherOrigin)
+        return yield* unconfigured(tokenOfOtherOrigin)
     }
   })
 
   return StudioConnection.of({
-    get: stored.pipe(Effect.map(shown), settled, Effect.withSpan("StudioConnection.get")),
+    get: readRow.pipe(Effect.map(viewOf), toStoreFailures, Effect.withSpan("StudioConnection.get")),
     update,
-    target: settled(target)
+    target: toStoreFailures(target)
   })
 })
 
@@ -153,28 +153,28 @@ const Row = Schema.Struct({
   updated_at: Schema.DateTimeUtcFromDate
 })
 type Row = typeof Row.Type
-const found = rows(Row, { table: "studio_connection_settings", key: [] })
+const connectionRows = storedRows(Row, { table: "studio_connection_settings", key: [] })
 const snapshots = Snapshots.of(ChangedStudioConnection)
 
-const view = (
-  source: Shown["source"],
+const makeView = (
+  source: StudioConnectionView["source"],
   base_url: string | null,
   token_configured: boolean,
   updated_at: DateTime.Utc | null
-): Shown => ({ base_url, token_configured, source, updated_at })
+): StudioConnectionView => ({ base_url, token_configured, source, updated_at })
 
-const unless = (param: string, refusal: string | undefined): Effect.Effect<void, Invalid> =>
+const failIfRefused = (param: string, refusal: string | undefined): Effect.Effect<void, Invalid> =>
   refusal === undefined ? Effect.void : Effect.fail(invalid(param, refusal))
 
 const invalid = (param: string, refusal: string) =>
   new ControlError("invalid_studio_connection_payload", `${param} ${refusal}.`, { param })
 
-const noAddress = "is required: no address is stored yet, and SVC_STUDIO_BASE_URL has none"
+const missingAddress = "is required: no address is stored yet, and SVC_STUDIO_BASE_URL has none"
 const howToConnect =
   "No studio is configured: PATCH /admin-ui/admin/studio/connection with its base_url, or start with SVC_STUDIO_BASE_URL."
-const unreadable =
+const unreadableToken =
   "The stored studio token cannot be opened: GATEWAY_ENCRYPTION_KEY is another or none. Set it, or PATCH the token anew."
-const otherOrigin =
+const tokenOfOtherOrigin =
   "The stored studio token belongs to another address than the present base_url, and is not sent there. PATCH the token anew."
 
 const unconfigured = (message: string): Effect.Effect<never, Unconfigured> =>

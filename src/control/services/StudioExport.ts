@@ -59,12 +59,12 @@ export const serviceNameOf = (text: string): string | undefined => {
 const maxNameLength = 64
 
 /** How a row of the studio is shown, and how it would be registered here. */
-export const mapped = (row: Row): StudioService => {
+export const toStudioService = (row: Row): StudioService => {
   const studio_service_id = idOf(row) ?? ""
   const name =
-    [row.gateway_service_name, row.name, studio_service_id].map((text) => serviceNameOf(text ?? "")).find(isText) ??
+    [row.gateway_service_name, row.name, studio_service_id].map((text) => serviceNameOf(text ?? "")).find(isNonEmpty) ??
     "service"
-  const route_pattern = [row.default_route_pattern, row.route_pattern].find(isText) ?? defaultRoutePattern(name)
+  const route_pattern = [row.default_route_pattern, row.route_pattern].find(isNonEmpty) ?? defaultRoutePattern(name)
   const base_url = row.base_url ?? null
   const tags = row.tags ?? []
   return {
@@ -82,7 +82,7 @@ export const mapped = (row: Row): StudioService => {
       project_id: null,
       route_pattern,
       upstream_base_url: base_url,
-      health_check_path: [row.health_check_path, row.health_path, row.capabilities_path].find(isText) ?? null,
+      health_check_path: [row.health_check_path, row.health_path, row.capabilities_path].find(isNonEmpty) ?? null,
       health_check_method: row.health_check_method?.toUpperCase() === "HEAD" ? "HEAD" : "GET",
       allowed_methods: methodsOf(row.allowed_methods ?? []),
       category: tags[0] ?? null,
@@ -94,9 +94,10 @@ export const mapped = (row: Row): StudioService => {
 const idOf = (row: { readonly studio_service_id?: unknown; readonly service_id?: unknown }): string | undefined =>
   [row.studio_service_id, row.service_id]
     .flatMap((id) => (typeof id === "number" || typeof id === "string" ? [String(id)] : []))
-    .find(isText)
+    .find(isNonEmpty)
 
-const isText = (text: string | null | undefined): text is string => text !== null && text !== undefined && text !== ""
+const isNonEmpty = (text: string | null | undefined): text is string =>
+  text !== null && text !== undefined && text !== ""
 
 /** Those that a service can be asked with here; POST when there is none. */
 const methodsOf = (methods: ReadonlyArray<string>): ReadonlyArray<ServiceMethod> => {

@@ -1,7 +1,7 @@
 import { originOf } from "../../policy/routes/StoredCredential.ts"
 
 /** A change of a row that holds a secret for an address. */
-export interface Change {
+export interface CredentialChange {
   /** The row as it is; `undefined` for a new one. */
   readonly before:
     | {
@@ -17,7 +17,7 @@ export interface Change {
   readonly sealed: string | null | undefined
 }
 
-export interface Outcome {
+export interface CredentialChangeOutcome {
   /** `undefined` leaves the secret and its origin as they are. */
   readonly stored: { readonly sealed: string | null; readonly credential_origin: string | null } | undefined
   /** The secret was removed because the address moved to another origin without a new one. */
@@ -28,7 +28,7 @@ export interface Outcome {
  * What a change does to the secret. It belongs to the origin that it was stored for: where the address moves to another
  * one and no secret comes with it, the stored one is removed, or whoever may set an address could read it there.
  */
-export const outcomeOf = ({ address, before, sealed }: Change): Outcome => {
+export const outcomeOf = ({ address, before, sealed }: CredentialChange): CredentialChangeOutcome => {
   const next = address === undefined ? (before?.address ?? null) : address
   if (sealed !== undefined) {
     const credential_origin = sealed === null || next === null ? null : originOf(next)
@@ -40,7 +40,7 @@ export const outcomeOf = ({ address, before, sealed }: Change): Outcome => {
     before === undefined ||
     !before.configured ||
     originOf(next) === before.origin
-  return follows ? untouched : { stored: { sealed: null, credential_origin: null }, cleared: true }
+  return follows ? unchanged : { stored: { sealed: null, credential_origin: null }, cleared: true }
 }
 
-const untouched: Outcome = { stored: undefined, cleared: false }
+const unchanged: CredentialChangeOutcome = { stored: undefined, cleared: false }

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Cursor } from "../api/schema/Fields.ts"
-import { answers, Count, type UnreadableRow } from "./Store.ts"
+import { Count, computedRows, type UnreadableRow } from "./Rows.ts"
 
 /** A page of a list that is ordered by time and id, newest first. Without `next` the list ends here. */
 export interface Page<A> {
@@ -16,15 +16,15 @@ export const keyset = (
   cursor: Cursor | undefined,
   direction: "newest_first" | "oldest_first" = "newest_first"
 ) => {
-  const [beyond, order] = direction === "newest_first" ? ["<", "DESC"] : [">", "ASC"]
-  const place = sql`(${sql(table)}.created_at, ${sql(table)}.id)`
+  const [comparison, order] = direction === "newest_first" ? ["<", "DESC"] : [">", "ASC"]
+  const sortKey = sql`(${sql(table)}.created_at, ${sql(table)}.id)`
   return {
     micros: micros(sql, table),
     /** The very columns of the order, so that an index can begin there. */
-    behind:
+    afterCursor:
       cursor === undefined
         ? sql`true`
-        : sql`${place} ${sql.literal(beyond)} ('epoch'::timestamptz + ${cursor.micros}::bigint * interval '1 microsecond', ${cursor.id}::uuid)`,
+        : sql`${sortKey} ${sql.literal(comparison)} ('epoch'::timestamptz + ${cursor.micros}::bigint * interval '1 microsecond', ${cursor.id}::uuid)`,
     order: sql`${sql(table)}.created_at ${sql.literal(order)}, ${sql(table)}.id ${sql.literal(order)}`
   }
 }
@@ -33,7 +33,7 @@ export const keyset = (
  * Reads a page with `statement`, which asks for one row more than the page holds. A row that cannot be decoded has its
  * place on the page, too: the list goes on behind it.
  */
-export const page = Effect.fnUntraced(function* <Row, A, E, R>(
+export const readPage = Effect.fnUntraced(function* <Row, A, E, R>(
   found: {
     readonly all: <E, R>(
       statement: Effect.Effect<ReadonlyArray<unknown>, E, R>
@@ -44,17 +44,17 @@ export const page = Effect.fnUntraced(function* <Row, A, E, R>(
   show: (row: Row) => A
 ) {
   const read = yield* statement
-  const next = read.length > limit ? yield* positions.only(Effect.succeed([read[limit - 1]])) : undefined
+  const next = read.length > limit ? yield* cursorRows.only(Effect.succeed([read[limit - 1]])) : undefined
   const rows = yield* found.all(Effect.succeed(read.slice(0, limit)))
   const cut: Page<A> = { rows: rows.map(show), next }
   return cut
 })
 
-const positions = answers(Schema.Struct({ micros: Count, id: Schema.String }))
+const cursorRows = computedRows(Schema.Struct({ micros: Count, id: Schema.String }))
 
 /** As far as a cursor can go: an `infinity` is no number of microseconds. */
-const latest = Number.MAX_SAFE_INTEGER
+const maxMicros = Number.MAX_SAFE_INTEGER
 
 /** The time of a row as the database keeps it, which `page` reads. */
 export const micros = (sql: SqlClient, table: string) =>
-  sql`least(greatest(extract(epoch FROM ${sql(table)}.created_at) * 1000000, -${latest}::bigint), ${latest}::bigint)::bigint AS micros`
+  sql`least(greatest(extract(epoch FROM ${sql(table)}.created_at) * 1000000, -${maxMicros}::bigint), ${maxMicros}::bigint)::bigint AS micros`

@@ -7,17 +7,17 @@ const secretName =
 const looksSecret = (name: string): boolean => secretName.test(name.replace(/([a-z\d])([A-Z])/g, "$1_$2").toLowerCase())
 
 /** The path of a member whose name says that it holds a secret, and that holds text. */
-export const secretMember = (config: { readonly [name: string]: Schema.Json }): string | undefined => {
-  const open: Array<readonly [path: string, secret: boolean, value: Schema.Json]> = [["", false, config]]
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+export const findSecretMember = (config: { readonly [name: string]: Schema.Json }): string | undefined => {
+  const pending: Array<readonly [path: string, secret: boolean, value: Schema.Json]> = [["", false, config]]
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     const [path, secret, value] = next
     if (typeof value === "string") {
       if (secret && value !== "") return path
     } else if (Array.isArray(value)) {
-      for (const element of value) open.push([path, secret, element])
+      for (const element of value) pending.push([path, secret, element])
     } else if (typeof value === "object" && value !== null) {
       for (const [name, member] of Object.entries(value)) {
-        open.push([path === "" ? name : `${path}.${name}`, looksSecret(name), member])
+        pending.push([path === "" ? name : `${path}.${name}`, looksSecret(name), member])
       }
     }
   }
@@ -25,5 +25,5 @@ export const secretMember = (config: { readonly [name: string]: Schema.Json }): 
 }
 
 /** The parameter of a URL's query whose name says that it holds a secret. */
-export const secretParameter = (url: string): string | undefined =>
+export const findSecretParameter = (url: string): string | undefined =>
   [...new URL(url).searchParams].find(([name, value]) => value !== "" && looksSecret(name))?.[0]

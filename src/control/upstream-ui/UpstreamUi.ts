@@ -1,6 +1,6 @@
 import { ByteSize, Context, Effect, type Layer, Option, type Redacted, Schema, Scope as Scopes } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { BodyRoom } from "../../http/BodyRoom.ts"
+import { BodyMemory } from "../../http/BodyMemory.ts"
 import {
   authorizationBearer,
   type CredentialStyle,
@@ -11,20 +11,20 @@ import {
 import { StartupUpstreams } from "../../policy/routes/StartupUpstreams.ts"
 import { ofEnvironment, resolve } from "../../policy/routes/StoredCredential.ts"
 import * as UpstreamBase from "../../policy/routes/UpstreamBase.ts"
-import { GatewaySettings } from "../../process/Settings.ts"
+import { GatewaySettings } from "../../process/GatewaySettings.ts"
 import { Database } from "../../services/Database.ts"
 import { type Upstream, UpstreamError } from "../../services/Upstream.ts"
 import { open } from "../../state/SealedCredential.ts"
 import type { Vault } from "../../state/Vault.ts"
 import { ControlError, RequestId } from "../api/schema/Errors.ts"
 import { allows, type Scope } from "../api/schema/Security.ts"
-import { overloaded, toResponse } from "../http/Refusals.ts"
-import { authenticate, lacking } from "../operators/Authentication.ts"
-import { FrontDoor } from "../operators/FrontDoor.ts"
+import { overloadedError, toResponse } from "../http/ErrorResponses.ts"
+import { authenticate, insufficientScope } from "../operators/Authentication.ts"
+import { AuthSettings } from "../operators/AuthSettings.ts"
 import type { OperatorTokens } from "../operators/OperatorTokens.ts"
-import { rows, settled } from "../store/Store.ts"
-import * as UpstreamAnswer from "./UpstreamAnswer.ts"
-import { forControlOrigin, isServiceWorker, valuesOf, withoutStripped } from "./UpstreamUiHeaders.ts"
+import { storedRows, toStoreFailures } from "../store/Rows.ts"
+import * as UpstreamResponse from "./UpstreamResponse.ts"
+import { forControlOrigin, forwardedHeaders, isServiceWorker, valuesOf } from "./UpstreamUiHeaders.ts"
 import * as UpstreamUiPaths from "./UpstreamUiPaths.ts"
 
 /**
@@ -41,33 +41,33 @@ export const layer: Layer.Layer<
   | Vault
   | GatewaySettings
   | StartupUpstreams
-  | FrontDoor
-  | BodyRoom
+  | AuthSettings
+  | BodyMemory
   | HttpRouter.Request<"Requires", RequestId>
 > = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     // without the layer's scope: a request has its own
     const services = Context.omit(Scopes.Scope)(
       yield* Effect.context<
-        OperatorTokens | Upstream | Database | Vault | GatewaySettings | StartupUpstreams | FrontDoor | BodyRoom
+        OperatorTokens | Upstream | Database | Vault | GatewaySettings | StartupUpstreams | AuthSettings | BodyMemory
       >()
     )
     const paths = UpstreamUiPaths.make((yield* GatewaySettings).upstreamUiPaths)
-    const answer = Effect.gen(function* () {
+    const handler = Effect.gen(function* () {
       const requestId = yield* RequestId
-      return yield* Effect.catch(proxied(paths), (error) => Effect.succeed(toResponse(error, requestId)))
+      return yield* Effect.catch(proxyRequest(paths), (error) => Effect.succeed(toResponse(error, requestId)))
     }).pipe(Effect.provideContext(services))
-    yield* router.add("*", `${UpstreamUiPaths.prefix}/*`, answer)
+    yield* router.add("*", `${UpstreamUiPaths.prefix}/*`, handler)
   })
 )
 
-const proxied = Effect.fnUntraced(function* (paths: UpstreamUiPaths.UpstreamUiPaths) {
+const proxyRequest = Effect.fnUntraced(function* (paths: UpstreamUiPaths.UpstreamUiPaths) {
   const request = yield* HttpServerRequest.HttpServerRequest
   const { scopes } = yield* authenticate
-  if (!allows(scopes, [requiredScope])) return yield* lacking([requiredScope])
+  if (!allows(scopes, [requiredScope])) return yield* insufficientScope([requiredScope])
   const target = paths.upstreamTarget(request.url)
   if (target === undefined) return yield* new ControlError("not_found", "There is nothing at this path.")
-  const { answer, origin } = yield* ask(target, undefined)
+  const { answer, origin } = yield* forwardToUpstream(target, undefined)
   const [link] = valuesOf(answer.headers, "location")
   const location =
     link === undefined ? undefined : paths.location(link, { origin, target, host: request.headers["host"] })
@@ -87,25 +87,25 @@ export const requiredScope: Scope = "providers:update"
 const withinMs = 120_000
 
 /** Sends the request on with the upstream's own credential. `cookie`: the cookies that the upstream set. */
-export const ask = Effect.fnUntraced(function* (target: string, cookie: string | undefined) {
+export const forwardToUpstream = Effect.fnUntraced(function* (target: string, cookie: string | undefined) {
   const request = yield* HttpServerRequest.HttpServerRequest
   if (isServiceWorker(request.headers)) return yield* serviceWorkerRefused
-  const { holding } = yield* BodyRoom
-  return yield* sentOn(request, target, cookie).pipe(
-    holding(maxBodyBytes),
-    Effect.catchTag("NoRoom", (error) => Effect.fail(overloaded(error)))
+  const { withReservation } = yield* BodyMemory
+  return yield* sendUpstream(request, target, cookie).pipe(
+    withReservation(maxBodyBytes),
+    Effect.catchTag("NoRoom", (error) => Effect.fail(overloadedError(error)))
   )
 })
 
-const sentOn = Effect.fnUntraced(function* (
+const sendUpstream = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   target: string,
   cookie: string | undefined
 ) {
   const body = yield* bodyOf(request)
-  const destination = yield* destinationOf
+  const destination = yield* findDestination
   const answer = yield* Effect.mapError(
-    UpstreamAnswer.ask({
+    UpstreamResponse.request({
       // the UI is at the root of the host, wherever its API begins
       origin: destination.base.origin,
       method: request.method,
@@ -115,10 +115,10 @@ const sentOn = Effect.fnUntraced(function* (
       headersWithinMs: withinMs,
       idleWithinMs: withinMs
     }),
-    unreachable
+    upstreamFailure
   )
   // no class of answers has it (RFC 9110 §15), and the server of this listener does not write it
-  if (answer.status > 599) return yield* unreachable(new UpstreamError({ phase: "headers", reason: "malformed" }))
+  if (answer.status > 599) return yield* upstreamFailure(new UpstreamError({ phase: "headers", reason: "malformed" }))
   return { answer, origin: destination.base.origin }
 })
 
@@ -150,18 +150,18 @@ interface Destination {
 }
 
 /** The enabled upstream and its own credential, else what the environment says. */
-const destinationOf = Effect.gen(function* () {
+const findDestination = Effect.gen(function* () {
   const { sql } = yield* Database
   const upstreams = yield* StartupUpstreams
-  const row = yield* provider.first(sql`
+  const row = yield* providerRows.first(sql`
     SELECT id, base_url, sealed_credential, credential_origin, credential_header_mode, credential_header_name,
       credential_header_value_format
     FROM provider_configs WHERE provider = 'upstream' AND family IS NULL AND enabled`)
   const startup = Option.getOrUndefined(upstreams.both)
   const base = row === undefined ? startup?.base : UpstreamBase.of(row.base_url)
-  if (base === undefined) return yield* noUi
+  if (base === undefined) return yield* noSharedUpstream
   const startupFallback = startup && ofEnvironment(startup.serviceKey, startup.base.origin)
-  const order = [
+  const candidates = [
     ...(row === undefined
       ? []
       : [
@@ -172,18 +172,18 @@ const destinationOf = Effect.gen(function* () {
         ]),
     ...(startupFallback === undefined ? [] : [startupFallback])
   ]
-  const found = resolve(order, base.origin)
-  if (found._tag === "OtherOrigin") return yield* otherOrigin
-  if (found._tag !== "Present") return yield* unusable
+  const resolved = resolve(candidates, base.origin)
+  if (resolved._tag === "OtherOrigin") return yield* credentialOfOtherOrigin
+  if (resolved._tag !== "Present") return yield* noUsableCredential
   const destination: Destination = {
     base,
     style: row === undefined ? authorizationBearer : styleOf(row),
-    credential: found.credential
+    credential: resolved.credential
   }
   return destination
-}).pipe(settled)
+}).pipe(toStoreFailures)
 
-const provider = rows(
+const providerRows = storedRows(
   Schema.Struct({
     id: Schema.String,
     base_url: Schema.String,
@@ -194,17 +194,17 @@ const provider = rows(
   { table: "provider_configs", key: ["id"] }
 )
 
-const noUi = new ControlError(
+const noSharedUpstream = new ControlError(
   "upstream_unconfigured",
   "Each family has an upstream of its own: there is none of both whose UI could be shown."
 )
 
-const unusable = new ControlError(
+const noUsableCredential = new ControlError(
   "upstream_unconfigured",
   "There is no upstream credential that can be used: store one in the upstream's provider row, or set UPSTREAM_SERVICE_KEY."
 )
 
-const otherOrigin = new ControlError(
+const credentialOfOtherOrigin = new ControlError(
   "upstream_unconfigured",
   "The upstream credential was stored for another address than the upstream has now, and is not sent there: store it anew in the provider row. UPSTREAM_SERVICE_KEY goes to UPSTREAM_BASE_URL alone."
 )
@@ -214,19 +214,19 @@ const headersOf = Effect.fnUntraced(function* (
   { credential, style }: Destination,
   cookie: string | undefined
 ) {
-  const own = style._tag === "CustomHeader" ? [style.name.toLowerCase()] : []
+  const credentialHeader = style._tag === "CustomHeader" ? [style.name.toLowerCase()] : []
   // the front door may have given the gateway key's header another name
-  const keyHeader = (yield* (yield* FrontDoor).get).svc_key_header.toLowerCase()
+  const keyHeader = (yield* (yield* AuthSettings).get).svc_key_header.toLowerCase()
   const requestId = yield* RequestId
   return [
-    ...withoutStripped(headers, [...own, keyHeader]),
+    ...forwardedHeaders(headers, [...credentialHeader, keyHeader]),
     ...(cookie === undefined ? [] : ["cookie", cookie]),
     ...credentialField(style, credential),
     ...["accept-encoding", "identity", "x-request-id", requestId, "x-svc-request-id", requestId]
   ]
 })
 
-export const unreachable = ({ reason }: UpstreamError) =>
+export const upstreamFailure = ({ reason }: UpstreamError) =>
   reason === "timeout"
     ? new ControlError("upstream_timeout", `The upstream did not answer within ${withinMs} ms.`)
     : new ControlError(

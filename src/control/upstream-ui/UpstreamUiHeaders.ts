@@ -1,18 +1,18 @@
-import { hopByHop, neverForwarded, oneOf } from "../../policy/facts/ClientHeaders.ts"
+import { hopByHop, namePattern, neverForwarded } from "../../policy/facts/RequestHeaders.ts"
 
 /** As the server of Effect has them: names in lower case, each with one value. */
-export type Fields = Readonly<Record<string, string>>
+export type HeaderFields = Readonly<Record<string, string>>
 
 /** As the upstream sent them: name, value, name, value. */
 type RawHeaders = ReadonlyArray<string>
 
 /** Request headers that do not go to the upstream. `own`: further names, in lower case. */
-export const withoutStripped = (headers: Fields, own: ReadonlyArray<string>): ReadonlyArray<string> =>
+export const forwardedHeaders = (headers: HeaderFields, alsoStripped: ReadonlyArray<string>): ReadonlyArray<string> =>
   Object.entries(headers)
-    .filter(([name]) => !stripped.test(name) && !own.includes(name))
+    .filter(([name]) => !strippedHeaders.test(name) && !alsoStripped.includes(name))
     .flat()
 
-const stripped = oneOf([
+const strippedHeaders = namePattern([
   // operator tokens, gateway keys and what only the gateway may say
   ...neverForwarded,
   // cookies of every program on this host; those that the upstream set are added by name
@@ -24,7 +24,7 @@ const stripped = oneOf([
 ])
 
 /** The browser wants to install a script that would answer for this origin later, also after the session has ended. */
-export const isServiceWorker = (headers: Fields): boolean =>
+export const isServiceWorker = (headers: HeaderFields): boolean =>
   headers["service-worker"] !== undefined || headers["sec-fetch-dest"] === "serviceworker"
 
 /**
@@ -32,18 +32,18 @@ export const isServiceWorker = (headers: Fields): boolean =>
  * none of these names for the origin or the host; a header that browsers learn to obey is not among them.
  */
 export const forControlOrigin = (headers: RawHeaders): Record<string, string> =>
-  folded(headers, (name) => describing.test(name) && !forWholeOrigin.test(name))
+  joinFields(headers, (name) => descriptiveHeaders.test(name) && !originWideHeaders.test(name))
 
-const describing = oneOf([
+const descriptiveHeaders = namePattern([
   ...["content-type", "content-encoding", "content-language", "content-range", "content-disposition"],
   ...["accept-ranges", "allow", "date", "etag", "last-modified", "retry-after", "vary", "x-.*"]
 ])
 
 /** Response headers for the origin that is the upstream's alone: all but those that reach beyond one answer. */
 export const forOwnOrigin = (headers: RawHeaders): Record<string, string> =>
-  folded(headers, (name) => !forWholeOrigin.test(name))
+  joinFields(headers, (name) => !originWideHeaders.test(name))
 
-const forWholeOrigin = oneOf([
+const originWideHeaders = namePattern([
   // they describe the connection to the upstream; the length changes when an answer is rewritten
   ...[...hopByHop, "content-length", "x-request-id"],
   // translated by their own rules
@@ -66,7 +66,7 @@ const forWholeOrigin = oneOf([
 ])
 
 /** Fields of the same name are joined (RFC 9110 §5.3). */
-const folded = (headers: RawHeaders, passes: (name: string) => boolean): Record<string, string> => {
+const joinFields = (headers: RawHeaders, passes: (name: string) => boolean): Record<string, string> => {
   const fields: Record<string, string> = {}
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i]!.toLowerCase()

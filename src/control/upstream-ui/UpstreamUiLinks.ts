@@ -3,7 +3,7 @@ import { UpstreamUiLink } from "../api/providers/UpstreamUiApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { Operator } from "../api/schema/Security.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
-import type { StoreFailure } from "../store/Store.ts"
+import type { StoreFailure } from "../store/Rows.ts"
 import { openingPath, UpstreamUiOrigin } from "./UpstreamUiOrigin.ts"
 import { UpstreamUiSessions } from "./UpstreamUiSessions.ts"
 
@@ -36,7 +36,7 @@ const make = Effect.gen(function* () {
         }
         return {
           result: link,
-          deed: { target: "upstream_ui", action: "providers:upstream_ui_open" },
+          auditAction: { target: "upstream_ui", action: "providers:upstream_ui_open" },
           targetId: origin.value,
           snapshots: yield* snapshots(null, link),
           changes: []

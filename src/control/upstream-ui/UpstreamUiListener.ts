@@ -1,25 +1,25 @@
 import { Context, Effect, type Layer, Option, RegExp as Pattern, Redacted, Scope, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { BodyRoom } from "../../http/BodyRoom.ts"
+import type { BodyMemory } from "../../http/BodyMemory.ts"
 import type { StartupUpstreams } from "../../policy/routes/StartupUpstreams.ts"
 import type { Database } from "../../services/Database.ts"
 import type { Upstream } from "../../services/Upstream.ts"
 import type { Vault } from "../../state/Vault.ts"
 import { ControlError, RequestId } from "../api/schema/Errors.ts"
 import { allows } from "../api/schema/Security.ts"
-import { toResponse } from "../http/Refusals.ts"
-import { lacking } from "../operators/Authentication.ts"
-import type { FrontDoor } from "../operators/FrontDoor.ts"
-import type { UpstreamAnswer } from "./UpstreamAnswer.ts"
-import { ask, requiredScope, unreachable } from "./UpstreamUi.ts"
+import { toResponse } from "../http/ErrorResponses.ts"
+import { insufficientScope } from "../operators/Authentication.ts"
+import type { AuthSettings } from "../operators/AuthSettings.ts"
+import type { UpstreamResponse } from "./UpstreamResponse.ts"
+import { forwardToUpstream, requiredScope, upstreamFailure } from "./UpstreamUi.ts"
 import * as UpstreamUiCookies from "./UpstreamUiCookies.ts"
-import { type Fields, forOwnOrigin, valuesOf } from "./UpstreamUiHeaders.ts"
+import { forOwnOrigin, type HeaderFields, valuesOf } from "./UpstreamUiHeaders.ts"
 import { openingPath } from "./UpstreamUiOrigin.ts"
 import { sessionLifetime, UpstreamUiSessions } from "./UpstreamUiSessions.ts"
 
-type Services = UpstreamUiSessions | Upstream | Database | Vault | StartupUpstreams | FrontDoor | BodyRoom
+type Services = UpstreamUiSessions | Upstream | Database | Vault | StartupUpstreams | AuthSettings | BodyMemory
 
-type Answer = Effect.Effect<
+type Handler = Effect.Effect<
   HttpServerResponse.HttpServerResponse,
   ControlError,
   Services | RequestId | HttpServerRequest.HttpServerRequest | Scope.Scope
@@ -36,20 +36,20 @@ export const layer = (
     Effect.fnUntraced(function* (router) {
       // without the layer's scope: a request has its own
       const services = Context.omit(Scope.Scope)(yield* Effect.context<Services>())
-      const answer = (work: Answer) =>
+      const handle = (work: Handler) =>
         Effect.gen(function* () {
           const requestId = yield* RequestId
           return yield* Effect.catch(work, (error) => Effect.succeed(toResponse(error, requestId)))
         }).pipe(Effect.provideContext(services))
-      yield* router.add("GET", openingPath, answer(opened(origin)))
-      yield* router.add("*", "/*", answer(shown(origin)))
+      yield* router.add("GET", openingPath, handle(openSession(origin)))
+      yield* router.add("*", "/*", handle(proxyPage(origin)))
     })
   )
 
 const isSecure = (origin: string): boolean => origin.startsWith("https:")
 
 /** With TLS the prefix keeps other hosts and plain connections from setting this cookie. */
-const cookieOf = (origin: string) => ({
+const sessionCookie = (origin: string) => ({
   name: `${isSecure(origin) ? "__Host-" : ""}svc_upstream_ui_session`,
   options: {
     httpOnly: true,
@@ -61,9 +61,9 @@ const cookieOf = (origin: string) => ({
 })
 
 /** The first of the request's cookies that is a session. */
-const sessionOf = Effect.fnUntraced(function* (headers: Fields, origin: string) {
+const findSession = Effect.fnUntraced(function* (headers: HeaderFields, origin: string) {
   const sessions = yield* UpstreamUiSessions
-  for (const id of UpstreamUiCookies.sessionsIn(headers["cookie"], cookieOf(origin).name)) {
+  for (const id of UpstreamUiCookies.sessionCandidates(headers["cookie"], sessionCookie(origin).name)) {
     const session = yield* sessions.find(id)
     if (Option.isSome(session)) return session
   }
@@ -71,16 +71,17 @@ const sessionOf = Effect.fnUntraced(function* (headers: Fields, origin: string) 
 })
 
 /** Exchanges the code for a session, and leads to a URL without it. */
-const opened = Effect.fnUntraced(function* (origin: string) {
+const openSession = Effect.fnUntraced(function* (origin: string) {
   const { headers, url } = yield* HttpServerRequest.HttpServerRequest
   const sessions = yield* UpstreamUiSessions
   if (!isOwnRequest("GET", headers, origin)) return yield* crossOrigin
-  const { name, options } = cookieOf(origin)
+  const { name, options } = sessionCookie(origin)
   const code = new URLSearchParams(url.slice(openingPath.length)).get("code")
   const id = code === null ? Option.none() : yield* sessions.redeem(code)
-  if (Option.isSome(id)) return HttpServerResponse.setCookieUnsafe(entrance, name, Redacted.value(id.value), options)
+  if (Option.isSome(id))
+    return HttpServerResponse.setCookieUnsafe(entrancePage, name, Redacted.value(id.value), options)
   // the page that opened the session was loaded again
-  return Option.isSome(yield* sessionOf(headers, origin)) ? entrance : yield* usedLink
+  return Option.isSome(yield* findSession(headers, origin)) ? entrancePage : yield* usedLink
 })
 
 const usedLink = new ControlError(
@@ -92,20 +93,20 @@ const usedLink = new ControlError(
  * The page itself goes on, instead of a redirect: a browser sends a `SameSite=Strict` cookie with no request of a chain
  * that another site began.
  */
-const entrance = HttpServerResponse.html(
+const entrancePage = HttpServerResponse.html(
   `<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/ui/"><title>Upstream UI</title><a href="/ui/">Upstream UI</a></html>`
 )
 
-const shown = Effect.fnUntraced(function* (origin: string) {
+const proxyPage = Effect.fnUntraced(function* (origin: string) {
   const { headers, method, url } = yield* HttpServerRequest.HttpServerRequest
   // an absolute target would name another server, and the gateway's own paths are none of the upstream's
   if (!url.startsWith("/") || /^\/admin-ui(?:[/?]|$)/.test(url)) return yield* notFound
   if (!isOwnRequest(method, headers, origin)) return yield* crossOrigin
-  const session = yield* sessionOf(headers, origin)
+  const session = yield* findSession(headers, origin)
   if (Option.isNone(session)) return yield* noSession
-  if (!allows(session.value.scopes, [requiredScope])) return yield* lacking([requiredScope])
-  const asked = yield* ask(url, UpstreamUiCookies.forUpstream(headers["cookie"]))
-  return yield* Effect.mapError(responseOf(asked.answer, asked.origin, origin), unreachable)
+  if (!allows(session.value.scopes, [requiredScope])) return yield* insufficientScope([requiredScope])
+  const forwarded = yield* forwardToUpstream(url, UpstreamUiCookies.forUpstream(headers["cookie"]))
+  return yield* Effect.mapError(rewrittenResponse(forwarded.answer, forwarded.origin, origin), upstreamFailure)
 })
 
 const notFound = new ControlError("not_found", "There is nothing at this path.")
@@ -124,21 +125,21 @@ const crossOrigin = new ControlError(
  * A cookie comes along on its own, and pages at another port of this host count as the same site. So the browser's word
  * for where a request comes from decides: this origin, the address bar, or a link that is followed in a window.
  */
-const isOwnRequest = (method: string, headers: Fields, origin: string): boolean => {
+const isOwnRequest = (method: string, headers: HeaderFields, origin: string): boolean => {
   const site = headers["sec-fetch-site"]
   if (site === "same-origin") return true
-  if (!safe.has(method)) return site === undefined && headers["origin"] === origin
+  if (!safeMethods.has(method)) return site === undefined && headers["origin"] === origin
   if (site === undefined || site === "none") return true
   return headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document"
 }
 
-const safe: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"])
+const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"])
 
 /** The largest page, script or JSON in which the upstream's own address is replaced; a longer one passes as it is. */
 const maxRewrittenBytes = 2_097_152
 
-const responseOf = Effect.fnUntraced(function* (
-  { body, headers, status, whole }: UpstreamAnswer,
+const rewrittenResponse = Effect.fnUntraced(function* (
+  { body, headers, status, bufferUpTo }: UpstreamResponse,
   upstream: string,
   origin: string
 ) {
@@ -148,7 +149,7 @@ const responseOf = Effect.fnUntraced(function* (
     status,
     headers: {
       ...fields,
-      ...(location !== undefined && { location: atRoot(location, upstream) }),
+      ...(location !== undefined && { location: pathOnOrigin(location, upstream) }),
       "content-security-policy": [fields["content-security-policy"], "frame-ancestors 'self'"]
         .filter(Boolean)
         .join(", "),
@@ -157,22 +158,22 @@ const responseOf = Effect.fnUntraced(function* (
     },
     cookies: UpstreamUiCookies.forBrowser(valuesOf(headers, "set-cookie"))
   }
-  const text = status !== 206 && isRewritten(fields) ? yield* whole(maxRewrittenBytes) : undefined
+  const text = status !== 206 && isRewritten(fields) ? yield* bufferUpTo(maxRewrittenBytes) : undefined
   if (text === undefined) return HttpServerResponse.stream(body, options)
-  const rewritten = withOrigin(text.toString("latin1"), upstream, origin)
+  const rewritten = replaceOrigin(text.toString("latin1"), upstream, origin)
   return HttpServerResponse.stream(Stream.make(Buffer.from(rewritten, "latin1")), options)
 })
 
-const isRewritten = (headers: Fields): boolean =>
+const isRewritten = (headers: HeaderFields): boolean =>
   ["identity", undefined].includes(headers["content-encoding"]) &&
   /^(?:text\/html|(?:text|application)\/(?:x-)?javascript|application\/(?:[\w.-]+\+)?json)\b/i.test(
     headers["content-type"] ?? ""
   )
 
 /** The upstream's address in a redirect, as a path of this origin. */
-const atRoot = (link: string, upstream: string): string =>
+const pathOnOrigin = (link: string, upstream: string): string =>
   link === upstream || link.startsWith(`${upstream}/`) ? link.slice(upstream.length) || "/" : link
 
 /** The upstream's address where a text quotes it, such as the `redirect_url` of a login, becomes this origin. */
-const withOrigin = (text: string, upstream: string, origin: string): string =>
+const replaceOrigin = (text: string, upstream: string, origin: string): string =>
   text.replaceAll(new RegExp(`(?<=["'\`])${Pattern.escape(upstream)}(?=["'\`/?#\\\\])`, "g"), origin)

@@ -5,7 +5,7 @@ export const prefix = "/admin-ui/upstream-ui"
  * Names at the root of the upstream that its UI asks for: below the prefix they lead to the upstream's root, and any
  * other path leads into `/ui`.
  */
-const roots = [
+const rootSegments = [
   ...["upstream-asset-prefix", "upstream", "v1", "v2", "v3", "get_image", "get", "public", "config", "health", "key"],
   ...["in_product_nudges", "model", "model_group", "models", "organization", "policies", "project", "prompts", "sso"],
   ...["tag", "team", "user"]
@@ -22,42 +22,42 @@ export interface UpstreamUiPaths {
    */
   readonly location: (
     link: string,
-    asked: { readonly origin: string; readonly target: string; readonly host: string | undefined }
+    request: { readonly origin: string; readonly target: string; readonly host: string | undefined }
   ) => string | undefined
 }
 
 /** `named`: root paths by the names that they have at a deployment's own upstream (`UPSTREAM_UI_PATHS`). */
-export const make = (named: ReadonlyArray<string>): UpstreamUiPaths => {
-  const rootNames: ReadonlySet<string> = new Set([...roots, ...named.map(firstName)])
+export const make = (extraRoots: ReadonlyArray<string>): UpstreamUiPaths => {
+  const rootNames: ReadonlySet<string> = new Set([...rootSegments, ...extraRoots.map(firstSegment)])
 
-  const below = (path: string): string | undefined => {
+  const withPrefix = (path: string): string | undefined => {
     if (isUi.test(path)) return prefix + path.replace(isUi, "")
-    return rootNames.has(firstName(path.split(/[?#]/, 1)[0] ?? "")) ? prefix + path : undefined
+    return rootNames.has(firstSegment(path.split(/[?#]/, 1)[0] ?? "")) ? prefix + path : undefined
   }
 
   return {
     upstreamTarget: (target) => {
-      const question = target.indexOf("?")
-      const path = question === -1 ? target : target.slice(0, question)
-      const query = question === -1 ? "" : target.slice(question)
-      if (crooked.test(path)) return undefined
+      const queryStart = target.indexOf("?")
+      const path = queryStart === -1 ? target : target.slice(0, queryStart)
+      const query = queryStart === -1 ? "" : target.slice(queryStart)
+      if (ambiguousPath.test(path)) return undefined
       if (path === prefix) return `/ui${query}`
       if (!path.startsWith(`${prefix}/`)) return undefined
       const rest = path.slice(prefix.length)
-      return (rootNames.has(firstName(rest)) ? rest : `/ui${rest}`) + query
+      return (rootNames.has(firstSegment(rest)) ? rest : `/ui${rest}`) + query
     },
     location: (link, { host, origin, target }) => {
       if (!URL.canParse(link, origin + target)) return undefined
       const url = new URL(link, origin + target)
-      if (url.origin === origin) return below(url.pathname + url.search + url.hash)
+      if (url.origin === origin) return withPrefix(url.pathname + url.search + url.hash)
       return /^https?:$/.test(url.protocol) && url.host !== host ? url.href : undefined
     }
   }
 }
 
-const firstName = (path: string): string => path.slice(1).split("/", 1)[0] ?? ""
+const firstSegment = (path: string): string => path.slice(1).split("/", 1)[0] ?? ""
 
 /** Two servers could read such a path differently, and so answer for different paths. */
-const crooked = /[\\#;]|\/\/|\/\.{1,2}(?:\/|$)|%(?:2e|2f|5c|25|00)/i
+const ambiguousPath = /[\\#;]|\/\/|\/\.{1,2}(?:\/|$)|%(?:2e|2f|5c|25|00)/i
 
 const isUi = /^\/ui(?=[/?#]|$)/

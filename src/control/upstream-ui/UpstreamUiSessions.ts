@@ -5,21 +5,21 @@ import { Redis, type RedisError } from "../../services/Redis.ts"
 import { digestHex } from "../../state/Secret.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { Scope } from "../api/schema/Security.ts"
-import { rows, type StoreFailure, settled } from "../store/Store.ts"
+import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
 /** A random value that stands for an operator token, and how long it does. */
-interface Kind {
+interface TokenKind {
   readonly name: "code" | "session"
   readonly lifetime: Duration.Duration
 }
 
 /** Opens one session. It travels in a URL, so it is short-lived and works once. */
-const code: Kind = { name: "code", lifetime: Duration.minutes(1) }
+const codeKind: TokenKind = { name: "code", lifetime: Duration.minutes(1) }
 
 /** The cookie's value. The lifetime is fixed: after an hour the operator asks for another code. */
-const session: Kind = { name: "session", lifetime: Duration.hours(1) }
+const sessionKind: TokenKind = { name: "session", lifetime: Duration.hours(1) }
 
-export const sessionLifetime = session.lifetime
+export const sessionLifetime = sessionKind.lifetime
 
 /** Of each kind, for all operators together; the oldest ends when there is one more. */
 const maxPerKind = 1000
@@ -30,7 +30,7 @@ export interface Session {
   readonly scopes: ReadonlyArray<Scope>
 }
 
-export interface Code {
+export interface SessionCode {
   readonly value: Redacted.Redacted
   readonly expiresAt: DateTime.Utc
 }
@@ -42,7 +42,7 @@ export interface Code {
 export class UpstreamUiSessions extends Context.Service<
   UpstreamUiSessions,
   {
-    readonly createCode: (tokenId: string) => Effect.Effect<Code, Refused<"store_unavailable">>
+    readonly createCode: (tokenId: string) => Effect.Effect<SessionCode, Refused<"store_unavailable">>
     /** Begins the session of a code; `none` when the code is unknown, expired or was used before. */
     readonly redeem: (code: string) => Effect.Effect<Option.Option<Redacted.Redacted>, Refused<"store_unavailable">>
     readonly find: (id: string) => Effect.Effect<Option.Option<Session>, StoreFailure>
@@ -54,43 +54,43 @@ export class UpstreamUiSessions extends Context.Service<
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const redis = yield* Redis
-  const keyOf = ({ name }: Kind, digest: string) => redis.key(`upstream-ui:${name}:${digest}`)
+  const keyOf = ({ name }: TokenKind, digest: string) => redis.key(`upstream-ui:${name}:${digest}`)
 
-  const create = Effect.fnUntraced(function* (kind: Kind, tokenId: string) {
-    const all = redis.key(`upstream-ui:${kind.name}s`)
+  const create = Effect.fnUntraced(function* (kind: TokenKind, tokenId: string) {
+    const digests = redis.key(`upstream-ui:${kind.name}s`)
     const seconds = Duration.toSeconds(kind.lifetime)
     const value = randomBytes(32).toString("base64url")
     const digest = digestHex(value)
     yield* redis.command("SET", keyOf(kind, digest), tokenId, "EX", seconds)
-    yield* redis.command("LPUSH", all, digest)
-    yield* redis.command("EXPIRE", all, seconds)
-    const oldest = yield* redis.command("LRANGE", all, maxPerKind, -1)
-    yield* redis.command("LTRIM", all, 0, maxPerKind - 1)
+    yield* redis.command("LPUSH", digests, digest)
+    yield* redis.command("EXPIRE", digests, seconds)
+    const oldest = yield* redis.command("LRANGE", digests, maxPerKind, -1)
+    yield* redis.command("LTRIM", digests, 0, maxPerKind - 1)
     yield* Effect.forEach(Array.isArray(oldest) ? oldest : [], (one) => redis.command("DEL", keyOf(kind, String(one))))
     return Redacted.make(value)
   })
 
-  const tokenOf = Effect.fnUntraced(function* (kind: Kind, value: string) {
+  const findTokenId = Effect.fnUntraced(function* (kind: TokenKind, value: string) {
     const tokenId = yield* redis.command("GET", keyOf(kind, digestHex(value)))
     return typeof tokenId === "string" ? Option.some(tokenId) : Option.none()
   })
 
   return UpstreamUiSessions.of({
     createCode: Effect.fn("UpstreamUiSessions.createCode")(function* (tokenId) {
-      const expiresAt = DateTime.addDuration(yield* DateTime.now, code.lifetime)
-      return { value: yield* create(code, tokenId), expiresAt }
-    }, available),
+      const expiresAt = DateTime.addDuration(yield* DateTime.now, codeKind.lifetime)
+      return { value: yield* create(codeKind, tokenId), expiresAt }
+    }, orStoreUnavailable),
     redeem: Effect.fn("UpstreamUiSessions.redeem")(function* (value) {
-      const tokenId = yield* tokenOf(code, value)
+      const tokenId = yield* findTokenId(codeKind, value)
       if (Option.isNone(tokenId)) return Option.none()
       // of several requests with one code, only the one that deletes it begins a session
-      const deleted = yield* redis.command("DEL", keyOf(code, digestHex(value)))
-      return deleted === 1 ? Option.some(yield* create(session, tokenId.value)) : Option.none()
-    }, available),
+      const deleted = yield* redis.command("DEL", keyOf(codeKind, digestHex(value)))
+      return deleted === 1 ? Option.some(yield* create(sessionKind, tokenId.value)) : Option.none()
+    }, orStoreUnavailable),
     find: Effect.fn("UpstreamUiSessions.find")(function* (id) {
-      const tokenId = yield* available(tokenOf(session, id))
+      const tokenId = yield* orStoreUnavailable(findTokenId(sessionKind, id))
       if (Option.isNone(tokenId)) return Option.none()
-      const token = yield* tokens.first(sql`
+      const token = yield* tokenRows.first(sql`
         SELECT scopes FROM operator_tokens WHERE id = ${tokenId.value}::uuid AND NOT disabled AND revoked_at IS NULL
           AND (expires_at IS NULL OR expires_at > now())`)
       return Option.map(Option.fromUndefinedOr(token), ({ scopes }) => ({
@@ -98,12 +98,15 @@ const make = Effect.gen(function* () {
         // a newer version may have given it scopes that this one has no endpoint for
         scopes: scopes.filter(isScope)
       }))
-    }, settled)
+    }, toStoreFailures)
   })
 })
 
-const available = <A, R>(work: Effect.Effect<A, RedisError, R>) =>
+const orStoreUnavailable = <A, R>(work: Effect.Effect<A, RedisError, R>) =>
   Effect.mapError(work, () => new ControlError("store_unavailable", "Redis cannot answer now; try again later."))
 
 const isScope = Schema.is(Scope)
-const tokens = rows(Schema.Struct({ scopes: Schema.Array(Schema.String) }), { table: "operator_tokens", key: ["id"] })
+const tokenRows = storedRows(Schema.Struct({ scopes: Schema.Array(Schema.String) }), {
+  table: "operator_tokens",
+  key: ["id"]
+})

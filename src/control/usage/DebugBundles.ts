@@ -2,7 +2,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { Database } from "../../services/Database.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { DebugBundle } from "../api/usage/DebugBundlesApi.ts"
-import { Count, rows, type StoreFailure, settled } from "../store/Store.ts"
+import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
 /** One request as it can be told afterwards, by the id that its client has. */
 export class DebugBundles extends Context.Service<
@@ -22,7 +22,7 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   return DebugBundles.of({
     get: Effect.fn("DebugBundles.get")(function* (requestId) {
-      const record = yield* records.first(sql`
+      const record = yield* requestRows.first(sql`
         SELECT request_id, key_id, project_id, route, model, provider, service_name, endpoint_template, trace_id, status_code,
           error_code, latency_ms, upstream_ms, usage_source, cost_source, streamed, fallback_count, fallback_reason,
           policy_version, tools, estimated_input_tokens, denial, request_hash, response_hash, created_at
@@ -33,17 +33,17 @@ const make = Effect.gen(function* () {
           "No request with this id is recorded; records come within seconds of the end of a request."
         )
       }
-      const guardrails = yield* executions.all(sql`
+      const guardrails = yield* executionRows.all(sql`
         SELECT mode, guardrail_name, action, reason FROM guardrail_execution_events
         WHERE request_id = ${requestId} ORDER BY created_at, id LIMIT ${maxExecutions}`)
-      return shown(record, guardrails)
-    }, settled)
+      return toDebugBundle(record, guardrails)
+    }, toStoreFailures)
   })
 })
 
 const Text = Schema.NullOr(Schema.String)
 
-const Record = Schema.Struct({
+const RequestRow = Schema.Struct({
   request_id: Schema.String,
   key_id: Schema.String,
   project_id: Text,
@@ -71,29 +71,32 @@ const Record = Schema.Struct({
   created_at: Schema.DateTimeUtcFromDate
 })
 
-const Execution = Schema.Struct({
+const ExecutionRow = Schema.Struct({
   mode: Schema.String,
   guardrail_name: Schema.String,
   action: Schema.String,
   reason: Text
 })
 
-const records = rows(Record, { table: "usage_events", key: ["request_id"] })
-const executions = rows(Execution, { table: "guardrail_execution_events", key: ["guardrail_name"] })
+const requestRows = storedRows(RequestRow, { table: "usage_events", key: ["request_id"] })
+const executionRows = storedRows(ExecutionRow, { table: "guardrail_execution_events", key: ["guardrail_name"] })
 
 /** `name=value`, where there is a value. */
-const line = (name: string, value: string | number | boolean | null | undefined): ReadonlyArray<string> =>
+const traceEntry = (name: string, value: string | number | boolean | null | undefined): ReadonlyArray<string> =>
   value === null || value === undefined ? [] : [`${name}=${value}`]
 
 /** Names the construction, so that nobody takes it for a plain hash of the body. */
-const hashText = (hash: string | null): string | null => (hash === null ? null : `keyed-sha256:${hash}`)
+const labelledHash = (hash: string | null): string | null => (hash === null ? null : `keyed-sha256:${hash}`)
 
-const statusIn = (reason: string | null): number | null => {
+const statusOfReason = (reason: string | null): number | null => {
   const [, status] = /^http_(\d{3})$/.exec(reason ?? "") ?? []
   return status === undefined ? null : Number(status)
 }
 
-const shown = (record: typeof Record.Type, guardrails: ReadonlyArray<typeof Execution.Type>): DebugBundle => {
+const toDebugBundle = (
+  record: typeof RequestRow.Type,
+  guardrails: ReadonlyArray<typeof ExecutionRow.Type>
+): DebugBundle => {
   const { denial, policy_version } = record
   return {
     request_id: record.request_id,
@@ -109,35 +112,35 @@ const shown = (record: typeof Record.Type, guardrails: ReadonlyArray<typeof Exec
     latency_ms: record.latency_ms,
     policy_trace: [
       ...(policy_version === null ? ["policy_not_loaded"] : [`policy_version=${policy_version}`]),
-      ...line("streamed", record.streamed),
-      ...line("tools", record.tools),
-      ...line("estimated_input_tokens", record.estimated_input_tokens),
-      ...line("denied_by", denial?.check),
-      ...line("denied_in_layer", denial?.layer)
+      ...traceEntry("streamed", record.streamed),
+      ...traceEntry("tools", record.tools),
+      ...traceEntry("estimated_input_tokens", record.estimated_input_tokens),
+      ...traceEntry("denied_by", denial?.check),
+      ...traceEntry("denied_in_layer", denial?.layer)
     ],
     guardrail_trace: guardrails.map(({ action, guardrail_name, mode, reason }) =>
       [mode, guardrail_name, action, ...(reason === null ? [] : [reason])].join(":")
     ),
     selection_trace: [
-      ...line("provider", record.provider),
-      ...line("service", record.service_name),
-      ...line("endpoint", record.endpoint_template),
-      ...line("usage_source", record.usage_source),
-      ...line("cost_source", record.cost_source),
+      ...traceEntry("provider", record.provider),
+      ...traceEntry("service", record.service_name),
+      ...traceEntry("endpoint", record.endpoint_template),
+      ...traceEntry("usage_source", record.usage_source),
+      ...traceEntry("cost_source", record.cost_source),
       // the head of the answer was with the client already, and what ended it could not be its status
-      ...line("terminal_error", record.status_code < 400 ? record.error_code : null)
+      ...traceEntry("terminal_error", record.status_code < 400 ? record.error_code : null)
     ],
     // only the direct compatible upstream has another to fall back to
     fallback_history: Array.from({ length: Math.min(record.fallback_count, 1) }, () => ({
       from_provider: "compat",
       to_provider: record.provider,
       reason: record.fallback_reason,
-      status_code: statusIn(record.fallback_reason),
+      status_code: statusOfReason(record.fallback_reason),
       latency_ms: null
     })),
     upstream_latency_ms: record.upstream_ms,
-    request_hash: hashText(record.request_hash),
-    response_hash: hashText(record.response_hash),
+    request_hash: labelledHash(record.request_hash),
+    response_hash: labelledHash(record.response_hash),
     redaction_version: 1,
     created_at: record.created_at
   }

@@ -17,11 +17,11 @@ import {
   type UsageFilter,
   type UsageTotal
 } from "../api/usage/UsageApi.ts"
-import { Analyses } from "../store/Analyses.ts"
-import { answers, rows, type StoreFailure, settled } from "../store/Store.ts"
-import * as UsageSource from "./UsageSource.ts"
+import { BoundedQueries } from "../store/BoundedQueries.ts"
+import { computedRows, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import * as UsageSql from "./UsageSql.ts"
 
-type Failure = Refused<"invalid_usage_query"> | StoreFailure
+type UsageFailure = Refused<"invalid_usage_query"> | StoreFailure
 type Breakdown = UsageDashboard["breakdowns"]["keys"]
 type Series = UsageDashboard["timeseries"]
 
@@ -35,28 +35,28 @@ export type Dimension = keyof typeof labels
 export class Usage extends Context.Service<
   Usage,
   {
-    readonly summary: (filter: UsageFilter) => Effect.Effect<UsageTotal, Failure, Operator>
+    readonly summary: (filter: UsageFilter) => Effect.Effect<UsageTotal, UsageFailure, Operator>
     /** Of a project or a key that must be there. */
     readonly ofProject: (
       id: string,
       filter: UsageFilter
-    ) => Effect.Effect<UsageTotal, Failure | Refused<"missing_project">, Operator>
+    ) => Effect.Effect<UsageTotal, UsageFailure | Refused<"missing_project">, Operator>
     readonly ofKey: (
       id: string,
       filter: UsageFilter
-    ) => Effect.Effect<UsageTotal, Failure | Refused<"not_found">, Operator>
+    ) => Effect.Effect<UsageTotal, UsageFailure | Refused<"not_found">, Operator>
     /** Ascending; hours or days without a request are left out. */
-    readonly series: (query: SeriesQuery) => Effect.Effect<Series, Failure, Operator>
-    readonly breakdown: (by: Dimension, query: BreakdownQuery) => Effect.Effect<Breakdown, Failure, Operator>
-    readonly dashboard: (query: DashboardQuery) => Effect.Effect<UsageDashboard, Failure, Operator>
+    readonly series: (query: SeriesQuery) => Effect.Effect<Series, UsageFailure, Operator>
+    readonly breakdown: (by: Dimension, query: BreakdownQuery) => Effect.Effect<Breakdown, UsageFailure, Operator>
+    readonly dashboard: (query: DashboardQuery) => Effect.Effect<UsageDashboard, UsageFailure, Operator>
     /** In order, the first of those that begin with `prefix`. */
     readonly values: (
       field: string,
       prefix: string,
       limit: number | undefined
-    ) => Effect.Effect<Values, Failure, Operator>
+    ) => Effect.Effect<Values, UsageFailure, Operator>
     /** Keys without a request in the range, the newest first. */
-    readonly unusedKeys: (query: UnusedQuery) => Effect.Effect<ReadonlyArray<UnusedKey>, Failure, Operator>
+    readonly unusedKeys: (query: UnusedQuery) => Effect.Effect<ReadonlyArray<UnusedKey>, UsageFailure, Operator>
   }
 >()("svc/control/Usage") {
   static readonly layer = Layer.suspend(() => Layer.effect(Usage, make))
@@ -68,40 +68,41 @@ interface Values {
 }
 
 /** Of the models without a price. */
-const shownModels = 20
+const maxShownModels = 20
 
-const defaults = { breakdown: 20, series: 744, values: 50, unused: 100 }
+const defaultLimits = { breakdown: 20, series: 744, values: 50, unused: 100 }
 
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
-  const { bounded } = yield* Analyses
-  const source = UsageSource.make(sql)
+  const { runBounded } = yield* BoundedQueries
+  const usageSql = UsageSql.make(sql)
 
   /** The whole of `read` sees one moment; `mark` is where the sums end at it. */
-  const analysed = <A, E>(range: Range, read: (mark: number) => Effect.Effect<A, E>) =>
-    Effect.andThen(ordered(range), settled(bounded(read)))
+  const analyze = <A, E>(range: Range, read: (mark: number) => Effect.Effect<A, E>) =>
+    Effect.andThen(validateRange(range), toStoreFailures(runBounded(read)))
 
   const total = (filter: UsageFilter, mark: number) =>
     Effect.map(
-      sums.only(
-        sql`SELECT ${source.sums} FROM (${source.rows(filter, mark, "day", "overview")}) AS matching`.unprepared
+      sumRow.only(
+        sql`SELECT ${usageSql.sums} FROM (${usageSql.matchingSums(filter, mark, "day", "overview")}) AS matching`
+          .unprepared
       ),
-      UsageSource.summary
+      UsageSql.toSummary
     )
 
   const unpricedModels = (filter: UsageFilter, mark: number) =>
     Effect.map(
-      texts.all(
+      textRows.all(
         sql`SELECT ${sql.literal(labels.models)} AS value
-          FROM (${source.rows(filter, mark, "day", "keys")}) AS matching
-          GROUP BY 1 HAVING sum(unpriced_count) > 0 ORDER BY sum(unpriced_count) DESC, 1 LIMIT ${shownModels}`
+          FROM (${usageSql.matchingSums(filter, mark, "day", "keys")}) AS matching
+          GROUP BY 1 HAVING sum(unpriced_count) > 0 ORDER BY sum(unpriced_count) DESC, 1 LIMIT ${maxShownModels}`
           .unprepared
       ),
       (read) => read.map(({ value }) => value)
     )
 
   const summary = Effect.fn("Usage.summary")((filter: UsageFilter) =>
-    analysed(filter, (mark) =>
+    analyze(filter, (mark) =>
       Effect.gen(function* () {
         const sums = yield* total(filter, mark)
         const unpriced_models = sums.unpriced_request_count === 0 ? [] : yield* unpricedModels(filter, mark)
@@ -113,19 +114,19 @@ const make = Effect.gen(function* () {
   /** Reads one more bucket than asked for, to know of it. */
   const series = (query: SeriesQuery, mark: number, page: Page, ofServices: boolean) => {
     const { interval = "hour" } = query
-    const matching = source.rows(query, mark, interval, "overview")
+    const matching = usageSql.matchingSums(query, mark, interval, "overview")
     const at = sql`date_trunc(${interval}, at, 'UTC')`
     const name = ofServices ? sql`service_name` : sql`''`
-    return buckets.all(
-      sql`SELECT ${at} AS bucket, ${name} AS name, ${source.sums} FROM (${matching}) AS matching
+    return bucketRows.all(
+      sql`SELECT ${at} AS bucket, ${name} AS name, ${usageSql.sums} FROM (${matching}) AS matching
         ${ofServices ? sql`WHERE service_name IS NOT NULL` : sql``}
         GROUP BY 1, 2 ORDER BY 1, 2 LIMIT ${page.limit + 1} OFFSET ${page.offset}`.unprepared
     )
   }
 
-  const groups = (by: Dimension, matching: Fragment, query: BreakdownQuery) => {
-    const { breakdown_limit = defaults.breakdown, breakdown_offset = 0 } = query
-    const order = ordering(query.sort_by ?? "requests", query.sort_order ?? "desc")
+  const breakdownStatement = (by: Dimension, matching: Fragment, query: BreakdownQuery) => {
+    const { breakdown_limit = defaultLimits.breakdown, breakdown_offset = 0 } = query
+    const order = orderExpression(query.sort_by ?? "requests", query.sort_order ?? "desc")
     const name = sql.literal(labels[by])
     // First who is on the page, by one sum alone: the rest is summed up for those, not for two hundred thousand tasks.
     return sql`
@@ -133,14 +134,14 @@ const make = Effect.gen(function* () {
       page AS (SELECT ${name} AS name, ${sql.literal(order)} AS place FROM matching
         GROUP BY 1 ORDER BY 2, 1 LIMIT ${breakdown_limit} OFFSET ${breakdown_offset})
       SELECT ${by} AS dimension, summed.*, ${sql.literal(displayNames[by] ?? "summed.name")} AS display_name
-      FROM (SELECT name, ${source.sums}, place
+      FROM (SELECT name, ${usageSql.sums}, place
         FROM (SELECT ${name} AS name, * FROM matching) AS named JOIN page USING (name)
         GROUP BY name, place) AS summed
       ORDER BY place, summed.name`
   }
 
-  const unused = ({ from, limit = defaults.unused, project_id, to }: UnusedQuery) =>
-    keys.all(
+  const readUnusedKeys = ({ from, limit = defaultLimits.unused, project_id, to }: UnusedQuery) =>
+    keyRows.all(
       sql`SELECT id AS key_id, name, key_prefix, project_id, created_at, last_used_at FROM api_keys
         WHERE ${sql.and(project_id === undefined ? [] : [sql`project_id = ${project_id}`])}
           AND NOT EXISTS (SELECT 1 FROM usage_events WHERE ${sql.and([
@@ -157,61 +158,66 @@ const make = Effect.gen(function* () {
         ORDER BY api_keys.created_at DESC, api_keys.id DESC LIMIT ${limit}`.unprepared
     )
 
-  const existing = (table: string, id: string) =>
-    Effect.map(settled(sql`SELECT 1 FROM ${sql(table)} WHERE id = ${id}`), (found) => found.length > 0)
+  const exists = (table: string, id: string) =>
+    Effect.map(toStoreFailures(sql`SELECT 1 FROM ${sql(table)} WHERE id = ${id}`), (found) => found.length > 0)
 
   return Usage.of({
     summary,
 
     ofProject: Effect.fn("Usage.ofProject")(function* (id, filter) {
-      if (!(yield* existing("projects", id))) {
+      if (!(yield* exists("projects", id))) {
         return yield* new ControlError("missing_project", "There is no project with this id.")
       }
       return yield* summary({ ...filter, project_id: id })
     }),
 
     ofKey: Effect.fn("Usage.ofKey")(function* (id, filter) {
-      if (!(yield* existing("api_keys", id))) {
+      if (!(yield* exists("api_keys", id))) {
         return yield* new ControlError("not_found", "There is no key with this id.")
       }
       return yield* summary({ ...filter, key_id: id })
     }),
 
     series: Effect.fn("Usage.series")((query: SeriesQuery) =>
-      analysed(query, (mark) => {
+      analyze(query, (mark) => {
         const page = pageOf(query.timeseries_limit, query.timeseries_offset)
-        return Effect.map(series(query, mark, page, false), (read) => read.slice(0, page.limit).map(bucket))
+        return Effect.map(series(query, mark, page, false), (read) => read.slice(0, page.limit).map(toBucket))
       })
     ),
 
     breakdown: Effect.fn("Usage.breakdown")((by: Dimension, query: BreakdownQuery) =>
-      analysed(query, (mark) =>
-        Effect.map(grouped.all(groups(by, source.rows(query, mark, "day", details[by]), query).unprepared), (read) =>
-          read.map(group)
+      analyze(query, (mark) =>
+        Effect.map(
+          groupRows.all(
+            breakdownStatement(by, usageSql.matchingSums(query, mark, "day", rollupDetails[by]), query).unprepared
+          ),
+          (read) => read.map(toGroup)
         )
       )
     ),
 
     dashboard: Effect.fn("Usage.dashboard")((query: DashboardQuery) =>
-      analysed(query, (mark) =>
+      analyze(query, (mark) =>
         Effect.gen(function* () {
           // One pass over the range; the breakdowns then read what it came to.
-          const merged = source.merged(source.rows(query, mark, "day", "keys"))
-          const parts = commonBreakdowns.map((by) => sql`(${groups(by, sql`SELECT * FROM merged`, query)})`)
-          const read = yield* grouped.all(
+          const merged = usageSql.merged(usageSql.matchingSums(query, mark, "day", "keys"))
+          const parts = commonBreakdowns.map((by) => sql`(${breakdownStatement(by, sql`SELECT * FROM merged`, query)})`)
+          const read = yield* groupRows.all(
             sql`WITH merged AS MATERIALIZED (${merged})
-              SELECT 'all' AS dimension, '' AS name, ${source.sums}, NULL::numeric AS place, '' AS display_name FROM merged
+              SELECT 'all' AS dimension, '' AS name, ${usageSql.sums}, NULL::numeric AS place, '' AS display_name FROM merged
               UNION ALL ${sql.join(" UNION ALL ", false)(parts)}`.unprepared
           )
-          const of = (by: Dimension) => read.filter(({ dimension }) => dimension === by).map(group)
+          const of = (by: Dimension) => read.filter(({ dimension }) => dimension === by).map(toGroup)
           const all = read.find(({ dimension }) => dimension === "all")
-          const tasks = yield* grouped.all(groups("tasks", source.rows(query, mark, "day", "tasks"), query).unprepared)
+          const tasks = yield* groupRows.all(
+            breakdownStatement("tasks", usageSql.matchingSums(query, mark, "day", "tasks"), query).unprepared
+          )
           const page = pageOf(query.timeseries_limit, query.timeseries_offset)
           const servicePage = pageOf(query.service_timeseries_limit, query.service_timeseries_offset)
           const timeseries = yield* series(query, mark, page, false)
           const serviceTimeseries = yield* series(query, mark, servicePage, true)
           return {
-            summary: all === undefined ? yield* total(query, mark) : UsageSource.summary(all),
+            summary: all === undefined ? yield* total(query, mark) : UsageSql.toSummary(all),
             breakdowns: {
               projects: of("projects"),
               keys: of("keys"),
@@ -220,15 +226,15 @@ const make = Effect.gen(function* () {
               endpoints: of("endpoints"),
               providers: of("providers"),
               models: of("models"),
-              tasks: tasks.map(group)
+              tasks: tasks.map(toGroup)
             },
-            timeseries: timeseries.slice(0, page.limit).map(bucket),
+            timeseries: timeseries.slice(0, page.limit).map(toBucket),
             service_timeseries: serviceTimeseries
               .slice(0, servicePage.limit)
-              .map((row) => ({ ...bucket(row), name: row.name })),
+              .map((row) => ({ ...toBucket(row), name: row.name })),
             timeseries_page: { ...page, has_more: timeseries.length > page.limit },
             service_timeseries_page: { ...servicePage, has_more: serviceTimeseries.length > servicePage.limit },
-            unused_keys: yield* unused({
+            unused_keys: yield* readUnusedKeys({
               ...(query.from && { from: query.from }),
               ...(query.to && { to: query.to }),
               ...(query.project_id && { project_id: query.project_id })
@@ -238,7 +244,7 @@ const make = Effect.gen(function* () {
       )
     ),
 
-    values: Effect.fn("Usage.values")(function* (field, prefix, limit = defaults.values) {
+    values: Effect.fn("Usage.values")(function* (field, prefix, limit = defaultLimits.values) {
       if (!isField(field)) {
         return yield* new ControlError(
           "invalid_usage_query",
@@ -248,18 +254,18 @@ const make = Effect.gen(function* () {
           }
         )
       }
-      const { bucket, event, part } = fields[field]
-      const begins = (column: string) =>
+      const { bucket, event, part } = valueColumns[field]
+      const startsWith = (column: string) =>
         sql`${sql.literal(column)} >= ${prefix} AND starts_with(${sql.literal(column)}, ${prefix})`
-      return yield* analysed({}, (mark) =>
+      return yield* analyze({}, (mark) =>
         Effect.map(
-          texts.all(
+          textRows.all(
             sql`SELECT DISTINCT value FROM (
                 (SELECT DISTINCT ${sql.literal(bucket)} AS value FROM usage_rollups
-                  WHERE grain = 'day' AND ${sql.literal(part)} AND ${begins(bucket)} ORDER BY 1 LIMIT ${limit})
+                  WHERE grain = 'day' AND ${sql.literal(part)} AND ${startsWith(bucket)} ORDER BY 1 LIMIT ${limit})
                 UNION ALL
                 (SELECT DISTINCT ${sql.literal(event)} COLLATE "C" AS value FROM usage_events
-                  WHERE created_at >= ${new Date(mark)} AND ${begins(`(${event} COLLATE "C")`)} ORDER BY 1 LIMIT ${limit})
+                  WHERE created_at >= ${new Date(mark)} AND ${startsWith(`(${event} COLLATE "C")`)} ORDER BY 1 LIMIT ${limit})
               ) AS found ORDER BY 1 LIMIT ${limit}`.unprepared
           ),
           (read) => ({ field, values: read.map(({ value }) => value) })
@@ -267,7 +273,7 @@ const make = Effect.gen(function* () {
       )
     }),
 
-    unusedKeys: Effect.fn("Usage.unusedKeys")((query: UnusedQuery) => analysed(query, () => unused(query)))
+    unusedKeys: Effect.fn("Usage.unusedKeys")((query: UnusedQuery) => analyze(query, () => readUnusedKeys(query)))
   })
 })
 
@@ -291,7 +297,7 @@ const displayNames: Partial<Record<Dimension, string>> = {
     WHERE api_keys.id = summed.name::uuid), summed.name)`
 }
 
-const details: Readonly<Record<Dimension, UsageSource.Detail>> = {
+const rollupDetails: Readonly<Record<Dimension, UsageSql.RollupDetail>> = {
   projects: "keys",
   keys: "keys",
   teams: "keys",
@@ -305,7 +311,7 @@ const details: Readonly<Record<Dimension, UsageSource.Detail>> = {
 /** Those that are made of the same rows; tasks have rows of their own. */
 const commonBreakdowns = ["projects", "keys", "teams", "services", "endpoints", "providers", "models"] as const
 
-const weights: Readonly<Record<BreakdownSort, string>> = {
+const sortExpressions: Readonly<Record<BreakdownSort, string>> = {
   requests: "sum(request_count)",
   cost: "sum(cost_nanos)",
   failures: "coalesce(sum(request_count) FILTER (WHERE status_code >= 400), 0)",
@@ -316,10 +322,11 @@ const weights: Readonly<Record<BreakdownSort, string>> = {
 }
 
 /** Ascending by this is the order asked for. */
-const ordering = (by: BreakdownSort, order: SortOrder): string => (order === "asc" ? weights[by] : `-(${weights[by]})`)
+const orderExpression = (by: BreakdownSort, order: SortOrder): string =>
+  order === "asc" ? sortExpressions[by] : `-(${sortExpressions[by]})`
 
 /** Where the values of a field stand, in the sums and in the events. */
-const fields: Readonly<
+const valueColumns: Readonly<
   Record<FilterField, { readonly bucket: string; readonly event: string; readonly part: string }>
 > = {
   route: { bucket: "route", event: "route", part: "part <> 'task'" },
@@ -341,22 +348,22 @@ interface Page {
   readonly offset: number
 }
 
-const pageOf = (limit = defaults.series, offset = 0): Page => ({ limit, offset })
+const pageOf = (limit = defaultLimits.series, offset = 0): Page => ({ limit, offset })
 
-const sums = answers(UsageSource.Sums)
-const grouped = answers(
+const sumRow = computedRows(UsageSql.Sums)
+const groupRows = computedRows(
   Schema.Struct({
     dimension: Schema.String,
     name: Schema.String,
     display_name: Schema.String,
-    ...UsageSource.Sums.fields
+    ...UsageSql.Sums.fields
   })
 )
-const buckets = answers(
-  Schema.Struct({ bucket: Schema.DateTimeUtcFromDate, name: Schema.String, ...UsageSource.Sums.fields })
+const bucketRows = computedRows(
+  Schema.Struct({ bucket: Schema.DateTimeUtcFromDate, name: Schema.String, ...UsageSql.Sums.fields })
 )
-const texts = answers(Schema.Struct({ value: Schema.String }))
-const keys = rows(
+const textRows = computedRows(Schema.Struct({ value: Schema.String }))
+const keyRows = storedRows(
   Schema.Struct({
     ...UnusedKey.fields,
     created_at: Schema.DateTimeUtcFromDate,
@@ -365,19 +372,19 @@ const keys = rows(
   { table: "api_keys", key: ["id"] }
 )
 
-const group = (row: { readonly name: string; readonly display_name: string } & UsageSource.Sums) => ({
+const toGroup = (row: { readonly name: string; readonly display_name: string } & UsageSql.Sums) => ({
   name: row.name,
   display_name: row.display_name,
-  summary: UsageSource.summary(row)
+  summary: UsageSql.toSummary(row)
 })
-const bucket = (row: { readonly bucket: DateTime.Utc } & UsageSource.Sums) => ({
+const toBucket = (row: { readonly bucket: DateTime.Utc } & UsageSql.Sums) => ({
   bucket: row.bucket,
-  summary: UsageSource.summary(row)
+  summary: UsageSql.toSummary(row)
 })
 
 type Range = Pick<UsageFilter, "from" | "to">
 
-export const ordered = ({ from, to }: Range): Effect.Effect<void, Refused<"invalid_usage_query">> =>
+export const validateRange = ({ from, to }: Range): Effect.Effect<void, Refused<"invalid_usage_query">> =>
   from === undefined || to === undefined || DateTime.isLessThan(from, to)
     ? Effect.void
     : Effect.fail(new ControlError("invalid_usage_query", "from must be earlier than to.", { param: "from" }))

@@ -11,13 +11,13 @@ import {
   UsageEvent,
   type UsageFilter
 } from "../api/usage/UsageApi.ts"
-import { Analyses } from "../store/Analyses.ts"
-import { keyset, page } from "../store/Paging.ts"
-import { answers, Count, rows, type StoreFailure, settled } from "../store/Store.ts"
-import { ordered } from "./Usage.ts"
-import * as UsageSource from "./UsageSource.ts"
+import { BoundedQueries } from "../store/BoundedQueries.ts"
+import { keyset, readPage } from "../store/Paging.ts"
+import { Count, computedRows, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import { validateRange } from "./Usage.ts"
+import * as UsageSql from "./UsageSql.ts"
 
-type Failure = Refused<"invalid_usage_query"> | StoreFailure
+type UsageFailure = Refused<"invalid_usage_query"> | StoreFailure
 
 export interface EventsPage {
   readonly rows: ReadonlyArray<UsageEvent>
@@ -32,12 +32,14 @@ export class UsageEvents extends Context.Service<
   UsageEvents,
   {
     /** Newest first, unless the query says otherwise. */
-    readonly page: (query: EventsQuery) => Effect.Effect<EventsPage, Failure, Operator>
+    readonly page: (query: EventsQuery) => Effect.Effect<EventsPage, UsageFailure, Operator>
     /**
      * Oldest first, a batch at a time and not before it is taken. The first is there when the effect succeeds; a
      * database that fails later is a defect of the stream, whose answer has begun.
      */
-    readonly batches: (query: ExportQuery) => Effect.Effect<Stream.Stream<ReadonlyArray<UsageEvent>>, Failure, Operator>
+    readonly batches: (
+      query: ExportQuery
+    ) => Effect.Effect<Stream.Stream<ReadonlyArray<UsageEvent>>, UsageFailure, Operator>
   }
 >()("svc/control/UsageEvents") {
   static readonly layer = Layer.suspend(() => Layer.effect(UsageEvents, make))
@@ -50,14 +52,14 @@ const defaultExport = 1000
 const maxOffset = 10_000
 
 /** Other orders than that of time look at every row that matches. */
-const maxSorted = 100_000
+const maxSortedEvents = 100_000
 
 const batchSize = 500
 
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
-  const { bounded } = yield* Analyses
-  const source = UsageSource.make(sql)
+  const { runBounded } = yield* BoundedQueries
+  const usageSql = UsageSql.make(sql)
   const columns = sql.literal(
     `id, created_at, request_id, key_id, project_id, team_id, route, model, provider, status, status_code, error_code, latency_ms,
      usage_source, input_tokens, output_tokens, total_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens,
@@ -69,56 +71,56 @@ const make = Effect.gen(function* () {
      (SELECT name FROM projects WHERE projects.id = usage_events.project_id) AS project_name`
   )
 
-  const byTime = Effect.fnUntraced(function* (query: EventsQuery, limit: number, offset: number) {
+  const pageByTime = Effect.fnUntraced(function* (query: EventsQuery, limit: number, offset: number) {
     const at = keyset(sql, "usage_events", query.cursor, query.sort_order === "asc" ? "oldest_first" : "newest_first")
-    return yield* page(
-      events,
-      sql`SELECT ${columns}, ${at.micros} FROM usage_events WHERE ${source.events(query)} AND ${at.behind}
+    return yield* readPage(
+      eventRows,
+      sql`SELECT ${columns}, ${at.micros} FROM usage_events WHERE ${usageSql.matchingEvents(query)} AND ${at.afterCursor}
         ORDER BY ${at.order} LIMIT ${limit + 1} OFFSET ${offset}`.unprepared,
       limit,
-      shown
+      toUsageEvent
     )
   })
 
-  const sorted = Effect.fnUntraced(function* (
+  const pageSorted = Effect.fnUntraced(function* (
     query: EventsQuery,
     by: Exclude<EventSort, "created_at">,
     limit: number,
     offset: number
   ) {
-    const matched = sql`SELECT id, created_at, ${sql.literal(sortedBy[by])} AS weight FROM usage_events
-      WHERE ${source.events(query)} LIMIT ${maxSorted + 1}`
-    const [size] = yield* counts.all(sql`SELECT count(*) AS size FROM (${matched}) AS matched`.unprepared)
-    if ((size?.size ?? 0) > maxSorted) {
+    const matched = sql`SELECT id, created_at, ${sql.literal(sortColumns[by])} AS weight FROM usage_events
+      WHERE ${usageSql.matchingEvents(query)} LIMIT ${maxSortedEvents + 1}`
+    const [size] = yield* countRow.all(sql`SELECT count(*) AS size FROM (${matched}) AS matched`.unprepared)
+    if ((size?.size ?? 0) > maxSortedEvents) {
       return yield* new ControlError(
         "invalid_usage_query",
-        `sort_by ${by} orders at most ${maxSorted} events, and more match; narrow the filter or the range.`,
+        `sort_by ${by} orders at most ${maxSortedEvents} events, and more match; narrow the filter or the range.`,
         { param: "sort_by" }
       )
     }
     // What is unknown comes last in either order.
     const order = sql.literal(query.sort_order === "asc" ? "ASC" : "DESC")
-    const { next, rows } = yield* page(
-      events,
+    const { next, rows } = yield* readPage(
+      eventRows,
       sql`SELECT ${columns}, 0::bigint AS micros
         FROM (${matched}) AS matched JOIN usage_events USING (created_at, id)
         ORDER BY weight ${order} NULLS LAST, created_at DESC, id DESC LIMIT ${limit + 1} OFFSET ${offset}`.unprepared,
       limit,
-      shown
+      toUsageEvent
     )
     return { rows, more: next !== undefined }
   })
 
-  const batch = (query: UsageFilter, cursor: Cursor | undefined, size: number, offset: number) => {
+  const readBatch = (query: UsageFilter, cursor: Cursor | undefined, size: number, offset: number) => {
     const at = keyset(sql, "usage_events", cursor, "oldest_first")
-    return settled(
-      bounded(() =>
-        page(
-          events,
-          sql`SELECT ${columns}, ${at.micros} FROM usage_events WHERE ${source.events(query)} AND ${at.behind}
+    return toStoreFailures(
+      runBounded(() =>
+        readPage(
+          eventRows,
+          sql`SELECT ${columns}, ${at.micros} FROM usage_events WHERE ${usageSql.matchingEvents(query)} AND ${at.afterCursor}
               ORDER BY ${at.order} LIMIT ${size + 1} OFFSET ${offset}`.unprepared,
           size,
-          shown
+          toUsageEvent
         )
       )
     )
@@ -126,28 +128,28 @@ const make = Effect.gen(function* () {
 
   return UsageEvents.of({
     page: Effect.fn("UsageEvents.page")(function* (query) {
-      yield* ordered(query)
+      yield* validateRange(query)
       const { cursor, limit = defaultLimit, offset = 0, sort_by = "created_at" } = query
       if (sort_by === "created_at") {
-        if (offset > maxOffset) return yield* tooDeep
-        const { next, rows } = yield* settled(bounded(() => byTime(query, limit, offset)))
+        if (offset > maxOffset) return yield* offsetTooLarge
+        const { next, rows } = yield* toStoreFailures(runBounded(() => pageByTime(query, limit, offset)))
         return { rows, limit, offset, has_more: next !== undefined, next_cursor: next ?? null }
       }
-      if (cursor !== undefined) return yield* noCursor
-      const { more, rows } = yield* settled(bounded(() => sorted(query, sort_by, limit, offset)))
+      if (cursor !== undefined) return yield* cursorNotAllowed
+      const { more, rows } = yield* toStoreFailures(runBounded(() => pageSorted(query, sort_by, limit, offset)))
       return { rows, limit, offset, has_more: more, next_cursor: null }
     }),
 
     batches: Effect.fn("UsageEvents.batches")(function* (query) {
-      yield* ordered(query)
+      yield* validateRange(query)
       const { all = "false", limit = defaultExport, offset = 0, ...filter } = query
       const wanted = all === "true" ? Number.POSITIVE_INFINITY : limit
-      const first = yield* batch(filter, undefined, Math.min(batchSize, wanted), offset)
+      const first = yield* readBatch(filter, undefined, Math.min(batchSize, wanted), offset)
       const rest = Stream.paginate(
         { cursor: first.next, wanted: wanted - first.rows.length },
         Effect.fnUntraced(function* ({ cursor, wanted }) {
           if (cursor === undefined || wanted <= 0) return [[], Option.none()] as const
-          const { next, rows } = yield* batch(filter, cursor, Math.min(batchSize, wanted), 0)
+          const { next, rows } = yield* readBatch(filter, cursor, Math.min(batchSize, wanted), 0)
           return [[rows], Option.some({ cursor: next, wanted: wanted - rows.length })] as const
         })
       )
@@ -157,19 +159,19 @@ const make = Effect.gen(function* () {
   })
 })
 
-const tooDeep = new ControlError(
+const offsetTooLarge = new ControlError(
   "invalid_usage_query",
   `offset can be ${maxOffset} at the most; next_cursor leads further.`,
   { param: "offset" }
 )
 
-const noCursor = new ControlError(
+const cursorNotAllowed = new ControlError(
   "invalid_usage_query",
   "cursor goes with the order of time alone; with another sort_by, offset leads on.",
   { param: "cursor" }
 )
 
-const sortedBy: Readonly<Record<Exclude<EventSort, "created_at">, string>> = {
+const sortColumns: Readonly<Record<Exclude<EventSort, "created_at">, string>> = {
   cost: "cost_nanos",
   latency: "latency_ms",
   tokens: "total_tokens",
@@ -192,10 +194,10 @@ const EventRow = UsageEvent.mapFields(Struct.omit(["estimated_cost_usd"])).pipe(
   })
 )
 
-const events = rows(EventRow, { table: "usage_events", key: ["id"] })
-const counts = answers(Schema.Struct({ size: Count }))
+const eventRows = storedRows(EventRow, { table: "usage_events", key: ["id"] })
+const countRow = computedRows(Schema.Struct({ size: Count }))
 
-const shown = ({ cost_nanos, ...event }: typeof EventRow.Type): UsageEvent => ({
+const toUsageEvent = ({ cost_nanos, ...event }: typeof EventRow.Type): UsageEvent => ({
   ...event,
   estimated_cost_usd: cost_nanos === null ? null : toDollars(cost_nanos)
 })

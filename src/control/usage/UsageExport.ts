@@ -39,30 +39,32 @@ const columns = [
  * Matches text that a spreadsheet takes for a formula: also in the full width of East Asian scripts, and behind blanks and ends of
  * lines, which some leave out.
  */
-const formula = /^(?:[\t\r\n]|\s*[=+\-@＝＋－＠])/
+const formulaPattern = /^(?:[\t\r\n]|\s*[=+\-@＝＋－＠])/
 
 /** A text as a cell of CSV: an apostrophe keeps a formula from being run; what would end the cell too early is quoted. */
-export const cell = (text: string): string => {
-  const inert = formula.test(text) ? `'${text}` : text
+export const csvCell = (text: string): string => {
+  const inert = formulaPattern.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
 }
 
 /** All nine decimals of a nano-dollar, where they are needed; never an exponent. */
-export const dollars = (usd: number): string => usd.toFixed(9).replace(/\.?0+$/, "")
+export const formatDollars = (usd: number): string => usd.toFixed(9).replace(/\.?0+$/, "")
 
 /** Without the end of its line. */
-export const line = (event: UsageEvent): string =>
+export const csvLine = (event: UsageEvent): string =>
   columns
     .map((column) => {
-      const value = column === "estimated_cost_usd" ? event[column] : counted(event)[column]
+      const value = column === "estimated_cost_usd" ? event[column] : withZeroTokens(event)[column]
       if (value === null) return ""
       if (DateTime.isDateTime(value)) return DateTime.formatIso(value)
-      return typeof value === "number" && column === "estimated_cost_usd" ? dollars(value) : cell(String(value))
+      return typeof value === "number" && column === "estimated_cost_usd"
+        ? formatDollars(value)
+        : csvCell(String(value))
     })
     .join(",")
 
 /** An export says 0 for tokens that nobody counted. */
-const counted = (event: UsageEvent): UsageEvent => ({
+const withZeroTokens = (event: UsageEvent): UsageEvent => ({
   ...event,
   input_tokens: event.input_tokens ?? 0,
   output_tokens: event.output_tokens ?? 0,
@@ -79,7 +81,7 @@ const lineEnd = "\r\n"
 
 export const csv = (batches: Batches): Bytes =>
   Stream.succeed(columns.join(",") + lineEnd).pipe(
-    Stream.concat(Stream.map(batches, (events) => events.map((event) => line(event) + lineEnd).join(""))),
+    Stream.concat(Stream.map(batches, (events) => events.map((event) => csvLine(event) + lineEnd).join(""))),
     Stream.filter((text) => text !== ""),
     Stream.encodeText
   )
@@ -91,7 +93,7 @@ const encodeEvents = Schema.encodeEffect(Schema.toCodecJson(Schema.Array(UsageEv
 export const json = (summary: UsageTotal, batches: Batches): Bytes => {
   const rows = batches.pipe(
     Stream.filter((events) => events.length > 0),
-    Stream.mapEffect((events) => Effect.orDie(encodeEvents(events.map(counted)))),
+    Stream.mapEffect((events) => Effect.orDie(encodeEvents(events.map(withZeroTokens)))),
     Stream.map((encoded) => JSON.stringify(encoded).slice(1, -1))
   )
   return Stream.succeed(`{"summary":${encodeSummary(summary)},"rows":[`).pipe(

@@ -1,43 +1,43 @@
 import { Predicate, Result } from "effect"
 import { GatewayError } from "../GatewayError.ts"
-import type { IdentityProvider } from "./FrontDoor.ts"
-import { type Identity, insufficient, type Rules, texts } from "./Identity.ts"
+import type { IdentityProvider } from "./CallerAuth.ts"
+import { type Identity, type IdentityRequirements, stringsOf, unmetRequirement } from "./Identity.ts"
 
 /** An identity, and until when its token proves it: epoch milliseconds, the skew included. */
-export interface Proven {
+export interface VerifiedIdentity {
   readonly identity: Identity
-  readonly until: number
+  readonly expiresAt: number
 }
 
 /** What a token whose signature is right says, in the order in which it is looked at. */
 export const check = (
   claims: unknown,
   provider: IdentityProvider,
-  rules: Rules,
+  rules: IdentityRequirements,
   now: number
-): Result.Result<Proven, GatewayError> => {
+): Result.Result<VerifiedIdentity, GatewayError> => {
   if (!isClaims(claims)) return Result.fail(invalid)
   const { aud, exp, iat, iss, nbf, sub, tid, ver } = claims
   if (iss !== provider.issuer) return Result.fail(wrongIssuer)
   if (typeof tid !== "string" || (rules.tenantId !== null && tid !== rules.tenantId)) return Result.fail(wrongIssuer)
-  if (aud !== provider.audience && !texts(aud).includes(provider.audience)) return Result.fail(wrongAudience)
-  if (!isTime(exp)) return Result.fail(outOfTime)
+  if (aud !== provider.audience && !stringsOf(aud).includes(provider.audience)) return Result.fail(wrongAudience)
+  if (!isTime(exp)) return Result.fail(invalidTime)
   const until = exp * 1000 + rules.skewMs
   if (until <= now) return Result.fail(expired)
   for (const from of [nbf, iat]) {
-    if (from !== undefined && !(isTime(from) && from * 1000 - rules.skewMs <= now)) return Result.fail(outOfTime)
+    if (from !== undefined && !(isTime(from) && from * 1000 - rules.skewMs <= now)) return Result.fail(invalidTime)
   }
   if (ver !== "1.0" && ver !== "2.0") return Result.fail(wrongVersion)
   const identity: Identity = {
     source: "identity_provider",
     tenantId: tid,
     subject: typeof sub === "string" ? sub : undefined,
-    scopes: typeof claims.scp === "string" ? claims.scp.split(" ") : texts(claims.scp),
-    roles: texts(claims.roles),
-    groups: overflowing(claims) ? [] : texts(claims.groups)
+    scopes: typeof claims.scp === "string" ? claims.scp.split(" ") : stringsOf(claims.scp),
+    roles: stringsOf(claims.roles),
+    groups: hasTruncatedGroups(claims) ? [] : stringsOf(claims.groups)
   }
-  const refusal = insufficient(identity, rules)
-  return refusal === undefined ? Result.succeed({ identity, until }) : Result.fail(refusal)
+  const refusal = unmetRequirement(identity, rules)
+  return refusal === undefined ? Result.succeed({ identity, expiresAt: until }) : Result.fail(refusal)
 }
 
 interface Claims {
@@ -59,7 +59,7 @@ const isClaims = (value: unknown): value is Claims => Predicate.isObject(value) 
 const isTime = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value)
 
 /** More groups than fit into a token: it says where they are, and which of them it names proves nothing. */
-const overflowing = (claims: Claims): boolean =>
+const hasTruncatedGroups = (claims: Claims): boolean =>
   (Predicate.hasProperty(claims, "hasgroups") && claims.hasgroups === true) ||
   (Predicate.hasProperty(claims, "_claim_names") && Predicate.hasProperty(claims._claim_names, "groups"))
 
@@ -68,7 +68,7 @@ export const invalid = new GatewayError({
   message: "The identity token is not signed by the identity provider, or not with an algorithm that is accepted."
 })
 
-const outOfTime = new GatewayError({
+const invalidTime = new GatewayError({
   code: "invalid_identity_token",
   message: "The identity token must say when it ends (exp), and must not be from the future (nbf, iat)."
 })

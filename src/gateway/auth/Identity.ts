@@ -13,7 +13,7 @@ export interface Identity {
 }
 
 /** What an identity must have. */
-export interface Rules {
+export interface IdentityRequirements {
   /** `null`: any tenant. */
   readonly tenantId: string | null
   readonly requiredScope: string | null
@@ -25,21 +25,24 @@ export interface Rules {
 }
 
 /** Why an identity that is proven may not come in, or `undefined`. */
-export const insufficient = ({ groups, roles, scopes }: Identity, rules: Rules): GatewayError | undefined => {
-  if (rules.requiredScope !== null && !scopes.includes(rules.requiredScope)) return lacks("scope")
-  if (rules.requiredRole !== null && !roles.includes(rules.requiredRole)) return lacks("role")
+export const unmetRequirement = (
+  { groups, roles, scopes }: Identity,
+  rules: IdentityRequirements
+): GatewayError | undefined => {
+  if (rules.requiredScope !== null && !scopes.includes(rules.requiredScope)) return lacksError("scope")
+  if (rules.requiredRole !== null && !roles.includes(rules.requiredRole)) return lacksError("role")
   if (rules.allowedGroups.length > 0 && !rules.allowedGroups.some((group) => groups.includes(group))) {
-    return lacks("group")
+    return lacksError("group")
   }
   return undefined
 }
 
-const lacks = (what: "scope" | "role" | "group") =>
+const lacksError = (what: "scope" | "role" | "group") =>
   new GatewayError({
     code: "insufficient_identity_authorization",
     message: `The identity is known and lacks a ${what} that this gateway asks for.`
   })
 
 /** An array of texts as a token or a header states it; anything else is none. */
-export const texts = (value: unknown): ReadonlyArray<string> =>
+export const stringsOf = (value: unknown): ReadonlyArray<string> =>
   Array.isArray(value) ? value.filter((item) => typeof item === "string") : []

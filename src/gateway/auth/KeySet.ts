@@ -1,6 +1,6 @@
 import { Option, Schema } from "effect"
 import { type CryptoKey, importJWK } from "jose"
-import type { Algorithm } from "../../policy/FrontDoor.ts"
+import type { Algorithm } from "../../policy/AuthSettings.ts"
 
 const use = {
   kid: Schema.String,
@@ -38,7 +38,7 @@ export interface KeySet {
 
 const curveOf: Partial<Record<Algorithm, string>> = { ES256: "P-256", ES384: "P-384", ES512: "P-521" }
 
-const fits = (key: PublicKey, alg: Algorithm): boolean =>
+const canVerify = (key: PublicKey, alg: Algorithm): boolean =>
   (key.alg === undefined || key.alg === alg) &&
   (key.key_ops === undefined || key.key_ops.includes("verify")) &&
   (key.kty === "RSA" ? alg.startsWith("RS") : key.crv === curveOf[alg])
@@ -56,7 +56,7 @@ export const parse = (text: string): KeySet | undefined => {
     find: (kid, alg) => {
       const known = imported.get(`${alg} ${kid}`)
       if (known !== undefined) return known
-      const key = keys.find((key) => key.kid === kid && fits(key, alg))
+      const key = keys.find((key) => key.kid === kid && canVerify(key, alg))
       if (key === undefined) return undefined
       const { key_ops: _, ...jwk } = key
       const ready = importJWK(jwk, alg)

@@ -2,13 +2,13 @@ import { createHmac, timingSafeEqual } from "node:crypto"
 import { Option, Redacted, Result, Schema } from "effect"
 import * as Headers from "../../http/Headers.ts"
 import { GatewayError } from "../GatewayError.ts"
-import { type Identity, insufficient, type Rules } from "./Identity.ts"
+import { type Identity, type IdentityRequirements, unmetRequirement } from "./Identity.ts"
 
 export const identityHeader = "x-trusted-gateway-identity"
 export const signatureHeader = "x-trusted-gateway-signature"
 
 /** One of the pair is enough: the request is then judged by them and by nothing else. */
-export const present = (headers: Headers.RawHeaders): boolean =>
+export const arePresent = (headers: Headers.RawHeaders): boolean =>
   Headers.get(headers, identityHeader) !== undefined || Headers.get(headers, signatureHeader) !== undefined
 
 /** Seconds since 1970, as in a token, or RFC 3339. */
@@ -36,23 +36,23 @@ const decodeStatement = Schema.decodeUnknownOption(Statement)
 export const verify = (
   headers: Headers.RawHeaders,
   secret: Redacted.Redacted,
-  rules: Rules,
+  rules: IdentityRequirements,
   now: number
 ): Result.Result<Identity, GatewayError> => {
   const stated = Headers.get(headers, identityHeader)
   const signature = Headers.get(headers, signatureHeader)
-  if (stated === undefined || signature === undefined) return Result.fail(untrusted)
+  if (stated === undefined || signature === undefined) return Result.fail(untrustedIdentity)
   const expected = createHmac("sha256", Redacted.value(secret)).update(stated, "latin1").digest()
   const given = fromBase64Url(signature)
-  if (given?.length !== expected.length || !timingSafeEqual(given, expected)) return Result.fail(untrusted)
+  if (given?.length !== expected.length || !timingSafeEqual(given, expected)) return Result.fail(untrustedIdentity)
   const statement = Option.flatMap(Option.fromUndefinedOr(fromBase64Url(stated)?.toString("utf8")), decodeStatement)
-  if (Option.isNone(statement)) return Result.fail(untrusted)
+  if (Option.isNone(statement)) return Result.fail(untrustedIdentity)
   const { expires_at, groups, issued_at, roles, scopes, subject, tenant_id } = statement.value
-  if (rules.tenantId !== null && tenant_id !== rules.tenantId) return Result.fail(untrusted)
+  if (rules.tenantId !== null && tenant_id !== rules.tenantId) return Result.fail(untrustedIdentity)
   // written so that a time which cannot be read (NaN) refuses
-  const issued = issued_at == null || instant(issued_at) - rules.skewMs <= now
-  const alive = expires_at == null || instant(expires_at) + rules.skewMs > now
-  if (!issued || !alive) return Result.fail(untrusted)
+  const issued = issued_at == null || toEpochMillis(issued_at) - rules.skewMs <= now
+  const alive = expires_at == null || toEpochMillis(expires_at) + rules.skewMs > now
+  if (!issued || !alive) return Result.fail(untrustedIdentity)
   const identity: Identity = {
     source: "trusted_gateway",
     tenantId: tenant_id,
@@ -61,17 +61,17 @@ export const verify = (
     roles: roles ?? [],
     groups: groups ?? []
   }
-  const refusal = insufficient(identity, rules)
+  const refusal = unmetRequirement(identity, rules)
   return refusal === undefined ? Result.succeed(identity) : Result.fail(refusal)
 }
 
 /** Where there is no other way in. */
-export const missing = new GatewayError({
+export const missingIdentity = new GatewayError({
   code: "missing_identity_authorization",
   message: `This gateway asks for a signed identity: ${identityHeader} and ${signatureHeader}, beside the gateway key.`
 })
 
-export const untrusted = new GatewayError({
+export const untrustedIdentity = new GatewayError({
   code: "untrusted_gateway_identity",
   message: "The identity that the gateway in front states cannot be trusted: it needs both headers, signed and in time."
 })
@@ -79,7 +79,7 @@ export const untrusted = new GatewayError({
 const rfc3339 = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/
 
 /** Epoch milliseconds; NaN for what is no time. */
-const instant = (value: number | string): number =>
+const toEpochMillis = (value: number | string): number =>
   typeof value === "number" ? value * 1000 : rfc3339.test(value) ? Date.parse(value) : Number.NaN
 
 /** The bytes, if this is how they are written: one text for each, without padding. */

@@ -1,7 +1,7 @@
 import * as Headers from "../../http/Headers.ts"
-import { eachPart } from "../../http/SseLines.ts"
+import { forEachLinePart } from "../../http/SseLines.ts"
 import * as JsonBounds from "../../policy/facts/JsonBounds.ts"
-import { madeKnown, marksOf, type Sought, type UpstreamObject } from "../../policy/routes/UpstreamObjects.ts"
+import { markersOf, type ObjectSearch, objectsIn, type UpstreamObject } from "../../policy/routes/UpstreamObjects.ts"
 import { CollectedBytes } from "../../services/CollectedBytes.ts"
 import * as Forward from "./Forward.ts"
 
@@ -9,8 +9,8 @@ import * as Forward from "./Forward.ts"
  * Reads, of an answer that passes, which objects of the upstream it makes known. An event stream names its response in
  * its first event, when the client may use it already: `found` is told of it at once.
  */
-export class CreatedObjects implements Forward.AnswerWatch {
-  readonly #sought: Sought
+export class CreatedObjects implements Forward.ResponseObserver {
+  readonly #sought: ObjectSearch
   readonly #found: (objects: ReadonlyArray<UpstreamObject>) => void
   #reads: "json" | "events" | "nothing" = "nothing"
   /** What is in the text that makes known more than what was created. */
@@ -26,26 +26,26 @@ export class CreatedObjects implements Forward.AnswerWatch {
   #untold: ReadonlyArray<UpstreamObject> = []
   readonly #objects = new Map<string, UpstreamObject>()
 
-  constructor(sought: Sought, found: (objects: ReadonlyArray<UpstreamObject>) => void) {
+  constructor(sought: ObjectSearch, found: (objects: ReadonlyArray<UpstreamObject>) => void) {
     this.#sought = sought
     this.#awaited = sought.created
     this.#found = found
   }
 
-  head(status: number, headers: Headers.RawHeaders): void {
+  onHead(status: number, headers: Headers.RawHeaders): void {
     const plain = (Headers.get(headers, "content-encoding") ?? "identity").toLowerCase() === "identity"
     if (status >= 300 || !plain) return
-    const type = Forward.contentType(headers)
+    const type = Forward.contentTypeOf(headers)
     const reads = type.includes("json") ? "json" : type.startsWith("text/event-stream") ? "events" : undefined
     if (reads === undefined) return
     this.#reads = reads
-    this.#marks = marksOf(this.#sought, reads)
+    this.#marks = markersOf(this.#sought, reads)
   }
 
-  chunk(bytes: Buffer): void {
+  onChunk(bytes: Buffer): void {
     if (this.#reads === "json") {
       this.#collected.add(bytes)
-      if (this.#collected.length > mostJson) this.#stop()
+      if (this.#collected.length > maxJsonBytes) this.#stop()
     } else if (this.#reads === "events") this.#readEvents(bytes)
   }
 
@@ -61,13 +61,13 @@ export class CreatedObjects implements Forward.AnswerWatch {
   }
 
   /** Those of them that `found` was not told of. */
-  untold(): ReadonlyArray<UpstreamObject> {
+  unannounced(): ReadonlyArray<UpstreamObject> {
     return this.#untold
   }
 
   /** Each line is read once, when it is whole, however the stream is cut. */
   #readEvents(bytes: Buffer): void {
-    eachPart(bytes, (_, from, end, isEnd) => {
+    forEachLinePart(bytes, (_, from, end, isEnd) => {
       if (this.#reads === "nothing") return
       this.#collect(bytes.subarray(from, end))
       if (!isEnd) return
@@ -77,32 +77,32 @@ export class CreatedObjects implements Forward.AnswerWatch {
     })
     if (this.#reads === "nothing" || !this.#awaited) return
     this.#before += bytes.length
-    if (this.#before > mostOfStream) this.#settle()
+    if (this.#before > maxStreamBytes) this.#settle()
   }
 
   #collect(bytes: Buffer): void {
     if (this.#skips) return
     this.#collected.add(bytes)
-    if (this.#collected.length <= mostOfStream) return
+    if (this.#collected.length <= maxStreamBytes) return
     this.#skips = true
     this.#collected.clear()
   }
 
   #readLine(line: Buffer): void {
-    if (!line.subarray(0, dataField.length).equals(dataField)) return
+    if (!line.subarray(0, dataPrefix.length).equals(dataPrefix)) return
     if (!this.#awaited && !this.#isMarked(line)) return
-    const objects = this.#add(line.subarray(dataField.length))
+    const objects = this.#add(line.subarray(dataPrefix.length))
     if (this.#awaited && objects.some(({ kind }) => kind === this.#sought.kind)) this.#settle()
     if (objects.length > 0) this.#found(objects)
   }
 
   /** What of these objects is new. */
   #add(json: Buffer): ReadonlyArray<UpstreamObject> {
-    const added = madeKnown(this.#sought, parsed(json))
+    const added = objectsIn(this.#sought, parseJson(json))
       .filter(({ id, kind }) => !this.#objects.has(`${kind}/${id}`))
-      .slice(0, mostObjects - this.#objects.size)
+      .slice(0, maxObjects - this.#objects.size)
     for (const object of added) this.#objects.set(`${object.kind}/${object.id}`, object)
-    if (this.#objects.size >= mostObjects) this.#stop()
+    if (this.#objects.size >= maxObjects) this.#stop()
     return added
   }
 
@@ -122,9 +122,9 @@ export class CreatedObjects implements Forward.AnswerWatch {
   }
 }
 
-const dataField = Buffer.from("data:")
+const dataPrefix = Buffer.from("data:")
 
-const parsed = (json: Buffer): unknown => {
+const parseJson = (json: Buffer): unknown => {
   if (JsonBounds.isExcessive(json)) return undefined
   try {
     return JSON.parse(json.toString())
@@ -134,10 +134,10 @@ const parsed = (json: Buffer): unknown => {
 }
 
 /** More than any honest answer makes known: each is kept until the stream ends, and then recorded. */
-const mostObjects = 1_024
+const maxObjects = 1_024
 
 /** A longer answer makes nothing known. */
-const mostJson = 4_194_304
+const maxJsonBytes = 4_194_304
 
 /** Of a line, and before the event that is waited for, which repeats the request's instructions and tools. */
-const mostOfStream = 1_048_576
+const maxStreamBytes = 1_048_576

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, Option, type Redacted, Result } from "effect"
-import type { Routed } from "../../policy/Routing.ts"
+import type { RoutedRequest } from "../../policy/Routing.ts"
 import { canonicalRoutes, type Family, type PolicyRoute } from "../../policy/routes/CanonicalRoute.ts"
 import { authorizationBearer, type CredentialStyle, styleOfFamily } from "../../policy/routes/CredentialStyle.ts"
 import { type StartupUpstream, StartupUpstreams } from "../../policy/routes/StartupUpstreams.ts"
@@ -12,9 +12,9 @@ import {
 } from "../../policy/routes/StoredCredential.ts"
 import * as UpstreamBase from "../../policy/routes/UpstreamBase.ts"
 import { vendorOf } from "../../policy/routes/Vendor.ts"
-import type { Service } from "../../policy/ServiceTable.ts"
+import type { RegisteredService } from "../../policy/ServiceTable.ts"
 import { Conditions } from "../../process/Conditions.ts"
-import { GatewaySettings } from "../../process/Settings.ts"
+import { GatewaySettings } from "../../process/GatewaySettings.ts"
 import { GatewayError } from "../GatewayError.ts"
 import { ControlState } from "../snapshot/ControlState.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
@@ -27,7 +27,7 @@ export interface Destination {
   readonly target: string
   readonly style: CredentialStyle
   /** The headers that provider rows put their credentials in, lower case: no client's comes through them. */
-  readonly ownHeaders: ReadonlyArray<string>
+  readonly credentialHeaders: ReadonlyArray<string>
   readonly credential: Redacted.Redacted
   /** It serves one family, as vendors of models do: it learns nothing of keys, projects and tasks. */
   readonly isVendor: boolean
@@ -41,13 +41,13 @@ export class Destinations extends Context.Service<
      * both have.
      */
     readonly find: (
-      target: Routed,
+      target: RoutedRequest,
       asked: Family,
       key: KeyRecord | undefined
     ) => Result.Result<Destination, GatewayError>
     /** Direct mode: the client's own upstream credential, in the header that the provider row asks for. */
-    readonly delegated: (
-      target: Routed,
+    readonly findDelegated: (
+      target: RoutedRequest,
       asked: Family,
       credential: Redacted.Redacted
     ) => Result.Result<Destination, GatewayError>
@@ -60,7 +60,7 @@ export class Destinations extends Context.Service<
       const { directCompat } = yield* GatewaySettings
       const upstreams = yield* StartupUpstreams
       /** A row comes before the environment, and within each of them an upstream of the family's own before one of both. */
-      const placeOf = ({ providers }: Snapshot, family: Family): Found => {
+      const upstreamOf = ({ providers }: Snapshot, family: Family): UpstreamLookup => {
         const rowOfFamily = providers.get(family)
         const row = rowOfFamily ?? providers.get("both")
         if (row === "unreadable") return row
@@ -70,8 +70,8 @@ export class Destinations extends Context.Service<
             base,
             style,
             isVendor: rowOfFamily !== undefined,
-            own: credential,
-            fallback: startupKey(family, base.origin),
+            ownCredential: credential,
+            startupCredential: startupCredential(family, base.origin),
             source: "provider_row"
           }
         }
@@ -83,14 +83,14 @@ export class Destinations extends Context.Service<
           base: named.base,
           style,
           isVendor: own !== undefined,
-          own: unbound,
-          fallback: startupKey(family, named.base.origin),
+          ownCredential: unbound,
+          startupCredential: startupCredential(family, named.base.origin),
           source: named.name
         }
       }
 
       /** The environment's credential for the origin; else one of another origin, for which it is refused there. */
-      const startupKey = (family: Family, origin: string): BoundCredential => {
+      const startupCredential = (family: Family, origin: string): BoundCredential => {
         const keys = [upstreams[family], upstreams.both]
           .flatMap(Option.toArray)
           .filter(({ serviceKey }) => Option.isSome(serviceKey))
@@ -98,21 +98,21 @@ export class Destinations extends Context.Service<
         return found === undefined ? unbound : ofEnvironment(found.serviceKey, found.base.origin)
       }
 
-      const placesOf = (snapshot: Snapshot): Places => {
-        const [a, b] = [placeOf(snapshot, "a"), placeOf(snapshot, "b")]
+      const upstreamsOf = (snapshot: Snapshot): Upstreams => {
+        const [a, b] = [upstreamOf(snapshot, "a"), upstreamOf(snapshot, "b")]
         const ownHeaders = [...snapshot.providers.values()].flatMap((row) =>
           row !== "unreadable" && row.style._tag === "CustomHeader" ? [row.style.name.toLowerCase()] : []
         )
         const origins = [a, b].flatMap((place) =>
           place === undefined || place === "unreadable" ? [] : [place.base.origin]
         )
-        return { snapshot, a, b, ownHeaders, origins: new Set(origins) }
+        return { snapshot, a, b, credentialHeaders: ownHeaders, origins: new Set(origins) }
       }
 
-      let current = placesOf(control.snapshot())
-      const places = (): Places => {
+      let current = upstreamsOf(control.snapshot())
+      const places = (): Upstreams => {
         const snapshot = control.snapshot()
-        if (snapshot !== current.snapshot) current = placesOf(snapshot)
+        if (snapshot !== current.snapshot) current = upstreamsOf(snapshot)
         return current
       }
 
@@ -122,61 +122,77 @@ export class Destinations extends Context.Service<
           conditions.value.register(() => {
             const place = places()[family]
             const is = place === undefined ? "none" : place === "unreadable" ? place : place.source
-            return { name: `upstream_${vendorOf(family)}`, is, ok: is !== "unreadable" }
+            return { name: `upstream_${vendorOf(family)}`, status: is, ok: is !== "unreadable" }
           })
         }
       }
 
-      const upstream = (places: Places, target: Routed, asked: Family): Result.Result<Place, GatewayError> => {
+      const upstream = (
+        places: Upstreams,
+        target: RoutedRequest,
+        asked: Family
+      ): Result.Result<ResolvedUpstream, GatewayError> => {
         const family = familyByRoute.get(target.route) ?? asked
         const place = places[family]
         if (place === "unreadable") return Result.fail(unreadableProvider)
-        return place === undefined ? Result.fail(noUpstream[family]) : Result.succeed(place)
+        return place === undefined ? Result.fail(missingUpstreamByFamily[family]) : Result.succeed(place)
       }
 
       /** A mapping without an origin was stored while UPSTREAM_BASE_URL was the upstream. */
-      const unstated = Option.getOrNull(Option.map(upstreams.both, ({ base }) => base.origin))
+      const legacyMappingOrigin = Option.getOrNull(Option.map(upstreams.both, ({ base }) => base.origin))
 
       /** A credential of a key or a project counts at the upstream that it was stored for, and not at the other one. */
-      const mapped = ({ origins }: Places, place: Place, bound: BoundCredential = unbound): BoundCredential => {
+      const applicableMapping = (
+        { origins }: Upstreams,
+        place: ResolvedUpstream,
+        bound: BoundCredential = unbound
+      ): BoundCredential => {
         if (bound.secret._tag === "Missing") return bound
-        const origin = bound.origin ?? unstated
+        const origin = bound.origin ?? legacyMappingOrigin
         if (origin !== null && origin !== place.base.origin && origins.has(origin)) return unbound
         return { secret: bound.secret, origin }
       }
 
       /** An upstream of no provider row. */
-      const elsewhere = (base: UpstreamBase.UpstreamBase, target: Routed, credential: Redacted.Redacted) =>
-        destinationAt(places(), { base, style: authorizationBearer, isVendor: false }, target, credential)
+      const destinationOutsideRows = (
+        base: UpstreamBase.UpstreamBase,
+        target: RoutedRequest,
+        credential: Redacted.Redacted
+      ) => destinationAt(places(), { base, style: authorizationBearer, isVendor: false }, target, credential)
 
       /** A service's own credential, and no other. */
-      const registered = (target: Routed, { credential, origin }: Service): Result.Result<Destination, GatewayError> =>
+      const serviceDestination = (
+        target: RoutedRequest,
+        { credential, origin }: RegisteredService
+      ): Result.Result<Destination, GatewayError> =>
         origin === undefined
-          ? Result.fail(noCredential)
-          : Result.flatMap(presentable(credential), (secret) => elsewhere(UpstreamBase.atRoot(origin), target, secret))
+          ? Result.fail(missingCredential)
+          : Result.flatMap(usableCredential(credential), (secret) =>
+              destinationOutsideRows(UpstreamBase.atRoot(origin), target, secret)
+            )
 
       return Destinations.of({
-        delegated: (target, asked, credential) => {
+        findDelegated: (target, asked, credential) => {
           const now = places()
           return Result.flatMap(upstream(now, target, asked), (place) => destinationAt(now, place, target, credential))
         },
         find: (target, asked, key) => {
-          if (target.service !== undefined) return registered(target, target.service.service)
+          if (target.service !== undefined) return serviceDestination(target, target.service.service)
           if (target.provider === "compat") {
             return Option.match(directCompat, {
-              onNone: () => Result.fail(compatUnset),
-              onSome: ({ base, serviceKey }) => elsewhere(base, target, serviceKey)
+              onNone: () => Result.fail(missingCompatUpstream),
+              onSome: ({ base, serviceKey }) => destinationOutsideRows(base, target, serviceKey)
             })
           }
           const now = places()
           return Result.flatMap(upstream(now, target, asked), (place) => {
             const order = [
-              mapped(now, place, key?.keyMapping),
-              mapped(now, place, key?.projectMapping),
-              place.own,
-              place.fallback
+              applicableMapping(now, place, key?.keyMapping),
+              applicableMapping(now, place, key?.projectMapping),
+              place.ownCredential,
+              place.startupCredential
             ]
-            return Result.flatMap(presentable(resolve(order, place.base.origin)), (credential) =>
+            return Result.flatMap(usableCredential(resolve(order, place.base.origin)), (credential) =>
               destinationAt(now, place, target, credential)
             )
           })
@@ -187,19 +203,19 @@ export class Destinations extends Context.Service<
 }
 
 /** An upstream, and the credentials of its own. */
-interface Place extends Pick<Destination, "base" | "style" | "isVendor"> {
-  readonly own: BoundCredential
-  readonly fallback: BoundCredential
+interface ResolvedUpstream extends Pick<Destination, "base" | "style" | "isVendor"> {
+  readonly ownCredential: BoundCredential
+  readonly startupCredential: BoundCredential
   /** What says so, for readiness. */
   readonly source: StartupUpstream["name"] | "provider_row"
 }
 
-type Found = Place | "unreadable" | undefined
+type UpstreamLookup = ResolvedUpstream | "unreadable" | undefined
 
 /** The upstreams of a snapshot. */
-interface Places extends Readonly<Record<Family, Found>> {
+interface Upstreams extends Readonly<Record<Family, UpstreamLookup>> {
   readonly snapshot: Snapshot
-  readonly ownHeaders: ReadonlyArray<string>
+  readonly credentialHeaders: ReadonlyArray<string>
   readonly origins: ReadonlySet<string>
 }
 
@@ -211,40 +227,40 @@ const familyByRoute: ReadonlyMap<PolicyRoute, Family> = new Map(
 )
 
 const destinationAt = (
-  { ownHeaders }: Places,
+  { credentialHeaders }: Upstreams,
   { base, isVendor, style }: Pick<Destination, "base" | "style" | "isVendor">,
-  { route, target }: Routed,
+  { route, target }: RoutedRequest,
   credential: Redacted.Redacted
 ): Result.Result<Destination, GatewayError> => {
   const there = UpstreamBase.targetAt(base, target)
-  if (there === undefined || (isUngoverned(route) && UpstreamBase.leadsAstray(base, target))) {
+  if (there === undefined || (isUngoverned(route) && UpstreamBase.reachesForbiddenPath(base, target))) {
     return Result.fail(outsideBase)
   }
-  return Result.succeed({ base, target: there, style, ownHeaders, credential, isVendor })
+  return Result.succeed({ base, target: there, style, credentialHeaders, credential, isVendor })
 }
 
 const isUngoverned = (route: PolicyRoute): boolean => route === "/upstream/*" || route === "/providers/compat/*"
 
-const presentable = (stored: StoredCredential): Result.Result<Redacted.Redacted, GatewayError> => {
+const usableCredential = (stored: StoredCredential): Result.Result<Redacted.Redacted, GatewayError> => {
   switch (stored._tag) {
     case "Present":
       return Result.succeed(stored.credential)
     case "Missing":
-      return Result.fail(noCredential)
+      return Result.fail(missingCredential)
     case "Unreadable":
       return Result.fail(unreadableCredential)
     case "OtherOrigin":
-      return Result.fail(otherOrigin)
+      return Result.fail(credentialOriginMismatch)
   }
 }
 
-const unconfigured = (family: string, variable: string) =>
+const missingUpstream = (family: string, variable: string) =>
   new GatewayError({
     code: "invalid_configuration",
     message: `There is no upstream for requests in the form of ${family}. An operator can add a provider row, or set ${variable} or UPSTREAM_BASE_URL.`
   })
 
-const noCredential = new GatewayError({
+const missingCredential = new GatewayError({
   code: "invalid_configuration",
   message:
     "No upstream credential is configured: neither for this key, nor its project, nor the provider, nor by UPSTREAM_SERVICE_KEY or the variable of the family's upstream. An operator can set one."
@@ -255,9 +271,9 @@ const outsideBase = new GatewayError({
   message: "The base URL of the upstream leaves no place for this path: what is below /v1 alone can be reached there."
 })
 
-const noUpstream: Readonly<Record<Family, GatewayError>> = {
-  a: unconfigured("OpenAI", "UPSTREAM_OPENAI_BASE_URL"),
-  b: unconfigured("Anthropic", "UPSTREAM_ANTHROPIC_BASE_URL")
+const missingUpstreamByFamily: Readonly<Record<Family, GatewayError>> = {
+  a: missingUpstream("OpenAI", "UPSTREAM_OPENAI_BASE_URL"),
+  b: missingUpstream("Anthropic", "UPSTREAM_ANTHROPIC_BASE_URL")
 }
 
 const unreadableProvider = new GatewayError({
@@ -271,13 +287,13 @@ const unreadableCredential = new GatewayError({
   message: "The upstream credential for this request cannot be opened. An operator finds the reason in the log."
 })
 
-const otherOrigin = new GatewayError({
+const credentialOriginMismatch = new GatewayError({
   code: "invalid_configuration",
   message:
     "The upstream credential for this request was stored for another address than the upstream has now, and is not sent there. An operator can store it anew; UPSTREAM_SERVICE_KEY goes to UPSTREAM_BASE_URL alone, and so does the key of a family to its own."
 })
 
-const compatUnset = new GatewayError({
+const missingCompatUpstream = new GatewayError({
   code: "invalid_configuration",
   message:
     "The direct compatible upstream is not configured: it needs DIRECT_COMPAT_BASE_URL and DIRECT_COMPAT_SERVICE_KEY."

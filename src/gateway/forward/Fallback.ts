@@ -1,5 +1,5 @@
 import { Option, Result } from "effect"
-import { everyModel } from "../../policy/facts/Facts.ts"
+import { allModels } from "../../policy/facts/Facts.ts"
 import type { KeyPolicy } from "../../policy/KeyPolicy.ts"
 import * as Policy from "../../policy/Policy.ts"
 import * as Routing from "../../policy/Routing.ts"
@@ -9,7 +9,7 @@ import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 import type { Destination, Destinations } from "./Destination.ts"
 
 /** One upstream to try, under the settings of its route. */
-export interface Hop {
+export interface UpstreamCandidate {
   readonly destination: Destination
   readonly config: RouteConfig
   readonly policy: KeyPolicy
@@ -24,15 +24,15 @@ export const find = (
   destinations: Destinations["Service"],
   target: Routing.Target,
   key: KeyRecord,
-  question: Policy.Question,
+  question: Policy.PolicyRequest,
   bytes: number
-): Option.Option<Hop> => {
+): Option.Option<UpstreamCandidate> => {
   if (target.provider !== "compat") return Option.none()
   return Option.gen(function* () {
     const direct = yield* Result.getSuccess(Routing.find("POST", target.target, control.snapshot()))
     if (direct.routeId === "wildcard") return yield* Option.none()
     const { config, route } = direct
-    const { policy } = control.policyOf(key, route, everyModel(question.facts))
+    const { policy } = control.policyOf(key, route, allModels(question.facts))
     const open =
       direct.provider === "upstream" &&
       config.enabled &&

@@ -43,25 +43,25 @@ export class ObjectOwners extends Context.Service<
       const database = yield* Database
       const { sql } = database
       const fork = Effect.runForkWith(yield* Effect.context<never>())
-      const lookUps = Semaphore.makeUnsafe(lookUpsAtOnce)
+      const lookUps = Semaphore.makeUnsafe(maxConcurrentLookUps)
 
-      const placeOf = (provider: Provider, { id, kind }: UpstreamObject) =>
+      const redisKeyOf = (provider: Provider, { id, kind }: UpstreamObject) =>
         redis.key(`owners:${provider}:${kind}:${id}`)
 
       /** An object keeps its first owner: an answer that names it again makes nobody else its owner. */
-      const write = (place: string, owner: Owner) =>
-        redis.command("SET", place, `${owner.keyId} ${owner.projectId ?? ""}`, "EX", rememberedSeconds, "NX")
+      const storeOwner = (place: string, owner: Owner) =>
+        redis.command("SET", place, `${owner.keyId} ${owner.projectId ?? ""}`, "EX", redisTtlSeconds, "NX")
 
       const rememberUnsafe: ObjectOwners["Service"]["rememberUnsafe"] = (provider, objects, key, done) => {
         const owner = { keyId: key.id, projectId: Option.getOrNull(key.projectId) }
         // an id that the upstream has just made is nobody's; what else an answer names may have an owner already
-        const made = objects.filter(({ kind }) => minted.has(kind))
-        const named = objects.filter(({ kind }) => !minted.has(kind))
+        const made = objects.filter(({ kind }) => newlyMintedKinds.has(kind))
+        const named = objects.filter(({ kind }) => !newlyMintedKinds.has(kind))
         const all = (some: ReadonlyArray<UpstreamObject>) =>
-          Effect.forEach(some, (object) => write(placeOf(provider, object), owner), { discard: true })
-        const learned = lookUp(provider, named).pipe(
+          Effect.forEach(some, (object) => storeOwner(redisKeyOf(provider, object), owner), { discard: true })
+        const learned = lookUpOwners(provider, named).pipe(
           Effect.flatMap((owners) => all(named.filter((_, index) => owners[index] === undefined))),
-          Effect.timeout(lookUpWithin)
+          Effect.timeout(lookUpTimeout)
         )
         fork(
           Effect.andThen(all(made), named.length === 0 ? Effect.void : learned).pipe(
@@ -71,26 +71,26 @@ export class ObjectOwners extends Context.Service<
         ).addObserver(done)
       }
 
-      const recorded = (provider: Provider, objects: ReadonlyArray<UpstreamObject>) =>
+      const selectOwners = (provider: Provider, objects: ReadonlyArray<UpstreamObject>) =>
         sql<{ kind: string; id: string; key_id: string; project_id: string | null }>`
           SELECT kind, id, key_id::text AS key_id, project_id::text AS project_id FROM upstream_objects
           WHERE provider = ${provider} AND (kind, id) IN (
             SELECT * FROM unnest(${objects.map(({ kind }) => kind)}::text[], ${objects.map(({ id }) => id)}::text[]))`
 
       /** Asks the database about what Redis does not know. */
-      const lookUp = Effect.fnUntraced(function* (provider: Provider, objects: ReadonlyArray<UpstreamObject>) {
-        const places = objects.map((object) => placeOf(provider, object))
+      const lookUpOwners = Effect.fnUntraced(function* (provider: Provider, objects: ReadonlyArray<UpstreamObject>) {
+        const places = objects.map((object) => redisKeyOf(provider, object))
         const reply = yield* redis.command("MGET", ...places)
         const known = (Array.isArray(reply) ? reply : []).map((value) =>
-          value === null ? undefined : read(String(value))
+          value === null ? undefined : parseOwner(String(value))
         )
         const missing = objects.filter((_, index) => known[index] === undefined)
         if (missing.length === 0) return known
-        const rows = yield* recorded(provider, missing)
+        const rows = yield* selectOwners(provider, missing)
         const found = new Map(
-          rows.map((row) => [placeOf(provider, row), { keyId: row.key_id, projectId: row.project_id }] as const)
+          rows.map((row) => [redisKeyOf(provider, row), { keyId: row.key_id, projectId: row.project_id }] as const)
         )
-        yield* Effect.forEach(found, ([place, owner]) => write(place, owner), { discard: true })
+        yield* Effect.forEach(found, ([place, owner]) => storeOwner(place, owner), { discard: true })
         return places.map((place, index) => known[index] ?? found.get(place))
       })
 
@@ -102,9 +102,9 @@ export class ObjectOwners extends Context.Service<
           (owner.keyId === key.id ||
             (ownership === "project" && owner.projectId !== null && owner.projectId === projectId))
         fork(
-          lookUp(provider, objects).pipe(
+          lookUpOwners(provider, objects).pipe(
             Semaphore.withPermits(lookUps, 1),
-            Effect.timeout(lookUpWithin),
+            Effect.timeout(lookUpTimeout),
             Effect.map((owners) => owners.map(mayUse)),
             Effect.mapError((cause) => new OwnersUnavailable({ cause })),
             Effect.catchCauseIf(Cause.hasDies, (cause) => Effect.fail(new OwnersUnavailable({ cause })))
@@ -115,7 +115,7 @@ export class ObjectOwners extends Context.Service<
       // of several processes one works at a time: the lock spares the others the same work
       yield* sql`WITH lock AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${deletionLock}) AS mine)
         DELETE FROM upstream_objects WHERE ctid IN (
-        SELECT ctid FROM upstream_objects WHERE (SELECT mine FROM lock) AND kind IN ${sql.in(passing)} AND created_at < now() - interval '60 days'
+        SELECT ctid FROM upstream_objects WHERE (SELECT mine FROM lock) AND kind IN ${sql.in(expiringKinds)} AND created_at < now() - interval '60 days'
         ORDER BY created_at LIMIT 10000) RETURNING 1 AS gone`.pipe(
         Effect.repeat({ while: (rows) => rows.length > 0 }),
         Effect.tapCause((cause) => Effect.logWarning("old upstream objects wait for the database", cause)),
@@ -134,22 +134,22 @@ interface Owner {
   readonly projectId: string | null
 }
 
-const read = (value: string): Owner => {
+const parseOwner = (value: string): Owner => {
   const [keyId = "", projectId = ""] = value.split(" ")
   return { keyId, projectId: projectId === "" ? null : projectId }
 }
 
 /** Longer than a usage record waits for a healthy database, and short enough for many responses to fit into memory. */
-const rememberedSeconds = 3600
+const redisTtlSeconds = 3600
 
 /** Kinds that providers delete on their own, after 30 days or less. */
-const passing = ["response", "message_batch", "batch", "upload", "container", "item", "audio"]
+const expiringKinds = ["response", "message_batch", "batch", "upload", "container", "item", "audio"]
 
 /** Kinds whose ids the upstream makes for the request that names them first. */
-const minted: ReadonlySet<string> = new Set(["response", "chat_completion", "message_batch", "item", "audio"])
+const newlyMintedKinds: ReadonlySet<string> = new Set(["response", "chat_completion", "message_batch", "item", "audio"])
 
 const deletionLock = 7_238_412
 
 /** The client is waiting. */
-const lookUpWithin = "2 seconds"
-const lookUpsAtOnce = 64
+const lookUpTimeout = "2 seconds"
+const maxConcurrentLookUps = 64

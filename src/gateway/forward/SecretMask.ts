@@ -2,19 +2,19 @@ import { Redacted } from "effect"
 import type { RawHeaders } from "../../http/Headers.ts"
 
 /** What is shorter is no secret, and might be a word of the answer. */
-const shortest = 8
+const minSecretLength = 8
 const empty = Buffer.alloc(0)
 const star = 0x2a
 const backslash = 0x5c
 const percent = 0x25
-const unicode = 0x75
+const unicodeEscape = 0x75
 
 /** Backslashes before one character: JSON that stands in a string of JSON doubles them. */
-const mostBackslashes = 4
+const maxBackslashes = 4
 
 /** Of a spelling that the bytes end within. */
-const unfinished = -1
-const different = -2
+const incomplete = -1
+const mismatch = -2
 
 /**
  * Puts asterisks in the place of a secret in bytes that pass. An upstream that repeats its request in an error would
@@ -32,7 +32,7 @@ export class SecretMask {
 
   /** Only redirections and refusals repeat requests; other answers pass untouched and cost nothing. */
   static readonly forStatus = (status: number, secret: Redacted.Redacted): SecretMask | undefined =>
-    status >= 300 && Redacted.value(secret).length >= shortest ? new SecretMask(secret) : undefined
+    status >= 300 && Redacted.value(secret).length >= minSecretLength ? new SecretMask(secret) : undefined
 
   push(chunk: Buffer): Buffer {
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
@@ -59,9 +59,9 @@ export class SecretMask {
     const first = this.#secret[0]
     for (let at = 0; at < bytes.length; ) {
       const byte = bytes[at]
-      const end = byte === first || byte === backslash || byte === percent ? this.#endOf(bytes, at) : different
-      if (end === unfinished) return { masked, held: at }
-      if (end === different) at++
+      const end = byte === first || byte === backslash || byte === percent ? this.#endOf(bytes, at) : mismatch
+      if (end === incomplete) return { masked, held: at }
+      if (end === mismatch) at++
       else {
         if (masked === bytes) masked = Buffer.from(bytes)
         masked.fill(star, at, end)
@@ -74,26 +74,27 @@ export class SecretMask {
   /** Just behind the secret that begins at `from`. */
   #endOf(bytes: Buffer, from: number): number {
     let at = from
-    for (let index = 0; index < this.#secret.length && at >= 0; index++) at = spelled(bytes, at, this.#secret[index]!)
+    for (let index = 0; index < this.#secret.length && at >= 0; index++)
+      at = matchCharacter(bytes, at, this.#secret[index]!)
     return at
   }
 }
 
 /** Just behind `character` at `from`, as it is or in an escape. */
-const spelled = (bytes: Buffer, from: number, character: number): number => {
-  if (from >= bytes.length) return unfinished
+const matchCharacter = (bytes: Buffer, from: number, character: number): number => {
+  if (from >= bytes.length) return incomplete
   if (bytes[from] === character) return from + 1
-  if (bytes[from] === percent) return escaped(bytes, from + 1, 2, character)
+  if (bytes[from] === percent) return matchHexEscape(bytes, from + 1, 2, character)
   let at = from
-  while (bytes[at] === backslash && at - from < mostBackslashes) at++
-  if (at === from) return different
-  if (at >= bytes.length) return unfinished
+  while (bytes[at] === backslash && at - from < maxBackslashes) at++
+  if (at === from) return mismatch
+  if (at >= bytes.length) return incomplete
   if (bytes[at] === character) return at + 1
-  return bytes[at] === unicode ? escaped(bytes, at + 1, 4, character) : different
+  return bytes[at] === unicodeEscape ? matchHexEscape(bytes, at + 1, 4, character) : mismatch
 }
 
 /** Just behind the hexadecimal digits that stand for `character`. */
-const escaped = (bytes: Buffer, from: number, digits: number, character: number): number => {
-  if (from + digits > bytes.length) return unfinished
-  return Number(`0x${bytes.toString("latin1", from, from + digits)}`) === character ? from + digits : different
+const matchHexEscape = (bytes: Buffer, from: number, digits: number, character: number): number => {
+  if (from + digits > bytes.length) return incomplete
+  return Number(`0x${bytes.toString("latin1", from, from + digits)}`) === character ? from + digits : mismatch
 }

@@ -1,7 +1,7 @@
-import { eachPart, LineLength } from "../../http/SseLines.ts"
+import { forEachLinePart, LineLength } from "../../http/SseLines.ts"
 
 /** Tells of each chunk of an event stream whether an event, up to its blank line, has become longer than `most` bytes. */
-export const follow = (most: number): ((chunk: Buffer) => boolean) => {
+export const makeDetector = (most: number): ((chunk: Buffer) => boolean) => {
   const line = new LineLength()
   let event = 0
   let isExceeded = false
@@ -15,7 +15,7 @@ export const follow = (most: number): ((chunk: Buffer) => boolean) => {
     line.reset()
   }
   return (chunk) => {
-    eachPart(chunk, onPart)
+    forEachLinePart(chunk, onPart)
     return isExceeded
   }
 }

@@ -10,16 +10,16 @@ import * as Scripts from "./LimitsScripts.ts"
 import * as Meters from "./Meters.ts"
 
 /** The database may be slow for longer: requests that come later find the counter restored. */
-const readWithin = "20 seconds"
+const readTimeout = "20 seconds"
 
 /** Restorations at once. They leave most of the database's sessions to look-ups of keys. */
-const atOnce = 3
+const maxConcurrent = 3
 
 /** Restorations that run or wait for their turn. */
-const mostScopes = 10_000
+const maxScopes = 10_000
 
 /** Records that are not in the database yet and that a restoration looks through. */
-const mostWaiting = 20_000
+const maxQueuedRecords = 20_000
 
 type Restore = (meters: ReadonlyArray<Meters.Meter>) => Effect.Effect<void, unknown>
 
@@ -32,35 +32,35 @@ export const make: Effect.Effect<Restore, never, Database | Redis | Scope.Scope>
   const context = yield* Effect.context<Database | Redis>()
   const redis = yield* Redis
   const scope = yield* Effect.scope
-  const turns = yield* Semaphore.make(atOnce)
+  const permits = yield* Semaphore.make(maxConcurrent)
   const running = new Map<string, Deferred.Deferred<void, unknown>>()
 
   const run = Effect.fnUntraced(function* (meters: Arr.NonEmptyReadonlyArray<Meters.Meter>) {
     const [{ scope }] = meters
-    const found: Array<readonly [Meters.Meter, number]> = []
-    for (const alike of Object.values(Arr.groupBy(meters, sumOf))) {
-      const sums = yield* recorded(scope.owner, alike[0])
-      for (const meter of alike) found.push([meter, sums[meter.unit]])
+    const restored: Array<readonly [Meters.Meter, number]> = []
+    for (const sameRecords of Object.values(Arr.groupBy(meters, recordSetKey))) {
+      const sums = yield* sumRecords(scope.owner, sameRecords[0])
+      for (const meter of sameRecords) restored.push([meter, sums[meter.unit]])
     }
-    const { counters, known, open } = keysOf(redis, { scope, meters: found.map(([meter]) => meter) })
+    const { counters, known, open } = redisKeysOf(redis, { scope, meters: restored.map(([meter]) => meter) })
     yield* redis.run(
       Scripts.restoration,
       [open, known, ...counters],
-      found.flatMap(([meter, sum]) => [meter.name, Meters.markOf(meter), Meters.keptSeconds[meter.window], sum])
+      restored.flatMap(([meter, sum]) => [meter.name, Meters.markOf(meter), Meters.retentionSeconds[meter.window], sum])
     )
   })
 
   const restoreScope = (meters: Arr.NonEmptyReadonlyArray<Meters.Meter>) =>
     Effect.suspend(() => {
       const { id } = meters[0].scope
-      const known = running.get(id)
-      if (known !== undefined) return Deferred.await(known)
-      if (running.size >= mostScopes) return Effect.fail(new Error("too many counters are being restored"))
+      const pending = running.get(id)
+      if (pending !== undefined) return Deferred.await(pending)
+      if (running.size >= maxScopes) return Effect.fail(new Error("too many counters are being restored"))
       const done = Deferred.makeUnsafe<void, unknown>()
       running.set(id, done)
       return run(meters).pipe(
-        Effect.timeout(readWithin),
-        turns.withPermit,
+        Effect.timeout(readTimeout),
+        permits.withPermit,
         Effect.provide(context),
         Effect.onExit((exit) => {
           running.delete(id)
@@ -79,7 +79,7 @@ export const make: Effect.Effect<Restore, never, Database | Redis | Scope.Scope>
 })
 
 /** Meters of one scope with the same name differ in their unit alone: they are sums of the same records. */
-const sumOf = ({ counted, windowId }: Meters.Meter): string => `${windowId} ${JSON.stringify(counted)}`
+const recordSetKey = ({ counted, windowId }: Meters.Meter): string => `${windowId} ${JSON.stringify(counted)}`
 
 type Sums = Record<Meters.Unit, number>
 
@@ -88,7 +88,7 @@ type Sums = Record<Meters.Unit, number>
  * records that still wait in Redis. These are read first: one that is written meanwhile is found in both, and left out
  * by its id.
  */
-const recorded = Effect.fnUntraced(function* (owner: CountedOwner, meter: Meters.Meter) {
+const sumRecords = Effect.fnUntraced(function* (owner: CountedOwner, meter: Meters.Meter) {
   const { endsAt, startsAt } = Meters.windowAt(meter.window, DateTime.makeUnsafe(meter.endsAt - 1))
   const { sql } = yield* Database
   const members =
@@ -97,29 +97,32 @@ const recorded = Effect.fnUntraced(function* (owner: CountedOwner, meter: Meters
           ({ id }) => id
         )
       : []
-  const waiting = (yield* waitingRecords(needleOf(owner))).filter(
+  const queued = (yield* queuedRecords(searchTextOf(owner))).filter(
     (record) =>
-      record.createdAt >= startsAt && record.createdAt < endsAt && isOf(owner, members, record) && counts(meter, record)
+      record.createdAt >= startsAt &&
+      record.createdAt < endsAt &&
+      belongsTo(owner, members, record) &&
+      isCounted(meter, record)
   )
   const [start, end] = [new Date(startsAt), new Date(endsAt)]
-  const among = sql.and([ownedBy(sql, owner, members), countedBy(sql, meter)])
-  const part = sql.literal(meter.counted === "all" && isOverview(owner) ? "('overview')" : "('untasked', 'tasked')")
+  const condition = sql.and([ownerCondition(sql, owner, members), countedCondition(sql, meter)])
+  const part = sql.literal(meter.counted === "all" && usesOverview(owner) ? "('overview')" : "('untasked', 'tasked')")
   const [row] = yield* sql<{ requests: string; tokens: string; nanos: string; written: ReadonlyArray<string> }>`
     SELECT coalesce(sum(requests), 0)::text AS requests, coalesce(sum(tokens), 0)::text AS tokens,
       coalesce(sum(nanos), 0)::text AS nanos,
       ARRAY(SELECT id::text FROM usage_events WHERE (created_at, id) IN (
-        SELECT to_timestamp(at / 1000.0), id FROM unnest(${waiting.map(({ createdAt }) => String(createdAt))}::bigint[],
-          ${waiting.map(({ id }) => id)}::uuid[]) AS waiting (at, id))) AS written
+        SELECT to_timestamp(at / 1000.0), id FROM unnest(${queued.map(({ createdAt }) => String(createdAt))}::bigint[],
+          ${queued.map(({ id }) => id)}::uuid[]) AS waiting (at, id))) AS written
     FROM (
       SELECT ${sql.literal(admittedCount)} AS requests, total_tokens AS tokens, cost_nanos AS nanos FROM usage_rollups
-      WHERE grain = 'day' AND part IN ${part} AND bucket >= ${start} AND bucket < ${end} AND ${among}
+      WHERE grain = 'day' AND part IN ${part} AND bucket >= ${start} AND bucket < ${end} AND ${condition}
       UNION ALL
       SELECT (${sql.literal(admittedEvent)})::integer, total_tokens, cost_nanos FROM usage_events
-      WHERE created_at >= greatest(${start}, (SELECT until FROM usage_rolled)) AND created_at < ${end} AND ${among}
+      WHERE created_at >= greatest(${start}, (SELECT until FROM usage_rolled)) AND created_at < ${end} AND ${condition}
     ) AS found`
   const written = new Set(row?.written)
   const sums: Sums = { requests: Number(row?.requests), tokens: Number(row?.tokens), nanos: Number(row?.nanos) }
-  for (const record of waiting) {
+  for (const record of queued) {
     if (written.has(record.id)) continue
     if (record.admitted) sums.requests += 1
     sums.tokens += record.tokens
@@ -128,7 +131,7 @@ const recorded = Effect.fnUntraced(function* (owner: CountedOwner, meter: Meters
   return sums
 })
 
-interface WaitingRecord {
+interface QueuedRecord {
   readonly id: string
   readonly createdAt: number
   readonly keyId: string
@@ -142,14 +145,14 @@ interface WaitingRecord {
 }
 
 /** The records with `needle` in them that wait for the database. */
-const waitingRecords = Effect.fnUntraced(function* (needle: string) {
+const queuedRecords = Effect.fnUntraced(function* (needle: string) {
   const redis = yield* Redis
-  const { count, lines } = yield* redis.run(waitingScript, [redis.key(usageQueue)], [needle, mostWaiting])
-  if (count > mostWaiting) {
+  const { count, lines } = yield* redis.run(queuedRecordsScript, [redis.key(usageQueue)], [needle, maxQueuedRecords])
+  if (count > maxQueuedRecords) {
     return yield* Effect.fail(new Error(`${count} usage records wait for the database: a counter cannot be restored`))
   }
-  return lines.map((line): WaitingRecord => {
-    const field = UsageRow.reading(line)
+  return lines.map((line): QueuedRecord => {
+    const field = UsageRow.fieldReader(line)
     return {
       id: field("id"),
       createdAt: Number(field("created_at")),
@@ -165,7 +168,7 @@ const waitingRecords = Effect.fnUntraced(function* (needle: string) {
 })
 
 /** KEYS: usage queue. ARGV: needle, how many records are looked through at most. */
-const waitingScript: Script<{ readonly count: number; readonly lines: ReadonlyArray<string> }> = {
+const queuedRecordsScript: Script<{ readonly count: number; readonly lines: ReadonlyArray<string> }> = {
   name: "waiting",
   lua: `
 local count, found = redis.call('LLEN', KEYS[1]), {}
@@ -187,12 +190,12 @@ return { count, unpack(found) }`,
 }
 
 /** Something that every record of the owner has in it. */
-const needleOf = (owner: CountedOwner): string => {
+const searchTextOf = (owner: CountedOwner): string => {
   if (owner._tag === "Key") return owner.keyId
   return owner.kind === "team" || owner.kind === "global" ? "" : owner.scopeId
 }
 
-const isOf = (owner: CountedOwner, members: ReadonlyArray<string>, record: WaitingRecord): boolean => {
+const belongsTo = (owner: CountedOwner, members: ReadonlyArray<string>, record: QueuedRecord): boolean => {
   if (owner._tag === "Key") return record.keyId === owner.keyId
   switch (owner.kind) {
     case "global":
@@ -208,13 +211,13 @@ const isOf = (owner: CountedOwner, members: ReadonlyArray<string>, record: Waiti
   }
 }
 
-const counts = ({ counted }: Meters.Meter, { model, route }: WaitingRecord): boolean =>
+const isCounted = ({ counted }: Meters.Meter, { model, route }: QueuedRecord): boolean =>
   counted === "all" || counted.routes.includes(route) || counted.models.includes(model)
 
 type Sql = Database["Service"]["sql"]
 
 /** The same as `isOf`, for rows of `usage_events` and `usage_rollups`. */
-const ownedBy = (sql: Sql, owner: CountedOwner, members: ReadonlyArray<string>): Fragment => {
+const ownerCondition = (sql: Sql, owner: CountedOwner, members: ReadonlyArray<string>): Fragment => {
   if (owner._tag === "Key") return sql`key_id = ${owner.keyId}`
   switch (owner.kind) {
     case "global":
@@ -230,15 +233,15 @@ const ownedBy = (sql: Sql, owner: CountedOwner, members: ReadonlyArray<string>):
   }
 }
 
-const countedBy = (sql: Sql, { counted }: Meters.Meter): Fragment =>
+const countedCondition = (sql: Sql, { counted }: Meters.Meter): Fragment =>
   counted === "all" ? sql`true` : sql`(route = ANY(${counted.routes}) OR model = ANY(${counted.models}))`
 
 /** The sums without keys, projects and models are far fewer. */
-const isOverview = (owner: CountedOwner): boolean =>
+const usesOverview = (owner: CountedOwner): boolean =>
   owner._tag === "Layer" && (owner.kind === "global" || owner.kind === "route")
 
 /** The state of a scope in Redis. */
-export const keysOf = (redis: Redis["Service"], { meters, scope }: Meters.ScopeMeters) => ({
+export const redisKeysOf = (redis: Redis["Service"], { meters, scope }: Meters.ScopeMeters) => ({
   open: redis.key(`limits:open:${scope.id}`),
   known: redis.key(`limits:known:${scope.id}`),
   counters: meters.map(({ key }) => redis.key(key))

@@ -1,22 +1,22 @@
 import { Array as Arr } from "effect"
 import type { Call, Reply, Script } from "../../services/Redis.ts"
 import * as Meters from "./Meters.ts"
-import type { Counter } from "./Settling.ts"
+import type { SettlementCounter } from "./SettlementCounters.ts"
 
 /** Open reservations are remembered for as long as the longest counter that they are held on. */
-const openSeconds = Meters.keptSeconds.month
+const reservationSeconds = Meters.retentionSeconds.month
 /** That a reservation was given back is remembered for a day, for a request that runs longer than its lease. */
 const givenBackSeconds = 86_400
 
 /** At most so many dead reservations are given back on the way of one admission. */
-const sweepLimit = 16
+const maxSwept = 16
 
 /** In the place of a word that a meter has not. */
-const none = "-"
+const absent = "-"
 
 /** The words of a durable meter for the scripts; another meter has none. */
 const durableTerms = (meter: Meters.Meter, durable: boolean): string =>
-  durable ? `${meter.name} ${Meters.markOf(meter)}` : `${none} 0 0`
+  durable ? `${meter.name} ${Meters.markOf(meter)}` : `${absent} 0 0`
 
 /**
  * The admission's words for each meter, with blanks between: limit, seconds to keep, name of a durable meter, and its
@@ -25,26 +25,27 @@ const durableTerms = (meter: Meters.Meter, durable: boolean): string =>
 export const admissionTerms = (meters: ReadonlyArray<Meters.Meter>): string =>
   meters
     .map(
-      (meter) => `${meter.limit} ${Meters.keptSeconds[meter.window]} ${durableTerms(meter, Meters.isDurable(meter))}`
+      (meter) =>
+        `${meter.limit} ${Meters.retentionSeconds[meter.window]} ${durableTerms(meter, Meters.isDurable(meter))}`
     )
     .join(" ")
-const wordsOfMeter = 5
+const termsPerMeter = 5
 
 /**
  * The settlement's words for each counter, in the same way: seconds to keep, and name and mark of a durable meter,
  * where the counter may begin with the settlement.
  */
-export const settlementTerms = (counters: ReadonlyArray<Counter>): string =>
+export const settlementTerms = (counters: ReadonlyArray<SettlementCounter>): string =>
   counters
-    .map(({ begins, meter }) => {
-      const keep = begins ? String(Meters.keptSeconds[meter.window]) : none
-      return `${keep} ${durableTerms(meter, begins && Meters.isDurable(meter))}`
+    .map(({ mayBegin, meter }) => {
+      const keep = mayBegin ? String(Meters.retentionSeconds[meter.window]) : absent
+      return `${keep} ${durableTerms(meter, mayBegin && Meters.isDurable(meter))}`
     })
     .join(" ")
-const wordsOfCounter = 4
+const termsPerCounter = 4
 
 /** What the admission of one group returns: the counters to restore before it, or what became of each request. */
-export type AdmissionAnswer =
+export type GroupAdmission =
   /** Places of meters. Nothing was counted. */
   | { readonly _tag: "Cold"; readonly meters: ReadonlyArray<number> }
   | {
@@ -52,7 +53,7 @@ export type AdmissionAnswer =
       /** For each request: 0, or which of its meters (from 1) refused it. Empty: all are admitted. */
       readonly refusedBy: ReadonlyArray<number>
       /** What each meter held before the first of them. */
-      readonly before: ReadonlyArray<number>
+      readonly usedBefore: ReadonlyArray<number>
     }
 
 /**
@@ -81,20 +82,21 @@ interface Mark {
   readonly since: number
 }
 
-const parsed = (mark: Reply | undefined): Mark | undefined => {
+const parseMark = (mark: Reply | undefined): Mark | undefined => {
   const [, window, since] = /^(\d+) (\d+)$/.exec(String(mark ?? "")) ?? []
   return window === undefined ? undefined : { window, since: Number(since) }
 }
 
-const standing = (mark: Reply | undefined, wanted: string, exists: boolean): "stands" | "begins" | "cold" => {
-  const [had, asked] = [parsed(mark), parsed(wanted)]
-  if (had === undefined || asked === undefined || asked.since > had.since) return "cold"
-  if (had.window < asked.window) return exists ? "cold" : "begins"
+const markStanding = (mark: Reply | undefined, wanted: string, exists: boolean): "stands" | "begins" | "cold" => {
+  const [currentMark, wantedMark] = [parseMark(mark), parseMark(wanted)]
+  if (currentMark === undefined || wantedMark === undefined || wantedMark.since > currentMark.since) return "cold"
+  if (currentMark.window < wantedMark.window) return exists ? "cold" : "begins"
   return exists ? "stands" : "cold"
 }
 
 /** The mark of a counter that begins: in the wanted window, counting since what the mark before it said. */
-const begun = (mark: Reply | undefined, wanted: string): string => `${parsed(wanted)?.window} ${parsed(mark)?.since}`
+const beginningMark = (mark: Reply | undefined, wanted: string): string =>
+  `${parseMark(wanted)?.window} ${parseMark(mark)?.since}`
 
 /**
  * Requests in groups that share their meters, in the order of their arrival. A request has meters in one or more
@@ -109,13 +111,13 @@ const begun = (mark: Reply | undefined, wanted: string): string => `${parsed(wan
  * lease has ended is given back to the counters that it names (the scope is in the name of the set), and a note for its
  * settlement left behind.
  */
-export const admission: Script<ReadonlyArray<AdmissionAnswer>> = {
+export const admission: Script<ReadonlyArray<GroupAdmission>> = {
   name: "admission",
   lua: `
 ${standingLua}
 local now, leaseEnd = ARGV[1], ARGV[2]
 local function sweep(open)
-  for _, dead in ipairs(redis.call('ZRANGEBYSCORE', open, '-inf', now, 'LIMIT', '0', '${sweepLimit}')) do
+  for _, dead in ipairs(redis.call('ZRANGEBYSCORE', open, '-inf', now, 'LIMIT', '0', '${maxSwept}')) do
     redis.call('ZREM', open, dead)
     local prefix, id = string.match(open, '^(.*)limits:open:(.*)$')
     for name, window, amount in string.gmatch(dead, ' (%S+):(%d+) (%d+)') do
@@ -167,7 +169,7 @@ local function admit(k, a)
   for _, begin in ipairs(begins) do
     redis.call('SET', counters[begin[4]], '0', 'NX', 'EX', keeps[begin[4]])
     redis.call('HSET', begin[1], begin[2], begin[3])
-    redis.call('EXPIRE', begin[1], '${Meters.keptSeconds.month}')
+    redis.call('EXPIRE', begin[1], '${Meters.retentionSeconds.month}')
   end
   local sums, fits, i = {}, true, 0
   for sum in string.gmatch(ARGV[a + 2 + s], '%S+') do
@@ -214,7 +216,7 @@ local function admit(k, a)
     for scope = 1, s do
       if #reserved[scope] > 0 then
         redis.call('ZADD', open[scope], unpack(reserved[scope]))
-        redis.call('EXPIRE', open[scope], '${openSeconds}')
+        redis.call('EXPIRE', open[scope], '${reservationSeconds}')
       end
     end
   end
@@ -235,7 +237,7 @@ return answers`,
     const answers: Array<Reply> = []
     while (rest.length > 0) {
       const [s = 0, n = 0] = rest.splice(0, 2).map(Number)
-      const terms = rest.splice(0, s).map((text) => Arr.chunksOf(text.split(" "), wordsOfMeter))
+      const terms = rest.splice(0, s).map((text) => Arr.chunksOf(text.split(" "), termsPerMeter))
       const scopes = terms.map(({ length }) => {
         const [open = "", known = "", ...counters] = names.splice(0, 2 + length)
         return { open, known, counters }
@@ -250,17 +252,17 @@ return answers`,
     }
     return answers
   },
-  decode: (reply) => items(reply).map((answer) => decided(items(answer)))
+  decode: (reply) => items(reply).map((answer) => decodeGroup(items(answer)))
 }
 
-const decided = (answer: ReadonlyArray<Reply>): AdmissionAnswer => {
+const decodeGroup = (answer: ReadonlyArray<Reply>): GroupAdmission => {
   const [first, ...more] = answer
   if (first === "cold") return { _tag: "Cold", meters: more.map((place) => Number(place) - 1) }
   const refusedBy = answer.filter((item) => typeof item === "number")
-  return { _tag: "Decided", refusedBy, before: answer.slice(refusedBy.length).map(Number) }
+  return { _tag: "Decided", refusedBy, usedBefore: answer.slice(refusedBy.length).map(Number) }
 }
 
-interface Group {
+interface AdmissionGroup {
   readonly now: string
   readonly leaseEnd: string
   readonly scopes: ReadonlyArray<{
@@ -279,9 +281,9 @@ interface Group {
 }
 
 const sweep = (call: Call, open: string, now: string): void => {
-  for (const dead of items(call("ZRANGEBYSCORE", open, "-inf", now, "LIMIT", "0", String(sweepLimit))).map(String)) {
-    call("ZREM", open, dead)
-    const [requestId, ...given] = dead.split(" ")
+  for (const expired of items(call("ZRANGEBYSCORE", open, "-inf", now, "LIMIT", "0", String(maxSwept))).map(String)) {
+    call("ZREM", open, expired)
+    const [requestId, ...given] = expired.split(" ")
     const [, prefix, id] = /^(.*)limits:open:(.*)$/.exec(open) ?? []
     for (const [place = "", amount = ""] of Arr.chunksOf(given, 2)) {
       const [, name, window] = /^(.*):(\d+)$/.exec(place) ?? []
@@ -292,23 +294,23 @@ const sweep = (call: Call, open: string, now: string): void => {
   }
 }
 
-const admitGroup = (call: Call, { leaseEnd, meters, now, requests, scopes }: Group): Reply => {
+const admitGroup = (call: Call, { leaseEnd, meters, now, requests, scopes }: AdmissionGroup): Reply => {
   for (const { open } of scopes) sweep(call, open, now)
   const counters = scopes.flatMap(({ counters }) => counters)
   const values = items(call("MGET", ...counters))
-  const marked = scopes.flatMap(({ counters, known }) => counters.map(() => known))
+  const marksKeys = scopes.flatMap(({ counters, known }) => counters.map(() => known))
   const durable = meters.flatMap(({ mark: wanted, name }, index) => {
-    if (name === none) return []
-    const mark = call("HGET", marked[index]!, name)
-    return [{ index, name, wanted, mark, stand: standing(mark, wanted, values[index] !== null) }]
+    if (name === absent) return []
+    const mark = call("HGET", marksKeys[index]!, name)
+    return [{ index, name, wanted, mark, stand: markStanding(mark, wanted, values[index] !== null) }]
   })
   const cold = durable.filter(({ stand }) => stand === "cold")
   if (cold.length > 0) return ["cold", ...cold.map(({ index }) => index + 1)]
   for (const { index, mark, name, stand, wanted } of durable) {
     if (stand !== "begins") continue
     call("SET", counters[index]!, "0", "NX", "EX", meters[index]?.keep ?? "")
-    call("HSET", marked[index]!, name, begun(mark, wanted))
-    call("EXPIRE", marked[index]!, Meters.keptSeconds.month)
+    call("HSET", marksKeys[index]!, name, beginningMark(mark, wanted))
+    call("EXPIRE", marksKeys[index]!, Meters.retentionSeconds.month)
   }
   const before = values.map((value) => Number(value ?? "0"))
   const limits = meters.map(({ limit }) => Number(limit))
@@ -338,7 +340,7 @@ const admitGroup = (call: Call, { leaseEnd, meters, now, requests, scopes }: Gro
       const reserved = admitted.flatMap((members) => (members[index] ? [leaseEnd, members[index]] : []))
       if (reserved.length === 0) continue
       call("ZADD", open, ...reserved)
-      call("EXPIRE", open, openSeconds)
+      call("EXPIRE", open, reservationSeconds)
     }
   }
   return [...refusedBy, ...before.map(String)]
@@ -379,7 +381,7 @@ local function begin(known, counter, change, keep, name, wanted)
     local stand, since = standing(redis.call('HGET', known, name), wanted, false)
     if stand ~= 'begins' then return end
     redis.call('HSET', known, name, string.match(wanted, '^%d+') .. ' ' .. since)
-    redis.call('EXPIRE', known, '${Meters.keptSeconds.month}')
+    redis.call('EXPIRE', known, '${Meters.retentionSeconds.month}')
   end
   redis.call('SET', counter, string.format('%.0f', change), 'EX', keep)
 end
@@ -434,7 +436,7 @@ return redis.call('RPUSH', KEYS[1], unpack(ARGV, 2, 1 + records))`,
     const names = [...keys]
     while (rest.length > 0) {
       const [n = "", terms = "", all = ""] = rest.splice(0, 3)
-      const places = Arr.chunksOf(terms.split(" "), wordsOfCounter)
+      const places = Arr.chunksOf(terms.split(" "), termsPerCounter)
       const changes = all.split(" ").map(Number)
       const c = changes.length
       const [open = "", known = "", ...counters] = names.splice(0, 2 + c)
@@ -450,8 +452,8 @@ return redis.call('RPUSH', KEYS[1], unpack(ARGV, 2, 1 + records))`,
         const [keep = "", name = "", window, since] = places[i] ?? []
         if (changes[i] === 0) continue
         if (call("EXISTS", counter) === 1) call("INCRBY", counter, changes[i]!)
-        else if (keep !== none) {
-          begin(call, { known, counter, change: changes[i]!, keep, name, wanted: `${window} ${since}` })
+        else if (keep !== absent) {
+          beginCounter(call, { known, counter, change: changes[i]!, keep, name, wanted: `${window} ${since}` })
         }
       }
     }
@@ -460,7 +462,7 @@ return redis.call('RPUSH', KEYS[1], unpack(ARGV, 2, 1 + records))`,
   decode: Number
 }
 
-interface Beginning {
+interface CounterStart {
   readonly known: string
   readonly counter: string
   readonly change: number
@@ -469,12 +471,12 @@ interface Beginning {
   readonly wanted: string
 }
 
-const begin = (call: Call, { change, counter, keep, known, name, wanted }: Beginning): void => {
-  if (name !== none) {
+const beginCounter = (call: Call, { change, counter, keep, known, name, wanted }: CounterStart): void => {
+  if (name !== absent) {
     const mark = call("HGET", known, name)
-    if (standing(mark, wanted, false) !== "begins") return
-    call("HSET", known, name, begun(mark, wanted))
-    call("EXPIRE", known, Meters.keptSeconds.month)
+    if (markStanding(mark, wanted, false) !== "begins") return
+    call("HSET", known, name, beginningMark(mark, wanted))
+    call("EXPIRE", known, Meters.retentionSeconds.month)
   }
   call("SET", counter, change, "EX", keep)
 }
@@ -506,7 +508,7 @@ for i = 1, #KEYS - 2 do
     local window, since = string.match(mark or '', '^(%d+) (%d+)$')
     if not window or window <= string.match(wanted, '^%d+') or tonumber(since) < tonumber(string.match(wanted, '%d+$')) then
       redis.call('HSET', KEYS[2], name, wanted)
-      redis.call('EXPIRE', KEYS[2], '${Meters.keptSeconds.month}')
+      redis.call('EXPIRE', KEYS[2], '${Meters.retentionSeconds.month}')
     end
   end
 end`,
@@ -514,8 +516,8 @@ end`,
     for (const [i, [name = "", wanted = "", keep = "", recorded = ""]] of Arr.chunksOf(args, 4).entries()) {
       const counter = counters[i]!
       const mark = call("HGET", known, name)
-      if (standing(mark, wanted, call("EXISTS", counter) === 1) !== "cold") continue
-      const place = `${name}:${parsed(wanted)?.window}`
+      if (markStanding(mark, wanted, call("EXISTS", counter) === 1) !== "cold") continue
+      const place = `${name}:${parseMark(wanted)?.window}`
       const reserved = items(call("ZRANGEBYSCORE", open, "-inf", "+inf")).flatMap((member) =>
         Arr.chunksOf(String(member).split(" ").slice(1), 2).flatMap(([at, amount]) =>
           at === place ? [Number(amount)] : []
@@ -523,10 +525,16 @@ end`,
       )
       const sum = reserved.reduce((total, amount) => total + amount, Number(recorded))
       call("SET", counter, Math.max(sum, Number(call("GET", counter) ?? "0")), "EX", keep)
-      const [had, asked] = [parsed(mark), parsed(wanted)]
-      if (had !== undefined && asked !== undefined && had.window > asked.window && had.since >= asked.since) continue
+      const [currentMark, wantedMark] = [parseMark(mark), parseMark(wanted)]
+      if (
+        currentMark !== undefined &&
+        wantedMark !== undefined &&
+        currentMark.window > wantedMark.window &&
+        currentMark.since >= wantedMark.since
+      )
+        continue
       call("HSET", known, name, wanted)
-      call("EXPIRE", known, Meters.keptSeconds.month)
+      call("EXPIRE", known, Meters.retentionSeconds.month)
     }
     return null
   },

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { DateTime, Duration } from "effect"
 import type { EffectivePolicy } from "../../policy/EffectivePolicy.ts"
 import type { Limit } from "../../policy/Limit.ts"
-import type { Counted } from "../../policy/PolicyLayer.ts"
+import type { CountedRequests } from "../../policy/PolicyLayer.ts"
 import { toDollars, toNanos } from "../../policy/Price.ts"
 import type { LimitField } from "../../policy/SharedLimits.ts"
 import { type ErrorCode, GatewayError } from "../GatewayError.ts"
@@ -26,13 +26,13 @@ export interface Meter {
   /** When the window ends, in epoch milliseconds. */
   readonly endsAt: number
   /** Which of the scope's requests it counts. */
-  readonly counted: Counted
+  readonly counted: CountedRequests
   /** The number of the change of configuration since which it counts all of them. */
   readonly since: number
 }
 
 /** What a meter holds. */
-export interface Reading {
+export interface MeterReading {
   readonly meter: Meter
   readonly used: number
 }
@@ -61,11 +61,11 @@ const requestMeters = (scopes: ReadonlyArray<ScopeMeters>): RequestMeters => {
 
 const ofScope = (scope: LimitScope, now: DateTime.Utc): ScopeMeters => ({
   scope,
-  meters: kinds.flatMap(({ field, name, toUnits, unit, window }) => {
+  meters: meterKinds.flatMap(({ field, name, toUnits, unit, window }) => {
     const limit: Limit = scope.limits[field]
     if (limit._tag === "Unlimited") return []
-    const meter = { scope, field, unit, window, limit: toUnits(limit.max), ...counting(scope, field, name, window) }
-    return [placed(meter, windowAt(window, now))]
+    const meter = { scope, field, unit, window, limit: toUnits(limit.max), ...counterOf(scope, field, name, window) }
+    return [inWindow(meter, windowAt(window, now))]
   })
 })
 
@@ -73,64 +73,69 @@ const ofScope = (scope: LimitScope, now: DateTime.Utc): ScopeMeters => ({
  * A counter of some of the scope's requests is not the counter of all of them: its name says which it counts. Nobody
  * restores a minute, so its counters have one name.
  */
-const counting = (scope: LimitScope, field: LimitField, name: string, window: Window) => {
+const counterOf = (scope: LimitScope, field: LimitField, name: string, window: Window) => {
   if (window === "minute") return { name, counted: "all", since: 0 } as const
   const { counted, since } = scope.counted(field)
   return { name: counted === "all" ? name : `${name}~${digestOf(counted)}`, counted, since }
 }
 
-const digestOf = (counted: Counted): string =>
+const digestOf = (counted: CountedRequests): string =>
   createHash("sha256").update(JSON.stringify(counted)).digest("hex").slice(0, 12)
 
-const placed = (
+const inWindow = (
   meter: Omit<Meter, "key" | "windowId" | "endsAt">,
   { endsAt, id }: { readonly endsAt: number; readonly id: string }
 ): Meter => ({ ...meter, key: `${meter.name}:${meter.scope.id}:${id}`, windowId: id, endsAt })
 
 /** The same meter in the window of `now`. */
-export const movedTo = (meter: Meter, now: number): Meter =>
-  now < meter.endsAt ? meter : placed(meter, windowAt(meter.window, DateTime.makeUnsafe(now)))
+export const inWindowAt = (meter: Meter, now: number): Meter =>
+  now < meter.endsAt ? meter : inWindow(meter, windowAt(meter.window, DateTime.makeUnsafe(now)))
 
-interface Remembered<A> {
+interface CachedForMinute<A> {
   readonly minute: number
-  readonly made: A
+  readonly value: A
 }
 
 /**
  * The same, and the same objects for as long as the minute, the smallest window, lasts: what is derived from meters can
  * be remembered by them. The meters of a layer's scope are the same for all its keys.
  */
-export const remembering = (): ((
+export const memoizedMeters = (): ((
   effective: EffectivePolicy,
   scopes: (effective: EffectivePolicy) => ReadonlyArray<LimitScope>,
   now: number
 ) => RequestMeters) => {
   const scopesOf = new WeakMap<EffectivePolicy, ReadonlyArray<LimitScope>>()
-  const ofRequests = new WeakMap<EffectivePolicy, Remembered<RequestMeters>>()
-  const ofScopes = new WeakMap<LimitScope, Remembered<ScopeMeters>>()
-  const within = <K extends object, A>(made: WeakMap<K, Remembered<A>>, key: K, minute: number, make: () => A): A => {
+  const ofRequests = new WeakMap<EffectivePolicy, CachedForMinute<RequestMeters>>()
+  const ofScopes = new WeakMap<LimitScope, CachedForMinute<ScopeMeters>>()
+  const cachedForMinute = <K extends object, A>(
+    made: WeakMap<K, CachedForMinute<A>>,
+    key: K,
+    minute: number,
+    make: () => A
+  ): A => {
     const known = made.get(key)
-    if (known?.minute === minute) return known.made
+    if (known?.minute === minute) return known.value
     const fresh = make()
-    made.set(key, { minute, made: fresh })
+    made.set(key, { minute, value: fresh })
     return fresh
   }
   return (effective, scopes, now) => {
     const minute = Math.floor(now / 60_000)
-    return within(ofRequests, effective, minute, () => {
+    return cachedForMinute(ofRequests, effective, minute, () => {
       let known = scopesOf.get(effective)
       if (known === undefined) {
         known = scopes(effective)
         scopesOf.set(effective, known)
       }
       const at = DateTime.makeUnsafe(now)
-      return requestMeters(known.map((scope) => within(ofScopes, scope, minute, () => ofScope(scope, at))))
+      return requestMeters(known.map((scope) => cachedForMinute(ofScopes, scope, minute, () => ofScope(scope, at))))
     })
   }
 }
 
 /** Those of `meters` that count requests, and the same object for the same `meters`. */
-export const countingRequests = (): ((meters: RequestMeters) => RequestMeters) => {
+export const requestCountersOnly = (): ((meters: RequestMeters) => RequestMeters) => {
   const made = new WeakMap<RequestMeters, RequestMeters>()
   return (meters) => {
     const known = made.get(meters)
@@ -143,13 +148,13 @@ export const countingRequests = (): ((meters: RequestMeters) => RequestMeters) =
   }
 }
 
-const whole = (units: number): number => Math.floor(units)
+const wholeUnits = (units: number): number => Math.floor(units)
 
-const kinds = [
-  { field: "rpm_limit", unit: "requests", window: "minute", name: "rl:req", toUnits: whole },
-  { field: "tpm_limit", unit: "tokens", window: "minute", name: "rl:tpm", toUnits: whole },
-  { field: "max_requests_per_day", unit: "requests", window: "day", name: "rl:rpd", toUnits: whole },
-  { field: "max_tokens_per_day", unit: "tokens", window: "day", name: "rl:tpd", toUnits: whole },
+const meterKinds = [
+  { field: "rpm_limit", unit: "requests", window: "minute", name: "rl:req", toUnits: wholeUnits },
+  { field: "tpm_limit", unit: "tokens", window: "minute", name: "rl:tpm", toUnits: wholeUnits },
+  { field: "max_requests_per_day", unit: "requests", window: "day", name: "rl:rpd", toUnits: wholeUnits },
+  { field: "max_tokens_per_day", unit: "tokens", window: "day", name: "rl:tpd", toUnits: wholeUnits },
   { field: "daily_budget_usd", unit: "nanos", window: "day", name: "budget:daily", toUnits: toNanos },
   { field: "monthly_budget_usd", unit: "nanos", window: "month", name: "budget:monthly", toUnits: toNanos }
 ] as const
@@ -185,7 +190,7 @@ export const isDurable = ({ window }: Meter): boolean => window !== "minute"
 export const markOf = ({ since, windowId }: Meter): string => `${windowId} ${since}`
 
 /** How long a counter is kept: its window, and some. */
-export const keptSeconds: Record<Window, number> = { minute: 70, day: 172_800, month: 5_356_800 }
+export const retentionSeconds: Record<Window, number> = { minute: 70, day: 172_800, month: 5_356_800 }
 
 const retryAfterSeconds = (meter: Meter, now: number): number =>
   Math.max(1, Math.ceil(Duration.toSeconds(Duration.millis(meter.endsAt - now))))
@@ -193,7 +198,7 @@ const retryAfterSeconds = (meter: Meter, now: number): number =>
 const codeOf = ({ unit }: Meter): ErrorCode =>
   unit === "nanos" ? "budget_exceeded" : unit === "tokens" ? "token_rate_limit_exceeded" : "rate_limit_exceeded"
 
-const amount = (meter: Meter, units: number): string =>
+const formatAmount = (meter: Meter, units: number): string =>
   meter.unit === "nanos" ? `$${toDollars(units)}` : `${units} ${meter.unit}`
 
 /**
@@ -207,17 +212,17 @@ export const refusal = (
   now: number,
   outputTokens = Number.NaN
 ): GatewayError => {
-  const limit = `${meter.scope.nameOf(meter.field)} (${amount(meter, meter.limit)} a ${meter.window})`
+  const limit = `${meter.scope.nameOf(meter.field)} (${formatAmount(meter, meter.limit)} a ${meter.window})`
   const code = codeOf(meter)
   if (wanted > meter.limit) {
-    const wayOut =
+    const suggestion =
       outputTokens >= 1 && Number.isFinite(outputTokens) ? ` Ask for at most ${outputTokens} output tokens in all.` : ""
-    const message = `The request needs an estimated ${amount(meter, wanted)}, which can never fit ${limit}.${wayOut}`
+    const message = `The request needs an estimated ${formatAmount(meter, wanted)}, which can never fit ${limit}.${suggestion}`
     return new GatewayError({ code, message })
   }
   return new GatewayError({
     code,
-    message: `The request would exceed ${limit}: ${amount(meter, used)} are used or reserved; the window resets at ${new Date(meter.endsAt).toISOString()}.`,
+    message: `The request would exceed ${limit}: ${formatAmount(meter, used)} are used or reserved; the window resets at ${new Date(meter.endsAt).toISOString()}.`,
     retryAfterSeconds: retryAfterSeconds(meter, now)
   })
 }

@@ -1,31 +1,34 @@
-import type { Meter, Reading } from "./Meters.ts"
+import type { Meter, MeterReading } from "./Meters.ts"
 
 /**
  * `x-ratelimit-limit-requests` and its kin, in the form that family A's clients read, for the limits of a minute: of
  * several with one unit, that with the least left. They take the place of the upstream's fields of the same names, which
  * speak of the upstream's account.
  */
-export const fields = (readings: ReadonlyArray<Reading>, now: number): ReadonlyArray<readonly [string, string]> => {
+export const fields = (
+  readings: ReadonlyArray<MeterReading>,
+  now: number
+): ReadonlyArray<readonly [string, string]> => {
   const fields: Array<readonly [string, string]> = []
   for (const unit of ["requests", "tokens"] as const) {
-    let least: Reading | undefined
+    let tightest: MeterReading | undefined
     for (const reading of readings) {
       const { meter } = reading
       if (meter.window !== "minute" || meter.unit !== unit) continue
-      if (least === undefined || leftOf(reading) < leftOf(least)) least = reading
+      if (tightest === undefined || remainingOf(reading) < remainingOf(tightest)) tightest = reading
     }
-    if (least === undefined) continue
+    if (tightest === undefined) continue
     const { limit, remaining, reset } = names[unit]
     fields.push(
-      [limit, String(least.meter.limit)],
-      [remaining, String(leftOf(least))],
-      [reset, `${secondsLeft(least.meter, now)}s`]
+      [limit, String(tightest.meter.limit)],
+      [remaining, String(remainingOf(tightest))],
+      [reset, `${secondsLeft(tightest.meter, now)}s`]
     )
   }
   return fields
 }
 
-const leftOf = ({ meter, used }: Reading): number => Math.max(0, meter.limit - used)
+const remainingOf = ({ meter, used }: MeterReading): number => Math.max(0, meter.limit - used)
 
 const namesOf = (unit: "requests" | "tokens") => ({
   limit: `x-ratelimit-limit-${unit}`,

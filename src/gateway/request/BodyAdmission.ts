@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Metric } from "effect"
-import * as Series from "../../process/Series.ts"
-import { GatewaySettings } from "../../process/Settings.ts"
-import { type BodyLease, BodyLeases, type NoRoomOf } from "../../services/BodyLeases.ts"
+import * as CallbackMetrics from "../../process/CallbackMetrics.ts"
+import { GatewaySettings } from "../../process/GatewaySettings.ts"
+import { type BodyLease, BodyLeases, type LimitOwner } from "../../services/BodyLeases.ts"
 import { GatewayError } from "../GatewayError.ts"
 
 /**
@@ -19,17 +19,17 @@ export class BodyAdmission extends Context.Service<
     BodyAdmission,
     Effect.gen(function* () {
       const { maxBufferedRequests, maxInflightBufferBytes } = yield* GatewaySettings
-      const series = yield* Series.make
+      const series = yield* CallbackMetrics.make
       const leases = new BodyLeases({ requests: maxBufferedRequests, bytes: maxInflightBufferBytes })
-      series.gauge(bufferedRequests, () => leases.held.requests)
-      series.gauge(bufferedBytes, () => leases.held.bytes)
+      series.gauge(bufferedRequests, () => leases.usage.requests)
+      series.gauge(bufferedBytes, () => leases.usage.bytes)
       return BodyAdmission.of({ lease: (caller) => leases.lease(caller) })
     })
   )
 }
 
 /** Says whose room is full: for one's own share there is something that a caller can do. */
-export const refusal = (whose: NoRoomOf, what: "request" | "answer"): GatewayError =>
+export const refusal = (whose: LimitOwner, what: "request" | "answer"): GatewayError =>
   new GatewayError({
     code: "gateway_overloaded",
     message:

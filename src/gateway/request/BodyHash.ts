@@ -21,7 +21,7 @@ export class BodyHash {
   update(bytes: Uint8Array): void {
     if (bytes.length === 0) return
     if (this.#hash !== undefined) this.#hash.update(bytes)
-    else if (this.#only === undefined && bytes.length <= smallBody) this.#only = bytes
+    else if (this.#only === undefined && bytes.length <= smallBodyBytes) this.#only = bytes
     else {
       this.#hash = createHash("sha256").update(this.#key)
       if (this.#only !== undefined) this.#hash.update(this.#only)
@@ -38,24 +38,24 @@ export class BodyHash {
   /** Call it at most once. `undefined` for a body that is empty or was not seen whole. */
   digest(): string | undefined {
     if (!this.#whole) return undefined
-    if (this.#hash !== undefined) return shown(this.#hash.digest("base64url"))
+    if (this.#hash !== undefined) return truncatedDigest(this.#hash.digest("base64url"))
     if (this.#only === undefined) return undefined
-    if (keyedWith !== this.#key) {
-      keyed.set(this.#key)
-      keyedWith = this.#key
+    if (keyInBuffer !== this.#key) {
+      keyedBuffer.set(this.#key)
+      keyInBuffer = this.#key
     }
-    keyed.set(this.#only, this.#key.length)
-    return shown(hash("sha256", keyed.subarray(0, this.#key.length + this.#only.length), "base64url"))
+    keyedBuffer.set(this.#only, this.#key.length)
+    return truncatedDigest(hash("sha256", keyedBuffer.subarray(0, this.#key.length + this.#only.length), "base64url"))
   }
 }
 
 /** Copying a longer one costs more than it spares. */
-const smallBody = 4096
+const smallBodyBytes = 4096
 
 /** The key and a small body are put together here, for the one call that hashes them. */
-const keyed = Buffer.allocUnsafeSlow(smallBody + 256)
+const keyedBuffer = Buffer.allocUnsafeSlow(smallBodyBytes + 256)
 /** The key that stands there already. */
-let keyedWith: Buffer | undefined
+let keyInBuffer: Buffer | undefined
 
 /** 128 bits in base64url. */
-const shown = (digest: string): string => digest.slice(0, 22)
+const truncatedDigest = (digest: string): string => digest.slice(0, 22)

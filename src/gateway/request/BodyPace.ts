@@ -9,13 +9,13 @@ export interface BodyPace {
 }
 
 /** A phone in a tunnel is silent for some seconds, and the slowest mobile networks give 4 KiB a second. */
-export const standard: BodyPace = { idleMs: 15_000, graceMs: 15_000, bytesPerSecond: 1_024 }
+export const defaultPace: BodyPace = { idleMs: 15_000, graceMs: 15_000, bytesPerSecond: 1_024 }
 
 /** Why a body takes too long. `deadline`: the route's own. */
-export type Lateness = "deadline" | "idle" | "rate"
+export type TimeoutCause = "deadline" | "idle" | "rate"
 
 /** For how much longer a body may be waited for, if nothing of it comes, and by what it is then late. */
-export const patience = (
+export const nextTimeout = (
   { bytesPerSecond, graceMs, idleMs }: BodyPace,
   {
     bytes,
@@ -28,7 +28,7 @@ export const patience = (
     readonly waitedMs: number
     readonly withinMs: number
   }
-): { readonly ms: number; readonly by: Lateness } => {
+): { readonly ms: number; readonly by: TimeoutCause } => {
   const deadline = withinMs - waitedMs
   const idle = idleMs - silentMs
   const rate = graceMs + (bytes * 1_000) / bytesPerSecond - waitedMs
@@ -37,7 +37,11 @@ export const patience = (
 }
 
 /** For a refusal. */
-export const sentence = ({ bytesPerSecond, graceMs, idleMs }: BodyPace, by: Lateness, withinMs: number): string => {
+export const timeoutMessage = (
+  { bytesPerSecond, graceMs, idleMs }: BodyPace,
+  by: TimeoutCause,
+  withinMs: number
+): string => {
   switch (by) {
     case "deadline":
       return `The request body did not arrive within ${withinMs} ms (timeout_ms of the route).`

@@ -3,27 +3,27 @@ import * as Headers from "../../http/Headers.ts"
 import * as Facts from "../../policy/facts/Facts.ts"
 import type { Json } from "../../policy/facts/Json.ts"
 import * as JsonMembers from "../../policy/facts/JsonMembers.ts"
-import { type BodyLimit, tooLarge } from "../../policy/routes/BodyLimit.ts"
+import { type BodyLimit, requestTooLarge } from "../../policy/routes/BodyLimit.ts"
 import type { RouteId } from "../../policy/routes/CanonicalRoute.ts"
 import type { BodyLease } from "../../services/BodyLeases.ts"
 import { GatewayError } from "../GatewayError.ts"
 import * as BodyAdmission from "./BodyAdmission.ts"
 import type { BodyHash } from "./BodyHash.ts"
-import * as BodyLabels from "./BodyLabels.ts"
 import * as BodyPace from "./BodyPace.ts"
+import * as ContentTypes from "./ContentTypes.ts"
 import type { BodyFailure, Wire } from "./Wire.ts"
 
-export const refusal = (failure: BodyFailure, limit: BodyLimit, withinMs: number): GatewayError => {
+export const bodyError = (failure: BodyFailure, limit: BodyLimit, withinMs: number): GatewayError => {
   switch (failure._tag) {
     case "TooLarge":
       return new GatewayError({
         code: "request_body_too_large",
-        message: tooLarge(limit)
+        message: requestTooLarge(limit)
       })
     case "TooSlow":
       return new GatewayError({
         code: "request_body_timeout",
-        message: BodyPace.sentence(BodyPace.standard, failure.by, withinMs)
+        message: BodyPace.timeoutMessage(BodyPace.defaultPace, failure.by, withinMs)
       })
     case "Cut":
       return new GatewayError({ code: "invalid_request_body", message: "The request body ended before it was whole." })
@@ -41,19 +41,19 @@ export interface Body {
   /** Not JSON: guardrails have nothing to look at. */
   readonly opaque?: boolean
   /** In the place of `bytes`: what nobody looks into goes through as it comes. */
-  readonly passing?: Passing
+  readonly streamed?: StreamedBody
 }
 
-export interface Passing {
+export interface StreamedBody {
   readonly bytes: AsyncIterable<Uint8Array>
   /** Why it came to no good end. */
   readonly refusal: () => GatewayError | undefined
   /** What its length counts as at the most, and, when it has passed, what it counts as. */
-  readonly mostTokens: number
+  readonly maxTokens: number
   readonly tokens: () => number
 }
 
-const noBody: Body = { bytes: null, facts: Facts.none, hideUsage: false }
+const noBody: Body = { bytes: null, facts: Facts.noFacts, hideUsage: false }
 
 /** Routes that may be called without a body. */
 const bodyOptional: ReadonlySet<RouteId | "compat" | "service"> = new Set(["message-batch-cancel"])
@@ -66,7 +66,7 @@ export interface ReadOptions {
   /** Managed mode: the gateway's own members are taken out. */
   readonly managed: boolean
   /** The answer's tokens are to be accounted, and a stream tells them only when asked. */
-  readonly asksForUsage: boolean
+  readonly requestsUsage: boolean
   /** Is shown the body as it came. */
   readonly hash: BodyHash
 }
@@ -87,12 +87,17 @@ export const readJson = (
   options: Pick<ReadOptions, "lease" | "limit" | "withinMs"> & Partial<Pick<ReadOptions, "hash">>,
   done: (result: Result.Result<Buffer, GatewayError>) => void
 ): void => {
-  readWhole(wire, unreadableType(wire.headers), options, done)
+  readWhole(wire, unsupportedType(wire.headers), options, done)
 }
 
 /** The bytes of a body, whatever its headers call it, as long as that can be read here. */
 export const readAny: typeof readJson = (wire, options, done) => {
-  readWhole(wire, BodyLabels.typedTwice(wire.headers) ?? BodyLabels.unreadable(wire.headers), options, done)
+  readWhole(
+    wire,
+    ContentTypes.duplicateContentType(wire.headers) ?? ContentTypes.unreadableEncoding(wire.headers),
+    options,
+    done
+  )
 }
 
 const readWhole = (
@@ -110,41 +115,44 @@ const readWhole = (
     done(Result.fail(new GatewayError({ code: "unsupported_media_type", message: unreadable })))
   } else {
     wire.readBody({ maxBytes: limit.bytes, withinMs, lease }, (read) => {
-      if (hash !== undefined) hashWhole(hash, read)
-      done(Result.mapError(read, (failure) => refusal(failure, limit, withinMs)))
+      if (hash !== undefined) hashComplete(hash, read)
+      done(Result.mapError(read, (failure) => bodyError(failure, limit, withinMs)))
     })
   }
 }
 
-export const hashWhole = (hash: BodyHash, read: Result.Result<Buffer, BodyFailure>): void => {
+export const hashComplete = (hash: BodyHash, read: Result.Result<Buffer, BodyFailure>): void => {
   if (Result.isFailure(read)) return
   hash.update(read.success)
   hash.complete()
 }
 
 /** A JSON object, or nothing where nothing is due. */
-export const understand = (bytes: Buffer | undefined, options: ReadOptions): Result.Result<Body, GatewayError> => {
+export const parse = (bytes: Buffer | undefined, options: ReadOptions): Result.Result<Body, GatewayError> => {
   if (bytes === undefined || (bytes.length === 0 && bodyOptional.has(options.routeId))) return Result.succeed(noBody)
-  return bodyOf(Facts.parse(options.routeId, bytes), bytes, options)
+  return toBody(Facts.parse(options.routeId, bytes), bytes, options)
 }
 
 /** The same of bytes that were read as `json`. */
-export const ofJson = (json: Facts.JsonText, bytes: Buffer, options: ReadOptions): Result.Result<Body, GatewayError> =>
-  bodyOf(Facts.ofJson(options.routeId, json), bytes, options)
+export const parseJson = (
+  json: Facts.JsonText,
+  bytes: Buffer,
+  options: ReadOptions
+): Result.Result<Body, GatewayError> => toBody(Facts.ofJson(options.routeId, json), bytes, options)
 
-const bodyOf = (
+const toBody = (
   parsed: Result.Result<Facts.ParsedBody, Facts.BodyProblem>,
   bytes: Buffer,
   options: ReadOptions
 ): Result.Result<Body, GatewayError> =>
   Result.mapBoth(parsed, {
     onFailure: (problem) => new GatewayError(problem),
-    onSuccess: (parsed) => ({ ...forwarded(parsed, bytes, options), facts: parsed.facts })
+    onSuccess: (parsed) => ({ ...bytesToForward(parsed, bytes, options), facts: parsed.facts })
   })
 
 /** The gateway decides on what it reads, so a body that it cannot read goes nowhere. */
-const unreadableType = (headers: Headers.RawHeaders): string | undefined => {
-  const mislabelled = BodyLabels.typedTwice(headers) ?? BodyLabels.unreadable(headers)
+const unsupportedType = (headers: Headers.RawHeaders): string | undefined => {
+  const mislabelled = ContentTypes.duplicateContentType(headers) ?? ContentTypes.unreadableEncoding(headers)
   if (mislabelled !== undefined) return mislabelled
   const type = Headers.get(headers, "content-type")
   return type === undefined || /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)
@@ -153,7 +161,7 @@ const unreadableType = (headers: Headers.RawHeaders): string | undefined => {
 }
 
 /** As text: writing a value anew would recurse into whatever the client has put there. */
-const askingForUsage = (body: string): string => {
+const withUsageRequested = (body: string): string => {
   const options = valueIn(body, "stream_options")
   const asked = JsonMembers.withMember(options.startsWith("{") ? options : "{}", "include_usage", "true")
   return JsonMembers.withMember(body, "stream_options", asked)
@@ -170,19 +178,19 @@ const asksForUsageItself = (options: Json | undefined): boolean =>
 /**
  * The client's own bytes, unless the gateway has something to say or to take out; then all others stay as they were.
  */
-const forwarded = (
+const bytesToForward = (
   { extraStreamOptions, facts, streamOptions, text }: Facts.ParsedBody,
   bytes: Buffer,
-  { asksForUsage, managed }: ReadOptions
+  { requestsUsage, managed }: ReadOptions
 ): Omit<Body, "facts"> => {
   const reports = asksForUsageItself(streamOptions)
   const extraHides = extraStreamOptions !== undefined && !asksForUsageItself(extraStreamOptions)
-  const asks = asksForUsage && facts.stream && (!reports || extraHides)
+  const asks = requestsUsage && facts.stream && (!reports || extraHides)
   const strips = managed && facts.namesGuardrails
   if (!asks && !strips) return { bytes, hideUsage: false }
   const own = strips ? JsonMembers.without(text, (key) => key === "guardrails") : text
-  const asking = asks ? askingForUsage(own) : own
+  const asking = asks ? withUsageRequested(own) : own
   const extra = valueIn(own, "extra_body")
-  const sent = asks && extraHides ? JsonMembers.withMember(asking, "extra_body", askingForUsage(extra)) : asking
+  const sent = asks && extraHides ? JsonMembers.withMember(asking, "extra_body", withUsageRequested(extra)) : asking
   return { bytes: Buffer.from(sent), hideUsage: asks && !reports && !asksForUsageItself(extraStreamOptions) }
 }

@@ -1,16 +1,16 @@
 import type { Result } from "effect"
 import type { RawHeaders } from "../../http/Headers.ts"
-import type { BodyLease, NoRoomOf } from "../../services/BodyLeases.ts"
-import type { Lateness } from "./BodyPace.ts"
+import type { BodyLease, LimitOwner } from "../../services/BodyLeases.ts"
+import type { TimeoutCause } from "./BodyPace.ts"
 
 /** Why a request body could not be had whole. */
 export type BodyFailure =
   | { readonly _tag: "TooLarge" }
-  | { readonly _tag: "TooSlow"; readonly by: Lateness }
+  | { readonly _tag: "TooSlow"; readonly by: TimeoutCause }
   /** The client is gone; nobody is there to answer. */
   | { readonly _tag: "Cut" }
   /** The process, or this caller, holds as many bodies as it may. */
-  | { readonly _tag: "NoRoom"; readonly whose: NoRoomOf }
+  | { readonly _tag: "NoRoom"; readonly whose: LimitOwner }
 
 /**
  * One client and its request, as the gateway sees them: bytes in, bytes out. Calls on the answer's side are synchronous
@@ -53,7 +53,7 @@ export interface Wire {
   /** The answer is whole, with these bytes as its last. */
   readonly end: (last: Uint8Array | undefined) => void
   /** The answer is not whole, and the client shall see that it is not. */
-  readonly cut: () => void
+  readonly abort: () => void
   /** The complete answer at once. What is unread of the request is discarded, within bounds. */
-  readonly answer: (status: number, headers: RawHeaders, body: string) => void
+  readonly respond: (status: number, headers: RawHeaders, body: string) => void
 }

@@ -2,14 +2,14 @@ import { Context, Duration, Effect, Layer, Option, Schedule, Semaphore, Stream }
 import { SqlError } from "effect/sql"
 import type { EffectivePolicy } from "../../policy/EffectivePolicy.ts"
 import type { PolicyRoute } from "../../policy/routes/CanonicalRoute.ts"
+import { AppliedEpoch } from "../../process/AppliedEpoch.ts"
 import { Conditions } from "../../process/Conditions.ts"
-import { Followed } from "../../process/Followed.ts"
 import { Database } from "../../services/Database.ts"
-import { mayPass } from "../../services/SqlState.ts"
-import { channel, decode, decodeEpoch, type Notice, readEpoch } from "../../state/Changes.ts"
+import { isTransient } from "../../services/SqlState.ts"
+import { type ChangeNotice, channel, decodeEpoch, decodeNotice, readEpoch } from "../../state/Changes.ts"
 import * as UnusedKeys from "../../state/UnusedKeys.ts"
 import type { Vault } from "../../state/Vault.ts"
-import * as ConfigurationLoads from "./ConfigurationLoads.ts"
+import * as ConfigurationLoader from "./ConfigurationLoader.ts"
 import * as EffectivePolicies from "./EffectivePolicies.ts"
 import * as KeyCache from "./KeyCache.ts"
 import * as KeyRecord from "./KeyRecord.ts"
@@ -26,16 +26,16 @@ export class ControlState extends Context.Service<
   {
     readonly snapshot: () => Snapshot.Snapshot
     /** Whether what operators decided is in force here, all of it. */
-    readonly check: () => ConfigurationLoads.ConfigurationCheck
+    readonly check: () => ConfigurationLoader.ConfigurationCheck
     /** The key whose SHA-256 is `digest` (hex), at once, if it is in memory. */
-    readonly knownKey: (digest: string) => KeyRecord.KeyRecord | undefined
+    readonly cachedKey: (digest: string) => KeyRecord.KeyRecord | undefined
     /**
      * The key whose SHA-256 is `digest` (hex). Known keys are answered at once, unknown ones remembered for a second.
      * `from`: the address that presents it.
      */
-    readonly key: (
+    readonly findKey: (
       digest: string,
-      from?: string
+      address?: string
     ) => Effect.Effect<Option.Option<KeyRecord.KeyRecord>, KeyCache.ControlStateUnavailable>
     /**
      * What the key's requests to `route` are decided by: the layers that are about them, and the key's own policy. The
@@ -51,7 +51,7 @@ export class ControlState extends Context.Service<
      * The key as it is now, disabled if it has not been used for `days`: what is in memory does not know of uses
      * elsewhere. `requestId` is of the request that wants to use it.
      */
-    readonly retired: (
+    readonly retireUnusedKey: (
       digest: string,
       key: KeyRecord.KeyRecord,
       days: number,
@@ -64,56 +64,58 @@ export class ControlState extends Context.Service<
     Effect.gen(function* () {
       const context = yield* Effect.context<Database | Vault>()
       const database = yield* Database
-      const first = yield* firstSnapshot
-      const followed = yield* Effect.serviceOption(Followed)
+      const first = yield* loadFirstSnapshot
+      const appliedEpoch = yield* Effect.serviceOption(AppliedEpoch)
       /** Every change up to this epoch was heard of: no key that is in memory is older. */
-      let heard = first.epoch
+      let latestEpoch = first.epoch
       const report = (epoch: number) => {
-        if (Option.isSome(followed)) followed.value.report(epoch)
+        if (Option.isSome(appliedEpoch)) appliedEpoch.value.report(epoch)
       }
-      report(heard)
-      const configuration = yield* ConfigurationLoads.make(first, (epoch) =>
-        report(configuration.idle() ? heard : epoch)
+      report(latestEpoch)
+      const configurationLoader = yield* ConfigurationLoader.make(first, (epoch) =>
+        report(configurationLoader.idle() ? latestEpoch : epoch)
       )
       const conditions = yield* Effect.serviceOption(Conditions)
       if (Option.isSome(conditions)) {
         conditions.value.register(() => {
-          const is = configuration.check()
-          return { name: "configuration", is, ok: is === "current" }
+          const is = configurationLoader.check()
+          return { name: "configuration", status: is, ok: is === "current" }
         })
       }
       const keys = KeyCache.make((digests) => Effect.provide(KeyRecord.load(digests), context), yield* Effect.scope)
 
       /** Everything up to `epoch` may have changed. */
-      const missed = (epoch: number) => {
-        heard = Math.max(heard, epoch)
+      const invalidateAll = (epoch: number) => {
+        latestEpoch = Math.max(latestEpoch, epoch)
         keys.forgetAll()
-        configuration.request(heard)
+        configurationLoader.request(latestEpoch)
       }
 
       /**
        * Keys are forgotten here and now, also while a snapshot is being loaded or cannot be: a revocation waits for
        * nothing.
        */
-      const apply = ({ change, epoch }: Notice) => {
-        heard = Math.max(heard, epoch)
+      const applyNotice = ({ change, epoch }: ChangeNotice) => {
+        latestEpoch = Math.max(latestEpoch, epoch)
         if (change._tag === "Key") keys.forget(change.id)
         else if (change._tag === "Project") keys.forgetProject(change.id)
-        else configuration.request(heard)
-        if (configuration.idle()) report(heard)
+        else configurationLoader.request(latestEpoch)
+        if (configurationLoader.idle()) report(latestEpoch)
       }
 
       // "follow, then load": what commits in between is in the load, and its notice only repeats it
-      const follow = Effect.gen(function* () {
+      const followNotices = Effect.gen(function* () {
         const notices = yield* database.changes(channel)
-        missed(yield* readEpoch)
+        invalidateAll(yield* readEpoch)
         yield* Stream.runForEach(notices, (text) =>
-          decode(text).pipe(
-            Effect.map(apply),
+          decodeNotice(text).pipe(
+            Effect.map(applyNotice),
             // a notice of a newer version may be about anything
             Effect.catchTag("SchemaError", () =>
               Effect.sync(() =>
-                missed(Option.match(decodeEpoch(text), { onNone: () => heard, onSome: ({ epoch }) => epoch }))
+                invalidateAll(
+                  Option.match(decodeEpoch(text), { onNone: () => latestEpoch, onSome: ({ epoch }) => epoch })
+                )
               )
             )
           )
@@ -122,76 +124,78 @@ export class ControlState extends Context.Service<
 
       // A session that hears nothing any more looks like one to which nothing is said. Two looks at an epoch that is
       // ahead, a second apart, tell them from a notice that is on its way.
-      const overtaken = Effect.gen(function* () {
-        const before = heard
+      const detectMissedNotices = Effect.gen(function* () {
+        const before = latestEpoch
         const now = yield* readEpoch
         if (now <= before) return
         yield* Effect.sleep("1 second")
-        if (heard === before) missed(now)
+        if (latestEpoch === before) invalidateAll(now)
       })
 
       // A revocation of these moments is heard of by the next follow, so the first one begins at once.
       let failures = 0
       yield* Effect.timed(
-        Effect.catchCause(follow, (cause) =>
+        Effect.catchCause(followNotices, (cause) =>
           Effect.logWarning("change notices are interrupted; polling until they return", { cause })
         )
       ).pipe(
         Effect.flatMap(([lasted]) => {
           if (Duration.isGreaterThan(lasted, retryAfter)) failures = 0
-          return Effect.sleep(beforeRetry(failures++))
+          return Effect.sleep(retryDelay(failures++))
         }),
         Effect.forever,
         Effect.forkScoped
       )
-      yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.ignoreCause(overtaken), Effect.sleep("1 second"))))
+      yield* Effect.forkScoped(
+        Effect.forever(Effect.andThen(Effect.ignoreCause(detectMissedNotices), Effect.sleep("1 second")))
+      )
 
-      const policies = EffectivePolicies.remembering()
+      const policies = EffectivePolicies.makeCache()
       /** The first of many requests of an unused key decides for all of them. */
-      const oneAtATime = Semaphore.makeUnsafe(1)
+      const retirementLock = Semaphore.makeUnsafe(1)
 
       return ControlState.of({
-        snapshot: configuration.snapshot,
-        check: configuration.check,
-        knownKey: keys.known,
-        key: keys.get,
-        policyOf: (key, route, models) => policies(configuration.snapshot().layers, key, route, models),
-        limitScopes: (key, effective) => LimitScopes.of(configuration.snapshot().layers, key, effective),
-        retired: (digest, key, days, requestId) =>
+        snapshot: configurationLoader.snapshot,
+        check: configurationLoader.check,
+        cachedKey: keys.getCached,
+        findKey: keys.get,
+        policyOf: (key, route, models) => policies(configurationLoader.snapshot().layers, key, route, models),
+        limitScopes: (key, effective) => LimitScopes.of(configurationLoader.snapshot().layers, key, effective),
+        retireUnusedKey: (digest, key, days, requestId) =>
           Effect.suspend(() =>
-            keys.known(digest) === key
-              ? UnusedKeys.retire(key.id, days, requestId).pipe(
-                  Effect.timeout(lookUpWithin),
+            keys.getCached(digest) === key
+              ? UnusedKeys.disableUnused(key.id, days, requestId).pipe(
+                  Effect.timeout(lookUpTimeout),
                   Effect.mapError((cause) => new KeyCache.ControlStateUnavailable({ cause })),
                   Effect.tap(() => Effect.sync(() => keys.forget(key.id)))
                 )
               : Effect.void
-          ).pipe(Semaphore.withPermits(oneAtATime, 1), Effect.andThen(keys.get(digest)), Effect.provide(context))
+          ).pipe(Semaphore.withPermits(retirementLock, 1), Effect.andThen(keys.get(digest)), Effect.provide(context))
       })
     })
   )
 }
 
 /** A database that takes longer is as good as gone: the client is told so while it still listens. */
-const lookUpWithin = "2 seconds"
+const lookUpTimeout = "2 seconds"
 
 const retryAfter = Duration.seconds(1)
 
 /** How long after so many failures in a row notices are followed again: 0, 100, 200, 400 and 800 ms, then a second. */
-const beforeRetry = (failures: number): Duration.Duration =>
+const retryDelay = (failures: number): Duration.Duration =>
   failures === 0 ? Duration.zero : Duration.min(Duration.millis(100 * 2 ** (failures - 1)), retryAfter)
 
 /**
  * A process that has come this far has seen its database: where that goes away before the first load, the start waits
  * for it, and the process is not ready until then.
  */
-const firstSnapshot = Snapshot.load.pipe(
+const loadFirstSnapshot = Snapshot.load.pipe(
   Effect.timeout("30 seconds"),
   Effect.tapError((cause) =>
     Effect.logWarning("the configuration cannot be loaded; the start waits for it", { cause })
   ),
   Effect.retry({
     schedule: Schedule.spaced(retryAfter),
-    while: (error) => !SqlError.isSqlError(error) || mayPass(error)
+    while: (error) => !SqlError.isSqlError(error) || isTransient(error)
   })
 )

@@ -1,13 +1,13 @@
 import * as EffectivePolicy from "../../policy/EffectivePolicy.ts"
-import { applying, type PolicyLayers } from "../../policy/PolicyLayer.ts"
+import { applicableLayers, type PolicyLayers } from "../../policy/PolicyLayer.ts"
 import type { PolicyRoute } from "../../policy/routes/CanonicalRoute.ts"
 import { ownerOf } from "../../state/StoredKeys.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 
 /** How many effective policies are remembered for one key: batches may combine models in any number of ways. */
-const capacity = 256
+const maxPoliciesPerKey = 256
 
-interface Remembered {
+interface CachedPolicies {
   readonly layers: PolicyLayers
   readonly byScope: Map<string, EffectivePolicy.EffectivePolicy>
 }
@@ -16,32 +16,32 @@ interface Remembered {
  * The policy that a key's request is under, and the same object for as long as neither the key nor a layer changes:
  * what is derived from it can be remembered by it.
  */
-export const remembering = (): ((
+export const makeCache = (): ((
   layers: PolicyLayers,
   key: KeyRecord,
   route: PolicyRoute,
   models: ReadonlyArray<string>
 ) => EffectivePolicy.EffectivePolicy) => {
-  const made = new WeakMap<KeyRecord, Remembered>()
+  const policiesByKey = new WeakMap<KeyRecord, CachedPolicies>()
   return (layers, key, route, models) => {
-    let remembered = made.get(key)
+    let remembered = policiesByKey.get(key)
     if (remembered?.layers !== layers) {
       remembered = { layers, byScope: new Map() }
-      made.set(key, remembered)
+      policiesByKey.set(key, remembered)
     }
     const { byScope } = remembered
     const scope = layers.empty ? "" : scopeName(layers, route, models)
     const known = byScope.get(scope)
     if (known !== undefined) return known
     const effective = EffectivePolicy.of([
-      ...applying(layers, {
+      ...applicableLayers(layers, {
         ...ownerOf(key),
         route,
         models
       }),
-      key.own
+      key.ownLayer
     ])
-    if (byScope.size >= capacity) byScope.clear()
+    if (byScope.size >= maxPoliciesPerKey) byScope.clear()
     byScope.set(scope, effective)
     return effective
   }

@@ -1,44 +1,44 @@
 import { Clock, Deferred, Effect, Exit, Option, Schema, type Scope } from "effect"
-import * as Share from "../../services/Share.ts"
-import type { KeyRecord, Stored } from "./KeyRecord.ts"
+import * as FairShare from "../../services/FairShare.ts"
+import type { KeyLookUp, KeyRecord } from "./KeyRecord.ts"
 
 /** The database did not answer for a key that is not in memory. */
 export class ControlStateUnavailable extends Schema.TaggedError<ControlStateUnavailable>()("ControlStateUnavailable", {
   cause: Schema.Defect()
 }) {}
 
-type Loaded = Option.Option<KeyRecord>
-type Waiting = Deferred.Deferred<Loaded, ControlStateUnavailable>
+type FoundKey = Option.Option<KeyRecord>
+type PendingLookUp = Deferred.Deferred<FoundKey, ControlStateUnavailable>
 
 /** How many keys are remembered; the least recently used goes first. A record is about a kilobyte. */
-const capacity = 50_000
+const maxKeys = 50_000
 /** Wrong keys have a room of their own: a flood of them drives no right one out. */
-const unknownCapacity = 10_000
+const maxUnknownKeys = 10_000
 /** Long enough to blunt a flood of one wrong key, short enough for a key that was created a moment ago. */
-const unknownForMs = 1000
+const unknownTtlMs = 1000
 /** So many look-ups at once leave sessions for everybody else. */
-const concurrentLoads = 4
+const maxConcurrentLoads = 4
 /** Of what waits, so many keys are looked up by one statement: a flood of wrong keys is a few statements. */
 const batchSize = 256
 /** Keys that wait to be looked up; one address has its share of them. */
-const lineCapacity = 8_192
+const queueCapacity = 8_192
 /** A database that takes longer is as good as gone: the client is told so while it still listens. The line counts. */
-const answeredWithinMs = 2_000
+const lookUpTimeoutMs = 2_000
 
 /** A key in the line. */
-interface Asked {
+interface QueuedLookUp {
   readonly digest: string
-  readonly from: string
-  readonly waiting: Waiting
+  readonly address: string
+  readonly result: PendingLookUp
   /** Until when somebody may wait, in epoch milliseconds. */
-  readonly until: number
+  readonly deadline: number
 }
 
 export interface KeyCache {
   /** At once, if it is in memory. */
-  readonly known: (digest: string) => KeyRecord | undefined
+  readonly getCached: (digest: string) => KeyRecord | undefined
   /** `from`: the address that presents the key. */
-  readonly get: (digest: string, from?: string) => Effect.Effect<Loaded, ControlStateUnavailable>
+  readonly get: (digest: string, address?: string) => Effect.Effect<FoundKey, ControlStateUnavailable>
   readonly forget: (id: string) => void
   readonly forgetProject: (projectId: string) => void
   readonly forgetAll: () => void
@@ -50,60 +50,64 @@ export interface KeyCache {
  * up, the others still wait for its answer.
  */
 export const make = (
-  load: (digests: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Stored>, unknown>,
+  load: (digests: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, KeyLookUp>, unknown>,
   scope: Scope.Scope
 ): KeyCache => {
-  const known = new Map<string, KeyRecord>()
+  const records = new Map<string, KeyRecord>()
   /** By the id of the key. After a rotation two lead to it for a while, and a third for as long as a notice takes. */
-  const digests = new Map<string, ReadonlyArray<string>>()
+  const digestsById = new Map<string, ReadonlyArray<string>>()
   /** Until when, in epoch milliseconds. */
-  const unknown = new Map<string, number>()
-  const loading = new Map<string, Waiting>()
-  let newest: string | undefined
-  const line: Array<Asked> = []
+  const unknownUntil = new Map<string, number>()
+  const loading = new Map<string, PendingLookUp>()
+  let mostRecent: string | undefined
+  const queue: Array<QueuedLookUp> = []
   /** How many keys of each address are in the line. */
-  const inLine = new Map<string, number>()
-  let running = 0
+  const queuedByAddress = new Map<string, number>()
+  let runningLoads = 0
 
-  const drop = (digest: string) => {
-    const record = known.get(digest)
+  const evict = (digest: string) => {
+    const record = records.get(digest)
     if (record !== undefined) {
-      const others = digests.get(record.id)?.filter((other) => other !== digest) ?? []
-      if (others.length === 0) digests.delete(record.id)
-      else digests.set(record.id, others)
+      const others = digestsById.get(record.id)?.filter((other) => other !== digest) ?? []
+      if (others.length === 0) digestsById.delete(record.id)
+      else digestsById.set(record.id, others)
     }
-    known.delete(digest)
+    records.delete(digest)
   }
 
   const remember = (digest: string, record: KeyRecord) => {
-    newest = digest
-    known.delete(digest)
-    known.set(digest, record)
-    const same = digests.get(record.id)
-    if (same === undefined) digests.set(record.id, [digest])
-    else if (!same.includes(digest)) digests.set(record.id, [...same, digest])
-    if (known.size > capacity) dropOldest(known, drop)
+    mostRecent = digest
+    records.delete(digest)
+    records.set(digest, record)
+    const same = digestsById.get(record.id)
+    if (same === undefined) digestsById.set(record.id, [digest])
+    else if (!same.includes(digest)) digestsById.set(record.id, [...same, digest])
+    if (records.size > maxKeys) dropOldest(records, evict)
   }
 
   const rememberUnknown = (digest: string, until: number) => {
-    unknown.delete(digest)
-    unknown.set(digest, until)
-    if (unknown.size > unknownCapacity) dropOldest(unknown, (oldest) => unknown.delete(oldest))
+    unknownUntil.delete(digest)
+    unknownUntil.set(digest, until)
+    if (unknownUntil.size > maxUnknownKeys) dropOldest(unknownUntil, (oldest) => unknownUntil.delete(oldest))
   }
 
-  const settle = ({ digest, waiting }: Asked, exit: Exit.Exit<Loaded, ControlStateUnavailable>, now: number) => {
+  const complete = (
+    { digest, result }: QueuedLookUp,
+    exit: Exit.Exit<FoundKey, ControlStateUnavailable>,
+    now: number
+  ) => {
     // forgotten meanwhile: whoever asked gets the answer, nobody after them
-    if (loading.get(digest) === waiting) {
+    if (loading.get(digest) === result) {
       loading.delete(digest)
       if (Exit.isSuccess(exit)) {
         if (Option.isSome(exit.value)) remember(digest, exit.value.value)
-        else rememberUnknown(digest, now + unknownForMs)
+        else rememberUnknown(digest, now + unknownTtlMs)
       }
     }
-    Deferred.doneUnsafe(waiting, exit)
+    Deferred.doneUnsafe(result, exit)
   }
 
-  const outcomeOf = (exit: Exit.Exit<ReadonlyMap<string, Stored>, unknown>, digest: string) => {
+  const resultFor = (exit: Exit.Exit<ReadonlyMap<string, KeyLookUp>, unknown>, digest: string) => {
     if (Exit.isFailure(exit)) return Exit.fail(new ControlStateUnavailable({ cause: exit.cause }))
     const found = exit.value.get(digest)
     return found === "unreadable"
@@ -112,14 +116,14 @@ export const make = (
   }
 
   /** Runs in `scope`: when the client that asked hangs up, the others still wait for its answer. */
-  const loadBatch = (batch: ReadonlyArray<Asked>): Effect.Effect<void> =>
+  const loadBatch = (batch: ReadonlyArray<QueuedLookUp>): Effect.Effect<void> =>
     Effect.flatMap(Clock.currentTimeMillis, (now) =>
       load(batch.map(({ digest }) => digest)).pipe(
-        Effect.timeout(answeredWithinMs),
+        Effect.timeout(lookUpTimeoutMs),
         Effect.onExit((exit) =>
           Effect.sync(() => {
-            running -= 1
-            for (const asked of batch) settle(asked, outcomeOf(exit, asked.digest), now)
+            runningLoads -= 1
+            for (const asked of batch) complete(asked, resultFor(exit, asked.digest), now)
           })
         ),
         Effect.ignoreCause,
@@ -128,86 +132,86 @@ export const make = (
     )
 
   const loadNext: Effect.Effect<void> = Effect.flatMap(Clock.currentTimeMillis, (now) => {
-    if (running >= concurrentLoads) return Effect.void
-    const first = line.findIndex(({ until }) => until > now)
-    for (const asked of taken(first === -1 ? line.length : first)) settle(asked, Exit.fail(late), now)
-    const batch = taken(batchSize)
+    if (runningLoads >= maxConcurrentLoads) return Effect.void
+    const first = queue.findIndex(({ deadline }) => deadline > now)
+    for (const asked of takeFromQueue(first === -1 ? queue.length : first)) complete(asked, Exit.fail(timedOut), now)
+    const batch = takeFromQueue(batchSize)
     if (batch.length === 0) return Effect.void
-    running += 1
+    runningLoads += 1
     return Effect.asVoid(Effect.forkIn(loadBatch(batch), scope))
   })
 
-  const taken = (count: number): ReadonlyArray<Asked> => {
-    const first = line.splice(0, count)
-    for (const { from } of first) leave(from)
+  const takeFromQueue = (count: number): ReadonlyArray<QueuedLookUp> => {
+    const first = queue.splice(0, count)
+    for (const { address } of first) releaseQueueSlot(address)
     return first
   }
 
-  const leave = (from: string) => {
-    const left = (inLine.get(from) ?? 0) - 1
-    if (left <= 0) inLine.delete(from)
-    else inLine.set(from, left)
+  const releaseQueueSlot = (from: string) => {
+    const left = (queuedByAddress.get(from) ?? 0) - 1
+    if (left <= 0) queuedByAddress.delete(from)
+    else queuedByAddress.set(from, left)
   }
 
-  const join = (digest: string, from: string, now: number): Effect.Effect<Loaded, ControlStateUnavailable> => {
-    const ofAddress = inLine.get(from) ?? 0
-    const most = Share.beside(lineCapacity, line.length - ofAddress)
-    if (line.length >= lineCapacity || ofAddress >= most) return Effect.fail(lineIsFull)
-    const waiting: Waiting = Deferred.makeUnsafe()
+  const enqueue = (digest: string, from: string, now: number): Effect.Effect<FoundKey, ControlStateUnavailable> => {
+    const ofAddress = queuedByAddress.get(from) ?? 0
+    const most = FairShare.allowance(queueCapacity, queue.length - ofAddress)
+    if (queue.length >= queueCapacity || ofAddress >= most) return Effect.fail(queueIsFull)
+    const waiting: PendingLookUp = Deferred.makeUnsafe()
     loading.set(digest, waiting)
-    line.push({ digest, from, waiting, until: now + answeredWithinMs })
-    inLine.set(from, ofAddress + 1)
-    return Effect.andThen(loadNext, answered(waiting))
+    queue.push({ digest, address: from, result: waiting, deadline: now + lookUpTimeoutMs })
+    queuedByAddress.set(from, ofAddress + 1)
+    return Effect.andThen(loadNext, awaitResult(waiting))
   }
 
   /** Each who waits has a deadline of their own, from when they began to. */
-  const answered = (waiting: Waiting): Effect.Effect<Loaded, ControlStateUnavailable> =>
-    Effect.timeoutOrElse(Deferred.await(waiting), { duration: answeredWithinMs, orElse: () => Effect.fail(late) })
+  const awaitResult = (waiting: PendingLookUp): Effect.Effect<FoundKey, ControlStateUnavailable> =>
+    Effect.timeoutOrElse(Deferred.await(waiting), { duration: lookUpTimeoutMs, orElse: () => Effect.fail(timedOut) })
 
-  const recall = (digest: string): KeyRecord | undefined => {
-    const record = known.get(digest)
+  const cachedRecord = (digest: string): KeyRecord | undefined => {
+    const record = records.get(digest)
     // requests of one key come in runs: it is in its place already
-    if (record !== undefined && digest !== newest) remember(digest, record)
+    if (record !== undefined && digest !== mostRecent) remember(digest, record)
     return record
   }
 
-  const ask = (digest: string, from: string, now: number): Effect.Effect<Loaded, ControlStateUnavailable> => {
-    if ((unknown.get(digest) ?? 0) > now) return Effect.succeed(Option.none())
+  const lookUp = (digest: string, from: string, now: number): Effect.Effect<FoundKey, ControlStateUnavailable> => {
+    if ((unknownUntil.get(digest) ?? 0) > now) return Effect.succeed(Option.none())
     const waiting = loading.get(digest)
-    return waiting === undefined ? join(digest, from, now) : answered(waiting)
+    return waiting === undefined ? enqueue(digest, from, now) : awaitResult(waiting)
   }
 
   return {
-    known: recall,
+    getCached: cachedRecord,
     get: (digest, from = "") =>
       Effect.suspend(() => {
-        const record = recall(digest)
+        const record = cachedRecord(digest)
         return record === undefined
-          ? Effect.flatMap(Clock.currentTimeMillis, (now) => ask(digest, from, now))
+          ? Effect.flatMap(Clock.currentTimeMillis, (now) => lookUp(digest, from, now))
           : Effect.succeed(Option.some(record))
       }),
     forget: (id) => {
       loading.clear()
-      unknown.clear()
-      for (const digest of digests.get(id) ?? []) drop(digest)
+      unknownUntil.clear()
+      for (const digest of digestsById.get(id) ?? []) evict(digest)
     },
     forgetProject: (projectId) => {
       loading.clear()
-      for (const [digest, record] of known) {
-        if (Option.contains(record.projectId, projectId)) drop(digest)
+      for (const [digest, record] of records) {
+        if (Option.contains(record.projectId, projectId)) evict(digest)
       }
     },
     forgetAll: () => {
       loading.clear()
-      unknown.clear()
-      known.clear()
-      digests.clear()
+      unknownUntil.clear()
+      records.clear()
+      digestsById.clear()
     }
   }
 }
 
-const late = new ControlStateUnavailable({ cause: "the database did not answer for the key in time" })
-const lineIsFull = new ControlStateUnavailable({ cause: "too many keys wait to be looked up" })
+const timedOut = new ControlStateUnavailable({ cause: "the database did not answer for the key in time" })
+const queueIsFull = new ControlStateUnavailable({ cause: "too many keys wait to be looked up" })
 
 /** Maps keep the order of insertion. */
 const dropOldest = <A>(map: ReadonlyMap<string, A>, drop: (key: string) => void): void => {

@@ -4,7 +4,7 @@ import type { BoundCredential } from "../../policy/routes/StoredCredential.ts"
 import { Database } from "../../services/Database.ts"
 import { open as openCredential } from "../../state/SealedCredential.ts"
 import * as StoredKeys from "../../state/StoredKeys.ts"
-import { type Columns, RowReader, type Table } from "../../state/StoredRows.ts"
+import { type RowColumns, RowReader, type TableReader } from "../../state/StoredRows.ts"
 
 /** A virtual key as the request path needs it: its state, its policy, and the upstream credentials bound to it. */
 export interface KeyRecord extends StoredKeys.StoredKey, PresentedKey {
@@ -34,9 +34,9 @@ const Row = Schema.Struct({
 const decodeRow = Schema.decodeUnknownSync(Row)
 
 /** What the database knows of a digest. `unreadable`: there is a key, and this version cannot decode its row. */
-export type Stored = KeyRecord | "unreadable"
+export type KeyLookUp = KeyRecord | "unreadable"
 
-const table: Table<typeof Row.Type | { readonly digest: string; readonly id: undefined }> = {
+const table: TableReader<typeof Row.Type | { readonly digest: string; readonly id: undefined }> = {
   name: "api_keys",
   key: ["id"],
   decode: decodeRow,
@@ -51,24 +51,24 @@ export const load = Effect.fnUntraced(function* (digests: ReadonlyArray<string>)
   const { sql } = yield* Database
   const reader = new RowReader()
   const rows =
-    yield* sql<Columns>`SELECT asked.digest, ${sql.literal(`${StoredKeys.columns}, ${StoredKeys.secretColumn}`)}, k.key_prefix,
+    yield* sql<RowColumns>`SELECT asked.digest, ${sql.literal(`${StoredKeys.columns}, ${StoredKeys.secretEndsAtSql}`)}, k.key_prefix,
     p.name AS project_name, k.owner_since::text AS owner_since,
     km.id::text AS key_mapping_id, km.sealed_credential AS key_mapping, km.credential_origin AS key_mapping_origin,
     pm.id::text AS project_mapping_id, pm.sealed_credential AS project_mapping, pm.credential_origin AS project_mapping_origin
     FROM api_keys k
-    JOIN unnest(${digests}::text[]) AS asked (digest) ON ${sql.literal(StoredKeys.ofSecret)}
+    JOIN unnest(${digests}::text[]) AS asked (digest) ON ${sql.literal(StoredKeys.matchesSecretSql)}
     LEFT JOIN projects p ON p.id = k.project_id
     LEFT JOIN upstream_credential_mappings km ON km.key_id = k.id AND km.enabled
     LEFT JOIN upstream_credential_mappings pm ON pm.project_id = k.project_id AND pm.enabled`
-  const found = new Map<string, Stored>()
+  const found = new Map<string, KeyLookUp>()
   for (const row of reader.read(table, rows)) {
-    found.set(row.digest, row.id === undefined ? "unreadable" : yield* recordOf(row))
+    found.set(row.digest, row.id === undefined ? "unreadable" : yield* toKeyRecord(row))
   }
   for (const row of reader.unreadable) yield* Effect.logError("this version cannot decode the row of a key", row)
   return found
 })
 
-const recordOf = Effect.fnUntraced(function* (row: typeof Row.Type) {
+const toKeyRecord = Effect.fnUntraced(function* (row: typeof Row.Type) {
   const key = StoredKeys.keyOf(row)
   if (!key.readable) {
     yield* Effect.logError("a key is refused: this version cannot decode its policy", { key_id: key.id })

@@ -1,14 +1,14 @@
 import type { EffectivePolicy } from "../../policy/EffectivePolicy.ts"
 import {
   type CountedSince,
-  counted,
+  countedRequests,
   type LayerKind,
-  nameOf,
-  nameOfShared,
+  layerName,
   type PolicyLayer,
-  type PolicyLayers
+  type PolicyLayers,
+  sharedLimitName
 } from "../../policy/PolicyLayer.ts"
-import { type LimitField, limitsAnything, type SharedLimits } from "../../policy/SharedLimits.ts"
+import { hasLimit, type LimitField, type SharedLimits } from "../../policy/SharedLimits.ts"
 import { ownerOf } from "../../state/StoredKeys.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 
@@ -34,13 +34,13 @@ export interface LimitScope {
 /** The scopes that a request of `key` under `effective` is counted in: the key's own first. */
 export const of = (layers: PolicyLayers, key: KeyRecord, effective: EffectivePolicy): ReadonlyArray<LimitScope> => [
   ofKey(key.id, effective.policy, (field) =>
-    counted(
+    countedRequests(
       layers,
       {
         ...ownerOf(key),
         since: key.ownerSince
       },
-      key.own,
+      key.ownLayer,
       field
     )
   ),
@@ -59,30 +59,25 @@ export const ofKey = (
   counted
 })
 
-const shared = new WeakMap<PolicyLayer, LimitScope>()
+const scopeByLayer = new WeakMap<PolicyLayer, LimitScope>()
 
 /** The same scope for as long as the layer does not change: requests of all its keys are settled together. */
 export const ofLayer = (layer: PolicyLayer): LimitScope | undefined => {
-  if (
-    layer.kind === "key" ||
-    layer.kind === "unknown" ||
-    layer.shared === undefined ||
-    !limitsAnything(layer.shared.limits)
-  )
+  if (layer.kind === "key" || layer.kind === "unknown" || layer.shared === undefined || !hasLimit(layer.shared.limits))
     return undefined
-  const known = shared.get(layer)
+  const known = scopeByLayer.get(layer)
   if (known !== undefined) return known
   const { kind } = layer
   const { limits, since } = layer.shared
   const scopeId = layer.scopeId ?? ""
   const scope: LimitScope = {
     id: kind === "global" ? "global" : `${kind}:${encodeURIComponent(scopeId.toWellFormed())}`,
-    layer: nameOf(layer),
-    nameOf: (field) => nameOfShared(layer, field),
+    layer: layerName(layer),
+    nameOf: (field) => sharedLimitName(layer, field),
     owner: { _tag: "Layer", kind, scopeId },
     limits,
     counted: (field) => ({ counted: "all", since: since[field] ?? 0 })
   }
-  shared.set(layer, scope)
+  scopeByLayer.set(layer, scope)
   return scope
 }

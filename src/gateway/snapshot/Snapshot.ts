@@ -6,10 +6,10 @@ import { PriceList } from "../../policy/PriceList.ts"
 import type { RouteConfig, RouteId } from "../../policy/routes/CanonicalRoute.ts"
 import { type CredentialStyle, styleColumns, styleOf } from "../../policy/routes/CredentialStyle.ts"
 import { defaults, Passthrough } from "../../policy/routes/Passthrough.ts"
-import type { Served } from "../../policy/routes/StartupUpstreams.ts"
+import type { ServedFamilies } from "../../policy/routes/StartupUpstreams.ts"
 import { type BoundCredential, missing } from "../../policy/routes/StoredCredential.ts"
 import * as UpstreamBase from "../../policy/routes/UpstreamBase.ts"
-import { isVendor, servedBy, Vendor } from "../../policy/routes/Vendor.ts"
+import { isVendor, servedFamilies, Vendor } from "../../policy/routes/Vendor.ts"
 import type * as ServiceTable from "../../policy/ServiceTable.ts"
 import { Database } from "../../services/Database.ts"
 import * as BodyHashKey from "../../state/BodyHashKey.ts"
@@ -17,9 +17,9 @@ import { readEpoch } from "../../state/Changes.ts"
 import { open as openCredential } from "../../state/SealedCredential.ts"
 import * as StoredLayers from "../../state/StoredLayers.ts"
 import * as StoredRoutes from "../../state/StoredRoutes.ts"
-import { type Columns, RowReader, type Table, type UnreadableRow } from "../../state/StoredRows.ts"
+import { type RowColumns, RowReader, type TableReader, type UnreadableRow } from "../../state/StoredRows.ts"
 import * as StoredServices from "../../state/StoredServices.ts"
-import * as FrontDoor from "../auth/FrontDoor.ts"
+import * as CallerAuth from "../auth/CallerAuth.ts"
 
 /** An enabled `upstream` provider row. */
 export interface UpstreamProvider {
@@ -37,16 +37,16 @@ export interface Snapshot {
    * By what each of them serves; for what none of them serves, the environment says where requests go. `unreadable`: there
    * is a row, and this version cannot decode it.
    */
-  readonly providers: ReadonlyMap<Served, UpstreamProvider | "unreadable">
+  readonly providers: ReadonlyMap<ServedFamilies, UpstreamProvider | "unreadable">
   readonly prices: PriceList
   readonly services: ServiceTable.ServiceTable
-  readonly frontDoor: FrontDoor.FrontDoor
+  readonly callerAuth: CallerAuth.CallerAuth
   readonly passthrough: Passthrough
   readonly layers: PolicyLayer.PolicyLayers
-  readonly guardrails: Definitions.Definitions
+  readonly guardrails: Definitions.GuardrailCatalogue
   readonly bodyHashKey: BodyHashKey.BodyHashKey
   /** Rows that this version cannot decode; each of them switches off itself only. */
-  readonly unreadable: ReadonlyArray<UnreadableRow>
+  readonly unreadableRows: ReadonlyArray<UnreadableRow>
 }
 
 const ProviderRow = Schema.Struct({
@@ -77,18 +77,18 @@ interface SealedProvider extends UpstreamProvider {
 }
 
 interface StoredProvider {
-  readonly serves: Served
+  readonly serves: ServedFamilies
   readonly provider: SealedProvider | "unreadable"
 }
 
 /** With a provider that cannot be decoded nobody knows where its requests should go: they must not go elsewhere. */
-const providerTable: Table<StoredProvider> = {
+const providerTable: TableReader<StoredProvider> = {
   name: "provider_configs",
   key: ["id"],
   decode: (columns) => {
     const row = decodeProvider(columns)
     return {
-      serves: servedBy(row.family),
+      serves: servedFamilies(row.family),
       provider: {
         name: row.name,
         base: UpstreamBase.of(row.base_url),
@@ -101,10 +101,10 @@ const providerTable: Table<StoredProvider> = {
   },
   // a family that this version does not know has no requests here
   substitute: ({ family }) =>
-    isVendor(family) || family === null ? { serves: servedBy(family), provider: "unreadable" } : undefined
+    isVendor(family) || family === null ? { serves: servedFamilies(family), provider: "unreadable" } : undefined
 }
 
-const priceTable: Table<readonly [string, ModelPrice]> = {
+const priceTable: TableReader<readonly [string, ModelPrice]> = {
   name: "model_prices",
   key: ["model"],
   decode: (columns) => {
@@ -114,7 +114,7 @@ const priceTable: Table<readonly [string, ModelPrice]> = {
 }
 
 /** A wildcard whose settings cannot be decoded is closed, as it is before an operator opens it. */
-const passthroughTable: Table<Passthrough> = {
+const passthroughTable: TableReader<Passthrough> = {
   name: "upstream_passthrough_settings",
   key: [],
   decode: Schema.decodeUnknownSync(Passthrough),
@@ -128,20 +128,20 @@ export const load = Effect.gen(function* () {
   const epoch = yield* readEpoch
   const routes = yield* StoredRoutes.load(reader)
   const providers =
-    yield* sql<Columns>`SELECT id::text AS id, name, base_url, family, sealed_credential, credential_origin, credential_header_mode, credential_header_name,
+    yield* sql<RowColumns>`SELECT id::text AS id, name, base_url, family, sealed_credential, credential_origin, credential_header_mode, credential_header_name,
       credential_header_value_format FROM provider_configs WHERE provider = 'upstream' AND enabled`
   const prices =
-    yield* sql<Columns>`SELECT model, input_nanos_per_million::text AS input, output_nanos_per_million::text AS output,
+    yield* sql<RowColumns>`SELECT model, input_nanos_per_million::text AS input, output_nanos_per_million::text AS output,
       cached_input_nanos_per_million::text AS cached_input, cache_write_nanos_per_million::text AS cache_write
       FROM model_prices`
   const wildcards =
-    yield* sql<Columns>`SELECT enabled, allowed_paths, allowed_methods, ui_exposure, admin_api_exposure, guardrails,
+    yield* sql<RowColumns>`SELECT enabled, allowed_paths, allowed_methods, ui_exposure, admin_api_exposure, guardrails,
       body_policies, ownership, timeout_ms, max_request_body_bytes, max_response_body_bytes, limits_streams
       FROM upstream_passthrough_settings`
-  const layers = yield* sql<Columns>`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers`
-  const upstreams = new Map<Served, UpstreamProvider | "unreadable">()
+  const layers = yield* sql<RowColumns>`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers`
+  const upstreams = new Map<ServedFamilies, UpstreamProvider | "unreadable">()
   for (const { provider, serves } of reader.read(providerTable, providers)) {
-    upstreams.set(serves, provider === "unreadable" ? provider : yield* opened(provider))
+    upstreams.set(serves, provider === "unreadable" ? provider : yield* unseal(provider))
   }
   const [passthrough = defaults] = reader.read(passthroughTable, wildcards)
   const snapshot: Snapshot = {
@@ -150,17 +150,17 @@ export const load = Effect.gen(function* () {
     providers: upstreams,
     prices: new PriceList(reader.read(priceTable, prices)),
     services: yield* StoredServices.load(reader),
-    frontDoor: yield* FrontDoor.load(reader),
+    callerAuth: yield* CallerAuth.load(reader),
     passthrough,
-    layers: PolicyLayer.indexed(reader.read(StoredLayers.table, layers)),
+    layers: PolicyLayer.indexLayers(reader.read(StoredLayers.table, layers)),
     guardrails: yield* Definitions.load(reader),
     bodyHashKey: yield* BodyHashKey.load,
-    unreadable: reader.unreadable
+    unreadableRows: reader.unreadable
   }
   return snapshot
 })
 
-const opened = Effect.fnUntraced(function* ({ context, sealed, ...provider }: SealedProvider) {
+const unseal = Effect.fnUntraced(function* ({ context, sealed, ...provider }: SealedProvider) {
   const complete: UpstreamProvider = {
     ...provider,
     credential: { ...provider.credential, secret: yield* openCredential(sealed, context) }

@@ -1,25 +1,25 @@
 import { Context, Option } from "effect"
 import * as Headers from "../../http/Headers.ts"
 import { toDollars } from "../../policy/Price.ts"
-import type { Routed } from "../../policy/Routing.ts"
+import type { RoutedRequest } from "../../policy/Routing.ts"
 import type { Request } from "../request/Request.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
-import type { Ended } from "./Ended.ts"
+import type { RequestOutcome } from "./RequestOutcome.ts"
 
 /** Writes the line of a request: its time, and its fields as members of JSON, each after a comma. */
-export type Write = (at: number, members: string) => void
+export type WriteLine = (at: number, members: string) => void
 
 /** Without a writer, requests have no lines. */
-export const AccessLog = Context.Reference<Option.Option<Write>>("svc/gateway/AccessLog", {
+export const AccessLog = Context.Reference<Option.Option<WriteLine>>("svc/gateway/AccessLog", {
   defaultValue: () => Option.none()
 })
 
 /** The request as its line tells it, before the end is known. */
-export interface Logged {
+export interface LoggedRequest {
   readonly request: Request
-  readonly target: Routed | undefined
+  readonly target: RoutedRequest | undefined
   readonly key: KeyRecord | undefined
-  readonly ended: Ended
+  readonly ended: RequestOutcome
   readonly endedAt: number
   /** The trace of the request's span; without one, the client's is told. */
   readonly traceId: string | undefined
@@ -29,7 +29,7 @@ export interface Logged {
  * The fields of a request's line. Put together as text, because this runs for every request: an object and
  * `JSON.stringify` take three times as long.
  */
-export const members = ({ ended, endedAt, key, request, target, traceId }: Logged): string => {
+export const formatFields = ({ ended, endedAt, key, request, target, traceId }: LoggedRequest): string => {
   const { bill, error, model, provider, status, streamed, upstreamMs } = ended
   const { usage } = bill
   const latency = endedAt - request.startedAt
@@ -57,7 +57,7 @@ export const members = ({ ended, endedAt, key, request, target, traceId }: Logge
   return text
 }
 
-const longestPath = 512
+const maxPathLength = 512
 const secrets = /((?:rk|op)_live_[0-9a-f]{0,8})[0-9A-Za-z_-]*/g
 
 /**
@@ -67,6 +67,6 @@ const secrets = /((?:rk|op)_live_[0-9a-f]{0,8})[0-9A-Za-z_-]*/g
 export const pathOf = (target: string): string => {
   if (!target.startsWith("/")) return ""
   const query = target.indexOf("?")
-  const path = (query === -1 ? target : target.slice(0, query)).slice(0, longestPath)
+  const path = (query === -1 ? target : target.slice(0, query)).slice(0, maxPathLength)
   return path.includes("_live_") ? path.replace(secrets, "$1…") : path
 }

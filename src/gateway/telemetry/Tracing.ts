@@ -1,21 +1,21 @@
 import { Clock, Effect, Exit, Option, Tracer } from "effect"
 import { Headers as HeaderMap, HttpTraceContext } from "effect/http"
 import { toDollars } from "../../policy/Price.ts"
-import type { Routed } from "../../policy/Routing.ts"
+import type { RoutedRequest } from "../../policy/Routing.ts"
 import type { Request } from "../request/Request.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 import { pathOf } from "./AccessLog.ts"
-import type { Ended } from "./Ended.ts"
+import type { RequestOutcome } from "./RequestOutcome.ts"
 
 /** A request in traces. */
 export interface Span {
   /** `undefined` where nothing is traced. */
   readonly traceId: string | undefined
   /** Begins a phase; answers what ends it. */
-  readonly phase: (name: string) => () => void
+  readonly startPhase: (name: string) => () => void
   /** Begins an exchange with the upstream at `origin`. */
-  readonly exchange: (name: string, origin: string) => Exchange
-  readonly end: (ended: Ended, key: KeyRecord | undefined) => void
+  readonly startExchange: (name: string, origin: string) => Exchange
+  readonly end: (ended: RequestOutcome, key: KeyRecord | undefined) => void
 }
 
 /** An exchange with an upstream in traces. */
@@ -25,14 +25,14 @@ export interface Exchange {
   readonly end: (status: number | undefined) => void
 }
 
-export type Traced = (request: Request, target: Routed | undefined) => Span
+export type StartSpan = (request: Request, target: RoutedRequest | undefined) => Span
 
-const ignored = () => {}
-const silent = ({ traceparent }: Request): Span => ({
+const noop = () => {}
+const untracedSpan = ({ traceparent }: Request): Span => ({
   traceId: undefined,
-  phase: () => ignored,
-  exchange: () => ({ traceparent, end: ignored }),
-  end: ignored
+  startPhase: () => noop,
+  startExchange: () => ({ traceparent, end: noop }),
+  end: noop
 })
 
 /**
@@ -40,11 +40,11 @@ const silent = ({ traceparent }: Request): Span => ({
  * anything else may be somebody's credential. Without a tracer no span is made: one costs five microseconds, also when
  * nobody collects it.
  */
-export const make: Effect.Effect<Traced> = Effect.gen(function* () {
-  if ((yield* Effect.tracer) === Tracer.nativeTracer) return silent
+export const make: Effect.Effect<StartSpan> = Effect.gen(function* () {
+  if ((yield* Effect.tracer) === Tracer.nativeTracer) return untracedSpan
   const run = Effect.runSyncWith(yield* Effect.context<never>())
   const clock = yield* Clock.Clock
-  const traced: Traced = ({ requestId, traceparent, wire }, target) => {
+  const startSpan: StartSpan = ({ requestId, traceparent, wire }, target) => {
     const route = target?.route ?? "unrouted"
     const parent = HttpTraceContext.fromHeaders(HeaderMap.fromInput({ traceparent }))
     const span = run(
@@ -69,11 +69,11 @@ export const make: Effect.Effect<Traced> = Effect.gen(function* () {
     }
     return {
       traceId: span.traceId,
-      phase: (name) => {
+      startPhase: (name) => {
         const phase = run(Effect.makeSpan(name, { parent: span }))
         return () => phase.end(clock.currentTimeNanosUnsafe(), Exit.void)
       },
-      exchange: (name, origin) => {
+      startExchange: (name, origin) => {
         const { hostname, port, protocol } = new URL(origin)
         const exchange = run(
           Effect.makeSpan(name, {
@@ -99,10 +99,10 @@ export const make: Effect.Effect<Traced> = Effect.gen(function* () {
       }
     }
   }
-  return traced
+  return startSpan
 })
 
-const attributesOf = ({ bill, error, fallback, model, streamed }: Ended, key: KeyRecord | undefined) => ({
+const attributesOf = ({ bill, error, fallback, model, streamed }: RequestOutcome, key: KeyRecord | undefined) => ({
   "error.type": error?.code,
   "gen_ai.request.model": model,
   "gen_ai.usage.input_tokens": bill.usage.input,

@@ -2,24 +2,24 @@ import {
   type Accounting,
   charge,
   defaultCostNanos,
-  isDefault,
+  isDefaultCharge,
   type RequestPrice,
-  type Reserved
+  type ReservedUsage
 } from "../../policy/Estimate.ts"
 import type { Facts } from "../../policy/facts/Facts.ts"
 import { toNanos } from "../../policy/Price.ts"
 import type { CostMode } from "../../policy/routes/Service.ts"
 import type { CostSource, UsageSource } from "../../state/UsageRecord.ts"
-import type { Settled } from "../limits/Settling.ts"
+import type { SettledUsage } from "../limits/SettlementCounters.ts"
 import type { TokenUsage } from "./TokenUsage.ts"
-import type { Seen } from "./UsageTap.ts"
+import type { ObservedUsage } from "./UsageTap.ts"
 
 /** How the exchange with the upstream went, as far as money is concerned. */
-export type Outcome =
+export type ExchangeOutcome =
   /** Refused by the gateway or failed at the upstream: nothing was had for it. */
   | { readonly _tag: "Nothing" }
   /** Answered with success, whole or cut. */
-  | { readonly _tag: "Answered"; readonly seen: Seen; readonly whole: boolean }
+  | { readonly _tag: "Answered"; readonly observed: ObservedUsage; readonly isComplete: boolean }
   /** The client left before an answer began: the upstream has had the input. */
   | { readonly _tag: "Abandoned" }
 
@@ -33,11 +33,11 @@ export interface Bill {
   readonly costMode?: CostMode
   readonly pricingRule?: string | undefined
   /** What takes the reservation's place on the meters. */
-  readonly settled: Settled
+  readonly settled: SettledUsage
 }
 
 /** The bill of a request for which nothing was had. */
-export const nothing: Bill = {
+export const unbilled: Bill = {
   usageSource: "status_only",
   usage: {},
   costNanos: null,
@@ -53,19 +53,19 @@ export const bill = (
   accounting: Accounting,
   facts: Facts,
   price: RequestPrice | undefined,
-  reserved: Reserved,
-  outcome: Outcome
+  reserved: ReservedUsage,
+  outcome: ExchangeOutcome
 ): Bill => {
-  if (outcome._tag === "Nothing" || accounting === "free") return nothing
+  if (outcome._tag === "Nothing" || accounting === "free") return unbilled
   if (accounting === "status") {
-    return { ...nothing, costNanos: reserved.nanos, costSource: "estimate", settled: reserved }
+    return { ...unbilled, costNanos: reserved.nanos, costSource: "estimate", settled: reserved }
   }
   if (accounting === "estimate") {
     return {
       usageSource: "estimated",
       usage: { input: facts.inputTokens, total: reserved.tokens },
       costNanos: reserved.nanos,
-      costSource: sourceOf(price, reserved.nanos),
+      costSource: costSourceOf(price, reserved.nanos),
       settled: reserved
     }
   }
@@ -73,15 +73,15 @@ export const bill = (
   const input = usage.input ?? 0
   const output = usage.output ?? 0
   const total = usage.total ?? input + output
-  const costUsd = outcome._tag === "Answered" ? outcome.seen.reported?.costUsd : undefined
+  const costUsd = outcome._tag === "Answered" ? outcome.observed.reported?.costUsd : undefined
   // an upstream that knows no price may say that the answer cost nothing
-  const isTheirs = costUsd !== undefined && (costUsd > 0 || price === undefined)
-  const ours =
+  const isUpstreamCost = costUsd !== undefined && (costUsd > 0 || price === undefined)
+  const calculatedNanos =
     price === undefined
       ? defaultCostNanos
       : charge(price, { input, output, cachedInput: usage.cachedInput ?? 0, cacheWrite: usage.cacheWrite ?? 0 })
-  const costNanos = isTheirs ? toNanos(costUsd) : ours
-  const costSource = isTheirs ? "upstream_passthrough" : sourceOf(price, ours)
+  const costNanos = isUpstreamCost ? toNanos(costUsd) : calculatedNanos
+  const costSource = isUpstreamCost ? "upstream_passthrough" : costSourceOf(price, calculatedNanos)
   return {
     usageSource: source,
     usage: { ...usage, total },
@@ -91,8 +91,8 @@ export const bill = (
   }
 }
 
-const sourceOf = (price: RequestPrice | undefined, nanos: number): CostSource =>
-  isDefault(price, nanos) ? "route_default" : "price_table"
+const costSourceOf = (price: RequestPrice | undefined, nanos: number): CostSource =>
+  isDefaultCharge(price, nanos) ? "route_default" : "price_table"
 
 /**
  * What the answer reported. Else what was seen of it, and where it shows nothing the reservation; an answer is never
@@ -100,18 +100,18 @@ const sourceOf = (price: RequestPrice | undefined, nanos: number): CostSource =>
  */
 const usageOf = (
   facts: Facts,
-  reserved: Reserved,
-  outcome: Exclude<Outcome, { readonly _tag: "Nothing" }>
+  reserved: ReservedUsage,
+  outcome: Exclude<ExchangeOutcome, { readonly _tag: "Nothing" }>
 ): { readonly source: UsageSource; readonly usage: TokenUsage } => {
   if (outcome._tag === "Abandoned") return { source: "estimated", usage: { input: facts.inputTokens, output: 0 } }
-  const { guessedOutput = reserved.output, reported } = outcome.seen
+  const { estimatedOutput = reserved.output, reported } = outcome.observed
   const usage = reported?.usage ?? {}
-  const hasOutput = reserved.mostOutput > 0
-  if (outcome.whole && usage.input !== undefined && (usage.output !== undefined || !hasOutput)) {
+  const hasOutput = reserved.maxOutput > 0
+  if (outcome.isComplete && usage.input !== undefined && (usage.output !== undefined || !hasOutput)) {
     return { source: "reported", usage }
   }
-  const guess = Math.min(guessedOutput, reserved.mostOutput)
-  const output = outcome.whole ? (usage.output ?? guess) : Math.max(usage.output ?? 0, guess)
+  const guess = Math.min(estimatedOutput, reserved.maxOutput)
+  const output = outcome.isComplete ? (usage.output ?? guess) : Math.max(usage.output ?? 0, guess)
   const { total: _, ...parts } = usage
   return { source: "estimated", usage: { ...parts, input: usage.input ?? facts.inputTokens, output } }
 }

@@ -3,12 +3,12 @@ import * as Headers from "../../http/Headers.ts"
 import type { EffectivePolicy } from "../../policy/EffectivePolicy.ts"
 import type { Facts } from "../../policy/facts/Facts.ts"
 import type { Execution } from "../../policy/Guardrail.ts"
-import type { Routed } from "../../policy/Routing.ts"
+import type { RoutedRequest } from "../../policy/Routing.ts"
 import type { Provider } from "../../policy/routes/CanonicalRoute.ts"
 import type { UpstreamObject } from "../../policy/routes/UpstreamObjects.ts"
 import type { ServiceCall } from "../../policy/ServiceCall.ts"
-import { closest } from "../../policy/ServicePricing.ts"
-import type { Denied, UsageRecord } from "../../state/UsageRecord.ts"
+import { closestTemplate } from "../../policy/ServicePricing.ts"
+import type { DenialRecord, UsageRecord } from "../../state/UsageRecord.ts"
 import type { GatewayError } from "../GatewayError.ts"
 import type { Request } from "../request/Request.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
@@ -17,12 +17,12 @@ import type { Bill } from "./Billing.ts"
 /** What a request came to. */
 export interface RequestAccount {
   readonly request: Request
-  readonly target: Routed
+  readonly target: RoutedRequest
   readonly key: KeyRecord
   readonly facts: Facts
   /** None for the wildcard, which policies do not know. */
   readonly policy: EffectivePolicy | undefined
-  readonly denial: Denied | undefined
+  readonly denial: DenialRecord | undefined
   readonly status: number
   readonly error: GatewayError | undefined
   readonly bill: Bill
@@ -52,7 +52,7 @@ export const toRecord = (account: RequestAccount): UsageRecord => {
     project_id: Option.getOrUndefined(key.projectId),
     team_id: Option.getOrUndefined(key.teamId),
     route: target.route,
-    model: recordable(facts.models[0]),
+    model: recordableName(facts.models[0]),
     provider: account.provider,
     status_code: account.status,
     error_code: error?.code,
@@ -85,18 +85,18 @@ export const toRecord = (account: RequestAccount): UsageRecord => {
     request_hash: account.requestHash,
     response_hash: account.responseHash
   }
-  return target.service === undefined ? record : { ...record, ...asked(target.service) }
+  return target.service === undefined ? record : { ...record, ...serviceColumns(target.service) }
 }
 
-const asked = ({ method, path, service }: ServiceCall): Partial<UsageRecord> => ({
+const serviceColumns = ({ method, path, service }: ServiceCall): Partial<UsageRecord> => ({
   service_name: service.name,
   http_method: method,
   endpoint_path: path.slice(0, 1024),
-  endpoint_template: closest(service.pricing.endpoints, method, path)?.path_template
+  endpoint_template: closestTemplate(service.pricing.endpoints, method, path)?.path_template
 })
 
 /** A client's word, made fit for any store: well-formed, without control characters, of bounded length. */
-const recordable = (name: string | undefined): string | undefined =>
+const recordableName = (name: string | undefined): string | undefined =>
   name
     ?.slice(0, 256)
     // behind the cut, which may halve a pair of surrogates

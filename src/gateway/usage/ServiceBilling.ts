@@ -1,39 +1,39 @@
-import type { Wanted } from "../../policy/Estimate.ts"
+import type { UsageEstimate } from "../../policy/Estimate.ts"
 import { toNanos } from "../../policy/Price.ts"
 import type { ServiceCall } from "../../policy/ServiceCall.ts"
 import * as ServicePricing from "../../policy/ServicePricing.ts"
 import type { CostSource } from "../../state/UsageRecord.ts"
-import type { Body } from "../request/AnyBody.ts"
+import type { Body } from "../request/LenientBody.ts"
 import * as Billing from "./Billing.ts"
 
 /**
  * What a request to a service is reserved for, and what it comes to: its operator's price, and the tokens that its
  * answer reports.
  */
-export interface Charge {
-  readonly wanted: Wanted
-  readonly bill: (outcome: Billing.Outcome) => Billing.Bill
+export interface ServiceCharge {
+  readonly wanted: UsageEstimate
+  readonly bill: (outcome: Billing.ExchangeOutcome) => Billing.Bill
 }
 
-export const of = ({ method, path, service }: ServiceCall, { facts, passing, select }: Body): Charge => {
+export const of = ({ method, path, service }: ServiceCall, { facts, streamed, select }: Body): ServiceCharge => {
   const price = ServicePricing.resolve(service.pricing, method, path, select)
   const { boundedOutput, inputTokens } = facts
   const terms = { costMode: price.cost_mode, pricingRule: price.ruleName }
   return {
     wanted: {
       inputTokens: inputTokens + boundedOutput,
-      tokens: Math.max(inputTokens, passing?.mostTokens ?? 0) + boundedOutput,
+      tokens: Math.max(inputTokens, streamed?.maxTokens ?? 0) + boundedOutput,
       ...ServicePricing.reservation(service.pricing, method, path, price)
     },
     bill: (outcome) => {
-      if (outcome._tag === "Nothing") return { ...Billing.nothing, ...terms }
-      const cost = charged(price, outcome)
+      if (outcome._tag === "Nothing") return { ...Billing.unbilled, ...terms }
+      const cost = costOf(price, outcome)
       const nanos = cost.costNanos ?? 0
-      const usage = outcome._tag === "Answered" ? outcome.seen.reported?.usage : undefined
+      const usage = outcome._tag === "Answered" ? outcome.observed.reported?.usage : undefined
       if (usage?.input === undefined && usage?.output === undefined) {
         // tokens mean nothing to most services: what was sent counts for the limits, and is on no record
-        const tokens = passing?.tokens() ?? inputTokens
-        return { ...Billing.nothing, ...cost, ...terms, settled: { tokens, nanos } }
+        const tokens = streamed?.tokens() ?? inputTokens
+        return { ...Billing.unbilled, ...cost, ...terms, settled: { tokens, nanos } }
       }
       const total = usage.total ?? (usage.input ?? 0) + (usage.output ?? 0)
       return {
@@ -47,14 +47,14 @@ export const of = ({ method, path, service }: ServiceCall, { facts, passing, sel
   }
 }
 
-interface Charged {
+interface ServiceCost {
   /** `null`: nobody knows. */
   readonly costNanos: number | null
   readonly costSource: CostSource
 }
 
 /** What an answered request, or one whose answer nobody waited for, is charged. */
-export const charged = (price: ServicePricing.Price, outcome: Billing.Outcome): Charged => {
+export const costOf = (price: ServicePricing.ServicePrice, outcome: Billing.ExchangeOutcome): ServiceCost => {
   if (outcome._tag === "Nothing" || price.cost_mode === "none") return { costNanos: null, costSource: "none" }
   if (price.cost_mode === "fixed") {
     return {
@@ -62,7 +62,7 @@ export const charged = (price: ServicePricing.Price, outcome: Billing.Outcome): 
       costSource: price.by === "rule" ? "service_pricing_rule_fixed" : "service_default_fixed"
     }
   }
-  const costUsd = outcome._tag === "Answered" ? outcome.seen.reported?.costUsd : undefined
+  const costUsd = outcome._tag === "Answered" ? outcome.observed.reported?.costUsd : undefined
   return costUsd === undefined
     ? { costNanos: null, costSource: "missing_upstream_cost" }
     : {

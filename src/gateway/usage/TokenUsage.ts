@@ -17,25 +17,25 @@ export interface TokenUsage {
 }
 
 /** What an answer, or the events of one, said about what it took. */
-export interface Reported {
+export interface ReportedUsage {
   readonly usage: TokenUsage
   readonly costUsd?: number
 }
 
-interface Members {
+interface JsonObject {
   readonly [key: string]: unknown
 }
 
-export const isObject = (value: unknown): value is Members =>
+export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-const count = (value: unknown): number | undefined =>
+const validCount = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isFinite(value) && value >= 0 ? Math.min(Math.round(value), 1e12) : undefined
 
 const names = ["input", "output", "total", "cachedInput", "cacheWrite", "reasoning"] as const
 
 /** Only what was reported: a later report of a stream must not take back an earlier one. */
-const defined = (counts: { readonly [Name in keyof TokenUsage]: number | undefined }): TokenUsage => {
+const withoutUndefined = (counts: { readonly [Name in keyof TokenUsage]: number | undefined }): TokenUsage => {
   const usage: Types.Mutable<TokenUsage> = {}
   for (const name of names) {
     const value = counts[name]
@@ -48,34 +48,34 @@ const defined = (counts: { readonly [Name in keyof TokenUsage]: number | undefin
  * One `usage` object. Family A counts cached input inside its input; family B counts it beside, so there the parts are
  * added up. Zero is a report, not an absence.
  */
-export const normalise = (family: Family, usage: Members): TokenUsage => {
-  const plain = count(usage["prompt_tokens"]) ?? count(usage["input_tokens"])
-  const output = count(usage["completion_tokens"]) ?? count(usage["output_tokens"])
+export const normalise = (family: Family, usage: JsonObject): TokenUsage => {
+  const promptTokens = validCount(usage["prompt_tokens"]) ?? validCount(usage["input_tokens"])
+  const output = validCount(usage["completion_tokens"]) ?? validCount(usage["output_tokens"])
   if (family === "b") {
-    const cachedInput = count(usage["cache_read_input_tokens"])
-    const cacheWrite = count(usage["cache_creation_input_tokens"])
-    const input = plain === undefined ? undefined : plain + (cachedInput ?? 0) + (cacheWrite ?? 0)
-    return defined({ input, output, cachedInput, cacheWrite })
+    const cachedInput = validCount(usage["cache_read_input_tokens"])
+    const cacheWrite = validCount(usage["cache_creation_input_tokens"])
+    const input = promptTokens === undefined ? undefined : promptTokens + (cachedInput ?? 0) + (cacheWrite ?? 0)
+    return withoutUndefined({ input, output, cachedInput, cacheWrite })
   }
-  const total = count(usage["total_tokens"])
+  const total = validCount(usage["total_tokens"])
   // some providers leave the reasoning out of the output, and count it in the total
-  const beside = total === undefined || plain === undefined ? 0 : total - plain
+  const totalWithoutInput = total === undefined || promptTokens === undefined ? 0 : total - promptTokens
   const inputDetails = usage["prompt_tokens_details"] ?? usage["input_tokens_details"]
   const outputDetails = usage["completion_tokens_details"] ?? usage["output_tokens_details"]
-  return defined({
-    input: plain,
-    output: beside > (output ?? 0) ? beside : output,
+  return withoutUndefined({
+    input: promptTokens,
+    output: totalWithoutInput > (output ?? 0) ? totalWithoutInput : output,
     total,
-    cachedInput: isObject(inputDetails) ? count(inputDetails["cached_tokens"]) : undefined,
-    reasoning: isObject(outputDetails) ? count(outputDetails["reasoning_tokens"]) : undefined
+    cachedInput: isObject(inputDetails) ? validCount(inputDetails["cached_tokens"]) : undefined,
+    reasoning: isObject(outputDetails) ? validCount(outputDetails["reasoning_tokens"]) : undefined
   })
 }
 
-const amount = (value: unknown): number | undefined =>
+const validCost = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined
 
 /** The upstream's own figure: the first of these places that has one, and zero where no other has more. */
-const costOf = (json: Members, usage: Members | undefined): number | undefined => {
+const costOf = (json: JsonObject, usage: JsonObject | undefined): number | undefined => {
   const hidden = json["_hidden_params"]
   const amounts = [
     json["estimated_cost"],
@@ -84,19 +84,19 @@ const costOf = (json: Members, usage: Members | undefined): number | undefined =
     usage?.["total_cost"],
     usage?.["cost"],
     isObject(hidden) ? hidden["response_cost"] : undefined
-  ].map(amount)
+  ].map(validCost)
   const costUsd = amounts.find((value) => value !== undefined && value > 0) ?? amounts.find((value) => value === 0)
   return costUsd === undefined ? undefined : Math.min(costUsd, maxDollars)
 }
 
-const usageIn = (place: unknown): Members | undefined =>
+const usageIn = (place: unknown): JsonObject | undefined =>
   isObject(place) && isObject(place["usage"]) ? place["usage"] : undefined
 
 /**
  * Reads an answer, or one event: the usage may stand at its top, in `response` (family A events) or `message` (family
  * B).
  */
-export const read = (family: Family, json: unknown): Reported | undefined => {
+export const read = (family: Family, json: unknown): ReportedUsage | undefined => {
   if (!isObject(json)) return undefined
   const found = usageIn(json) ?? usageIn(json["response"]) ?? usageIn(json["message"])
   const costUsd = costOf(json, found)
@@ -109,7 +109,7 @@ export const read = (family: Family, json: unknown): Reported | undefined => {
  * Later reports of a stream replace earlier ones, field by field. Only the input never shrinks: some upstreams repeat
  * it at the end without the part that came from the cache.
  */
-export const merge = (earlier: Reported | undefined, later: Reported): Reported => {
+export const merge = (earlier: ReportedUsage | undefined, later: ReportedUsage): ReportedUsage => {
   if (earlier === undefined) return later
   const usage = { ...earlier.usage, ...later.usage }
   const [before, after] = [earlier.usage.input, later.usage.input]

@@ -7,10 +7,10 @@ const mostModels = 1000
 
 /** Says once for each model that it has no price, for as long as this process lives. */
 export const make = (log: (message: Effect.Effect<void>) => void): ((model: string | undefined) => void) => {
-  const known = new Set<string | undefined>()
+  const warned = new Set<string | undefined>()
   return (model) => {
-    if (known.has(model) || known.size >= mostModels) return
-    known.add(model)
+    if (warned.has(model) || warned.size >= mostModels) return
+    warned.add(model)
     log(
       Effect.logWarning("a model has no price", {
         model: model ?? "none that the request names",

@@ -1,12 +1,12 @@
 import { Cause, Context, Effect, Exit, Layer, Metric, Queue, Schedule } from "effect"
-import * as Series from "../../process/Series.ts"
+import * as CallbackMetrics from "../../process/CallbackMetrics.ts"
+import * as LogThrottle from "../../services/LogThrottle.ts"
 import { Redis, type RedisError } from "../../services/Redis.ts"
-import * as Seldom from "../../services/Seldom.ts"
 import { usageQueue } from "../../state/UsageQueue.ts"
 import type { UsageRecord } from "../../state/UsageRecord.ts"
 import * as UsageRow from "../../state/UsageRow.ts"
-import { Limits, type Reservation } from "../limits/Limits.ts"
-import type { Settled } from "../limits/Settling.ts"
+import type { SettledUsage } from "../limits/SettlementCounters.ts"
+import { type Reservation, UsageLimits } from "../limits/UsageLimits.ts"
 
 /**
  * The way of a usage record: settled into the queue in Redis before the client has the end of its answer, from there
@@ -22,7 +22,7 @@ export class UsageLog extends Context.Service<
      */
     readonly settleUnsafe: (
       reservation: Reservation | undefined,
-      used: Settled,
+      used: SettledUsage,
       record: UsageRecord,
       done: () => void
     ) => void
@@ -33,18 +33,18 @@ export class UsageLog extends Context.Service<
   static readonly layer = Layer.effect(
     UsageLog,
     Effect.gen(function* () {
-      const limits = yield* Limits
+      const limits = yield* UsageLimits
       const redis = yield* Redis
-      const seldom = yield* Seldom.make
-      const series = yield* Series.make
+      const seldom = yield* LogThrottle.make
+      const series = yield* CallbackMetrics.make
       let queued = 0
       let waiting = 0
       series.gauge(recordsQueued, () => queued)
-      series.gauge(recordsWaiting, () => waiting)
+      series.gauge(recordsUnsettled, () => waiting)
 
       const fork = Effect.runForkWith(yield* Effect.context<never>())
 
-      const settleAgain = (reservation: Reservation | undefined, used: Settled, record: string) =>
+      const retrySettle = (reservation: Reservation | undefined, used: SettledUsage, record: string) =>
         Effect.map(
           Effect.callback<number, RedisError>((resume) => limits.settleUnsafe(reservation, used, record, resume)),
           (length) => {
@@ -60,11 +60,11 @@ export class UsageLog extends Context.Service<
           return Effect.asVoid(Queue.offer(backlog, attempt))
         })
       /** One of them. Interrupted, it waits again. */
-      const settleWaiting = Effect.uninterruptibleMask((restore) =>
+      const settleNext = Effect.uninterruptibleMask((restore) =>
         Effect.gen(function* () {
           const attempt = yield* restore(Queue.take(backlog))
           yield* restore(
-            Effect.retry(attempt, { schedule: untilRedisIsBack, while: ({ retryable }) => retryable })
+            Effect.retry(attempt, { schedule: redisRetrySchedule, while: ({ retryable }) => retryable })
           ).pipe(
             Effect.onInterrupt(() => Queue.offer(backlog, attempt)),
             // what Redis will never take must not hold up what it will
@@ -77,15 +77,15 @@ export class UsageLog extends Context.Service<
       )
 
       // nobody settles while nobody is admitted: the length must be asked for, or a full queue would stay full for ever
-      const measure = Effect.map(redis.command("LLEN", redis.key(usageQueue)), (length) => {
+      const refreshQueueLength = Effect.map(redis.command("LLEN", redis.key(usageQueue)), (length) => {
         queued = Number(length)
       })
 
       yield* Effect.addFinalizer(() =>
-        Effect.suspend(() => (waiting === 0 ? Effect.void : Effect.ignore(settleWaiting))).pipe(
+        Effect.suspend(() => (waiting === 0 ? Effect.void : Effect.ignore(settleNext))).pipe(
           Effect.repeat({ while: () => waiting > 0 }),
           Effect.interruptible,
-          Effect.timeoutOption(lastChance),
+          Effect.timeoutOption(shutdownTimeout),
           Effect.andThen(
             Effect.suspend(() =>
               waiting === 0
@@ -95,8 +95,8 @@ export class UsageLog extends Context.Service<
           )
         )
       )
-      yield* Effect.forkScoped(Effect.forever(Effect.ignore(settleWaiting)))
-      yield* Effect.forkScoped(Effect.repeat(Effect.ignore(measure), Schedule.spaced("1 second")))
+      yield* Effect.forkScoped(Effect.forever(Effect.ignore(settleNext)))
+      yield* Effect.forkScoped(Effect.repeat(Effect.ignore(refreshQueueLength), Schedule.spaced("1 second")))
 
       return UsageLog.of({
         settleUnsafe: (reservation, used, record, done) => {
@@ -104,7 +104,7 @@ export class UsageLog extends Context.Service<
           limits.settleUnsafe(reservation, used, text, (exit) => {
             if (Exit.isSuccess(exit)) queued = exit.value
             else {
-              fork(settleLater(settleAgain(reservation, used, text)))
+              fork(settleLater(retrySettle(reservation, used, text)))
               const cause = Cause.squash(exit.cause)
               fork(
                 seldom("Redis", (leftOut) =>
@@ -127,11 +127,11 @@ const queueLimit = 1_000_000
 const recordsQueued = Metric.gauge("gateway_usage_records_queued", {
   description: `Usage records in Redis that wait for the database, of all gateways; from ${queueLimit} on requests are refused`
 })
-const recordsWaiting = Metric.gauge("gateway_usage_records_unsettled", {
+const recordsUnsettled = Metric.gauge("gateway_usage_records_unsettled", {
   description: `Usage records in this process's memory that wait for Redis; from ${backlogLimit} on requests are refused`
 })
 
 /** How long the end of the process is held for records that wait for Redis. */
-const lastChance = "5 seconds"
+const shutdownTimeout = "5 seconds"
 
-const untilRedisIsBack = Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced("1 second")])
+const redisRetrySchedule = Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced("1 second")])

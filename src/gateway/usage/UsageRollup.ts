@@ -25,27 +25,27 @@ export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const step = yield* Effect.map(Effect.context<Database>(), (context) =>
       Effect.provide(
-        Effect.flatMap(Clock.currentTimeMillis, (now) => roll(now - distanceMs)),
+        Effect.flatMap(Clock.currentTimeMillis, (now) => advanceMark(now - lagMs)),
         context
       )
     )
-    const all = Effect.repeat(step, { while: (more) => more, schedule: Schedule.spaced(breathMs) })
+    const all = Effect.repeat(step, { while: (more) => more, schedule: Schedule.spaced(stepPauseMs) })
     const round = Effect.catch(all, (cause) => Effect.logWarning("usage waits to be summed up", { cause }))
-    yield* Effect.forkScoped(Effect.repeat(round, Schedule.spaced(pauseMs)))
+    yield* Effect.forkScoped(Effect.repeat(round, Schedule.spaced(roundPauseMs)))
   })
 )
 
 /** Longer than nearly every request: a record bears the time of its beginning and is written at its end. */
-const distanceMs = 5 * 60_000
-const pauseMs = 60_000
+const lagMs = 5 * 60_000
+const roundPauseMs = 60_000
 /** The writer and the gateway share the database's cores: a backlog is no hurry. */
-const breathMs = 50
+const stepPauseMs = 50
 
 /** So many events make a step, or a few more. */
 export const stepSize = 20_000
 
 /** Moves the mark towards `before` (epoch milliseconds), by a step at most. Answers whether more can follow at once. */
-export const roll = (before: number, size = stepSize) =>
+export const advanceMark = (before: number, size = stepSize) =>
   Effect.gen(function* () {
     const { sql, transaction } = yield* Database
     return yield* transaction(
@@ -60,7 +60,7 @@ export const roll = (before: number, size = stepSize) =>
         const full = mark.full === null ? before : Math.max(from + 1, mark.full.getTime())
         const until = new Date(Math.min(full, before))
         if (until.getTime() <= from) return false
-        yield* sql`${summed(sql, sql`usage_events WHERE created_at >= ${mark.until} AND created_at < ${until}`)}`
+        yield* sql`${rollupStatement(sql, sql`usage_events WHERE created_at >= ${mark.until} AND created_at < ${until}`)}`
         yield* sql`UPDATE usage_rolled SET until = ${until}`
         return mark.full !== null && full < before
       })
@@ -68,16 +68,16 @@ export const roll = (before: number, size = stepSize) =>
   })
 
 /** What an event shows of itself in each part of the sums. */
-const shown = `kept.project_id, kept.key_id, route, kept.model, provider, service_name, kept.http_method, kept.endpoint, status_code,
+const dimensionColumns = `kept.project_id, kept.key_id, route, kept.model, provider, service_name, kept.http_method, kept.endpoint, status_code,
     kept.task_id, kept.run_id, kept.team_id`
 
-const added = [...summands, "admitted_count"]
+const summedColumns = [...summands, "admitted_count"]
 
 /** The statement that adds the events of `source` ("FROM …") to the sums. */
-export const summed = (sql: SqlClient, source: Fragment): Fragment => sql`
-  INSERT INTO usage_rollups (grain, part, bucket, series, ${sql.literal(dimensions)}, ${sql.literal(added.join(", "))})
-  SELECT grain, part, date_trunc(grain, hour, 'UTC') AS at, md5(ROW(${sql.literal(shown)})::text)::uuid,
-    ${sql.literal(shown)}, ${sql.literal(added.map((name) => `sum(${name})`).join(", "))}
+export const rollupStatement = (sql: SqlClient, source: Fragment): Fragment => sql`
+  INSERT INTO usage_rollups (grain, part, bucket, series, ${sql.literal(dimensions)}, ${sql.literal(summedColumns.join(", "))})
+  SELECT grain, part, date_trunc(grain, hour, 'UTC') AS at, md5(ROW(${sql.literal(dimensionColumns)})::text)::uuid,
+    ${sql.literal(dimensionColumns)}, ${sql.literal(summedColumns.map((name) => `sum(${name})`).join(", "))}
   FROM (
     SELECT date_trunc('hour', created_at, 'UTC') AS hour, project_id, key_id, route,
       ${sql.literal(modelOfEvent)} AS model, provider, service_name, http_method, ${sql.literal(endpointOfEvent)} AS endpoint,
@@ -109,6 +109,6 @@ export const summed = (sql: SqlClient, source: Fragment): Fragment => sql`
       CASE WHEN part = 'task' THEN fresh.task_id END AS task_id, CASE WHEN part = 'task' THEN fresh.run_id END AS run_id
     WHERE part <> 'overview'
   ) AS kept ON true
-  GROUP BY grain, part, at, ${sql.literal(shown)}
+  GROUP BY grain, part, at, ${sql.literal(dimensionColumns)}
   ON CONFLICT (grain, part, bucket, series) DO UPDATE SET
-    ${sql.literal(added.map((name) => `${name} = usage_rollups.${name} + excluded.${name}`).join(", "))}`
+    ${sql.literal(summedColumns.map((name) => `${name} = usage_rollups.${name} + excluded.${name}`).join(", "))}`

@@ -5,7 +5,7 @@ import { Redis, type Script } from "../../services/Redis.ts"
 import * as SqlState from "../../services/SqlState.ts"
 import { usageQueue } from "../../state/UsageQueue.ts"
 import * as UsageRow from "../../state/UsageRow.ts"
-import { summed } from "./UsageRollup.ts"
+import { rollupStatement } from "./UsageRollup.ts"
 
 /** Moves queued records into the database, for as long as the layer lives, and what is left when it closes. */
 export const layer = Layer.effectDiscard(
@@ -29,7 +29,7 @@ export const layer = Layer.effectDiscard(
 export const batchSize = 1000
 const pauseMs = 200
 
-const written = Metric.counter("gateway_usage_records_written_total", {
+const recordsWritten = Metric.counter("gateway_usage_records_written_total", {
   description: "Usage records that this process moved into the database",
   incremental: true
 })
@@ -41,11 +41,13 @@ const written = Metric.counter("gateway_usage_records_written_total", {
 export const writeBatch = Effect.gen(function* () {
   const redis = yield* Redis
   const keys = [redis.key(usageQueue), redis.key(`${usageQueue}:taken`)]
-  const { count, records, taken } = yield* redis.run(oldest, keys, [batchSize])
+  const { count, records, taken } = yield* redis.run(readOldest, keys, [batchSize])
   if (count === 0) return 0
-  const mine = yield* Effect.catchIf(insert(records), SqlState.blamesValues, () => insertEach(records.split("\n")))
-  if (!mine) return 0
-  yield* redis.run(take, keys, [taken, count])
+  const hasLock = yield* Effect.catchIf(insert(records), SqlState.isCausedByValues, () =>
+    insertEach(records.split("\n"))
+  )
+  if (!hasLock) return 0
+  yield* redis.run(removeTaken, keys, [taken, count])
   return count
 })
 
@@ -61,7 +63,7 @@ interface Batch {
  * KEYS: usage queue, how many were ever taken from it. ARGV: how many. The records in one piece: taking them from one
  * reply each took 3 µs of every record.
  */
-const oldest: Script<Batch> = {
+const readOldest: Script<Batch> = {
   name: "oldest",
   lua: `
 local records = redis.call('LRANGE', KEYS[1], '0', ARGV[1] - 1)
@@ -82,7 +84,7 @@ return { redis.call('GET', KEYS[2]) or '0', #records, table.concat(records, '\\n
  * them meanwhile: what is oldest now may not be in the database yet. A full Redis lets whoever shortened a list first
  * count it.
  */
-const take: Script<void> = {
+const removeTaken: Script<void> = {
   name: "take",
   lua: `
 if (redis.call('GET', KEYS[2]) or '0') ~= ARGV[1] then return 0 end
@@ -103,7 +105,7 @@ const writerLock = 7_238_411
 /** Each on its own; what the database refuses for what it says is left out. All else may pass, and is waited for. */
 const insertEach = Effect.fnUntraced(function* (records: ReadonlyArray<string>) {
   for (const record of records) {
-    const mine = yield* Effect.catchIf(insert(record), SqlState.blamesValues, (error) =>
+    const hasLock = yield* Effect.catchIf(insert(record), SqlState.isCausedByValues, (error) =>
       Effect.as(
         Effect.logError("the database does not take a usage record; it is left out", {
           request: record.split("\t", 1)[0],
@@ -112,7 +114,7 @@ const insertEach = Effect.fnUntraced(function* (records: ReadonlyArray<string>) 
         true
       )
     )
-    if (!mine) return false
+    if (!hasLock) return false
   }
   return true
 })
@@ -133,14 +135,14 @@ const insert = (records: string) =>
     }>`WITH lock AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${writerLock}) AS mine),
       lines AS MATERIALIZED (SELECT string_to_array(line, E'\t', '') AS fields
       FROM lock, string_to_table(${records}, E'\n') AS line WHERE lock.mine),
-      told AS (SELECT ${sql.literal(read)} FROM lines),
-      seen AS (SELECT *, CASE WHEN NOT (${sql.literal(answered)}) THEN ${sql.literal(known)} END AS model_known FROM told),
+      told AS (SELECT ${sql.literal(fieldColumnsSql)} FROM lines),
+      seen AS (SELECT *, CASE WHEN NOT (${sql.literal(isAnsweredSql)}) THEN ${sql.literal(isKnownModelSql)} END AS model_known FROM told),
       used AS (UPDATE api_keys SET last_used_at = greatest(last_used_at, latest.at)
       FROM (SELECT key_id, to_timestamp(max(created_at) / 1000.0) AS at FROM seen GROUP BY key_id) AS latest
       WHERE api_keys.id = latest.key_id),
-      added AS (INSERT INTO usage_events (created_at, status, model_known, ${sql.literal(kept)})
+      added AS (INSERT INTO usage_events (created_at, status, model_known, ${sql.literal(eventColumnsSql)})
       SELECT to_timestamp(created_at / 1000.0), CASE WHEN ${sql.literal(statusOfEvent)} < 400 THEN 'success' ELSE 'failure' END, model_known,
-      ${sql.literal(kept)} FROM seen
+      ${sql.literal(eventColumnsSql)} FROM seen
       ON CONFLICT (created_at, id) DO NOTHING RETURNING id, created_at),
       guarded AS (INSERT INTO guardrail_execution_events (id, created_at, request_id, key_id, project_id, route, model,
       provider, guardrail_name, mode, action, failure_policy, latency_ms, reason, metadata)
@@ -155,7 +157,7 @@ const insert = (records: string) =>
       to_timestamp(created_at / 1000.0) FROM seen, json_array_elements(seen.objects) AS object
       ORDER BY provider, object->>'kind', object->>'id', created_at ON CONFLICT DO NOTHING),
       mark AS MATERIALIZED (SELECT until FROM lock, usage_rolled WHERE lock.mine FOR SHARE OF usage_rolled),
-      late AS (${summed(
+      late AS (${rollupStatement(
         sql,
         sql`(SELECT added.created_at, project_id, key_id, route, model, model_known, provider, service_name, http_method,
           endpoint_template, endpoint_path, status_code, task_id, run_id, team_id, usage_source, cost_source, error_code, input_tokens,
@@ -164,18 +166,20 @@ const insert = (records: string) =>
       )})
       SELECT mine, (SELECT count(*) FROM added)::integer AS added FROM lock`
     if (lock?.mine !== true) return false
-    yield* Metric.update(written, lock.added)
+    yield* Metric.update(recordsWritten, lock.added)
     return true
   })
 
 /** A line's fields as columns. */
-const read = UsageRow.columns.map(([name, type], index) => `fields[${index + 1}]::${type} AS ${name}`).join(", ")
+const fieldColumnsSql = UsageRow.columns
+  .map(([name, type], index) => `fields[${index + 1}]::${type} AS ${name}`)
+  .join(", ")
 
 /** No client invents what an upstream answered for. Many services ignore the name: there it has to have cost something. */
-const answered = `model IS NULL OR usage_source = 'reported' OR status_code < 400 AND (service_name IS NULL OR coalesce(cost_nanos, 0) > 0)`
+const isAnsweredSql = `model IS NULL OR usage_source = 'reported' OR status_code < 400 AND (service_name IS NULL OR coalesce(cost_nanos, 0) > 0)`
 
 /** An operator named the model, in a price, a policy or the key's list, or an upstream has answered for it before. */
-const known = `(
+const isKnownModelSql = `(
   model IN (
     SELECT model FROM model_prices
     UNION SELECT scope_id FROM policy_layers WHERE layer_kind = 'model'
@@ -188,7 +192,7 @@ const known = `(
 )`
 
 /** The columns that the table has by the same name and type. */
-const kept = UsageRow.columns
+const eventColumnsSql = UsageRow.columns
   .map(([name]) => name)
   .filter((name) => name !== "created_at" && name !== "guardrails" && name !== "objects")
   .join(", ")

@@ -2,14 +2,14 @@ import { Clock, Effect, Layer, Result } from "effect"
 import { Broker, type Delivery } from "../../services/Broker.ts"
 import type { JsonObject } from "../envelope/Envelope.ts"
 import type { EnvelopeError, InvalidPublish, SettingsError } from "../envelope/Errors.ts"
-import { type Both, both } from "../envelope/ExactJson.ts"
+import { type ExactAndOrdinary, readBoth } from "../envelope/ExactJson.ts"
 import * as StatusEvent from "../envelope/StatusEvent.ts"
 import * as Timestamp from "../envelope/Timestamp.ts"
 import * as FailurePath from "../failure/FailurePath.ts"
-import type { Unredelivered } from "../failure/Redelivery.ts"
+import type { RedeliveryError } from "../failure/Redelivery.ts"
 import * as HandlerMetrics from "../observe/HandlerMetrics.ts"
 import * as Observation from "../observe/Observation.ts"
-import { observing } from "../observe/ObservationSink.ts"
+import { makeObserve } from "../observe/ObservationSink.ts"
 import { BrokerClient } from "../publish/BrokerClient.ts"
 import * as HandlerFailure from "../retry/HandlerFailure.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
@@ -20,7 +20,7 @@ import type { AggregationHandler } from "./AggregationHandler.ts"
 import * as ConsumerOptions from "./ConsumerOptions.ts"
 import * as ConsumerTimeout from "./ConsumerTimeout.ts"
 import * as DeliveryLoop from "./DeliveryLoop.ts"
-import type { Verdict } from "./Verdict.ts"
+import type { DeliveryVerdict } from "./DeliveryVerdict.ts"
 
 /** Of one aggregation consumer, beside those of every consumer. */
 export interface Options<R> extends ConsumerOptions.ConsumerOptions {
@@ -46,7 +46,7 @@ export const make = Effect.fnUntraced(function* <R>(
 ): Effect.fn.Return<AggregationConsumer<R>, InvalidPublish | SettingsError, Broker | BrokerClient> {
   const broker = yield* Broker
   const client = yield* BrokerClient
-  const refusal = ConsumerOptions.refusal("AggregationConsumer", options)
+  const refusal = ConsumerOptions.validate("AggregationConsumer", options)
   if (refusal !== undefined) return yield* refusal
   const { consumerName: name = "svc-aggregation-consumer", handler, queueName, shards } = options
   const aliases = options.aliasConfig ?? client.aliases
@@ -56,9 +56,9 @@ export const make = Effect.fnUntraced(function* <R>(
     name: queue
   } = yield* Effect.fromResult(aggregationQueue(client.topology, shards, queueName))
   const consumer = { client, name, queue, maxRetries: options.retryPolicy?.maxRetries ?? null }
-  const place = { consumer_name: name, queue_name: queue }
-  const observe = yield* observing(options.observationSink)
-  const { fail, prepare } = yield* FailurePath.make<Child>(broker, consumer, options, observe, {
+  const consumerFields = { consumer_name: name, queue_name: queue }
+  const observe = yield* makeObserve(options.observationSink)
+  const { fail, prepare } = yield* FailurePath.make<ChildFields>(broker, consumer, options, observe, {
     failed: ({ fields, status }, exception) => {
       if (status === undefined) return
       observe((at) =>
@@ -70,22 +70,22 @@ export const make = Effect.fnUntraced(function* <R>(
     order: "logged first"
   })
 
-  const work = (delivery: Delivery): Effect.Effect<Verdict, Unredelivered, R> =>
+  const work = (delivery: Delivery): Effect.Effect<DeliveryVerdict, RedeliveryError, R> =>
     Clock.clockWith((clock) => {
       const now = Timestamp.ofMillis(clock.currentTimeMillisUnsafe())
       const read = aliases.read("status", delivery.content)
       if (Result.isFailure(read)) return fail(unreadable(delivery, read.failure))
-      const event = both(read.success, (message) =>
+      const event = readBoth(read.success, (message) =>
         Result.map(StatusEvent.readLeniently(message, now), ({ event }) => event)
       )
       if (Result.isFailure(event)) return fail(unreadable(delivery, event.failure))
       return handle(delivery, event.success, read.success.ordinary)
     })
 
-  const handle = (delivery: Delivery, event: Both<StatusEvent.StatusEvent>, raw: JsonObject) => {
+  const handle = (delivery: Delivery, event: ExactAndOrdinary<StatusEvent.StatusEvent>, raw: JsonObject) => {
     const context = new AggregationContext(consumer, delivery, raw, event)
-    const child = {
-      ...place,
+    const childFields = {
+      ...consumerFields,
       task_id: context.taskId,
       parent_task_id: context.parentTaskId ?? null,
       correlation_id: context.correlationId,
@@ -93,7 +93,7 @@ export const make = Effect.fnUntraced(function* <R>(
     }
     observe((at) =>
       Observation.of("AggregationMessageReceived", at, {
-        ...child,
+        ...childFields,
         delivery_tag: delivery.deliveryTag,
         redelivered: delivery.redelivered
       })
@@ -104,17 +104,17 @@ export const make = Effect.fnUntraced(function* <R>(
         Effect.suspend(() => handler.handle(context.event, context))
       ),
       {
-        onSuccess: (): Effect.Effect<Verdict, Unredelivered> =>
+        onSuccess: (): Effect.Effect<DeliveryVerdict, RedeliveryError> =>
           Effect.succeed({
             settle: "ack",
-            settled: observe.later((at) => Observation.of("AggregationMessageAcked", at, child))
+            settled: observe.deferred((at) => Observation.of("AggregationMessageAcked", at, childFields))
           }),
         onFailure: (cause) => {
           const { correlationId, lineage, taskId } = context
           return fail({
             delivery,
             failure: HandlerFailure.ofCause(cause),
-            fields: child,
+            fields: childFields,
             // by its task id, and so into no aggregation queue
             status: { about: { taskId, correlationId, lineage, task: context.event }, meta: event.exact.meta }
           })
@@ -127,7 +127,7 @@ export const make = Effect.fnUntraced(function* <R>(
     delivery,
     failure: HandlerFailure.ofEnvelope(error),
     fields: {
-      ...place,
+      ...consumerFields,
       task_id: null,
       parent_task_id: null,
       correlation_id: delivery.properties.correlationId ?? null,
@@ -136,7 +136,7 @@ export const make = Effect.fnUntraced(function* <R>(
   })
 
   const { run, stop } = DeliveryLoop.make<R>(broker, {
-    ...ConsumerOptions.ofLoop(options),
+    ...ConsumerOptions.loopOptions(options),
     name,
     queue,
     concurrency: options.concurrency ?? client.topology.prefetchCount,
@@ -161,6 +161,6 @@ export const layer = <R>(
   Layer.effectDiscard(Effect.flatMap(make(options), ({ run }) => Effect.forkScoped(run)))
 
 /** The event of a child, as far as it could be read. */
-type Child = Observation.FieldsOf<"AggregationMessageAcked">
+type ChildFields = Observation.FieldsOf<"AggregationMessageAcked">
 
 const redeliveryEvents = { Retry: "AggregationRetryScheduled", DeadLetter: "AggregationDeadLetterPublished" } as const

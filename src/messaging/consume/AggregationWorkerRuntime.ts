@@ -2,12 +2,12 @@ import { Effect, Fiber, Layer, Scope, Semaphore } from "effect"
 import type { Broker } from "../../services/Broker.ts"
 import { type InvalidPublish, SettingsError } from "../envelope/Errors.ts"
 import { BrokerClient, type InitializeError } from "../publish/BrokerClient.ts"
-import { noAggregation } from "../topology/Aggregation.ts"
+import { noAggregationError } from "../topology/Aggregation.ts"
 import * as Shards from "../topology/Shards.ts"
 import { TaskTopology } from "../topology/TaskTopology.ts"
 import type { Topology } from "../topology/Topology.ts"
 import * as AggregationConsumer from "./AggregationConsumer.ts"
-import * as LeftoverShards from "./LeftoverShards.ts"
+import * as OrphanedShards from "./OrphanedShards.ts"
 
 /**
  * Of all its consumers, beside `shardGroups`. `client`: over that one; `topology`: over a client of its own, without aliases.
@@ -42,8 +42,8 @@ export const make = Effect.fnUntraced(function* <R>(
   const { consumerName = "svc-aggregation-worker", shardGroups, stopWithin = "5 seconds" } = options
   const { topology } = client
   const aggregation = topology instanceof TaskTopology ? topology.aggregation : undefined
-  if (aggregation === undefined) return yield* noAggregation()
-  const problem = Shards.refusedGroups(shardGroups, aggregation.shardCount)
+  if (aggregation === undefined) return yield* noAggregationError()
+  const problem = Shards.groupsProblem(shardGroups, aggregation.shardCount)
   if (problem !== undefined) {
     return yield* SettingsError.of("AggregationWorkerRuntime", [{ field: "shardGroups", problem }])
   }
@@ -66,7 +66,7 @@ export const make = Effect.fnUntraced(function* <R>(
       Effect.catchTag("InvalidPublish", Effect.die)
     )
     running = yield* Effect.forEach(consumers, ({ run }) => Effect.forkIn(run, scope))
-    yield* Effect.forkIn(LeftoverShards.warn(client, LeftoverShards.candidates(aggregation, shardGroups)), scope)
+    yield* Effect.forkIn(OrphanedShards.warn(client, OrphanedShards.candidates(aggregation, shardGroups)), scope)
   })
   const stop = Effect.gen(function* () {
     yield* Effect.forEach(consumers, ({ stop }) => stop, { concurrency: "unbounded", discard: true })

@@ -4,7 +4,7 @@ import { SettingsError } from "../envelope/Errors.ts"
 import type { FailureOptions } from "../failure/FailurePath.ts"
 import type { ObservationSink } from "../observe/ObservationSink.ts"
 import type { ContractAliasConfig } from "../topology/Aliases.ts"
-import { Findings } from "../topology/Parameters.ts"
+import { ValidationIssues } from "../topology/Parameters.ts"
 import type { Topology } from "../topology/Topology.ts"
 import type * as DeliveryLoop from "./DeliveryLoop.ts"
 
@@ -46,24 +46,24 @@ export interface ConsumerOptions extends FailureOptions {
 }
 
 /** What is wrong with them. `handleWithin`: of consumers that have one. */
-export const refusal = (
+export const validate = (
   consumer: string,
   options: ConsumerOptions & { readonly handleWithin?: Duration.Input | undefined }
 ): SettingsError | undefined => {
-  const findings = new Findings()
-  findings.integer("concurrency", options.concurrency, 1, 65_535)
-  seconds("consumeTimeoutSeconds", options.consumeTimeoutSeconds ?? undefined, findings)
-  seconds("idleRetrySeconds", options.idleRetrySeconds, findings)
-  duration("stopWithin", options.stopWithin, findings, "zero")
-  duration("stalledAfter", options.stalledAfter, findings)
-  duration("handleWithin", options.handleWithin, findings)
-  priority(options.consumeArguments, findings)
-  if (options.consumerName !== undefined) findings.key("consumerName", options.consumerName)
+  const findings = new ValidationIssues()
+  findings.checkInteger("concurrency", options.concurrency, 1, 65_535)
+  checkSeconds("consumeTimeoutSeconds", options.consumeTimeoutSeconds ?? undefined, findings)
+  checkSeconds("idleRetrySeconds", options.idleRetrySeconds, findings)
+  checkDuration("stopWithin", options.stopWithin, findings, "zero")
+  checkDuration("stalledAfter", options.stalledAfter, findings)
+  checkDuration("handleWithin", options.handleWithin, findings)
+  checkPriority(options.consumeArguments, findings)
+  if (options.consumerName !== undefined) findings.checkKey("consumerName", options.consumerName)
   return findings.mistakes.length > 0 ? SettingsError.of(consumer, findings.mistakes) : undefined
 }
 
 /** What of them is the loop's. */
-export const ofLoop = (options: ConsumerOptions) =>
+export const loopOptions = (options: ConsumerOptions) =>
   ({
     ...(options.consumeArguments && { arguments: options.consumeArguments }),
     consumeTimeoutSeconds: options.consumeTimeoutSeconds,
@@ -73,36 +73,36 @@ export const ofLoop = (options: ConsumerOptions) =>
   }) satisfies Partial<DeliveryLoop.Options<never>>
 
 /** What a worker declares: its own inbox, also where its client declares no queues, or somebody has deleted it since. */
-export const inboxOf = ({ bindings, exchanges, queues }: Topology, inbox: string): Declarations => ({
+export const inboxDeclarations = ({ bindings, exchanges, queues }: Topology, inbox: string): Declarations => ({
   exchanges,
   queues: queues.filter(({ name }) => name === inbox),
   bindings: bindings.filter(({ queue }) => queue === inbox)
 })
 
-const seconds = (field: string, value: number | undefined, findings: Findings): void => {
+const checkSeconds = (field: string, value: number | undefined, findings: ValidationIssues): void => {
   if (value !== undefined && !(value > 0 && value <= 86_400)) {
-    findings.mistake(field, "must be more than 0 and at most a day, in seconds")
+    findings.addMistake(field, "must be more than 0 and at most a day, in seconds")
   }
 }
 
 /** The broker refuses the subscription for it, again and again. */
-export const priority = (consumeArguments: Fields | undefined, findings: Findings): void => {
+export const checkPriority = (consumeArguments: Fields | undefined, findings: ValidationIssues): void => {
   const given = consumeArguments?.["x-priority"]
   if (given !== undefined && !(typeof given === "number" && Number.isInteger(given))) {
-    findings.mistake("consumeArguments.x-priority", "must be an integer")
+    findings.addMistake("consumeArguments.x-priority", "must be an integer")
   }
 }
 
-export const duration = (
+export const checkDuration = (
   field: string,
   given: Duration.Input | undefined,
-  findings: Findings,
+  findings: ValidationIssues,
   least?: "zero"
 ): void => {
   if (given === undefined) return
   // Effect takes what is not a number for zero
   const found = Number.isNaN(given) ? Option.none() : Duration.fromInput(given)
-  if (Option.isNone(found)) findings.mistake(field, 'must be a duration, such as "10 seconds"')
+  if (Option.isNone(found)) findings.addMistake(field, 'must be a duration, such as "10 seconds"')
   else if (least === undefined && !Duration.isPositive(found.value))
-    findings.mistake(field, "must be more than nothing")
+    findings.addMistake(field, "must be more than nothing")
 }

@@ -4,7 +4,7 @@ import * as BrokerCapabilities from "../topology/BrokerCapabilities.ts"
 import type { QueueFamily } from "../topology/Parameters.ts"
 
 /** RabbitMQ's own, where a queue names none. */
-const brokersDefault = Duration.minutes(30)
+const brokerDefault = Duration.minutes(30)
 
 /**
  * The broker takes a delivery that is not settled in time for lost: it closes the channel, and delivers everything on it
@@ -16,14 +16,14 @@ export const warning = (
   version: string,
   handleWithin: Duration.Duration | undefined
 ): string | undefined => {
-  const named = declared["x-consumer-timeout"]
-  const acts = actsOn(queueType, BrokerCapabilities.of(version))
+  const configuredMs = declared["x-consumer-timeout"]
+  const isEnforced = enforcesTimeout(queueType, BrokerCapabilities.of(version))
   if (handleWithin === undefined) {
-    return acts && typeof named === "number"
-      ? `The broker takes deliveries back after ${named} ms, and nothing ends a handler before: set handleWithin below it.`
+    return isEnforced && typeof configuredMs === "number"
+      ? `The broker takes deliveries back after ${configuredMs} ms, and nothing ends a handler before: set handleWithin below it.`
       : undefined
   }
-  const limit = acts && typeof named === "number" ? Duration.millis(named) : brokersDefault
+  const limit = isEnforced && typeof configuredMs === "number" ? Duration.millis(configuredMs) : brokerDefault
   return Duration.isGreaterThanOrEqualTo(handleWithin, limit)
     ? `Handlers may take ${Duration.format(handleWithin)}, and the broker takes deliveries back after ${Duration.format(limit)}: set handleWithin below it, or the broker's consumer timeout above.`
     : undefined
@@ -41,12 +41,12 @@ export const warnOnce = (
     if (isWarned) return
     const { version } = yield* broker.server
     isWarned = true
-    const said = warning(family, version, handleWithin)
-    if (said !== undefined) yield* Effect.logWarning(`${consumerName}: ${said}`)
+    const sentence = warning(family, version, handleWithin)
+    if (sentence !== undefined) yield* Effect.logWarning(`${consumerName}: ${sentence}`)
   })
 }
 
-const actsOn = (
+const enforcesTimeout = (
   queueType: QueueFamily["queueType"],
   capabilities: BrokerCapabilities.BrokerCapabilities | undefined
 ): boolean => {

@@ -1,9 +1,9 @@
 import { Cause, Deferred, Duration, Effect, Exit, Fiber } from "effect"
 import type { Broker, Delivery, Fields } from "../../services/Broker.ts"
 import * as HandlerFailure from "../retry/HandlerFailure.ts"
-import { Bag, InBag } from "./Bag.ts"
 import * as DeliverySpan from "./DeliverySpan.ts"
-import type { Verdict } from "./Verdict.ts"
+import type { DeliveryVerdict } from "./DeliveryVerdict.ts"
+import { DenseSet, DenseSetItem } from "./DenseSet.ts"
 
 export interface Options<R> {
   /** Of the consumer, for the log. */
@@ -23,7 +23,7 @@ export interface Options<R> {
    * anything: a crash between the two makes a duplicate, never a loss. A failure gives the delivery back to its queue
    * after a pause. It is interrupted when the channel is lost, as the broker then delivers the message again.
    */
-  readonly work: (delivery: Delivery) => Effect.Effect<Verdict, unknown, R>
+  readonly work: (delivery: Delivery) => Effect.Effect<DeliveryVerdict, unknown, R>
   /** Once, when the first subscription stands. */
   readonly onStarted?: () => void
   /** Something failed that no message is to blame for; it is tried again after the pause. */
@@ -52,33 +52,33 @@ export interface DeliveryLoop<R> {
 }
 
 /** Of interrupted work, before it is left behind. */
-const interruptWithin = "1 second"
+const interruptTimeout = "1 second"
 
 /**
  * Handlers of lost channels that let nobody interrupt them, for each place: recovery does not wait for them, but a
  * connection that comes and goes must not heap them up without end.
  */
-const abandonedPerPlace = 4
+const maxAbandonedPerSlot = 4
 
 /** Silent looks with messages waiting, before the subscription is taken for one that the broker has forgotten. */
-const forgottenAfter = 30
+const maxSilentChecks = 30
 
 /**
  * A delivery in work. A fiber for each costs half a microsecond, of the 25 that a checked message takes with amqplib's
  * part, and it is what lets a lost channel interrupt the handlers of its deliveries.
  */
-class InWork extends InBag {
+class InFlight extends DenseSetItem {
   readonly delivery: Delivery
   /** Of the deliveries of this loop. */
-  readonly number: number
+  readonly sequence: number
   fiber: Fiber.Fiber<unknown, unknown> | undefined
   /** The broker gives it to somebody again, or will: it is not to be settled. */
-  isVoid = false
+  isRevoked = false
 
   constructor(delivery: Delivery, number: number) {
     super()
     this.delivery = delivery
-    this.number = number
+    this.sequence = number
   }
 }
 
@@ -89,99 +89,99 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
   const stopWithin = Duration.fromInputUnsafe(options.stopWithin ?? "10 seconds")
   let current: { readonly stopping: Deferred.Deferred<void>; readonly ended: Deferred.Deferred<void> } | undefined
 
-  const consuming = Effect.fnUntraced(function* (stopping: Deferred.Deferred<void>) {
+  const consume = Effect.fnUntraced(function* (stopping: Deferred.Deferred<void>) {
     const fork = Effect.runForkWith(yield* Effect.context<R>())
-    const traced = yield* DeliverySpan.make
-    const inWork = new Bag<InWork>()
+    const withSpan = yield* DeliverySpan.make
+    const inFlight = new DenseSet<InFlight>()
     /** Their channel is gone, and they have not ended yet. */
-    const abandoned = new Set<InWork>()
-    const maxAbandoned = concurrency * abandonedPerPlace
+    const abandoned = new Set<InFlight>()
+    const maxAbandoned = concurrency * maxAbandonedPerSlot
     /** Those that wait because too many are abandoned. */
-    const held: Array<InWork> = []
-    let delivered = 0
-    let settled = 0
+    const postponed: Array<InFlight> = []
+    let deliveredCount = 0
+    let settledCount = 0
     let onEmpty: (() => void) | undefined
     let started = false
 
-    const leave = (work: InWork) => {
+    const finish = (work: InFlight) => {
       abandoned.delete(work)
-      inWork.delete(work)
-      if (inWork.size === 0) onEmpty?.()
-      if (held.length > 0 && abandoned.size < maxAbandoned) begin(held.shift())
+      inFlight.delete(work)
+      if (inFlight.size === 0) onEmpty?.()
+      if (postponed.length > 0 && abandoned.size < maxAbandoned) start(postponed.shift())
     }
 
-    const take = (delivery: Delivery) => {
-      const work = new InWork(delivery, delivered++)
-      inWork.add(work)
-      if (abandoned.size < maxAbandoned) begin(work)
-      else held.push(work)
+    const accept = (delivery: Delivery) => {
+      const work = new InFlight(delivery, deliveredCount++)
+      inFlight.add(work)
+      if (abandoned.size < maxAbandoned) start(work)
+      else postponed.push(work)
     }
 
-    const begin = (work: InWork | undefined) => {
+    const start = (work: InFlight | undefined) => {
       if (work === undefined) return
       const fiber = fork(
-        traced(
+        withSpan(
           work.delivery,
           Effect.suspend(() => options.work(work.delivery))
         )
       )
       work.fiber = fiber
       // the channel was lost while it took its first steps
-      if (work.isVoid) fiber.interruptUnsafe()
+      if (work.isRevoked) fiber.interruptUnsafe()
       fiber.addObserver((exit) => {
-        if (work.isVoid) leave(work)
+        if (work.isRevoked) finish(work)
         else if (Exit.isSuccess(exit)) settle(work, exit.value)
         else giveBack(work, exit.cause)
       })
     }
 
-    const settle = (work: InWork, { settle, settled: told }: Verdict) => {
-      settled++
-      const asked = work.delivery.settle(settle)
-      leave(work)
-      if (asked !== "requested" || told === undefined) return
+    const settle = (work: InFlight, { settle, settled: onSettled }: DeliveryVerdict) => {
+      settledCount++
+      const settlement = work.delivery.settle(settle)
+      finish(work)
+      if (settlement !== "requested" || onSettled === undefined) return
       try {
-        told()
+        onSettled()
       } catch (defect) {
         fork(Effect.logError(`What follows a settlement of ${name} threw`, defect))
       }
     }
 
     /** It keeps its place meanwhile, so that an error that concerns all of them does not turn into a spin. */
-    const giveBack = (work: InWork, cause: Cause.Cause<unknown>) => {
+    const giveBack = (work: InFlight, cause: Cause.Cause<unknown>) => {
       const fiber = fork(
         Effect.andThen(
-          failed(cause, `A message of queue ${queue} goes back to it`),
+          reportFailure(cause, `A message of queue ${queue} goes back to it`),
           Effect.raceFirst(Effect.sleep(Duration.seconds(idleRetrySeconds)), Deferred.await(stopping))
         )
       )
       work.fiber = fiber
       fiber.addObserver(() => {
-        if (work.isVoid) leave(work)
+        if (work.isRevoked) finish(work)
         else settle(work, { settle: "requeue" })
       })
     }
 
-    const lose = (works: ReadonlyArray<InWork>) => {
+    const revoke = (works: ReadonlyArray<InFlight>) => {
       for (const work of works) {
-        work.isVoid = true
-        inWork.delete(work)
-        if (held.includes(work)) held.splice(held.indexOf(work), 1)
+        work.isRevoked = true
+        inFlight.delete(work)
+        if (postponed.includes(work)) postponed.splice(postponed.indexOf(work), 1)
         else abandoned.add(work)
         work.fiber?.interruptUnsafe()
       }
-      if (inWork.size === 0) onEmpty?.()
+      if (inFlight.size === 0) onEmpty?.()
     }
 
-    const failed = (cause: Cause.Cause<unknown>, consequence: string) =>
+    const reportFailure = (cause: Cause.Cause<unknown>, consequence: string) =>
       Effect.suspend(() => {
         const error = HandlerFailure.ofCause(cause)
         options.onError?.(error, idleRetrySeconds)
         return Effect.logWarning(`${name}: ${consequence}`, error.exceptionType, Cause.squash(cause))
       })
 
-    const emptied = Effect.callback<void>((resume) => {
-      if (inWork.size === 0) {
+    const whenEmpty = Effect.callback<void>((resume) => {
+      if (inFlight.size === 0) {
         resume(Effect.void)
         return
       }
@@ -195,94 +195,95 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
      * The work that ends in time is settled. The rest is interrupted, and returns to its queue with the channel. One
      * deadline holds for the work and for the broker's answer to the cancel, which a frozen broker never gives.
      */
-    const drain = Effect.fnUntraced(function* (cancel: Effect.Effect<void>, takeNoMore: () => void) {
+    const drain = Effect.fnUntraced(function* (cancel: Effect.Effect<void>, stopAccepting: () => void) {
       const cancelling = yield* Effect.forkDetach(cancel, { startImmediately: true })
-      yield* Effect.timeoutOption(Effect.andThen(Fiber.await(cancelling), emptied), stopWithin)
-      takeNoMore()
-      if (inWork.size > 0) {
-        yield* Effect.logWarning(`${name} gives back what it could not end in time`, namesOf(inWork))
-        lose(inOrder(inWork))
+      yield* Effect.timeoutOption(Effect.andThen(Fiber.await(cancelling), whenEmpty), stopWithin)
+      stopAccepting()
+      if (inFlight.size > 0) {
+        yield* Effect.logWarning(`${name} gives back what it could not end in time`, namesOf(inFlight))
+        revoke(inOrder(inFlight))
       }
-      const fibers = Array.from(abandoned).flatMap(({ fiber }) => (fiber === undefined ? [] : [awaited(fiber)]))
-      yield* Effect.timeoutOption(Effect.all(fibers, { concurrency: "unbounded", discard: true }), interruptWithin)
+      const fibers = Array.from(abandoned).flatMap(({ fiber }) => (fiber === undefined ? [] : [awaitFiber(fiber)]))
+      yield* Effect.timeoutOption(Effect.all(fibers, { concurrency: "unbounded", discard: true }), interruptTimeout)
       if (abandoned.size > 0) {
         yield* Effect.logWarning(`${name} leaves handlers behind that cannot be interrupted`, namesOf(abandoned))
       }
     })
 
     const watchForStalls = Effect.gen(function* () {
-      const before = settled
-      const full = inWork.size >= concurrency
+      const settledBefore = settledCount
+      const full = inFlight.size >= concurrency
       yield* Effect.sleep(stalledAfter)
-      if (!full || inWork.size < concurrency || settled !== before) return
+      if (!full || inFlight.size < concurrency || settledCount !== settledBefore) return
       yield* Effect.logWarning(
         `${name} has settled nothing for ${Duration.format(stalledAfter)}, and all ${concurrency} places are taken`,
-        namesOf(inWork)
+        namesOf(inFlight)
       )
     })
 
     /** Ends when the subscription has to be made anew. */
     const watchForSilence = Effect.fnUntraced(function* (seconds: number) {
-      let missing = 0
-      let waiting = 0
+      let checksWithoutConsumer = 0
+      let checksWithBacklog = 0
       for (;;) {
-        const before = delivered
+        const deliveredBefore = deliveredCount
         yield* Effect.sleep(Duration.seconds(seconds))
-        if (delivered !== before || inWork.size > 0) {
-          missing = 0
-          waiting = 0
+        if (deliveredCount !== deliveredBefore || inFlight.size > 0) {
+          checksWithoutConsumer = 0
+          checksWithBacklog = 0
           continue
         }
         // the connection is being made anew, and the subscription with it
-        const seen = yield* Effect.option(broker.inspect(queue))
-        if (seen._tag === "None") continue
-        const { consumers, messages } = seen.value._tag === "Some" ? seen.value.value : { consumers: 0, messages: 0 }
-        missing = consumers === 0 ? missing + 1 : 0
-        waiting = messages > 0 ? waiting + 1 : 0
+        const inspection = yield* Effect.option(broker.inspect(queue))
+        if (inspection._tag === "None") continue
+        const { consumers, messages } =
+          inspection.value._tag === "Some" ? inspection.value.value : { consumers: 0, messages: 0 }
+        checksWithoutConsumer = consumers === 0 ? checksWithoutConsumer + 1 : 0
+        checksWithBacklog = messages > 0 ? checksWithBacklog + 1 : 0
         // once may be the moment between two channels
-        if (missing > 1 || waiting > forgottenAfter) {
+        if (checksWithoutConsumer > 1 || checksWithBacklog > maxSilentChecks) {
           return yield* Effect.logWarning(`${name} subscribes to queue ${queue} again: the broker does not serve it`)
         }
       }
     })
 
-    const subscribed = Effect.gen(function* () {
+    const subscribe = Effect.gen(function* () {
       yield* options.prepare
-      const isAsked = Effect.isEffect(options.arguments)
+      const hasEffectArguments = Effect.isEffect(options.arguments)
       const given = Effect.isEffect(options.arguments) ? yield* options.arguments : options.arguments
-      const outlived = Deferred.makeUnsafe<void>()
+      const subscriptionEnded = Deferred.makeUnsafe<void>()
       const { cancel } = yield* broker.consume({
         queue,
         prefetch: concurrency,
         ...(given && { arguments: given }),
         onDelivery: (delivery) => {
-          if (!Deferred.isDoneUnsafe(outlived)) take(delivery)
+          if (!Deferred.isDoneUnsafe(subscriptionEnded)) accept(delivery)
         },
-        onLost: (epoch) => lose(inOrder(inWork).filter(({ delivery }) => delivery.epoch === epoch)),
+        onLost: (epoch) => revoke(inOrder(inFlight).filter(({ delivery }) => delivery.epoch === epoch)),
         // and not when the channel is lost: by now there is a broker to ask
         onResumed: () => {
-          if (isAsked) Deferred.doneUnsafe(outlived, Exit.void)
+          if (hasEffectArguments) Deferred.doneUnsafe(subscriptionEnded, Exit.void)
         }
       })
-      yield* Effect.addFinalizer(() => drain(cancel, () => Deferred.doneUnsafe(outlived, Exit.void)))
+      yield* Effect.addFinalizer(() => drain(cancel, () => Deferred.doneUnsafe(subscriptionEnded, Exit.void)))
       if (!started) {
         started = true
         options.onStarted?.()
       }
-      const ends = consumeTimeoutSeconds === null ? Effect.never : watchForSilence(consumeTimeoutSeconds)
-      yield* Effect.raceAllFirst([ends, Deferred.await(outlived), Effect.forever(watchForStalls)])
+      const watchSilence = consumeTimeoutSeconds === null ? Effect.never : watchForSilence(consumeTimeoutSeconds)
+      yield* Effect.raceAllFirst([watchSilence, Deferred.await(subscriptionEnded), Effect.forever(watchForStalls)])
     }).pipe(Effect.scoped)
 
-    const again = subscribed.pipe(
+    const subscribeForever = subscribe.pipe(
       Effect.catchCause((cause) =>
         Effect.andThen(
-          failed(cause, `queue ${queue} cannot be consumed from`),
+          reportFailure(cause, `queue ${queue} cannot be consumed from`),
           Effect.sleep(Duration.seconds(idleRetrySeconds))
         )
       ),
       Effect.forever
     )
-    yield* Effect.raceFirst(Deferred.await(stopping), again)
+    yield* Effect.raceFirst(Deferred.await(stopping), subscribeForever)
   })
 
   return {
@@ -291,7 +292,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       const running = { stopping: Deferred.makeUnsafe<void>(), ended: Deferred.makeUnsafe<void>() }
       current = running
       return Effect.ensuring(
-        consuming(running.stopping),
+        consume(running.stopping),
         Effect.sync(() => {
           current = undefined
           Deferred.doneUnsafe(running.ended, Exit.void)
@@ -308,22 +309,22 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
   }
 }
 
-const awaited = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<void> =>
+const awaitFiber = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const leave = fiber.addObserver(() => resume(Effect.void))
     return Effect.sync(leave)
   })
 
-const maxNamed = 10
+const maxNamedDeliveries = 10
 
 /** As they were delivered. */
-const inOrder = (works: Iterable<InWork>): Array<InWork> =>
-  Array.from(works).sort((one, other) => one.number - other.number)
+const inOrder = (works: Iterable<InFlight>): Array<InFlight> =>
+  Array.from(works).sort((one, other) => one.sequence - other.sequence)
 
 /** By what a person can find them by. */
-const namesOf = (works: Iterable<InWork>): string => {
+const namesOf = (works: Iterable<InFlight>): string => {
   const all = inOrder(works)
-  const named = all.slice(0, maxNamed).map(({ delivery }) => nameOf(delivery))
+  const named = all.slice(0, maxNamedDeliveries).map(({ delivery }) => nameOf(delivery))
   const more = all.length - named.length
   return `${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}`
 }

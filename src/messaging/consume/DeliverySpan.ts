@@ -1,22 +1,25 @@
 import { Clock, Effect, Exit, Tracer } from "effect"
 import type { Delivery } from "../../services/Broker.ts"
 import * as TraceContext from "../envelope/TraceContext.ts"
-import type { Verdict } from "./Verdict.ts"
+import type { DeliveryVerdict } from "./DeliveryVerdict.ts"
 
-export type Traced = <E, R>(delivery: Delivery, work: Effect.Effect<Verdict, E, R>) => Effect.Effect<Verdict, E, R>
+export type WithDeliverySpan = <E, R>(
+  delivery: Delivery,
+  work: Effect.Effect<DeliveryVerdict, E, R>
+) => Effect.Effect<DeliveryVerdict, E, R>
 
 /**
  * A span for the work on each delivery, below the one that it was published in; without such a one, a trace begins. What
  * its publisher did not sample is not sampled here either, and says so to who comes next. Without a tracer this is nothing.
  */
-export const make: Effect.Effect<Traced> = Effect.gen(function* () {
-  const untraced: Traced = (_, work) => work
+export const make: Effect.Effect<WithDeliverySpan> = Effect.gen(function* () {
+  const untraced: WithDeliverySpan = (_, work) => work
   if (!(yield* TraceContext.isTraced)) return untraced
   const clock = yield* Clock.Clock
-  const traced: Traced = (delivery, work) => {
+  const traced: WithDeliverySpan = (delivery, work) => {
     const parent = TraceContext.ofHeaders(delivery.properties.headers)
     if (parent?.sampled === false) return Effect.provideService(work, Tracer.ParentSpan, parent)
-    return Effect.useSpan(`process ${delivery.queue}`, options(delivery, parent), (span) =>
+    return Effect.useSpan(`process ${delivery.queue}`, spanOptions(delivery, parent), (span) =>
       Effect.map(Effect.provideService(work, Tracer.ParentSpan, span), (verdict) => {
         const { failure } = verdict
         if (failure !== undefined) {
@@ -30,7 +33,7 @@ export const make: Effect.Effect<Traced> = Effect.gen(function* () {
   return traced
 })
 
-const options = (delivery: Delivery, parent: Tracer.ExternalSpan | undefined): Tracer.SpanOptionsNoTrace => ({
+const spanOptions = (delivery: Delivery, parent: Tracer.ExternalSpan | undefined): Tracer.SpanOptionsNoTrace => ({
   kind: "consumer",
   // not below whatever the consumer was started in, which never ends
   ...(parent === undefined ? { root: true } : { parent }),

@@ -71,7 +71,7 @@ const unfit = ({ task_type }: TaskEnvelope, mistakes: ReadonlyArray<Mistake>): T
     reason: "payload_schema_violation",
     taskType: task_type ?? null,
     mistakes,
-    message: Payload.misfit("the handler's schema", mistakes)
+    message: Payload.mismatchMessage("the handler's schema", mistakes)
   })
 
 const unknown = ({ task_type }: TaskEnvelope, known: Iterable<string>): TaskRefused => {

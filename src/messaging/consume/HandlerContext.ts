@@ -1,19 +1,19 @@
 import { Effect, Result } from "effect"
 import type { Delivery, Fields } from "../../services/Broker.ts"
-import type { JsonObject, Misspelt } from "../envelope/Envelope.ts"
+import type { JsonObject, NoCamelCaseMembers } from "../envelope/Envelope.ts"
 import type { EnvelopeError, InvalidManualRetry, InvalidPublish } from "../envelope/Errors.ts"
-import type { Both } from "../envelope/ExactJson.ts"
+import type { ExactAndOrdinary } from "../envelope/ExactJson.ts"
 import type * as StatusEvent from "../envelope/StatusEvent.ts"
 import type * as TaskEnvelope from "../envelope/TaskEnvelope.ts"
 import type { BrokerClient, PublishError } from "../publish/BrokerClient.ts"
 import * as Publications from "../publish/Publications.ts"
-import * as Lineage from "../retry/Lineage.ts"
+import * as HandOverHeaders from "../retry/HandOverHeaders.ts"
 import * as ManualRetry from "../retry/ManualRetry.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import * as BatchFanOut from "./BatchFanOut.ts"
 
 /** What a handler says of its task beside the status itself. Task id, correlation id and lineage are the context's. */
-export interface StatusDetails extends Misspelt<typeof StatusEvent.Declared.fields> {
+export interface StatusDetails extends NoCamelCaseMembers<typeof StatusEvent.Declared.fields> {
   readonly message?: string | null | undefined
   readonly meta?: JsonObject | undefined
   readonly result?: JsonObject | null | undefined
@@ -27,7 +27,7 @@ export interface StatusDetails extends Misspelt<typeof StatusEvent.Declared.fiel
 }
 
 /** Who handles, and for whom. */
-export interface Consumer {
+export interface ConsumerIdentity {
   readonly client: BrokerClient["Service"]
   readonly name: string
   readonly queue: string
@@ -36,7 +36,7 @@ export interface Consumer {
 }
 
 /** The status of a task: as text with details, or as one value. A task id in it is overwritten. */
-type StatusOfTask = StatusDetails & { readonly status: string }
+type StatusWithDetails = StatusDetails & { readonly status: string }
 
 /** What a handler of tasks and one of aggregation know of their delivery, and publish about it. */
 export abstract class DeliveryContext {
@@ -53,7 +53,7 @@ export abstract class DeliveryContext {
   readonly redelivered: boolean
   readonly headers: Fields
 
-  constructor(consumer: Consumer, delivery: Delivery, rawPayload: JsonObject) {
+  constructor(consumer: ConsumerIdentity, delivery: Delivery, rawPayload: JsonObject) {
     this.client = consumer.client
     this.consumerName = consumer.name
     this.sourceQueueName = consumer.queue
@@ -67,9 +67,9 @@ export abstract class DeliveryContext {
   abstract readonly taskId: string
   /** The body's, else that of the message, else the task id. */
   abstract readonly correlationId: string
-  abstract readonly lineage: Lineage.Lineage
+  abstract readonly lineage: HandOverHeaders.HandOverHeaders
   /** Echoed in statuses where they are known. */
-  protected abstract readonly echoed: { readonly service?: string; readonly task_type?: string }
+  protected abstract readonly echoedFields: { readonly service?: string; readonly task_type?: string }
 
   /** 0 is the original delivery. */
   get retryAttempt(): number {
@@ -107,24 +107,24 @@ export abstract class DeliveryContext {
   }
 
   /** A status of the current task. One of another task goes by `client.publishStatus`. */
-  publishStatus(status: string | StatusOfTask, details: StatusDetails = {}): Effect.Effect<void, PublishError> {
+  publishStatus(status: string | StatusWithDetails, details: StatusDetails = {}): Effect.Effect<void, PublishError> {
     return Effect.suspend(() => this.client.publishStatus(this.#event(status, details)))
   }
 
   /** A status of the current task that is also input for the aggregation of `meta.parent_task_id`. */
   publishAggregationStatus(
-    status: string | StatusOfTask,
+    status: string | StatusWithDetails,
     details: StatusDetails = {}
   ): Effect.Effect<void, PublishError> {
     return Effect.suspend(() => this.client.publishAggregationStatus(this.#event(status, details)))
   }
 
-  #event(status: string | StatusOfTask, details: StatusDetails): StatusEvent.StatusInput {
+  #event(status: string | StatusWithDetails, details: StatusDetails): StatusEvent.StatusInput {
     const given = typeof status === "string" ? { ...details, status } : status
     return {
-      ...this.echoed,
+      ...this.echoedFields,
       ...given,
-      meta: Lineage.intoMeta(given.meta ?? {}, this.lineage),
+      meta: HandOverHeaders.intoMeta(given.meta ?? {}, this.lineage),
       task_id: this.taskId,
       correlation_id: given.correlation_id || this.correlationId
     }
@@ -139,17 +139,22 @@ export abstract class DeliveryContext {
  * What ends a handler that has handed its task over. A defect, so that neither `catch` nor `retry` meets it. Known by
  * identity: to ask anything else of what a handler threw is to run what its author wrote.
  */
-export const endedByHandOver = { _tag: "HandedOver" } as const
+export const handOverSignal = { _tag: "HandedOver" } as const
 
 /** What a handler of tasks works with, beside the task. */
 export class HandlerContext extends DeliveryContext {
   readonly taskId: string
   readonly correlationId: string
-  readonly #task: Both<TaskEnvelope.TaskEnvelope>
-  #lineage: Lineage.Lineage | undefined
+  readonly #task: ExactAndOrdinary<TaskEnvelope.TaskEnvelope>
+  #lineage: HandOverHeaders.HandOverHeaders | undefined
   #handOver: ManualRetry.ManualRetry | undefined
 
-  constructor(consumer: Consumer, delivery: Delivery, rawPayload: JsonObject, task: Both<TaskEnvelope.TaskEnvelope>) {
+  constructor(
+    consumer: ConsumerIdentity,
+    delivery: Delivery,
+    rawPayload: JsonObject,
+    task: ExactAndOrdinary<TaskEnvelope.TaskEnvelope>
+  ) {
     super(consumer, delivery, rawPayload)
     const { correlation_id, task_id } = task.ordinary
     this.#task = task
@@ -157,12 +162,12 @@ export class HandlerContext extends DeliveryContext {
     this.correlationId = correlation_id || delivery.properties.correlationId || task_id
   }
 
-  get lineage(): Lineage.Lineage {
-    this.#lineage ??= Lineage.ofHeaders(this.headers)
+  get lineage(): HandOverHeaders.HandOverHeaders {
+    this.#lineage ??= HandOverHeaders.ofHeaders(this.headers)
     return this.#lineage
   }
 
-  protected get echoed() {
+  protected get echoedFields() {
     const { service, task_type } = this.#task.ordinary
     return { ...(service !== undefined && { service }), ...(task_type !== undefined && { task_type }) }
   }
@@ -182,7 +187,7 @@ export class HandlerContext extends DeliveryContext {
       )
       if (Result.isFailure(prepared)) return Effect.fail(prepared.failure)
       this.#handOver = prepared.success
-      return Effect.die(endedByHandOver)
+      return Effect.die(handOverSignal)
     })
   }
 

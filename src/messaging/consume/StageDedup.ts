@@ -30,7 +30,7 @@ export class StageDedup extends Context.Service<
     return StageDedup.of({
       claim: (claim) =>
         Effect.sync(() => {
-          const key = nameOf(claim)
+          const key = claimKey(claim)
           const holder = claimed.get(key)
           if (holder !== undefined && !(claim.redelivered && holder === claim.messageId)) return false
           claimed.set(key, claim.messageId)
@@ -38,7 +38,7 @@ export class StageDedup extends Context.Service<
         }),
       release: (claim) =>
         Effect.sync(() => {
-          const key = nameOf(claim)
+          const key = claimKey(claim)
           if (claimed.get(key) === claim.messageId) claimed.delete(key)
         })
     })
@@ -55,18 +55,18 @@ export class StageDedup extends Context.Service<
         claim: (claim) =>
           redis.run(
             claimScript,
-            [redis.key(nameOf(claim))],
-            [claim.messageId, claim.redelivered ? 1 : 0, keptForSeconds]
+            [redis.key(claimKey(claim))],
+            [claim.messageId, claim.redelivered ? 1 : 0, claimTtlSeconds]
           ),
-        release: (claim) => redis.run(releaseScript, [redis.key(nameOf(claim))], [claim.messageId])
+        release: (claim) => redis.run(releaseScript, [redis.key(claimKey(claim))], [claim.messageId])
       })
     )
   )
 }
 
-const keptForSeconds = 86_400
+const claimTtlSeconds = 86_400
 
-const nameOf = ({ signature, stage, taskId }: Claim): string =>
+const claimKey = ({ signature, stage, taskId }: Claim): string =>
   `workflow:contract:${stage}:dedup:${taskId}:${signature}`
 
 const claimScript: Script<boolean> = {

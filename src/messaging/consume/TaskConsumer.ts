@@ -2,7 +2,7 @@ import { Duration, Effect, Layer } from "effect"
 import { Broker } from "../../services/Broker.ts"
 import { SettingsError } from "../envelope/Errors.ts"
 import * as Observation from "../observe/Observation.ts"
-import { observing } from "../observe/ObservationSink.ts"
+import { makeObserve } from "../observe/ObservationSink.ts"
 import { BrokerClient } from "../publish/BrokerClient.ts"
 import type { LifecycleStatusConfig } from "../topology/StatusSettings.ts"
 import { TaskTopology } from "../topology/TaskTopology.ts"
@@ -45,12 +45,12 @@ export const make = Effect.fnUntraced(function* <R>(
     const problem = `is a ${topology.kind}, which has no task queue: its workers are workflow consumers`
     return yield* SettingsError.of("TaskConsumer", [{ field: "topology", problem }])
   }
-  const refusal = ConsumerOptions.refusal("TaskConsumer", options)
+  const refusal = ConsumerOptions.validate("TaskConsumer", options)
   if (refusal !== undefined) return yield* refusal
   const { concurrency = topology.prefetchCount, consumerName: name = "svc-task-consumer" } = options
 
   const { family, queue, routing } = topology.tasks
-  const observe = yield* observing(options.observationSink)
+  const observe = yield* makeObserve(options.observationSink)
   const handleWithin = options.handleWithin === undefined ? undefined : Duration.fromInputUnsafe(options.handleWithin)
   const delivery = yield* TaskDelivery.make<R>({
     ...options,
@@ -65,7 +65,7 @@ export const make = Effect.fnUntraced(function* <R>(
   const prepare = Effect.all(
     [
       client.initialize,
-      TopologyPlan.declare(broker, topology, ConsumerOptions.inboxOf(topology, queue)),
+      TopologyPlan.declare(broker, topology, ConsumerOptions.inboxDeclarations(topology, queue)),
       delivery.prepare,
       ConsumerTimeout.warnOnce(broker, name, family, handleWithin)
     ],
@@ -73,7 +73,7 @@ export const make = Effect.fnUntraced(function* <R>(
   )
 
   const { run, stop } = DeliveryLoop.make<R>(broker, {
-    ...ConsumerOptions.ofLoop(options),
+    ...ConsumerOptions.loopOptions(options),
     name,
     queue,
     concurrency,

@@ -3,13 +3,13 @@ import type { Broker, BrokerError, Delivery } from "../../services/Broker.ts"
 import * as BatchEnvelope from "../envelope/BatchEnvelope.ts"
 import type { JsonObject } from "../envelope/Envelope.ts"
 import type { EnvelopeError } from "../envelope/Errors.ts"
-import { both } from "../envelope/ExactJson.ts"
+import { readBoth } from "../envelope/ExactJson.ts"
 import * as TaskEnvelope from "../envelope/TaskEnvelope.ts"
 import * as Timestamp from "../envelope/Timestamp.ts"
 import type { FailedDelivery } from "../failure/FailedDelivery.ts"
 import * as FailureLog from "../failure/FailureLog.ts"
 import * as FailurePath from "../failure/FailurePath.ts"
-import { redeliveryEvents, type Unredelivered } from "../failure/Redelivery.ts"
+import { type RedeliveryError, redeliveryEvents } from "../failure/Redelivery.ts"
 import * as HandlerMetrics from "../observe/HandlerMetrics.ts"
 import * as Observation from "../observe/Observation.ts"
 import type { Observe } from "../observe/ObservationSink.ts"
@@ -23,13 +23,13 @@ import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import type { ContractAliasConfig } from "../topology/Aliases.ts"
 import { LifecycleStatusConfig } from "../topology/StatusSettings.ts"
 import * as BatchFanOut from "./BatchFanOut.ts"
+import type { DeliveryVerdict } from "./DeliveryVerdict.ts"
 import type { TaskHandler } from "./Handler.ts"
-import { type Consumer, endedByHandOver, HandlerContext } from "./HandlerContext.ts"
-import type { Verdict } from "./Verdict.ts"
+import { type ConsumerIdentity, HandlerContext, handOverSignal } from "./HandlerContext.ts"
 
-export interface Settings<R> extends FailurePath.FailureOptions {
+export interface TaskDeliverySettings<R> extends FailurePath.FailureOptions {
   readonly broker: Broker["Service"]
-  readonly consumer: Consumer
+  readonly consumer: ConsumerIdentity
   readonly handler: TaskHandler<R>
   /** A handler that takes longer is interrupted, and has failed. */
   readonly handleWithin: Duration.Duration | undefined
@@ -46,18 +46,18 @@ export class HandlerTimeout extends Schema.TaggedError<HandlerTimeout>()("Handle
 }) {}
 
 /** Of a batch, how many items are under way at once. The door keeps their order. */
-const itemsAtOnce = 64
+const batchConcurrency = 64
 
 /**
  * What a task consumer does with a delivery, in the order of the specification: read it, observe it, take a batch apart,
  * say that it is being processed, handle it, and bring it where its end belongs; then the delivery is settled.
  */
-export const make = Effect.fnUntraced(function* <R>(settings: Settings<R>) {
+export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettings<R>) {
   const { aliases, broker, consumer, handler, handleWithin, observe } = settings
   const { client } = consumer
   const lifecycleStatuses = settings.lifecycleStatuses ?? new LifecycleStatusConfig()
-  const place = { consumer_name: consumer.name, queue_name: consumer.queue }
-  const { fail, prepare } = yield* FailurePath.make<Attempt>(broker, consumer, settings, observe, {
+  const consumerFields = { consumer_name: consumer.name, queue_name: consumer.queue }
+  const { fail, prepare } = yield* FailurePath.make<AttemptFields>(broker, consumer, settings, observe, {
     failed: ({ fields, status }, exception) => {
       if (status === undefined) return
       observe((at) =>
@@ -69,16 +69,16 @@ export const make = Effect.fnUntraced(function* <R>(settings: Settings<R>) {
     order: "observed first"
   })
 
-  const work = (delivery: Delivery): Effect.Effect<Verdict, Unredelivered, R> =>
+  const work = (delivery: Delivery): Effect.Effect<DeliveryVerdict, RedeliveryError, R> =>
     Clock.clockWith((clock) => {
       const now = Timestamp.ofMillis(clock.currentTimeMillisUnsafe())
       const read = aliases.read("task", delivery.content)
-      if (Result.isFailure(read)) return unreadable(delivery, read.failure, null)
+      if (Result.isFailure(read)) return failUnreadable(delivery, read.failure, null)
       const raw = read.success.ordinary
       observe((at) => Observation.of("TaskMessageReceived", at, receivedOf(delivery, raw)))
-      if (BatchEnvelope.isBatch(raw)) return batch(delivery, read.success.exact, now)
-      const task = both(read.success, (message) => TaskEnvelope.read(message, now))
-      if (Result.isFailure(task)) return unreadable(delivery, task.failure, textOf(raw["task_id"]))
+      if (BatchEnvelope.isBatch(raw)) return splitBatch(delivery, read.success.exact, now)
+      const task = readBoth(read.success, (message) => TaskEnvelope.read(message, now))
+      if (Result.isFailure(task)) return failUnreadable(delivery, task.failure, textOf(raw["task_id"]))
       return handle(delivery, task.success.ordinary, new HandlerContext(consumer, delivery, raw, task.success))
     })
 
@@ -86,18 +86,21 @@ export const make = Effect.fnUntraced(function* <R>(settings: Settings<R>) {
     const handled = Effect.suspend(() => handler.handle(task, context))
     const inTime = HandlerMetrics.timed(
       consumer.queue,
-      handleWithin === undefined ? handled : Effect.timeoutOrElse(handled, late(handleWithin))
+      handleWithin === undefined ? handled : Effect.timeoutOrElse(handled, onTimeout(handleWithin))
     )
-    const ended = (exit: Exit.Exit<unknown, unknown>) => afterHandler(delivery, task, context, exit)
-    if (!lifecycleStatuses.enabled) return Effect.flatMap(Effect.exit(inTime), ended)
+    const afterExit = (exit: Exit.Exit<unknown, unknown>) => afterHandler(delivery, task, context, exit)
+    if (!lifecycleStatuses.enabled) return Effect.flatMap(Effect.exit(inTime), afterExit)
     return Effect.gen(function* () {
       // beside the handler, which waits for no status; but before the end of the task, as people read in that order
-      const processing = yield* Effect.forkChild(lifecycle(task, context, { status: lifecycleStatuses.processing }), {
-        startImmediately: true
-      })
+      const processing = yield* Effect.forkChild(
+        publishLifecycle(task, context, { status: lifecycleStatuses.processing }),
+        {
+          startImmediately: true
+        }
+      )
       const exit = yield* Effect.exit(inTime)
       yield* Fiber.await(processing)
-      return yield* ended(exit)
+      return yield* afterExit(exit)
     })
   }
 
@@ -106,20 +109,20 @@ export const make = Effect.fnUntraced(function* <R>(settings: Settings<R>) {
     task: TaskEnvelope.TaskEnvelope,
     context: HandlerContext,
     exit: Exit.Exit<unknown, unknown>
-  ): Effect.Effect<Verdict, Unredelivered> => {
-    if (Exit.isFailure(exit) && !isHandedOver(exit.cause)) {
-      return failed(delivery, task, context, HandlerFailure.ofCause(exit.cause))
+  ): Effect.Effect<DeliveryVerdict, RedeliveryError> => {
+    if (Exit.isFailure(exit) && !isManualHandOver(exit.cause)) {
+      return failTask(delivery, task, context, HandlerFailure.ofCause(exit.cause))
     }
     const { handOver } = context
-    if (handOver !== undefined) return handedOver(delivery, task, context, handOver)
-    const done = acked(attemptOf(task, context))
+    if (handOver !== undefined) return publishHandOver(delivery, task, context, handOver)
+    const done = acked(attemptFieldsOf(task, context))
     return lifecycleStatuses.enabled
-      ? Effect.as(lifecycle(task, context, { status: lifecycleStatuses.completed }, true), done)
+      ? Effect.as(publishLifecycle(task, context, { status: lifecycleStatuses.completed }, true), done)
       : Effect.succeed(done)
   }
 
   /** The status first; and the task must be on its way before this copy of it may go. */
-  const handedOver = Effect.fnUntraced(function* (
+  const publishHandOver = Effect.fnUntraced(function* (
     delivery: Delivery,
     task: TaskEnvelope.TaskEnvelope,
     context: HandlerContext,
@@ -129,78 +132,84 @@ export const make = Effect.fnUntraced(function* <R>(settings: Settings<R>) {
       Effect.logWarning(`The status ${ManualRetry.status} of task ${task.task_id} is not published`, error.message)
     )
     const published = yield* Effect.result(client.publishTask(retry.task, { headers: retry.headers }))
-    if (Result.isSuccess(published)) return acked(attemptOf(task, context))
+    if (Result.isSuccess(published)) return acked(attemptFieldsOf(task, context))
     const error = published.failure
-    if (isOfTheBroker(error)) return yield* error
+    if (isBrokerFailure(error)) return yield* error
     // also the specification's "no queue receives the message"; this copy is kept by failing
-    return yield* failed(delivery, task, context, HandlerFailure.of(error))
+    return yield* failTask(delivery, task, context, HandlerFailure.of(error))
   })
 
-  const failed = (
+  const failTask = (
     delivery: Delivery,
     task: TaskEnvelope.TaskEnvelope,
     context: HandlerContext,
     failure: HandlerFailure.HandlerFailure
   ) => {
-    const ended = (text: string) => lifecycle(task, context, lifecycleStatuses.failure(text), true)
-    const status = { about: aboutOf(task, context), ended: lifecycleStatuses.enabled ? ended : undefined }
-    return settled({ delivery, failure, fields: attemptOf(task, context), status }, failure.exceptionType)
+    const ended = (text: string) => publishLifecycle(task, context, lifecycleStatuses.failure(text), true)
+    const status = { about: statusOwnerOf(task, context), ended: lifecycleStatuses.enabled ? ended : undefined }
+    return failDelivery({ delivery, failure, fields: attemptFieldsOf(task, context), status }, failure.exceptionType)
   }
 
-  const unreadable = (delivery: Delivery, error: EnvelopeError, taskId: string | null) =>
-    settled({ delivery, failure: HandlerFailure.ofEnvelope(error), fields: nobody(delivery, taskId) })
+  const failUnreadable = (delivery: Delivery, error: EnvelopeError, taskId: string | null) =>
+    failDelivery({ delivery, failure: HandlerFailure.ofEnvelope(error), fields: unknownTaskFields(delivery, taskId) })
 
   /** `failure`: what the trace names where the delivery is rejected. */
-  const settled = (failed: FailedDelivery<Attempt>, failure?: string): Effect.Effect<Verdict, Unredelivered> =>
+  const failDelivery = (
+    failed: FailedDelivery<AttemptFields>,
+    failure?: string
+  ): Effect.Effect<DeliveryVerdict, RedeliveryError> =>
     Effect.map(fail(failed), (verdict) =>
       verdict.settle === "reject" ? rejected(failed.fields, failed.failure.reason, failure) : verdict
     )
 
   /** Items that were published before a crash come again with the batch. `message`: exact, as they are written again. */
-  const batch = (
+  const splitBatch = (
     delivery: Delivery,
     message: JsonObject,
     now: Timestamp.Timestamp
-  ): Effect.Effect<Verdict, Unredelivered> => {
-    const fields = nobody(delivery, null)
-    const unfit = (reason: FailureReason, text: string) => ({
+  ): Effect.Effect<DeliveryVerdict, RedeliveryError> => {
+    const fields = unknownTaskFields(delivery, null)
+    const refusedBatch = (reason: FailureReason, text: string) => ({
       delivery,
       failure: { reason, text, exceptionType: null, stack: "", retryable: false },
       fields
     })
     if (consumer.maxRetries === null) {
-      const failed = unfit("unsupported_batch_envelope", "A consumer without a retry policy takes no batches")
+      const failed = refusedBatch("unsupported_batch_envelope", "A consumer without a retry policy takes no batches")
       return Effect.as(FailureLog.log(consumer, failed), rejected(fields, failed.failure.reason))
     }
     const read = BatchEnvelope.read(message, now, (item) => aliases.inbound(item))
-    if (Result.isFailure(read)) return unreadable(delivery, read.failure, null)
+    if (Result.isFailure(read)) return failUnreadable(delivery, read.failure, null)
     if (settings.isRouted && BatchFanOut.hasMixedTaskTypes(read.success)) {
-      return settled(unfit("mixed_task_type_batch", ""))
+      return failDelivery(refusedBatch("mixed_task_type_batch", ""))
     }
     const { contentType, priority } = delivery.properties
     const items = BatchFanOut.publications(read.success, { queue: consumer.queue, contentType, priority })
-    if (Result.isFailure(items)) return unreadable(delivery, items.failure, null)
+    if (Result.isFailure(items)) return failUnreadable(delivery, items.failure, null)
     return Effect.as(
-      Effect.forEach(items.success, (item) => client.publish(item), { concurrency: itemsAtOnce, discard: true }),
+      Effect.forEach(items.success, (item) => client.publish(item), { concurrency: batchConcurrency, discard: true }),
       acked(fields)
     )
   }
 
-  const lifecycle = (
+  const publishLifecycle = (
     task: TaskEnvelope.TaskEnvelope,
     context: HandlerContext,
-    said: TaskStatuses.Said,
+    content: TaskStatuses.StatusContent,
     terminal = false
   ) =>
-    Effect.map(TaskStatuses.publish(client, aboutOf(task, context), said, terminal), (published) => {
+    Effect.map(TaskStatuses.publish(client, statusOwnerOf(task, context), content, terminal), (published) => {
       if (!published) return
       observe((at) =>
-        Observation.of("TaskLifecycleStatusPublished", at, { ...attemptOf(task, context), status: said.status })
+        Observation.of("TaskLifecycleStatusPublished", at, {
+          ...attemptFieldsOf(task, context),
+          status: content.status
+        })
       )
     })
 
   const receivedOf = (delivery: Delivery, raw: JsonObject) => ({
-    ...place,
+    ...consumerFields,
     task_id: textOf(raw["task_id"]),
     delivery_tag: delivery.deliveryTag,
     redelivered: delivery.redelivered,
@@ -209,8 +218,8 @@ export const make = Effect.fnUntraced(function* <R>(settings: Settings<R>) {
     task_type: textOf(raw["task_type"])
   })
 
-  const attemptOf = (task: TaskEnvelope.TaskEnvelope, context: HandlerContext) => ({
-    ...place,
+  const attemptFieldsOf = (task: TaskEnvelope.TaskEnvelope, context: HandlerContext) => ({
+    ...consumerFields,
     task_id: task.task_id,
     correlation_id: context.correlationId,
     retry_attempt: context.retryAttempt,
@@ -218,23 +227,25 @@ export const make = Effect.fnUntraced(function* <R>(settings: Settings<R>) {
   })
 
   /** A delivery that is no task, as far as can be told. */
-  const nobody = ({ properties }: Delivery, taskId: string | null) => ({
-    ...place,
+  const unknownTaskFields = ({ properties }: Delivery, taskId: string | null) => ({
+    ...consumerFields,
     task_id: taskId,
     correlation_id: properties.correlationId ?? null,
     retry_attempt: RetryHeaders.attemptOf(properties.headers ?? {}),
     task_type: null
   })
 
-  const acked = (attempt: Attempt): Verdict => ({
+  const acked = (attempt: AttemptFields): DeliveryVerdict => ({
     settle: "ack",
-    settled: observe.later((at) => Observation.of("TaskMessageAcked", at, attempt))
+    settled: observe.deferred((at) => Observation.of("TaskMessageAcked", at, attempt))
   })
 
   /** To the dead-letter exchange of its queue, where it has one. */
-  const rejected = (attempt: Attempt, reason: string, failure = reason): Verdict => ({
+  const rejected = (attempt: AttemptFields, reason: string, failure = reason): DeliveryVerdict => ({
     settle: "reject",
-    settled: observe.later((at) => Observation.of("TaskMessageRejected", at, { ...attempt, requeue: false, reason })),
+    settled: observe.deferred((at) =>
+      Observation.of("TaskMessageRejected", at, { ...attempt, requeue: false, reason })
+    ),
     failure
   })
 
@@ -242,28 +253,28 @@ export const make = Effect.fnUntraced(function* <R>(settings: Settings<R>) {
 })
 
 /** The delivery of a task, as far as it could be read. */
-type Attempt = Observation.FieldsOf<"TaskMessageAcked">
+type AttemptFields = Observation.FieldsOf<"TaskMessageAcked">
 
-const aboutOf = (task: TaskEnvelope.TaskEnvelope, context: HandlerContext): TaskStatuses.About => ({
+const statusOwnerOf = (task: TaskEnvelope.TaskEnvelope, context: HandlerContext): TaskStatuses.StatusOwner => ({
   taskId: task.task_id,
   correlationId: context.correlationId,
   lineage: context.lineage,
   task
 })
 
-const late = (within: Duration.Duration) => ({
+const onTimeout = (within: Duration.Duration) => ({
   duration: within,
   orElse: () =>
     Effect.fail(new HandlerTimeout({ message: `The handler did not end within ${Duration.format(within)}.` }))
 })
 
 /** It was ended by `manualRetry`, and by nothing else. */
-const isHandedOver = (cause: Cause.Cause<unknown>): boolean =>
-  cause.reasons.some((reason) => Cause.isDieReason(reason) && reason.defect === endedByHandOver) &&
+const isManualHandOver = (cause: Cause.Cause<unknown>): boolean =>
+  cause.reasons.some((reason) => Cause.isDieReason(reason) && reason.defect === handOverSignal) &&
   cause.reasons.every((reason) => !Cause.isFailReason(reason))
 
 /** What AMQP cannot carry is the handler's own, and would be refused again with every delivery. */
-const isOfTheBroker = (error: PublishError): error is BrokerError | PublishUnknown | PublishRefused =>
+const isBrokerFailure = (error: PublishError): error is BrokerError | PublishUnknown | PublishRefused =>
   error._tag === "BrokerError" ||
   error._tag === "PublishUnknown" ||
   (error._tag === "PublishRefused" && error.reason !== "invalid")

@@ -2,17 +2,17 @@ import { hash } from "node:crypto"
 import { Duration, Effect, Exit, Layer, Option, Result, Schema } from "effect"
 import { Broker, type Delivery } from "../../services/Broker.ts"
 import { type InvalidPublish, SettingsError } from "../envelope/Errors.ts"
-import { type Both, both } from "../envelope/ExactJson.ts"
+import { type ExactAndOrdinary, readBoth } from "../envelope/ExactJson.ts"
 import * as WorkflowEnvelope from "../envelope/WorkflowEnvelope.ts"
 import * as FailurePath from "../failure/FailurePath.ts"
-import { holding, redeliveryEvents, type Unredelivered } from "../failure/Redelivery.ts"
+import { holdSchedule, type RedeliveryError, redeliveryEvents } from "../failure/Redelivery.ts"
 import * as HandlerMetrics from "../observe/HandlerMetrics.ts"
 import * as Observation from "../observe/Observation.ts"
-import { observing } from "../observe/ObservationSink.ts"
+import { makeObserve } from "../observe/ObservationSink.ts"
 import { BrokerClient } from "../publish/BrokerClient.ts"
 import * as RoutingKey from "../publish/RoutingKey.ts"
 import * as HandlerFailure from "../retry/HandlerFailure.ts"
-import * as Lineage from "../retry/Lineage.ts"
+import * as HandOverHeaders from "../retry/HandOverHeaders.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import { RetryPolicy } from "../topology/RetryPolicy.ts"
 import * as StageContract from "../topology/StageContract.ts"
@@ -21,8 +21,8 @@ import type { Stage } from "../topology/WorkflowTopology.ts"
 import * as ConsumerOptions from "./ConsumerOptions.ts"
 import * as ConsumerTimeout from "./ConsumerTimeout.ts"
 import * as DeliveryLoop from "./DeliveryLoop.ts"
+import type { DeliveryVerdict } from "./DeliveryVerdict.ts"
 import { type Claim, StageDedup } from "./StageDedup.ts"
-import type { Verdict } from "./Verdict.ts"
 import * as WorkflowContext from "./WorkflowContext.ts"
 import type { WorkflowHandler } from "./WorkflowHandler.ts"
 
@@ -85,16 +85,16 @@ export const make = <R>(
     const { topology } = client
     const stage = yield* Effect.fromResult(
       options.queue === undefined
-        ? RoutingKey.stage(topology, options.stage)
+        ? RoutingKey.findStage(topology, options.stage)
         : RoutingKey.stageOfQueue(topology, options.queue)
     )
     const { contract, name, queue } = stage
-    const refusal = ConsumerOptions.refusal("WorkflowConsumer", options)
+    const refusal = ConsumerOptions.validate("WorkflowConsumer", options)
     if (refusal !== undefined) return yield* refusal
     const { consumerName = "svc-workflow-consumer", handler } = options
     const aliases = options.aliasConfig ?? client.aliases
     const retryPolicy = yield* Effect.fromResult(RetryPolicy.ofStage(contract, options.retryPolicy))
-    const observe = yield* observing(options.observationSink)
+    const observe = yield* makeObserve(options.observationSink)
     const failures = yield* FailurePath.make<Observation.FieldsOf<"WorkflowStageAcked">>(
       broker,
       { client, name: consumerName, queue },
@@ -110,10 +110,10 @@ export const make = <R>(
         order: "logged first"
       }
     )
-    const dedup = yield* dedupOf(stage)
-    const desk = { client, consumerName, stage, maxRetries: retryPolicy?.maxRetries ?? null, observe }
+    const dedup = yield* dedupFor(stage)
+    const stageRuntime = { client, consumerName, stage, maxRetries: retryPolicy?.maxRetries ?? null, observe }
 
-    const about = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope | undefined) => ({
+    const messageFields = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope | undefined) => ({
       consumer_name: consumerName,
       queue_name: queue,
       stage: name,
@@ -124,26 +124,26 @@ export const make = <R>(
       correlation_id: correlationIdOf(delivery, envelope)
     })
 
-    const failed = (
+    const failMessage = (
       delivery: Delivery,
       envelope: WorkflowEnvelope.WorkflowEnvelope | undefined,
       failure: HandlerFailure.DeliveryFailure
-    ): Effect.Effect<Verdict, Unredelivered> => {
-      const fields = about(delivery, envelope)
+    ): Effect.Effect<DeliveryVerdict, RedeliveryError> => {
+      const fields = messageFields(delivery, envelope)
       if (envelope === undefined) return failures.fail({ delivery, failure, fields })
       const { task_id: taskId } = envelope
       const correlationId = fields.correlation_id ?? taskId
-      const owner = { taskId, correlationId, lineage: Lineage.none, task: {} }
+      const owner = { taskId, correlationId, lineage: HandOverHeaders.none, task: {} }
       return failures.fail({ delivery, failure, fields, status: { about: owner, meta: { stage: name } } })
     }
 
-    const handled = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope) =>
+    const runHandler = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope) =>
       Effect.exit(
         HandlerMetrics.timed(
           delivery.queue,
-          inTime(
+          withStageTimeout(
             stage,
-            Effect.suspend(() => handler.handle(envelope, WorkflowContext.make(desk, delivery, envelope)))
+            Effect.suspend(() => handler.handle(envelope, WorkflowContext.make(stageRuntime, delivery, envelope)))
           )
         )
       )
@@ -152,57 +152,60 @@ export const make = <R>(
       delivery: Delivery,
       envelope: WorkflowEnvelope.WorkflowEnvelope,
       exit: Exit.Exit<unknown, unknown>
-    ): Effect.Effect<Verdict, Unredelivered> =>
+    ): Effect.Effect<DeliveryVerdict, RedeliveryError> =>
       Exit.isFailure(exit)
-        ? failed(delivery, envelope, HandlerFailure.ofCause(exit.cause))
+        ? failMessage(delivery, envelope, HandlerFailure.ofCause(exit.cause))
         : Effect.succeed({
             settle: "ack",
-            settled: observe.later((at) => Observation.of("WorkflowStageAcked", at, about(delivery, envelope)))
+            settled: observe.deferred((at) =>
+              Observation.of("WorkflowStageAcked", at, messageFields(delivery, envelope))
+            )
           })
 
     const handle = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope) =>
-      Effect.flatMap(handled(delivery, envelope), (exit) => afterHandler(delivery, envelope, exit))
+      Effect.flatMap(runHandler(delivery, envelope), (exit) => afterHandler(delivery, envelope, exit))
 
     const handleOnce = (
       dedup: StageDedup["Service"],
       delivery: Delivery,
-      { exact, ordinary: envelope }: Both<WorkflowEnvelope.WorkflowEnvelope>
+      { exact, ordinary: envelope }: ExactAndOrdinary<WorkflowEnvelope.WorkflowEnvelope>
     ) => {
       const { message_id: messageId, task_id: taskId } = envelope
       // two numbers that JavaScript takes for one are two pieces of work
       const signature = StageContract.dedupSignature(stage, exact)
-      if (Result.isFailure(signature)) return failed(delivery, envelope, HandlerFailure.of(signature.failure))
+      if (Result.isFailure(signature)) return failMessage(delivery, envelope, HandlerFailure.of(signature.failure))
       if (signature.success === undefined) return handle(delivery, envelope)
       const claim = {
         stage: name,
         taskId,
         signature: signature.success,
         messageId,
-        redelivered: wasDelivered(delivery)
+        redelivered: isRepeat(delivery)
       }
       // released before a retry is published, which may come at once and claims the same
-      const ended = Effect.acquireUseRelease(
+      const runClaimed = Effect.acquireUseRelease(
         dedup.claim(claim),
         (isClaimed) =>
           isClaimed
-            ? handled(delivery, envelope)
+            ? runHandler(delivery, envelope)
             : Effect.succeed(Exit.fail(new DedupConflict({ stage: name, message: conflict }))),
         (isClaimed) => (isClaimed ? release(dedup, claim) : Effect.void)
       )
-      return Effect.flatMap(ended, (exit) => afterHandler(delivery, envelope, exit))
+      return Effect.flatMap(runClaimed, (exit) => afterHandler(delivery, envelope, exit))
     }
 
-    const work = (delivery: Delivery): Effect.Effect<Verdict, unknown, R> => {
+    const work = (delivery: Delivery): Effect.Effect<DeliveryVerdict, unknown, R> => {
       const read = Result.flatMap(aliases.read("workflow", delivery.content), (message) =>
-        both(message, (json) => WorkflowEnvelope.read(json, messageIdOf(delivery)))
+        readBoth(message, (json) => WorkflowEnvelope.read(json, messageIdOf(delivery)))
       )
-      if (Result.isFailure(read)) return failed(delivery, undefined, HandlerFailure.ofEnvelope(read.failure))
+      if (Result.isFailure(read)) return failMessage(delivery, undefined, HandlerFailure.ofEnvelope(read.failure))
       const envelope = read.success.ordinary
-      const kept = StageContract.checkConsume(stage, envelope)
-      if (Result.isFailure(kept)) return failed(delivery, envelope, HandlerFailure.of(kept.failure))
+      const contractCheck = StageContract.checkConsume(stage, envelope)
+      if (Result.isFailure(contractCheck))
+        return failMessage(delivery, envelope, HandlerFailure.of(contractCheck.failure))
       observe((at) =>
         Observation.of("WorkflowMessageReceived", at, {
-          ...about(delivery, envelope),
+          ...messageFields(delivery, envelope),
           delivery_tag: delivery.deliveryTag,
           redelivered: delivery.redelivered,
           retry_attempt: attemptOf(delivery)
@@ -212,13 +215,13 @@ export const make = <R>(
     }
 
     const { run, stop } = DeliveryLoop.make<R>(broker, {
-      ...ConsumerOptions.ofLoop(options),
+      ...ConsumerOptions.loopOptions(options),
       name: consumerName,
       queue,
       concurrency: options.concurrency ?? contract.max_inflight ?? topology.prefetchCount,
       prepare: Effect.all([
         client.initialize,
-        TopologyPlan.declare(broker, topology, ConsumerOptions.inboxOf(topology, queue)),
+        TopologyPlan.declare(broker, topology, ConsumerOptions.inboxDeclarations(topology, queue)),
         failures.prepare,
         ConsumerTimeout.warnOnce(broker, consumerName, stage.family, timeoutOf(stage))
       ]),
@@ -263,7 +266,7 @@ const correlationIdOf = (
 const conflict = "Another message is the same work, and is being worked on."
 
 /** Earlier deliveries of this message have ended: the broker returned it, its worker retried it, or somebody replayed it. */
-const wasDelivered = ({ properties: { headers = {} }, redelivered }: Delivery): boolean =>
+const isRepeat = ({ properties: { headers = {} }, redelivered }: Delivery): boolean =>
   redelivered || RetryHeaders.attemptOf(headers) > 0 || headers[RetryHeaders.replayedFromDlq] === true
 
 /**
@@ -275,7 +278,8 @@ const release = (dedup: StageDedup["Service"], claim: Claim): Effect.Effect<void
   return released.pipe(
     Effect.catchIf(
       ({ retryable }) => retryable,
-      () => Effect.interruptible(Effect.retry(released, { while: ({ retryable }) => retryable, schedule: holding }))
+      () =>
+        Effect.interruptible(Effect.retry(released, { while: ({ retryable }) => retryable, schedule: holdSchedule }))
     ),
     Effect.catch((error) =>
       Effect.logWarning(
@@ -295,7 +299,10 @@ const messageIdOf = ({ content, properties: { headers = {} } }: Delivery): strin
 const timeoutOf = ({ contract: { timeout_seconds: seconds } }: Stage): Duration.Duration | undefined =>
   seconds === undefined ? undefined : Duration.seconds(seconds)
 
-const inTime = <A, E, R>(stage: Stage, handling: Effect.Effect<A, E, R>): Effect.Effect<A, E | StageTimeout, R> => {
+const withStageTimeout = <A, E, R>(
+  stage: Stage,
+  handling: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | StageTimeout, R> => {
   const duration = timeoutOf(stage)
   if (duration === undefined) return handling
   const message = `The handler of stage ${stage.name} did not end within ${Duration.format(duration)}.`
@@ -305,7 +312,7 @@ const inTime = <A, E, R>(stage: Stage, handling: Effect.Effect<A, E, R>): Effect
   })
 }
 
-const dedupOf = ({ contract, name }: Stage): Effect.Effect<StageDedup["Service"] | undefined, SettingsError> =>
+const dedupFor = ({ contract, name }: Stage): Effect.Effect<StageDedup["Service"] | undefined, SettingsError> =>
   Effect.gen(function* () {
     const dedup = Option.getOrUndefined(yield* Effect.serviceOption(StageDedup))
     if ((contract.dedup_key_fields?.length ?? 0) === 0 || dedup !== undefined) return dedup

@@ -53,7 +53,7 @@ export interface WorkflowContext {
 }
 
 /** The consumer that a context belongs to. */
-export interface Desk {
+export interface StageRuntime {
   readonly client: BrokerClient["Service"]
   readonly consumerName: string
   readonly stage: Stage
@@ -62,7 +62,7 @@ export interface Desk {
 }
 
 export const make = (
-  { client, consumerName, maxRetries, observe, stage }: Desk,
+  { client, consumerName, maxRetries, observe, stage }: StageRuntime,
   delivery: Delivery,
   envelope: WorkflowEnvelope.WorkflowEnvelope
 ): WorkflowContext => {

@@ -71,7 +71,7 @@ const unfit = (
     stage,
     action: action ?? null,
     mistakes,
-    message: Payload.misfit(`the schema of stage ${stage}`, mistakes)
+    message: Payload.mismatchMessage(`the schema of stage ${stage}`, mistakes)
   })
 
 const unsupported = (

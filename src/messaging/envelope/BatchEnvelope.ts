@@ -1,5 +1,5 @@
 import { Result, Schema } from "effect"
-import { encode as encodeEnvelope, Identity, JsonObject, reader, specVersion } from "./Envelope.ts"
+import { encode as encodeEnvelope, Identity, JsonObject, makeReader, specVersion } from "./Envelope.ts"
 import { EnvelopeError, type Mistake } from "./Errors.ts"
 import * as TaskEnvelope from "./TaskEnvelope.ts"
 import { Timestamp } from "./Timestamp.ts"
@@ -15,7 +15,7 @@ export const Declared = Schema.Struct({
   spec_version: Schema.String
 })
 
-const decode = reader({ kind: "batch", schema: Declared, nullable: [] })
+const decode = makeReader({ kind: "batch", schema: Declared, nullable: [] })
 
 /** Many tasks in one message; the consumer makes a message of each. */
 export type BatchEnvelope = Omit<typeof Declared.Type, "tasks"> & {
@@ -34,14 +34,14 @@ export const isBatch = (json: JsonObject): boolean =>
 export const read = (
   input: unknown,
   now: Timestamp,
-  task: (item: unknown) => unknown = (item) => item
+  prepareItem: (item: unknown) => unknown = (item) => item
 ): Result.Result<BatchEnvelope, EnvelopeError> =>
   Result.flatMap(decode(input, { meta: {}, created_at: now, spec_version: specVersion }), (batch) => {
     const mistakes: Array<Mistake> = []
     const [first, ...others] = batch.tasks.flatMap((item, index) => {
-      const read = TaskEnvelope.read(task(item), now)
+      const read = TaskEnvelope.read(prepareItem(item), now)
       if (Result.isSuccess(read)) return [read.success]
-      mistakes.push(...read.failure.mistakes.map((mistake) => ofItem(index, mistake)))
+      mistakes.push(...read.failure.mistakes.map((mistake) => mistakeInItem(index, mistake)))
       return []
     })
     return first === undefined || mistakes.length > 0
@@ -52,7 +52,7 @@ export const read = (
 export const encode = (batch: BatchEnvelope): Result.Result<Uint8Array, EnvelopeError> => encodeEnvelope("batch", batch)
 
 /** A mistake in one of many tasks. */
-export const ofItem = (index: number, { field, problem }: Mistake): Mistake => ({
+export const mistakeInItem = (index: number, { field, problem }: Mistake): Mistake => ({
   field: `tasks[${index}]${field === "" ? "" : `.${field}`}`,
   problem
 })

@@ -5,19 +5,19 @@ import { hash } from "node:crypto"
  * as `JSON.stringify` takes them: a `RawNumber` is the text that it is. Throws where it does: on cycles, on `bigint`, on
  * nesting beyond the stack.
  */
-export const write = (value: unknown): string => written(value) ?? "null"
+export const write = (value: unknown): string => serialize(value) ?? "null"
 
 /** The lowercase hexadecimal SHA-256 of the canonical JSON in UTF-8. */
 export const sha256 = (value: unknown): string => hash("sha256", write(value), "hex")
 
 /** `undefined` for what JSON has no word for. A sorted copy would not do: JavaScript puts keys like `10` first. */
-const written = (value: unknown): string | undefined => {
+const serialize = (value: unknown): string | undefined => {
   if (typeof value !== "object" || value === null || JSON.isRawJSON(value)) return JSON.stringify(value)
-  if ("toJSON" in value && typeof value.toJSON === "function") return written(value.toJSON(""))
-  if (Array.isArray(value)) return `[${value.map((item) => written(item) ?? "null").join(",")}]`
+  if ("toJSON" in value && typeof value.toJSON === "function") return serialize(value.toJSON(""))
+  if (Array.isArray(value)) return `[${value.map((item) => serialize(item) ?? "null").join(",")}]`
   const members: Array<string> = []
   for (const [key, member] of Object.entries(value).sort(([one], [other]) => byCodePoint(one, other))) {
-    const text = written(member)
+    const text = serialize(member)
     if (text !== undefined) members.push(`${JSON.stringify(key)}:${text}`)
   }
   return `{${members.join(",")}}`

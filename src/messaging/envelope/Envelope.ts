@@ -11,7 +11,7 @@ export interface JsonObject {
  * The names of an envelope's members in camelCase. The wire does not have them, and extra members are allowed: without
  * this the compiler would take a misspelt member for an extra one.
  */
-export type Misspelt<Fields> = { readonly [Name in keyof Fields as CamelCase<Name>]?: never }
+export type NoCamelCaseMembers<Fields> = { readonly [Name in keyof Fields as CamelCase<Name>]?: never }
 
 type CamelCase<Name> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalized<Tail>}` : never
 type Capitalized<Name extends string> = Name extends `${infer Head}_${infer Tail}`
@@ -22,33 +22,33 @@ export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
 
 /** What JSON writes as the object that it is: a date would become a text, and of a map nothing would be left. */
-export const isWritable = (value: unknown): value is JsonObject =>
+export const isWritableObject = (value: unknown): value is JsonObject =>
   isJsonObject(value) && typeof value["toJSON"] !== "function" && !(value instanceof Map || value instanceof Set)
 
-export const JsonObject = Schema.declare(isWritable, { expected: "a JSON object" })
+export const JsonObject = Schema.declare(isWritableObject, { expected: "a JSON object" })
 
 /** AMQP carries routing keys, queue names and correlation ids as short strings: at most 255 bytes of UTF-8. */
 export const maxShortBytes = 255
 
-export const isShort = (text: string): boolean =>
+export const fitsShortString = (text: string): boolean =>
   text.length <= maxShortBytes / 3 || Buffer.byteLength(text) <= maxShortBytes
 
 /** Half of a surrogate pair has no UTF-8: what is sent instead is another text, by which nothing is found again. */
-export const isText = (text: string): boolean => text.isWellFormed()
+export const isWellFormed = (text: string): boolean => text.isWellFormed()
 
 export const textExpected = "well-formed Unicode, without half of a surrogate pair"
 
 /** What `ShortText` takes. */
 export const isShortText = (value: unknown): value is string =>
-  typeof value === "string" && isShort(value) && isText(value)
+  typeof value === "string" && fitsShortString(value) && isWellFormed(value)
 
 /** What `Identity` takes. */
 export const isIdentity = (value: unknown): value is string => isShortText(value) && value.trim() !== ""
 
 /** Becomes an AMQP property or a routing key. */
 export const ShortText = Schema.String.check(
-  Schema.makeFilter(isShort, { expected: `at most ${maxShortBytes} bytes of UTF-8` }),
-  Schema.makeFilter(isText, { expected: textExpected })
+  Schema.makeFilter(fitsShortString, { expected: `at most ${maxShortBytes} bytes of UTF-8` }),
+  Schema.makeFilter(isWellFormed, { expected: textExpected })
 )
 
 /** Also the routing key of a status, hence neither blank nor long. */
@@ -59,7 +59,7 @@ export const Identity = ShortText.check(
 export const specVersion = "1.0"
 
 /** How an envelope is read. The members of `schema` stand in the order of the wire. */
-export interface Rules<Envelope extends object> {
+export interface EnvelopeRules<Envelope extends object> {
   readonly kind: EnvelopeKind
   readonly schema: Schema.Codec<Envelope, unknown> & { readonly fields: object }
   /** Whose `null` means that they are missing; the `null` of others is a mistake. */
@@ -76,7 +76,12 @@ export interface Rules<Envelope extends object> {
  * ones; those that are `null` are dropped, as writing them would drop them too. All mistakes are reported at once.
  * `defaults`: for declared fields that are missing.
  */
-export const reader = <Envelope extends object>({ isExact = never, kind, nullable, schema }: Rules<Envelope>) => {
+export const makeReader = <Envelope extends object>({
+  isExact = neverExact,
+  kind,
+  nullable,
+  schema
+}: EnvelopeRules<Envelope>) => {
   const names = Object.keys(schema.fields)
   const declared = new Set(names)
   const mayBeNull = new Set(nullable)
@@ -101,17 +106,17 @@ export const reader = <Envelope extends object>({ isExact = never, kind, nullabl
     const known: Record<string, unknown> = {}
     for (const name of names) if (given[name] !== undefined) known[name] = given[name]
     // own data properties, also for a field called __proto__
-    const rest: JsonObject = extras.length === 0 ? none : Object.fromEntries(extras)
-    if (isExact(known)) return Result.succeed(rest === none ? known : { ...known, ...rest })
+    const rest: JsonObject = extras.length === 0 ? noExtras : Object.fromEntries(extras)
+    if (isExact(known)) return Result.succeed(rest === noExtras ? known : { ...known, ...rest })
     const decoded = Result.orElse(decode(known), () => decodeForMistakes(known))
     if (Result.isFailure(decoded)) return Result.fail(EnvelopeError.invalid(kind, mistakesOf(decoded.failure.issue)))
     return Result.succeed({ ...decoded.success, ...rest })
   }
 }
 
-const never = (_known: JsonObject): _known is never => false
+const neverExact = (_known: JsonObject): _known is never => false
 
-const none: JsonObject = {}
+const noExtras: JsonObject = {}
 const notAnObject = "must be a JSON object"
 const tooDeep = "is nested too deeply for the numbers that it holds"
 
@@ -122,14 +127,14 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 export const parse = (
   kind: EnvelopeKind,
   body: Uint8Array
-): Result.Result<ExactJson.Both<JsonObject>, EnvelopeError> => {
+): Result.Result<ExactJson.ExactAndOrdinary<JsonObject>, EnvelopeError> => {
   let text: string
   try {
     text = utf8.decode(body)
   } catch {
     return Result.fail(EnvelopeError.malformed(kind, "is not UTF-8"))
   }
-  let value: ExactJson.Both<unknown>
+  let value: ExactJson.ExactAndOrdinary<unknown>
   try {
     value = ExactJson.read(text)
   } catch (cause) {
@@ -148,13 +153,13 @@ export const encode = (kind: EnvelopeKind, envelope: JsonObject): Result.Result<
     return Result.succeed(Buffer.from(JSON.stringify(withoutNulls(envelope))))
   } catch (cause) {
     // a cycle, a bigint, nesting beyond the stack: what a program can build and JSON cannot say
-    const mistakes: ReadonlyArray<Mistake> = [{ field: "", problem: unwritable(cause) }]
+    const mistakes: ReadonlyArray<Mistake> = [{ field: "", problem: serializationProblem(cause) }]
     return Result.fail(EnvelopeError.invalid(kind, mistakes))
   }
 }
 
 /** Why there is no JSON of a value, by what writing it threw. */
-export const unwritable = (thrown: unknown): string =>
+export const serializationProblem = (thrown: unknown): string =>
   thrown instanceof RangeError ? "is nested too deeply, or too large" : "holds a value that JSON cannot express"
 
 const withoutNulls = (envelope: JsonObject): JsonObject => {

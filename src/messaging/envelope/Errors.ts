@@ -11,7 +11,7 @@ export class TopologyError extends Schema.TaggedError<TopologyError>()("Topology
   message: Schema.String
 }) {
   static of(topology: string, mistakes: ReadonlyArray<Mistake>): TopologyError {
-    return new TopologyError({ topology, mistakes, message: sentence(topology, mistakes) })
+    return new TopologyError({ topology, mistakes, message: mistakesSentence(topology, mistakes) })
   }
 }
 
@@ -22,7 +22,7 @@ export class SettingsError extends Schema.TaggedError<SettingsError>()("Settings
   message: Schema.String
 }) {
   static of(settings: string, mistakes: ReadonlyArray<Mistake>): SettingsError {
-    return new SettingsError({ settings, mistakes, message: sentence(settings, mistakes) })
+    return new SettingsError({ settings, mistakes, message: mistakesSentence(settings, mistakes) })
   }
 }
 
@@ -53,7 +53,7 @@ export class EnvelopeError extends Schema.TaggedError<EnvelopeError>()("Envelope
       reason: "invalid_envelope",
       envelope,
       mistakes,
-      message: sentence(`${envelope} envelope`, mistakes)
+      message: mistakesSentence(`${envelope} envelope`, mistakes)
     })
   }
 }
@@ -121,7 +121,7 @@ export class InvalidManualRetry extends Schema.TaggedError<InvalidManualRetry>()
 
 /** Where a schema was not met, without the values. */
 export const mistakesOf = (issue: SchemaIssue.Issue): ReadonlyArray<Mistake> =>
-  list(issue).issues.map(({ message, path = [] }) => ({
+  formatIssues(issue).issues.map(({ message, path = [] }) => ({
     field: path.map((step) => String(typeof step === "object" ? step.key : step)).join("."),
     // it stands behind the name of its field
     problem: message.replace(/^Expected /, "must be ")
@@ -129,12 +129,12 @@ export const mistakesOf = (issue: SchemaIssue.Issue): ReadonlyArray<Mistake> =>
 
 const maxNamedMistakes = 10
 
-const sentence = (subject: string, mistakes: ReadonlyArray<Mistake>): string => {
+const mistakesSentence = (subject: string, mistakes: ReadonlyArray<Mistake>): string => {
   const named = mistakes.slice(0, maxNamedMistakes).map(({ field, problem }) => `${field} ${problem}`.trim())
   const more = mistakes.length - named.length
   return `${subject}: ${named.join("; ")}${more > 0 ? `; and ${more} more` : ""}.`
 }
 
-const list = SchemaIssue.makeFormatterStandardSchemaV1({
+const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1({
   leafHook: (issue) => (issue._tag === "MissingKey" ? "is required" : SchemaIssue.defaultLeafHook(issue))
 })

@@ -9,7 +9,7 @@ export const decoder = <Payload, R>(schema: Schema.ConstraintDecoder<Payload, R>
 }
 
 /** `schema`: as it stands behind "does not meet". */
-export const misfit = (schema: string, mistakes: ReadonlyArray<Mistake>): string => {
+export const mismatchMessage = (schema: string, mistakes: ReadonlyArray<Mistake>): string => {
   const named = mistakes.slice(0, maxNamed).map(({ field, problem }) => `payload.${field} ${problem}`)
   const more = mistakes.length > maxNamed ? `; and ${mistakes.length - maxNamed} more` : ""
   return `The payload does not meet ${schema}: ${named.join("; ")}${more}.`

@@ -6,14 +6,14 @@ import {
   isIdentity,
   isJsonObject,
   isShortText,
-  isWritable,
+  isWritableObject,
   JsonObject,
-  type Misspelt,
+  makeReader,
+  type NoCamelCaseMembers,
   parse,
-  reader,
   ShortText,
-  specVersion,
-  unwritable
+  serializationProblem,
+  specVersion
 } from "./Envelope.ts"
 import { EnvelopeError } from "./Errors.ts"
 import { isCanonical, Timestamp } from "./Timestamp.ts"
@@ -40,8 +40,8 @@ const isExact = (known: JsonObject): known is typeof Declared.Type & JsonObject 
   typeof known["status"] === "string" &&
   isCanonical(known["timestamp"]) &&
   isTextOrMissing(known["message"]) &&
-  isWritable(known["meta"]) &&
-  (known["result"] === undefined || isWritable(known["result"])) &&
+  isWritableObject(known["meta"]) &&
+  (known["result"] === undefined || isWritableObject(known["result"])) &&
   (known["correlation_id"] === undefined || isShortText(known["correlation_id"])) &&
   isTextOrMissing(known["event_id"]) &&
   isTextOrMissing(known["service"]) &&
@@ -50,7 +50,7 @@ const isExact = (known: JsonObject): known is typeof Declared.Type & JsonObject 
 
 const isTextOrMissing = (value: unknown): boolean => value === undefined || typeof value === "string"
 
-const decode = reader({
+const decode = makeReader({
   kind: "status",
   schema: Declared,
   nullable: ["message", "result", "correlation_id", "event_id", "service", "task_type"],
@@ -61,7 +61,7 @@ const decode = reader({
 export type StatusEvent = typeof Declared.Type & { readonly [extra: string]: unknown }
 
 /** As a program publishes it: `meta` defaults to `{}`, `timestamp` to now. */
-export interface StatusInput extends Misspelt<typeof Declared.fields> {
+export interface StatusInput extends NoCamelCaseMembers<typeof Declared.fields> {
   readonly task_id: string
   readonly status: string
   readonly timestamp?: Timestamp | undefined
@@ -84,28 +84,28 @@ export const read = (input: unknown, now: Timestamp): Result.Result<StatusEvent,
   decode(input, { meta: {}, timestamp: now, spec_version: specVersion })
 
 /** As another program sent it. */
-export interface Received {
+export interface LenientStatus {
   readonly event: StatusEvent
   /** Members that have a type of their own, and that the event is read without. */
-  readonly leftOut: ReadonlyArray<string>
+  readonly droppedMembers: ReadonlyArray<string>
 }
 
 /**
  * Reads what another program sent: `null` means that a member is missing, and a member of a wrong type is left out. Only an
  * event without a task or a status is no event.
  */
-export const readLeniently = (input: JsonObject, now: Timestamp): Result.Result<Received, EnvelopeError> =>
+export const readLeniently = (input: JsonObject, now: Timestamp): Result.Result<LenientStatus, EnvelopeError> =>
   Result.match(read(input, now), {
-    onSuccess: (event) => Result.succeed({ event, leftOut: [] }),
+    onSuccess: (event) => Result.succeed({ event, droppedMembers: [] }),
     onFailure: ({ mistakes }) => {
       const wrong = new Set(mistakes.map(({ field }) => field).filter((field) => !required.has(field)))
       const rest = Object.fromEntries(Object.entries(input).filter(([name]) => !wrong.has(name)))
-      const leftOut = [...wrong].filter((name) => input[name] !== null)
-      return Result.map(read(rest, now), (event) => ({ event, leftOut }))
+      const droppedMembers = [...wrong].filter((name) => input[name] !== null)
+      return Result.map(read(rest, now), (event) => ({ event, droppedMembers }))
     }
   })
 
-const isNone = (value: unknown): boolean => value === undefined || value === null
+const isNullish = (value: unknown): boolean => value === undefined || value === null
 
 const required: ReadonlySet<string> = new Set(["task_id", "status"])
 
@@ -113,15 +113,15 @@ const required: ReadonlySet<string> = new Set(["task_id", "status"])
  * `readLeniently`, ready to be stored. What came whole and with a `timestamp` of its own is known as `complete` knows it,
  * anything else by the hash of what was sent: the same message, read again, is the same event.
  */
-export const receive = (
+export const readForStorage = (
   input: JsonObject,
   now: Timestamp
-): Result.Result<Received & { readonly event: PublishedStatus }, EnvelopeError> =>
+): Result.Result<LenientStatus & { readonly event: PublishedStatus }, EnvelopeError> =>
   Result.gen(function* () {
-    const { event, leftOut } = yield* readLeniently(input, now)
-    const isWhole = leftOut.length === 0 && !isNone(input["timestamp"])
-    const sent = isWhole ? "" : yield* leftOut.includes("event_id") ? contentId(input) : eventId(input)
-    return { event: yield* identified(event, !isWhole, sent), leftOut }
+    const { event, droppedMembers } = yield* readLeniently(input, now)
+    const isWhole = droppedMembers.length === 0 && !isNullish(input["timestamp"])
+    const sent = isWhole ? "" : yield* droppedMembers.includes("event_id") ? contentId(input) : eventId(input)
+    return { event: yield* withIds(event, !isWhole, sent), droppedMembers }
   })
 
 export const fromBytes = (body: Uint8Array, now: Timestamp): Result.Result<StatusEvent, EnvelopeError> =>
@@ -132,25 +132,25 @@ export const fromBytes = (body: Uint8Array, now: Timestamp): Result.Result<Statu
  * its content, so that publishing it again is no second event. One that was stamped here gets `unique` instead, as two
  * equal ones in the same millisecond are two events.
  */
-export const complete = (
+export const readForPublish = (
   input: unknown,
   { now, unique }: { readonly now: Timestamp; readonly unique: string }
 ): Result.Result<PublishedStatus, EnvelopeError> =>
-  Result.flatMap(read(input, now), (event) => identified(event, isStamped(input), unique))
+  Result.flatMap(read(input, now), (event) => withIds(event, lacksTimestamp(input), unique))
 
 /** Whether an event that was read without a `timestamp` got the time of reading it. */
-export const isStamped = (input: unknown): boolean => isJsonObject(input) && input["timestamp"] === undefined
+export const lacksTimestamp = (input: unknown): boolean => isJsonObject(input) && input["timestamp"] === undefined
 
 /** `complete` for an event that was read before. */
-export const identified = (
+export const withIds = (
   event: StatusEvent,
-  stamped: boolean,
+  hasDefaultTimestamp: boolean,
   unique: string
 ): Result.Result<PublishedStatus, EnvelopeError> => {
   const whole = { ...event, correlation_id: event.correlation_id || event.task_id }
   const given = event.event_id?.trim()
   if (given) return Result.succeed({ ...whole, event_id: given })
-  return Result.map(stamped ? Result.succeed(unique) : eventId(whole), (id) => ({ ...whole, event_id: id }))
+  return Result.map(hasDefaultTimestamp ? Result.succeed(unique) : eventId(whole), (id) => ({ ...whole, event_id: id }))
 }
 
 /** The SHA-256 of the event without its `event_id`, as canonical JSON: the order of its members does not matter. */
@@ -162,7 +162,7 @@ export const eventId = (event: JsonObject): Result.Result<string, EnvelopeError>
 const contentId = (content: JsonObject): Result.Result<string, EnvelopeError> =>
   Result.try({
     try: () => CanonicalJson.sha256(content),
-    catch: (cause) => EnvelopeError.invalid("status", [{ field: "", problem: unwritable(cause) }])
+    catch: (cause) => EnvelopeError.invalid("status", [{ field: "", problem: serializationProblem(cause) }])
   })
 
 export const encode = (event: StatusEvent): Result.Result<Uint8Array, EnvelopeError> => encodeEnvelope("status", event)
@@ -175,4 +175,5 @@ export const parentTaskId = ({ meta }: Pick<StatusEvent, "meta">): string | unde
 }
 
 /** Whether it tells of the task's part in its parent: then it is no progress of the task's own. */
-export const isOfAggregation = ({ meta }: Pick<StatusEvent, "meta">): boolean => !isNone(meta["aggregation_role"])
+export const isAggregationStatus = ({ meta }: Pick<StatusEvent, "meta">): boolean =>
+  !isNullish(meta["aggregation_role"])

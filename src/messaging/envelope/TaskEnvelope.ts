@@ -4,11 +4,11 @@ import {
   Identity,
   isIdentity,
   isShortText,
-  isWritable,
+  isWritableObject,
   JsonObject,
-  type Misspelt,
+  makeReader,
+  type NoCamelCaseMembers,
   parse,
-  reader,
   ShortText,
   specVersion
 } from "./Envelope.ts"
@@ -56,18 +56,18 @@ const isExact = (known: JsonObject): known is typeof Declared.Type & JsonObject 
   const { correlation_id, created_at, meta, payload, priority, service, spec_version, task_id, task_type } = known
   return (
     isIdentity(task_id) &&
-    isWritable(payload) &&
+    isWritableObject(payload) &&
     isCanonical(created_at) &&
     (service === undefined || typeof service === "string") &&
     (task_type === undefined || isShortText(task_type)) &&
     (correlation_id === undefined || isShortText(correlation_id)) &&
     (priority === undefined || isPriority(priority)) &&
     typeof spec_version === "string" &&
-    (meta === undefined || isWritable(meta))
+    (meta === undefined || isWritableObject(meta))
   )
 }
 
-const decode = reader({
+const decode = makeReader({
   kind: "task",
   schema: Declared,
   nullable: ["service", "task_type", "correlation_id", "priority", "meta"],
@@ -78,7 +78,7 @@ const decode = reader({
 export type TaskEnvelope = typeof Declared.Type & { readonly [extra: string]: unknown }
 
 /** A task as a program publishes it: `payload` defaults to `{}`, `created_at` to now. */
-export interface TaskInput extends Misspelt<typeof Declared.fields> {
+export interface TaskInput extends NoCamelCaseMembers<typeof Declared.fields> {
   readonly task_id: string
   readonly payload?: JsonObject | undefined
   readonly created_at?: Timestamp | undefined

@@ -30,11 +30,11 @@ export type Timestamp = typeof Timestamp.Type
 /** Of epoch milliseconds, as a clock gives them: a busy process asks many times within one. */
 export const ofMillis = (millis: number): Timestamp => {
   const whole = Math.trunc(millis)
-  if (whole !== latest.millis) latest = { millis: whole, text: write({ millis: whole, micros: 0 }) }
-  return latest.text
+  if (whole !== lastFormatted.millis) lastFormatted = { millis: whole, text: write({ millis: whole, micros: 0 }) }
+  return lastFormatted.text
 }
 
-let latest = { millis: Number.NaN, text: "" }
+let lastFormatted = { millis: Number.NaN, text: "" }
 
 /** Epoch milliseconds; the microseconds below them are cut off. `NaN` for what is no timestamp. */
 export const toMillis = (timestamp: Timestamp): number =>
@@ -64,12 +64,12 @@ interface Instant {
 }
 
 /** As the reference does: nobody means the year 2603 in seconds. */
-const millisFrom = 2e10
+const millisThreshold = 2e10
 
 const earliest = -62_135_596_800_000
 
 const ofEpoch = (epoch: number): Instant | undefined => {
-  const micros = Math.round(epoch * (Math.abs(epoch) > millisFrom ? 1e3 : 1e6))
+  const micros = Math.round(epoch * (Math.abs(epoch) > millisThreshold ? 1e3 : 1e6))
   const millis = Math.floor(micros / 1000)
   return inRange(millis) ? { millis, micros: micros - millis * 1000 } : undefined
 }

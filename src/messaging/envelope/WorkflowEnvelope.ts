@@ -3,9 +3,9 @@ import {
   encode as encodeEnvelope,
   Identity,
   JsonObject,
-  type Misspelt,
+  makeReader,
+  type NoCamelCaseMembers,
   parse,
-  reader,
   ShortText,
   specVersion
 } from "./Envelope.ts"
@@ -29,7 +29,7 @@ export const Declared = Schema.Struct({
   spec_version: Schema.String
 })
 
-const decode = reader({
+const decode = makeReader({
   kind: "workflow",
   schema: Declared,
   nullable: ["correlation_id", "origin_stage", "action", "priority"]
@@ -39,7 +39,7 @@ const decode = reader({
 export type WorkflowEnvelope = typeof Declared.Type & { readonly [extra: string]: unknown }
 
 /** As a program publishes it: `payload` and `meta` default to `{}`, `message_id` to a new one. */
-export interface WorkflowInput extends Misspelt<typeof Declared.fields> {
+export interface WorkflowInput extends NoCamelCaseMembers<typeof Declared.fields> {
   readonly task_id: string
   /** The target of the publish takes its place. */
   readonly stage?: string | undefined

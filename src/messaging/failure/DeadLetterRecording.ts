@@ -4,50 +4,50 @@ import type { Observe } from "../observe/ObservationSink.ts"
 import * as HandlerFailure from "../retry/HandlerFailure.ts"
 import { type DeadLetterSink, recordOf } from "./DeadLetter.ts"
 import type { FailedDelivery } from "./FailedDelivery.ts"
-import { fieldsOf, type Redelivered } from "./Redelivery.ts"
+import { fieldsOf, type RedeliveryResult } from "./Redelivery.ts"
 
-export type Recording = (failed: FailedDelivery, went: Redelivered) => Effect.Effect<void>
+export type RecordDeadLetter = (failed: FailedDelivery, result: RedeliveryResult) => Effect.Effect<void>
 
 /** The message is safe already, and waits for nothing but this. */
-const within = Duration.seconds(5)
+const recordTimeout = Duration.seconds(5)
 
 /**
  * Tells the sink of a dead letter that is safe in its queue. Nothing depends on it: what keeps the sink from recording is
  * observed and logged.
  */
-export const make = (consumerName: string, sink: DeadLetterSink | undefined, observe: Observe): Recording => {
+export const make = (consumerName: string, sink: DeadLetterSink | undefined, observe: Observe): RecordDeadLetter => {
   if (sink === undefined) return () => Effect.void
 
-  const unrecorded = (
+  const reportUnrecorded = (
     taskId: string | null,
-    went: Redelivered,
+    result: RedeliveryResult,
     { exceptionType, text }: HandlerFailure.HandlerFailure
   ) => {
     observe((at) =>
       Observation.of("ConsumerDLQRecordPersistFailed", at, {
-        ...fieldsOf(consumerName, taskId, went),
+        ...fieldsOf(consumerName, taskId, result),
         exception_type: exceptionType,
         exception_message: text
       })
     )
     return Effect.logWarning(
-      `A dead letter of ${went.sourceQueue} is in ${went.queue}, and not recorded`,
+      `A dead letter of ${result.sourceQueue} is in ${result.queue}, and not recorded`,
       exceptionType
     )
   }
 
-  return ({ delivery, failure, fields: { task_id: taskId } }, went) => {
-    if (went._tag === "Retry") return Effect.void
+  return ({ delivery, failure, fields: { task_id: taskId } }, result) => {
+    if (result._tag === "Retry") return Effect.void
     const { exceptionType, stack: exceptionStack, text: exceptionMessage } = failure
     const record = Effect.suspend(() =>
-      sink.record(recordOf({ ...went, delivery, taskId, exceptionType, exceptionMessage, exceptionStack }))
+      sink.record(recordOf({ ...result, delivery, taskId, exceptionType, exceptionMessage, exceptionStack }))
     )
     return record.pipe(
       Effect.timeoutOrElse({
-        duration: within,
-        orElse: () => Effect.fail(new Error(`It took longer than ${Duration.format(within)}.`))
+        duration: recordTimeout,
+        orElse: () => Effect.fail(new Error(`It took longer than ${Duration.format(recordTimeout)}.`))
       }),
-      Effect.catchCause((cause) => unrecorded(taskId, went, HandlerFailure.ofCause(cause))),
+      Effect.catchCause((cause) => reportUnrecorded(taskId, result, HandlerFailure.ofCause(cause))),
       Effect.asVoid
     )
   }

@@ -30,10 +30,10 @@ export const ExceptionDetails = Context.Reference<Redact>("svc/messaging/Excepti
   defaultValue: () => (texts) => texts
 })
 
-const nothing: ExceptionTexts = { text: "", stack: "" }
+const noTexts: ExceptionTexts = { text: "", stack: "" }
 
 /** For those who must not keep messages of exceptions: only types are kept. */
-export const omitted: Redact = () => nothing
+export const omitted: Redact = () => noTexts
 
 /** `failure` with the texts that may be kept. */
 export const redacted = (redact: Redact, failure: DeliveryFailure): DeliveryFailure => {
@@ -42,7 +42,7 @@ export const redacted = (redact: Redact, failure: DeliveryFailure): DeliveryFail
     const kept = redact({ text, stack }, exceptionType)
     return { ...failure, text: textOf(kept.text), stack: textOf(kept.stack) }
   } catch {
-    return { ...failure, ...nothing }
+    return { ...failure, ...noTexts }
   }
 }
 

@@ -10,7 +10,7 @@ export interface DeliveryFields {
   readonly task_id: string | null
 }
 
-/** A delivery on which work failed. `Fields`: what the observations of its consumer say of it. */
+/** A delivery on which work failed. `HeaderFields`: what the observations of its consumer say of it. */
 export interface FailedDelivery<Fields extends DeliveryFields = DeliveryFields> {
   readonly delivery: Delivery
   readonly failure: DeliveryFailure
@@ -21,7 +21,7 @@ export interface FailedDelivery<Fields extends DeliveryFields = DeliveryFields> 
 
 /** How the status of a task is published on whose delivery work failed. */
 export interface FailureStatus {
-  readonly about: TaskStatuses.About
+  readonly about: TaskStatuses.StatusOwner
   /** Laid over the meta of a status about a retry. */
   readonly meta?: JsonObject
   /** Publishes that the task has ended, where no status about a retry says so. `text`: of the failure. */

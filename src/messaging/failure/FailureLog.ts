@@ -2,7 +2,7 @@ import { Duration, Effect } from "effect"
 import type { DeliveryFailure } from "../retry/HandlerFailure.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import type { FailedDelivery } from "./FailedDelivery.ts"
-import type { Redelivered } from "./Redelivery.ts"
+import type { RedeliveryResult } from "./Redelivery.ts"
 
 /**
  * One line for each attempt that failed: why it failed, and what follows. A warning where another attempt follows. Without
@@ -11,14 +11,14 @@ import type { Redelivered } from "./Redelivery.ts"
 export const log = (
   consumer: { readonly name: string; readonly queue: string },
   { delivery, failure, fields: { task_id } }: FailedDelivery,
-  went?: Redelivered
+  result?: RedeliveryResult
 ): Effect.Effect<void> => {
   const { exceptionType, reason, stack, text } = failure
   const { name, queue } = consumer
   const attempt = RetryHeaders.attemptOf(delivery.properties.headers ?? {})
-  const maxRetries = went?.maxRetries ?? 0
+  const maxRetries = result?.maxRetries ?? 0
   const task = task_id === null ? "A message" : `Task ${task_id}`
-  const sentence = `${task} failed on ${queue}, in attempt ${attempt + 1} of ${maxRetries + 1}: ${whyOf(failure)}. ${followsOf(went)}`
+  const sentence = `${task} failed on ${queue}, in attempt ${attempt + 1} of ${maxRetries + 1}: ${causeOf(failure)}. ${consequenceOf(result)}`
   const fields = {
     consumer: name,
     queue,
@@ -29,23 +29,23 @@ export const log = (
     exception_type: exceptionType,
     exception_message: text,
     exception_stack: stack,
-    sent_to: went?.queue
+    sent_to: result?.queue
   }
-  return went?._tag === "Retry" ? Effect.logWarning(sentence, fields) : Effect.logError(sentence, fields)
+  return result?._tag === "Retry" ? Effect.logWarning(sentence, fields) : Effect.logError(sentence, fields)
 }
 
 /** The sentence needs no more; the fields have all of it. */
 const longestText = 300
 
-const whyOf = ({ exceptionType, reason, text }: DeliveryFailure): string => {
+const causeOf = ({ exceptionType, reason, text }: DeliveryFailure): string => {
   const name = exceptionType ?? reason
   const message = text.trim().slice(0, longestText).replace(/\.$/, "")
   return message === "" ? name : `${name}: ${message}`
 }
 
-const followsOf = (went: Redelivered | undefined): string => {
-  if (went === undefined) return "It is rejected, as its consumer has no retry policy."
-  return went._tag === "Retry"
-    ? `It is tried again in ${Duration.format(Duration.millis(went.delayMs))}.`
-    : `It is in the dead-letter queue ${went.queue}.`
+const consequenceOf = (result: RedeliveryResult | undefined): string => {
+  if (result === undefined) return "It is rejected, as its consumer has no retry policy."
+  return result._tag === "Retry"
+    ? `It is tried again in ${Duration.format(Duration.millis(result.delayMs))}.`
+    : `It is in the dead-letter queue ${result.queue}.`
 }

@@ -35,7 +35,7 @@ export interface FailureReports<Fields extends DeliveryFields> {
   readonly failed: (failed: FailedDelivery<Fields>, exception: ExceptionFields) => void
   /** Observes where the message went. */
   readonly redelivered: (
-    tag: Redelivery.Redelivered["_tag"],
+    tag: Redelivery.RedeliveryResult["_tag"],
     redelivery: Redelivery.RedeliveryFields,
     fields: Fields
   ) => void
@@ -62,7 +62,7 @@ export interface FailurePath<Fields extends DeliveryFields> {
    * With a retry policy the delivery is acknowledged, once its message waits for a retry or is a dead letter. Otherwise it
    * is rejected.
    */
-  readonly fail: (failed: FailedDelivery<Fields>) => Effect.Effect<FailureVerdict, Redelivery.Unredelivered>
+  readonly fail: (failed: FailedDelivery<Fields>) => Effect.Effect<FailureVerdict, Redelivery.RedeliveryError>
 }
 
 /** What every consumer does with a delivery on which work failed. Fails where the names of its queues would be too long. */
@@ -79,10 +79,10 @@ export const make = Effect.fnUntraced(function* <Fields extends DeliveryFields>(
   const record = DeadLetterRecording.make(name, dlqStore, observe)
 
   const fail = Effect.fnUntraced(function* (
-    given: FailedDelivery<Fields>
-  ): Effect.fn.Return<FailureVerdict, Redelivery.Unredelivered> {
-    const failure = redacted(redact, given.failure)
-    const failed = { ...given, failure }
+    original: FailedDelivery<Fields>
+  ): Effect.fn.Return<FailureVerdict, Redelivery.RedeliveryError> {
+    const failure = redacted(redact, original.failure)
+    const failed = { ...original, failure }
     const { delivery, fields, status } = failed
     const { exceptionType, reason, text } = failure
     const kind = exceptionType ?? reason
@@ -92,28 +92,28 @@ export const make = Effect.fnUntraced(function* <Fields extends DeliveryFields>(
       if (status?.ended !== undefined) yield* status.ended(text)
       return { settle: "reject", failure: kind }
     }
-    const went = yield* redelivery.redeliver(delivery, failure)
+    const result = yield* redelivery.redeliver(delivery, failure)
     const observed = Effect.sync(() =>
-      reports.redelivered(went._tag, Redelivery.fieldsOf(name, fields.task_id, went), fields)
+      reports.redelivered(result._tag, Redelivery.fieldsOf(name, fields.task_id, result), fields)
     )
-    const logged = FailureLog.log(consumer, failed, went)
+    const logged = FailureLog.log(consumer, failed, result)
     yield* reports.order === "observed first" ? Effect.andThen(observed, logged) : Effect.andThen(logged, observed)
-    yield* record(failed, went)
-    if (status !== undefined) yield* tell(status, went, text)
+    yield* record(failed, result)
+    if (status !== undefined) yield* publishFailureStatus(status, result, text)
     return { settle: "ack", failure: kind }
   })
 
-  const tell = (
+  const publishFailureStatus = (
     { about, ended, meta }: FailureStatus,
-    { _tag, attempt, maxRetries }: Redelivery.Redelivered,
+    { _tag, attempt, maxRetries }: Redelivery.RedeliveryResult,
     text: string
   ): Effect.Effect<unknown> => {
     const isDead = _tag === "DeadLetter"
     if (!retryStatuses.enabled) return isDead && ended !== undefined ? ended(text) : Effect.void
-    const said = isDead
+    const content = isDead
       ? retryStatuses.deadLettered(attempt, maxRetries, text)
       : retryStatuses.retrying(attempt, maxRetries, text)
-    return TaskStatuses.publish(client, about, { ...said, meta: { ...said.meta, ...meta } }, isDead)
+    return TaskStatuses.publish(client, about, { ...content, meta: { ...content.meta, ...meta } }, isDead)
   }
 
   return { prepare: redelivery?.prepare ?? Effect.void, fail }

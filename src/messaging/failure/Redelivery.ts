@@ -1,11 +1,11 @@
 import { Clock, Effect, Random, Result, Schedule } from "effect"
 import type { Broker, BrokerError, Delivery, Fields } from "../../services/Broker.ts"
-import { isShort } from "../envelope/Envelope.ts"
+import { fitsShortString } from "../envelope/Envelope.ts"
 import type { SettingsError, TopologyError } from "../envelope/Errors.ts"
 import { ofMillis, type Timestamp } from "../envelope/Timestamp.ts"
 import type { BrokerClient } from "../publish/BrokerClient.ts"
 import * as Publications from "../publish/Publications.ts"
-import type { Unconfirmed } from "../publish/PublishOutcome.ts"
+import type { UnconfirmedPublish } from "../publish/PublishOutcome.ts"
 import type { DeliveryFailure } from "../retry/HandlerFailure.ts"
 import { decide, type RetryDecision } from "../retry/RetryDecision.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
@@ -13,7 +13,7 @@ import * as RetryQueues from "../retry/RetryQueues.ts"
 import type { RetryPolicy } from "../topology/RetryPolicy.ts"
 
 /** Where a failed delivery went. */
-export type Redelivered = RetryDecision & {
+export type RedeliveryResult = RetryDecision & {
   readonly queue: string
   readonly sourceQueue: string
   readonly maxRetries: number
@@ -25,14 +25,14 @@ export type Redelivered = RetryDecision & {
 }
 
 /** What observations say of it. */
-export const fieldsOf = (consumerName: string, taskId: string | null, went: Redelivered) => ({
+export const fieldsOf = (consumerName: string, taskId: string | null, result: RedeliveryResult) => ({
   consumer_name: consumerName,
   task_id: taskId,
-  queue_name: went.queue,
-  source_queue_name: went.sourceQueue,
-  retry_attempt: went.attempt,
-  max_retries: went.maxRetries,
-  reason: went.reason
+  queue_name: result.queue,
+  source_queue_name: result.sourceQueue,
+  retry_attempt: result.attempt,
+  max_retries: result.maxRetries,
+  reason: result.reason
 })
 export type RedeliveryFields = ReturnType<typeof fieldsOf>
 
@@ -49,11 +49,11 @@ export interface Redelivery {
    * more. Where its headers are too long to be sent on, the long ones stay behind, and `x-svc-headers-left-out` says how
    * many.
    */
-  readonly redeliver: (delivery: Delivery, failure: DeliveryFailure) => Effect.Effect<Redelivered, Unredelivered>
+  readonly redeliver: (delivery: Delivery, failure: DeliveryFailure) => Effect.Effect<RedeliveryResult, RedeliveryError>
 }
 
 /** The message is in no retry queue, or nobody knows: the delivery goes back to its queue. */
-export type Unredelivered = Unconfirmed | TopologyError | BrokerError
+export type RedeliveryError = UnconfirmedPublish | TopologyError | BrokerError
 
 /** Fails where the names of the queues would be too long. */
 export const make = (
@@ -62,8 +62,8 @@ export const make = (
   sourceQueue: string,
   policy: RetryPolicy
 ): Result.Result<Redelivery, SettingsError> =>
-  Result.map(RetryQueues.of(sourceQueue, policy), (wanted) => {
-    let queues = wanted
+  Result.map(RetryQueues.of(sourceQueue, policy), (requested) => {
+    let queues = requested
     let declaredAt = Number.NEGATIVE_INFINITY
     const prepare = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
@@ -71,7 +71,7 @@ export const make = (
       declaredAt = now
     })
     // or the broker would drop classic ones in the end, and the messages with them
-    const declaredLately = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    const redeclareIfStale = Effect.flatMap(Clock.currentTimeMillis, (now) =>
       now - declaredAt < RetryQueues.redeclareEveryMs ? Effect.void : prepare
     )
 
@@ -81,7 +81,7 @@ export const make = (
       const attempt = RetryHeaders.attemptOf(headers)
       const decision = decide(policy, { ...failure, attempt }, yield* Random.next)
       const at = ofMillis(yield* Clock.currentTimeMillis)
-      const told = {
+      const failureHeaders = {
         attempt: decision.attempt,
         maxRetries,
         sourceQueue,
@@ -90,26 +90,32 @@ export const make = (
         deadLetteredAt: decision._tag === "DeadLetter" ? at : undefined
       }
       const queueOf = () => (decision._tag === "Retry" ? queues.retryQueueOf(decision.delayMs) : queues.deadLetterQueue)
-      const storedWith = (given: Publications.RawOptions & { readonly headers: Fields }) => {
+      const publishWith = (given: Publications.RawOptions & { readonly headers: Fields }) => {
         const publish = Effect.suspend(() => client.publish(Publications.raw(queueOf(), content, given)))
         // somebody may have deleted the queue
         const stored = Effect.catchTag(publish, "Unroutable", () => Effect.andThen(prepare, publish))
-        return Effect.as(held(Effect.andThen(declaredLately, stored), sourceQueue), given.headers)
+        return Effect.as(retryUntilStored(Effect.andThen(redeclareIfStale, stored), sourceQueue), given.headers)
       }
-      const described = Publications.description(properties)
-      const whole = { ...described, correlationId, contentType, priority, headers: RetryHeaders.of(headers, told) }
-      const published = yield* Effect.catchIf(storedWith(whole), isUnfit, () =>
-        storedWith({
-          correlationId: fitting(correlationId),
-          contentType: fitting(contentType),
-          contentEncoding: fitting(described.contentEncoding),
-          replyTo: fitting(described.replyTo),
-          messageId: fitting(described.messageId),
+      const described = Publications.descriptiveProperties(properties)
+      const completeOptions = {
+        ...described,
+        correlationId,
+        contentType,
+        priority,
+        headers: RetryHeaders.of(headers, failureHeaders)
+      }
+      const published = yield* Effect.catchIf(publishWith(completeOptions), isInvalidMessage, () =>
+        publishWith({
+          correlationId: shortTextOnly(correlationId),
+          contentType: shortTextOnly(contentType),
+          contentEncoding: shortTextOnly(described.contentEncoding),
+          replyTo: shortTextOnly(described.replyTo),
+          messageId: shortTextOnly(described.messageId),
           timestamp: described.timestamp,
-          type: fitting(described.type),
-          appId: fitting(described.appId),
+          type: shortTextOnly(described.type),
+          appId: shortTextOnly(described.appId),
           priority,
-          headers: RetryHeaders.of(RetryHeaders.brief(RetryHeaders.carried(headers)), told)
+          headers: RetryHeaders.of(RetryHeaders.shortened(RetryHeaders.withoutBrokerHeaders(headers)), failureHeaders)
         })
       )
       const [shortest] = policy.delays
@@ -121,26 +127,30 @@ export const make = (
   })
 
 /** Tried again while the broker stores nothing. What may be stored is not: each try could be one more copy. */
-const held = <A>(stored: Effect.Effect<A, Unredelivered>, sourceQueue: string): Effect.Effect<A, Unredelivered> => {
-  const told = Effect.cached(
+const retryUntilStored = <A>(
+  stored: Effect.Effect<A, RedeliveryError>,
+  sourceQueue: string
+): Effect.Effect<A, RedeliveryError> => {
+  const warnOnce = Effect.cached(
     Effect.logWarning(`Failed messages of ${sourceQueue} are held until the broker stores them again`)
   )
-  return Effect.flatMap(told, (told) =>
+  return Effect.flatMap(warnOnce, (told) =>
     Effect.retry(
-      Effect.tapError(stored, (error) => (isPassing(error) ? told : Effect.void)),
-      { while: isPassing, schedule: holding }
+      Effect.tapError(stored, (error) => (isTransient(error) ? told : Effect.void)),
+      { while: isTransient, schedule: holdSchedule }
     )
   )
 }
 
 /** What the message brought is more than can be sent: its body is still to be saved. */
-const isUnfit = (error: Unredelivered): boolean => error._tag === "PublishRefused" && error.reason === "invalid"
+const isInvalidMessage = (error: RedeliveryError): boolean =>
+  error._tag === "PublishRefused" && error.reason === "invalid"
 
 /** Of another client, whose bytes need not be UTF-8: as text they may have become longer. */
-const fitting = (text: string | undefined): string | undefined =>
-  text !== undefined && isShort(text) ? text : undefined
+const shortTextOnly = (text: string | undefined): string | undefined =>
+  text !== undefined && fitsShortString(text) ? text : undefined
 
-const isPassing = (error: Unredelivered): boolean => {
+const isTransient = (error: RedeliveryError): boolean => {
   switch (error._tag) {
     case "Unroutable":
       return true
@@ -154,7 +164,7 @@ const isPassing = (error: Unredelivered): boolean => {
 }
 
 /** Well below the half hour after which a broker takes a delivery back. */
-export const holding = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]).pipe(
+export const holdSchedule = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]).pipe(
   Schedule.jittered,
   Schedule.upTo({ duration: "1 minute" })
 )

@@ -2,7 +2,7 @@ import { Effect, Metric } from "effect"
 import type * as Observation from "./Observation.ts"
 import type { ObservationSink } from "./ObservationSink.ts"
 
-const observed = Metric.counter("svc_messaging_observations_total", {
+const observationsTotal = Metric.counter("svc_messaging_observations_total", {
   description:
     "What consumers observed, by event and worker queue: receipts, failures, retries, dead letters and the rest",
   incremental: true
@@ -12,7 +12,7 @@ const observed = Metric.counter("svc_messaging_observations_total", {
 const maxSeries = 1_000
 
 /** A sink that counts what consumers observe, and tells `next` of everything. Plain calls: several for each message. */
-export const counting = (next?: ObservationSink): Effect.Effect<ObservationSink> =>
+export const countingSink = (next?: ObservationSink): Effect.Effect<ObservationSink> =>
   Effect.map(Effect.context<never>(), (context) => {
     const series = new Map<string, Metric.Counter<number>>()
     const counterOf = (observation: Observation.Observed): Metric.Counter<number> => {
@@ -21,18 +21,22 @@ export const counting = (next?: ObservationSink): Effect.Effect<ObservationSink>
       const known = series.get(name)
       if (known !== undefined) return known
       const labels = { event: observation.event_type, ...(series.size < maxSeries && { queue }) }
-      const made = Metric.withAttributes(observed, labels)
+      const made = Metric.withAttributes(observationsTotal, labels)
       if (series.size < maxSeries) series.set(name, made)
       return made
     }
     return (observation) => {
-      if (counted.has(observation.component)) counterOf(observation).updateUnsafe(1, context)
+      if (countedComponents.has(observation.component)) counterOf(observation).updateUnsafe(1, context)
       next?.(observation)
     }
   })
 
 /** Hubs and event streams have metrics of their own. */
-const counted: ReadonlySet<string> = new Set<Observation.Observed["component"]>(["consumer", "aggregation", "workflow"])
+const countedComponents: ReadonlySet<string> = new Set<Observation.Observed["component"]>([
+  "consumer",
+  "aggregation",
+  "workflow"
+])
 
 /** Of a retry or a dead letter it is the queue that the message failed in, so that one queue's numbers are together. */
 const queueOf = (observation: Observation.Observed): string =>

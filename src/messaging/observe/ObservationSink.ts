@@ -6,47 +6,47 @@ import type * as Observation from "./Observation.ts"
 /** Told of everything that a consumer observes, in its order. It is called between messages: plain, and quick. */
 export type ObservationSink = (observation: Observation.Observed) => void
 
-type Observable = (at: Timestamp.Timestamp) => Observation.Observed
+type MakeObservation = (at: Timestamp.Timestamp) => Observation.Observed
 
 /** `observation`: asked for only where somebody listens. */
 export interface Observe {
-  (observation: Observable): void
+  (observation: MakeObservation): void
   /** For what is observed when the fiber has ended that it belongs to, and its trace with it. */
-  readonly later: (observation: Observable) => () => void
+  readonly deferred: (observation: MakeObservation) => () => void
 }
 
 /** What a sink throws reaches nobody, least of all a handler. */
-export const observing = (sink: ObservationSink | undefined): Effect.Effect<Observe> =>
+export const makeObserve = (sink: ObservationSink | undefined): Effect.Effect<Observe> =>
   Effect.gen(function* () {
     if (sink === undefined) return silent
     const clock = yield* Clock.Clock
     const traceIds = yield* TraceContext.current
-    const tell = (observation: Observable, trace: TraceContext.TraceIds | undefined) => {
+    const emit = (observation: MakeObservation, trace: TraceContext.TraceIds | undefined) => {
       try {
         sink({ ...observation(Timestamp.ofMillis(clock.currentTimeMillisUnsafe())), ...trace })
       } catch {
         // by the promise above
       }
     }
-    return Object.assign((observation: Observable) => tell(observation, traceIds()), {
-      later: (observation: Observable) => {
+    return Object.assign((observation: MakeObservation) => emit(observation, traceIds()), {
+      deferred: (observation: MakeObservation) => {
         const trace = traceIds()
-        return () => tell(observation, trace)
+        return () => emit(observation, trace)
       }
     })
   })
 
 const nothing = () => {}
-const silent: Observe = Object.assign(nothing, { later: () => nothing })
+const silent: Observe = Object.assign(nothing, { deferred: () => nothing })
 
 /** Observations that wait for a slow sink; more are dropped. */
 const capacity = 10_000
 
 /** How many of them are written at once. */
-const atOnce = 64
+const writeConcurrency = 64
 
 /** For those that still wait when the scope closes. */
-const flushWithin = "2 seconds"
+const flushTimeout = "2 seconds"
 
 /**
  * A sink that takes its time, such as a store: observations wait for it in a bounded queue, beside the handlers. Those
@@ -57,19 +57,21 @@ export const queued = <E>(
 ): Effect.Effect<ObservationSink, never, Scope.Scope> =>
   Effect.gen(function* () {
     const queue = yield* Queue.dropping<Observation.Observed, Cause.Done>(capacity)
-    let lost = 0
+    let lostCount = 0
     const one = (observation: Observation.Observed) =>
       Effect.catchCause(write(observation), (cause) =>
-        Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.sync(() => lost++)
+        Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.sync(() => lostCount++)
       )
     const report = Effect.suspend(() => {
-      if (lost === 0) return Effect.void
-      const count = lost
-      lost = 0
+      if (lostCount === 0) return Effect.void
+      const count = lostCount
+      lostCount = 0
       return Effect.logWarning(`${count} observations were lost: their sink failed, or was too slow`)
     })
     const writing = Queue.takeAll(queue).pipe(
-      Effect.flatMap((observations) => Effect.forEach(observations, one, { concurrency: atOnce, discard: true })),
+      Effect.flatMap((observations) =>
+        Effect.forEach(observations, one, { concurrency: writeConcurrency, discard: true })
+      ),
       Effect.andThen(report),
       Effect.forever,
       Effect.ignore
@@ -77,11 +79,11 @@ export const queued = <E>(
     const writer = yield* Effect.forkScoped(writing)
     yield* Effect.addFinalizer(() =>
       Queue.end(queue).pipe(
-        Effect.andThen(Effect.timeoutOption(Fiber.await(writer), flushWithin)),
+        Effect.andThen(Effect.timeoutOption(Fiber.await(writer), flushTimeout)),
         Effect.andThen(report)
       )
     )
     return (observation) => {
-      if (!Queue.offerUnsafe(queue, observation)) lost++
+      if (!Queue.offerUnsafe(queue, observation)) lostCount++
     }
   })

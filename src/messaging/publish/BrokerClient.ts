@@ -19,11 +19,11 @@ import { ContractAliasConfig } from "../topology/Aliases.ts"
 import * as BrokerCapabilities from "../topology/BrokerCapabilities.ts"
 import type { RetryPolicy } from "../topology/RetryPolicy.ts"
 import { aggregationQueue } from "../topology/TaskTopology.ts"
-import { declarations, publishOnly, type Topology } from "../topology/Topology.ts"
+import { declarations, exchangesOnly, type Topology } from "../topology/Topology.ts"
 import * as TopologyPlan from "../topology/TopologyPlan.ts"
-import * as ManyTasks from "./ManyTasks.ts"
 import * as Publications from "./Publications.ts"
-import { confirmed, type Unconfirmed } from "./PublishOutcome.ts"
+import * as PublishMany from "./PublishMany.ts"
+import { requireConfirmed, type UnconfirmedPublish } from "./PublishOutcome.ts"
 import * as PublishSpan from "./PublishSpan.ts"
 
 /** The connection, its address and its name belong to the `Broker` that the client is given. */
@@ -41,7 +41,7 @@ export interface ClientOptions {
 /** `TopologyError`: the release of the broker refuses it, or what is there differs, by name and with the way out. */
 export type InitializeError = TopologyError | BrokerError
 
-export type PublishError = InvalidPublish | EnvelopeError | Unconfirmed | InitializeError
+export type PublishError = InvalidPublish | EnvelopeError | UnconfirmedPublish | InitializeError
 
 export interface PublishOptions {
   /** Beside those of the library, over which they win. */
@@ -65,12 +65,12 @@ interface PublishTask {
 interface PublishTasks {
   (
     tasks: ReadonlyArray<JsonObject>,
-    options: ManyTasks.ManyTasksOptions & Aliased
-  ): Effect.Effect<void, PublishError | ManyTasks.TasksUnpublished>
+    options: PublishMany.ManyTasksOptions & Aliased
+  ): Effect.Effect<void, PublishError | PublishMany.TasksUnpublished>
   (
     tasks: ReadonlyArray<TaskEnvelope.TaskInput>,
-    options?: ManyTasks.ManyTasksOptions
-  ): Effect.Effect<void, PublishError | ManyTasks.TasksUnpublished>
+    options?: PublishMany.ManyTasksOptions
+  ): Effect.Effect<void, PublishError | PublishMany.TasksUnpublished>
 }
 
 interface PublishWorkflow {
@@ -148,10 +148,10 @@ export class BrokerClient extends Context.Service<
       queue: string,
       content: Uint8Array,
       options?: Publications.RawOptions
-    ) => Effect.Effect<void, Unconfirmed>
+    ) => Effect.Effect<void, UnconfirmedPublish>
 
     /** What was prepared elsewhere: retries, dead letters, the items of a batch. */
-    readonly publish: (publication: Publication) => Effect.Effect<void, Unconfirmed>
+    readonly publish: (publication: Publication) => Effect.Effect<void, UnconfirmedPublish>
 
     /** A channel of one's own, closed with the scope. `prefetch`: default 200. */
     readonly acquireChannel: (options?: {
@@ -171,13 +171,13 @@ export class BrokerClient extends Context.Service<
     Effect.fnUntraced(function* ({ aliasConfig: aliases = new ContractAliasConfig(), publishOnly: only, topology }) {
       const broker = yield* Broker
       const clock = yield* Clock.Clock
-      const traced = yield* PublishSpan.make
+      const withPublishSpan = yield* PublishSpan.make
       const traceIds = yield* TraceContext.current
-      const oneAtATime = yield* Semaphore.make(1)
-      let ofBroker: Publications.TaskOptions = {}
+      const initializeLock = yield* Semaphore.make(1)
+      let brokerOptions: Publications.TaskOptions = {}
       let isInitialized = false
 
-      const declared = only === true ? publishOnly(topology) : declarations(topology)
+      const declared = only === true ? exchangesOnly(topology) : declarations(topology)
 
       const declare = Effect.gen(function* () {
         if (isInitialized) return
@@ -189,18 +189,21 @@ export class BrokerClient extends Context.Service<
         }
         yield* TopologyPlan.declare(broker, topology, declared)
         const capabilities = BrokerCapabilities.of(version)
-        if (capabilities !== undefined) ofBroker = { capabilities }
+        if (capabilities !== undefined) brokerOptions = { capabilities }
         isInitialized = true
       }).pipe(Effect.withSpan("BrokerClient.initialize"))
-      const initialize = Effect.suspend(() => (isInitialized ? Effect.void : oneAtATime.withPermit(declare)))
+      const initialize = Effect.suspend(() => (isInitialized ? Effect.void : initializeLock.withPermit(declare)))
 
-      const publish = (publication: Publication): Effect.Effect<void, Unconfirmed> =>
-        traced(publication, (publication) =>
-          Effect.flatMap(broker.publish(publication), (outcome) => confirmed(publication, outcome))
+      const publish = (publication: Publication): Effect.Effect<void, UnconfirmedPublish> =>
+        withPublishSpan(publication, (publication) =>
+          Effect.flatMap(broker.publish(publication), (outcome) => requireConfirmed(publication, outcome))
         )
 
       /** What is refused is refused without a broker. Which priorities there are is known once there is one. */
-      const prepared = <A, B, E, E2>(prepare: () => Result.Result<A, E>, publish: (ready: A) => Effect.Effect<B, E2>) =>
+      const prepareAndPublish = <A, B, E, E2>(
+        prepare: () => Result.Result<A, E>,
+        publish: (ready: A) => Effect.Effect<B, E2>
+      ) =>
         Effect.suspend((): Effect.Effect<B, E | E2 | InitializeError> => {
           const first = prepare()
           if (Result.isFailure(first)) return Effect.fail(first.failure)
@@ -212,21 +215,21 @@ export class BrokerClient extends Context.Service<
 
       const now = () => Timestamp.ofMillis(clock.currentTimeMillisUnsafe())
       const uniqueId = () => randomUUID().replaceAll("-", "")
-      const known = (options?: PublishOptions): Publications.TaskOptions =>
-        options === undefined ? ofBroker : { ...options, ...ofBroker }
+      const withBrokerOptions = (options?: PublishOptions): Publications.TaskOptions =>
+        options === undefined ? brokerOptions : { ...options, ...brokerOptions }
 
-      const workflow = (input: JsonObject, target: Publications.WorkflowTarget, options?: PublishOptions) =>
-        prepared(() => {
+      const publishWorkflow = (input: JsonObject, target: Publications.WorkflowTarget, options?: PublishOptions) =>
+        prepareAndPublish(() => {
           const given = aliases.inbound(input)
           // whatever stage it names, the target takes its place
-          const placed = isJsonObject(given) ? { ...given, stage: "" } : given
-          return Result.flatMap(WorkflowEnvelope.read(placed, uniqueId()), (envelope) =>
-            Publications.workflow(topology, envelope, target, known(options))
+          const withoutStage = isJsonObject(given) ? { ...given, stage: "" } : given
+          return Result.flatMap(WorkflowEnvelope.read(withoutStage, uniqueId()), (envelope) =>
+            Publications.workflow(topology, envelope, target, withBrokerOptions(options))
           )
         }, publish)
 
-      const status = (prepare: typeof Publications.status, event: JsonObject) =>
-        prepared(
+      const publishStatus = (prepare: typeof Publications.status, event: JsonObject) =>
+        prepareAndPublish(
           () => prepare(topology, aliases.inbound(event), { now: now(), unique: uniqueId(), trace: traceIds() }),
           publish
         )
@@ -236,35 +239,35 @@ export class BrokerClient extends Context.Service<
         aliases,
         initialize,
         publishTask: (task: JsonObject, options?: PublishOptions) =>
-          prepared(
+          prepareAndPublish(
             () =>
               Result.flatMap(TaskEnvelope.read(aliases.inbound(task), now()), (task) =>
-                Publications.task(topology, task, known(options))
+                Publications.task(topology, task, withBrokerOptions(options))
               ),
             publish
           ),
-        publishTasks: (tasks: ReadonlyArray<JsonObject>, options: ManyTasks.ManyTasksOptions = {}) =>
-          prepared(
+        publishTasks: (tasks: ReadonlyArray<JsonObject>, options: PublishMany.ManyTasksOptions = {}) =>
+          prepareAndPublish(
             () =>
-              ManyTasks.publications(
+              PublishMany.publications(
                 topology,
                 tasks.map((task) => aliases.inbound(task)),
                 options,
                 now(),
-                ofBroker.capabilities
+                brokerOptions.capabilities
               ),
-            (publications) => ManyTasks.publishAll(publications, publish, options)
+            (publications) => PublishMany.publishAll(publications, publish, options)
           ),
         publishToEntry: (envelope: JsonObject, route: string, options?: PublishOptions) =>
-          workflow(envelope, { _tag: "Entry", route }, options),
+          publishWorkflow(envelope, { _tag: "Entry", route }, options),
         publishToStage: (envelope: JsonObject, stage: string, options?: PublishOptions) =>
-          workflow(envelope, { _tag: "Stage", stage }, options),
+          publishWorkflow(envelope, { _tag: "Stage", stage }, options),
         publishWorkflowMessage: (envelope: JsonObject, routingKey: string, options?: PublishOptions) =>
-          workflow(envelope, { _tag: "Key", routingKey }, options),
-        publishStatus: (event: JsonObject) => status(Publications.status, event),
-        publishAggregationStatus: (event: JsonObject) => status(Publications.aggregationStatus, event),
+          publishWorkflow(envelope, { _tag: "Key", routingKey }, options),
+        publishStatus: (event: JsonObject) => publishStatus(Publications.status, event),
+        publishAggregationStatus: (event: JsonObject) => publishStatus(Publications.aggregationStatus, event),
         ensureAggregationQueue: Effect.fn("BrokerClient.ensureAggregationQueue")((shards, name) =>
-          prepared(
+          prepareAndPublish(
             () => aggregationQueue(topology, shards, name),
             ({ declarations, name }) => Effect.as(TopologyPlan.declare(broker, topology, declarations), name)
           )

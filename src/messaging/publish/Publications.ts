@@ -15,7 +15,7 @@ import type { Topology } from "../topology/Topology.ts"
 import { SharedStatusWorkflowTopology, type Stage } from "../topology/WorkflowTopology.ts"
 import * as RoutingKey from "./RoutingKey.ts"
 
-type Prepared = Result.Result<Publication, InvalidPublish | EnvelopeError>
+type PublicationResult = Result.Result<Publication, InvalidPublish | EnvelopeError>
 
 /** `capabilities`: of the broker, where they are known; without them a quorum queue gets no priorities. */
 export interface TaskOptions {
@@ -24,7 +24,11 @@ export interface TaskOptions {
 }
 
 /** A task on its way to its queue. Written out, as `Result.gen` would double its price, and it is paid for every task. */
-export const task = (topology: Topology, envelope: TaskEnvelope.TaskEnvelope, options: TaskOptions = {}): Prepared => {
+export const task = (
+  topology: Topology,
+  envelope: TaskEnvelope.TaskEnvelope,
+  options: TaskOptions = {}
+): PublicationResult => {
   const routingKey = RoutingKey.ofTask(topology, envelope)
   if (Result.isFailure(routingKey)) return Result.fail(routingKey.failure)
   const { exchange, family } = taskPlane(topology)
@@ -46,7 +50,11 @@ export const task = (topology: Topology, envelope: TaskEnvelope.TaskEnvelope, op
 }
 
 /** Many tasks in one message, which has one priority and one routing key: the tasks must agree on both. */
-export const batch = (topology: Topology, envelope: BatchEnvelope.BatchEnvelope, options: TaskOptions = {}): Prepared =>
+export const batch = (
+  topology: Topology,
+  envelope: BatchEnvelope.BatchEnvelope,
+  options: TaskOptions = {}
+): PublicationResult =>
   Result.gen(function* () {
     const [first] = envelope.tasks
     if (envelope.tasks.some(({ priority }) => priority !== first.priority)) {
@@ -94,22 +102,22 @@ export const workflow = (
 ): Result.Result<Publication, InvalidPublish | EnvelopeError | ContractError> =>
   Result.gen(function* () {
     const { routingKey, stage } = yield* destination(topology, target)
-    const sent = { ...envelope, stage: stage.name, correlation_id: WorkflowEnvelope.correlationId(envelope) }
-    const { origin_stage: origin } = sent
-    const source = origin === undefined ? undefined : yield* RoutingKey.stage(topology, origin, "origin_stage")
-    yield* StageContract.checkPublish(source, stage, sent)
+    const addressed = { ...envelope, stage: stage.name, correlation_id: WorkflowEnvelope.correlationId(envelope) }
+    const { origin_stage: origin } = addressed
+    const source = origin === undefined ? undefined : yield* RoutingKey.findStage(topology, origin, "origin_stage")
+    yield* StageContract.checkPublish(source, stage, addressed)
     return {
       purpose: "tasks",
       exchange: topology instanceof SharedStatusWorkflowTopology ? topology.workflowExchange : "",
       routingKey,
-      content: yield* WorkflowEnvelope.encode(sent),
+      content: yield* WorkflowEnvelope.encode(addressed),
       properties: properties({
-        correlationId: sent.correlation_id,
-        priority: yield* priorityFor(stage.family, sent.priority, options.capabilities),
+        correlationId: addressed.correlation_id,
+        priority: yield* priorityFor(stage.family, addressed.priority, options.capabilities),
         headers: {
-          task_id: sent.task_id,
-          message_id: sent.message_id,
-          stage: sent.stage,
+          task_id: addressed.task_id,
+          message_id: addressed.message_id,
+          stage: addressed.stage,
           ...(origin !== undefined && { origin_stage: origin }),
           ...options.headers
         }
@@ -126,21 +134,21 @@ export interface StatusOptions {
 }
 
 /** A status on its way to everybody who reads statuses. `event`: from a program, not yet checked. */
-export const status = (topology: Topology, event: unknown, options: StatusOptions): Prepared =>
-  Result.flatMap(StatusEvent.complete(event, options), (complete) =>
+export const status = (topology: Topology, event: unknown, options: StatusOptions): PublicationResult =>
+  Result.flatMap(StatusEvent.readForPublish(event, options), (complete) =>
     Result.flatMap(RoutingKey.ofStatus(topology, complete), (routingKey) =>
       statusPublication(topology, complete, routingKey, options)
     )
   )
 
 /** A status that also goes to the shard of `meta.parent_task_id`, which is written into its meta. */
-export const aggregationStatus = (topology: Topology, event: unknown, options: StatusOptions): Prepared =>
+export const aggregationStatus = (topology: Topology, event: unknown, options: StatusOptions): PublicationResult =>
   Result.gen(function* () {
     const read = yield* StatusEvent.read(event, options.now)
     const { routingKey, shard } = yield* RoutingKey.ofAggregation(topology, read)
     // before the event id, which is to be the hash of what is stored
     const sharded = { ...read, meta: { ...read.meta, aggregation_shard: shard, aggregation_role: "aggregation" } }
-    const complete = yield* StatusEvent.identified(sharded, StatusEvent.isStamped(event), options.unique)
+    const complete = yield* StatusEvent.withIds(sharded, StatusEvent.lacksTimestamp(event), options.unique)
     return yield* statusPublication(topology, complete, routingKey, options)
   })
 
@@ -148,7 +156,7 @@ export const aggregationStatus = (topology: Topology, event: unknown, options: S
  * What a publisher said of its message that the library neither writes nor reads. It stays with the message: without its
  * encoding a body cannot be read.
  */
-export interface Description {
+export interface DescriptiveProperties {
   readonly contentEncoding?: string | undefined
   readonly replyTo?: string | undefined
   readonly messageId?: string | undefined
@@ -158,7 +166,7 @@ export interface Description {
   readonly appId?: string | undefined
 }
 
-export interface RawOptions extends Description {
+export interface RawOptions extends DescriptiveProperties {
   readonly correlationId?: string | undefined
   readonly headers?: Fields | undefined
   /** Default: `application/json`. */
@@ -182,12 +190,19 @@ export const raw = (
     ...properties({ correlationId, priority, headers }),
     persistent,
     contentType: contentType ?? json,
-    ...description(described)
+    ...descriptiveProperties(described)
   }
 })
 
 /** Not `expiration`, which counted from the first publish, and not `userId`, which must be that of who publishes. */
-export const description = ({ appId, contentEncoding, messageId, replyTo, timestamp, type }: Description) => ({
+export const descriptiveProperties = ({
+  appId,
+  contentEncoding,
+  messageId,
+  replyTo,
+  timestamp,
+  type
+}: DescriptiveProperties) => ({
   ...(contentEncoding !== undefined && { contentEncoding }),
   ...(replyTo !== undefined && { replyTo }),
   ...(messageId !== undefined && { messageId }),
@@ -217,8 +232,8 @@ const statusPublication = (
   event: StatusEvent.PublishedStatus,
   routingKey: string,
   { trace }: StatusOptions
-): Prepared =>
-  Result.flatMap(StatusEvent.encode(trace === undefined ? event : traced(event, trace)), (content) =>
+): PublicationResult =>
+  Result.flatMap(StatusEvent.encode(trace === undefined ? event : withTraceIds(event, trace)), (content) =>
     content.byteLength > status.maxEventBytes
       ? refused("status_too_large", "status_max_event_bytes", tooLarge(event, content.byteLength, status.maxEventBytes))
       : Result.succeed({
@@ -237,7 +252,7 @@ const statusPublication = (
 const tooLarge = ({ status, task_id }: StatusEvent.PublishedStatus, bytes: number, maxBytes: number): string =>
   `The status ${status} of task ${task_id} has ${bytes} bytes, and hubs store no more than ${maxBytes}. Keep a large result in a store of your own and publish where it is, or raise status_max_event_bytes in the topologies of publishers and hubs.`
 
-const traced = (event: StatusEvent.PublishedStatus, trace: TraceIds): StatusEvent.PublishedStatus =>
+const withTraceIds = (event: StatusEvent.PublishedStatus, trace: TraceIds): StatusEvent.PublishedStatus =>
   event["trace_id"] === undefined && event["span_id"] === undefined ? { ...event, ...trace } : event
 
 /** Only of topologies that `RoutingKey.ofTask` has let through. */
@@ -251,13 +266,13 @@ export const destination = (
 ): Result.Result<{ readonly routingKey: string; readonly stage: Stage }, InvalidPublish> => {
   switch (target._tag) {
     case "Stage":
-      return Result.map(RoutingKey.stage(topology, target.stage), (stage) => ({
+      return Result.map(RoutingKey.findStage(topology, target.stage), (stage) => ({
         routingKey: stage.publishRoutingKey,
         stage
       }))
     case "Entry":
-      return Result.flatMap(RoutingKey.entry(topology, target.route), ({ routingKey, targetStage }) =>
-        Result.map(RoutingKey.stage(topology, targetStage), (stage) => ({ routingKey, stage }))
+      return Result.flatMap(RoutingKey.findEntryRoute(topology, target.route), ({ routingKey, targetStage }) =>
+        Result.map(RoutingKey.findStage(topology, targetStage), (stage) => ({ routingKey, stage }))
       )
     case "Key":
       return Result.map(RoutingKey.stageOfKey(topology, target.routingKey), (stage) => ({

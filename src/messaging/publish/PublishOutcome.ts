@@ -1,16 +1,16 @@
 import { Effect, Schema } from "effect"
 import type { Outcome, Publication } from "../../services/Broker.ts"
 
-const sent = { exchange: Schema.String, routingKey: Schema.String, message: Schema.String }
+const destinationFields = { exchange: Schema.String, routingKey: Schema.String, message: Schema.String }
 
 /** The broker took the message, and no queue did: it is nowhere. Publishing it again duplicates nothing. */
-export class Unroutable extends Schema.TaggedError<Unroutable>()("Unroutable", sent) {
+export class Unroutable extends Schema.TaggedError<Unroutable>()("Unroutable", destinationFields) {
   readonly mayDuplicate = false
 }
 
 /** The message was not stored; `reason` as in the door's `Outcome`. Publishing it again duplicates nothing. */
 export class PublishRefused extends Schema.TaggedError<PublishRefused>()("PublishRefused", {
-  ...sent,
+  ...destinationFields,
   reason: Schema.Literals(["nacked", "no_exchange", "denied", "invalid", "blocked", "unreachable", "closed"])
 }) {
   readonly mayDuplicate = false
@@ -21,23 +21,23 @@ export class PublishRefused extends Schema.TaggedError<PublishRefused>()("Publis
  * handlers are idempotent.
  */
 export class PublishUnknown extends Schema.TaggedError<PublishUnknown>()("PublishUnknown", {
-  ...sent,
+  ...destinationFields,
   reason: Schema.Literals(["lost", "deadline"])
 }) {
   readonly mayDuplicate = true
 }
 
 /** What a publish that was sent ended in, when it was not confirmed. */
-export type Unconfirmed = Unroutable | PublishRefused | PublishUnknown
+export type UnconfirmedPublish = Unroutable | PublishRefused | PublishUnknown
 
 /** What is wrong is the message itself. */
-const isHopeless = (reason: PublishRefused["reason"]): boolean => reason === "invalid"
+const isPermanent = (reason: PublishRefused["reason"]): boolean => reason === "invalid"
 
 /** Succeeds for a confirmed publish alone. */
-export const confirmed = (
+export const requireConfirmed = (
   { exchange, routingKey }: Pick<Publication, "exchange" | "routingKey">,
   outcome: Outcome
-): Effect.Effect<void, Unconfirmed> => {
+): Effect.Effect<void, UnconfirmedPublish> => {
   if (outcome._tag === "Confirmed") return Effect.void
   const where = exchange === "" ? `the queue ${routingKey}` : `${exchange} by the routing key ${routingKey}`
   switch (outcome._tag) {
@@ -58,7 +58,7 @@ export const confirmed = (
           exchange,
           routingKey,
           reason: outcome.reason,
-          message: `The publish to ${where} was refused (${outcome.reason}): ${outcome.detail}. It was not stored, and ${isHopeless(outcome.reason) ? "would be refused again" : "can be published again"}.`
+          message: `The publish to ${where} was refused (${outcome.reason}): ${outcome.detail}. It was not stored, and ${isPermanent(outcome.reason) ? "would be refused again" : "can be published again"}.`
         })
       )
     case "Unknown":

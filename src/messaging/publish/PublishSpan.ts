@@ -2,7 +2,7 @@ import { Context, Effect, Tracer } from "effect"
 import type { Publication } from "../../services/Broker.ts"
 import * as TraceContext from "../envelope/TraceContext.ts"
 
-export type Traced = <E>(
+export type WithPublishSpan = <E>(
   publication: Publication,
   publish: (publication: Publication) => Effect.Effect<void, E>
 ) => Effect.Effect<void, E>
@@ -12,22 +12,24 @@ export type Traced = <E>(
  * that one, so that nobody behind it samples either. Without a tracer, or outside of spans, nothing is made: a span costs
  * more than everything else that this side does for a publish.
  */
-export const make: Effect.Effect<Traced> = Effect.map(TraceContext.isTraced, (isTraced) => {
-  const untraced: Traced = (publication, publish) => publish(publication)
+export const make: Effect.Effect<WithPublishSpan> = Effect.map(TraceContext.isTraced, (isTraced) => {
+  const untraced: WithPublishSpan = (publication, publish) => publish(publication)
   if (!isTraced) return untraced
-  const traced: Traced = (publication, publish) =>
+  const traced: WithPublishSpan = (publication, publish) =>
     Effect.withFiber(({ cache: { span: parent } }) => {
       if (parent === undefined || Context.get(parent.annotations, Tracer.DisablePropagation))
         return publish(publication)
-      if (!parent.sampled) return publish(within(publication, parent))
-      return Effect.useSpan(`publish ${publication.exchange || publication.routingKey}`, options(publication), (span) =>
-        publish(within(publication, span))
+      if (!parent.sampled) return publish(withTraceHeader(publication, parent))
+      return Effect.useSpan(
+        `publish ${publication.exchange || publication.routingKey}`,
+        spanOptions(publication),
+        (span) => publish(withTraceHeader(publication, span))
       )
     })
   return traced
 })
 
-const options = ({ content, exchange, properties, routingKey }: Publication): Tracer.SpanOptionsNoTrace => ({
+const spanOptions = ({ content, exchange, properties, routingKey }: Publication): Tracer.SpanOptionsNoTrace => ({
   kind: "producer",
   attributes: {
     "messaging.system": "rabbitmq",
@@ -39,7 +41,7 @@ const options = ({ content, exchange, properties, routingKey }: Publication): Tr
   }
 })
 
-const within = (publication: Publication, span: Tracer.AnySpan): Publication => ({
+const withTraceHeader = (publication: Publication, span: Tracer.AnySpan): Publication => ({
   ...publication,
   properties: {
     ...publication.properties,

@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import { isShort, isText, maxShortBytes, textExpected } from "../envelope/Envelope.ts"
+import { fitsShortString, isWellFormed, maxShortBytes, textExpected } from "../envelope/Envelope.ts"
 import { InvalidPublish } from "../envelope/Errors.ts"
 import { parentTaskId, type StatusEvent } from "../envelope/StatusEvent.ts"
 import type { TaskEnvelope } from "../envelope/TaskEnvelope.ts"
@@ -22,11 +22,11 @@ export const ofTask = (topology: Topology, task: TaskEnvelope): Result.Result<st
   }
   const { aggregation, tasks } = topology
   if (aggregation !== undefined && Aggregation.isRoutingKey(aggregation, task.task_id)) {
-    return refused("task_id", "task_id", looksLikeShard(aggregation))
+    return refused("task_id", "task_id", shardKeyProblem(aggregation))
   }
   if (tasks.routing._tag === "Shared") {
     const { routingKey, strategy } = tasks.routing
-    return strategy === undefined ? Result.succeed(routingKey) : chosen(() => strategy.taskRoutingKey(task))
+    return strategy === undefined ? Result.succeed(routingKey) : keyFromStrategy(() => strategy.taskRoutingKey(task))
   }
   const key = task.task_type?.trim() ?? ""
   return key === ""
@@ -39,10 +39,12 @@ export const ofStatus = (topology: Topology, event: StatusEvent): Result.Result<
   if (!(topology instanceof TaskTopology)) return Result.succeed(event.task_id)
   const { aggregation, tasks } = topology
   if (aggregation !== undefined && Aggregation.isRoutingKey(aggregation, event.task_id)) {
-    return refused("task_id", "task_id", looksLikeShard(aggregation))
+    return refused("task_id", "task_id", shardKeyProblem(aggregation))
   }
   const strategy = tasks.routing._tag === "Shared" ? tasks.routing.strategy : undefined
-  return strategy === undefined ? Result.succeed(event.task_id) : chosen(() => strategy.statusRoutingKey(event))
+  return strategy === undefined
+    ? Result.succeed(event.task_id)
+    : keyFromStrategy(() => strategy.statusRoutingKey(event))
 }
 
 /** Of an event for aggregation: the shard of its parent. */
@@ -51,7 +53,7 @@ export const ofAggregation = (
   event: StatusEvent
 ): Result.Result<{ readonly shard: number; readonly routingKey: string }, InvalidPublish> => {
   const aggregation = topology instanceof TaskTopology ? topology.aggregation : undefined
-  if (aggregation === undefined) return Result.fail(Aggregation.noAggregation())
+  if (aggregation === undefined) return Result.fail(Aggregation.noAggregationError())
   const parent = parentTaskId(event)
   if (parent === undefined) {
     return refused(
@@ -65,7 +67,7 @@ export const ofAggregation = (
 }
 
 /** `field`: which one the name was read from. */
-export const stage = (topology: Topology, name: string, field = "stage"): Result.Result<Stage, InvalidPublish> => {
+export const findStage = (topology: Topology, name: string, field = "stage"): Result.Result<Stage, InvalidPublish> => {
   if (!(topology instanceof SharedStatusWorkflowTopology)) return noWorkflow()
   const found = topology.stages.find((stage) => stage.name === name)
   if (found !== undefined) return Result.succeed(found)
@@ -73,7 +75,7 @@ export const stage = (topology: Topology, name: string, field = "stage"): Result
   return refused("unknown_stage", field, `There is no stage ${name}; there are ${known}.`)
 }
 
-export const entry = (topology: Topology, name: string): Result.Result<EntryRoute, InvalidPublish> => {
+export const findEntryRoute = (topology: Topology, name: string): Result.Result<EntryRoute, InvalidPublish> => {
   if (!(topology instanceof SharedStatusWorkflowTopology)) return noWorkflow()
   const found = topology.entryRoutes.find((entry) => entry.name === name)
   if (found !== undefined) return Result.succeed(found)
@@ -114,18 +116,18 @@ const refused = (reason: InvalidPublish["reason"], field: string, message: strin
 const noWorkflow = () =>
   refused("not_a_workflow", "topology", "Only a SharedStatusWorkflowTopology has stages and entry routes.")
 
-const looksLikeShard = ({ routingPrefix }: Aggregation.AggregationPlane): string =>
+const shardKeyProblem = ({ routingPrefix }: Aggregation.AggregationPlane): string =>
   `task_id must not be ${routingPrefix}. and a number: statuses go by their task id, and this one leads into a shard.`
 
 /** By somebody's own rule. One that throws must not look like a fault of the broker, which is waited out. */
-const chosen = (choose: () => unknown): Result.Result<string, InvalidPublish> => {
+const keyFromStrategy = (choose: () => unknown): Result.Result<string, InvalidPublish> => {
   let key: unknown
   try {
     key = choose()
   } catch (error) {
     return refused("routing_key", "routing_strategy", `The routing strategy threw: ${HandlerFailure.of(error).text}`)
   }
-  if (typeof key === "string" && isShort(key) && isText(key)) return Result.succeed(key)
+  if (typeof key === "string" && fitsShortString(key) && isWellFormed(key)) return Result.succeed(key)
   const problem = `A routing key is a text of at most ${maxShortBytes} bytes, of ${textExpected}.`
   return refused("routing_key", "routing_strategy", problem)
 }

@@ -3,25 +3,25 @@ import { Clock, Effect, Schedule } from "effect"
 import type { JsonObject } from "../envelope/Envelope.ts"
 import type { TaskEnvelope } from "../envelope/TaskEnvelope.ts"
 import * as Timestamp from "../envelope/Timestamp.ts"
-import * as Lineage from "../retry/Lineage.ts"
+import * as HandOverHeaders from "../retry/HandOverHeaders.ts"
 import type { BrokerClient, PublishError } from "./BrokerClient.ts"
 
 /** Whose status it is. */
-export interface About {
+export interface StatusOwner {
   readonly taskId: string
   readonly correlationId: string
-  readonly lineage: Lineage.Lineage
+  readonly lineage: HandOverHeaders.HandOverHeaders
   readonly task: Pick<TaskEnvelope, "service" | "task_type">
 }
 
-export interface Said {
+export interface StatusContent {
   readonly status: string
   readonly message?: string
   readonly meta?: JsonObject
 }
 
 /** Tries of a status that ends a task, and the pause between them. */
-const tries = { times: 5, spacing: "1 second" } as const
+const terminalRetries = { times: 5, spacing: "1 second" } as const
 
 /**
  * Publishes a status that a consumer owes by itself. Work is never failed for want of a status: it succeeds with whether
@@ -30,17 +30,17 @@ const tries = { times: 5, spacing: "1 second" } as const
  */
 export const publish = Effect.fnUntraced(function* (
   client: BrokerClient["Service"],
-  about: About,
-  said: Said,
+  owner: StatusOwner,
+  content: StatusContent,
   terminal: boolean
 ) {
-  const { service, task_type } = about.task
+  const { service, task_type } = owner.task
   const event = {
-    task_id: about.taskId,
-    status: said.status,
-    ...(said.message !== undefined && { message: said.message }),
-    meta: Lineage.intoMeta(said.meta ?? {}, about.lineage),
-    correlation_id: about.correlationId,
+    task_id: owner.taskId,
+    status: content.status,
+    ...(content.message !== undefined && { message: content.message }),
+    meta: HandOverHeaders.intoMeta(content.meta ?? {}, owner.lineage),
+    correlation_id: owner.correlationId,
     ...(service !== undefined && { service }),
     ...(task_type !== undefined && { task_type }),
     timestamp: Timestamp.ofMillis(yield* Clock.currentTimeMillis),
@@ -48,19 +48,23 @@ export const publish = Effect.fnUntraced(function* (
   }
   const once = client.publishStatus(event)
   const published = terminal
-    ? Effect.retry(once, { schedule: Schedule.spaced(tries.spacing), times: tries.times, while: mayPass })
+    ? Effect.retry(once, {
+        schedule: Schedule.spaced(terminalRetries.spacing),
+        times: terminalRetries.times,
+        while: isTransient
+      })
     : once
   return yield* Effect.matchEffect(published, {
     onSuccess: () => Effect.succeed(true),
     onFailure: (error) =>
       Effect.as(
-        Effect.logWarning(`The status ${said.status} of task ${about.taskId} is not published`, error.message),
+        Effect.logWarning(`The status ${content.status} of task ${owner.taskId} is not published`, error.message),
         false
       )
   })
 })
 
-const mayPass = (error: PublishError): boolean =>
+const isTransient = (error: PublishError): boolean =>
   error._tag === "PublishUnknown" ||
   (error._tag === "PublishRefused" &&
     (error.reason === "nacked" || error.reason === "blocked" || error.reason === "unreachable"))

@@ -50,7 +50,7 @@ export const ofCause = (cause: Cause.Cause<unknown>): HandlerFailure => {
 /** To read an error is to run what its author wrote; one that throws even then must not keep its message for ever. */
 export const of = (error: unknown): HandlerFailure => {
   try {
-    return told(error)
+    return describe(error)
   } catch {
     return {
       reason: "handler_error",
@@ -71,7 +71,7 @@ export const ofEnvelope = ({ _tag, message, reason }: EnvelopeError): DeliveryFa
   retryable: false
 })
 
-const told = (error: unknown): HandlerFailure => ({
+const describe = (error: unknown): HandlerFailure => ({
   reason: reasonOf(error),
   exceptionType: exceptionType(error),
   text: textOf(error).slice(0, maxTextLength),
@@ -116,10 +116,10 @@ const textOf = (error: unknown): string => {
 /** Only reasons that are meant for handlers: nobody else's words become a category for machines. */
 const reasonOf = (error: unknown): FailureReason => {
   const given = isObject(error) && "reason" in error ? error.reason : undefined
-  return tellable.find((reason) => reason === given) ?? "handler_error"
+  return handlerReasons.find((reason) => reason === given) ?? "handler_error"
 }
 
-const tellable: ReadonlyArray<FailureReason> = [
+const handlerReasons: ReadonlyArray<FailureReason> = [
   "unknown_task_type",
   "unsupported_action",
   "payload_schema_violation",

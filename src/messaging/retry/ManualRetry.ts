@@ -4,7 +4,7 @@ import type { JsonObject } from "../envelope/Envelope.ts"
 import { type EnvelopeError, InvalidManualRetry } from "../envelope/Errors.ts"
 import type { StatusInput } from "../envelope/StatusEvent.ts"
 import * as TaskEnvelope from "../envelope/TaskEnvelope.ts"
-import * as Lineage from "./Lineage.ts"
+import * as HandOverHeaders from "./HandOverHeaders.ts"
 import * as RetryHeaders from "./RetryHeaders.ts"
 
 /** What to change when a task is handed over under its own id; what is left out stays as it is, to the last digit. */
@@ -29,7 +29,7 @@ export interface ManualRetryRequest {
 }
 
 /** What the handler knows of the delivery that it works on. */
-export interface Handling {
+export interface RetriedDelivery {
   readonly consumerName: string
   readonly correlationId: string
   readonly headers: Fields
@@ -46,15 +46,15 @@ export const status = "manual_retrying"
 
 export const prepare = (
   task: TaskEnvelope.TaskEnvelope,
-  handling: Handling,
+  delivery: RetriedDelivery,
   request: ManualRetryRequest
 ): Result.Result<ManualRetry, InvalidManualRetry | EnvelopeError> => {
-  const refused = refusal(request)
+  const refused = validate(request)
   if (refused !== undefined) return Result.fail(refused)
   const next = TaskEnvelope.read(
     {
       ...task,
-      correlation_id: request.correlationId ?? handling.correlationId,
+      correlation_id: request.correlationId ?? delivery.correlationId,
       payload: request.payload ?? { ...task.payload, ...request.payloadMerge },
       ...(request.taskType !== undefined && { task_type: request.taskType }),
       ...(request.service !== undefined && { service: request.service }),
@@ -63,25 +63,25 @@ export const prepare = (
     },
     task.created_at
   )
-  const lineage: Lineage.Lineage = {
-    count: Lineage.ofHeaders(handling.headers).count + 1,
-    sourceConsumer: handling.consumerName,
+  const lineage: HandOverHeaders.HandOverHeaders = {
+    count: HandOverHeaders.ofHeaders(delivery.headers).count + 1,
+    sourceConsumer: delivery.consumerName,
     previousTaskType: task.task_type,
     reason: request.reason
   }
   return Result.map(next, (next) => ({
     task: next,
-    status: manualRetrying(next, lineage, request),
+    status: manualRetryStatus(next, lineage, request),
     headers: {
-      ...carried(handling.headers),
+      ...headersToKeep(delivery.headers),
       task_id: next.task_id,
-      ...Lineage.toHeaders(lineage),
+      ...HandOverHeaders.toHeaders(lineage),
       ...request.headers
     }
   }))
 }
 
-const refusal = (request: ManualRetryRequest): InvalidManualRetry | undefined => {
+const validate = (request: ManualRetryRequest): InvalidManualRetry | undefined => {
   const of = (field: string, message: string) => new InvalidManualRetry({ field, message })
   if (request.payload !== undefined && request.payloadMerge !== undefined) {
     return of(
@@ -98,7 +98,7 @@ const refusal = (request: ManualRetryRequest): InvalidManualRetry | undefined =>
       `reason has ${Buffer.byteLength(request.reason)} bytes, and travels in a header: at most ${maxReasonBytes} are possible. Put the rest into payload or meta.`
     )
   }
-  const forbidden = Object.keys(request.extraFields ?? {}).filter((name) => owned.has(name))
+  const forbidden = Object.keys(request.extraFields ?? {}).filter((name) => reservedFields.has(name))
   return forbidden.length > 0
     ? of(
         "extraFields",
@@ -110,7 +110,7 @@ const refusal = (request: ManualRetryRequest): InvalidManualRetry | undefined =>
 /** A quarter of what amqplib can carry as headers. */
 const maxReasonBytes = 16_384
 
-const owned = new Set([
+const reservedFields = new Set([
   "task_id",
   "correlation_id",
   "task_type",
@@ -122,16 +122,16 @@ const owned = new Set([
 ])
 
 /** The next worker counts its own retries. */
-const carried = (headers: Fields): Fields =>
+const headersToKeep = (headers: Fields): Fields =>
   Object.fromEntries(
-    Object.entries(Lineage.withoutHeaders(RetryHeaders.carried(headers))).filter(
+    Object.entries(HandOverHeaders.withoutHeaders(RetryHeaders.withoutBrokerHeaders(headers))).filter(
       ([name]) => !RetryHeaders.names.includes(name)
     )
   )
 
-const manualRetrying = (
+const manualRetryStatus = (
   task: TaskEnvelope.TaskEnvelope,
-  lineage: Lineage.Lineage,
+  lineage: HandOverHeaders.HandOverHeaders,
   request: ManualRetryRequest
 ): StatusInput => ({
   task_id: task.task_id,

@@ -21,9 +21,9 @@ export const decide = (
   { attempt, reason, retryable }: FailedAttempt,
   chance: number
 ): RetryDecision =>
-  retryable && mayPass.has(reason) && attempt < policy.maxRetries
+  retryable && retryableReasons.has(reason) && attempt < policy.maxRetries
     ? { _tag: "Retry", attempt: attempt + 1, delayMs: policy.delayOf(attempt + 1, chance), reason }
     : { _tag: "DeadLetter", attempt, reason }
 
 /** The others would fail again in the same way. */
-const mayPass: ReadonlySet<FailureReason> = new Set<FailureReason>(["handler_error", "stage_timeout"])
+const retryableReasons: ReadonlySet<FailureReason> = new Set<FailureReason>(["handler_error", "stage_timeout"])

@@ -1,5 +1,5 @@
 import type { Field, Fields } from "../../services/Broker.ts"
-import { isShort } from "../envelope/Envelope.ts"
+import { fitsShortString } from "../envelope/Envelope.ts"
 import type { Timestamp } from "../envelope/Timestamp.ts"
 
 export const retryAttempt = "x-svc-retry-attempt"
@@ -43,19 +43,19 @@ export const count = (value: Field | undefined): number => {
  * The headers that go along when a message is published again. What the broker wrote stays behind: it takes a copied
  * `x-death` for a cycle and drops the message, and a copied `CC` would send it to more queues than meant.
  */
-export const carried = (headers: Fields): Fields =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => !ofTheBroker.test(name)))
+export const withoutBrokerHeaders = (headers: Fields): Fields =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !brokerHeader.test(name)))
 
 /**
  * What surely fits beside the library's own: short values, its own names first. A message may arrive with headers that
  * are as long as they can be sent, or longer, as another client has other limits; with the headers of a failure beside
  * them they could not go on, and the message would come back for ever.
  */
-export const brief = (headers: Fields): Fields => {
+export const shortened = (headers: Fields): Fields => {
   const all = Object.entries(headers)
-  const fitting = all.filter(([name, value]) => isShort(name) && isBrief(value) && name !== headersLeftOut)
-  const ours = fitting.filter(([name]) => ofTheLibrary.test(name))
-  const kept = [...ours, ...fitting.filter(([name]) => !ofTheLibrary.test(name))].slice(0, maxBrief)
+  const fitting = all.filter(([name, value]) => fitsShortString(name) && isShortValue(value) && name !== headersLeftOut)
+  const ours = fitting.filter(([name]) => libraryHeader.test(name))
+  const kept = [...ours, ...fitting.filter(([name]) => !libraryHeader.test(name))].slice(0, maxShortHeaders)
   const before = headers[headersLeftOut] === undefined ? 0 : 1
   return {
     ...Object.fromEntries(kept),
@@ -63,15 +63,17 @@ export const brief = (headers: Fields): Fields => {
   }
 }
 
-const isBrief = (value: Field): boolean =>
-  typeof value === "string" ? isShort(value) : value === null || typeof value === "boolean" || Number.isFinite(value)
+const isShortValue = (value: Field): boolean =>
+  typeof value === "string"
+    ? fitsShortString(value)
+    : value === null || typeof value === "boolean" || Number.isFinite(value)
 
 /** With names and values of 255 bytes each: half of the 64 KiB that amqplib has for headers. */
-const maxBrief = 64
+const maxShortHeaders = 64
 
-const ofTheLibrary = /^(x-svc-.*|task_id|message_id|stage|origin_stage|batch_(id|index|size))$/
+const libraryHeader = /^(x-svc-.*|task_id|message_id|stage|origin_stage|batch_(id|index|size))$/
 
-const ofTheBroker =
+const brokerHeader =
   /^(x-death|x-first-death-.*|x-last-death-.*|x-delivery-count|x-acquired-count|x-stream-offset|CC|BCC)$/
 
 /** What the headers of a retry or a dead letter say. */
@@ -89,7 +91,7 @@ export interface FailureHeaders {
 
 /** Of a retry or a dead letter, beside everything that the delivery brought. */
 export const of = (headers: Fields, failure: FailureHeaders): Fields => ({
-  ...carried(headers),
+  ...withoutBrokerHeaders(headers),
   [retryAttempt]: failure.attempt,
   [maxRetries]: failure.maxRetries,
   [sourceQueue]: failure.sourceQueue,

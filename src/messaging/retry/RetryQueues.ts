@@ -1,6 +1,6 @@
 import { Effect, Option, Result } from "effect"
 import type { Broker, BrokerError, Declarations, Fields, Queue } from "../../services/Broker.ts"
-import { isShort, maxShortBytes } from "../envelope/Envelope.ts"
+import { fitsShortString, maxShortBytes } from "../envelope/Envelope.ts"
 import { SettingsError, type TopologyError } from "../envelope/Errors.ts"
 import * as BrokerCapabilities from "../topology/BrokerCapabilities.ts"
 import type { RetryPolicy } from "../topology/RetryPolicy.ts"
@@ -11,7 +11,7 @@ import * as TopologyPlan from "../topology/TopologyPlan.ts"
  * when the other has it, whatever dies meanwhile. `classic`: it leaves the one, and is lost where the broker dies before
  * the other has written it down, or where the other has no leader.
  */
-export type Passage = "quorum" | "classic"
+export type RetryQueueType = "quorum" | "classic"
 
 /**
  * The queues in which failed messages of one worker queue wait, and the one in which they end. All are durable, reached
@@ -25,15 +25,15 @@ export type Passage = "quorum" | "classic"
 export interface RetryQueues {
   readonly sourceQueue: string
   readonly policy: RetryPolicy
-  readonly passage: Passage
+  readonly queueType: RetryQueueType
   readonly deadLetterQueue: string
   readonly retryQueueOf: (delayMs: number) => string
   readonly declarations: Declarations
 }
 
 export const of = (sourceQueue: string, policy: RetryPolicy): Result.Result<RetryQueues, SettingsError> => {
-  const queues = by("quorum", sourceQueue, policy)
-  const tooLong = queues.declarations.queues.find(({ name }) => !isShort(name))
+  const queues = makeQueues("quorum", sourceQueue, policy)
+  const tooLong = queues.declarations.queues.find(({ name }) => !fitsShortString(name))
   if (sourceQueue.trim() === "" || tooLong !== undefined) {
     const problem = tooLong
       ? `leads to ${tooLong.name}, which has more than ${maxShortBytes} bytes: give the queue a shorter name`
@@ -43,8 +43,8 @@ export const of = (sourceQueue: string, policy: RetryPolicy): Result.Result<Retr
   return Result.succeed(queues)
 }
 
-const by = (passage: Passage, sourceQueue: string, policy: RetryPolicy): RetryQueues => {
-  const { argumentsOf, suffix } = passages[passage]
+const makeQueues = (queueType: RetryQueueType, sourceQueue: string, policy: RetryPolicy): RetryQueues => {
+  const { argumentsOf, suffix } = argumentsByType[queueType]
   const retryQueueOf = (delayMs: number) => `${sourceQueue}${policy.retryQueueSuffix}.${delayMs}ms${suffix}`
   const deadLetterQueue = `${sourceQueue}${policy.deadLetterQueueSuffix}`
   const retryQueues = policy.delays.map(
@@ -52,7 +52,7 @@ const by = (passage: Passage, sourceQueue: string, policy: RetryPolicy): RetryQu
       name: retryQueueOf(delayMs),
       arguments: {
         // the type is named, as a virtual host may have another default
-        "x-queue-type": passage,
+        "x-queue-type": queueType,
         "x-message-ttl": delayMs,
         "x-dead-letter-exchange": "",
         "x-dead-letter-routing-key": sourceQueue,
@@ -61,11 +61,11 @@ const by = (passage: Passage, sourceQueue: string, policy: RetryPolicy): RetryQu
     })
   )
   const declarations = { exchanges: [], queues: [...retryQueues, { name: deadLetterQueue }], bindings: [] }
-  return { sourceQueue, policy, passage, deadLetterQueue, retryQueueOf, declarations }
+  return { sourceQueue, policy, queueType, deadLetterQueue, retryQueueOf, declarations }
 }
 
 /** A day: a worker would have to be stopped, but connected, for 23 hours between a declaration and a publish. */
-export const spareMs = 86_400_000
+export const expiryMarginMs = 86_400_000
 
 /** An hour. */
 export const redeclareEveryMs = 3_600_000
@@ -77,15 +77,15 @@ export const redeclareEveryMs = 3_600_000
  * publishing and waiting are no use in its eyes. Hence the expiry is the delay and `spareMs` on top, and whoever
  * publishes retries declares the queues again every `redeclareEveryMs`.
  */
-const passages: Readonly<
-  Record<Passage, { readonly suffix: string; readonly argumentsOf: (delayMs: number) => Fields }>
+const argumentsByType: Readonly<
+  Record<RetryQueueType, { readonly suffix: string; readonly argumentsOf: (delayMs: number) => Fields }>
 > = {
   quorum: {
     suffix: ".quorum",
     // without `reject-publish` the broker takes the strategy, and goes by at-most-once
     argumentsOf: () => ({ "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish" })
   },
-  classic: { suffix: "", argumentsOf: (delayMs) => ({ "x-expires": delayMs + spareMs }) }
+  classic: { suffix: "", argumentsOf: (delayMs) => ({ "x-expires": delayMs + expiryMarginMs }) }
 }
 
 /**
@@ -95,23 +95,23 @@ const passages: Readonly<
  */
 export const declare = Effect.fn("RetryQueues.declare")(function* (
   broker: Broker["Service"],
-  wanted: RetryQueues
+  requested: RetryQueues
 ): Effect.fn.Return<RetryQueues, TopologyError | BrokerError> {
-  const queues = (yield* isPossible(broker, wanted)) ? wanted : yield* lesser(wanted)
+  const queues = (yield* supportsType(broker, requested)) ? requested : yield* fallBackToClassic(requested)
   const { declarations, deadLetterQueue } = queues
-  const isThere = Option.isSome(yield* broker.inspect(deadLetterQueue))
-  const missing = declarations.queues.filter(({ name }) => !(isThere && name === deadLetterQueue))
+  const hasDeadLetterQueue = Option.isSome(yield* broker.inspect(deadLetterQueue))
+  const missing = declarations.queues.filter(({ name }) => !(hasDeadLetterQueue && name === deadLetterQueue))
   yield* TopologyPlan.declare(broker, { kind: "RetryQueues" }, { ...declarations, queues: missing })
   return queues
 })
 
-const lesser = ({ policy, sourceQueue }: RetryQueues) =>
+const fallBackToClassic = ({ policy, sourceQueue }: RetryQueues) =>
   Effect.as(
     Effect.logWarning(
       `Retries of ${sourceQueue} wait in classic queues, and those whose delay ends while RabbitMQ dies can be lost: ` +
         "enable its feature flags (rabbitmqctl enable_feature_flag all), then start this worker again."
     ),
-    by("classic", sourceQueue, policy)
+    makeQueues("classic", sourceQueue, policy)
   )
 
 /**
@@ -119,11 +119,11 @@ const lesser = ({ policy, sourceQueue }: RetryQueues) =>
  * by at-most-once. So a stream is asked for that is not durable, which none may be: none comes into being, and the broker
  * says whether it knows streams. Where it does not, that costs the connection.
  */
-const isPossible = Effect.fnUntraced(function* (
+const supportsType = Effect.fnUntraced(function* (
   broker: Broker["Service"],
-  { passage, policy, sourceQueue }: RetryQueues
+  { queueType, policy, sourceQueue }: RetryQueues
 ) {
-  if (passage === "classic" || policy.delays.length === 0) return true
+  if (queueType === "classic" || policy.delays.length === 0) return true
   const { version } = yield* broker.server
   if (BrokerCapabilities.of(version)?.streams === "always") return true
   const stream = { name: `${sourceQueue}.retry.probe`, durable: false, arguments: { "x-queue-type": "stream" } }

@@ -1,8 +1,8 @@
 import { Result } from "effect"
 import type { Declarations, Fields } from "../../services/Broker.ts"
-import { isShort } from "../envelope/Envelope.ts"
+import { fitsShortString } from "../envelope/Envelope.ts"
 import { InvalidPublish } from "../envelope/Errors.ts"
-import { type Findings, native, type QueueFamily, queueFamily } from "./Parameters.ts"
+import { argumentFromField, mergeQueueFamily, type QueueFamily, type ValidationIssues } from "./Parameters.ts"
 import * as Shards from "./Shards.ts"
 
 export interface AggregationParameters {
@@ -44,34 +44,38 @@ export interface AggregationPlane {
   readonly family: QueueFamily
 }
 
-export const make = (parameters: AggregationParameters, findings: Findings): AggregationPlane => {
+export const make = (parameters: AggregationParameters, findings: ValidationIssues): AggregationPlane => {
   const template = parameters.aggregation_queue_template ?? "aggregation.queue.{shard}"
-  if (!template.includes("{shard}")) findings.mistake("aggregation_queue_template", "must contain {shard}")
-  const prefix = findings.key("aggregation_routing_prefix", parameters.aggregation_routing_prefix ?? "agg")
+  if (!template.includes("{shard}")) findings.addMistake("aggregation_queue_template", "must contain {shard}")
+  const prefix = findings.checkKey("aggregation_routing_prefix", parameters.aggregation_routing_prefix ?? "agg")
   if (/(^|\.)[*#](\.|$)/.test(prefix)) {
-    findings.mistake("aggregation_routing_prefix", "must not contain the words * and #, which bind other keys too")
+    findings.addMistake("aggregation_routing_prefix", "must not contain the words * and #, which bind other keys too")
   }
-  findings.millis("aggregation_consumer_timeout_ms", parameters.aggregation_consumer_timeout_ms)
+  findings.checkMillis("aggregation_consumer_timeout_ms", parameters.aggregation_consumer_timeout_ms)
   return {
-    shardCount: findings.integer("shard_count", parameters.shard_count, 1, Shards.maxShards) ?? 1,
+    shardCount: findings.checkInteger("shard_count", parameters.shard_count, 1, Shards.maxShards) ?? 1,
     routingPrefix: prefix,
-    queueTemplate: findings.name("aggregation_queue_template", template),
-    queueNamePrefix: findings.name(
+    queueTemplate: findings.checkName("aggregation_queue_template", template),
+    queueNamePrefix: findings.checkName(
       "aggregation_queue_name_prefix",
       parameters.aggregation_queue_name_prefix ?? "aggregation.queue.shards"
     ),
-    family: queueFamily(
+    family: mergeQueueFamily(
       "aggregation",
       "aggregation_max_priority",
       [
-        native("aggregation_queue_type", "x-queue-type", parameters.aggregation_queue_type),
-        native("aggregation_consumer_timeout_ms", "x-consumer-timeout", parameters.aggregation_consumer_timeout_ms),
-        native(
+        argumentFromField("aggregation_queue_type", "x-queue-type", parameters.aggregation_queue_type),
+        argumentFromField(
+          "aggregation_consumer_timeout_ms",
+          "x-consumer-timeout",
+          parameters.aggregation_consumer_timeout_ms
+        ),
+        argumentFromField(
           "aggregation_single_active_consumer",
           "x-single-active-consumer",
           parameters.aggregation_single_active_consumer
         ),
-        native("aggregation_max_priority", "x-max-priority", parameters.aggregation_max_priority),
+        argumentFromField("aggregation_max_priority", "x-max-priority", parameters.aggregation_max_priority),
         { field: "aggregation_queue_arguments_overrides", arguments: parameters.aggregation_queue_arguments_overrides },
         { field: "aggregation_queue_kwargs", arguments: parameters.aggregation_queue_kwargs }
       ],
@@ -88,7 +92,7 @@ export const isRoutingKey = ({ routingPrefix }: AggregationPlane, text: string):
   text.startsWith(`${routingPrefix}.`) && /^\d+$/.test(text.slice(routingPrefix.length + 1))
 
 export const queueName = (aggregation: AggregationPlane, shards: ReadonlyArray<number>): string => {
-  const [first, ...others] = Shards.sorted(shards)
+  const [first, ...others] = Shards.sortedUnique(shards)
   return others.length === 0
     ? aggregation.queueTemplate.replaceAll("{shard}", String(first))
     : `${aggregation.queueNamePrefix}.${[first, ...others].join("-")}`
@@ -118,22 +122,22 @@ export interface AggregationQueue {
  * The queue of a list of shards, for whoever aggregates them. `name` takes the place of the name; the bindings follow
  * the shards in any case. Groups of one runtime must not overlap: `Shards.refusedGroups`.
  */
-export const queueOf = (
+export const aggregationQueueOf = (
   topology: { readonly status: { readonly exchange: string }; readonly aggregation: AggregationPlane | undefined },
   shards: ReadonlyArray<number>,
   name?: string
 ): Result.Result<AggregationQueue, InvalidPublish> => {
   const { aggregation, status } = topology
-  if (aggregation === undefined) return Result.fail(noAggregation())
-  const problem = Shards.refusedShards(shards, aggregation.shardCount)
+  if (aggregation === undefined) return Result.fail(noAggregationError())
+  const problem = Shards.shardsProblem(shards, aggregation.shardCount)
   const queue = name ?? (problem === undefined ? queueName(aggregation, shards) : "")
-  if (problem !== undefined || !isShort(queue) || queue.trim() === "") {
+  if (problem !== undefined || !fitsShortString(queue) || queue.trim() === "") {
     const message = problem
       ? `The list of shards ${problem}.`
       : `The name of the queue of ${shards.length} shards must have 1 to 255 bytes: give it one of its own.`
     return Result.fail(new InvalidPublish({ reason: "shard", field: "shards", message }))
   }
-  const bound = Shards.sorted(shards)
+  const bound = Shards.sortedUnique(shards)
   return Result.succeed({
     name: queue,
     shards: bound,
@@ -150,7 +154,7 @@ export const queueOf = (
   })
 }
 
-export const noAggregation = (): InvalidPublish =>
+export const noAggregationError = (): InvalidPublish =>
   new InvalidPublish({
     reason: "no_aggregation",
     field: "topology",

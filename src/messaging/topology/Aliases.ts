@@ -2,11 +2,11 @@ import { Context, Result } from "effect"
 import * as BatchEnvelope from "../envelope/BatchEnvelope.ts"
 import { isJsonObject, type JsonObject, parse } from "../envelope/Envelope.ts"
 import type { EnvelopeError, EnvelopeKind } from "../envelope/Errors.ts"
-import type { Both } from "../envelope/ExactJson.ts"
+import type { ExactAndOrdinary } from "../envelope/ExactJson.ts"
 import * as StatusEvent from "../envelope/StatusEvent.ts"
 import * as TaskEnvelope from "../envelope/TaskEnvelope.ts"
 import * as WorkflowEnvelope from "../envelope/WorkflowEnvelope.ts"
-import { Findings } from "./Parameters.ts"
+import { ValidationIssues } from "./Parameters.ts"
 
 export interface AliasParameters {
   /**
@@ -23,14 +23,14 @@ export interface AliasParameters {
 
 /**
  * Of a program whose layers are given none of their own: routers, histories and event streams ask for it when they are
- * made. `Lifespan` provides its `aliasConfig` by it. Default: none.
+ * made. `StatusRuntime` provides its `aliasConfig` by it. Default: none.
  */
 export const ContractAliases = Context.Reference<ContractAliasConfig | undefined>("svc/messaging/ContractAliases", {
   defaultValue: () => undefined
 })
 
 /** Understood in every body that comes in, until `task_id` has an alias of its own. */
-const builtIn = { canonical: "task_id", alias: "documentId" }
+const builtInAlias = { canonical: "task_id", alias: "documentId" }
 
 /**
  * Other names for top-level fields. Messages on the broker always bear the canonical names; nothing inside `payload`,
@@ -38,18 +38,18 @@ const builtIn = { canonical: "task_id", alias: "documentId" }
  * `task_id` to `documentId` on the way out as soon as there is any configuration, which nobody asked for.
  */
 export class ContractAliasConfig {
-  private readonly fields: ReadonlyMap<string, string>
-  private readonly https: ReadonlyMap<string, string>
-  private readonly inward: ReadonlyArray<readonly [canonical: string, alias: string]>
+  private readonly fieldAliases: ReadonlyMap<string, string>
+  private readonly httpAliases: ReadonlyMap<string, string>
+  private readonly inboundAliases: ReadonlyArray<readonly [canonical: string, alias: string]>
 
   constructor(parameters: AliasParameters = {}) {
-    const findings = new Findings()
-    this.fields = read("field_aliases", parameters.field_aliases, findings)
-    this.https = read("http_aliases", parameters.http_aliases, findings)
-    this.inward = this.fields.has(builtIn.canonical)
-      ? [...this.fields]
-      : [...this.fields, [builtIn.canonical, builtIn.alias]]
-    findings.settings("ContractAliasConfig")
+    const findings = new ValidationIssues()
+    this.fieldAliases = read("field_aliases", parameters.field_aliases, findings)
+    this.httpAliases = read("http_aliases", parameters.http_aliases, findings)
+    this.inboundAliases = this.fieldAliases.has(builtInAlias.canonical)
+      ? [...this.fieldAliases]
+      : [...this.fieldAliases, [builtInAlias.canonical, builtInAlias.alias]]
+    findings.throwSettingsError("ContractAliasConfig")
   }
 
   /**
@@ -61,7 +61,7 @@ export class ContractAliasConfig {
   }
 
   /** The JSON object in the body of a message, by canonical names. */
-  read(kind: EnvelopeKind, body: Uint8Array): Result.Result<Both<JsonObject>, EnvelopeError> {
+  read(kind: EnvelopeKind, body: Uint8Array): Result.Result<ExactAndOrdinary<JsonObject>, EnvelopeError> {
     return Result.map(parse(kind, body), (parsed) => {
       const exact = this.#inbound(parsed.exact)
       return parsed.exact === parsed.ordinary
@@ -74,10 +74,10 @@ export class ContractAliasConfig {
   #inbound(value: JsonObject): JsonObject {
     if (this.#canonical(value)) return value
     const renamed = new Map<string, unknown>(Object.entries(value))
-    for (const [canonical, alias] of this.inward) {
+    for (const [canonical, alias] of this.inboundAliases) {
       if (!Object.hasOwn(value, canonical) && Object.hasOwn(value, alias)) renamed.set(canonical, value[alias])
     }
-    for (const [canonical, alias] of this.inward) {
+    for (const [canonical, alias] of this.inboundAliases) {
       if (renamed.has(canonical)) renamed.delete(alias)
     }
     const id = renamed.get("task_id")
@@ -88,13 +88,15 @@ export class ContractAliasConfig {
 
   /** Whether nothing is renamed: of almost every message. */
   #canonical(value: JsonObject): boolean {
-    return typeof value["task_id"] === "string" && this.inward.every(([, alias]) => !Object.hasOwn(value, alias))
+    return (
+      typeof value["task_id"] === "string" && this.inboundAliases.every(([, alias]) => !Object.hasOwn(value, alias))
+    )
   }
 
   /** To external names, at the end of the object. Fields that are `null` keep their names. */
   outbound(value: JsonObject): JsonObject {
     const renamed = new Map<string, unknown>(Object.entries(value))
-    for (const [canonical, alias] of this.fields) {
+    for (const [canonical, alias] of this.fieldAliases) {
       const given = value[canonical]
       if (!Object.hasOwn(value, canonical) || given === null || given === undefined) continue
       renamed.delete(canonical)
@@ -106,27 +108,27 @@ export class ContractAliasConfig {
 
   /** Of a path or query parameter. */
   httpName(canonical: string): string {
-    return this.https.get(canonical) ?? this.fieldName(canonical)
+    return this.httpAliases.get(canonical) ?? this.fieldName(canonical)
   }
 
   /** Of a member of a body. */
   fieldName(canonical: string): string {
-    return this.fields.get(canonical) ?? canonical
+    return this.fieldAliases.get(canonical) ?? canonical
   }
 }
 
 const read = (
   field: string,
   aliases: Readonly<Record<string, string>> | undefined,
-  findings: Findings
+  findings: ValidationIssues
 ): ReadonlyMap<string, string> => {
   const trimmed = Object.entries(aliases ?? {})
     .map(([canonical, alias]) => [canonical, alias.trim()] as const)
     .filter(([canonical, alias]) => alias !== "" && alias !== canonical)
-  findings.different(trimmed.map(([canonical, alias]) => [`${field}.${canonical}`, alias]))
+  findings.checkDifferent(trimmed.map(([canonical, alias]) => [`${field}.${canonical}`, alias]))
   for (const [name, alias] of trimmed) {
     if (envelopeFields.has(alias) || trimmed.some(([canonical]) => canonical === alias)) {
-      findings.mistake(`${field}.${name}`, `must not be ${alias}, which is the canonical name of another field`)
+      findings.addMistake(`${field}.${name}`, `must not be ${alias}, which is the canonical name of another field`)
     }
   }
   return new Map(trimmed)

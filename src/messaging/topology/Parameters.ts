@@ -1,6 +1,6 @@
 import { Redacted } from "effect"
 import type { Field, Fields } from "../../services/Broker.ts"
-import { isShort, isText, textExpected } from "../envelope/Envelope.ts"
+import { fitsShortString, isWellFormed, textExpected } from "../envelope/Envelope.ts"
 import { type Mistake, SettingsError, TopologyError } from "../envelope/Errors.ts"
 import * as QueueArguments from "./QueueArguments.ts"
 
@@ -8,71 +8,71 @@ import * as QueueArguments from "./QueueArguments.ts"
  * What is found while a configuration is read: mistakes, of which a constructor throws all at once, and warnings about
  * what would be taken and have no effect.
  */
-export class Findings {
+export class ValidationIssues {
   readonly mistakes: Array<Mistake> = []
   readonly warnings: Array<Mistake> = []
 
-  mistake(field: string, problem: string): void {
+  addMistake(field: string, problem: string): void {
     this.mistakes.push({ field, problem })
   }
 
-  warning(field: string, problem: string): void {
+  addWarning(field: string, problem: string): void {
     this.warnings.push({ field, problem })
   }
 
   /** Of an exchange or a queue. */
-  name(field: string, value: string): string {
-    if (value.trim() === "") this.mistake(field, "must not be blank")
-    else if (!isShort(value)) this.mistake(field, "must have at most 255 bytes")
-    else if (!isText(value)) this.mistake(field, `must be ${textExpected}`)
+  checkName(field: string, value: string): string {
+    if (value.trim() === "") this.addMistake(field, "must not be blank")
+    else if (!fitsShortString(value)) this.addMistake(field, "must have at most 255 bytes")
+    else if (!isWellFormed(value)) this.addMistake(field, `must be ${textExpected}`)
     else if (value.startsWith("amq."))
-      this.mistake(field, "must not begin with amq., which the broker keeps for itself")
+      this.addMistake(field, "must not begin with amq., which the broker keeps for itself")
     return value
   }
 
   /** Trimmed, as routing keys are. Empty is a key where `blank` allows it. */
-  key(field: string, value: string, blank: "refused" | "allowed" = "refused"): string {
+  checkKey(field: string, value: string, blank: "refused" | "allowed" = "refused"): string {
     const key = value.trim()
-    if (key === "" && blank === "refused") this.mistake(field, "must not be blank")
-    if (!isShort(key)) this.mistake(field, "must have at most 255 bytes")
-    else if (!isText(key)) this.mistake(field, `must be ${textExpected}`)
+    if (key === "" && blank === "refused") this.addMistake(field, "must not be blank")
+    if (!fitsShortString(key)) this.addMistake(field, "must have at most 255 bytes")
+    else if (!isWellFormed(key)) this.addMistake(field, `must be ${textExpected}`)
     return key
   }
 
-  integer(field: string, value: number | undefined, minimum: number, maximum: number): number | undefined {
+  checkInteger(field: string, value: number | undefined, minimum: number, maximum: number): number | undefined {
     if (value !== undefined && !(Number.isInteger(value) && value >= minimum && value <= maximum)) {
-      this.mistake(field, `must be an integer from ${minimum} to ${maximum}`)
+      this.addMistake(field, `must be an integer from ${minimum} to ${maximum}`)
     }
     return value
   }
 
   /** A duration: zero is no word for "none", which is said by leaving the field out. */
-  millis(field: string, value: number | undefined): number | undefined {
-    return this.integer(field, value, 1, QueueArguments.maxMillis)
+  checkMillis(field: string, value: number | undefined): number | undefined {
+    return this.checkInteger(field, value, 1, QueueArguments.maxMillis)
   }
 
   /** For the end of a constructor, so that every mistake is seen at once. */
-  topology(name: string): void {
+  throwTopologyError(name: string): void {
     if (this.mistakes.length > 0) throw TopologyError.of(name, this.mistakes)
   }
 
-  settings(name: string): void {
+  throwSettingsError(name: string): void {
     if (this.mistakes.length > 0) throw SettingsError.of(name, this.mistakes)
   }
 
-  different(names: ReadonlyArray<readonly [field: string, name: string | undefined]>): void {
+  checkDifferent(names: ReadonlyArray<readonly [field: string, name: string | undefined]>): void {
     const seen = new Map<string, string>()
     for (const [field, name] of names) {
       if (name === undefined) continue
       const other = seen.get(name)
       if (other === undefined) seen.set(name, field)
-      else this.mistake(field, `must differ from ${other}: both are ${JSON.stringify(name)}`)
+      else this.addMistake(field, `must differ from ${other}: both are ${JSON.stringify(name)}`)
     }
   }
 }
 
 /** One place that arguments of a queue may come from: a field of its own, or an escape hatch. */
-export interface Source {
+export interface ArgumentSource {
   readonly field: string
   readonly arguments: Fields | undefined
 }
@@ -95,20 +95,20 @@ export interface QueueFamily {
  * Merges the sources in their order. The same argument from two of them is a mistake, whatever its values: nobody could
  * tell which one is meant.
  */
-export const queueFamily = (
+export const mergeQueueFamily = (
   family: string,
   priorityField: string,
-  sources: ReadonlyArray<Source>,
-  findings: Findings
+  sources: ReadonlyArray<ArgumentSource>,
+  findings: ValidationIssues
 ): QueueFamily => {
-  const from = new Map<string, string>()
+  const sourceOf = new Map<string, string>()
   const merged = new Map<string, Field>()
   const clashes = new Map<string, Array<string>>()
   for (const source of sources) {
     for (const [argument, value] of Object.entries(source.arguments ?? {})) {
-      const other = from.get(argument)
+      const other = sourceOf.get(argument)
       if (other === undefined) {
-        from.set(argument, source.field)
+        sourceOf.set(argument, source.field)
         merged.set(argument, value)
       } else {
         const pair = `${other} and ${source.field}`
@@ -117,36 +117,39 @@ export const queueFamily = (
     }
   }
   for (const [pair, names] of clashes) {
-    findings.mistake(`${family} queue arguments`, `${names.sort().join(", ")} come from both ${pair}; keep one of them`)
+    findings.addMistake(
+      `${family} queue arguments`,
+      `${names.sort().join(", ")} come from both ${pair}; keep one of them`
+    )
   }
 
-  const native = from.get("x-max-priority") === priorityField
+  const isNative = sourceOf.get("x-max-priority") === priorityField
   const maximum = merged.get("x-max-priority")
   if (maximum !== undefined && !isPriority(maximum)) {
-    const where = native ? "" : ` (${from.get("x-max-priority")} sets x-max-priority)`
-    findings.mistake(priorityField, `must be an integer from 1 to 255${where}`)
+    const where = isNative ? "" : ` (${sourceOf.get("x-max-priority")} sets x-max-priority)`
+    findings.addMistake(priorityField, `must be an integer from 1 to 255${where}`)
   }
   // Quorum queues refuse the argument, and have priorities from 4.0 on: the field is kept, and not sent.
-  if (native && merged.get("x-queue-type") === "quorum") merged.delete("x-max-priority")
+  if (isNative && merged.get("x-queue-type") === "quorum") merged.delete("x-max-priority")
 
   const declared: Fields = Object.fromEntries(merged)
-  for (const { argument, problem, standing } of QueueArguments.examine(declared)) {
+  for (const { argument, problem, standing } of QueueArguments.examineForAllReleases(declared)) {
     // said above, in the words of the specification
     if (argument === "x-max-priority" && !isPriority(maximum)) continue
-    if (standing === "refused") findings.mistake(placed(from, argument), problem)
-    else findings.warning(placed(from, argument), problem)
+    if (standing === "refused") findings.addMistake(fieldOfArgument(sourceOf, argument), problem)
+    else findings.addWarning(fieldOfArgument(sourceOf, argument), problem)
   }
   const type = QueueArguments.queueTypeOf(declared)
   if (type === "stream" && family !== "status") {
-    findings.mistake(
-      placed(from, "x-queue-type"),
+    findings.addMistake(
+      fieldOfArgument(sourceOf, "x-queue-type"),
       `must not be stream: a stream keeps what was rejected or acknowledged, so a ${family} queue is classic or quorum`
     )
   }
   return {
     family,
     arguments: declared,
-    sources: from,
+    sources: sourceOf,
     queueType: type === "quorum" || type === "stream" ? type : "classic",
     maxPriority: isPriority(maximum) ? maximum : undefined,
     priorityField
@@ -154,13 +157,13 @@ export const queueFamily = (
 }
 
 /** A field that maps to one argument; absent where it was not set. */
-export const native = (field: string, argument: string, value: Field | undefined): Source => ({
+export const argumentFromField = (field: string, argument: string, value: Field | undefined): ArgumentSource => ({
   field,
   arguments: value === undefined ? undefined : { [argument]: value }
 })
 
 /** The field, or the member of the escape hatch, that an argument came from. */
-export const placed = (sources: ReadonlyMap<string, string>, argument: string): string => {
+export const fieldOfArgument = (sources: ReadonlyMap<string, string>, argument: string): string => {
   const field = sources.get(argument) ?? ""
   return /_overrides$|_kwargs$/.test(field) ? `${field}.${argument}` : field
 }
@@ -171,13 +174,13 @@ const isPriority = (value: Field | undefined): value is number =>
 /** `amqp` and `amqps` URLs carry the credential, so it is never shown. */
 export const rabbitmqUrl = (
   url: string | Redacted.Redacted | undefined,
-  findings: Findings
+  findings: ValidationIssues
 ): Redacted.Redacted | undefined => {
   if (url === undefined) return undefined
   const text = typeof url === "string" ? url : Redacted.value(url)
   const parsed = URL.canParse(text) ? new URL(text) : undefined
   if (parsed === undefined || !/^amqps?:$/.test(parsed.protocol) || parsed.hostname === "") {
-    findings.mistake("rabbitmq_url", "must be an amqp or amqps URL with a host")
+    findings.addMistake("rabbitmq_url", "must be an amqp or amqps URL with a host")
   }
   return Redacted.make(text)
 }

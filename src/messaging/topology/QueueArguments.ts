@@ -1,5 +1,5 @@
 import type { Field, Fields } from "../../services/Broker.ts"
-import { isShort } from "../envelope/Envelope.ts"
+import { fitsShortString } from "../envelope/Envelope.ts"
 import { type Release, releases } from "./BrokerCapabilities.ts"
 
 export type QueueType = "classic" | "quorum" | "stream"
@@ -18,7 +18,7 @@ export interface Finding {
 }
 
 /** What every release that this library knows would refuse, and what each of them would ignore. */
-export const examine = (declared: Fields): ReadonlyArray<Finding> => {
+export const examineForAllReleases = (declared: Fields): ReadonlyArray<Finding> => {
   const [first = [], ...others] = releases.map((release) => examineFor(declared, release))
   return first.filter((finding) =>
     others.every((found) =>
@@ -38,8 +38,8 @@ export const examineFor = (declared: Fields, release: Release): ReadonlyArray<Fi
     if (rule === undefined) return [unknown(argument)]
     const standing = rule[type](release, value)
     if (standing === "refused") {
-      const takers = types.filter((type) => rule[type](release, value) !== "refused")
-      return [refused(argument, refusal(type, takers, rule.instead))]
+      const acceptingTypes = types.filter((type) => rule[type](release, value) !== "refused")
+      return [refused(argument, refusal(type, acceptingTypes, rule.instead))]
     }
     const problem = rule.value(value, declared)
     // also where it would be ignored: the release that acts on it refuses it
@@ -64,20 +64,20 @@ const refusal = (type: QueueType, takers: ReadonlyArray<QueueType>, instead = ""
   return `is not taken by ${type} queues: ${where}${instead && `; ${instead}`}`
 }
 
-type In = (release: Release, value: Field) => Standing
+type StandingRule = (release: Release, value: Field) => Standing
 
-interface Rule extends Readonly<Record<QueueType, In>> {
+interface Rule extends Readonly<Record<QueueType, StandingRule>> {
   /** What is wrong with the value. */
   readonly value: (value: Field, declared: Fields) => string | undefined
   readonly instead?: string
 }
 
-const yes: In = () => "accepted"
-const no: In = () => "refused"
-const ignored: In = () => "inert"
+const yes: StandingRule = () => "accepted"
+const no: StandingRule = () => "refused"
+const ignored: StandingRule = () => "inert"
 /** From that release on. */
-const from =
-  (first: Release, then: In, before: In): In =>
+const sinceRelease =
+  (first: Release, then: StandingRule, before: StandingRule): StandingRule =>
   (release, value) =>
     (release >= first ? then : before)(release, value)
 
@@ -101,7 +101,7 @@ const oneOf =
 const boolean = (value: Field): string | undefined => (typeof value === "boolean" ? undefined : "must be true or false")
 
 const shortText = (value: Field): string | undefined =>
-  typeof value === "string" && isShort(value) ? undefined : "must be a text of at most 255 bytes"
+  typeof value === "string" && fitsShortString(value) ? undefined : "must be a text of at most 255 bytes"
 
 const age = (value: Field): string | undefined =>
   typeof value === "string" && /^[1-9]\d{0,8}[YMDhms]$/.test(value)
@@ -129,8 +129,8 @@ const rules: ReadonlyMap<string, Rule> = new Map(
     "x-dead-letter-strategy": { classic: no, quorum: yes, stream: no, value: oneOf("at-most-once", "at-least-once") },
     "x-max-length": { classic: yes, quorum: yes, stream: no, value: integer(0) },
     "x-max-length-bytes": { classic: yes, quorum: yes, stream: yes, value: integer(0) },
-    "x-max-in-memory-length": { classic: no, quorum: from(400, ignored, yes), stream: no, value: integer(0) },
-    "x-max-in-memory-bytes": { classic: no, quorum: from(400, ignored, yes), stream: no, value: integer(0) },
+    "x-max-in-memory-length": { classic: no, quorum: sinceRelease(400, ignored, yes), stream: no, value: integer(0) },
+    "x-max-in-memory-bytes": { classic: no, quorum: sinceRelease(400, ignored, yes), stream: no, value: integer(0) },
     "x-overflow": {
       classic: yes,
       // taken, and documented as without effect
@@ -147,34 +147,34 @@ const rules: ReadonlyMap<string, Rule> = new Map(
     },
     "x-single-active-consumer": { classic: yes, quorum: yes, stream: no, value: boolean },
     "x-consumer-timeout": {
-      classic: from(403, ignored, from(312, yes, ignored)),
-      quorum: from(312, yes, ignored),
+      classic: sinceRelease(403, ignored, sinceRelease(312, yes, ignored)),
+      quorum: sinceRelease(312, yes, ignored),
       stream: ignored,
       value: integer(1, maxMillis)
     },
     "x-delivery-limit": { classic: no, quorum: yes, stream: no, value: integer(-1) },
     "x-queue-leader-locator": {
-      classic: from(400, yes, no),
+      classic: sinceRelease(400, yes, no),
       quorum: yes,
       stream: yes,
       value: oneOf("client-local", "balanced", "random", "least-leaders")
     },
     "x-queue-master-locator": {
-      classic: from(403, no, yes),
+      classic: sinceRelease(403, no, yes),
       quorum: no,
       stream: no,
       value: oneOf("min-masters", "client-local", "random"),
       instead: "its name is x-queue-leader-locator now"
     },
     "x-queue-mode": {
-      classic: from(403, no, from(312, ignored, yes)),
+      classic: sinceRelease(403, no, sinceRelease(312, ignored, yes)),
       quorum: no,
       stream: no,
       value: oneOf("default", "lazy"),
       instead: "classic queues are lazy by themselves from 3.12 on"
     },
     "x-queue-version": {
-      classic: from(403, (_, value) => (value === 1 ? "refused" : "accepted"), yes),
+      classic: sinceRelease(403, (_, value) => (value === 1 ? "refused" : "accepted"), yes),
       quorum: no,
       stream: no,
       value: integer(1, 2)
@@ -182,7 +182,7 @@ const rules: ReadonlyMap<string, Rule> = new Map(
     "x-quorum-initial-group-size": { classic: no, quorum: yes, stream: no, value: integer(1) },
     "x-quorum-target-group-size": {
       classic: ignored,
-      quorum: from(313, yes, ignored),
+      quorum: sinceRelease(313, yes, ignored),
       stream: ignored,
       value: integer(1)
     },
@@ -190,18 +190,28 @@ const rules: ReadonlyMap<string, Rule> = new Map(
     "x-max-age": { classic: no, quorum: no, stream: yes, value: age },
     "x-stream-max-segment-size-bytes": { classic: no, quorum: no, stream: yes, value: integer(0, 3_000_000_000) },
     "x-stream-filter-size-bytes": {
-      classic: from(313, no, ignored),
-      quorum: from(313, no, ignored),
-      stream: from(313, yes, ignored),
+      classic: sinceRelease(313, no, ignored),
+      quorum: sinceRelease(313, no, ignored),
+      stream: sinceRelease(313, yes, ignored),
       value: integer(16, 255)
     },
     "x-delayed-retry-type": {
       classic: ignored,
-      quorum: from(403, yes, ignored),
+      quorum: sinceRelease(403, yes, ignored),
       stream: ignored,
       value: oneOf("disabled", "all", "failed", "returned")
     },
-    "x-delayed-retry-min": { classic: ignored, quorum: from(403, yes, ignored), stream: ignored, value: integer(0) },
-    "x-delayed-retry-max": { classic: ignored, quorum: from(403, yes, ignored), stream: ignored, value: integer(0) }
+    "x-delayed-retry-min": {
+      classic: ignored,
+      quorum: sinceRelease(403, yes, ignored),
+      stream: ignored,
+      value: integer(0)
+    },
+    "x-delayed-retry-max": {
+      classic: ignored,
+      quorum: sinceRelease(403, yes, ignored),
+      stream: ignored,
+      value: integer(0)
+    }
   })
 )

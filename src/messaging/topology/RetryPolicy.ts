@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { SettingsError } from "../envelope/Errors.ts"
-import { Findings } from "./Parameters.ts"
+import { ValidationIssues } from "./Parameters.ts"
 
 /**
  * Delays that grow: the n-th retry waits `delay_ms × factor^(n-1)`, at most `max_delay_ms`. `jitter` takes away up to
@@ -39,30 +39,33 @@ export class RetryPolicy {
   readonly retryQueueSuffix: string
   readonly deadLetterQueueSuffix: string
   /** Of each retry, those that it may wait, ascending; the last one holds for all that follow. */
-  private readonly stages: ReadonlyArray<ReadonlyArray<number>>
+  private readonly delaysByRetry: ReadonlyArray<ReadonlyArray<number>>
 
   constructor(parameters: RetryParameters = {}) {
-    const findings = new Findings()
+    const findings = new ValidationIssues()
     this.parameters = parameters
-    this.maxRetries = findings.integer("max_retries", parameters.max_retries, 0, maxRetries) ?? 3
-    this.delayMs = findings.integer("delay_ms", parameters.delay_ms, 1, maxDelayMs) ?? 30_000
-    this.retryQueueSuffix = findings.key("retry_queue_suffix", parameters.retry_queue_suffix ?? ".retry")
-    this.deadLetterQueueSuffix = findings.key("dead_letter_queue_suffix", parameters.dead_letter_queue_suffix ?? ".dlq")
-    findings.different([
+    this.maxRetries = findings.checkInteger("max_retries", parameters.max_retries, 0, maxRetries) ?? 3
+    this.delayMs = findings.checkInteger("delay_ms", parameters.delay_ms, 1, maxDelayMs) ?? 30_000
+    this.retryQueueSuffix = findings.checkKey("retry_queue_suffix", parameters.retry_queue_suffix ?? ".retry")
+    this.deadLetterQueueSuffix = findings.checkKey(
+      "dead_letter_queue_suffix",
+      parameters.dead_letter_queue_suffix ?? ".dlq"
+    )
+    findings.checkDifferent([
       ["retry_queue_suffix", this.retryQueueSuffix],
       ["dead_letter_queue_suffix", this.deadLetterQueueSuffix]
     ])
     if (parameters.backoff !== undefined) checkBackoff(parameters.backoff, this.delayMs, findings)
-    findings.settings("RetryPolicy")
-    this.stages = parameters.backoff === undefined ? [[this.delayMs]] : growing(this, parameters.backoff)
+    findings.throwSettingsError("RetryPolicy")
+    this.delaysByRetry = parameters.backoff === undefined ? [[this.delayMs]] : backoffDelays(this, parameters.backoff)
     if (this.delays.length > maxDelays) {
-      findings.mistake(
+      findings.addMistake(
         "backoff",
         `comes to ${this.delays.length} delays, each with a queue of its own, and ${maxDelays} are the most: ` +
           "take fewer steps, a larger factor, or a smaller max_delay_ms"
       )
     }
-    findings.settings("RetryPolicy")
+    findings.throwSettingsError("RetryPolicy")
   }
 
   /**
@@ -91,12 +94,12 @@ export class RetryPolicy {
 
   /** Every delay that can occur, ascending: each has its queue. */
   get delays(): ReadonlyArray<number> {
-    return this.maxRetries === 0 ? [] : [...new Set(this.stages.flat())].sort((one, other) => one - other)
+    return this.maxRetries === 0 ? [] : [...new Set(this.delaysByRetry.flat())].sort((one, other) => one - other)
   }
 
   /** Milliseconds before the given retry, which counts from 1. `chance`: at least 0, below 1. */
   delayOf(retry: number, chance: number): number {
-    const choices = this.stages[Math.min(retry, this.stages.length) - 1] ?? []
+    const choices = this.delaysByRetry[Math.min(retry, this.delaysByRetry.length) - 1] ?? []
     return choices[Math.floor(chance * choices.length)] ?? this.delayMs
   }
 }
@@ -115,23 +118,24 @@ const hour = 3_600_000
 const checkBackoff = (
   { factor, jitter, max_delay_ms, steps }: ExponentialBackoff,
   delayMs: number,
-  findings: Findings
+  findings: ValidationIssues
 ): void => {
   if (factor !== undefined && !(factor > 1 && factor <= 100)) {
-    findings.mistake("backoff.factor", "must be more than 1 and at most 100")
+    findings.addMistake("backoff.factor", "must be more than 1 and at most 100")
   }
-  if (jitter !== undefined && !(jitter >= 0 && jitter <= 1)) findings.mistake("backoff.jitter", "must be from 0 to 1")
-  findings.integer("backoff.steps", steps, 1, 16)
-  findings.integer("backoff.max_delay_ms", max_delay_ms, delayMs, maxDelayMs)
+  if (jitter !== undefined && !(jitter >= 0 && jitter <= 1))
+    findings.addMistake("backoff.jitter", "must be from 0 to 1")
+  findings.checkInteger("backoff.steps", steps, 1, 16)
+  findings.checkInteger("backoff.max_delay_ms", max_delay_ms, delayMs, maxDelayMs)
 }
 
-const growing = (
+const backoffDelays = (
   { delayMs, maxRetries }: { readonly delayMs: number; readonly maxRetries: number },
   { factor = 2, jitter = 0.5, max_delay_ms = Math.max(hour, delayMs), steps = 4 }: ExponentialBackoff
 ): ReadonlyArray<ReadonlyArray<number>> => {
   const stages: Array<ReadonlyArray<number>> = []
   for (let longest = delayMs; stages.length < maxRetries; longest *= factor) {
-    stages.push(spread(Math.min(longest, max_delay_ms), jitter, steps))
+    stages.push(jitterDelays(Math.min(longest, max_delay_ms), jitter, steps))
     // all that follow are the same
     if (longest >= max_delay_ms) break
   }
@@ -139,7 +143,7 @@ const growing = (
 }
 
 /** From the shortest to the longest, evenly. */
-const spread = (longest: number, jitter: number, steps: number): ReadonlyArray<number> => {
+const jitterDelays = (longest: number, jitter: number, steps: number): ReadonlyArray<number> => {
   const count = jitter === 0 ? 1 : steps
   return Array.from({ length: count }, (_, step) =>
     Math.max(1, Math.round(longest * (1 - (count === 1 ? 0 : (jitter * (count - 1 - step)) / (count - 1)))))

@@ -18,24 +18,24 @@ export const shardOf = (parentTaskId: string, shardCount: number): number => {
 export const maxShards = 65_536
 
 /** Without repetitions, in order. */
-export const sorted = (shards: ReadonlyArray<number>): ReadonlyArray<number> =>
+export const sortedUnique = (shards: ReadonlyArray<number>): ReadonlyArray<number> =>
   [...new Set(shards)].sort((one, other) => one - other)
 
 /** What is wrong with a list of shards that one consumer takes. */
-export const refusedShards = (shards: ReadonlyArray<number>, shardCount: number): string | undefined => {
+export const shardsProblem = (shards: ReadonlyArray<number>, shardCount: number): string | undefined => {
   if (shards.length === 0) return "names no shard"
   const outside = shards.filter((shard) => !Number.isInteger(shard) || shard < 0 || shard >= shardCount)
   return outside.length === 0 ? undefined : `names shard ${outside.join(", ")}: shards go from 0 to ${shardCount - 1}`
 }
 
 /** What is wrong with the groups of one runtime: two queues for one shard would do its work twice. */
-export const refusedGroups = (groups: ReadonlyArray<ReadonlyArray<number>>, shardCount: number): string | undefined => {
+export const groupsProblem = (groups: ReadonlyArray<ReadonlyArray<number>>, shardCount: number): string | undefined => {
   if (groups.length === 0) return "names no group of shards"
   const taken = new Map<number, number>()
   for (const [index, group] of groups.entries()) {
-    const refused = refusedShards(group, shardCount)
+    const refused = shardsProblem(group, shardCount)
     if (refused !== undefined) return `group ${index} ${refused}`
-    for (const shard of sorted(group)) {
+    for (const shard of sortedUnique(group)) {
       const other = taken.get(shard)
       if (other !== undefined)
         return `groups ${other} and ${index} both take shard ${shard}: its work would be done twice`
@@ -46,7 +46,10 @@ export const refusedGroups = (groups: ReadonlyArray<ReadonlyArray<number>>, shar
 }
 
 /** Shards that no group takes: their events stay in the status queue, and are not aggregated. */
-export const uncovered = (groups: ReadonlyArray<ReadonlyArray<number>>, shardCount: number): ReadonlyArray<number> => {
+export const uncoveredShards = (
+  groups: ReadonlyArray<ReadonlyArray<number>>,
+  shardCount: number
+): ReadonlyArray<number> => {
   const taken = new Set(groups.flat())
   return Array.from({ length: shardCount }, (_, shard) => shard).filter((shard) => !taken.has(shard))
 }

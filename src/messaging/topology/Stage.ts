@@ -1,5 +1,5 @@
 import type { Fields } from "../../services/Broker.ts"
-import type { Findings } from "./Parameters.ts"
+import type { ValidationIssues } from "./Parameters.ts"
 import { maxDelayMs } from "./RetryPolicy.ts"
 
 /** The shape of a payload: a field that is in neither list is an error. */
@@ -74,33 +74,37 @@ export const checkContract = (
   at: string,
   contract: StageContract,
   stages: ReadonlySet<string>,
-  findings: Findings
+  findings: ValidationIssues
 ): void => {
-  findings.integer(`${at}.sla_ms`, contract.sla_ms, 1, Number.MAX_SAFE_INTEGER)
-  findings.integer(`${at}.max_retries`, contract.max_retries, 0, 1_000_000)
-  findings.integer(`${at}.max_inflight`, contract.max_inflight, 1, 65_535)
-  findings.integer(`${at}.retry_delay_ms`, contract.retry_delay_ms, 1, maxDelayMs)
+  findings.checkInteger(`${at}.sla_ms`, contract.sla_ms, 1, Number.MAX_SAFE_INTEGER)
+  findings.checkInteger(`${at}.max_retries`, contract.max_retries, 0, 1_000_000)
+  findings.checkInteger(`${at}.max_inflight`, contract.max_inflight, 1, 65_535)
+  findings.checkInteger(`${at}.retry_delay_ms`, contract.retry_delay_ms, 1, maxDelayMs)
   const { timeout_seconds: timeout } = contract
   if (timeout !== undefined && !(timeout > 0 && timeout <= maxSeconds)) {
-    findings.mistake(`${at}.timeout_seconds`, `must be more than 0 and at most ${maxSeconds}`)
+    findings.addMistake(`${at}.timeout_seconds`, `must be more than 0 and at most ${maxSeconds}`)
   }
   checkActions(`${at}.accepted_actions`, contract.accepted_actions, findings)
   checkActions(`${at}.produced_actions`, contract.produced_actions, findings)
   checkNames(`${at}.dedup_key_fields`, contract.dedup_key_fields, findings)
   checkNames(`${at}.allowed_next_stages`, contract.allowed_next_stages, findings)
   for (const next of contract.allowed_next_stages ?? []) {
-    if (!stages.has(next)) findings.mistake(`${at}.allowed_next_stages`, `names ${next}, which is no stage`)
+    if (!stages.has(next)) findings.addMistake(`${at}.allowed_next_stages`, `names ${next}, which is no stage`)
   }
   if (contract.terminal === true) {
     for (const field of ["allowed_next_stages", "produced_actions"] as const) {
       if ((contract[field]?.length ?? 0) > 0) {
-        findings.mistake(`${at}.${field}`, "must be empty: the stage is terminal")
+        findings.addMistake(`${at}.${field}`, "must be empty: the stage is terminal")
       }
     }
   }
 }
 
-const checkActions = (at: string, actions: ReadonlyArray<ActionSchema> | undefined, findings: Findings): void => {
+const checkActions = (
+  at: string,
+  actions: ReadonlyArray<ActionSchema> | undefined,
+  findings: ValidationIssues
+): void => {
   checkNames(
     at,
     actions?.map(({ action }) => action),
@@ -108,17 +112,17 @@ const checkActions = (at: string, actions: ReadonlyArray<ActionSchema> | undefin
   )
   for (const { action, payload } of actions ?? []) {
     if (payload === undefined) continue
-    if (payload.name.trim() === "") findings.mistake(`${at}.${action}.payload.name`, "must not be blank")
+    if (payload.name.trim() === "") findings.addMistake(`${at}.${action}.payload.name`, "must not be blank")
     const fields = [...(payload.required_fields ?? []), ...(payload.optional_fields ?? [])]
     checkNames(`${at}.${action}.payload`, fields, findings)
   }
 }
 
-const checkNames = (at: string, names: ReadonlyArray<string> | undefined, findings: Findings): void => {
+const checkNames = (at: string, names: ReadonlyArray<string> | undefined, findings: ValidationIssues): void => {
   const seen = new Set<string>()
   for (const name of names ?? []) {
-    if (name.trim() === "") findings.mistake(at, "must not name blanks")
-    else if (seen.has(name)) findings.mistake(at, `names ${name} twice`)
+    if (name.trim() === "") findings.addMistake(at, "must not name blanks")
+    else if (seen.has(name)) findings.addMistake(at, `names ${name} twice`)
     seen.add(name)
   }
 }

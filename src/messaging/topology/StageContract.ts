@@ -6,27 +6,27 @@ import type { WorkflowEnvelope } from "../envelope/WorkflowEnvelope.ts"
 import type { ActionSchema, PayloadSchema } from "./Stage.ts"
 import type { Stage } from "./WorkflowTopology.ts"
 
-type Checked = Result.Result<void, ContractError>
+type ContractCheck = Result.Result<void, ContractError>
 
 /**
  * Whether a hand-over keeps the contracts of both sides. `source`: none where nobody says to be the origin, as at an
  * entry; then the target's rules alone hold.
  */
-export const checkPublish = (source: Stage | undefined, target: Stage, envelope: WorkflowEnvelope): Checked =>
-  Result.flatMap(source === undefined ? kept : checkSource(source, target, envelope), () =>
+export const checkPublish = (source: Stage | undefined, target: Stage, envelope: WorkflowEnvelope): ContractCheck =>
+  Result.flatMap(source === undefined ? contractKept : checkSource(source, target, envelope), () =>
     checkActions(target, "accepted_actions", source, target, envelope)
   )
 
 /** Whether a stage takes what arrived. */
-export const checkConsume = (stage: Stage, envelope: WorkflowEnvelope): Checked =>
+export const checkConsume = (stage: Stage, envelope: WorkflowEnvelope): ContractCheck =>
   checkActions(stage, "accepted_actions", undefined, stage, envelope)
 
-const kept: Checked = Result.succeed(undefined)
+const contractKept: ContractCheck = Result.succeed(undefined)
 
-const checkSource = (source: Stage, target: Stage, envelope: WorkflowEnvelope): Checked => {
+const checkSource = (source: Stage, target: Stage, envelope: WorkflowEnvelope): ContractCheck => {
   const { contract, name } = source
   const failed = (reason: ContractError["reason"], message: string) =>
-    Result.fail(broken(reason, source, source, target, envelope, message))
+    Result.fail(contractError(reason, source, source, target, envelope, message))
   if (contract.terminal === true) {
     return failed("terminal_stage_handoff", `Stage ${name} is terminal: it hands over to nobody.`)
   }
@@ -44,11 +44,11 @@ const checkActions = (
   source: Stage | undefined,
   target: Stage,
   envelope: WorkflowEnvelope
-): Checked => {
+): ContractCheck => {
   const failed = (reason: ContractError["reason"], message: string) =>
-    Result.fail(broken(reason, stage, source, target, envelope, message))
+    Result.fail(contractError(reason, stage, source, target, envelope, message))
   const actions: ReadonlyArray<ActionSchema> = stage.contract[side] ?? []
-  if (actions.length === 0) return kept
+  if (actions.length === 0) return contractKept
   const { action = "" } = envelope
   const schema = actions.find((schema) => schema.action === action)
   if (schema === undefined) {
@@ -59,14 +59,14 @@ const checkActions = (
       `The ${side} of stage ${stage.name} are ${known}; the action given is ${given}.`
     )
   }
-  const problem = schema.payload && mismatch(schema.payload, envelope.payload)
+  const problem = schema.payload && payloadMismatch(schema.payload, envelope.payload)
   return problem === undefined
-    ? kept
+    ? contractKept
     : failed("payload_schema_violation", `The payload of ${action} for stage ${stage.name} ${problem}.`)
 }
 
 /** Closed: what is not listed is a mistake. */
-const mismatch = (schema: PayloadSchema, payload: JsonObject): string | undefined => {
+const payloadMismatch = (schema: PayloadSchema, payload: JsonObject): string | undefined => {
   const required = schema.required_fields ?? []
   const known = new Set([...required, ...(schema.optional_fields ?? [])])
   const missing = required.filter((name) => !Object.hasOwn(payload, name))
@@ -79,7 +79,7 @@ const mismatch = (schema: PayloadSchema, payload: JsonObject): string | undefine
   return `does not meet ${schema.name} ${schema.version ?? "v1"}: it ${problems.join(" and ")}`
 }
 
-const broken = (
+const contractError = (
   reason: ContractError["reason"],
   stage: Stage,
   source: Stage | undefined,

@@ -1,6 +1,6 @@
 import type { Redacted } from "effect"
 import type { Field, Fields } from "../../services/Broker.ts"
-import { type Findings, native, type QueueFamily, queueFamily } from "./Parameters.ts"
+import { argumentFromField, mergeQueueFamily, type QueueFamily, type ValidationIssues } from "./Parameters.ts"
 
 /**
  * Where a consumer of a stream begins: with the last chunk, the first event, what comes next, an offset, an instant, or
@@ -57,34 +57,38 @@ export interface StatusPlane {
 /** Of one status, where its topology says nothing. */
 const defaultMaxEventBytes = 1_048_576
 
-export const make = (parameters: StatusParameters, findings: Findings): StatusPlane => {
+export const make = (parameters: StatusParameters, findings: ValidationIssues): StatusPlane => {
   const streams = parameters.status_use_streams ?? true
   const { status_queue_ttl_ms: ttl, status_stream_initial_offset: offset = "last" } = parameters
-  findings.millis("status_queue_ttl_ms", ttl)
+  findings.checkMillis("status_queue_ttl_ms", ttl)
   if (streams && ttl !== undefined) {
-    findings.mistake(
+    findings.addMistake(
       "status_queue_ttl_ms",
       "cannot be set together with status_use_streams, which is on by default: the broker never deletes streams"
     )
   }
   const { status_max_event_bytes: maxEventBytes = defaultMaxEventBytes } = parameters
-  findings.integer("status_max_event_bytes", maxEventBytes, 1_024, 16_777_216)
+  findings.checkInteger("status_max_event_bytes", maxEventBytes, 1_024, 16_777_216)
   const isOffset = isStreamOffset(offset)
   if (!isOffset) {
     // a wrong one closes the whole connection (541)
-    findings.mistake(
+    findings.addMistake(
       "status_stream_initial_offset",
       "must be first, last, next, an offset of 0 or more, a Date, or an age such as 1h"
     )
   }
-  const family = queueFamily(
+  const family = mergeQueueFamily(
     "status",
     "status_queue_arguments_overrides.x-max-priority",
     [
-      native("status_use_streams", "x-queue-type", streams ? "stream" : undefined),
-      native("status_queue_ttl_ms", "x-expires", streams ? undefined : ttl),
-      native("status_stream_max_length_gb", "x-max-length-bytes", bytes("status_stream_max_length_gb", 1024 ** 3)),
-      native(
+      argumentFromField("status_use_streams", "x-queue-type", streams ? "stream" : undefined),
+      argumentFromField("status_queue_ttl_ms", "x-expires", streams ? undefined : ttl),
+      argumentFromField(
+        "status_stream_max_length_gb",
+        "x-max-length-bytes",
+        bytes("status_stream_max_length_gb", 1024 ** 3)
+      ),
+      argumentFromField(
         "status_stream_max_segment_size_mb",
         "x-stream-max-segment-size-bytes",
         bytes("status_stream_max_segment_size_mb", 1024 ** 2)
@@ -95,8 +99,8 @@ export const make = (parameters: StatusParameters, findings: Findings): StatusPl
     findings
   )
   return {
-    exchange: findings.name("status_exchange", parameters.status_exchange),
-    queue: findings.name("status_queue", parameters.status_queue),
+    exchange: findings.checkName("status_exchange", parameters.status_exchange),
+    queue: findings.checkName("status_queue", parameters.status_queue),
     family,
     isStream: family.queueType === "stream",
     consumerArguments: family.queueType === "stream" && isOffset ? { "x-stream-offset": offset } : {},
@@ -108,12 +112,12 @@ export const make = (parameters: StatusParameters, findings: Findings): StatusPl
     const value = parameters[field]
     if (value === undefined) return undefined
     if (!streams) {
-      findings.warning(field, "does nothing while status_use_streams is false")
+      findings.addWarning(field, "does nothing while status_use_streams is false")
       return undefined
     }
     const size = Math.floor(value * unit)
     if (Number.isSafeInteger(size) && size >= 1) return size
-    findings.mistake(field, "must be more than 0")
+    findings.addMistake(field, "must be more than 0")
     return undefined
   }
 }

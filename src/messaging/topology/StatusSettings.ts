@@ -1,5 +1,5 @@
 import type { JsonObject } from "../envelope/Envelope.ts"
-import { Findings } from "./Parameters.ts"
+import { ValidationIssues } from "./Parameters.ts"
 
 export interface RetryStatusParameters {
   /** Default: false. */
@@ -28,29 +28,29 @@ export class RetryStatusConfig {
   readonly includeErrorText: boolean
 
   constructor(parameters: RetryStatusParameters = {}) {
-    const findings = new Findings()
+    const findings = new ValidationIssues()
     this.enabled = parameters.enabled ?? false
-    this.retryingStatus = findings.key("retrying_status", parameters.retrying_status ?? "retrying")
-    this.deadLetteredStatus = findings.key("dead_lettered_status", parameters.dead_lettered_status ?? "failed")
+    this.retryingStatus = findings.checkKey("retrying_status", parameters.retrying_status ?? "retrying")
+    this.deadLetteredStatus = findings.checkKey("dead_lettered_status", parameters.dead_lettered_status ?? "failed")
     this.includeErrorText = parameters.include_error_text ?? true
-    findings.settings("RetryStatusConfig")
+    findings.throwSettingsError("RetryStatusConfig")
   }
 
   /** `next`: the retry that waits, which counts from 1. */
   retrying(next: number, maxRetries: number, error: string): StatusText {
-    const text = this.includeErrorText ? trimmed(error) : ""
+    const text = this.includeErrorText ? truncated(error) : ""
     return {
       status: this.retryingStatus,
       message: `Retry ${next}/${maxRetries} is scheduled${text === "" ? "." : `: ${text}`}`,
-      meta: attempts(next, maxRetries)
+      meta: attemptMeta(next, maxRetries)
     }
   }
 
   deadLettered(attempt: number, maxRetries: number, error: string): StatusText {
     return {
       status: this.deadLetteredStatus,
-      message: failed(this.includeErrorText, error),
-      meta: attempts(attempt, maxRetries)
+      message: failureMessage(this.includeErrorText, error),
+      meta: attemptMeta(attempt, maxRetries)
     }
   }
 }
@@ -77,29 +77,29 @@ export class LifecycleStatusConfig {
   readonly includeErrorText: boolean
 
   constructor(parameters: LifecycleStatusParameters = {}) {
-    const findings = new Findings()
+    const findings = new ValidationIssues()
     this.enabled = parameters.enabled ?? false
-    this.processing = findings.key("processing", parameters.processing ?? "processing")
-    this.completed = findings.key("completed", parameters.completed ?? "completed")
-    this.failed = findings.key("failed", parameters.failed ?? "failed")
+    this.processing = findings.checkKey("processing", parameters.processing ?? "processing")
+    this.completed = findings.checkKey("completed", parameters.completed ?? "completed")
+    this.failed = findings.checkKey("failed", parameters.failed ?? "failed")
     this.includeErrorText = parameters.include_error_text ?? true
-    findings.settings("LifecycleStatusConfig")
+    findings.throwSettingsError("LifecycleStatusConfig")
   }
 
   failure(error: string): Omit<StatusText, "meta"> {
-    return { status: this.failed, message: failed(this.includeErrorText, error) }
+    return { status: this.failed, message: failureMessage(this.includeErrorText, error) }
   }
 }
 
-const failed = (includeErrorText: boolean, error: string): string =>
-  (includeErrorText && trimmed(error)) || "The handler failed."
+const failureMessage = (includeErrorText: boolean, error: string): string =>
+  (includeErrorText && truncated(error)) || "The handler failed."
 
 /** A status is read by people and kept many times over. */
 const maxTextLength = 2000
 
-const trimmed = (text: string): string => text.trim().slice(0, maxTextLength).toWellFormed()
+const truncated = (text: string): string => text.trim().slice(0, maxTextLength).toWellFormed()
 
-const attempts = (attempt: number, maxRetries: number): JsonObject => ({
+const attemptMeta = (attempt: number, maxRetries: number): JsonObject => ({
   retry_attempt: attempt,
   max_retries: maxRetries
 })

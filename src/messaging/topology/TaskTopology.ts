@@ -4,7 +4,7 @@ import type { InvalidPublish } from "../envelope/Errors.ts"
 import type { StatusEvent } from "../envelope/StatusEvent.ts"
 import type { TaskEnvelope } from "../envelope/TaskEnvelope.ts"
 import * as Aggregation from "./Aggregation.ts"
-import { Findings, native, type QueueFamily, queueFamily } from "./Parameters.ts"
+import { argumentFromField, mergeQueueFamily, type QueueFamily, ValidationIssues } from "./Parameters.ts"
 import type { StatusParameters } from "./StatusPlane.ts"
 import { Topology } from "./Topology.ts"
 
@@ -77,19 +77,19 @@ export abstract class TaskTopology extends Topology {
     parameters: TaskParameters,
     routing: TaskRouting,
     aggregation: Aggregation.AggregationParameters | undefined,
-    findings: Findings
+    findings: ValidationIssues
   ) {
     super(parameters, findings)
     const { deadLetterExchange, status } = this
     this.tasks = {
-      exchange: findings.name("tasks_exchange", parameters.tasks_exchange),
-      queue: findings.name("tasks_queue", parameters.tasks_queue),
+      exchange: findings.checkName("tasks_exchange", parameters.tasks_exchange),
+      queue: findings.checkName("tasks_queue", parameters.tasks_queue),
       routing,
       family: taskFamily(parameters, findings)
     }
     this.aggregation = aggregation && Aggregation.make(aggregation, findings)
     this.families = [status.family, this.tasks.family, ...(this.aggregation ? [this.aggregation.family] : [])]
-    findings.different([
+    findings.checkDifferent([
       ["tasks_exchange", this.tasks.exchange],
       ["status_exchange", status.exchange],
       ["dead_letter_exchange", deadLetterExchange]
@@ -98,10 +98,10 @@ export abstract class TaskTopology extends Topology {
       ["tasks_queue", this.tasks.queue],
       ["status_queue", status.queue]
     ] as const
-    findings.different(names)
+    findings.checkDifferent(names)
     for (const [field, name] of names) {
       if (this.aggregation && Aggregation.hasQueueNamed(this.aggregation, name)) {
-        findings.mistake(field, `must not be ${JSON.stringify(name)}, which is the name of a queue of aggregation`)
+        findings.addMistake(field, `must not be ${JSON.stringify(name)}, which is the name of a queue of aggregation`)
       }
     }
     this.exchanges = [
@@ -128,17 +128,17 @@ export const aggregationQueue = (
   name?: string
 ): Result.Result<Aggregation.AggregationQueue, InvalidPublish> =>
   topology instanceof TaskTopology
-    ? Aggregation.queueOf(topology, shards, name)
-    : Result.fail(Aggregation.noAggregation())
+    ? Aggregation.aggregationQueueOf(topology, shards, name)
+    : Result.fail(Aggregation.noAggregationError())
 
 /** One shared task queue, one shared status queue or stream. */
 export class SharedTasksSharedStatusTopology extends TaskTopology {
   readonly kind = "shared_tasks_shared_status"
 
   constructor(parameters: SharedParameters) {
-    const findings = new Findings()
-    super(parameters, shared(parameters, findings), undefined, findings)
-    findings.topology("SharedTasksSharedStatusTopology")
+    const findings = new ValidationIssues()
+    super(parameters, sharedRouting(parameters, findings), undefined, findings)
+    findings.throwTopologyError("SharedTasksSharedStatusTopology")
   }
 }
 
@@ -148,9 +148,9 @@ export class SharedTasksSharedStatusShardedAggregationTopology extends TaskTopol
   declare readonly aggregation: Aggregation.AggregationPlane
 
   constructor(parameters: SharedParameters & Aggregation.AggregationParameters) {
-    const findings = new Findings()
-    super(parameters, shared(parameters, findings), parameters, findings)
-    findings.topology("SharedTasksSharedStatusShardedAggregationTopology")
+    const findings = new ValidationIssues()
+    super(parameters, sharedRouting(parameters, findings), parameters, findings)
+    findings.throwTopologyError("SharedTasksSharedStatusShardedAggregationTopology")
   }
 }
 
@@ -159,9 +159,9 @@ export class RoutedTasksSharedStatusTopology extends TaskTopology {
   readonly kind = "routed_tasks_shared_status"
 
   constructor(parameters: RoutedParameters) {
-    const findings = new Findings()
-    super(parameters, routed(parameters, findings), undefined, findings)
-    findings.topology("RoutedTasksSharedStatusTopology")
+    const findings = new ValidationIssues()
+    super(parameters, routedRouting(parameters, findings), undefined, findings)
+    findings.throwTopologyError("RoutedTasksSharedStatusTopology")
   }
 }
 
@@ -171,40 +171,44 @@ export class RoutedTasksSharedStatusShardedAggregationTopology extends TaskTopol
   declare readonly aggregation: Aggregation.AggregationPlane
 
   constructor(parameters: RoutedParameters & Aggregation.AggregationParameters) {
-    const findings = new Findings()
-    super(parameters, routed(parameters, findings), parameters, findings)
-    findings.topology("RoutedTasksSharedStatusShardedAggregationTopology")
+    const findings = new ValidationIssues()
+    super(parameters, routedRouting(parameters, findings), parameters, findings)
+    findings.throwTopologyError("RoutedTasksSharedStatusShardedAggregationTopology")
   }
 }
 
-const shared = (parameters: SharedParameters, findings: Findings): TaskRouting => ({
+const sharedRouting = (parameters: SharedParameters, findings: ValidationIssues): TaskRouting => ({
   _tag: "Shared",
-  routingKey: findings.key("tasks_routing_key", parameters.tasks_routing_key, "allowed"),
+  routingKey: findings.checkKey("tasks_routing_key", parameters.tasks_routing_key, "allowed"),
   strategy: parameters.routing_strategy
 })
 
-const routed = (parameters: RoutedParameters, findings: Findings): TaskRouting => {
+const routedRouting = (parameters: RoutedParameters, findings: ValidationIssues): TaskRouting => {
   const trimmed = parameters.task_types.map((taskType, index) =>
-    findings.key(`task_types[${index}]`, taskType, "allowed")
+    findings.checkKey(`task_types[${index}]`, taskType, "allowed")
   )
   const taskTypes = [...new Set(trimmed)].filter((taskType) => taskType !== "")
-  if (taskTypes.length === 0) findings.mistake("task_types", "must name at least one task type")
+  if (taskTypes.length === 0) findings.addMistake("task_types", "must name at least one task type")
   return { _tag: "Routed", taskTypes }
 }
 
-const taskFamily = (parameters: TaskParameters, findings: Findings): QueueFamily => {
-  findings.millis("tasks_message_ttl_ms", parameters.tasks_message_ttl_ms)
-  findings.millis("task_consumer_timeout_ms", parameters.task_consumer_timeout_ms)
-  return queueFamily(
+const taskFamily = (parameters: TaskParameters, findings: ValidationIssues): QueueFamily => {
+  findings.checkMillis("tasks_message_ttl_ms", parameters.tasks_message_ttl_ms)
+  findings.checkMillis("task_consumer_timeout_ms", parameters.task_consumer_timeout_ms)
+  return mergeQueueFamily(
     "task",
     "task_max_priority",
     [
-      native("task_queue_type", "x-queue-type", parameters.task_queue_type),
-      native("tasks_message_ttl_ms", "x-message-ttl", parameters.tasks_message_ttl_ms),
-      native("dead_letter_exchange", "x-dead-letter-exchange", parameters.dead_letter_exchange),
-      native("task_consumer_timeout_ms", "x-consumer-timeout", parameters.task_consumer_timeout_ms),
-      native("task_single_active_consumer", "x-single-active-consumer", parameters.task_single_active_consumer),
-      native("task_max_priority", "x-max-priority", parameters.task_max_priority),
+      argumentFromField("task_queue_type", "x-queue-type", parameters.task_queue_type),
+      argumentFromField("tasks_message_ttl_ms", "x-message-ttl", parameters.tasks_message_ttl_ms),
+      argumentFromField("dead_letter_exchange", "x-dead-letter-exchange", parameters.dead_letter_exchange),
+      argumentFromField("task_consumer_timeout_ms", "x-consumer-timeout", parameters.task_consumer_timeout_ms),
+      argumentFromField(
+        "task_single_active_consumer",
+        "x-single-active-consumer",
+        parameters.task_single_active_consumer
+      ),
+      argumentFromField("task_max_priority", "x-max-priority", parameters.task_max_priority),
       { field: "task_queue_arguments_overrides", arguments: parameters.task_queue_arguments_overrides },
       { field: "task_queue_kwargs", arguments: parameters.task_queue_kwargs }
     ],

@@ -2,7 +2,7 @@ import type { Redacted } from "effect"
 import type { Binding, Declarations, Exchange, Queue } from "../../services/Broker.ts"
 import type { Mistake } from "../envelope/Errors.ts"
 import * as BrokerCapabilities from "./BrokerCapabilities.ts"
-import { type Findings, placed, type QueueFamily, rabbitmqUrl } from "./Parameters.ts"
+import { fieldOfArgument, type QueueFamily, rabbitmqUrl, type ValidationIssues } from "./Parameters.ts"
 import * as QueueArguments from "./QueueArguments.ts"
 import * as StatusPlane from "./StatusPlane.ts"
 
@@ -35,12 +35,12 @@ export abstract class Topology {
   /** What would be taken and has no effect on any release; `check` adds what depends on the release. */
   readonly warnings: ReadonlyArray<Mistake>
 
-  constructor(parameters: StatusPlane.StatusParameters, findings: Findings) {
+  constructor(parameters: StatusPlane.StatusParameters, findings: ValidationIssues) {
     this.rabbitmqUrl = rabbitmqUrl(parameters.rabbitmq_url, findings)
     this.status = StatusPlane.make(parameters, findings)
-    this.prefetchCount = findings.integer("prefetch_count", parameters.prefetch_count, 1, 65_535) ?? 1
+    this.prefetchCount = findings.checkInteger("prefetch_count", parameters.prefetch_count, 1, 65_535) ?? 1
     this.deadLetterExchange = parameters.dead_letter_exchange
-    if (this.deadLetterExchange !== undefined) findings.name("dead_letter_exchange", this.deadLetterExchange)
+    if (this.deadLetterExchange !== undefined) findings.checkName("dead_letter_exchange", this.deadLetterExchange)
     this.warnings = findings.warnings
   }
 
@@ -59,13 +59,13 @@ export abstract class Topology {
       const problem = `${version} is no RabbitMQ of 3.10 or newer: what it makes of this topology is not known`
       return { refusals: [], warnings: [{ field: "broker", problem }] }
     }
-    const found = this.families.flatMap((family) => inFamily(family, capabilities))
+    const found = this.families.flatMap((family) => checkFamily(family, capabilities))
     const on = ` (RabbitMQ ${version})`
-    const of = (standing: QueueArguments.Finding["standing"]) =>
+    const withStanding = (standing: QueueArguments.Finding["standing"]) =>
       found.flatMap(({ field, problem, ...found }) =>
         found.standing === standing ? [{ field, problem: problem + on }] : []
       )
-    return { refusals: of("refused"), warnings: of("inert") }
+    return { refusals: withStanding("refused"), warnings: withStanding("inert") }
   }
 }
 
@@ -80,11 +80,11 @@ export const declarations = ({ bindings, exchanges, queues }: Topology): Declara
  * For who only publishes: the exchanges, which must be there, and no queue, since queues belong to those who work on
  * them. Until one of them has declared its queue, publishes are returned as unroutable instead of being lost unseen.
  */
-export const publishOnly = ({ exchanges }: Topology): Declarations => ({ exchanges, queues: [], bindings: [] })
+export const exchangesOnly = ({ exchanges }: Topology): Declarations => ({ exchanges, queues: [], bindings: [] })
 
-const inFamily = (family: QueueFamily, capabilities: BrokerCapabilities.BrokerCapabilities) => {
+const checkFamily = (family: QueueFamily, capabilities: BrokerCapabilities.BrokerCapabilities) => {
   const found = QueueArguments.examineFor(family.arguments, capabilities.release).map(
-    ({ argument, problem, standing }) => ({ field: placed(family.sources, argument), problem, standing })
+    ({ argument, problem, standing }) => ({ field: fieldOfArgument(family.sources, argument), problem, standing })
   )
   const needsQuorumPriority = family.queueType === "quorum" && family.maxPriority !== undefined
   return needsQuorumPriority && capabilities.quorumPriority === "none"

@@ -37,7 +37,7 @@ export const plan = Effect.fn("TopologyPlan.plan")(function* (
   const broker = yield* Broker
   const { version } = yield* broker.server
   const declared = declarations(topology)
-  const steps = yield* examined(broker, declared)
+  const steps = yield* examineAll(broker, declared)
   const check = topology.check(version)
   return make(declared, steps, {
     refusals: check.refusals,
@@ -72,7 +72,7 @@ export const declare = Effect.fn("TopologyPlan.declare")(
       broker.declare(declared),
       ({ reason }) => reason === "mismatch",
       (error) =>
-        Effect.flatMap(examined(broker, declared), (steps) => {
+        Effect.flatMap(examineAll(broker, declared), (steps) => {
           const found = differences(steps)
           return Effect.fail(found.length === 0 ? error : TopologyError.of(kind, found))
         })
@@ -80,7 +80,7 @@ export const declare = Effect.fn("TopologyPlan.declare")(
 )
 
 /** One after the other. */
-const examined = Effect.fnUntraced(function* (
+const examineAll = Effect.fnUntraced(function* (
   broker: Broker["Service"],
   declared: Declarations
 ): Effect.fn.Return<ReadonlyArray<Step>, BrokerError> {
@@ -96,7 +96,7 @@ const examined = Effect.fnUntraced(function* (
 const differences = (steps: ReadonlyArray<Step>): ReadonlyArray<Mistake> =>
   steps.flatMap(({ examination, name, object }) =>
     examination._tag === "Differs"
-      ? [{ field: `${object} ${name}`, problem: `is there and differs: ${examination.differs}. ${wayOut[object]}` }]
+      ? [{ field: `${object} ${name}`, problem: `is there and differs: ${examination.differs}. ${remedy[object]}` }]
       : []
   )
 
@@ -104,7 +104,7 @@ const differences = (steps: ReadonlyArray<Step>): ReadonlyArray<Mistake> =>
 export const render = (plan: TopologyPlan): string =>
   [
     ...plan.refusals.map(({ field, problem }) => `refused    ${field} ${problem}`),
-    ...plan.steps.map(line),
+    ...plan.steps.map(renderStep),
     `declare    ${plan.bindings} ${plan.bindings === 1 ? "binding" : "bindings"} (declaring one again changes nothing)`,
     ...plan.warnings.map(({ field, problem }) => `warning    ${field} ${problem}`),
     plan.isPossible
@@ -112,18 +112,18 @@ export const render = (plan: TopologyPlan): string =>
       : "Declaring this topology will fail: nothing was changed."
   ].join("\n")
 
-const line = ({ examination, name, object }: Step): string => {
+const renderStep = ({ examination, name, object }: Step): string => {
   switch (examination._tag) {
     case "Missing":
       return `declare    ${object} ${name}`
     case "Same":
       return `exists     ${object} ${name}`
     case "Differs":
-      return `differs    ${object} ${name}: ${examination.differs}\n           ${wayOut[object]}`
+      return `differs    ${object} ${name}: ${examination.differs}\n           ${remedy[object]}`
   }
 }
 
-const wayOut = {
+const remedy = {
   exchange: "Give tasks another exchange, or stop everybody who uses this one, delete it and declare it anew.",
   queue:
     "Take back the change, or give the queue another name and let the old one run empty, or delete it once it is empty."

@@ -1,5 +1,5 @@
 import type { Binding, Exchange, Fields, Queue } from "../../services/Broker.ts"
-import { Findings, native, type QueueFamily, queueFamily } from "./Parameters.ts"
+import { argumentFromField, mergeQueueFamily, type QueueFamily, ValidationIssues } from "./Parameters.ts"
 import { checkContract, type EntryRouteParameters, type StageContract, type StageParameters } from "./Stage.ts"
 import type { StatusParameters } from "./StatusPlane.ts"
 import * as TopicPattern from "./TopicPattern.ts"
@@ -56,22 +56,22 @@ export class SharedStatusWorkflowTopology extends Topology {
   readonly families: ReadonlyArray<QueueFamily>
 
   constructor(parameters: WorkflowParameters) {
-    const findings = new Findings()
+    const findings = new ValidationIssues()
     super(parameters, findings)
     const { deadLetterExchange, status } = this
-    this.workflowExchange = findings.name("workflow_exchange", parameters.workflow_exchange)
-    findings.different([
+    this.workflowExchange = findings.checkName("workflow_exchange", parameters.workflow_exchange)
+    findings.checkDifferent([
       ["workflow_exchange", this.workflowExchange],
       ["status_exchange", status.exchange],
       ["dead_letter_exchange", deadLetterExchange]
     ])
-    findings.millis("workflow_consumer_timeout_ms", parameters.workflow_consumer_timeout_ms)
+    findings.checkMillis("workflow_consumer_timeout_ms", parameters.workflow_consumer_timeout_ms)
     const names = new Set(parameters.stages.map(({ name }) => name))
     this.stages = parameters.stages.map((stage, index) => readStage(stage, index, parameters, names, findings))
     this.entryRoutes = (parameters.entry_routes ?? []).map((entry, index) =>
       readEntry(entry, index, this.stages, findings)
     )
-    checkTogether(this, findings)
+    checkUniqueNames(this, findings)
     this.families = [status.family, ...this.stages.map(({ family }) => family)]
     this.exchanges = [
       ...(deadLetterExchange === undefined ? [] : [{ name: deadLetterExchange, kind: "fanout" as const }]),
@@ -88,7 +88,7 @@ export class SharedStatusWorkflowTopology extends Topology {
         bindingKeys.map((routingKey) => ({ exchange: this.workflowExchange, queue, routingKey }))
       )
     ]
-    findings.topology("SharedStatusWorkflowTopology")
+    findings.throwTopologyError("SharedStatusWorkflowTopology")
   }
 }
 
@@ -97,18 +97,18 @@ const readStage = (
   index: number,
   parameters: WorkflowParameters,
   names: ReadonlySet<string>,
-  findings: Findings
+  findings: ValidationIssues
 ): Stage => {
   const { binding_keys, name, publish_routing_key, queue, queue_arguments_overrides, queue_kwargs, ...contract } = stage
   const at = `stages[${index}]`
-  if (name.trim() === "") findings.mistake(`${at}.name`, "must not be blank")
+  if (name.trim() === "") findings.addMistake(`${at}.name`, "must not be blank")
   const bindingKeys = [
-    ...new Set(binding_keys.map((key, index) => findings.key(`${at}.binding_keys[${index}]`, key, "allowed")))
+    ...new Set(binding_keys.map((key, index) => findings.checkKey(`${at}.binding_keys[${index}]`, key, "allowed")))
   ].filter((key) => key !== "")
-  if (bindingKeys.length === 0) findings.mistake(`${at}.binding_keys`, "must hold a key that is not blank")
-  const publishRoutingKey = findings.key(`${at}.publish_routing_key`, publish_routing_key)
-  if (bindingKeys.length > 0 && publishRoutingKey !== "" && !reaches(bindingKeys, publishRoutingKey)) {
-    findings.mistake(
+  if (bindingKeys.length === 0) findings.addMistake(`${at}.binding_keys`, "must hold a key that is not blank")
+  const publishRoutingKey = findings.checkKey(`${at}.publish_routing_key`, publish_routing_key)
+  if (bindingKeys.length > 0 && publishRoutingKey !== "" && !matchesAny(bindingKeys, publishRoutingKey)) {
+    findings.addMistake(
       `${at}.publish_routing_key`,
       `matches none of its binding_keys (${bindingKeys.join(", ")}), so that no message would arrive`
     )
@@ -116,23 +116,27 @@ const readStage = (
   checkContract(at, contract, names, findings)
   return {
     name,
-    queue: findings.name(`${at}.queue`, queue),
+    queue: findings.checkName(`${at}.queue`, queue),
     bindingKeys,
     publishRoutingKey,
     contract,
-    family: queueFamily(
+    family: mergeQueueFamily(
       "workflow",
       "workflow_max_priority",
       [
-        native("workflow_queue_type", "x-queue-type", parameters.workflow_queue_type),
-        native("dead_letter_exchange", "x-dead-letter-exchange", parameters.dead_letter_exchange),
-        native("workflow_consumer_timeout_ms", "x-consumer-timeout", parameters.workflow_consumer_timeout_ms),
-        native(
+        argumentFromField("workflow_queue_type", "x-queue-type", parameters.workflow_queue_type),
+        argumentFromField("dead_letter_exchange", "x-dead-letter-exchange", parameters.dead_letter_exchange),
+        argumentFromField(
+          "workflow_consumer_timeout_ms",
+          "x-consumer-timeout",
+          parameters.workflow_consumer_timeout_ms
+        ),
+        argumentFromField(
           "workflow_single_active_consumer",
           "x-single-active-consumer",
           parameters.workflow_single_active_consumer
         ),
-        native("workflow_max_priority", "x-max-priority", parameters.workflow_max_priority),
+        argumentFromField("workflow_max_priority", "x-max-priority", parameters.workflow_max_priority),
         { field: "workflow_queue_arguments_overrides", arguments: parameters.workflow_queue_arguments_overrides },
         { field: "workflow_queue_kwargs", arguments: parameters.workflow_queue_kwargs },
         { field: `${at}.queue_arguments_overrides`, arguments: queue_arguments_overrides },
@@ -147,30 +151,33 @@ const readEntry = (
   entry: EntryRouteParameters,
   index: number,
   stages: ReadonlyArray<Stage>,
-  findings: Findings
+  findings: ValidationIssues
 ): EntryRoute => {
   const at = `entry_routes[${index}]`
-  if (entry.name.trim() === "") findings.mistake(`${at}.name`, "must not be blank")
-  const routingKey = findings.key(`${at}.routing_key`, entry.routing_key)
+  if (entry.name.trim() === "") findings.addMistake(`${at}.name`, "must not be blank")
+  const routingKey = findings.checkKey(`${at}.routing_key`, entry.routing_key)
   const target = stages.find(({ name }) => name === entry.target_stage)
   if (target === undefined) {
-    findings.mistake(`${at}.target_stage`, `names ${entry.target_stage}, which is no stage`)
-  } else if (routingKey !== "" && target.bindingKeys.length > 0 && !reaches(target.bindingKeys, routingKey)) {
+    findings.addMistake(`${at}.target_stage`, `names ${entry.target_stage}, which is no stage`)
+  } else if (routingKey !== "" && target.bindingKeys.length > 0 && !matchesAny(target.bindingKeys, routingKey)) {
     const keys = target.bindingKeys.join(", ")
-    findings.mistake(`${at}.routing_key`, `matches none of the binding_keys of ${target.name} (${keys})`)
+    findings.addMistake(`${at}.routing_key`, `matches none of the binding_keys of ${target.name} (${keys})`)
   }
   return { name: entry.name, routingKey, targetStage: entry.target_stage }
 }
 
-const checkTogether = ({ entryRoutes, stages, status }: SharedStatusWorkflowTopology, findings: Findings): void => {
-  if (stages.length === 0) findings.mistake("stages", "must hold at least one stage")
-  findings.different(stages.map(({ name }, index) => [`stages[${index}].name`, name]))
-  findings.different([
+const checkUniqueNames = (
+  { entryRoutes, stages, status }: SharedStatusWorkflowTopology,
+  findings: ValidationIssues
+): void => {
+  if (stages.length === 0) findings.addMistake("stages", "must hold at least one stage")
+  findings.checkDifferent(stages.map(({ name }, index) => [`stages[${index}].name`, name]))
+  findings.checkDifferent([
     ["status_queue", status.queue],
     ...stages.map(({ queue }, index) => [`stages[${index}].queue`, queue] as const)
   ])
-  findings.different(entryRoutes.map(({ name }, index) => [`entry_routes[${index}].name`, name]))
+  findings.checkDifferent(entryRoutes.map(({ name }, index) => [`entry_routes[${index}].name`, name]))
 }
 
-const reaches = (bindingKeys: ReadonlyArray<string>, routingKey: string): boolean =>
+const matchesAny = (bindingKeys: ReadonlyArray<string>, routingKey: string): boolean =>
   bindingKeys.some((pattern) => TopicPattern.matches(pattern, routingKey))

@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import type { Provider, RouteId } from "../routes/CanonicalRoute.ts"
 import * as CompatPaths from "../routes/CompatPaths.ts"
-import { referredTo, referringMembers, type UpstreamObject } from "../routes/UpstreamObjects.ts"
+import { referencedObjects, referringMembers, type UpstreamObject } from "../routes/UpstreamObjects.ts"
 import * as InputEstimate from "./InputEstimate.ts"
 import type { Json, JsonObject } from "./Json.ts"
 import * as JsonBounds from "./JsonBounds.ts"
@@ -15,11 +15,11 @@ export interface Facts {
   /** The models that its requests ask for: one, or several in a message batch. Prices go by them. */
   readonly models: ReadonlyArray<string>
   /** Models that stand beside them, as in `fallbacks`: the upstream may use each, and need not know any. */
-  readonly alsoNamed: ReadonlyArray<string>
+  readonly alternativeModels: ReadonlyArray<string>
   /** A request of the body leaves its model to the upstream, on a route that has one. */
-  readonly leavesModel: boolean
+  readonly omitsModel: boolean
   /** A member that may choose a model in a way that nobody here can follow. */
-  readonly unjudged: string | undefined
+  readonly unjudgedMember: string | undefined
   readonly stream: boolean
   /** The upstream answers at once and works later; the result is fetched by a request of its own. */
   readonly background: boolean
@@ -34,13 +34,13 @@ export interface Facts {
   /** Output tokens that the requests bound themselves, summed over all answers; by the largest member of each. */
   readonly boundedOutput: number
   /** How many answers have no bound that their route knows. */
-  readonly openAnswers: number
+  readonly openChoices: number
   /** By whichever member an upstream may go, of the one request that asks for the most; 0 when none says. */
   readonly largestOutput: number
   /** The same, summed over all requests. */
-  readonly namedOutput: number
+  readonly totalOutput: number
   /** How many texts the one request asks for that asks for the most; 0 where a route has none to bound. */
-  readonly answers: number
+  readonly choices: number
   /** Top-level `guardrails`: names that the client asks for. The member is the gateway's, and no upstream sees it. */
   readonly guardrails: ReadonlyArray<string>
   readonly namesGuardrails: boolean
@@ -54,12 +54,12 @@ export interface Facts {
   readonly itemIds: ReadonlyArray<string>
 }
 
-export const none: Facts = {
+export const noFacts: Facts = {
   requests: 1,
   models: [],
-  alsoNamed: [],
-  leavesModel: false,
-  unjudged: undefined,
+  alternativeModels: [],
+  omitsModel: false,
+  unjudgedMember: undefined,
   stream: false,
   background: false,
   tools: false,
@@ -68,10 +68,10 @@ export const none: Facts = {
   service: undefined,
   inputTokens: 0,
   boundedOutput: 0,
-  openAnswers: 0,
+  openChoices: 0,
   largestOutput: 0,
-  namedOutput: 0,
-  answers: 0,
+  totalOutput: 0,
+  choices: 0,
   guardrails: [],
   namesGuardrails: false,
   references: [],
@@ -81,11 +81,14 @@ export const none: Facts = {
 }
 
 /** Of a body that says nothing and has a size. */
-export const sized = (inputTokens: number): Facts => ({ ...none, inputTokens: Math.max(1, inputTokens) })
+export const factsOfSize = (inputTokens: number): Facts => ({ ...noFacts, inputTokens: Math.max(1, inputTokens) })
 
 /** Every model that the request may use. */
-export const everyModel = ({ alsoNamed, models }: Pick<Facts, "models" | "alsoNamed">): ReadonlyArray<string> =>
-  alsoNamed.length === 0 ? models : [...new Set([...models, ...alsoNamed])]
+export const allModels = ({
+  alternativeModels,
+  models
+}: Pick<Facts, "models" | "alternativeModels">): ReadonlyArray<string> =>
+  alternativeModels.length === 0 ? models : [...new Set([...models, ...alternativeModels])]
 
 /**
  * As `facts`, of a request to `target`: a path of the compatible upstream may name models too, and where neither it nor
@@ -96,14 +99,14 @@ export const withTarget = (
   { provider, target }: { readonly provider: Provider; readonly target: string }
 ): Facts => {
   if (provider !== "compat") return facts
-  const named = NamedModels.inPath(target)
+  const named = NamedModels.namedInPath(target)
   const models = [...new Set([...facts.models, ...named.models])]
-  const leavesModel = facts.leavesModel || (models.length === 0 && CompatPaths.workOf(target) !== "none")
-  return { ...facts, models, leavesModel, unjudged: facts.unjudged ?? named.unjudged }
+  const leavesModel = facts.omitsModel || (models.length === 0 && CompatPaths.workOf(target) !== "none")
+  return { ...facts, models, omitsModel: leavesModel, unjudgedMember: facts.unjudgedMember ?? named.unjudgedMember }
 }
 
 /** What a form is read for. Under other names a registered service's is its own business. */
-export const fieldNames = (routeId: RouteId | "compat" | "service"): ReadonlyArray<string> =>
+export const formFieldNames = (routeId: RouteId | "compat" | "service"): ReadonlyArray<string> =>
   routeId === "service" ? ["model", "stream"] : [...decidingMembers, ...referringMembers]
 
 /** What a form says, as that of an audio transcription, by the fields that `fieldNames` has. A file counts as media do. */
@@ -112,25 +115,25 @@ export const ofForm = (
   form: { readonly fields: ReadonlyMap<string, string>; readonly files: number; readonly textBytes: number }
 ): Result.Result<Facts, BodyProblem> => {
   const request: { [name: string]: Json } = {}
-  for (const name of fieldNames(routeId)) {
+  for (const name of formFieldNames(routeId)) {
     const text = form.fields.get(name) ?? ""
     if (text === "") continue
-    const value = valueOf(name, text)
+    const value = formValueOf(name, text)
     if (value === undefined) return Result.fail(problem(`A form cannot say "${printable(name)}" so: send JSON.`, name))
     request[name] = value
   }
   const { background, model, stream } = request
   return Result.succeed({
-    ...sized(Math.ceil(form.textBytes / 4) + form.files * InputEstimate.pictureTokens),
+    ...factsOfSize(Math.ceil(form.textBytes / 4) + form.files * InputEstimate.imageTokens),
     models: typeof model === "string" ? [model] : [],
     stream: stream === true,
     background: routeId === "responses" && typeof background === "string" && !/^(?:false|0)$/i.test(background),
-    ...askedOutput(routeId, [[request]]),
-    references: routeId === "service" ? [] : referredTo(JSON.stringify(request), request)
+    ...outputBounds(routeId, [[request]]),
+    references: routeId === "service" ? [] : referencedObjects(JSON.stringify(request), request)
   })
 }
 
-const valueOf = (name: string, text: string): Json | undefined => {
+const formValueOf = (name: string, text: string): Json | undefined => {
   if (name === "stream") return /^(?:true|1)$/i.test(text) ? true : /^(?:false|0)$/i.test(text) ? false : undefined
   if (countMembers.includes(name)) return /^\d{1,15}(?:\.\d+)?$/.test(text) ? Number(text) : undefined
   // tools would have to be read as JSON, and guardrails to be taken out
@@ -159,17 +162,17 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 export interface JsonText {
   readonly text: string
   readonly json: Json
-  readonly shape: JsonBounds.Shape
+  readonly shape: JsonBounds.JsonShape
 }
 
 /** Why bytes are no `JsonText`; `isExcess`: they hold too much, whether or not they are JSON. */
-export interface NotRead {
+export interface UnreadableJson {
   readonly isExcess: boolean
   readonly problem: BodyProblem
 }
 
 /** Reads JSON once, for all who look at it. */
-export const readJson = (bytes: Uint8Array): Result.Result<JsonText, NotRead> => {
+export const readJson = (bytes: Uint8Array): Result.Result<JsonText, UnreadableJson> => {
   const shape = JsonBounds.shapeOf(bytes)
   if (shape.excess !== undefined) return Result.fail({ isExcess: true, problem: problem(shape.excess) })
   const unread = (message: string) => Result.fail({ isExcess: false, problem: problem(message) })
@@ -198,7 +201,7 @@ export const ofJson = (
   { json, shape, text }: JsonText
 ): Result.Result<ParsedBody, BodyProblem> => {
   if (!isObject(json)) return Result.fail(problem("The body must be a JSON object."))
-  const scanned = isPlain(routeId, json, shape) ? nothingFound : scan(routeId, decidingObjects(routeId, text))
+  const scanned = isPlain(routeId, json, shape) ? nothingFound : scanMembers(routeId, decidingObjects(routeId, text))
   if (Result.isFailure(scanned)) return Result.fail(scanned.failure)
   if (routeId === "message-batches" && json["requests"] !== undefined && !Array.isArray(json["requests"])) {
     return Result.fail(problem('"requests" must be an array.', "requests"))
@@ -209,9 +212,11 @@ export const ofJson = (
   const requests = requestsOf(routeId, json)
   const mistyped = typeMistake(json, requests, routeId)
   if (mistyped !== undefined) return Result.fail(mistyped)
-  const priced = routeId === "service" ? undefined : priceIn(json, requests)
-  if (priced !== undefined) {
-    return Result.fail(problem(`"${printable(priced)}" cannot be sent: a request sets no price.`, printable(priced)))
+  const priceMember = routeId === "service" ? undefined : priceMemberIn(json, requests)
+  if (priceMember !== undefined) {
+    return Result.fail(
+      problem(`"${printable(priceMember)}" cannot be sent: a request sets no price.`, printable(priceMember))
+    )
   }
   const guardrails = json["guardrails"] ?? []
   if (!isStrings(guardrails)) {
@@ -237,10 +242,10 @@ export const ofJson = (
       requests,
       guardrails,
       toolBytes: scanned.success,
-      references: routeId === "service" ? [] : referredTo(text, json),
+      references: routeId === "service" ? [] : referencedObjects(text, json),
       stored: storedBy(extra) ?? storedBy(json),
       audio: isObject(json["audio"]) || (isObject(extra) && isObject(extra["audio"])),
-      itemIds: routeId === "compat" ? [...itemIdsIn(json), ...itemIdsIn(extra)] : none.itemIds
+      itemIds: routeId === "compat" ? [...itemIdsIn(json), ...itemIdsIn(extra)] : noFacts.itemIds
     })
   })
 }
@@ -251,7 +256,7 @@ const storedBy = (request: Json | undefined): boolean | undefined =>
 const itemIdsIn = (request: Json | undefined): ReadonlyArray<string> =>
   isObject(request) && Array.isArray(request["items"])
     ? request["items"].flatMap((item) => (isObject(item) && typeof item["id"] === "string" ? [item["id"]] : []))
-    : none.itemIds
+    : noFacts.itemIds
 
 const decoded = (bytes: Uint8Array): string | undefined => {
   try {
@@ -297,17 +302,21 @@ const valuesOf = (text: string, key: string): ReadonlyArray<string> =>
  * What `scan` would find nothing in, told for a third of its price: each name is there once and without escapes, and
  * none of them is a tool's.
  */
-const isPlain = (routeId: RouteId | "compat" | "service", json: JsonObject, { members }: JsonBounds.Shape): boolean => {
+const isPlain = (
+  routeId: RouteId | "compat" | "service",
+  json: JsonObject,
+  { members }: JsonBounds.JsonShape
+): boolean => {
   if (routeId === "message-batches") return false
   const names = Object.keys(json)
   return (
     members === names.length &&
-    names.every((name) => !toolMembers.includes(name) && (routeId === "service" || usualName.test(name)))
+    names.every((name) => !toolMembers.includes(name) && (routeId === "service" || usualMemberName.test(name)))
   )
 }
 
 /** As clients write the members of requests. What is written otherwise may be taken for one of them. */
-const usualName = /^[a-z0-9_]*$/
+const usualMemberName = /^[a-z0-9_]*$/
 
 const nothingFound = Result.succeed(0)
 
@@ -318,7 +327,7 @@ const nothingFound = Result.succeed(0)
  * match names without regard to case. Where there is none of it, the result is the most bytes that the tools of one
  * object have.
  */
-const scan = (
+const scanMembers = (
   routeId: RouteId | "compat" | "service",
   objects: ReadonlyArray<string>
 ): Result.Result<number, BodyProblem> => {
@@ -384,33 +393,33 @@ const typeMistake = (
  * A member that sets a price, as `input_cost_per_token`. Some upstreams believe it, and report a cost by it, to this
  * client or to all who use the model.
  */
-const priceIn = (json: JsonObject, requests: ReadonlyArray<Json>): string | undefined => {
-  let found = pricedBy(json) ?? pricedBy(json["extra_body"])
+const priceMemberIn = (json: JsonObject, requests: ReadonlyArray<Json>): string | undefined => {
+  let found = priceMemberOf(json) ?? priceMemberOf(json["extra_body"])
   for (const request of requests) {
-    if (request !== json && isObject(request)) found ??= pricedBy(request) ?? pricedBy(request["extra_body"])
+    if (request !== json && isObject(request)) found ??= priceMemberOf(request) ?? priceMemberOf(request["extra_body"])
   }
   return found
 }
 
-const pricedBy = (request: Json | undefined): string | undefined =>
-  isObject(request) ? Object.keys(request).find((name) => setsPrice.test(name)) : undefined
+const priceMemberOf = (request: Json | undefined): string | undefined =>
+  isObject(request) ? Object.keys(request).find((name) => priceMemberName.test(name)) : undefined
 
-const setsPrice = /_cost_per_/i
+const priceMemberName = /_cost_per_/i
 
-type Mistake = readonly [type: string, ...path: ReadonlyArray<string>]
+type TypeMistake = readonly [type: string, ...path: ReadonlyArray<string>]
 
-const mistakeOf = (routeId: RouteId | "compat" | "service", request: Json): Mistake | undefined =>
+const mistakeOf = (routeId: RouteId | "compat" | "service", request: Json): TypeMistake | undefined =>
   mistakeIn(request) ??
   (routeId === "service" ? undefined : countMistakeIn(request)) ??
   (routeId === "responses" ? backgroundMistakeIn(request) : undefined)
 
-const extraMistakeOf = (routeId: RouteId | "compat" | "service", request: Json): Mistake | undefined => {
+const extraMistakeOf = (routeId: RouteId | "compat" | "service", request: Json): TypeMistake | undefined => {
   const extra = isObject(request) && routeId !== "service" ? request["extra_body"] : undefined
   const mistake = isObject(extra) ? mistakeOf(routeId, extra) : undefined
   return mistake && [mistake[0], "extra_body", ...mistake.slice(1)]
 }
 
-const mistakeIn = (request: Json): Mistake | undefined => {
+const mistakeIn = (request: Json): TypeMistake | undefined => {
   if (!isObject(request)) return ["an object"]
   const { model, stream, tools } = request
   if (model !== undefined && typeof model !== "string") return ["a string", "model"]
@@ -420,7 +429,7 @@ const mistakeIn = (request: Json): Mistake | undefined => {
 }
 
 /** What goes by these names in a registered service's body is its own business. */
-const countMistakeIn = (request: Json): Mistake | undefined => {
+const countMistakeIn = (request: Json): TypeMistake | undefined => {
   if (!isObject(request)) return undefined
   const list = ["functions", "mcp_servers", "plugins"].find(
     (name) => request[name] != null && !Array.isArray(request[name])
@@ -431,7 +440,7 @@ const countMistakeIn = (request: Json): Mistake | undefined => {
 }
 
 /** On other routes the member means something else, as how a picture is to look. */
-const backgroundMistakeIn = (request: Json): Mistake | undefined =>
+const backgroundMistakeIn = (request: Json): TypeMistake | undefined =>
   isObject(request) && request["background"] != null && typeof request["background"] !== "boolean"
     ? ["true or false", "background"]
     : undefined
@@ -453,11 +462,11 @@ const factsOf = (
     readonly toolBytes: number
   }
 ): Facts => {
-  const asked: Array<Readings> = []
-  for (const request of requests) if (isObject(request)) asked.push(readingsOf(routeId, request))
-  const { boundedOutput, largestOutput, namedOutput, openAnswers } = askedOutput(routeId, asked)
+  const asked: Array<RequestVariants> = []
+  for (const request of requests) if (isObject(request)) asked.push(variantsOf(routeId, request))
+  const { boundedOutput, largestOutput, totalOutput, openChoices } = outputBounds(routeId, asked)
   const models: Array<string> = []
-  const alsoNamed: Array<string> = []
+  const alternativeModels: Array<string> = []
   let streams = false
   let toolCount = 0
   let leavesModel = false
@@ -466,13 +475,13 @@ const factsOf = (
     const [request] = readings
     const { model } = request
     if (typeof model === "string" && model !== "") models.push(model)
-    else leavesModel ||= asking.has(routeId)
+    else leavesModel ||= modelRoutes.has(routeId)
     streams ||= readings.some(({ stream }) => stream === true)
     toolCount = Math.max(toolCount, toolsOf(request))
     if (routeId === "service") continue
-    const named = NamedModels.beside(request)
-    alsoNamed.push(...named.models)
-    unjudged ??= named.unjudged
+    const named = NamedModels.namedInRequest(request)
+    alternativeModels.push(...named.models)
+    unjudged ??= named.unjudgedMember
     if (isObject(request["extra_body"])) {
       toolCount = Math.max(toolCount, toolsOf(request) + toolsOf(request["extra_body"]))
     }
@@ -480,22 +489,24 @@ const factsOf = (
   return {
     requests: requests.length,
     models: models.length < 2 ? models : [...new Set(models)],
-    alsoNamed,
-    leavesModel,
-    unjudged,
+    alternativeModels,
+    omitsModel: leavesModel,
+    unjudgedMember: unjudged,
     stream: streams,
     background:
       routeId === "responses" && asked.some((readings) => readings.some(({ background }) => background === true)),
     tools: toolCount > 0,
     toolCount,
     toolSchemaBytes: toolCount > 0 ? toolBytes : 0,
-    service: named(json["service"]) ?? named(json["service_name"]),
+    service: nonEmptyString(json["service"]) ?? nonEmptyString(json["service_name"]),
     inputTokens,
     boundedOutput,
-    openAnswers,
+    openChoices,
     largestOutput,
-    namedOutput,
-    answers: answering.has(routeId) ? asked.reduce((most, readings) => Math.max(most, mostChoices(readings)), 1) : 0,
+    totalOutput,
+    choices: generatingRoutes.has(routeId)
+      ? asked.reduce((most, readings) => Math.max(most, maxChoices(readings)), 1)
+      : 0,
     guardrails,
     namesGuardrails: json["guardrails"] !== undefined,
     references,
@@ -506,22 +517,22 @@ const factsOf = (
 }
 
 /** A request as upstreams may read it: as it stands, and with `extra_body` laid over it, as some do. */
-type Readings = readonly [request: JsonObject, ...laidOver: ReadonlyArray<JsonObject>]
+type RequestVariants = readonly [request: JsonObject, ...laidOver: ReadonlyArray<JsonObject>]
 
-const readingsOf = (routeId: RouteId | "compat" | "service", request: JsonObject): Readings => {
+const variantsOf = (routeId: RouteId | "compat" | "service", request: JsonObject): RequestVariants => {
   const extra = routeId === "service" ? undefined : request["extra_body"]
   return isObject(extra) ? [request, { ...request, ...extra }] : [request]
 }
 
 /** Routes of which each request goes to a model. */
-export const asking: ReadonlySet<string> = new Set([
+export const modelRoutes: ReadonlySet<string> = new Set([
   ...["chat-completions", "responses", "embeddings", "messages", "messages-count-tokens", "message-batches"]
 ])
 
-const answering: ReadonlySet<string> = new Set(["chat-completions", "responses", "messages", "message-batches"])
+const generatingRoutes: ReadonlySet<string> = new Set(["chat-completions", "responses", "messages", "message-batches"])
 
 /** Where a request may leave the length of its answer open. Embeddings and counts have no output. */
-const opening: ReadonlySet<string> = new Set([...answering, "compat"])
+const openLengthRoutes: ReadonlySet<string> = new Set([...generatingRoutes, "compat"])
 
 /** What a request offers to be used: its own functions, and what the upstream's side hosts. */
 const toolsOf = (request: JsonObject): number => {
@@ -539,7 +550,7 @@ const toolsOf = (request: JsonObject): number => {
 
 const lengthOf = (json: Json | undefined): number => (Array.isArray(json) ? json.length : 0)
 
-const named = (json: Json | undefined): string | undefined =>
+const nonEmptyString = (json: Json | undefined): string | undefined =>
   typeof json === "string" && json !== "" ? json : undefined
 
 /** Members that bound an answer. They are no input. */
@@ -574,58 +585,55 @@ export const bodyMembers: ReadonlySet<string> = new Set([...decidingMembers, ...
  * that they obey, so of several the largest counts. A member that the route does not know bounds nothing, and a request
  * is bounded only where each of its readings is.
  */
-const askedOutput = (
+const outputBounds = (
   routeId: RouteId | "compat" | "service",
-  asked: ReadonlyArray<Readings>
-): Pick<Facts, "boundedOutput" | "openAnswers" | "largestOutput" | "namedOutput"> => {
+  asked: ReadonlyArray<RequestVariants>
+): Pick<Facts, "boundedOutput" | "openChoices" | "largestOutput" | "totalOutput"> => {
   const own = ownOutputMembers[routeId] ?? outputMembers
   let boundedOutput = 0
-  let openAnswers = 0
+  let openChoices = 0
   let largestOutput = 0
-  let namedOutput = 0
+  let totalOutput = 0
   for (const readings of asked) {
     let largest = 0
     let isBounded = true
     for (const reading of readings) {
-      largest = Math.max(largest, largestOf(reading, outputMembers))
-      isBounded &&= largestOf(reading, own) > 0
+      largest = Math.max(largest, largestBound(reading, outputMembers))
+      isBounded &&= largestBound(reading, own) > 0
     }
     largestOutput = Math.max(largestOutput, largest)
-    namedOutput += largest
+    totalOutput += largest
     if (isBounded) boundedOutput += largest
-    else openAnswers += mostChoices(readings)
+    else openChoices += maxChoices(readings)
   }
   return {
-    boundedOutput: routeId === "service" || opening.has(routeId) ? boundedOutput : 0,
-    openAnswers: opening.has(routeId) ? openAnswers : 0,
+    boundedOutput: routeId === "service" || openLengthRoutes.has(routeId) ? boundedOutput : 0,
+    openChoices: openLengthRoutes.has(routeId) ? openChoices : 0,
     largestOutput,
-    namedOutput
+    totalOutput
   }
 }
 
 /** By the largest of the members; 0 where none of them bounds the request. */
-const largestOf = (request: JsonObject, members: ReadonlyArray<string>): number => {
+const largestBound = (request: JsonObject, members: ReadonlyArray<string>): number => {
   let largest = 0
   for (const name of members) {
     const asked = request[name]
     if (typeof asked !== "number" || asked <= 0) continue
-    largest = Math.max(largest, Math.min(Math.ceil(asked) * choicesOf(request), mostCounted))
+    largest = Math.max(largest, Math.min(Math.ceil(asked) * choicesOf(request), maxCount))
   }
   return largest
 }
 
-const mostChoices = (readings: Readings): number =>
+const maxChoices = (readings: RequestVariants): number =>
   readings.reduce((most, reading) => Math.max(most, choicesOf(reading)), 0)
 
 /** How many answers a request asks for at once (`best_of` are made, `n` of them shown): whole ones, as tokens are. */
 const choicesOf = ({ best_of, n }: JsonObject): number =>
-  Math.min(
-    mostCounted,
-    Math.ceil(Math.max(1, typeof n === "number" ? n : 1, typeof best_of === "number" ? best_of : 1))
-  )
+  Math.min(maxCount, Math.ceil(Math.max(1, typeof n === "number" ? n : 1, typeof best_of === "number" ? best_of : 1)))
 
 /** Beyond every limit, and small enough that sums and products stay exact. */
-const mostCounted = 1e12
+const maxCount = 1e12
 
 /** Estimated input tokens of any JSON. */
 export const estimateInput = (json: Json, media: InputEstimate.Media): number =>

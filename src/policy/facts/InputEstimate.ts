@@ -6,7 +6,7 @@ import type { Json, JsonObject } from "./Json.ts"
  */
 export type Media = "messages" | "anywhere"
 
-export interface Estimated {
+export interface TokenEstimate {
   readonly tokens: number
   /** The members of all objects that were walked through. */
   readonly members: number
@@ -18,12 +18,12 @@ export interface Estimated {
  * nothing about tokens, so pictures, documents and audio count by their kind, where a model would see them as such:
  * anywhere else the same text is prose. The walk keeps its own stack: a body may nest deeper than the call stack.
  */
-export const estimateInput = (json: Json, media: Media, outputMembers: ReadonlyArray<string>): Estimated => {
+export const estimateInput = (json: Json, media: Media, outputMembers: ReadonlyArray<string>): TokenEstimate => {
   let tokens = 0
   let members = 0
   const values: Array<Json> = []
-  const places: Array<Place> = []
-  const push = (value: Json, place: Place) => {
+  const places: Array<ContentPosition> = []
+  const push = (value: Json, place: ContentPosition) => {
     if (value === null) return
     values.push(value)
     places.push(place)
@@ -32,20 +32,20 @@ export const estimateInput = (json: Json, media: Media, outputMembers: ReadonlyA
     for (const name of Object.keys(json)) {
       members++
       if (outputMembers.includes(name)) continue
-      if (!protocolNames.has(name)) tokens += quarter(name)
+      if (!protocolNames.has(name)) tokens += textTokens(name)
       push(json[name]!, media === "anywhere" ? "media" : (placesAtTop.get(name) ?? "text"))
     }
   } else push(json, media === "anywhere" ? "media" : "text")
   for (let value = values.pop(); value !== undefined; value = values.pop()) {
     const place = places.pop()!
-    if (typeof value === "string") tokens += (place === "media" ? dataUrlTokens(value) : undefined) ?? quarter(value)
+    if (typeof value === "string") tokens += (place === "media" ? dataUrlTokens(value) : undefined) ?? textTokens(value)
     else if (Array.isArray(value)) for (const item of value) push(item, place)
     else if (isObject(value)) {
       const base64 = base64Tokens(value, place)
       tokens += base64 ?? 0
       for (const name of Object.keys(value)) {
         members++
-        if (!protocolNames.has(name)) tokens += quarter(name)
+        if (!protocolNames.has(name)) tokens += textTokens(name)
         if (base64 === undefined || name !== "data") push(value[name]!, placeOf(name, place))
       }
     } else tokens += 1
@@ -54,14 +54,14 @@ export const estimateInput = (json: Json, media: Media, outputMembers: ReadonlyA
 }
 
 /** What may stand at a place: text alone, messages and their parts, or the medium itself. */
-type Place = "text" | "parts" | "source" | "media"
+type ContentPosition = "text" | "parts" | "source" | "media"
 
-const placesAtTop: ReadonlyMap<string, Place> = new Map(
+const placesAtTop: ReadonlyMap<string, ContentPosition> = new Map(
   ["messages", "input", "system", "requests"].map((name) => [name, "parts"])
 )
 
 /** Below parts. What a tool is given or described by is text to the model, whatever its members are called. */
-const placesInParts: ReadonlyMap<string, Place> = new Map([
+const placesInParts: ReadonlyMap<string, ContentPosition> = new Map([
   ["params", "parts"],
   ["messages", "parts"],
   ["system", "parts"],
@@ -74,17 +74,17 @@ const placesInParts: ReadonlyMap<string, Place> = new Map([
   ["file_data", "media"]
 ])
 
-const placeOf = (name: string, place: Place): Place => {
+const placeOf = (name: string, place: ContentPosition): ContentPosition => {
   if (place === "parts") return placesInParts.get(name) ?? "text"
   // the source of a document may be content again
   if (place === "source") return name === "content" ? "parts" : "text"
   return place
 }
 
-const quarter = (text: string): number => Math.max(1, Math.ceil(Buffer.byteLength(text) / 4))
+const textTokens = (text: string): number => Math.max(1, Math.ceil(Buffer.byteLength(text) / 4))
 
 /** What providers charge for a picture of usual size, whatever its bytes; and at the least for any other medium. */
-export const pictureTokens = 1600
+export const imageTokens = 1600
 
 /** Bytes of base64 for a token: pages of a document are from 3 to 100 KiB, a second of audio is from 8 to 48. */
 const documentBytesPerToken = 16
@@ -95,11 +95,11 @@ const textType = /^(?:text\/|application\/(?:[\w.+-]+\+)?(?:json|xml|yaml|javasc
 const textBytesPerToken = 16 / 3
 
 const mediaTokens = (type: string, base64Length: number): number => {
-  if (textType.test(type)) return Math.max(pictureTokens, Math.ceil(base64Length / textBytesPerToken))
+  if (textType.test(type)) return Math.max(imageTokens, Math.ceil(base64Length / textBytesPerToken))
   if (/^(?:application|text)\//i.test(type))
-    return Math.max(pictureTokens, Math.ceil(base64Length / documentBytesPerToken))
-  if (/^(?:audio|video)\//i.test(type)) return Math.max(pictureTokens, Math.ceil(base64Length / audioBytesPerToken))
-  return pictureTokens
+    return Math.max(imageTokens, Math.ceil(base64Length / documentBytesPerToken))
+  if (/^(?:audio|video)\//i.test(type)) return Math.max(imageTokens, Math.ceil(base64Length / audioBytesPerToken))
+  return imageTokens
 }
 
 /** All of the text must be one, so that no prose passes for a picture by its first words. */
@@ -112,7 +112,7 @@ const dataUrlTokens = (text: string): number | undefined => {
 }
 
 /** Of an object whose member `data` is base64: `source` of family B, `input_audio` of family A. */
-const base64Tokens = (value: JsonObject, place: Place): number | undefined => {
+const base64Tokens = (value: JsonObject, place: ContentPosition): number | undefined => {
   const { data, format, media_type, type } = value
   if (place !== "source" && place !== "media") return undefined
   if (typeof data !== "string" || !isBase64(data)) return undefined

@@ -12,7 +12,7 @@ export const maxWeight = 1_000_000
 const structureWeight = 10
 
 /** What one pass over JSON text finds before anything parses it. */
-export interface Shape {
+export interface JsonShape {
   /** Why the text is not parsed, in words for its sender. */
   readonly excess: string | undefined
   /**
@@ -29,7 +29,7 @@ export interface Shape {
  * any key may send one, so nesting and number of values are bounded here. The text may be none that `JSON.parse`
  * accepts. Of bytes, and without a list of what is in them: every body comes by here, and few have more to tell.
  */
-export const shapeOf = (json: Uint8Array, weightLimit = maxWeight): Shape => {
+export const shapeOf = (json: Uint8Array, weightLimit = maxWeight): JsonShape => {
   let members = 0
   let allMembers = 0
   let depth = 0
@@ -82,22 +82,22 @@ export const shapeOf = (json: Uint8Array, weightLimit = maxWeight): Shape => {
  * nobody else is served.
  */
 export const isExcessive = (json: Uint8Array): boolean =>
-  json.length > alwaysParsed && shapeOf(json).excess !== undefined
+  json.length > smallJsonBytes && shapeOf(json).excess !== undefined
 
 /** For less, looking costs more than it spares. */
-const alwaysParsed = 4_096
+const smallJsonBytes = 4_096
 
 /** For texts that are only in memory as text. */
 export const excessOf = (json: string, weightLimit = maxWeight): string | undefined =>
   shapeOf(Buffer.from(json), weightLimit).excess
 
-const tooDeep: Shape = {
+const tooDeep: JsonShape = {
   excess: `The JSON nests deeper than ${maxDepth} levels, which is the limit. Send it with less nesting.`,
   members: undefined,
   allMembers: 0
 }
 
-const tooHeavy = (limit: number): Shape => ({
+const tooHeavy = (limit: number): JsonShape => ({
   excess: `The JSON holds too many values: at most ${limit}, of which each object, array and member counts for ${structureWeight}. Send it in parts.`,
   members: undefined,
   allMembers: 0

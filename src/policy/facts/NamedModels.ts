@@ -8,7 +8,7 @@ export interface NamedModels {
   /** Models that it names as well, each of which the upstream may use. */
   readonly models: ReadonlyArray<string>
   /** The first member that may choose a model in a way that nobody here can follow. */
-  readonly unjudged: string | undefined
+  readonly unjudgedMember: string | undefined
 }
 
 /** Lists of further models: names, `{"model": …}`, or `{"big": ["small"]}`, which says what follows on failure. */
@@ -17,7 +17,7 @@ const listMembers = [
 ]
 
 /** Routers take these for another deployment, upstream, credential or stored configuration, each with its own model. */
-const unfollowed = [
+const opaqueMembers = [
   ...[
     "agent",
     "agent_id",
@@ -43,17 +43,23 @@ const unfollowed = [
   ]
 ]
 
-const judged: ReadonlySet<string> = new Set([...listMembers, ...unfollowed, "extra_body", "prompt", "tools"])
+const relevantMembers: ReadonlySet<string> = new Set([
+  ...listMembers,
+  ...opaqueMembers,
+  "extra_body",
+  "prompt",
+  "tools"
+])
 
 /** Of most requests, which hold no member that could name another model. */
-const nobody: NamedModels = { models: [], unjudged: undefined }
+const noModels: NamedModels = { models: [], unjudgedMember: undefined }
 
 /** `extra_body` is laid over the request by some readers, so that its members are read like those of the request. */
-export const beside = (request: JsonObject): NamedModels => {
-  if (!Object.keys(request).some((name) => judged.has(name))) return nobody
+export const namedInRequest = (request: JsonObject): NamedModels => {
+  if (!Object.keys(request).some((name) => relevantMembers.has(name))) return noModels
   const models: Array<string> = []
   let unjudged: string | undefined
-  const doubt = (member: string) => {
+  const markUnjudged = (member: string) => {
     unjudged ??= member
   }
   const collect = (value: Json, member: string): void => {
@@ -62,29 +68,29 @@ export const beside = (request: JsonObject): NamedModels => {
     else if (isObject(value)) {
       if (typeof value["model"] === "string") {
         models.push(value["model"])
-        if (unfollowed.some((name) => value[name] != null)) doubt(member)
+        if (opaqueMembers.some((name) => value[name] != null)) markUnjudged(member)
       } else for (const item of Object.values(value)) collect(item, member)
-    } else if (value !== null) doubt(member)
+    } else if (value !== null) markUnjudged(member)
   }
   const extra = request["extra_body"]
-  for (const [place, from] of [["", request] as const, ["extra_body.", extra] as const]) {
+  for (const [prefix, from] of [["", request] as const, ["extra_body.", extra] as const]) {
     if (from == null) continue
     if (!isObject(from)) {
-      doubt("extra_body")
+      markUnjudged("extra_body")
       continue
     }
     if (from !== request && from["model"] !== undefined) collect(from["model"], "extra_body.model")
-    for (const name of listMembers) if (from[name] !== undefined) collect(from[name], place + name)
-    const found = unfollowed.find((name) => from[name] != null)
-    if (found !== undefined) doubt(place + found)
+    for (const name of listMembers) if (from[name] !== undefined) collect(from[name], prefix + name)
+    const found = opaqueMembers.find((name) => from[name] != null)
+    if (found !== undefined) markUnjudged(prefix + found)
     // a prompt that is stored at the upstream may bring a model and tools of its own
-    if (isObject(from["prompt"])) doubt(`${place}prompt`)
+    if (isObject(from["prompt"])) markUnjudged(`${prefix}prompt`)
     // some hosted tools are models of their own
     const { tools } = from
     if (isList(tools))
       for (const tool of tools) if (isObject(tool) && typeof tool["model"] === "string") models.push(tool["model"])
   }
-  return { models, unjudged }
+  return { models, unjudgedMember: unjudged }
 }
 
 const isList = (value: Json | undefined): value is ReadonlyArray<Json> => Array.isArray(value)
@@ -97,29 +103,29 @@ const isObject = (value: Json | undefined): value is JsonObject =>
  * `/v1beta/models/m:generateContent` do: all of them, because upstreams differ in the one that they take. A query names
  * none. A canonical path hides no slash behind an escape, so that its segments are read as upstreams decode them.
  */
-export const inPath = (target: string): NamedModels => {
+export const namedInPath = (target: string): NamedModels => {
   const canonical = Path.canonicalise(target)
   if (Result.isFailure(canonical)) return unreadable
   const segments = canonical.success.segments.map(decodeURIComponent)
-  const names = UpstreamPaths.folded(canonical.success.path)
+  const names = UpstreamPaths.foldedPath(canonical.success.path)
   // the segments would be others to an upstream that folds them too
   if (names?.length !== segments.length) return unreadable
-  const places = names.flatMap((name, at) => (naming.has(name) ? [at] : []))
-  if (places.length > mostNaming) return unreadable
-  const models = new Set(places.flatMap((at) => namedAfter(names[at] === "models", segments.slice(at + 1))))
-  return { models: [...models], unjudged: undefined }
+  const places = names.flatMap((name, at) => (namingSegments.has(name) ? [at] : []))
+  if (places.length > maxNamingSegments) return unreadable
+  const models = new Set(places.flatMap((at) => modelsAfter(names[at] === "models", segments.slice(at + 1))))
+  return { models: [...models], unjudgedMember: undefined }
 }
 
-const unreadable: NamedModels = { models: [], unjudged: "path" }
+const unreadable: NamedModels = { models: [], unjudgedMember: "path" }
 
 /** Segments that a model's name follows. */
-const naming: ReadonlySet<string> = new Set(["deployments", "engines", "models"])
+const namingSegments: ReadonlySet<string> = new Set(["deployments", "engines", "models"])
 
 /** More than any honest path has. */
-const mostNaming = 8
+const maxNamingSegments = 8
 
 /** The models that the segments after one of `naming` may stand for. */
-const namedAfter = (takesColon: boolean, rest: ReadonlyArray<string>): ReadonlyArray<string> => {
+const modelsAfter = (takesColon: boolean, rest: ReadonlyArray<string>): ReadonlyArray<string> => {
   const [first = ""] = rest
   if (first === "") return []
   // the name may have slashes and colons; what is to be done stands after a colon

@@ -9,34 +9,37 @@ export interface BodyLimit {
 const stricter = (bytes: number, setBy: LimitSetter, policy: number | null): BodyLimit =>
   policy !== null && policy < bytes ? { bytes: policy, setBy: "this key's policy" } : { bytes, setBy }
 
-type Limits = Pick<RouteConfig, "limitsSetBy" | "limitsStreams" | "maxRequestBodyBytes" | "maxResponseBodyBytes">
+type RouteBodyLimits = Pick<
+  RouteConfig,
+  "limitsSetBy" | "limitsStreams" | "maxRequestBodyBytes" | "maxResponseBodyBytes"
+>
 
 export const ofRequests = (
-  { limitsSetBy, maxRequestBodyBytes }: Pick<Limits, "limitsSetBy" | "maxRequestBodyBytes">,
+  { limitsSetBy, maxRequestBodyBytes }: Pick<RouteBodyLimits, "limitsSetBy" | "maxRequestBodyBytes">,
   policy: number | null
 ): BodyLimit => stricter(maxRequestBodyBytes, limitsSetBy, policy)
 
 /** How many bytes an answer may have in one piece, and as an event stream. */
-export interface AnswerLimits {
+export interface ResponseLimits {
   readonly whole: BodyLimit
   readonly stream: BodyLimit
 }
 
-export const ofAnswers = (
-  { limitsSetBy, limitsStreams, maxResponseBodyBytes }: Omit<Limits, "maxRequestBodyBytes">,
+export const ofResponses = (
+  { limitsSetBy, limitsStreams, maxResponseBodyBytes }: Omit<RouteBodyLimits, "maxRequestBodyBytes">,
   policy: number | null
-): AnswerLimits => ({
+): ResponseLimits => ({
   whole: stricter(maxResponseBodyBytes, limitsSetBy, policy),
   stream: stricter(limitsStreams ? maxResponseBodyBytes : Number.POSITIVE_INFINITY, limitsSetBy, policy)
 })
 
 /** What raises a limit: a call of the control API, or a variable of the environment. */
-interface Raising {
+interface LimitSetting {
   readonly field: string
   readonly by: string
 }
 
-const raisingOf = (setBy: LimitSetter, what: "request" | "response"): Raising => {
+const settingOf = (setBy: LimitSetter, what: "request" | "response"): LimitSetting => {
   const field = `max_${what}_body_bytes`
   switch (setBy) {
     case "the route":
@@ -52,12 +55,12 @@ const raisingOf = (setBy: LimitSetter, what: "request" | "response"): Raising =>
   }
 }
 
-export const tooLarge = ({ bytes, setBy }: BodyLimit): string => {
-  const { by, field } = raisingOf(setBy, "request")
+export const requestTooLarge = ({ bytes, setBy }: BodyLimit): string => {
+  const { by, field } = settingOf(setBy, "request")
   return `The request body is larger than ${bytes} bytes (${field} of ${setBy}). Send less, or ask an operator to raise it: ${by}.`
 }
 
-export const answerTooLarge = ({ bytes, setBy }: BodyLimit): string => {
-  const { by, field } = raisingOf(setBy, "response")
+export const responseTooLarge = ({ bytes, setBy }: BodyLimit): string => {
+  const { by, field } = settingOf(setBy, "response")
   return `The answer is larger than ${bytes} bytes (${field} of ${setBy}). Ask for less, or ask an operator to raise it: ${by}.`
 }

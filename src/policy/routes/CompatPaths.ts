@@ -14,7 +14,7 @@ export const defaultPaths: ReadonlyArray<string> = ["/v1/*"]
  */
 export const isOpen = (allowed: ReadonlyArray<string>, path: string): boolean => {
   if (!allowed.some((pattern) => Path.matches(pattern, path))) return false
-  const segments = UpstreamPaths.folded(path)
+  const segments = UpstreamPaths.foldedPath(path)
   if (segments === undefined || UpstreamPaths.isUi(segments) || UpstreamPaths.isAdminLike(segments)) return false
   const taken = RouteTable.canonicalRoute("POST", segments)
   return taken === undefined || taken === RouteTable.canonicalRoute("POST", path.slice(1).split("/"))
@@ -24,7 +24,7 @@ export const isOpen = (allowed: ReadonlyArray<string>, path: string): boolean =>
  * What a POST to a path of the compatible upstream has it do: `answer`, which a model may give; `later`, work that goes on
  * after the answer, with models and tokens that no answer reports; `none`, nothing that has a model.
  */
-export type Work = "answer" | "later" | "none"
+export type CompatWork = "answer" | "later" | "none"
 
 /** Segments of the paths that begin work, also by the names that other providers have for them. */
 const laterNames: ReadonlySet<string> = new Set([
@@ -32,7 +32,7 @@ const laterNames: ReadonlySet<string> = new Set([
 ])
 
 /** A POST that is known to have no model: to the collection of a kind (`creates`), and below an object of it. */
-const modelless: ReadonlyMap<string, { readonly creates: boolean; readonly below: RegExp }> = new Map([
+const postsWithoutModel: ReadonlyMap<string, { readonly creates: boolean; readonly below: RegExp }> = new Map([
   ["assistant", { creates: false, below: /^$/ }],
   ["batch", { creates: false, below: /^cancel$/ }],
   ["chat_completion", { creates: false, below: /^$/ }],
@@ -50,13 +50,13 @@ const modelless: ReadonlyMap<string, { readonly creates: boolean; readonly below
 ])
 
 /** Of a path that nobody knows, `answer`: a model may stand behind it. */
-export const workOf = (target: string): Work => {
+export const workOf = (target: string): CompatWork => {
   const path = Path.canonicalise(target)
   if (Result.isFailure(path)) return "answer"
   const { segments } = path.success
   const use = useOf("POST", segments)
-  if (use._tag === "Use" && modelless.get(use.kind)?.below.test(use.below) === true) return "none"
+  if (use._tag === "Use" && postsWithoutModel.get(use.kind)?.below.test(use.below) === true) return "none"
   if (RouteTable.canonicalRoute("POST", segments) !== undefined) return "answer"
-  if (UpstreamPaths.folded(path.success.path)?.some((name) => laterNames.has(name)) === true) return "later"
-  return use._tag === "Create" && modelless.get(use.kind)?.creates === true ? "none" : "answer"
+  if (UpstreamPaths.foldedPath(path.success.path)?.some((name) => laterNames.has(name)) === true) return "later"
+  return use._tag === "Create" && postsWithoutModel.get(use.kind)?.creates === true ? "none" : "answer"
 }

@@ -38,7 +38,7 @@ export const styleOf = (row: typeof StyleColumns.Type): CredentialStyle =>
     : authorizationBearer
 
 /** Header names that a provider row must not take over: framing, and everything that the gateway strips or sets. */
-const refused = new Set([
+const reservedHeaders = new Set([
   "host",
   "content-length",
   "content-type",
@@ -70,5 +70,7 @@ export const refusedHeaderName = (name: string): string | undefined => {
   if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/.test(name)) return "is not a header name"
   const lower = name.toLowerCase()
   if (lower.startsWith("x-svc-")) return "begins with x-svc-, which is the gateway's own"
-  return refused.has(lower) ? "names a header that the gateway sets or strips itself; choose another" : undefined
+  return reservedHeaders.has(lower)
+    ? "names a header that the gateway sets or strips itself; choose another"
+    : undefined
 }

@@ -4,7 +4,7 @@ import * as RouteTable from "./RouteTable.ts"
 import * as UpstreamPaths from "./UpstreamPaths.ts"
 
 /** What a request by the wildcard asks of its caller. */
-export type Access =
+export type WildcardAccess =
   /** Not routable, whoever asks. */
   | "closed"
   /** A gateway key. */
@@ -14,17 +14,17 @@ export type Access =
   /** Nothing: the ingress in front has seen to it. */
   | "open"
 
-export type Caller = "nobody" | "key" | "identified"
+export type CallerKind = "nobody" | "key" | "identified"
 
 /**
  * - `unsupported`: there is no such route, which is said before anybody is authenticated.
  * - `unauthenticated`: come again with a gateway key.
  * - `forbidden`: the key alone is not enough.
  */
-export type Decision = "forward" | "unsupported" | "unauthenticated" | "forbidden"
+export type ExposureDecision = "forward" | "unsupported" | "unauthenticated" | "forbidden"
 
 /** The specification's table of exposure modes, by who calls. */
-export const decide = (access: Access, caller: Caller): Decision => {
+export const decide = (access: WildcardAccess, caller: CallerKind): ExposureDecision => {
   switch (access) {
     case "closed":
       return "unsupported"
@@ -43,24 +43,26 @@ export const decide = (access: Access, caller: Caller): Decision => {
  */
 export const accessOf = (
   settings: Passthrough,
-  support: UpstreamPaths.Support,
+  support: UpstreamPaths.UiSupportPaths,
   method: string,
   path: CanonicalPath
-): Access => {
+): WildcardAccess => {
   const { admin_api_exposure, allowed_methods, allowed_paths, enabled, ui_exposure } = settings
-  const listing = allowed_methods.includes(method) ? allowed_paths.filter((pattern) => matches(pattern, path.path)) : []
-  if (!enabled || listing.length === 0) return "closed"
-  const segments = UpstreamPaths.folded(path.path)
+  const matchingPaths = allowed_methods.includes(method)
+    ? allowed_paths.filter((pattern) => matches(pattern, path.path))
+    : []
+  if (!enabled || matchingPaths.length === 0) return "closed"
+  const segments = UpstreamPaths.foldedPath(path.path)
   // not a way around a route of the gateway's own, either
   if (segments === undefined || RouteTable.match(method, pathOf(segments))._tag !== "Unrouted") return "closed"
   if (RouteTable.aliasOf(method, segments) !== undefined) return "closed"
   if (ui_exposure === "trusted_ingress" && isOpen(admin_api_exposure, support, method, path.segments)) {
     return "open"
   }
-  if (UpstreamPaths.isUi(segments)) return accessBy[ui_exposure]
-  if (UpstreamPaths.isAdminLike(segments)) return accessBy[admin_api_exposure]
-  const loadedByUi = ui_exposure !== "disabled" && UpstreamPaths.isSupport(support, segments)
-  return UpstreamPaths.isPublicApi(segments) || loadedByUi || listing.some(namesItsPlace) ? "key" : "closed"
+  if (UpstreamPaths.isUi(segments)) return accessByExposure[ui_exposure]
+  if (UpstreamPaths.isAdminLike(segments)) return accessByExposure[admin_api_exposure]
+  const loadedByUi = ui_exposure !== "disabled" && UpstreamPaths.isUiSupport(support, segments)
+  return UpstreamPaths.isPublicApi(segments) || loadedByUi || matchingPaths.some(namesFirstSegment) ? "key" : "closed"
 }
 
 /**
@@ -68,17 +70,17 @@ export const accessOf = (
  * loads, a path is open only where its first segment is written out: `/rerank` and `/rerank/*` name a place, `/*` and
  * `/r*` do not.
  */
-const namesItsPlace = (pattern: string): boolean => !/^\/[^/]*\*$/.test(pattern)
+const namesFirstSegment = (pattern: string): boolean => !/^\/[^/]*\*$/.test(pattern)
 
 /** Behind a trusted ingress. Without a credential goes only what is written as it is listed. */
 const isOpen = (
   admin: Passthrough["admin_api_exposure"],
-  support: UpstreamPaths.Support,
+  support: UpstreamPaths.UiSupportPaths,
   method: string,
   written: UpstreamPaths.Segments
 ): boolean => {
   if (UpstreamPaths.isUi(written)) return true
-  const supports = UpstreamPaths.isSupport(support, written)
+  const supports = UpstreamPaths.isUiSupport(support, written)
   if (supports && isBrowserSafe(method, written)) return true
   return admin === "explicitly_exposed" && (supports || UpstreamPaths.isAdminLike(written))
 }
@@ -88,10 +90,10 @@ const isBrowserSafe = (method: string, written: UpstreamPaths.Segments): boolean
   method === "GET" ||
   method === "HEAD" ||
   method === "OPTIONS" ||
-  (method === "POST" && UpstreamPaths.isSigning(written))
+  (method === "POST" && UpstreamPaths.isSignInOrOut(written))
 
 /** What is left of `trusted_ingress` here are the UI's paths in another writing. */
-const accessBy = {
+const accessByExposure = {
   disabled: "closed",
   operator_only: "identity",
   explicitly_exposed: "key",

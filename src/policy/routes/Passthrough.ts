@@ -9,7 +9,7 @@ export const UiExposure = Schema.Literals(["disabled", "operator_only", "explici
 export const AdminApiExposure = Schema.Literals(["disabled", "operator_only", "explicitly_exposed"])
 
 /** Whether a request whose policy the wildcard cannot hold is refused, or goes without. */
-export const Unheld = Schema.Literals(["refuse", "skip"])
+export const UnenforceablePolicy = Schema.Literals(["refuse", "skip"])
 
 /** What an operator decides about the wildcard, which takes what no other route has taken. */
 export const Passthrough = Schema.Struct({
@@ -21,9 +21,9 @@ export const Passthrough = Schema.Struct({
   ui_exposure: UiExposure,
   admin_api_exposure: AdminApiExposure,
   /** About guardrails that a key is under without asking for them: nothing here is shown to one. */
-  guardrails: Unheld,
+  guardrails: UnenforceablePolicy,
   /** About policies that hang on what a body says, such as `allowed_models`: no body is read here. */
-  body_policies: Unheld,
+  body_policies: UnenforceablePolicy,
   /** Who may use the objects that keys create at the upstream. */
   ownership: Ownership,
   timeout_ms: TimeoutMs,

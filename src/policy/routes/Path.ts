@@ -38,7 +38,7 @@ export const canonicalise = (target: string): Result.Result<CanonicalPath, strin
   if (plainPath.test(raw)) return Result.succeed(canonical(raw))
   const refusal = refusals.find(([pattern]) => pattern.test(raw))
   if (refusal !== undefined) return Result.fail(refusal[1])
-  if (!decodable(raw)) return Result.fail("contains a percent-escape that is not UTF-8")
+  if (!isDecodable(raw)) return Result.fail("contains a percent-escape that is not UTF-8")
   // what is left encodes characters that no upstream treats as structure
   const path = raw.includes("%")
     ? raw.replace(/%([0-9a-f]{2})/gi, (escape, hex: string) => {
@@ -62,5 +62,5 @@ export const matches = (pattern: string, path: string): boolean =>
 const canonical = (path: string): CanonicalPath => ({ path, segments: path.slice(1).split("/") })
 
 /** Lenient decoders have read overlong forms such as `%c0%ae` as a dot. */
-const decodable = (path: string): boolean =>
+const isDecodable = (path: string): boolean =>
   !path.includes("%") || Result.isSuccess(Result.try(() => decodeURIComponent(path)))

@@ -2,7 +2,7 @@ import { type CanonicalRoute, canonicalRoutes, type PolicyRoute } from "./Canoni
 import type { CanonicalPath } from "./Path.ts"
 import { builtInServices } from "./Service.ts"
 
-export type Route =
+export type RouteMatch =
   /** `/admin-ui…`: the control listener's, never served or forwarded here. */
   | { readonly _tag: "Control" }
   /** `/services…`, and POST on the four services with a path of their own: never falls through to anything else. */
@@ -17,11 +17,11 @@ export type Route =
   | { readonly _tag: "Unrouted"; readonly allowed: ReadonlyArray<string> }
 
 /** The specification's routing order, first match wins (Endpoints, proxy listener). */
-export const match = (method: string, { path, segments }: CanonicalPath): Route => {
+export const match = (method: string, { path, segments }: CanonicalPath): RouteMatch => {
   const [first, second] = segments
   if (first === "admin-ui") return { _tag: "Control" }
   if (first === "services") return { _tag: "Service", name: second ?? "" }
-  const onPath = routeOn(segments)
+  const onPath = routeOfPath(segments)
   if (onPath?.methods.some((one) => one === method)) return { _tag: "Canonical", route: onPath }
   if (first === "providers" && second === "compat") {
     if (method !== "POST") return { _tag: "Unrouted", allowed: ["POST"] }
@@ -36,7 +36,7 @@ export const match = (method: string, { path, segments }: CanonicalPath): Route 
 }
 
 export const canonicalRoute = (method: string, segments: ReadonlyArray<string>): CanonicalRoute | undefined => {
-  const route = routeOn(segments)
+  const route = routeOfPath(segments)
   return route?.methods.some((one) => one === method) ? route : undefined
 }
 
@@ -87,7 +87,7 @@ const aliases = routes
   }))
 
 /** The route whose path is exactly `target`, as in nearly every request: nothing of it has to be looked at. */
-export const exactly = (method: string, target: string) => {
+export const matchExact = (method: string, target: string) => {
   const found = literals.get(target)
   return found?.route.methods.some((one) => one === method) ? found : undefined
 }
@@ -96,7 +96,7 @@ const literals = new Map<string, (typeof routes)[number]>(
   routes.filter(({ segments }) => !segments.includes("*")).map((literal) => [literal.route.pattern, literal])
 )
 
-const routeOn = (segments: ReadonlyArray<string>): CanonicalRoute | undefined => {
+const routeOfPath = (segments: ReadonlyArray<string>): CanonicalRoute | undefined => {
   const wanted = withoutTrailingSlash(segments)
   return routes.find((route) => fits(route.segments, wanted))?.route
 }

@@ -3,7 +3,7 @@ import type { Family } from "./CanonicalRoute.ts"
 import type { UpstreamBase } from "./UpstreamBase.ts"
 
 /** An upstream serves both families, or one of them alone. */
-export type Served = Family | "both"
+export type ServedFamilies = Family | "both"
 
 /** An upstream that the environment names, or the simulator. */
 export interface StartupUpstream {
@@ -13,9 +13,11 @@ export interface StartupUpstream {
   readonly serviceKey: Option.Option<Redacted.Redacted>
 }
 
-export type ByServed = Readonly<Record<Served, Option.Option<StartupUpstream>>>
+export type UpstreamsByFamily = Readonly<Record<ServedFamilies, Option.Option<StartupUpstream>>>
 
-export const none: ByServed = { both: Option.none(), a: Option.none(), b: Option.none() }
+export const noUpstreams: UpstreamsByFamily = { both: Option.none(), a: Option.none(), b: Option.none() }
 
 /** The upstreams of the start: where requests go for which no provider row says anything. */
-export class StartupUpstreams extends Context.Service<StartupUpstreams, ByServed>()("svc/gateway/StartupUpstreams") {}
+export class StartupUpstreams extends Context.Service<StartupUpstreams, UpstreamsByFamily>()(
+  "svc/gateway/StartupUpstreams"
+) {}

@@ -37,7 +37,7 @@ export const originOf = (address: string): string => new URL(address).origin
  * The credential as far as it may be sent to `origin`. Every secret that leaves with a request passes here, so that no
  * change of an address takes a credential along, whoever writes the row.
  */
-export const sentTo = (origin: string, bound: BoundCredential): StoredCredential =>
+export const credentialFor = (origin: string, bound: BoundCredential): StoredCredential =>
   bound.secret._tag === "Missing" || bound.origin === origin ? bound.secret : { _tag: "OtherOrigin" }
 
 /**
@@ -45,6 +45,6 @@ export const sentTo = (origin: string, bound: BoundCredential): StoredCredential
  * address, ends the search: the next one might open more than the operator meant to.
  */
 export const resolve = (order: ReadonlyArray<BoundCredential>, origin: string): StoredCredential => {
-  for (const bound of order) if (bound.secret._tag !== "Missing") return sentTo(origin, bound)
+  for (const bound of order) if (bound.secret._tag !== "Missing") return credentialFor(origin, bound)
   return missing
 }

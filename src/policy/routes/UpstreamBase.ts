@@ -38,7 +38,7 @@ export const of = (address: string): UpstreamBase => {
 const isVersion = /^v\d+(?:(?:alpha|beta)\d*)?$/i
 
 /** The address as it is stored and compared: as the URL parser writes it, without a slash at its end. */
-export const normal = (address: string): string => {
+export const normalized = (address: string): string => {
   const { origin, pathname } = new URL(address)
   return origin + withoutEndSlash(pathname)
 }
@@ -49,10 +49,10 @@ export const addressOf = (base: UpstreamBase): string => base.origin + targetAt(
 const withoutEndSlash = (path: string): string => (path.endsWith("/") ? path.slice(0, -1) : path)
 
 /** The parser resolves dot segments, and reads more than one spelling: the text itself must be the plain one. */
-const plain = /^https?:\/\/[^/?#\\\s]+((?:\/[A-Za-z0-9_~.-]+)*)\/?$/i
+const plainAddress = /^https?:\/\/[^/?#\\\s]+((?:\/[A-Za-z0-9_~.-]+)*)\/?$/i
 
 /** Why an address cannot be an upstream's base, for whoever typed it; `undefined` where it can. */
-export const refused = (address: string): string | undefined => {
+export const refusedAddress = (address: string): string | undefined => {
   const url = address.length <= maxLength && URL.canParse(address) ? new URL(address) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.hostname === "") {
     return "must be an http or https URL with a host"
@@ -61,7 +61,7 @@ export const refused = (address: string): string | undefined => {
     return "must not carry a user or password: the credential has a place of its own"
   }
   if (/[?#]/.test(address)) return "must not carry a query or a fragment: paths are added at its end"
-  const path = plain.exec(address)?.[1]
+  const path = plainAddress.exec(address)?.[1]
   if (path === undefined || /\/\.{1,2}(?:\/|$)/.test(path)) {
     return "must have a plain path: letters, digits and - _ ~ . between single slashes, without dot segments or escapes"
   }
@@ -92,12 +92,12 @@ const belowV1 = (target: string): string | undefined => {
  * Whether the base makes of an ungoverned path one that must not be reached so: one of the upstream's UI or
  * administration, or that of a governed route. The path by itself has been judged before.
  */
-export const leadsAstray = ({ belowVersion }: UpstreamBase, target: string): boolean => {
+export const reachesForbiddenPath = ({ belowVersion }: UpstreamBase, target: string): boolean => {
   if (belowVersion === "") return false
   const rest = belowV1(target.split("?", 1)[0]!)
   const path = rest === undefined ? undefined : Path.canonicalise(`/v1${belowVersion}${rest}`)
   if (path === undefined || Result.isFailure(path)) return true
-  const segments = UpstreamPaths.folded(path.success.path)
+  const segments = UpstreamPaths.foldedPath(path.success.path)
   return (
     segments === undefined ||
     UpstreamPaths.isUi(segments) ||

@@ -19,7 +19,7 @@ export type ObjectUse =
   /** The path may be one of an object, and it cannot be told of which. */
   | { readonly _tag: "Unclear" }
 
-export const unused: ObjectUse = { _tag: "None" }
+export const noObjectUse: ObjectUse = { _tag: "None" }
 
 /** What a request to a canonical route does. */
 export const useOfRoute = (id: RouteId, method: string, segments: ReadonlyArray<string>): ObjectUse => {
@@ -38,7 +38,7 @@ export const useOfRoute = (id: RouteId, method: string, segments: ReadonlyArray<
     case "embeddings":
     case "messages-count-tokens":
     case "models":
-      return unused
+      return noObjectUse
   }
 }
 
@@ -81,11 +81,11 @@ const actions: ReadonlySet<string> = new Set(["response/input_tokens", "response
  * (`/v1/openai/files`); the id is taken as it is written.
  */
 export const useOf = (method: string, segments: ReadonlyArray<string>): ObjectUse => {
-  const folded = UpstreamPaths.folded(`/${segments.join("/")}`)
+  const folded = UpstreamPaths.foldedPath(`/${segments.join("/")}`)
   if (folded === undefined || folded.length !== segments.length) return { _tag: "Unclear" }
   if (method === "POST" && folded.at(-1) === "messages" && folded.at(-2) === "v1") return creates.message
   const found = firstCollection(folded)
-  if (found === undefined) return unused
+  if (found === undefined) return noObjectUse
   const { kind, end } = found
   const id = segments[end]
   if (id === undefined || id === "") {
@@ -122,7 +122,7 @@ const forms: ReadonlyMap<string, "contents" | "request"> = new Map([
 ])
 
 /** What a form is that is sent there; `undefined` where none is taken. */
-export const formOf = (use: ObjectUse): "contents" | "request" | undefined =>
+export const formKindOf = (use: ObjectUse): "contents" | "request" | undefined =>
   use._tag === "Create" || use._tag === "Use" ? forms.get(use.kind) : undefined
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -131,7 +131,7 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 const isId = (value: unknown): value is string => typeof value === "string" && /^[\x21-\x7e]{1,256}$/.test(value)
 
 /** What an answer about `kind` is read for. */
-export interface Sought {
+export interface ObjectSearch {
   readonly kind: string
   /** The object that the request created. */
   readonly created: boolean
@@ -140,11 +140,11 @@ export interface Sought {
   /** What later requests refer to by an id of its own: items of a response or conversation, the audio of a completion. */
   readonly parts: boolean
   /** Ids that the client chose: an answer that repeats them says nothing of whose they are. */
-  readonly chosen?: ReadonlySet<string>
+  readonly clientIds?: ReadonlySet<string>
 }
 
 /** What a request says of the objects that its answer makes. */
-export interface Making {
+export interface CreationRequest {
   /** Whether the upstream is to keep the answer. `undefined`: the request does not say. */
   readonly stored: boolean | undefined
   readonly tools: boolean
@@ -155,11 +155,11 @@ export interface Making {
 }
 
 /** What the answer is to be read for; `undefined` where it makes nothing known. */
-export const soughtIn = (
+export const objectSearchOf = (
   use: ObjectUse,
   method: string,
-  { audio, itemIds, stored, tools }: Making
-): Sought | undefined => {
+  { audio, itemIds, stored, tools }: CreationRequest
+): ObjectSearch | undefined => {
   if (use._tag === "Create") {
     const { kind } = use
     const hosted = tools && hosting.has(kind)
@@ -172,7 +172,7 @@ export const soughtIn = (
   if (kind === "video" && below === "remix" && method === "POST")
     return { kind, created: true, hosted: false, parts: false }
   if (kind === "conversation" && below === "items" && method === "POST" && itemIds !== undefined) {
-    return { kind, created: false, hosted: false, parts: true, chosen: new Set(itemIds) }
+    return { kind, created: false, hosted: false, parts: true, clientIds: new Set(itemIds) }
   }
   // below an object may be what somebody wrote, as the content of a file
   if (below !== "" && below !== "cancel" && below !== "complete") return undefined
@@ -210,8 +210,8 @@ const idOf = (value: unknown): unknown => (isRecord(value) ? value["id"] : undef
 const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
 /** The objects that an answer makes known to its client. A stream's event holds the response in `response`. */
-export const madeKnown = (
-  { chosen, created, hosted, kind, parts }: Sought,
+export const objectsIn = (
+  { clientIds, created, hosted, kind, parts }: ObjectSearch,
   answer: unknown
 ): ReadonlyArray<UpstreamObject> => {
   if (!isRecord(answer)) return []
@@ -231,7 +231,7 @@ export const madeKnown = (
   }
   if (parts && kind === "conversation") {
     for (const id of listOf(about["data"]).map(idOf))
-      if (typeof id === "string" && chosen?.has(id) !== true) add("item", id)
+      if (typeof id === "string" && clientIds?.has(id) !== true) add("item", id)
   }
   if (parts && kind === "chat_completion") {
     for (const choice of listOf(answer["choices"])) {
@@ -255,7 +255,7 @@ export const madeKnown = (
 }
 
 /** One of these is in the text of an answer, or in the line of a stream, that makes known more than what was created. */
-export const marksOf = ({ hosted, kind, parts }: Sought, form: "json" | "events"): ReadonlyArray<string> => {
+export const markersOf = ({ hosted, kind, parts }: ObjectSearch, form: "json" | "events"): ReadonlyArray<string> => {
   const ofParts =
     kind === "chat_completion"
       ? '"audio"'
@@ -317,7 +317,7 @@ export const referringMembers: ReadonlyArray<string> = [...topKinds.keys()]
  * What clients and models write there has names of its own; annotations, which models write, are only sent back with
  * the answers that held them.
  */
-const ownWords: ReadonlySet<string> = new Set([
+const freeFormMembers: ReadonlySet<string> = new Set([
   ...["parameters", "input_schema", "json_schema", "schema", "metadata", "annotations"]
 ])
 
@@ -331,7 +331,7 @@ const echoed: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
 const toolUse: ReadonlyArray<string> = ["input"]
 
 /** The members of an object in a request that refer to nothing, by its type. */
-const silentOf = (type: unknown): ReadonlyArray<string> | undefined =>
+const ignoredMembersOf = (type: unknown): ReadonlyArray<string> | undefined =>
   typeof type === "string" ? (type.endsWith("tool_use") ? toolUse : echoed.get(type)) : undefined
 
 /** Objects in a request that are references, by their type: their `id` is that of an object of the kind. */
@@ -341,7 +341,7 @@ const referringTypes: ReadonlyMap<unknown, string> = new Map([
 ])
 
 /** A body names an object only where one of the members is in its text; an escape may hide one. */
-const mayRefer = new RegExp(
+const referencePattern = new RegExp(
   `"(?:${[...topKinds.keys(), ...referringTypes.keys(), "audio", "data_source"].join("|")})"|\\\\u`
 )
 
@@ -370,11 +370,11 @@ export const maxReferences = 256
  * The objects that the JSON `body` of a request refers to, which `text` was parsed to, each once; beyond `maxReferences`
  * the rest is not looked for. Some upstreams lay `extra_body` over the request.
  */
-export const referredTo = (text: string, body: unknown): ReadonlyArray<UpstreamObject> => {
+export const referencedObjects = (text: string, body: unknown): ReadonlyArray<UpstreamObject> => {
   const extra = isRecord(body) ? body["extra_body"] : undefined
   const holdsItems = isRecord(body) && (body["input"] !== undefined || extra !== undefined)
   const untyped = holdsItems ? [...untypedItems(body), ...untypedItems(extra)] : none
-  if (untyped.length === 0 && !mayRefer.test(text)) return none
+  if (untyped.length === 0 && !referencePattern.test(text)) return none
   const found = new Map<string, UpstreamObject>()
   const add = (kind: string, id: string) => found.set(`${kind}/${id}`, { kind, id })
   for (const { id, kind } of [...untyped, ...sourcesIn(body), ...sourcesIn(extra)]) add(kind, id)
@@ -385,7 +385,7 @@ export const referredTo = (text: string, body: unknown): ReadonlyArray<UpstreamO
     else if (isRecord(value)) {
       // a request has no type, and one that claims to be a call is read all the same
       const isRequest = value === body || value === extra
-      const silent = isRequest ? undefined : silentOf(value["type"])
+      const silent = isRequest ? undefined : ignoredMembersOf(value["type"])
       const kinds = isRequest ? topKinds : deepKinds
       const referred = referringTypes.get(value["type"])
       if (referred !== undefined && typeof value["id"] === "string") add(referred, value["id"])
@@ -395,7 +395,7 @@ export const referredTo = (text: string, body: unknown): ReadonlyArray<UpstreamO
         if (silent?.includes(name) === true) continue
         const kind = kinds.get(name)
         if (kind !== undefined) for (const id of idsIn(member)) add(kind, id)
-        if (!ownWords.has(name)) pending.push(member)
+        if (!freeFormMembers.has(name)) pending.push(member)
       }
     }
   }
@@ -420,7 +420,7 @@ const parsed = (text: string): unknown => {
 }
 
 /** The ids that a list answers, in its order; `undefined` where the answer is no list. */
-export const listed = (text: string): ReadonlyArray<string> | undefined => {
+export const listedIds = (text: string): ReadonlyArray<string> | undefined => {
   const answer = parsed(text)
   if (!isRecord(answer) || !Array.isArray(answer["data"])) return undefined
   const ids = answer["data"].map((item: unknown) =>
@@ -433,7 +433,7 @@ export const listed = (text: string): ReadonlyArray<string> | undefined => {
  * The list with those of its items that `keep` has, by their place. Where more follows, `last_id` stays the upstream's:
  * it is where the next page begins, and says nothing that a 404 would not.
  */
-export const filtered = (text: string, keep: ReadonlyArray<boolean>): string => {
+export const filteredList = (text: string, keep: ReadonlyArray<boolean>): string => {
   const answer = parsed(text)
   if (!isRecord(answer) || !Array.isArray(answer["data"])) return text
   const data: ReadonlyArray<unknown> = answer["data"].filter((_, index) => keep[index] === true)

@@ -55,20 +55,20 @@ export const isPublicApi = ([first]: Segments): boolean => first === "v1"
 
 /** The sensitive group that a path lies in, however it is written. */
 export const sensitiveGroup = (path: string): string | undefined => {
-  const segments = folded(path)
+  const segments = foldedPath(path)
   const found = segments && [...uiPaths, ...adminLikePaths].find((one) => liesIn([one], segments))
   return found && `/${found.join("/")}`
 }
 
 /** What the pages of the UI load beside themselves: these paths alone, and what lies below those. */
-export interface Support {
-  readonly alone: ReadonlyArray<Segments>
+export interface UiSupportPaths {
+  readonly exact: ReadonlyArray<Segments>
   readonly below: ReadonlyArray<Segments>
 }
 
 /** Reference §11.3. */
-export const support: Support = {
-  alone: group(
+export const defaultUiSupport: UiSupportPaths = {
+  exact: group(
     ...["/", "/get_image", "/in_product_nudges", "/upstream/.well-known/upstream-ui-config", "/login", "/logout"],
     ...["/models", "/user/info", "/v2/login"]
   ),
@@ -80,20 +80,20 @@ export const support: Support = {
 /**
  * With the names that a deployment knows its upstream's paths by (`UPSTREAM_UI_PATHS`): exact ones, and `/prefix/*`.
  */
-export const supportWith = (named: ReadonlyArray<string>): Support => {
+export const uiSupportWith = (named: ReadonlyArray<string>): UiSupportPaths => {
   const below = named.filter((path) => path.endsWith("/*"))
   return {
-    alone: [...support.alone, ...group(...named.filter((path) => !path.endsWith("/*")))],
-    below: [...support.below, ...group(...below.map((path) => path.slice(0, -2)))]
+    exact: [...defaultUiSupport.exact, ...group(...named.filter((path) => !path.endsWith("/*")))],
+    below: [...defaultUiSupport.below, ...group(...below.map((path) => path.slice(0, -2)))]
   }
 }
 
-export const isSupport = ({ alone, below }: Support, segments: Segments): boolean =>
-  alone.some((path) => path.length === segments.length && liesIn([path], segments)) ||
+export const isUiSupport = ({ exact, below }: UiSupportPaths, segments: Segments): boolean =>
+  exact.some((path) => path.length === segments.length && liesIn([path], segments)) ||
   below.some((path) => path.length < segments.length && liesIn([path], segments))
 
 const signing = group("/login", "/logout", "/v2/login")
-export const isSigning = (segments: Segments): boolean => liesIn(signing, segments)
+export const isSignInOrOut = (segments: Segments): boolean => liesIn(signing, segments)
 
 /**
  * Why a path cannot be named as one of the UI's, or `undefined`: each is read without a key behind a trusted ingress.
@@ -116,7 +116,7 @@ export const refusedUiPath = (path: string): string | undefined => {
  * The path as the laxest upstream might read it: decoded, without regard to case, width and invisible characters, dots
  * and blanks at a segment's end gone. `undefined`: there is no telling how it would be read.
  */
-export const folded = (path: string): Segments | undefined => {
+export const foldedPath = (path: string): Segments | undefined => {
   const text = plain(decodeURIComponent(path))
   if (/[\\?#%;]/.test(text)) return undefined
   const segments = segmentsOf(text).map(withoutBlanks)

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import type { Family } from "./CanonicalRoute.ts"
-import type { Served } from "./StartupUpstreams.ts"
+import type { ServedFamilies } from "./StartupUpstreams.ts"
 
 /** A family as operators know it: by the vendor whose protocol it is. */
 export const Vendor = Schema.Literals(["openai", "anthropic"])
@@ -14,4 +14,4 @@ export const familyOfVendor = (vendor: Vendor): Family => families[vendor]
 export const vendorOf = (family: Family): Vendor => (family === "a" ? "openai" : "anthropic")
 
 /** What a provider row with this `family` serves. */
-export const servedBy = (vendor: Vendor | null): Served => (vendor === null ? "both" : families[vendor])
+export const servedFamilies = (vendor: Vendor | null): ServedFamilies => (vendor === null ? "both" : families[vendor])

@@ -23,8 +23,8 @@ export const claimFields = ["claim", "claim_phase", "claim_until", "claim_by", "
 const dropsAtOnce = 100
 
 /** The name of the index of one value; its key is behind the base. */
-export const indexOf = (what: string, value: string | null): string =>
-  value === null ? `by:${what}` : `by:${what}:${value}`
+export const indexName = (dimension: string, value: string | null): string =>
+  value === null ? `by:${dimension}` : `by:${dimension}:${value}`
 
 /** What the Lua of every script begins with; the functions below are the same in TypeScript. */
 export const prelude = `
@@ -120,25 +120,26 @@ const first = ({ call }: Index, key: string): Reply =>
   items(call("ZRANGEBYSCORE", key, "-inf", "+inf", "LIMIT", "0", "1"))[0] ?? null
 
 /** Enters a record into the times of its queue, where it stays as long as it is indexed. */
-export const enterTimes = (index: Index, id: string, queue: string): void => {
-  index.call("ZADD", times(index, "queue", queue), 0, timed(index, id))
+export const indexTime = (index: Index, id: string, queue: string): void => {
+  index.call("ZADD", timesKey(index, "queue", queue), 0, timeMember(index, id))
 }
 
 const last = ({ call }: Index, key: string): Reply =>
   items(call("ZREVRANGEBYSCORE", key, "+inf", "-inf", "LIMIT", "0", "1"))[0] ?? null
 
-const times = ({ base }: Index, what: "queue" | "group", value: string): string => `${base}times:${what}:${value}`
+const timesKey = ({ base }: Index, what: "queue" | "group", value: string): string => `${base}times:${what}:${value}`
 
-const timed = (index: Index, id: string): string => `${index.call("HGET", recordKey(index, id), "at")}\n${id}`
+const timeMember = (index: Index, id: string): string => `${index.call("HGET", recordKey(index, id), "at")}\n${id}`
 
 /** When the last of a queue or a group was dead-lettered. Earlier releases kept no times: then that of the last record. */
 export const newestTime = (index: Index, what: "queue" | "group", value: string): Reply =>
-  timeOf(index, last(index, times(index, what, value)), () => last(index, index.base + ofTimes(what, value)))
+  timeOf(index, last(index, timesKey(index, what, value)), () => last(index, index.base + matchingIndex(what, value)))
 
 export const oldestTime = (index: Index, what: "queue" | "group", value: string): Reply =>
-  timeOf(index, first(index, times(index, what, value)), () => first(index, index.base + ofTimes(what, value)))
+  timeOf(index, first(index, timesKey(index, what, value)), () => first(index, index.base + matchingIndex(what, value)))
 
-const ofTimes = (what: "queue" | "group", value: string) => indexOf(what === "queue" ? "queue_name" : what, value)
+const matchingIndex = (what: "queue" | "group", value: string) =>
+  indexName(what === "queue" ? "queue_name" : what, value)
 
 const timeOf = (index: Index, member: Reply, otherwise: () => Reply): Reply => {
   if (member === null) return index.call("HGET", recordKey(index, String(otherwise())), "at")
@@ -146,7 +147,7 @@ const timeOf = (index: Index, member: Reply, otherwise: () => Reply): Reply => {
   return text.slice(0, text.indexOf("\n"))
 }
 
-export const enter = (
+export const indexByState = (
   index: Index,
   id: string,
   { group, queue, seq, state }: { readonly group: string; readonly queue: string; seq: string; readonly state: string }
@@ -156,29 +157,29 @@ export const enter = (
   call("ZADD", `${base}by:queue_state:${state}:${queue}`, seq, id)
   if (state !== "dead_lettered") return
   call("ZADD", `${base}by:group:${group}`, seq, id)
-  call("ZADD", times(index, "group", group), 0, timed(index, id))
+  call("ZADD", timesKey(index, "group", group), 0, timeMember(index, id))
   const known = call("ZSCORE", `${base}groups`, group)
   if (known === null || Number(known) < Number(seq)) call("ZADD", `${base}groups`, seq, group)
 }
 
-const leave = (index: Index, id: string, state: string, queue: string, group: string): void => {
+const unindexByState = (index: Index, id: string, state: string, queue: string, group: string): void => {
   const { base, call } = index
   call("ZREM", `${base}by:state:${state}`, id)
   call("ZREM", `${base}by:queue_state:${state}:${queue}`, id)
   if (state !== "dead_lettered") return
   call("ZREM", `${base}by:group:${group}`, id)
-  call("ZREM", times(index, "group", group), timed(index, id))
+  call("ZREM", timesKey(index, "group", group), timeMember(index, id))
   if (call("ZCARD", `${base}by:group:${group}`) === 0) call("ZREM", `${base}groups`, group)
 }
 
-export const move = (index: Index, id: string, to: string): void => {
+export const changeState = (index: Index, id: string, to: string): void => {
   const record = recordKey(index, id)
   const [seq = "", from = "", queue = "", group = ""] = texts(
     index.call("HMGET", record, "seq", "state", "queue_name", "group")
   )
   if (from === to) return
-  leave(index, id, from, queue, group)
-  enter(index, id, { seq, state: to, queue, group })
+  unindexByState(index, id, from, queue, group)
+  indexByState(index, id, { seq, state: to, queue, group })
   index.call("HSET", record, "state", to)
 }
 
@@ -188,14 +189,14 @@ export const drop = (index: Index, id: string, total: "evicted" | "expired"): vo
     call("HMGET", recordKey(index, id), "state", "group", "bytes", ...fields)
   )
   const queue = String(values[0])
-  leave(index, id, String(state), queue, String(group))
+  unindexByState(index, id, String(state), queue, String(group))
   call("ZREM", `${base}by:all`, id)
-  call("ZREM", times(index, "queue", queue), timed(index, id))
+  call("ZREM", timesKey(index, "queue", queue), timeMember(index, id))
   for (const [i, field] of fields.entries()) {
     const value = values[i] ?? null
-    call("ZREM", base + indexOf(field, value === null ? null : String(value)), id)
+    call("ZREM", base + indexName(field, value === null ? null : String(value)), id)
   }
-  if (call("ZCARD", base + indexOf("queue_name", queue)) === 0) call("ZREM", `${base}queues`, queue)
+  if (call("ZCARD", base + indexName("queue_name", queue)) === 0) call("ZREM", `${base}queues`, queue)
   call("DEL", recordKey(index, id))
   call("HINCRBY", stats, "bytes", `-${bytes}`)
   call("HINCRBY", stats, total, "1")
@@ -209,13 +210,13 @@ export const trim = (index: Index, maxRecords: string, maxBytes: string, expired
     const full = count > Number(maxRecords) || (Number(call("HGET", stats, "bytes")) > Number(maxBytes) && count > 1)
     if (!full && Number(expiredBefore) < 0) return
     const id = String(first(index, `${base}by:all`))
-    if (!present(index, id, expiredBefore)) drop(index, id, "expired")
+    if (!isPresent(index, id, expiredBefore)) drop(index, id, "expired")
     else if (full) drop(index, id, "evicted")
     else return
   }
 }
 
-export const present = (index: Index, id: string, expiredBefore: string): boolean => {
+export const isPresent = (index: Index, id: string, expiredBefore: string): boolean => {
   const at = index.call("HGET", recordKey(index, id), "indexed_at")
   return at !== null && Number(at) > Number(expiredBefore)
 }

@@ -12,10 +12,10 @@ export interface QueueComparison extends IndexedQueue {
   readonly explanation: string
 }
 
-const inspectedAtOnce = 16
+const inspectConcurrency = 16
 
 /** No question to any queue would be answered now. */
-export const isAway = ({ reason }: BrokerError): boolean =>
+export const isBrokerUnavailable = ({ reason }: BrokerError): boolean =>
   reason === "unreachable" || reason === "lost" || reason === "timeout" || reason === "closed"
 
 const nothingIndexed = {
@@ -29,7 +29,7 @@ const nothingIndexed = {
 /** The queues that are indexed, each by one question to the broker. */
 export const indexed = Effect.gen(function* () {
   const store = yield* DeadLetterStore
-  return yield* allCompared(yield* store.queues)
+  return yield* compareAll(yield* store.queues)
 }).pipe(Effect.withSpan("DeadLetterQueues.indexed"))
 
 /** With those that are named. What is neither indexed nor there is left out. */
@@ -38,7 +38,7 @@ export const withNamed = Effect.fn("DeadLetterQueues.withNamed")(function* (name
   const known = yield* store.queues
   const missing = [...new Set(names)].filter((name) => !known.some(({ queue_name }) => queue_name === name))
   const all = [...known, ...missing.map((queue_name) => ({ queue_name, ...nothingIndexed }))]
-  const queues = yield* allCompared(all)
+  const queues = yield* compareAll(all)
   return queues
     .filter(({ exists, indexed_count }) => exists !== false || indexed_count > 0)
     .toSorted((one, other) => (one.queue_name < other.queue_name ? -1 : 1))
@@ -48,22 +48,22 @@ export const withNamed = Effect.fn("DeadLetterQueues.withNamed")(function* (name
  * Asks the broker about each queue. The first question that finds no broker ends all of them: each would wait for as long,
  * and learn no more.
  */
-const allCompared = Effect.fnUntraced(function* (queues: ReadonlyArray<IndexedQueue>) {
+const compareAll = Effect.fnUntraced(function* (queues: ReadonlyArray<IndexedQueue>) {
   const broker = yield* Broker
-  const answers = new Map<string, number | null>()
-  const ask = Effect.fnUntraced(function* ({ queue_name }: IndexedQueue) {
-    const answer = yield* Effect.catch(broker.inspect(queue_name), (error) =>
-      isAway(error) ? Effect.fail(error) : Effect.undefined
+  const messageCounts = new Map<string, number | null>()
+  const inspectQueue = Effect.fnUntraced(function* ({ queue_name }: IndexedQueue) {
+    const inspected = yield* Effect.catch(broker.inspect(queue_name), (error) =>
+      isBrokerUnavailable(error) ? Effect.fail(error) : Effect.undefined
     )
-    if (answer === undefined) return
-    answers.set(queue_name, Option.match(answer, { onNone: () => null, onSome: ({ messages }) => messages }))
+    if (inspected === undefined) return
+    messageCounts.set(queue_name, Option.match(inspected, { onNone: () => null, onSome: ({ messages }) => messages }))
   })
-  yield* Effect.ignore(Effect.forEach(queues, ask, { concurrency: inspectedAtOnce, discard: true }))
-  return queues.map((queue) => comparison(queue, answers.get(queue.queue_name)))
+  yield* Effect.ignore(Effect.forEach(queues, inspectQueue, { concurrency: inspectConcurrency, discard: true }))
+  return queues.map((queue) => compare(queue, messageCounts.get(queue.queue_name)))
 })
 
 /** `messages`: `null` where the broker has no such queue, `undefined` where it did not answer. */
-const comparison = (queue: IndexedQueue, messages: number | null | undefined): QueueComparison =>
+const compare = (queue: IndexedQueue, messages: number | null | undefined): QueueComparison =>
   messages === undefined
     ? {
         ...queue,

@@ -3,7 +3,7 @@ import type { Reply, Script } from "../../services/Redis.ts"
 import * as Index from "./DeadLetterIndex.ts"
 
 /** What a record is read from, in this order. */
-export const shown = [
+export const summaryFields = [
   "summary",
   "state",
   "replay_count",
@@ -37,7 +37,7 @@ return 1`,
     const index = Index.of(call, keys)
     const { base, stats } = index
     const key = Index.recordKey(index, id)
-    if (Index.present(index, id, expiredBefore)) return 0
+    if (Index.isPresent(index, id, expiredBefore)) return 0
     if (call("EXISTS", key) === 1) Index.drop(index, id, "expired")
     const seq = String(call("HINCRBY", stats, "seq", "1"))
     call("HSET", key, "seq", seq, "indexed_at", now, ...given)
@@ -45,12 +45,12 @@ return 1`,
     call("ZADD", `${base}by:all`, seq, id)
     for (const [i, field] of Index.fields.entries()) {
       const value = values[i] ?? null
-      call("ZADD", base + Index.indexOf(field, value === null ? null : String(value)), seq, id)
+      call("ZADD", base + Index.indexName(field, value === null ? null : String(value)), seq, id)
     }
     const queue = String(values[0])
     call("ZADD", `${base}queues`, seq, queue)
-    Index.enterTimes(index, id, queue)
-    Index.enter(index, id, { seq, state: String(state), queue, group: String(group) })
+    Index.indexTime(index, id, queue)
+    Index.indexByState(index, id, { seq, state: String(state), queue, group: String(group) })
     call("HINCRBY", stats, "bytes", String(bytes))
     call("HINCRBY", stats, "indexed", "1")
     Index.trim(index, maxRecords, maxBytes, expiredBefore)
@@ -79,7 +79,7 @@ return answer`,
 }
 
 /** One look at an index. */
-export interface Looked {
+export interface IndexScan {
   /** Of the newest record that there ever was. */
   readonly newest: number
   /** Of the last record that was looked at; none at the end of the index. */
@@ -92,7 +92,7 @@ export interface Looked {
  * names, then for each filter: field, value, and whether it has one (0: `null`). The smallest index serves, and what it
  * holds is compared with the filters.
  */
-export const page: Script<Looked> = {
+export const page: Script<IndexScan> = {
   name: "dlq-page",
   lua: `${Index.prelude}
 local look, find, expiredBefore, n = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
@@ -119,7 +119,7 @@ for i, id in ipairs(ids) do
   local key = recordKey(id)
   local seq = redis.call('HGET', key, 'seq')
   if present(id, expiredBefore) and matches(key) then
-    local found = redis.call('HMGET', key, ${shown.map((field) => `'${field}'`).join(", ")})
+    local found = redis.call('HMGET', key, ${summaryFields.map((field) => `'${field}'`).join(", ")})
     table.insert(found, 1, seq)
     table.insert(found, 1, id)
     answer[#answer + 1] = found
@@ -133,16 +133,16 @@ return answer`,
   step: (call, keys, [above = "", look = "", find = "", expiredBefore = "", n = "", ...rest]) => {
     const index = Index.of(call, keys)
     const indexes = rest.slice(0, Number(n)).map((name) => index.base + name)
-    const wanted = Arr.chunksOf(rest.slice(Number(n)), 3)
+    const conditions = Arr.chunksOf(rest.slice(Number(n)), 3)
     let [serving, size]: [string, number] = ["", Number.POSITIVE_INFINITY]
     for (const key of indexes) {
       const count = Number(call("ZCARD", key))
       if (count < size) [serving, size] = [key, count]
     }
     const matches = (key: string): boolean => {
-      if (wanted.length === 0) return true
-      const values = Index.items(call("HMGET", key, ...wanted.map(([field = ""]) => field)))
-      return wanted.every(([, value, has], i) => values[i] === (has === "1" ? value : null))
+      if (conditions.length === 0) return true
+      const values = Index.items(call("HMGET", key, ...conditions.map(([field = ""]) => field)))
+      return conditions.every(([, value, has], i) => values[i] === (has === "1" ? value : null))
     }
     let last = ""
     const found: Array<Reply> = []
@@ -150,8 +150,8 @@ return answer`,
     for (const [i, id] of ids.entries()) {
       const key = Index.recordKey(index, id)
       const seq = call("HGET", key, "seq")
-      if (Index.present(index, id, expiredBefore) && matches(key)) {
-        found.push([id, seq, ...Index.items(call("HMGET", key, ...shown))])
+      if (Index.isPresent(index, id, expiredBefore) && matches(key)) {
+        found.push([id, seq, ...Index.items(call("HMGET", key, ...summaryFields))])
       }
       if (i + 1 === Number(look) || found.length === Number(find)) {
         last = String(seq)
@@ -194,10 +194,10 @@ return answer`,
     const index = Index.of(call, keys)
     return Index.texts(call("ZREVRANGEBYSCORE", `${index.base}queues`, "+inf", "-inf", "LIMIT", "0", maxQueues)).map(
       (queue) => {
-        const of = Index.indexOf("queue_name", queue)
+        const queueIndex = Index.indexName("queue_name", queue)
         return [
           queue,
-          call("ZCARD", index.base + of),
+          call("ZCARD", index.base + queueIndex),
           ...Index.states.map((state) => call("ZCARD", `${index.base}by:queue_state:${state}:${queue}`)),
           Index.newestTime(index, "queue", queue)
         ]
@@ -227,8 +227,8 @@ return answer`,
     return [
       call("HGET", index.stats, "seq") ?? "0",
       ...Arr.chunksOf(found, 2).map(([group = "", seq = ""]) => {
-        const of = Index.indexOf("group", group)
-        const count = call("ZCARD", index.base + of)
+        const groupIndex = Index.indexName("group", group)
+        const count = call("ZCARD", index.base + groupIndex)
         return [group, seq, count, Index.newestTime(index, "group", group), Index.oldestTime(index, "group", group)]
       })
     ]

@@ -60,7 +60,7 @@ export interface PageOptions {
   /** The `next_cursor` of the page before. */
   readonly cursor?: string
   /** Without those that somebody replays at this moment, who may know soon what comes of it. Default: with them. */
-  readonly unclaimed?: boolean
+  readonly excludeClaimed?: boolean
 }
 
 /** Who wants to replay a record. */
@@ -82,12 +82,12 @@ export interface Claim {
  * What a claim met. `at`: when it was replayed or became unknown. `Begun`: by the same job; `isKnown`: and replayed, or the
  * job is done with its batch.
  */
-export type Claimed =
+export type ClaimResult =
   | { readonly _tag: "Claimed"; readonly record: DeadLetterRecord }
   | { readonly _tag: "Absent" }
   /** Epoch milliseconds. */
   | { readonly _tag: "InProgress"; readonly until: number }
-  | { readonly _tag: "Begun"; readonly isKnown: boolean }
+  | { readonly _tag: "Begun"; readonly isAccountedFor: boolean }
   | { readonly _tag: "Replayed"; readonly at: string }
   | { readonly _tag: "Unknown"; readonly at: string; readonly by: string }
   | { readonly _tag: "Changed"; readonly state: string }
@@ -96,7 +96,7 @@ export type Claimed =
  * - `released`: nothing was published. `reverted`: the publish is known to have failed. Both leave the record as it was.
  * - `replayed`: confirmed. `unknown`: nobody knows.
  */
-export type Settlement =
+export type ReplaySettlement =
   | { readonly _tag: "released" | "reverted" | "unknown" }
   | { readonly _tag: "replayed"; readonly at: string; readonly queue: string }
 
@@ -135,7 +135,7 @@ export class DeadLetterStore extends Context.Service<
     readonly totals: Effect.Effect<IndexTotals, RedisError>
 
     /** The first of three steps: keeps others from the record until the lease ends. Nothing is published yet. */
-    readonly claim: (claim: Claim) => Effect.Effect<Claimed, RedisError>
+    readonly claim: (claim: Claim) => Effect.Effect<ClaimResult, RedisError>
 
     /**
      * The second: from now on the record is `replay_unknown`, until `settle` says better. `false`: the claim is lost, and
@@ -144,6 +144,6 @@ export class DeadLetterStore extends Context.Service<
     readonly begin: (claim: Claim) => Effect.Effect<boolean, RedisError>
 
     /** The third. Answers how often the record was replayed; none where it has left the index. Twice is once. */
-    readonly settle: (claim: Claim, settlement: Settlement) => Effect.Effect<number | undefined, RedisError>
+    readonly settle: (claim: Claim, settlement: ReplaySettlement) => Effect.Effect<number | undefined, RedisError>
   }
 >()("svc/DeadLetterStore") {}

@@ -1,6 +1,6 @@
 import { type Duration, Effect, Layer, Metric, Option, Schedule } from "effect"
 import { Broker } from "../../services/Broker.ts"
-import { isAway } from "./DeadLetterQueues.ts"
+import { isBrokerUnavailable } from "./DeadLetterQueues.ts"
 
 const messages = Metric.gauge("svc_queue_messages", { description: "Messages that are ready in a queue" })
 const consumers = Metric.gauge("svc_queue_consumers", { description: "Consumers of a queue" })
@@ -16,7 +16,7 @@ export const layer = ({ every = "15 seconds", queues }: Options): Layer.Layer<ne
   Layer.effectDiscard(
     Effect.gen(function* () {
       const broker = yield* Broker
-      const look = Effect.fnUntraced(function* (queue: string) {
+      const measure = Effect.fnUntraced(function* (queue: string) {
         const found = Option.getOrElse(yield* broker.inspect(queue), () => ({ messages: 0, consumers: 0 }))
         yield* Metric.update(Metric.withAttributes(messages, { queue }), found.messages)
         yield* Metric.update(Metric.withAttributes(consumers, { queue }), found.consumers)
@@ -24,7 +24,8 @@ export const layer = ({ every = "15 seconds", queues }: Options): Layer.Layer<ne
       // a broker that is away is told of elsewhere; the gauges keep what was seen last
       const round = Effect.forEach(
         queues,
-        (queue) => Effect.catch(look(queue), (error) => (isAway(error) ? Effect.fail(error) : Effect.void)),
+        (queue) =>
+          Effect.catch(measure(queue), (error) => (isBrokerUnavailable(error) ? Effect.fail(error) : Effect.void)),
         { discard: true }
       )
       yield* Effect.forkScoped(Effect.repeat(Effect.ignore(round), Schedule.spaced(every)))

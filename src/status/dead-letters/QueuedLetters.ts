@@ -11,7 +11,7 @@ import { DeadLetterStore } from "./DeadLetterStore.ts"
  * acknowledging it. When it ends, also by a crash, the broker puts every message that it did not remove back in its place.
  * Until then nobody else can take them. Messages that a quorum queue had to put back before go to its end: see `renew`.
  */
-const walked = {
+const walkCounts = {
   queue_name: Schema.String,
   /** How many messages the walk has looked at: all that were ready when it began, unless it is truncated. */
   messages: Schema.Int,
@@ -22,7 +22,7 @@ const walked = {
 }
 
 export const Indexed = Schema.Struct({
-  ...walked,
+  ...walkCounts,
   /** How many had no record, and have one now. */
   indexed: Schema.Int,
   /** How many had a record before. */
@@ -31,7 +31,7 @@ export const Indexed = Schema.Struct({
 export type Indexed = typeof Indexed.Type
 
 export const Removed = Schema.Struct({
-  ...walked,
+  ...walkCounts,
   /** How many were replayed, and are gone from the queue. */
   removed: Schema.Int,
   /** How many stay, as they wait to be replayed or have no record. */
@@ -40,18 +40,18 @@ export const Removed = Schema.Struct({
 export type Removed = typeof Removed.Type
 
 /** `busy`: another walk is under way in this process. */
-export class LettersNotWalked extends Schema.TaggedError<LettersNotWalked>()("LettersNotWalked", {
+export class QueueWalkFailed extends Schema.TaggedError<QueueWalkFailed>()("LettersNotWalked", {
   reason: Schema.Literals(["no_queue", "unavailable", "busy"]),
   message: Schema.String
 }) {}
 
 /** As many as the index has room for by default. */
-const mostMessages = 100_000
+const maxMessages = 100_000
 /** Clients such as `fetch` give up after five minutes without an answer. */
-const withinMs = 240_000
+const walkTimeoutMs = 240_000
 
 /** One walk is under way at a time. */
-export const make = Effect.map(Semaphore.make(1), (turn) => {
+export const make = Effect.map(Semaphore.make(1), (walkPermit) => {
   /** `visit` returns whether the message leaves the queue. */
   const walk = <E, R>(
     queue: string,
@@ -60,27 +60,27 @@ export const make = Effect.map(Semaphore.make(1), (turn) => {
   ) =>
     Effect.gen(function* () {
       const broker = yield* Broker
-      const found = yield* Effect.mapError(broker.inspect(queue), unreadable(queue))
+      const found = yield* Effect.mapError(broker.inspect(queue), toUnavailable(queue))
       if (Option.isNone(found)) return yield* failure("no_queue", `There is no queue ${queue}.`)
       const ready = found.value.messages
-      const endsAt = (yield* Clock.currentTimeMillis) + withinMs
-      const channel = yield* Effect.mapError(broker.channel({ prefetch: 1 }), unreadable(queue))
-      const take = Effect.mapError(channel.get(queue), unreadable(queue))
+      const endsAt = (yield* Clock.currentTimeMillis) + walkTimeoutMs
+      const channel = yield* Effect.mapError(broker.channel({ prefetch: 1 }), toUnavailable(queue))
+      const take = Effect.mapError(channel.get(queue), toUnavailable(queue))
       let [messages, foreign] = [0, 0]
-      while (messages < Math.min(ready, mostMessages) && (yield* Clock.currentTimeMillis) < endsAt) {
+      while (messages < Math.min(ready, maxMessages) && (yield* Clock.currentTimeMillis) < endsAt) {
         const next = yield* take
         if (Option.isNone(next)) break
         messages++
-        const letter = letterOf(queue, next.value, aliases)
+        const letter = recordFromMessage(queue, next.value, aliases)
         if (letter === undefined) foreign++
         const isDone = letter !== undefined && (yield* visit(letter))
         if (isDone) next.value.settle("ack")
-        else yield* renew(channel, next.value)
+        else yield* requeueAtEnd(channel, next.value)
       }
       return { queue_name: queue, messages, foreign, truncated: messages < ready }
     }).pipe(
       Effect.scoped,
-      turn.withPermitsIfAvailable(1),
+      walkPermit.withPermitsIfAvailable(1),
       Effect.flatMap(
         Option.match({
           onNone: () => failure("busy", "Another dead-letter queue is being read: try again when that is done."),
@@ -121,9 +121,9 @@ export const make = Effect.map(Semaphore.make(1), (turn) => {
   }
 })
 
-const failure = (reason: LettersNotWalked["reason"], message: string) => new LettersNotWalked({ reason, message })
+const failure = (reason: QueueWalkFailed["reason"], message: string) => new QueueWalkFailed({ reason, message })
 
-const unreadable =
+const toUnavailable =
   (queue: string) =>
   ({ message }: BrokerError) =>
     failure("unavailable", `The queue ${queue} cannot be read now: ${message}`)
@@ -133,10 +133,10 @@ const unreadable =
  * on RabbitMQ 4 unless somebody sets another. A message that was put back before is published to the end of the queue, where
  * its count begins anew, and then acknowledged. A crash in between leaves it there twice, with one `dlq_id`.
  */
-const renew = (channel: Channel, { content, properties, queue, settle }: Delivery) =>
+const requeueAtEnd = (channel: Channel, { content, properties, queue, settle }: Delivery) =>
   Effect.gen(function* () {
     // by `CC` the broker would copy the message to other queues, and it refuses the user id of another user
-    const { userId: _, headers: { [timesPutBack]: times, CC: __, ...headers } = {}, ...described } = properties
+    const { userId: _, headers: { [deliveryCountHeader]: times, CC: __, ...headers } = {}, ...described } = properties
     if (RetryHeaders.count(times) === 0) return
     const outcome = yield* channel.publish({
       exchange: "",
@@ -155,13 +155,13 @@ const renew = (channel: Channel, { content, properties, queue, settle }: Deliver
   }).pipe(Effect.uninterruptible)
 
 /** A header that quorum queues write. */
-const timesPutBack = "x-delivery-count"
+const deliveryCountHeader = "x-delivery-count"
 
 /**
  * The record that the worker made of its dead letter, or would have made: the headers of the message hold everything but the
  * exception's message and stack. `undefined` where no worker of this library wrote those headers.
  */
-const letterOf = (
+const recordFromMessage = (
   queue: string,
   { content, properties }: Delivery,
   aliases: ContractAliasConfig
@@ -171,7 +171,7 @@ const letterOf = (
   const reason = headers[RetryHeaders.failureReason]
   const sourceQueue = headers[RetryHeaders.sourceQueue]
   const exceptionType = headers[RetryHeaders.exceptionType]
-  if (!isWritten(at) || typeof reason !== "string" || typeof sourceQueue !== "string") return undefined
+  if (!isExactTimestamp(at) || typeof reason !== "string" || typeof sourceQueue !== "string") return undefined
   const read = aliases.read("task", content)
   const taskId = Result.isSuccess(read) ? read.success.ordinary["task_id"] : null
   return recordOf({
@@ -192,7 +192,7 @@ const letterOf = (
 }
 
 /** As workers write times, to the letter: the `dlq_id` is made of the text. */
-const isWritten = (at: Field | undefined): at is Timestamp =>
+const isExactTimestamp = (at: Field | undefined): at is Timestamp =>
   typeof at === "string" && Option.contains(readTimestamp(at), at)
 
 const readTimestamp = Schema.decodeUnknownOption(Timestamp)

@@ -1,14 +1,14 @@
 import { Clock, Effect, Layer, Metric, Schedule } from "effect"
 import { SettingsError } from "../../messaging/envelope/Errors.ts"
 import { ofMillis, withOffset } from "../../messaging/envelope/Timestamp.ts"
-import { Findings } from "../../messaging/topology/Parameters.ts"
+import { ValidationIssues } from "../../messaging/topology/Parameters.ts"
 import { Redis } from "../../services/Redis.ts"
 import { defaultPrefix } from "../store/DefaultPrefix.ts"
 import * as TimeToLive from "../store/TimeToLive.ts"
 import * as Index from "./DeadLetterIndex.ts"
 import * as Scripts from "./DeadLetterScripts.ts"
 import {
-  type Claimed,
+  type ClaimResult,
   type DeadLetterFilter,
   DeadLetterStore,
   type PageOptions,
@@ -42,8 +42,8 @@ const indexed = Metric.counter("svc_dlq_indexed_total", {
 })
 
 /** How many ids one script looks at, and how many such looks one page takes. */
-const lookedAtOnce = 500
-const looksPerPage = 20
+const idsPerScan = 500
+const scansPerPage = 20
 
 const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number | null) {
   const redis = yield* Redis
@@ -59,9 +59,15 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
     yield* Effect.forkScoped(Effect.repeat(Effect.ignore(trim), Schedule.spaced("1 minute")))
   }
 
-  const stored = Effect.fnUntraced(function* (dlqId: string) {
+  const readRecord = Effect.fnUntraced(function* (dlqId: string) {
     const now = yield* Clock.currentTimeMillis
-    const reply = yield* redis.command("HMGET", `${base}record:${dlqId}`, "indexed_at", "content", ...Scripts.shown)
+    const reply = yield* redis.command(
+      "HMGET",
+      `${base}record:${dlqId}`,
+      "indexed_at",
+      "content",
+      ...Scripts.summaryFields
+    )
     const [indexedAt, content, ...values] = Index.items(reply)
     if (typeof content !== "string" || Number(indexedAt) <= expiredBefore(now)) return undefined
     return { ...Stored.summaryOf(values), ...Stored.contentOf(content) }
@@ -70,24 +76,24 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
   /** Goes on until the page is full or the index at its end, but not for ever. */
   const list = Effect.fn("DeadLetterStore.list")(function* (filter: DeadLetterFilter, page: PageOptions) {
     const now = yield* Clock.currentTimeMillis
-    const indexes = indexesOf(filter)
-    const wanted = wantedOf(filter)
-    const found: Array<Scripts.Looked["found"][number]> = []
-    let above = yield* boundOf(page.cursor)
+    const indexes = candidateIndexes(filter)
+    const conditions = conditionsOf(filter)
+    const found: Array<Scripts.IndexScan["found"][number]> = []
+    let above = yield* upperBoundOf(page.cursor)
     let last: number | undefined
-    for (let look = 0; look < looksPerPage; look++) {
-      const looked = yield* redis.run(Scripts.page, keys, [
+    for (let look = 0; look < scansPerPage; look++) {
+      const scan = yield* redis.run(Scripts.page, keys, [
         above,
-        lookedAtOnce,
+        idsPerScan,
         page.limit + 1 - found.length,
         expiredBefore(now),
         indexes.length,
         ...indexes,
-        ...wanted
+        ...conditions
       ])
-      yield* known(page.cursor, looked.newest)
-      found.push(...looked.found)
-      last = looked.last
+      yield* requireKnownCursor(page.cursor, scan.newest)
+      found.push(...scan.found)
+      last = scan.last
       if (last === undefined || found.length > page.limit) break
       above = `(${last}`
     }
@@ -95,7 +101,7 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
     const next = found.length > page.limit ? items.at(-1)?.seq : last
     return {
       items: items
-        .filter(({ values }) => page.unclaimed !== true || Stored.claimedUntil(values) <= now)
+        .filter(({ values }) => page.excludeClaimed !== true || Stored.claimedUntil(values) <= now)
         .map(({ values }) => Stored.summaryOf(values)),
       next_cursor: next === undefined ? null : String(next)
     }
@@ -105,11 +111,16 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
     record: Effect.fn("DeadLetterStore.record")(function* (record) {
       const now = yield* Clock.currentTimeMillis
       const limits = [max_records, max_bytes, expiredBefore(now)]
-      const isNew = yield* redis.run(Scripts.record, keys, [record.dlq_id, now, ...limits, ...Stored.of(record)])
+      const isNew = yield* redis.run(Scripts.record, keys, [
+        record.dlq_id,
+        now,
+        ...limits,
+        ...Stored.hashFieldsOf(record)
+      ])
       if (isNew) yield* Metric.update(indexed, 1)
       return isNew
     }),
-    get: Effect.fn("DeadLetterStore.get")(stored),
+    get: Effect.fn("DeadLetterStore.get")(readRecord),
     list,
     queues: Effect.gen(function* () {
       if (ttl_seconds !== null) yield* trim
@@ -127,8 +138,8 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
     }).pipe(Effect.withSpan("DeadLetterStore.queues")),
     groups: Effect.fn("DeadLetterStore.groups")(function* ({ cursor, limit }) {
       if (ttl_seconds !== null) yield* trim
-      const [newest, found] = yield* redis.run(Scripts.groups, keys, [yield* boundOf(cursor), limit + 1])
-      yield* known(cursor, newest)
+      const [newest, found] = yield* redis.run(Scripts.groups, keys, [yield* upperBoundOf(cursor), limit + 1])
+      yield* requireKnownCursor(cursor, newest)
       const shown = found.slice(0, limit)
       return {
         items: shown.map(([group, , count, newestAt, oldestAt]) => ({
@@ -154,18 +165,18 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
       const now = yield* Clock.currentTimeMillis
       const until = now + replay_lease_seconds * 1_000
       const by = job === undefined ? `request ${token}` : `job ${job.id}`
-      const of = [job?.id ?? "", job?.position ?? ""]
-      const args = [dlqId, token, by, ...of, force ? 1 : 0, now, until, expiredBefore(now), state]
-      const [met, at, who] = yield* redis.run(ReplayScripts.claim, keys, args)
-      if (met === "in_progress") return { _tag: "InProgress", until: Number(at) } satisfies Claimed
-      if (met === "begun") return { _tag: "Begun", isKnown: at === "replayed" } satisfies Claimed
-      if (met === "replayed") return { _tag: "Replayed", at: String(at) } satisfies Claimed
-      if (met === "unknown") return { _tag: "Unknown", at: String(at), by: String(who) } satisfies Claimed
-      if (met === "changed") return { _tag: "Changed", state: String(at) } satisfies Claimed
-      const record = met === "claimed" ? yield* stored(dlqId) : undefined
+      const owner = [job?.id ?? "", job?.position ?? ""]
+      const args = [dlqId, token, by, ...owner, force ? 1 : 0, now, until, expiredBefore(now), state]
+      const [outcome, at, who] = yield* redis.run(ReplayScripts.claim, keys, args)
+      if (outcome === "in_progress") return { _tag: "InProgress", until: Number(at) } satisfies ClaimResult
+      if (outcome === "begun") return { _tag: "Begun", isAccountedFor: at === "replayed" } satisfies ClaimResult
+      if (outcome === "replayed") return { _tag: "Replayed", at: String(at) } satisfies ClaimResult
+      if (outcome === "unknown") return { _tag: "Unknown", at: String(at), by: String(who) } satisfies ClaimResult
+      if (outcome === "changed") return { _tag: "Changed", state: String(at) } satisfies ClaimResult
+      const record = outcome === "claimed" ? yield* readRecord(dlqId) : undefined
       return record === undefined
-        ? ({ _tag: "Absent" } satisfies Claimed)
-        : ({ _tag: "Claimed", record } satisfies Claimed)
+        ? ({ _tag: "Absent" } satisfies ClaimResult)
+        : ({ _tag: "Claimed", record } satisfies ClaimResult)
     }),
     begin: Effect.fnUntraced(function* ({ dlqId, job, token }) {
       const now = yield* Clock.currentTimeMillis
@@ -181,14 +192,17 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
 })
 
 const settingsOf = Effect.fnUntraced(function* (options: Options) {
-  const findings = new Findings()
+  const findings = new ValidationIssues()
   if (options.prefix !== undefined && !/^[^{}]+$/.test(options.prefix)) {
-    findings.mistake("prefix", "must not be empty, and be without braces, which would change the hash tag of its keys")
+    findings.addMistake(
+      "prefix",
+      "must not be empty, and be without braces, which would change the hash tag of its keys"
+    )
   }
-  const ttl_seconds = TimeToLive.read(options.ttl_seconds ?? null, findings)
-  findings.integer("max_records", options.max_records, 1, 100_000_000)
-  findings.integer("max_bytes", options.max_bytes, 1, 2 ** 50)
-  findings.integer("replay_lease_seconds", options.replay_lease_seconds, 1, 3_600)
+  const ttl_seconds = TimeToLive.normalize(options.ttl_seconds ?? null, findings)
+  findings.checkInteger("max_records", options.max_records, 1, 100_000_000)
+  findings.checkInteger("max_bytes", options.max_bytes, 1, 2 ** 50)
+  findings.checkInteger("replay_lease_seconds", options.replay_lease_seconds, 1, 3_600)
   if (findings.mistakes.length > 0) return yield* SettingsError.of("RedisDLQStore", findings.mistakes)
   return ttl_seconds
 })
@@ -201,29 +215,35 @@ export const layer = (options: Options = {}): Layer.Layer<DeadLetterStore, Setti
   )
 
 /** A cursor is the sequence of the last record of its page: it stays true when that record has left the index. */
-const boundOf = (cursor: string | undefined): Effect.Effect<string, UnknownCursor> => {
+const upperBoundOf = (cursor: string | undefined): Effect.Effect<string, UnknownCursor> => {
   if (cursor === undefined) return Effect.succeed("+inf")
   return /^[1-9]\d{0,14}$/.test(cursor) ? Effect.succeed(`(${cursor}`) : Effect.fail(new UnknownCursor({ cursor }))
 }
 
-const known = (cursor: string | undefined, newest: number): Effect.Effect<void, UnknownCursor> =>
+const requireKnownCursor = (cursor: string | undefined, newest: number): Effect.Effect<void, UnknownCursor> =>
   cursor !== undefined && Number(cursor) > newest ? Effect.fail(new UnknownCursor({ cursor })) : Effect.void
 
 /** Every index that holds all that match. */
-const indexesOf = ({ exception_type, queue_name, reason, state, ...rest }: DeadLetterFilter): ReadonlyArray<string> => {
+const candidateIndexes = ({
+  exception_type,
+  queue_name,
+  reason,
+  state,
+  ...rest
+}: DeadLetterFilter): ReadonlyArray<string> => {
   const single = Object.entries({ exception_type, queue_name, reason, ...rest }).flatMap(([field, value]) =>
-    value === undefined ? [] : [Index.indexOf(field, value)]
+    value === undefined ? [] : [Index.indexName(field, value)]
   )
-  const ofState = state === undefined ? [] : [Index.indexOf("state", state)]
-  const both = state && queue_name !== undefined ? [Index.indexOf("queue_state", `${state}:${queue_name}`)] : []
+  const ofState = state === undefined ? [] : [Index.indexName("state", state)]
+  const both = state && queue_name !== undefined ? [Index.indexName("queue_state", `${state}:${queue_name}`)] : []
   const group =
     state === "dead_lettered" && queue_name !== undefined && reason !== undefined && exception_type !== undefined
-      ? [Index.indexOf("group", Stored.groupName(queue_name, reason, exception_type))]
+      ? [Index.indexName("group", Stored.groupName(queue_name, reason, exception_type))]
       : []
   return ["by:all", ...single, ...ofState, ...both, ...group]
 }
 
-const wantedOf = (filter: DeadLetterFilter): ReadonlyArray<string | number> =>
+const conditionsOf = (filter: DeadLetterFilter): ReadonlyArray<string | number> =>
   Object.entries(filter).flatMap(([field, value]) =>
     value === undefined ? [] : [field, value ?? "", value === null ? 0 : 1]
   )

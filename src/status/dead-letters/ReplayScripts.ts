@@ -54,13 +54,13 @@ return { 'claimed' }`,
       now = "",
       until = "",
       expiredBefore = "",
-      wanted = ""
+      requiredState = ""
     ]
   ) => {
     const index = Index.of(call, keys)
     if (job !== "" && call("HGET", jobKey(index, job), "position") !== position) return ["begun", "replayed"]
     const begun = job === "" ? null : call("HGET", begunKey(index, job), id)
-    if (!Index.present(index, id, expiredBefore)) return begun === null ? ["absent"] : ["begun", begun]
+    if (!Index.isPresent(index, id, expiredBefore)) return begun === null ? ["absent"] : ["begun", begun]
     const key = Index.recordKey(index, id)
     const [state, claimed, phase, claimedUntil, claimedBy, replayedAt, unknownAt, unknownBy] = Index.items(
       call(
@@ -82,7 +82,7 @@ return { 'claimed' }`,
     if (begun !== null) return ["begun", begun]
     if (state === "replayed" && force !== "1") return ["replayed", replayedAt ?? null]
     if (state === "replay_unknown" && force !== "1") return ["unknown", unknownAt ?? null, unknownBy ?? null]
-    if (wanted !== "" && state !== wanted) return ["changed", state ?? null]
+    if (requiredState !== "" && state !== requiredState) return ["changed", state ?? null]
     call("HDEL", key, ...Index.claimFields)
     call("HSET", key, "claim", token, "claim_phase", "claimed", "claim_until", until, "claim_by", by)
     return ["claimed"]
@@ -117,7 +117,7 @@ return 1`,
     call("HSET", key, "claim_phase", "publishing", "claim_until", until, ...before)
     if (unknownAt !== null) call("HSET", key, "before_at", String(unknownAt), "before_by", String(unknownBy))
     if (job !== "") call("HSET", begunKey(index, job), id, token)
-    Index.move(index, id, "replay_unknown")
+    Index.changeState(index, id, "replay_unknown")
     return 1
   },
   decode: (reply) => reply === 1
@@ -185,7 +185,7 @@ return tonumber(count)`,
       count = Number(call("HINCRBY", key, "replay_count", "1"))
       call("HSET", key, "settled", token, "replayed_at", at, "target", target)
       if (mine || claimed === null || phase === "claimed") {
-        Index.move(index, id, "replayed")
+        Index.changeState(index, id, "replayed")
         call("HDEL", key, "unknown_at", "unknown_by")
       } else {
         call("HSET", key, "before_state", "replayed")
@@ -193,7 +193,7 @@ return tonumber(count)`,
       }
     }
     if (mine && outcome === "reverted" && phase === "publishing") {
-      Index.move(index, id, String(state))
+      Index.changeState(index, id, String(state))
       call("HDEL", key, "unknown_at", "unknown_by")
       if (unknownAt !== null) call("HSET", key, "unknown_at", String(unknownAt), "unknown_by", String(unknownBy))
     }

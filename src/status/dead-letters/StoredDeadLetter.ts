@@ -5,9 +5,9 @@ import * as Index from "./DeadLetterIndex.ts"
 import type { DeadLetterSummary } from "./DeadLetterStore.ts"
 
 /** The fields of a record's hash in Redis, as pairs. The body is kept once, as its bytes. */
-export const of = (record: DeadLetterRecord): ReadonlyArray<string | number> => {
-  const summary = Schema.encodeSync(Fixed)(record)
-  const content = Schema.encodeSync(Content)(record)
+export const hashFieldsOf = (record: DeadLetterRecord): ReadonlyArray<string | number> => {
+  const summary = Schema.encodeSync(SummaryJson)(record)
+  const content = Schema.encodeSync(ContentJson)(record)
   const known = {
     ...Object.fromEntries(Index.fields.map((field) => [field, record[field]])),
     replayed_at: record.replayed_at,
@@ -30,13 +30,13 @@ export const of = (record: DeadLetterRecord): ReadonlyArray<string | number> => 
 
 /** `values`: what `shown` of the scripts names. */
 export const summaryOf = ([summary, state, count, at, target, unknownAt, unknownBy]: ReadonlyArray<Reply>) => {
-  const changing = Changing.make({
+  const changing = MutableFields.make({
     state: isState(state) ? state : "dead_lettered",
     replay_count: Number(count),
     replayed_at: text(at),
     replay_target_queue_name: text(target)
   })
-  const read: DeadLetterSummary = { ...Schema.decodeSync(Fixed)(String(summary)), ...changing }
+  const read: DeadLetterSummary = { ...Schema.decodeSync(SummaryJson)(String(summary)), ...changing }
   return read.state === "replay_unknown"
     ? { ...read, replay_unknown_at: text(unknownAt), replay_unknown_by: text(unknownBy) }
     : read
@@ -46,7 +46,7 @@ export const summaryOf = ([summary, state, count, at, target, unknownAt, unknown
 export const claimedUntil = (values: ReadonlyArray<Reply>): number => Number(values[7] ?? 0)
 
 export const contentOf = (content: string) => {
-  const read = Schema.decodeSync(Content)(content)
+  const read = Schema.decodeSync(ContentJson)(content)
   return { ...read, ...bodyOf(Buffer.from(read.raw_body_b64, "base64")) }
 }
 
@@ -61,12 +61,12 @@ export const groupOf = (name: string) => {
 
 const Group = Schema.fromJsonString(Schema.Tuple([Schema.String, Schema.String, Schema.NullOr(Schema.String)]))
 
-const Changing = DeadLetterRecord.mapFields(
+const MutableFields = DeadLetterRecord.mapFields(
   Struct.pick(["state", "replay_count", "replayed_at", "replay_target_queue_name"])
 )
 
 /** What never changes, and is small. */
-const Fixed = Schema.fromJsonString(
+const SummaryJson = Schema.fromJsonString(
   DeadLetterRecord.mapFields(
     Struct.omit([
       "exception_stack",
@@ -84,7 +84,7 @@ const Fixed = Schema.fromJsonString(
   )
 )
 
-const Content = Schema.fromJsonString(
+const ContentJson = Schema.fromJsonString(
   DeadLetterRecord.mapFields(Struct.pick(["exception_stack", "headers", "raw_body_b64", "properties"]))
 )
 

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Schema, Semaphore } from "effect"
 import { SettingsError } from "../../messaging/envelope/Errors.ts"
 import { ContractAliasConfig, ContractAliases } from "../../messaging/topology/Aliases.ts"
-import { Findings } from "../../messaging/topology/Parameters.ts"
+import { ValidationIssues } from "../../messaging/topology/Parameters.ts"
 import type { Topology } from "../../messaging/topology/Topology.ts"
 import { Broker, type BrokerError } from "../../services/Broker.ts"
 import type { RedisError } from "../../services/Redis.ts"
@@ -29,7 +29,7 @@ export interface StreamReader {
   readonly isStream: boolean
   readonly read: (
     query: HistoryQuery
-  ) => Effect.Effect<StatusScan.Scanned, BrokerError | HistoryBusy | StatusScan.QueueInUse>
+  ) => Effect.Effect<StatusScan.ScanResult, BrokerError | HistoryBusy | StatusScan.QueueInUse>
 }
 
 /** What happened to a task, or on the status stream. */
@@ -40,7 +40,7 @@ export class HistoryReader extends Context.Service<
     readonly source: Source
     /** No query may ask for more. */
     readonly caps: { readonly maxSeconds: number; readonly maxEvents: number }
-    readonly store: (taskId: string, query: HistoryQuery) => Effect.Effect<StatusScan.Scanned, RedisError>
+    readonly store: (taskId: string, query: HistoryQuery) => Effect.Effect<StatusScan.ScanResult, RedisError>
     readonly stream: StreamReader | undefined
   }
 >()("svc/status/HistoryReader") {}
@@ -78,7 +78,7 @@ export const layer = (options: Options): Layer.Layer<HistoryReader, SettingsErro
       const { sanitizeMetaKeys } = options
       const aliases = options.aliasConfig ?? (yield* ContractAliases) ?? new ContractAliasConfig()
       // of what is no stream, each would have a part
-      const scans = yield* Semaphore.make(status.isStream ? scansAtOnce : 1)
+      const scans = yield* Semaphore.make(status.isStream ? maxConcurrentScans : 1)
       const read = Effect.fn("HistoryReader.stream")(({ maxScan, maxSeconds, startOffset, taskId }: HistoryQuery) =>
         StatusScan.scan(
           broker,
@@ -130,13 +130,14 @@ interface Caps {
 }
 
 const capsOf = (options: StoreOptions & Pick<Options, "maxMessages">): Effect.Effect<Caps, SettingsError> => {
-  const findings = new Findings()
-  const most = (field: string, value: number, maximum: number) => findings.integer(field, value, 1, maximum) ?? value
+  const findings = new ValidationIssues()
+  const bounded = (field: string, value: number, maximum: number) =>
+    findings.checkInteger(field, value, 1, maximum) ?? value
   const caps = {
-    maxSeconds: most("maxSeconds", options.maxSeconds ?? 10, 3_600),
-    maxEvents: most("maxEvents", options.maxEvents ?? 10_000, 1_000_000),
-    maxMessages: most("maxMessages", options.maxMessages ?? 1_000_000, 1_000_000_000),
-    maxBytes: most("maxBytes", options.maxBytes ?? 32 * 1024 * 1024, 1024 ** 3)
+    maxSeconds: bounded("maxSeconds", options.maxSeconds ?? 10, 3_600),
+    maxEvents: bounded("maxEvents", options.maxEvents ?? 10_000, 1_000_000),
+    maxMessages: bounded("maxMessages", options.maxMessages ?? 1_000_000, 1_000_000_000),
+    maxBytes: bounded("maxBytes", options.maxBytes ?? 32 * 1024 * 1024, 1024 ** 3)
   }
   return findings.mistakes.length > 0
     ? Effect.fail(SettingsError.of("HistoryReader", findings.mistakes))
@@ -148,7 +149,7 @@ const storeReader = (store: StatusStore["Service"], caps: Caps): HistoryReader["
   Effect.fn("HistoryReader.store")((taskId, { maxScan = caps.maxEvents, maxSeconds, startOffset }) => {
     const read = Effect.map(
       store.history(taskId, { ...rangeOf(startOffset), atMost: { events: maxScan, bytes: caps.maxBytes } }),
-      ({ events, newest, oldest }): StatusScan.Scanned => {
+      ({ events, newest, oldest }): StatusScan.ScanResult => {
         const { sequence: last } = events.at(-1) ?? { sequence: newest }
         return {
           events: events.map(({ json }) => json),
@@ -163,7 +164,7 @@ const storeReader = (store: StatusStore["Service"], caps: Caps): HistoryReader["
       : Effect.timeoutOrElse(read, {
           duration: maxSeconds * 1_000,
           orElse: () =>
-            Effect.succeed<StatusScan.Scanned>({
+            Effect.succeed<StatusScan.ScanResult>({
               events: [],
               truncated: true,
               nextOffset: typeof startOffset === "number" ? startOffset : undefined
@@ -175,4 +176,4 @@ const rangeOf = (startOffset: HistoryQuery["startOffset"]) =>
   startOffset === "first" ? {} : startOffset === "last" ? { limit: 1 } : { after: startOffset - 1 }
 
 /** Each is a channel, and up to `maxBytes` of memory. */
-const scansAtOnce = 4
+const maxConcurrentScans = 4

@@ -4,9 +4,9 @@ import type { EnvelopeError } from "../../messaging/envelope/Errors.ts"
 import type { StatusPlane } from "../../messaging/topology/StatusPlane.ts"
 import type { Broker, BrokerError, Delivery } from "../../services/Broker.ts"
 import * as StatusMessage from "../hub/StatusMessage.ts"
-import { offsetOf } from "../hub/StreamBookmark.ts"
+import { offsetOf } from "../hub/StreamCheckpoint.ts"
 
-export interface Bounds {
+export interface ScanBounds {
   readonly seconds: number
   /** Events that match. */
   readonly matches: number
@@ -20,10 +20,10 @@ export interface Scan {
   /** Default: every task. */
   readonly taskId?: string | undefined
   readonly startOffset: "first" | "last" | number
-  readonly bounds: Bounds
+  readonly bounds: ScanBounds
 }
 
-export interface Scanned {
+export interface ScanResult {
   /** Canonical JSON objects, oldest first. */
   readonly events: ReadonlyArray<string>
   /** A bound ended it, or the broker stood still: there may be more. */
@@ -46,28 +46,29 @@ export class QueueInUse extends Schema.TaggedError<QueueInUse>()("QueueInUse", {
 export const scan = Effect.fnUntraced(function* (
   broker: Broker["Service"],
   status: StatusPlane,
-  options: StatusMessage.Shown,
+  options: StatusMessage.ReadingOptions,
   { bounds, startOffset, taskId }: Scan
 ) {
   const clock = yield* Clock.Clock
   if (!status.isStream) {
-    const met = yield* broker.inspect(status.queue)
-    if (Option.exists(met, ({ consumers }) => consumers > 0)) return yield* new QueueInUse({ queue: status.queue })
+    const queueState = yield* broker.inspect(status.queue)
+    if (Option.exists(queueState, ({ consumers }) => consumers > 0))
+      return yield* new QueueInUse({ queue: status.queue })
   }
   const channel = yield* broker.channel({ prefetch })
   const limit = status.isStream ? bounds.messages : Math.min(bounds.messages, prefetch)
   const events: Array<string> = []
-  const shown = StatusMessage.shown(options)
-  const full = Deferred.makeUnsafe<void>()
+  const readMessage = StatusMessage.sanitizingReader(options)
+  const boundReached = Deferred.makeUnsafe<void>()
   let [messages, bytes] = [0, 0]
   let nextOffset = status.isStream && typeof startOffset === "number" ? startOffset : undefined
-  let quietAt = clock.currentTimeMillisUnsafe() + firstWithinMs
+  let quietAt = clock.currentTimeMillisUnsafe() + firstMessageWaitMs
 
-  const read = ({ content, properties }: Delivery) => {
+  const collect = ({ content, properties }: Delivery) => {
     messages++
     const offset = offsetOf(properties)
     if (offset !== undefined) nextOffset = offset + 1
-    const text = eventOf(shown(content), taskId)
+    const text = eventOf(readMessage(content), taskId)
     if (text !== undefined) {
       events.push(text)
       bytes += content.length
@@ -79,9 +80,9 @@ export const scan = Effect.fnUntraced(function* (
     arguments: status.isStream ? { "x-stream-offset": startOffset } : {},
     onDelivery: (delivery) => {
       if (status.isStream) delivery.settle("ack")
-      if (Deferred.isDoneUnsafe(full)) return
+      if (Deferred.isDoneUnsafe(boundReached)) return
       quietAt = clock.currentTimeMillisUnsafe() + quietMs
-      if (read(delivery)) Deferred.doneUnsafe(full, Effect.void)
+      if (collect(delivery)) Deferred.doneUnsafe(boundReached, Effect.void)
     }
   })
   const isQuiet = () => quietAt <= clock.currentTimeMillisUnsafe()
@@ -94,16 +95,16 @@ export const scan = Effect.fnUntraced(function* (
         )
       : Effect.andThen(Effect.sleep(quietAt - clock.currentTimeMillisUnsafe()), atEnd)
   )
-  const unanswered = Effect.match(atEnd, { onSuccess: () => false, onFailure: () => true })
-  const ended = yield* Effect.raceFirst(Effect.as(Deferred.await(full), true), unanswered).pipe(
+  const isUnanswered = Effect.match(atEnd, { onSuccess: () => false, onFailure: () => true })
+  const ended = yield* Effect.raceFirst(Effect.as(Deferred.await(boundReached), true), isUnanswered).pipe(
     Effect.raceFirst(channel.ended),
     Effect.timeoutOption(bounds.seconds * 1_000)
   )
   // first the consumer, then the channel: some clients return what is under way, and a stream dies of that
   yield* subscription.cancel
-  const scanned: Scanned = { events, truncated: Option.getOrElse(ended, () => true), nextOffset }
+  const scanned: ScanResult = { events, truncated: Option.getOrElse(ended, () => true), nextOffset }
   return scanned
-}, Effect.scoped) satisfies (...args: never) => Effect.Effect<Scanned, BrokerError | QueueInUse>
+}, Effect.scoped) satisfies (...args: never) => Effect.Effect<ScanResult, BrokerError | QueueInUse>
 
 /** None of one that is unreadable or another task's. */
 const eventOf = (read: Result.Result<JsonObject, EnvelopeError>, taskId: string | undefined): string | undefined =>
@@ -117,4 +118,4 @@ const prefetch = 1_000
 const quietMs = 250
 
 /** A consumer may take longer to begin. */
-const firstWithinMs = 1_000
+const firstMessageWaitMs = 1_000

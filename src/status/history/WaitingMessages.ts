@@ -21,9 +21,9 @@ export class WaitingMessages extends Context.Service<
 >()("svc/WaitingMessages") {}
 
 /** Who asks about a task waits no longer than this for the broker. */
-const within = "2 seconds"
+const inspectTimeout = "2 seconds"
 /** Clients that poll for the first status of a task must not become questions to the broker. */
-const keptFor = "1 second"
+const cacheTtl = "1 second"
 
 /** `queues`: those that the workers of the tasks receive from. */
 export const layer = (queues: ReadonlyArray<string>): Layer.Layer<WaitingMessages, never, Broker> =>
@@ -31,18 +31,18 @@ export const layer = (queues: ReadonlyArray<string>): Layer.Layer<WaitingMessage
     WaitingMessages,
     Effect.gen(function* () {
       const { inspect } = yield* Broker
-      const inspected = Effect.fnUntraced(function* (queue: string) {
-        const found = Option.flatten(yield* Effect.option(Effect.timeout(inspect(queue), within)))
+      const inspectQueue = Effect.fnUntraced(function* (queue: string) {
+        const found = Option.flatten(yield* Effect.option(Effect.timeout(inspect(queue), inspectTimeout)))
         return Option.match(found, {
           onNone: (): ReadonlyArray<WaitingQueue> => [],
           onSome: ({ consumers, messages: ready }) => (ready > 0 ? [{ queue, ready, consumers }] : [])
         })
       })
       // all at once: one that is silent must not make the others late
-      const waiting = Effect.map(Effect.forEach(queues, inspected, { concurrency: "unbounded" }), (found) =>
+      const inspectAll = Effect.map(Effect.forEach(queues, inspectQueue, { concurrency: "unbounded" }), (found) =>
         found.flat()
       )
-      return { queues: yield* Effect.cachedWithTTL(waiting, keptFor) }
+      return { queues: yield* Effect.cachedWithTTL(inspectAll, cacheTtl) }
     })
   )
 
@@ -53,20 +53,20 @@ export const queues: Effect.Effect<ReadonlyArray<WaitingQueue>> = Effect.flatMap
 )
 
 /** A sentence has room for so many. */
-const mostNamed = 5
+const maxNamedQueues = 5
 
 /** Where a task is that nobody has taken, if there is one; empty where nothing waits. */
 export const sentence = (waiting: ReadonlyArray<WaitingQueue>): string => {
   if (waiting.length === 0) return ""
-  const named = waiting.slice(0, mostNamed).map(({ consumers, queue, ready }) => {
+  const named = waiting.slice(0, maxNamedQueues).map(({ consumers, queue, ready }) => {
     const others = ready === 1 ? "as the only message" : `behind at most ${ready - 1} others`
-    return `${queue} (${others}; ${consumersOf(consumers)})`
+    return `${queue} (${others}; ${describeConsumers(consumers)})`
   })
-  const more = waiting.length > mostNamed ? ", or in another queue" : ""
+  const more = waiting.length > maxNamedQueues ? ", or in another queue" : ""
   return `If it was published, it waits in ${named.join(", or in ")}${more}.`
 }
 
-const consumersOf = (consumers: number): string => {
+const describeConsumers = (consumers: number): string => {
   if (consumers === 0) return "nobody consumes it"
   return consumers === 1 ? "1 consumer" : `${consumers} consumers`
 }

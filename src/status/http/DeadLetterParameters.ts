@@ -3,29 +3,29 @@ import { DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
 import type { ContractAliasConfig } from "../../messaging/topology/Aliases.ts"
 import { DeadLetterFilter, type PageOptions } from "../dead-letters/DeadLetterStore.ts"
 import type { Selection } from "../replay/ReplayJobs.ts"
-import type { InvalidParameter } from "./Detail.ts"
+import type { InvalidParameter } from "./ErrorBody.ts"
 
-type Read<A> = Result.Result<A, ReadonlyArray<InvalidParameter>>
+type Decoded<A> = Result.Result<A, ReadonlyArray<InvalidParameter>>
 
 const maxLimit = 200
 const defaultLimit = 50
 
 /** Longer than any name, id or cursor that there is. */
-const maxText = 1_024
+const maxTextLength = 1_024
 
 /** Of a query. An empty cursor is none that was given out: it would begin anew, and never end. */
-export const page = (query: URLSearchParams): Read<PageOptions> => {
+export const page = (query: URLSearchParams): Decoded<PageOptions> => {
   const cursor = query.get("cursor")
   const limit = query.get("limit")
   const number = limit === null ? defaultLimit : /^\d{1,9}$/.test(limit) ? Number(limit) : 0
   if (number < 1 || number > maxLimit) {
-    return refused("query", "limit", `must be an integer from 1 to ${maxLimit}`)
+    return invalid("query", "limit", `must be an integer from 1 to ${maxLimit}`)
   }
   return Result.succeed({ limit: number, ...(cursor !== null && { cursor }) })
 }
 
 /** `state` and names of a query; the task's goes by its alias. Empty texts are none, as forms send them. */
-export const filter = (query: URLSearchParams, aliases: ContractAliasConfig): Read<DeadLetterFilter> => {
+export const filter = (query: URLSearchParams, aliases: ContractAliasConfig): Decoded<DeadLetterFilter> => {
   const task = aliases.httpName("task_id")
   const given = Object.entries({
     queue_name: query.get("queue_name"),
@@ -41,10 +41,10 @@ export const filter = (query: URLSearchParams, aliases: ContractAliasConfig): Re
   return problems.length > 0 ? Result.fail(problems) : Result.succeed(decodeFilter(Object.fromEntries(given)))
 }
 
-export const flag = (query: URLSearchParams, name: string): Read<boolean> => {
+export const flag = (query: URLSearchParams, name: string): Decoded<boolean> => {
   const given = query.get(name)?.toLowerCase()
   if (given === undefined || falsy.has(given)) return Result.succeed(false)
-  return truthy.has(given) ? Result.succeed(true) : refused("query", name, "must be true or false")
+  return truthy.has(given) ? Result.succeed(true) : invalid("query", name, "must be true or false")
 }
 
 const truthy: ReadonlySet<string> = new Set(["true", "1", "yes", "on"])
@@ -55,23 +55,23 @@ export const replayRequest = (
   body: unknown,
   maxIds: number,
   aliases: ContractAliasConfig
-): Read<{ readonly selection: Selection; readonly force: boolean }> => {
-  if (!isObject(body)) return refused("body", "", "must be a JSON object with ids or filter")
+): Decoded<{ readonly selection: Selection; readonly force: boolean }> => {
+  if (!isObject(body)) return invalid("body", "", "must be a JSON object with ids or filter")
   const unknown = Object.keys(body).filter((name) => !["ids", "filter", "force"].includes(name))
   if (unknown.length > 0) {
     return Result.fail(unknown.map((name) => problem("body", name, "is not known: ids, filter, force are")))
   }
   const { filter, force = false, ids } = body
-  if (typeof force !== "boolean") return refused("body", "force", "must be true or false")
+  if (typeof force !== "boolean") return invalid("body", "force", "must be true or false")
   if ((ids === undefined) === (filter === undefined))
-    return refused("body", "ids", "must be given, or filter: one of them")
+    return invalid("body", "ids", "must be given, or filter: one of them")
   if (ids !== undefined) return Result.map(idsOf(ids, maxIds), (ids) => ({ selection: { ids }, force }))
   return Result.map(filterOf(filter, force, aliases), (filter) => ({ selection: { filter }, force }))
 }
 
 /** Of a request that is about one dead-letter queue. */
-export const queueName = (body: unknown): Read<string> => {
-  if (!isObject(body)) return refused("body", "", "must be a JSON object with queue_name")
+export const queueName = (body: unknown): Decoded<string> => {
+  if (!isObject(body)) return invalid("body", "", "must be a JSON object with queue_name")
   const unknown = Object.keys(body).filter((name) => name !== "queue_name")
   if (unknown.length > 0)
     return Result.fail(unknown.map((name) => problem("body", name, "is not known: queue_name is")))
@@ -79,13 +79,13 @@ export const queueName = (body: unknown): Read<string> => {
   return isText(queue_name) ? Result.succeed(queue_name) : Result.fail(textProblem("body", "queue_name", queue_name))
 }
 
-const idsOf = (ids: unknown, maxIds: number): Read<ReadonlyArray<string>> =>
+const idsOf = (ids: unknown, maxIds: number): Decoded<ReadonlyArray<string>> =>
   Array.isArray(ids) && ids.length > 0 && ids.length <= maxIds && ids.every(isText)
     ? Result.succeed(ids)
-    : refused("body", "ids", `must be a list of 1 to ${maxIds} dlq_ids: more of them are several requests`)
+    : invalid("body", "ids", `must be a list of 1 to ${maxIds} dlq_ids: more of them are several requests`)
 
-const filterOf = (given: unknown, force: boolean, aliases: ContractAliasConfig): Read<DeadLetterFilter> => {
-  if (!isObject(given)) return refused("body", "filter", "must be an object")
+const filterOf = (given: unknown, force: boolean, aliases: ContractAliasConfig): Decoded<DeadLetterFilter> => {
+  if (!isObject(given)) return invalid("body", "filter", "must be an object")
   const task = aliases.fieldName("task_id")
   const entries = Object.entries(given).map(([name, value]) => [name === task ? "task_id" : name, value] as const)
   const problems = entries.flatMap(([field, value]) => {
@@ -102,7 +102,7 @@ const filterOf = (given: unknown, force: boolean, aliases: ContractAliasConfig):
     return field === "exception_type" && value === null ? [] : textProblem("body", name, value)
   })
   if (problems.length > 0) return Result.fail(problems)
-  if (entries.length === 0) return refused("body", "filter", "must name something: nobody means everything there is")
+  if (entries.length === 0) return invalid("body", "filter", "must name something: nobody means everything there is")
   return Result.succeed(decodeFilter(Object.fromEntries(entries)))
 }
 
@@ -113,7 +113,8 @@ const states = DeadLetterRecord.fields.state.literals
 
 const isState = Schema.is(DeadLetterRecord.fields.state)
 
-const isText = (value: unknown): value is string => typeof value === "string" && value !== "" && value.length <= maxText
+const isText = (value: unknown): value is string =>
+  typeof value === "string" && value !== "" && value.length <= maxTextLength
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
@@ -122,14 +123,14 @@ const stateProblem = (where: InvalidParameter["loc"][0], value: unknown, name = 
   isState(value) ? [] : [problem(where, name, `must be one of ${states.join(", ")}`)]
 
 const textProblem = (where: InvalidParameter["loc"][0], name: string, value: unknown) =>
-  isText(value) ? [] : [problem(where, name, `must be a text of 1 to ${maxText} characters`)]
+  isText(value) ? [] : [problem(where, name, `must be a text of 1 to ${maxTextLength} characters`)]
 
 const problem = (where: InvalidParameter["loc"][0], name: string, msg: string): InvalidParameter => ({
   loc: [where, name],
   msg
 })
 
-const refused = (
+const invalid = (
   where: InvalidParameter["loc"][0],
   name: string,
   msg: string

@@ -1,12 +1,12 @@
 import { ByteSize, Context, Effect, type Layer, Option, Result, type Scope } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import * as BodyRoom from "../../http/BodyRoom.ts"
+import * as BodyMemory from "../../http/BodyMemory.ts"
 import { isJsonObject, type JsonObject } from "../../messaging/envelope/Envelope.ts"
 import * as ExactJson from "../../messaging/envelope/ExactJson.ts"
 import { bodyOf } from "../../messaging/failure/DeadLetter.ts"
 import { ContractAliasConfig, ContractAliases } from "../../messaging/topology/Aliases.ts"
 import { Broker } from "../../services/Broker.ts"
-import type { NoPlace } from "../../services/Places.ts"
+import type { ConcurrencyLimitReached } from "../../services/ConcurrencyLimit.ts"
 import type { RedisError } from "../../services/Redis.ts"
 import * as DeadLetterQueues from "../dead-letters/DeadLetterQueues.ts"
 import { DeadLetterStore, type UnknownCursor } from "../dead-letters/DeadLetterStore.ts"
@@ -16,17 +16,17 @@ import { type ReplayError, replay } from "../replay/Replay.ts"
 import { type ReplayJob, type ReplayJobRefused, ReplayJobs } from "../replay/ReplayJobs.ts"
 import { StatusStore } from "../store/StatusStore.ts"
 import * as Parameters from "./DeadLetterParameters.ts"
-import { type InvalidParameter, invalid, refusal, unavailable } from "./Detail.ts"
-import * as LargeAnswers from "./LargeAnswers.ts"
-import * as Refusals from "./Refusals.ts"
-import * as Requested from "./Requested.ts"
+import { type InvalidParameter, invalidParameters, refusal, unavailable } from "./ErrorBody.ts"
+import * as ErrorResponses from "./ErrorResponses.ts"
+import * as LargeResponses from "./LargeResponses.ts"
+import * as RequestParameters from "./RequestParameters.ts"
 
 type Path = `/${string}`
 
 export interface Options {
   /** Registers the route of the broker's queues: these and the indexed ones. An empty list is enough. */
   readonly brokerDlqQueueNames?: ReadonlyArray<string>
-  /** Default: `ContractAliases`, as a `Lifespan` provides them. */
+  /** Default: `ContractAliases`, as a `StatusRuntime` provides them. */
   readonly aliasConfig?: ContractAliasConfig
   /** Indexing a queue again, and removing what was replayed from it, are behind it. Default: `/dlq/queues`. */
   readonly queuesPath?: Path
@@ -57,8 +57,8 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
       const services = Context.pick(DeadLetterStore, Broker)(yield* Effect.context<Requirements>())
       const statuses = yield* Effect.serviceOption(StatusStore)
       const replayJobs = yield* Effect.serviceOption(ReplayJobs)
-      const holding = yield* LargeAnswers.make
-      const room = BodyRoom.make()
+      const limitResponse = yield* LargeResponses.make
+      const bodyRoom = BodyMemory.make()
       const aliases = options.aliasConfig ?? (yield* ContractAliases) ?? new ContractAliasConfig()
       const messages = options.messagesPath ?? "/dlq/messages"
       const replays = options.replaysPath ?? "/dlq/replays"
@@ -68,44 +68,48 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
         path: Path,
         handler: Effect.Effect<
           HttpServerResponse.HttpServerResponse,
-          Refused,
+          RouteError,
           Requirements | HttpServerRequest.HttpServerRequest | HttpRouter.RouteContext | Scope.Scope
         >
       ) => {
         allowed.set(path, [...(allowed.get(path) ?? []), method])
-        return router.add(method, path, Refusals.unbroken(answered(handler)).pipe(Effect.provideContext(services)))
+        return router.add(
+          method,
+          path,
+          ErrorResponses.catchDefects(withErrorResponses(handler)).pipe(Effect.provideContext(services))
+        )
       }
 
       const letters = yield* QueuedLetters.make
       const queuesPath = options.queuesPath ?? "/dlq/queues"
-      const work = { aliases, room, configured: options.brokerDlqQueueNames ?? [] }
+      const queueOptions = { aliases, room: bodyRoom, configured: options.brokerDlqQueueNames ?? [] }
       yield* add("GET", queuesPath, queues)
-      yield* add("POST", `${queuesPath}/index`, onLetters(letters.index, work))
-      yield* add("POST", `${queuesPath}/remove-replayed`, onLetters(letters.removeReplayed, work))
-      yield* add("GET", messages, list(aliases))
-      yield* add("GET", `${messages}/:dlq_id`, holding(detail(aliases, statuses)))
+      yield* add("POST", `${queuesPath}/index`, onQueue(letters.index, queueOptions))
+      yield* add("POST", `${queuesPath}/remove-replayed`, onQueue(letters.removeReplayed, queueOptions))
+      yield* add("GET", messages, listDeadLetters(aliases))
+      yield* add("GET", `${messages}/:dlq_id`, limitResponse(deadLetterDetail(aliases, statuses)))
       yield* add("POST", `${messages}/:dlq_id/replay`, replayOne)
       yield* add("GET", options.groupsPath ?? "/dlq/groups", groups)
       if (Option.isSome(replayJobs)) {
         const { value: jobs } = replayJobs
-        yield* add("POST", replays, start(jobs, aliases, room))
+        yield* add("POST", replays, startJob(jobs, aliases, bodyRoom))
         yield* add("GET", replays, listJobs(jobs, aliases))
-        yield* add("GET", `${replays}/:replay_id`, job(jobs, aliases))
-        yield* add("POST", `${replays}/:replay_id/cancel`, cancel(jobs, aliases))
+        yield* add("GET", `${replays}/:replay_id`, jobDetail(jobs, aliases))
+        yield* add("POST", `${replays}/:replay_id/cancel`, cancelJob(jobs, aliases))
       }
       if (options.brokerDlqQueueNames !== undefined) {
         const path = options.brokerQueuesPath ?? "/broker/dlq/queues"
         yield* add("GET", path, brokerQueues(options.brokerDlqQueueNames))
       }
-      for (const [path, methods] of allowed) yield* Refusals.otherMethods(router, path, methods)
+      for (const [path, methods] of allowed) yield* ErrorResponses.refuseOtherMethods(router, path, methods)
     })
   )
 
-type Refused =
-  | QueuedLetters.LettersNotWalked
+type RouteError =
+  | QueuedLetters.QueueWalkFailed
   | RedisError
-  | NoPlace
-  | BodyRoom.NoRoom
+  | ConcurrencyLimitReached
+  | BodyMemory.NoRoom
   | UnknownCursor
   | ReplayError
   | ReplayJobRefused
@@ -124,34 +128,34 @@ interface Plain {
   readonly detail: string
 }
 
-const plain = (status: number, detail: string): Effect.Effect<never, Plain> =>
+const failWith = (status: number, detail: string): Effect.Effect<never, Plain> =>
   Effect.fail({ _tag: "Plain", status, detail })
 
-const taken = <A>(read: Result.Result<A, ReadonlyArray<InvalidParameter>>): Effect.Effect<A, Invalid> =>
+const orInvalid = <A>(read: Result.Result<A, ReadonlyArray<InvalidParameter>>): Effect.Effect<A, Invalid> =>
   Effect.mapError(Effect.fromResult(read), (parameters) => ({ _tag: "Invalid", parameters }))
 
 /** Every refusal in the shape of these routers. */
-const answered = <R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, Refused, R>) =>
+const withErrorResponses = <R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, RouteError, R>) =>
   Effect.catch(handler, (error) =>
     error._tag === "RedisError"
       ? Effect.as(Effect.logWarning("Dead letters cannot be read", error.message), toResponse(error))
       : Effect.succeed(toResponse(error))
   )
 
-const toResponse = (error: Refused): HttpServerResponse.HttpServerResponse => {
+const toResponse = (error: RouteError): HttpServerResponse.HttpServerResponse => {
   switch (error._tag) {
     case "Invalid":
-      return invalid(error.parameters)
+      return invalidParameters(error.parameters)
     case "Plain":
       return refusal(error.status, error.detail)
     case "UnknownCursor":
-      return invalid([
+      return invalidParameters([
         { loc: ["query", "cursor"], msg: "is none that this index has given out: start again without it" }
       ])
     case "RedisError":
       return unavailable("The index of dead letters cannot be reached now: try again in a moment.")
     case "NoPlace":
-      return LargeAnswers.refused(error)
+      return LargeResponses.refusalOf(error)
     case "NoRoom":
       return error.whose === "caller"
         ? refusal(429, "The bodies of this address have a quarter of the room for all: send fewer at once.", retrySoon)
@@ -164,13 +168,14 @@ const toResponse = (error: Refused): HttpServerResponse.HttpServerResponse => {
         ? unavailable("Too many replay jobs run already: wait for one of them, or cancel one.")
         : refusal(422, "This Idempotency-Key was used for another request: a new request takes a new key.")
     case "ReplayError":
-      return replayed(replayStatus[error.reason], error.message)
+      return replayRefusal(replayStatus[error.reason], error.message)
   }
 }
 
 const retrySoon = { "retry-after": "1" }
 
-const replayed = (status: number, message: string) => (status === 503 ? unavailable(message) : refusal(status, message))
+const replayRefusal = (status: number, message: string) =>
+  status === 503 ? unavailable(message) : refusal(status, message)
 
 /** A queue that is gone is a conflict, as the request was right; a broker whose answer was lost is a gateway's timeout. */
 const replayStatus: Readonly<Record<ReplayError["reason"], number>> = {
@@ -198,65 +203,65 @@ const queues = Effect.gen(function* () {
 const brokerQueues = (names: ReadonlyArray<string>) =>
   Effect.map(DeadLetterQueues.withNamed(names), (queues) => ok({ queues }))
 
-const onLetters = <A>(
+const onQueue = <A>(
   walk: (
     queue: string,
     aliases: ContractAliasConfig
-  ) => Effect.Effect<A, QueuedLetters.LettersNotWalked | RedisError, DeadLetterStore | Broker>,
+  ) => Effect.Effect<A, QueuedLetters.QueueWalkFailed | RedisError, DeadLetterStore | Broker>,
   given: {
     readonly aliases: ContractAliasConfig
-    readonly room: BodyRoom.BodyRoom["Service"]
+    readonly room: BodyMemory.BodyMemory["Service"]
     readonly configured: ReadonlyArray<string>
   }
 ) =>
   Effect.gen(function* () {
-    const body = yield* given.room.holding(Number(maxQueueBody))(bodyText(maxQueueBody))
-    const queue = yield* taken(Parameters.queueName(parsed(body)))
+    const body = yield* given.room.withReservation(Number(maxQueueBody))(bodyText(maxQueueBody))
+    const queue = yield* orInvalid(Parameters.queueName(parseOrUndefined(body)))
     // messages of a working queue are nobody's dead letters, and must not be taken from their workers
-    const isOfLetters =
-      queue.endsWith(usualSuffix) ||
+    const isDeadLetterQueue =
+      queue.endsWith(defaultSuffix) ||
       given.configured.includes(queue) ||
       (yield* (yield* DeadLetterStore).queues).some(({ queue_name }) => queue_name === queue)
-    if (!isOfLetters) {
-      return yield* plain(
+    if (!isDeadLetterQueue) {
+      return yield* failWith(
         422,
-        `${queue} is not known as a dead-letter queue: its name does not end with ${usualSuffix}, nothing is indexed of it, and brokerDlqQueueNames does not name it.`
+        `${queue} is not known as a dead-letter queue: its name does not end with ${defaultSuffix}, nothing is indexed of it, and brokerDlqQueueNames does not name it.`
       )
     }
     return ok(yield* walk(queue, given.aliases))
   })
 
 /** Of dead-letter queues, where a retry policy does not say otherwise. */
-const usualSuffix = ".dlq"
+const defaultSuffix = ".dlq"
 
 const maxQueueBody = ByteSize.kibibytes(4)
 
-const list = Effect.fnUntraced(function* (aliases: ContractAliasConfig) {
+const listDeadLetters = Effect.fnUntraced(function* (aliases: ContractAliasConfig) {
   const store = yield* DeadLetterStore
-  const given = yield* Requested.query
-  const filter = yield* taken(Parameters.filter(given, aliases))
-  const { items, next_cursor } = yield* store.list(filter, yield* taken(Parameters.page(given)))
-  return ok({ items: items.map((item) => named(aliases, { ...item })), next_cursor })
+  const given = yield* RequestParameters.query
+  const filter = yield* orInvalid(Parameters.filter(given, aliases))
+  const { items, next_cursor } = yield* store.list(filter, yield* orInvalid(Parameters.page(given)))
+  return ok({ items: items.map((item) => withTaskAlias(aliases, { ...item })), next_cursor })
 })
 
-const detail = Effect.fnUntraced(function* (
+const deadLetterDetail = Effect.fnUntraced(function* (
   aliases: ContractAliasConfig,
   statuses: Option.Option<StatusStore["Service"]>
 ) {
   const dlqId = yield* parameter("dlq_id")
   const record = yield* (yield* DeadLetterStore).get(dlqId)
-  if (record === undefined) return yield* plain(404, `There is no dead letter ${dlqId} in the index.`)
+  if (record === undefined) return yield* failWith(404, `There is no dead letter ${dlqId} in the index.`)
   const { properties: _, raw_body_b64, ...shown } = record
   const { body, body_encoding } = bodyOf(Buffer.from(raw_body_b64, "base64"), ExactJson.parse)
   const events =
     Option.isSome(statuses) && record.task_id !== null
       ? (yield* statuses.value.history(record.task_id)).events.map(({ json }) =>
-          outward(aliases, parsed(json, ExactJson.parse))
+          withAliases(aliases, parseOrUndefined(json, ExactJson.parse))
         )
       : []
   return ok({
-    ...named(aliases, { ...shown, body_encoding }),
-    body: outward(aliases, body),
+    ...withTaskAlias(aliases, { ...shown, body_encoding }),
+    body: withAliases(aliases, body),
     latest_status: events.at(-1) ?? null,
     status_history: events.toReversed(),
     diagnosis: Diagnosis.of(record)
@@ -264,77 +269,79 @@ const detail = Effect.fnUntraced(function* (
 })
 
 const replayOne = Effect.gen(function* () {
-  const force = yield* taken(Parameters.flag(yield* Requested.query, "force"))
+  const force = yield* orInvalid(Parameters.flag(yield* RequestParameters.query, "force"))
   return ok(yield* replay(yield* parameter("dlq_id"), { force }))
 })
 
 const groups = Effect.gen(function* () {
   const store = yield* DeadLetterStore
-  const { items, next_cursor } = yield* store.groups(yield* taken(Parameters.page(yield* Requested.query)))
+  const { items, next_cursor } = yield* store.groups(yield* orInvalid(Parameters.page(yield* RequestParameters.query)))
   return ok({ groups: items, next_cursor })
 })
 
 type Jobs = ReplayJobs["Service"]
 
-const start = (jobs: Jobs, aliases: ContractAliasConfig, { holding }: BodyRoom.BodyRoom["Service"]) =>
-  holding(Number(maxBody))(started(jobs, aliases))
+const startJob = (jobs: Jobs, aliases: ContractAliasConfig, { withReservation }: BodyMemory.BodyMemory["Service"]) =>
+  withReservation(Number(maxBody))(createJob(jobs, aliases))
 
-const started = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
+const createJob = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   const idempotencyKey = headers["idempotency-key"]
   if (idempotencyKey !== undefined && (idempotencyKey === "" || idempotencyKey.length > 255)) {
-    return yield* taken(Result.fail([{ loc: ["header", "Idempotency-Key"], msg: "must have 1 to 255 characters" }]))
+    return yield* orInvalid(Result.fail([{ loc: ["header", "Idempotency-Key"], msg: "must have 1 to 255 characters" }]))
   }
-  const request = yield* taken(Parameters.replayRequest(parsed(yield* bodyText(maxBody)), jobs.maxIds, aliases))
+  const request = yield* orInvalid(
+    Parameters.replayRequest(parseOrUndefined(yield* bodyText(maxBody)), jobs.maxIds, aliases)
+  )
   const created = yield* jobs.create({ ...request, ...(idempotencyKey !== undefined && { idempotencyKey }) })
-  return ok(shownJob(aliases, created.job), created.existing ? 200 : 202)
+  return ok(jobBody(aliases, created.job), created.existing ? 200 : 202)
 })
 
-const bodyText = (most: typeof maxBody) =>
+const bodyText = (maxBytes: typeof maxBody) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ text }) =>
     text.pipe(
-      Effect.provideService(HttpServerRequest.MaxBodySize, most),
-      Effect.catch(() => plain(413, `The body cannot be read: it may have at most ${most} bytes.`))
+      Effect.provideService(HttpServerRequest.MaxBodySize, maxBytes),
+      Effect.catch(() => failWith(413, `The body cannot be read: it may have at most ${maxBytes} bytes.`))
     )
   )
 
 const listJobs = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
-  const { items, next_cursor } = yield* jobs.list(yield* taken(Parameters.page(yield* Requested.query)))
-  return ok({ replays: items.map((job) => shownJob(aliases, job)), next_cursor })
+  const { items, next_cursor } = yield* jobs.list(yield* orInvalid(Parameters.page(yield* RequestParameters.query)))
+  return ok({ replays: items.map((job) => jobBody(aliases, job)), next_cursor })
 })
 
-const job = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
+const jobDetail = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
   const id = yield* parameter("replay_id")
   const found = yield* jobs.get(id)
-  if (found === undefined) return yield* plain(404, `There is no replay job ${id}.`)
-  return ok({ ...shownJob(aliases, found), problems: yield* jobs.problems(id) })
+  if (found === undefined) return yield* failWith(404, `There is no replay job ${id}.`)
+  return ok({ ...jobBody(aliases, found), problems: yield* jobs.problems(id) })
 })
 
-const cancel = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
+const cancelJob = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
   const id = yield* parameter("replay_id")
   const found = yield* jobs.cancel(id)
-  if (found === undefined) return yield* plain(404, `There is no replay job ${id}.`)
-  if (found.state === "finished") return yield* plain(409, `The replay job ${id} has finished already.`)
-  return ok(shownJob(aliases, found))
+  if (found === undefined) return yield* failWith(404, `There is no replay job ${id}.`)
+  if (found.state === "finished") return yield* failWith(409, `The replay job ${id} has finished already.`)
+  return ok(jobBody(aliases, found))
 })
 
-const shownJob = (aliases: ContractAliasConfig, job: ReplayJob) => ({
+const jobBody = (aliases: ContractAliasConfig, job: ReplayJob) => ({
   ...job,
-  filter: job.filter === null ? null : named(aliases, job.filter)
+  filter: job.filter === null ? null : withTaskAlias(aliases, job.filter)
 })
 
 /** Of records and filters: the task's name alone, as theirs are no envelopes. */
-const named = (aliases: ContractAliasConfig, object: JsonObject): JsonObject =>
+const withTaskAlias = (aliases: ContractAliasConfig, object: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(object).map(([name, value]) => [name === "task_id" ? aliases.fieldName(name) : name, value])
   )
 
 /** Of bodies and statuses. */
-const outward = (aliases: ContractAliasConfig, value: unknown): unknown =>
+const withAliases = (aliases: ContractAliasConfig, value: unknown): unknown =>
   isJsonObject(value) ? aliases.outbound(value) : value
 
 /** `undefined` for what is no JSON. */
-const parsed = (text: string, parse: (text: string) => unknown = JSON.parse): unknown => {
+const parseOrUndefined = (text: string, parse: (text: string) => unknown = JSON.parse): unknown => {
   try {
     return parse(text)
   } catch {

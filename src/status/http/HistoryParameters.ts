@@ -1,6 +1,6 @@
-import { isShort } from "../../messaging/envelope/Envelope.ts"
+import { fitsShortString } from "../../messaging/envelope/Envelope.ts"
 import type { HistoryQuery, HistoryReader, Source } from "../history/History.ts"
-import type { InvalidParameter } from "./Detail.ts"
+import type { InvalidParameter } from "./ErrorBody.ts"
 
 export interface HistoryRequest extends HistoryQuery {
   readonly source: Source
@@ -27,7 +27,7 @@ export const read = (
     mistake("source", "must be store: this service does not read the broker's status stream")
   }
   if (taskId !== undefined && taskId.trim() === "") mistake(taskField, "must not be blank")
-  if (taskId !== undefined && !isShort(taskId)) mistake(taskField, "must have at most 255 bytes")
+  if (taskId !== undefined && !fitsShortString(taskId)) mistake(taskField, "must have at most 255 bytes")
   if (!isOffset) mistake("start_offset", "must be first, last, or an integer of 0 or more")
   if (maxSeconds !== undefined && !(maxSeconds > 0 && maxSeconds <= caps.maxSeconds)) {
     mistake("max_seconds", `must be a number above 0, at most ${caps.maxSeconds}`)

@@ -2,18 +2,18 @@ import { Context, Effect, type Layer, Option, Result, type Scope } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { SettingsError } from "../../messaging/envelope/Errors.ts"
 import { type ContractAliasConfig, ContractAliases } from "../../messaging/topology/Aliases.ts"
-import { Findings } from "../../messaging/topology/Parameters.ts"
+import { ValidationIssues } from "../../messaging/topology/Parameters.ts"
 import { HistoryReader } from "../history/History.ts"
 import * as WaitingMessages from "../history/WaitingMessages.ts"
 import { StatusStore } from "../store/StatusStore.ts"
 import * as EventFrames from "../stream/EventFrames.ts"
 import { EventStream } from "../stream/EventStream.ts"
-import { type OutputAdapter, present } from "../stream/PublicEvent.ts"
-import { invalid, refusal, unavailable } from "./Detail.ts"
+import { makePresenter, type OutputAdapter } from "../stream/PublicEvent.ts"
+import { invalidParameters, refusal, unavailable } from "./ErrorBody.ts"
+import * as ErrorResponses from "./ErrorResponses.ts"
 import * as HistoryParameters from "./HistoryParameters.ts"
-import * as LargeAnswers from "./LargeAnswers.ts"
-import * as Refusals from "./Refusals.ts"
-import * as Requested from "./Requested.ts"
+import * as LargeResponses from "./LargeResponses.ts"
+import * as RequestParameters from "./RequestParameters.ts"
 
 export interface Options {
   /** Default: `/events/{task_id}`. */
@@ -28,7 +28,7 @@ export interface Options {
    * and a quorum queue may count each scan towards its delivery limit.
    */
   readonly requireStream?: boolean
-  /** Names in bodies, paths and queries. Default: `ContractAliases`, as a `Lifespan` provides them. */
+  /** Names in bodies, paths and queries. Default: `ContractAliases`, as a `StatusRuntime` provides them. */
   readonly aliasConfig?: ContractAliasConfig | undefined
   /** Changes the event of `/status`. What it throws is logged and makes the answer a 500. */
   readonly latestOutputAdapter?: OutputAdapter
@@ -55,21 +55,21 @@ export const layer = (given: Options = {}): Layer.Layer<never, SettingsError, Ht
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
       const options = { ...given, aliasConfig: given.aliasConfig ?? (yield* ContractAliases) }
-      const findings = new Findings()
+      const findings = new ValidationIssues()
       const paths = pathsOf(options, findings)
       if (findings.mistakes.length > 0) return yield* SettingsError.of("StatusRoutes", findings.mistakes)
       const provided = yield* Effect.context<never>()
       const waiting = Effect.provideContext(WaitingMessages.queues, provided)
-      const holding = yield* LargeAnswers.make
+      const limitResponse = yield* LargeResponses.make
       const routes: Array<readonly [path: HttpRouter.PathInput, handler: Handler]> = []
       const add = <I, S>(service: Context.Key<I, S>, path: HttpRouter.PathInput, handler: (service: S) => Handler) =>
         Option.map(Context.getOption(provided, service), (found) => routes.push([path, handler(found)]))
       add(EventStream, paths.events, (stream) => events(stream, options))
-      add(HistoryReader, paths.history, (reader) => history(reader, holding, options))
+      add(HistoryReader, paths.history, (reader) => history(reader, limitResponse, options))
       add(StatusStore, paths.status, (store) => latest(store, waiting, options))
       for (const [path, handler] of routes) {
-        yield* router.add("GET", path, Refusals.unbroken(handler))
-        yield* Refusals.otherMethods(router, path, ["GET"])
+        yield* router.add("GET", path, ErrorResponses.catchDefects(handler))
+        yield* ErrorResponses.refuseOtherMethods(router, path, ["GET"])
       }
     })
   )
@@ -84,11 +84,12 @@ const events = (stream: EventStream["Service"], { aliasConfig }: Options): Handl
   withTaskId(aliasConfig, (taskId) =>
     Effect.gen(function* () {
       const { headers, method, remoteAddress } = yield* HttpServerRequest.HttpServerRequest
-      if (!accepts(headers["accept"])) return refusal(406, "This is an event stream: accept text/event-stream.")
+      if (!acceptsEventStream(headers["accept"]))
+        return refusal(406, "This is an event stream: accept text/event-stream.")
       const lastEventId = EventFrames.lastEventIdOf(headers["last-event-id"])
       if (lastEventId !== undefined && lastEventId.length > EventFrames.maxLastEventIdLength) {
         const msg = `must have at most ${EventFrames.maxLastEventIdLength} characters`
-        return invalid([{ loc: ["header", "Last-Event-ID"], msg }])
+        return invalidParameters([{ loc: ["header", "Last-Event-ID"], msg }])
       }
       if (method === "HEAD") return HttpServerResponse.empty({ status: 200, headers: eventStreamHeaders })
       const address = Option.getOrUndefined(remoteAddress)
@@ -105,35 +106,40 @@ const events = (stream: EventStream["Service"], { aliasConfig }: Options): Handl
     )
   )
 
-const history = (reader: HistoryReader["Service"], holding: LargeAnswers.Holding, options: Options): Handler => {
+const history = (
+  reader: HistoryReader["Service"],
+  limitResponse: LargeResponses.ResponseLimiter,
+  options: Options
+): Handler => {
   const { aliasConfig, historyOutputAdapter, requireStream = true } = options
-  const shown = present({ aliasConfig, outputAdapter: historyOutputAdapter })
+  const toPublicJson = makePresenter({ aliasConfig, outputAdapter: historyOutputAdapter })
   const queryField = aliasConfig?.httpName("task_id") ?? "task_id"
   const bodyField = aliasConfig?.fieldName("task_id") ?? "task_id"
   return Effect.gen(function* () {
-    const asked = HistoryParameters.read(yield* Requested.query, queryField, reader)
-    if (!("source" in asked)) return invalid(asked)
-    const { source, taskId } = asked
+    const request = HistoryParameters.read(yield* RequestParameters.query, queryField, reader)
+    if (!("source" in request)) return invalidParameters(request)
+    const { source, taskId } = request
     if (source === "stream" && requireStream && reader.stream?.isStream === false) {
       return refusal(400, `The status queue ${reader.stream.queue} is not a stream; ask with source=store.`)
     }
-    return yield* holding(
+    return yield* limitResponse(
       Effect.gen(function* () {
         const scanned =
           source === "stream" && reader.stream !== undefined
-            ? yield* reader.stream.read(asked)
-            : yield* reader.store(taskId ?? "", asked)
-        const found = scanned.events.flatMap((json) => shown(json) ?? [])
-        const whose = taskId === undefined ? "" : `,${JSON.stringify(bodyField)}:${JSON.stringify(taskId)}`
-        const cut = scanned.truncated ? `,"truncated":true` : ""
-        const offsets = member("next_offset", scanned.nextOffset) + member("oldest_offset", scanned.oldestOffset)
-        return json(`{"count":${found.length},"events":[${found.join(",")}]${whose}${cut}${offsets}}`)
+            ? yield* reader.stream.read(request)
+            : yield* reader.store(taskId ?? "", request)
+        const found = scanned.events.flatMap((json) => toPublicJson(json) ?? [])
+        const taskMember = taskId === undefined ? "" : `,${JSON.stringify(bodyField)}:${JSON.stringify(taskId)}`
+        const truncatedMember = scanned.truncated ? `,"truncated":true` : ""
+        const offsets =
+          offsetMember("next_offset", scanned.nextOffset) + offsetMember("oldest_offset", scanned.oldestOffset)
+        return json(`{"count":${found.length},"events":[${found.join(",")}]${taskMember}${truncatedMember}${offsets}}`)
       })
     )
   }).pipe(
     Effect.catchTags({
-      RedisError: () => Effect.succeed(storeGone),
-      NoPlace: (error) => Effect.succeed(LargeAnswers.refused(error)),
+      RedisError: () => Effect.succeed(storeUnavailable),
+      NoPlace: (error) => Effect.succeed(LargeResponses.refusalOf(error)),
       HistoryBusy: ({ message }) => Effect.succeed(unavailable(message)),
       QueueInUse: ({ queue }) =>
         Effect.succeed(
@@ -152,7 +158,7 @@ const history = (reader: HistoryReader["Service"], holding: LargeAnswers.Holding
   )
 }
 
-const member = (name: string, offset: number | undefined): string =>
+const offsetMember = (name: string, offset: number | undefined): string =>
   offset === undefined ? "" : `,"${name}":${offset}`
 
 const latest = (
@@ -160,13 +166,13 @@ const latest = (
   waiting: typeof WaitingMessages.queues,
   { aliasConfig, latestOutputAdapter }: Options
 ): Handler => {
-  const shown = present({ aliasConfig, outputAdapter: latestOutputAdapter })
+  const toPublicJson = makePresenter({ aliasConfig, outputAdapter: latestOutputAdapter })
   const field = aliasConfig?.fieldName("task_id") ?? "task_id"
   return withTaskId(aliasConfig, (taskId) =>
     Effect.matchEffect(store.latest(taskId), {
-      onFailure: () => Effect.succeed(storeGone),
+      onFailure: () => Effect.succeed(storeUnavailable),
       onSuccess: (stored) => {
-        const event = stored && shown(stored.json)
+        const event = stored && toPublicJson(stored.json)
         return event === undefined
           ? Effect.map(waiting, (waiting) =>
               refusal(
@@ -181,14 +187,14 @@ const latest = (
 }
 
 const withTaskId = (aliasConfig: ContractAliasConfig | undefined, handler: (taskId: string) => Handler): Handler =>
-  Effect.flatMap(Requested.taskId(aliasConfig), (taskId) =>
-    Result.isSuccess(taskId) ? handler(taskId.success) : Effect.succeed(invalid(taskId.failure))
+  Effect.flatMap(RequestParameters.taskId(aliasConfig), (taskId) =>
+    Result.isSuccess(taskId) ? handler(taskId.success) : Effect.succeed(invalidParameters(taskId.failure))
   )
 
 /** The JSON is put together from what is stored, which nobody needs to parse for that. */
 const json = (body: string) => HttpServerResponse.text(body, { contentType: "application/json" })
 
-const storeGone = unavailable("The status store cannot be read now.")
+const storeUnavailable = unavailable("The status store cannot be read now.")
 
 const reconnectSeconds = 5
 
@@ -200,7 +206,7 @@ const eventStreamHeaders = {
 }
 
 /** Whether an `Accept` header takes an event stream. */
-const accepts = (header: string | undefined): boolean =>
+const acceptsEventStream = (header: string | undefined): boolean =>
   header === undefined ||
   header.split(",").some((range) => {
     const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase())
@@ -209,7 +215,7 @@ const accepts = (header: string | undefined): boolean =>
   })
 
 /** The router knows the parameter by one name, whatever documents call it. */
-const pathsOf = (options: Options, findings: Findings) => {
+const pathsOf = (options: Options, findings: ValidationIssues) => {
   const parameters = new Set(
     ["task_id", options.aliasConfig?.httpName("task_id") ?? "task_id"].map((name) => `{${name}}`)
   )
@@ -219,7 +225,7 @@ const pathsOf = (options: Options, findings: Findings) => {
     const literal = segments.every((segment) => parameters.has(segment) || /^[^?#\s{}:*]+$/.test(segment))
     if (!template.startsWith("/") || !literal || named.length !== (ofTask ? 1 : 0)) {
       const task = ofTask ? `, one of them ${[...parameters].join(" or ")}` : ""
-      findings.mistake(field, `must be segments behind slashes${task}, without wildcards and other parameters`)
+      findings.addMistake(field, `must be segments behind slashes${task}, without wildcards and other parameters`)
     }
     return `/${segments.map((segment) => (parameters.has(segment) ? ":task_id" : segment)).join("/")}`
   }

@@ -33,8 +33,8 @@ export const make = Effect.map(Effect.context<never>(), (context) => {
     duplicate: counted("duplicate"),
     malformed: counted("malformed"),
     leftOut: counted("left_out"),
-    failed: () => failures.updateUnsafe(1, context),
-    lagged: (ms: number) => {
+    storeFailed: () => failures.updateUnsafe(1, context),
+    recordLag: (ms: number) => {
       lag.updateUnsafe(Math.max(ms, 0) / 1000, context)
       lagMs.updateUnsafe(Math.max(ms, 0), context)
     }

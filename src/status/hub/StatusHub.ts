@@ -1,27 +1,27 @@
 import { Clock, Context, Deferred, type Duration, Effect, Exit, Layer, Option, Queue, Result, Schedule } from "effect"
 import * as ConsumerOptions from "../../messaging/consume/ConsumerOptions.ts"
 import * as DeliveryLoop from "../../messaging/consume/DeliveryLoop.ts"
-import type { Verdict } from "../../messaging/consume/Verdict.ts"
+import type { DeliveryVerdict } from "../../messaging/consume/DeliveryVerdict.ts"
 import { SettingsError } from "../../messaging/envelope/Errors.ts"
 import type { PublishedStatus } from "../../messaging/envelope/StatusEvent.ts"
 import * as Timestamp from "../../messaging/envelope/Timestamp.ts"
 import * as Observation from "../../messaging/observe/Observation.ts"
-import { type ObservationSink, observing } from "../../messaging/observe/ObservationSink.ts"
+import { makeObserve, type ObservationSink } from "../../messaging/observe/ObservationSink.ts"
 import { BrokerClient } from "../../messaging/publish/BrokerClient.ts"
 import * as HandlerFailure from "../../messaging/retry/HandlerFailure.ts"
 import type { ContractAliasConfig } from "../../messaging/topology/Aliases.ts"
-import { Findings } from "../../messaging/topology/Parameters.ts"
+import { ValidationIssues } from "../../messaging/topology/Parameters.ts"
 import { isStreamOffset } from "../../messaging/topology/StatusPlane.ts"
 import * as TopologyPlan from "../../messaging/topology/TopologyPlan.ts"
 import { Broker, type Delivery, type Fields } from "../../services/Broker.ts"
 import { Redis, type RedisError } from "../../services/Redis.ts"
 import { defaultPrefix } from "../store/DefaultPrefix.ts"
-import * as Rarely from "../store/Rarely.ts"
+import * as LogThrottle from "../store/LogThrottle.ts"
 import { StatusStore } from "../store/StatusStore.ts"
 import * as HubMetrics from "./HubMetrics.ts"
+import { LowWaterMark } from "./LowWaterMark.ts"
 import * as StatusMessage from "./StatusMessage.ts"
-import * as StreamBookmark from "./StreamBookmark.ts"
-import { StreamProgress } from "./StreamProgress.ts"
+import * as StreamCheckpoint from "./StreamCheckpoint.ts"
 import { TaskOrder } from "./TaskOrder.ts"
 
 export interface Options {
@@ -48,11 +48,11 @@ export interface Options {
   readonly idleRetrySeconds?: number
 }
 
-interface Reading extends StreamBookmark.Reading {
-  readonly since: number
-  readonly progress: StreamProgress
+interface StreamSession extends StreamCheckpoint.CheckpointSession {
+  readonly startedAt: number
+  readonly lowWaterMark: LowWaterMark
   /** The last offset that is written down. */
-  marked: number
+  checkpointedOffset: number
 }
 
 /** What others may wait for. Both succeed at once where it is so already. */
@@ -80,10 +80,10 @@ export interface StatusHub extends Progress {
 const backoff = Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced("1 second")]).pipe(Schedule.jittered)
 
 /** How far a stream is stored is written down so often, and after so many events. */
-const bookmarkEvery = { time: "1 second", events: 1_000 } as const
+const checkpointInterval = { time: "1 second", events: 1_000 } as const
 
 /** For the last time, when the hub stops. */
-const bookmarkWithin = "2 seconds"
+const finalCheckpointTimeout = "2 seconds"
 
 /**
  * Copies the status queue or stream of the client's topology into the store. An event is acknowledged when it is stored;
@@ -108,35 +108,35 @@ export const make = Effect.fnUntraced(function* (
   const clock = yield* Clock.Clock
   const { status } = client.topology
   const { isStream, queue } = status
-  const refusal = refusalOf(options, isStream)
+  const refusal = settingsErrorOf(options, isStream)
   if (refusal !== undefined) return yield* refusal
   const { consumeArguments = {}, prefetch = 200, prefix = defaultPrefix } = options
 
-  const observe = yield* observing(options.observationSink)
+  const observe = yield* makeObserve(options.observationSink)
   const count = yield* HubMetrics.make
-  const [rarelyMalformed, rarelyLeftOut] = [yield* Rarely.make, yield* Rarely.make]
-  const read = StatusMessage.reader({
+  const [throttledMalformed, throttledLeftOut] = [yield* LogThrottle.make, yield* LogThrottle.make]
+  const readEvent = StatusMessage.eventReader({
     aliases: options.aliasConfig ?? client.aliases,
     sanitizeMetaKeys: options.sanitizeMetaKeys,
     maxEventBytes: status.maxEventBytes
   })
   const order = new TaskOrder()
-  const bookmark = StreamBookmark.make(redis, broker, {
+  const checkpoint = StreamCheckpoint.make(redis, broker, {
     key: redis.key(`${prefix}:hub:{${encodeURIComponent(queue)}}`),
     queue
   })
-  const bookmarkDue = yield* Queue.sliding<void>(1)
+  const checkpointDue = yield* Queue.sliding<void>(1)
   /** What is read of the stream since the last start. */
-  let reading: Reading | undefined
+  let session: StreamSession | undefined
   /** Events that the store has refused at least once, and not taken yet. */
-  let held = 0
+  let retryingCount = 0
   /** Deliveries that are not settled yet. */
-  const inHand = new Set<Delivery>()
+  const unsettled = new Set<Delivery>()
   const started = Deferred.makeUnsafe<void>()
 
   const now = () => Timestamp.ofMillis(clock.currentTimeMillisUnsafe())
 
-  const storeFailed = (event: PublishedStatus, error: unknown) => {
+  const observeStoreFailure = (event: PublishedStatus, error: unknown) => {
     const { exceptionType, text } = HandlerFailure.of(error)
     observe((at) =>
       Observation.of("StatusHubStoreWriteFailed", at, {
@@ -147,39 +147,40 @@ export const make = Effect.fnUntraced(function* (
     )
   }
 
-  const again = (event: PublishedStatus) =>
+  const retryUntilStored = (event: PublishedStatus) =>
     Effect.acquireUseRelease(
       Effect.suspend(() =>
-        held++ === 0 ? Effect.logWarning(`The store takes no statuses: ${queue} waits`) : Effect.void
+        retryingCount++ === 0 ? Effect.logWarning(`The store takes no statuses: ${queue} waits`) : Effect.void
       ),
       () =>
         Effect.retry(
-          Effect.tapError(store.store(event), () => Effect.sync(count.failed)),
-          { schedule: backoff, while: (error) => !isForeign(error) }
+          Effect.tapError(store.store(event), () => Effect.sync(count.storeFailed)),
+          { schedule: backoff, while: (error) => !isWrongKeyType(error) }
         ),
-      () => Effect.suspend(() => (--held === 0 ? Effect.logInfo(`The store takes statuses again`) : Effect.void))
+      () =>
+        Effect.suspend(() => (--retryingCount === 0 ? Effect.logInfo(`The store takes statuses again`) : Effect.void))
     )
 
   /** What can never be stored would be tried for ever, and hold up the rest: it is left out, loudly. */
   const leaveOut = (event: PublishedStatus, why: string, error: unknown) => {
     count.leftOut()
-    storeFailed(event, error)
+    observeStoreFailure(event, error)
     const which = `event ${JSON.stringify(event.event_id)} of task ${JSON.stringify(event.task_id)}`
-    return rarelyLeftOut((more) => Effect.logError(`${why}: ${which} is left out${more}`, error))
+    return throttledLeftOut((more) => Effect.logError(`${why}: ${which} is left out${more}`, error))
   }
 
-  const stored = (event: PublishedStatus) =>
+  const storeEvent = (event: PublishedStatus) =>
     Effect.map(
       Effect.catch(store.store(event), (error) => {
-        count.failed()
-        if (isForeign(error)) return Effect.fail(error)
-        storeFailed(event, error)
-        return again(event)
+        count.storeFailed()
+        if (isWrongKeyType(error)) return Effect.fail(error)
+        observeStoreFailure(event, error)
+        return retryUntilStored(event)
       }),
       (outcome) => {
         if (outcome === "duplicate") return count.duplicate()
         count.stored()
-        count.lagged(clock.currentTimeMillisUnsafe() - Timestamp.toMillis(event.timestamp))
+        count.recordLag(clock.currentTimeMillisUnsafe() - Timestamp.toMillis(event.timestamp))
         observe((at) =>
           Observation.of("StatusHubStoredEvent", at, {
             task_id: event.task_id,
@@ -190,94 +191,101 @@ export const make = Effect.fnUntraced(function* (
       }
     )
 
-  const malformed = ({ detail, reason, taskId }: StatusMessage.Malformed, { properties }: Delivery) => {
+  const reportMalformed = ({ detail, reason, taskId }: StatusMessage.Malformed, { properties }: Delivery) => {
     count.malformed()
-    const task_id = taskId ?? namedIn(properties)
+    const task_id = taskId ?? taskIdHeader(properties)
     observe((at) => Observation.of("StatusHubMalformedMessage", at, { task_id, reason }))
-    return rarelyMalformed((more) =>
+    return throttledMalformed((more) =>
       Effect.logWarning(`A message of ${queue} is no status event: ${reason}${more}`, detail)
     )
   }
 
-  const tellLeftOut = ({ event: { event_id, task_id }, leftOut }: StatusMessage.Received) => {
-    if (leftOut.length === 0) return
-    const members = leftOut.join(",")
+  const observeLeftOutMembers = ({ event: { event_id, task_id }, droppedMembers }: StatusMessage.ReceivedStatus) => {
+    if (droppedMembers.length === 0) return
+    const members = droppedMembers.join(",")
     observe((at) => Observation.of("StatusHubMembersLeftOut", at, { task_id, event_id, members }))
   }
 
-  const reached = () => {
-    if (reading === undefined) return
-    const { marked, progress } = reading
-    if ((progress.reached?.offset ?? -1) - marked >= bookmarkEvery.events) Queue.offerUnsafe(bookmarkDue, undefined)
+  const requestCheckpoint = () => {
+    if (session === undefined) return
+    const { checkpointedOffset, lowWaterMark } = session
+    if ((lowWaterMark.latest?.offset ?? -1) - checkpointedOffset >= checkpointInterval.events)
+      Queue.offerUnsafe(checkpointDue, undefined)
   }
 
   /** Before anything is awaited: deliveries come in their order, and that is the order of a task's events. */
-  const work = (delivery: Delivery): Effect.Effect<Verdict> => {
-    inHand.add(delivery)
-    return Effect.onExit(worked(delivery), () => Effect.sync(() => inHand.delete(delivery)))
+  const handleDelivery = (delivery: Delivery): Effect.Effect<DeliveryVerdict> => {
+    unsettled.add(delivery)
+    return Effect.onExit(processDelivery(delivery), () => Effect.sync(() => unsettled.delete(delivery)))
   }
 
-  const worked = (delivery: Delivery): Effect.Effect<Verdict> => {
-    const verdict = { settle: "ack" as const, ...(isStream && { settled: noted(delivery) }) }
-    const received = read(delivery.content, now())
-    if (Result.isFailure(received)) return Effect.as(withRoom(malformed(received.failure, delivery)), verdict)
+  const processDelivery = (delivery: Delivery): Effect.Effect<DeliveryVerdict> => {
+    const verdict = { settle: "ack" as const, ...(isStream && { settled: trackOffset(delivery) }) }
+    const received = readEvent(delivery.content, now())
+    if (Result.isFailure(received))
+      return Effect.as(afterCapacity(reportMalformed(received.failure, delivery)), verdict)
     const { event } = received.success
-    tellLeftOut(received.success)
-    return Effect.as(order.inTurn(event.task_id, withRoom(guarded(event))), verdict)
+    observeLeftOutMembers(received.success)
+    return Effect.as(order.runInOrder(event.task_id, afterCapacity(storeOrLeaveOut(event))), verdict)
   }
 
-  const guarded = (event: PublishedStatus) =>
-    stored(event).pipe(
+  const storeOrLeaveOut = (event: PublishedStatus) =>
+    storeEvent(event).pipe(
       Effect.catch((error) => leaveOut(event, "A key of the task in Redis is of somebody else's kind", error)),
       Effect.catchDefect((defect) => leaveOut(event, "The store broke", defect))
     )
 
   /** Too far beyond an event that is not taken. */
-  const withRoom = (stored: Effect.Effect<void>) =>
-    reading?.progress.isFull === true ? Effect.andThen(reading.progress.room, stored) : stored
+  const afterCapacity = (stored: Effect.Effect<void>) =>
+    session?.lowWaterMark.isFull === true ? Effect.andThen(session.lowWaterMark.whenNotFull, stored) : stored
 
-  const noted = ({ content, epoch, properties }: Delivery) => {
-    const offset = StreamBookmark.offsetOf(properties)
-    const done = offset === undefined ? undefined : reading?.progress.delivered(epoch, offset, content)
+  const trackOffset = ({ content, epoch, properties }: Delivery) => {
+    const offset = StreamCheckpoint.offsetOf(properties)
+    const markDone = offset === undefined ? undefined : session?.lowWaterMark.track(epoch, offset, content)
     return () => {
-      done?.()
-      reached()
+      markDone?.()
+      requestCheckpoint()
     }
   }
 
   /** Writes down how far everything is stored. */
-  const moved = (read: Reading) =>
+  const saveCheckpoint = (read: StreamSession) =>
     Effect.suspend(() => {
-      const { reached } = read.progress
-      return Effect.map(read.move(reached), (outcome) => {
-        if (outcome === "moved" && reached !== undefined) read.marked = reached.offset
+      const { latest } = read.lowWaterMark
+      return Effect.map(read.advance(latest), (outcome) => {
+        if (outcome === "moved" && latest !== undefined) read.checkpointedOffset = latest.offset
         return outcome
       })
     })
 
   /** For every channel: the stream may have been declared again since the one before, or have lost its end. */
-  const start = Effect.gen(function* () {
-    if (reading !== undefined) yield* moved(reading)
-    reading = undefined
+  const startSession = Effect.gen(function* () {
+    if (session !== undefined) yield* saveCheckpoint(session)
+    session = undefined
     const initial = consumeArguments["x-stream-offset"] ?? status.initialOffset ?? "first"
-    const begun = yield* bookmark.start(initial)
-    reading = { ...begun, progress: new StreamProgress(), marked: -1, since: clock.currentTimeMillisUnsafe() }
-    return { ...consumeArguments, "x-stream-offset": begun.from }
+    const opened = yield* checkpoint.start(initial)
+    session = {
+      ...opened,
+      lowWaterMark: new LowWaterMark(),
+      checkpointedOffset: -1,
+      startedAt: clock.currentTimeMillisUnsafe()
+    }
+    return { ...consumeArguments, "x-stream-offset": opened.from }
   })
 
   const loop = DeliveryLoop.make(broker, {
     name: "svc-status-hub",
     queue,
     concurrency: prefetch,
-    arguments: isStream ? start : consumeArguments,
+    arguments: isStream ? startSession : consumeArguments,
     prepare: Effect.all(
       [
         client.initialize,
-        TopologyPlan.declare(broker, client.topology, ConsumerOptions.inboxOf(client.topology, queue))
+        TopologyPlan.declare(broker, client.topology, ConsumerOptions.inboxDeclarations(client.topology, queue))
       ],
       { discard: true }
     ),
-    work,
+    work: handleDelivery,
     onStarted: () => {
       Deferred.doneUnsafe(started, Exit.void)
       observe((at) => Observation.of("StatusHubStarted", at, { queue_name: queue }))
@@ -297,41 +305,41 @@ export const make = Effect.fnUntraced(function* (
   })
 
   /** Also where nothing was stored since: Redis may have lost what was. */
-  const mark = Effect.gen(function* () {
-    const read = reading
+  const checkpointOrRestart = Effect.gen(function* () {
+    const read = session
     // or another start comes first
-    if (read === undefined || (yield* moved(read)) === "moved" || reading !== read) return
+    if (read === undefined || (yield* saveCheckpoint(read)) === "moved" || session !== read) return
     yield* Effect.logWarning(`Redis may have lost what was stored of stream ${queue} last: it is read again from there`)
-    reading = undefined
+    session = undefined
     yield* loop.stop
   }).pipe(Effect.ignore)
 
-  const marking = Effect.forever(
-    Effect.andThen(Effect.timeoutOption(Queue.take(bookmarkDue), bookmarkEvery.time), mark)
+  const checkpointing = Effect.forever(
+    Effect.andThen(Effect.timeoutOption(Queue.take(checkpointDue), checkpointInterval.time), checkpointOrRestart)
   )
 
   /** Whether the stream is stored up to an offset. A hub that begins later than the first event may get nothing before. */
-  const isStoredTo = (end: number): boolean => {
-    if (reading === undefined) return false
-    const { from, progress, since } = reading
-    if (progress.reached !== undefined) return progress.reached.offset >= end
+  const isStoredUpTo = (end: number): boolean => {
+    if (session === undefined) return false
+    const { from, lowWaterMark, startedAt } = session
+    if (lowWaterMark.latest !== undefined) return lowWaterMark.latest.offset >= end
     if (typeof from === "number" || from === "first") return (typeof from === "number" ? from : 0) > end
-    return inHand.size === 0 && clock.currentTimeMillisUnsafe() - since > beginsWithinMs
+    return unsettled.size === 0 && clock.currentTimeMillisUnsafe() - startedAt > firstDeliveryWaitMs
   }
 
   const caughtUp = Effect.gen(function* () {
     yield* Deferred.await(started)
     if (isStream) {
-      const end = yield* StreamBookmark.endOf(broker, queue)
-      return yield* until(Effect.sync(() => isStoredTo(end)))
+      const end = yield* StreamCheckpoint.lastOffsetOf(broker, queue)
+      return yield* pollUntil(Effect.sync(() => isStoredUpTo(end)))
     }
-    yield* until(
+    yield* pollUntil(
       Effect.map(broker.inspect(queue), Option.match({ onNone: () => true, onSome: ({ messages }) => messages === 0 }))
     )
     // what was under way to this process arrives before the answer
     yield* broker.ping
-    const taken = [...inHand]
-    yield* until(Effect.sync(() => !taken.some((delivery) => inHand.has(delivery))))
+    const pending = [...unsettled]
+    yield* pollUntil(Effect.sync(() => !pending.some((delivery) => unsettled.has(delivery))))
   }).pipe(Effect.retry(Schedule.spaced("1 second")), Effect.orDie)
 
   let current: { isStopping: boolean; readonly ended: Deferred.Deferred<void> } | undefined
@@ -340,8 +348,8 @@ export const make = Effect.fnUntraced(function* (
     ? Effect.raceFirst(
         // it ends when it is stopped, and when it has to begin anew
         Effect.repeat(loop.run, { while: () => current?.isStopping !== true }),
-        marking
-      ).pipe(Effect.ensuring(Effect.suspend(() => Effect.timeoutOption(mark, bookmarkWithin))))
+        checkpointing
+      ).pipe(Effect.ensuring(Effect.suspend(() => Effect.timeoutOption(checkpointOrRestart, finalCheckpointTimeout))))
     : loop.run
 
   return {
@@ -368,11 +376,11 @@ export const make = Effect.fnUntraced(function* (
   }
 })
 
-const until = <E>(holds: Effect.Effect<boolean, E>) =>
+const pollUntil = <E>(holds: Effect.Effect<boolean, E>) =>
   Effect.asVoid(Effect.repeat(holds, { schedule: Schedule.spaced("50 millis"), until: (isSo) => isSo }))
 
 /** For the broker to deliver what a consumer begins with. */
-const beginsWithinMs = 1_000
+const firstDeliveryWaitMs = 1_000
 
 /** A hub for as long as the layer is there; it stops as `stop` does. */
 export const layer = (
@@ -388,31 +396,31 @@ export const layer = (
   )
 
 /** Not of the store, which comes back, but of one key: until somebody deletes it, Redis refuses whatever is written there. */
-const isForeign = (error: RedisError): boolean => /\bWRONGTYPE\b/.test(error.message)
+const isWrongKeyType = (error: RedisError): boolean => /\bWRONGTYPE\b/.test(error.message)
 
 /** The header that clients of the library send beside the body. */
-const namedIn = ({ headers }: Delivery["properties"]): string | null => {
+const taskIdHeader = ({ headers }: Delivery["properties"]): string | null => {
   const taskId = headers?.["task_id"]
   return typeof taskId === "string" ? taskId : null
 }
 
-const refusalOf = (options: Options, isStream: boolean): SettingsError | undefined => {
-  const findings = new Findings()
+const settingsErrorOf = (options: Options, isStream: boolean): SettingsError | undefined => {
+  const findings = new ValidationIssues()
   const { prefix = defaultPrefix } = options
-  findings.integer("prefetch", options.prefetch, 1, 65_535)
-  if (prefix.trim() === "" || /[{}]/.test(prefix)) findings.mistake("prefix", "must not be blank, or hold { or }")
+  findings.checkInteger("prefetch", options.prefetch, 1, 65_535)
+  if (prefix.trim() === "" || /[{}]/.test(prefix)) findings.addMistake("prefix", "must not be blank, or hold { or }")
   const { idleRetrySeconds: pause } = options
   if (pause !== undefined && !(pause > 0 && pause <= 86_400)) {
-    findings.mistake("idleRetrySeconds", "must be more than 0 and at most a day, in seconds")
+    findings.addMistake("idleRetrySeconds", "must be more than 0 and at most a day, in seconds")
   }
-  ConsumerOptions.duration("stopWithin", options.stopWithin, findings, "zero")
-  ConsumerOptions.priority(options.consumeArguments, findings)
+  ConsumerOptions.checkDuration("stopWithin", options.stopWithin, findings, "zero")
+  ConsumerOptions.checkPriority(options.consumeArguments, findings)
   const offset = options.consumeArguments?.["x-stream-offset"]
   if (offset !== undefined && !isStream) {
-    findings.mistake("consumeArguments.x-stream-offset", "is of streams alone, and the status queue is none")
+    findings.addMistake("consumeArguments.x-stream-offset", "is of streams alone, and the status queue is none")
   } else if (offset !== undefined && !isStreamOffset(offset)) {
     const problem = "must be first, last, next, an offset of 0 or more, a Date, or an age such as 1h"
-    findings.mistake("consumeArguments.x-stream-offset", problem)
+    findings.addMistake("consumeArguments.x-stream-offset", problem)
   }
   return findings.mistakes.length > 0 ? SettingsError.of("StatusHub", findings.mistakes) : undefined
 }

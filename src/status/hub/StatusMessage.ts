@@ -13,32 +13,32 @@ export interface Malformed {
   readonly taskId?: string
 }
 
-export interface Shown {
+export interface ReadingOptions {
   readonly aliases: ContractAliasConfig
   /** Members of an event's `meta` that are secret. Default: `["auth_token"]`. */
   readonly sanitizeMetaKeys: ReadonlyArray<string> | undefined
 }
 
 /** From the bytes of a message to what may be shown of it: by canonical names, every number as it came. */
-export const shown = ({ aliases, sanitizeMetaKeys: secret = ["auth_token"] }: Shown) => {
-  const sanitized = (event: JsonObject): JsonObject => {
+export const sanitizingReader = ({ aliases, sanitizeMetaKeys: secret = ["auth_token"] }: ReadingOptions) => {
+  const sanitize = (event: JsonObject): JsonObject => {
     const { meta } = event
     if (!isJsonObject(meta) || !secret.some((key) => Object.hasOwn(meta, key))) return event
     const kept = Object.entries(meta).filter(([key]) => !secret.includes(key))
     return { ...event, meta: Object.fromEntries(kept) }
   }
   return (content: Uint8Array): Result.Result<JsonObject, EnvelopeError> =>
-    Result.map(aliases.read("status", content), ({ exact }) => sanitized(exact))
+    Result.map(aliases.read("status", content), ({ exact }) => sanitize(exact))
 }
 
-export interface Options extends Shown {
+export interface Options extends ReadingOptions {
   readonly maxEventBytes: number
 }
 
 /** From the bytes of a message to the event that is stored: what may be shown, and an id, as `StatusEvent.receive` says. */
-export const reader = ({ maxEventBytes, ...options }: Options) => {
-  const read = shown(options)
-  return (content: Uint8Array, now: Timestamp): Result.Result<Received, Malformed> => {
+export const eventReader = ({ maxEventBytes, ...options }: Options) => {
+  const read = sanitizingReader(options)
+  return (content: Uint8Array, now: Timestamp): Result.Result<ReceivedStatus, Malformed> => {
     if (content.byteLength > maxEventBytes) {
       const detail = `It has ${content.byteLength} bytes, and may have ${maxEventBytes} (status_max_event_bytes of the topology).`
       return Result.fail({ reason: "oversized", detail })
@@ -48,13 +48,13 @@ export const reader = ({ maxEventBytes, ...options }: Options) => {
       const { message, reason } = event.failure
       return Result.fail({ reason: reason === "malformed_json" ? reason : "payload_not_mapping", detail: message })
     }
-    return Result.mapError(completed(event.success, now, content.byteLength), ({ message }) =>
+    return Result.mapError(validate(event.success, now, content.byteLength), ({ message }) =>
       invalid(message, event.success["task_id"])
     )
   }
 }
 
-export type Received = StatusEvent.Received & { readonly event: StatusEvent.PublishedStatus }
+export type ReceivedStatus = StatusEvent.LenientStatus & { readonly event: StatusEvent.PublishedStatus }
 
 const invalid = (detail: string, taskId: unknown): Malformed => ({
   reason: "invalid_envelope",
@@ -62,12 +62,12 @@ const invalid = (detail: string, taskId: unknown): Malformed => ({
   ...(isIdentity(taskId) && { taskId })
 })
 
-const completed = (json: JsonObject, now: Timestamp, bytes: number): Result.Result<Received, EnvelopeError> => {
+const validate = (json: JsonObject, now: Timestamp, bytes: number): Result.Result<ReceivedStatus, EnvelopeError> => {
   // JSON is read at any depth, and written at a few thousand levels, which take more bytes than most events have
-  const writable = bytes > certainlyWritable ? encode("status", json) : undefined
-  return writable !== undefined && Result.isFailure(writable)
-    ? Result.fail(writable.failure)
-    : StatusEvent.receive(json, now)
+  const encoded = bytes > alwaysEncodableBytes ? encode("status", json) : undefined
+  return encoded !== undefined && Result.isFailure(encoded)
+    ? Result.fail(encoded.failure)
+    : StatusEvent.readForStorage(json, now)
 }
 
-const certainlyWritable = 4_096
+const alwaysEncodableBytes = 4_096

@@ -4,7 +4,7 @@ import { Effect, Exit } from "effect"
 export class TaskOrder {
   readonly #waiting = new Map<string, Array<() => void>>()
 
-  inTurn<A, E, R>(taskId: string, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+  runInOrder<A, E, R>(taskId: string, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     // Waiting is not interruptible, and does not have to be: what is in front is, and gives way.
     return Effect.acquireUseRelease(
       this.#turn(taskId),

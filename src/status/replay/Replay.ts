@@ -5,7 +5,7 @@ import type { DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
 import * as RetryHeaders from "../../messaging/retry/RetryHeaders.ts"
 import { Broker, type Field, type Fields, type Outcome, type Publication } from "../../services/Broker.ts"
 import type { RedisError } from "../../services/Redis.ts"
-import { type Claim, DeadLetterStore, type Settlement } from "../dead-letters/DeadLetterStore.ts"
+import { type Claim, DeadLetterStore, type ReplaySettlement } from "../dead-letters/DeadLetterStore.ts"
 
 /** Confirmed by the broker: the message is in `target_queue_name`. */
 export interface Replayed {
@@ -65,18 +65,18 @@ export const replay = (
   dlqId: string,
   { force = false, job, state }: ReplayOptions = {}
 ): Effect.Effect<Replayed, ReplayError | RedisError, DeadLetterStore | Broker> =>
-  attempt({ dlqId, token: randomUUID(), job, force, state }).pipe(
-    Effect.tap(() => counted("replayed")),
-    Effect.tapError((error) => counted(error._tag === "ReplayError" ? error.reason : "store_unavailable")),
+  attemptReplay({ dlqId, token: randomUUID(), job, force, state }).pipe(
+    Effect.tap(() => countOutcome("replayed")),
+    Effect.tapError((error) => countOutcome(error._tag === "ReplayError" ? error.reason : "store_unavailable")),
     Effect.uninterruptible,
     Effect.withSpan("Replay.replay")
   )
 
-const counted = (outcome: string) => Metric.update(Metric.withAttributes(replays, { outcome }), 1)
+const countOutcome = (outcome: string) => Metric.update(Metric.withAttributes(replays, { outcome }), 1)
 
-const attempt = Effect.fnUntraced(function* (claim: Claim) {
+const attemptReplay = Effect.fnUntraced(function* (claim: Claim) {
   const store = yield* DeadLetterStore
-  const record = yield* claimed(claim)
+  const record = yield* claimRecord(claim)
   const now = withOffset(ofMillis(yield* Clock.currentTimeMillis))
   const begun = yield* store
     .begin(claim)
@@ -84,7 +84,7 @@ const attempt = Effect.fnUntraced(function* (claim: Claim) {
   if (!begun) return yield* failure("in_progress", `Somebody else took over the replay of ${claim.dlqId}.`)
   const queue = record.source_queue_name
   const outcome = yield* (yield* Broker).publish(publicationOf(record, now))
-  if (outcome._tag !== "Confirmed") return yield* unconfirmed(claim, queue, outcome)
+  if (outcome._tag !== "Confirmed") return yield* failUnconfirmed(claim, queue, outcome)
   const count = yield* settle(claim, { _tag: "replayed", at: now, queue }).pipe(
     Effect.mapError(
       (error) =>
@@ -107,43 +107,43 @@ const attempt = Effect.fnUntraced(function* (claim: Claim) {
 
 const failure = (reason: ReplayError["reason"], message: string) => new ReplayError({ reason, message })
 
-const claimed = Effect.fnUntraced(function* (claim: Claim) {
+const claimRecord = Effect.fnUntraced(function* (claim: Claim) {
   const { dlqId } = claim
   const store = yield* DeadLetterStore
-  const met = yield* store
+  const result = yield* store
     .claim(claim)
     .pipe(Effect.tapError(() => Effect.ignore(store.settle(claim, { _tag: "released" }))))
-  switch (met._tag) {
+  switch (result._tag) {
     case "Claimed":
-      return met.record
+      return result.record
     case "Absent":
       return yield* failure("absent", `There is no dead letter ${dlqId} in the index.`)
     case "InProgress":
       return yield* failure(
         "in_progress",
-        `A replay of ${dlqId} is in progress, until ${withOffset(ofMillis(met.until))} at the latest: look again then.`
+        `A replay of ${dlqId} is in progress, until ${withOffset(ofMillis(result.until))} at the latest: look again then.`
       )
     case "Begun":
-      return yield* met.isKnown
+      return yield* result.isAccountedFor
         ? failure("begun", `${dlqId} was replayed by this job before it was interrupted.`)
         : failure(
             "unknown",
             `This job began a replay of ${dlqId} before it was interrupted, and whether it was published is unknown: look whether the task ran, or publish it again with force=true, which may duplicate it.`
           )
     case "Replayed":
-      return yield* failure("replayed", `${dlqId} was already replayed at ${met.at}: force=true replays it again.`)
+      return yield* failure("replayed", `${dlqId} was already replayed at ${result.at}: force=true replays it again.`)
     case "Changed":
-      return yield* failure("changed", `${dlqId} is ${met.state} by now, and not ${claim.state} any more.`)
+      return yield* failure("changed", `${dlqId} is ${result.state} by now, and not ${claim.state} any more.`)
     case "Unknown":
       return yield* failure(
         "replay_unknown",
-        `A replay of ${dlqId} by ${met.by} began at ${met.at}, and whether it was published is unknown: look whether the task ran, or publish it again with force=true, which may duplicate it.`
+        `A replay of ${dlqId} by ${result.by} began at ${result.at}, and whether it was published is unknown: look whether the task ran, or publish it again with force=true, which may duplicate it.`
       )
   }
 })
 
 /** Redis may be gone for a moment, and much depends on it. Settling twice is settling once. */
-const settle = (claim: Claim, settlement: Settlement) =>
+const settle = (claim: Claim, settlement: ReplaySettlement) =>
   Effect.flatMap(DeadLetterStore, (store) => store.settle(claim, settlement)).pipe(
     Effect.retry({
       schedule: Schedule.upTo(Schedule.exponential("100 millis"), { times: 4 }),
@@ -151,7 +151,7 @@ const settle = (claim: Claim, settlement: Settlement) =>
     })
   )
 
-const unconfirmed = Effect.fnUntraced(function* (
+const failUnconfirmed = Effect.fnUntraced(function* (
   claim: Claim,
   queue: string,
   outcome: Exclude<Outcome, { readonly _tag: "Confirmed" }>
@@ -172,9 +172,9 @@ const unconfirmed = Effect.fnUntraced(function* (
       `There is no queue ${queue} any more, so ${claim.dlqId} was not replayed: start the worker that declares it, then replay again.`
     )
   }
-  const later = outcome.reason === "unreachable" || outcome.reason === "closed" || outcome.reason === "blocked"
+  const isTemporary = outcome.reason === "unreachable" || outcome.reason === "closed" || outcome.reason === "blocked"
   return yield* failure(
-    later ? "unavailable" : "refused",
+    isTemporary ? "unavailable" : "refused",
     `The publish of ${claim.dlqId} to ${queue} was refused (${outcome.reason}): ${outcome.detail}. Nothing was changed.`
   )
 })
@@ -225,15 +225,15 @@ const headersOf = ({ dlq_id, headers }: DeadLetterRecord, at: string): Fields =>
     "x-svc-dlq-id": dlq_id,
     "x-svc-replayed-at": at
   }
-  return RetryHeaders.carried(Object.fromEntries(Object.entries(given).filter(isField)))
+  return RetryHeaders.withoutBrokerHeaders(Object.fromEntries(Object.entries(given).filter(isField)))
 }
 
 /** What was made safe for JSON is a field again; a record that somebody else wrote may hold anything. */
-const isField = (entry: [string, unknown]): entry is [string, Field] => isValue(entry[1])
+const isField = (entry: [string, unknown]): entry is [string, Field] => isFieldValue(entry[1])
 
-const isValue = (value: unknown): value is Field =>
+const isFieldValue = (value: unknown): value is Field =>
   value === null ||
   typeof value === "string" ||
   typeof value === "boolean" ||
   (typeof value === "number" && Number.isFinite(value)) ||
-  (typeof value === "object" && Object.values(value).every(isValue))
+  (typeof value === "object" && Object.values(value).every(isFieldValue))

@@ -32,37 +32,37 @@ const Detailed = Schema.Struct({ ...ReplayJob.fields, problems: Schema.Array(Pro
 export type Detailed = typeof Detailed.Type
 
 /** An answer that is late is none. */
-const answerWithin: Duration.Input = "10 seconds"
+const responseTimeout: Duration.Input = "10 seconds"
 
 /** A server that restarts is waited for so long. */
-const comesBack = Schedule.upTo(Schedule.spaced("500 millis"), { duration: "1 minute" })
+const restartSchedule = Schedule.upTo(Schedule.spaced("500 millis"), { duration: "1 minute" })
 
 /** Begins a job. Sent again until it is answered: the same request is one job. */
 export const start = (server: Server, { force, selection }: Request) =>
   HttpClientRequest.post(urlOf(server)).pipe(
     HttpClientRequest.setHeader("Idempotency-Key", randomUUID()),
     HttpClientRequest.bodyJsonUnsafe({ ...selection, force }),
-    (request) => ask(server, request, ReplayJob),
-    waiting
+    (request) => send(server, request, ReplayJob),
+    retryWhileUnavailable
   )
 
 export const get = (server: Server, replayId: string) =>
-  waiting(ask(server, HttpClientRequest.get(urlOf(server, replayId)), Detailed))
+  retryWhileUnavailable(send(server, HttpClientRequest.get(urlOf(server, replayId)), Detailed))
 
 export const cancel = (server: Server, replayId: string) =>
-  waiting(ask(server, HttpClientRequest.post(urlOf(server, replayId, "cancel")), ReplayJob))
+  retryWhileUnavailable(send(server, HttpClientRequest.post(urlOf(server, replayId, "cancel")), ReplayJob))
 
 /** Gives each message of a dead-letter queue a record that has none. Not sent again: the server may be at work still. */
-export const index = (server: Server, queue: string) => onLetters(server, queue, "index", QueuedLetters.Indexed)
+export const index = (server: Server, queue: string) => postToQueue(server, queue, "index", QueuedLetters.Indexed)
 
 /** Takes out of a dead-letter queue what was replayed. */
 export const removeReplayed = (server: Server, queue: string) =>
-  onLetters(server, queue, "remove-replayed", QueuedLetters.Removed)
+  postToQueue(server, queue, "remove-replayed", QueuedLetters.Removed)
 
-const onLetters = <A, I>(server: Server, queue_name: string, deed: string, schema: Schema.Codec<A, I>) =>
-  HttpClientRequest.post(behind(server, server.queuesPath ?? "/dlq/queues", deed)).pipe(
+const postToQueue = <A, I>(server: Server, queue_name: string, action: string, schema: Schema.Codec<A, I>) =>
+  HttpClientRequest.post(joinUrl(server, server.queuesPath ?? "/dlq/queues", action)).pipe(
     HttpClientRequest.bodyJsonUnsafe({ queue_name }),
-    (request) => ask(server, request, schema, "6 minutes")
+    (request) => send(server, request, schema, "6 minutes")
   )
 
 /** A job as it goes on, to its end, which is the last element. */
@@ -72,19 +72,19 @@ export const follow = (server: Server, replayId: string, every: Duration.Input =
   )
 
 const urlOf = (server: Server, ...segments: ReadonlyArray<string>): string =>
-  behind(server, server.replaysPath ?? "/dlq/replays", ...segments)
+  joinUrl(server, server.replaysPath ?? "/dlq/replays", ...segments)
 
-const behind = ({ url }: Server, path: string, ...segments: ReadonlyArray<string>): string =>
+const joinUrl = ({ url }: Server, path: string, ...segments: ReadonlyArray<string>): string =>
   url.origin + url.pathname.replace(/\/$/, "") + [path, ...segments.map(encodeURIComponent)].join("/")
 
-const waiting = <A, R>(asked: Effect.Effect<A, ReplayRequestFailed, R>) =>
-  Effect.retry(asked, { schedule: comesBack, while: ({ status }) => status === 0 || status >= 500 })
+const retryWhileUnavailable = <A, R>(request: Effect.Effect<A, ReplayRequestFailed, R>) =>
+  Effect.retry(request, { schedule: restartSchedule, while: ({ status }) => status === 0 || status >= 500 })
 
-const ask = <A, I>(
+const send = <A, I>(
   { token }: Server,
   request: HttpClientRequest.HttpClientRequest,
   schema: Schema.Codec<A, I>,
-  within: Duration.Input = answerWithin
+  within: Duration.Input = responseTimeout
 ): Effect.Effect<A, ReplayRequestFailed, HttpClient.HttpClient> =>
   Effect.gen(function* () {
     const client = yield* HttpClient.HttpClient
@@ -92,25 +92,25 @@ const ask = <A, I>(
       onNone: () => request,
       onSome: (token) => HttpClientRequest.bearerToken(request, token)
     })
-    const answer = yield* client.execute(authorized)
-    const body = yield* answer.json
-    if (answer.status >= 300) return yield* refused(answer.status, body)
+    const response = yield* client.execute(authorized)
+    const body = yield* response.json
+    if (response.status >= 300) return yield* failureOf(response.status, body)
     return yield* Schema.decodeUnknownEffect(schema)(body)
   }).pipe(
     Effect.timeout(within),
     Effect.catchTags({
-      HttpClientError: (error) => unanswered(request, whyOf(error)),
-      TimeoutError: () => unanswered(request, "no answer in time"),
+      HttpClientError: (error) => unreachable(request, innermostMessage(error)),
+      TimeoutError: () => unreachable(request, "no answer in time"),
       SchemaError: ({ message }) =>
         new ReplayRequestFailed({ status: 200, message: `What answered is no such server: ${message}` })
     })
   )
 
-const unanswered = ({ url }: HttpClientRequest.HttpClientRequest, why: string) =>
+const unreachable = ({ url }: HttpClientRequest.HttpClientRequest, why: string) =>
   new ReplayRequestFailed({ status: 0, message: `${url} cannot be reached: ${why}` })
 
 /** What the network said, such as `connect ECONNREFUSED 127.0.0.1:8082`: it is the last of a chain of causes. */
-const whyOf = (error: HttpClientError.HttpClientError): string => {
+const innermostMessage = (error: HttpClientError.HttpClientError): string => {
   const { reason } = error
   let cause: unknown = "cause" in reason ? reason.cause : undefined
   let why = error.message
@@ -125,7 +125,7 @@ const whyOf = (error: HttpClientError.HttpClientError): string => {
 
 const Refusal = Schema.Struct({ detail: Schema.Unknown })
 
-const refused = (status: number, body: unknown): ReplayRequestFailed => {
+const failureOf = (status: number, body: unknown): ReplayRequestFailed => {
   const read = Schema.decodeUnknownOption(Refusal)(body)
   const detail = Option.match(read, { onNone: () => body, onSome: ({ detail }) => detail })
   return new ReplayRequestFailed({

@@ -15,13 +15,13 @@ local function jobKey(id) return base .. 'replay:' .. id end`
 const baseOf = ([stats = ""]: ReadonlyArray<string>): string => stats.slice(0, -"stats".length)
 
 /** So many ids fit into one command from Lua. */
-const chunk = 1_000
+const idsPerPush = 1_000
 
 /** At most so many old jobs go on the way of a new one. */
 const dropsAtOnce = 10
 
 /** What a request for a job came to. */
-export type Created =
+export type CreateResult =
   | { readonly _tag: "Created" | "Existing"; readonly id: string }
   | { readonly _tag: "OtherRequest" }
   | { readonly _tag: "TooMany" }
@@ -30,7 +30,7 @@ export type Created =
  * ARGV: id, hash of the idempotency key or nothing, fingerprint of the request, seconds that the key is kept, most jobs,
  * most running ones, 1 for a job with anything to do, number of field arguments, the fields as pairs, then the ids.
  */
-export const create: Script<Created> = {
+export const create: Script<CreateResult> = {
   name: "dlq-replay-create",
   lua: `${prelude}
 local id, key, fingerprint = ARGV[1], ARGV[2], ARGV[3]
@@ -45,8 +45,8 @@ if ARGV[7] == '1' and redis.call('ZCARD', base .. 'replays:running') >= tonumber
 local seq = redis.call('HINCRBY', KEYS[1], 'jobs', '1')
 local fields = 8 + tonumber(ARGV[8])
 redis.call('HSET', jobKey(id), unpack(ARGV, 9, fields))
-for from = fields + 1, #ARGV, ${chunk} do
-  redis.call('RPUSH', jobKey(id) .. ':ids', unpack(ARGV, from, math.min(from + ${chunk - 1}, #ARGV)))
+for from = fields + 1, #ARGV, ${idsPerPush} do
+  redis.call('RPUSH', jobKey(id) .. ':ids', unpack(ARGV, from, math.min(from + ${idsPerPush - 1}, #ARGV)))
 end
 redis.call('ZADD', base .. 'replays', seq, id)
 if ARGV[7] == '1' then redis.call('ZADD', base .. 'replays:running', seq, id) end
@@ -69,30 +69,30 @@ return { 'created', id }`,
   step: (
     call,
     keys,
-    [id = "", key = "", fingerprint = "", seconds = "", most = "", running = "", open = "", ...rest]
+    [id = "", key = "", fingerprint = "", seconds = "", maxJobs = "", maxRunning = "", hasWork = "", ...rest]
   ) => {
     const base = baseOf(keys)
     const [n = "", ...given] = rest
     const job = `${base}replay:${id}`
     const idempotency = `${base}replay-key:${key}`
     if (key !== "") {
-      const [known, of] = items(call("HMGET", idempotency, "job", "fingerprint"))
+      const [known, knownFingerprint] = items(call("HMGET", idempotency, "job", "fingerprint"))
       if (typeof known === "string" && call("EXISTS", `${base}replay:${known}`) === 1) {
-        return of === fingerprint ? ["existing", known] : ["other"]
+        return knownFingerprint === fingerprint ? ["existing", known] : ["other"]
       }
     }
-    if (open === "1" && Number(call("ZCARD", `${base}replays:running`)) >= Number(running)) return ["too_many"]
+    if (hasWork === "1" && Number(call("ZCARD", `${base}replays:running`)) >= Number(maxRunning)) return ["too_many"]
     const seq = String(call("HINCRBY", keys[0] ?? "", "jobs", "1"))
     call("HSET", job, ...given.slice(0, Number(n)))
     const ids = given.slice(Number(n))
     if (ids.length > 0) call("RPUSH", `${job}:ids`, ...ids)
     call("ZADD", `${base}replays`, seq, id)
-    if (open === "1") call("ZADD", `${base}replays:running`, seq, id)
+    if (hasWork === "1") call("ZADD", `${base}replays:running`, seq, id)
     if (key !== "") {
       call("HSET", idempotency, "job", id, "fingerprint", fingerprint)
       call("EXPIRE", idempotency, seconds)
     }
-    const excess = Math.min(Number(call("ZCARD", `${base}replays`)) - Number(most), dropsAtOnce)
+    const excess = Math.min(Number(call("ZCARD", `${base}replays`)) - Number(maxJobs), dropsAtOnce)
     if (excess > 0) {
       const oldest = call(
         "ZRANGEBYSCORE",
@@ -101,10 +101,10 @@ return { 'created', id }`,
         "+inf",
         "LIMIT",
         "0",
-        Number(running) + dropsAtOnce
+        Number(maxRunning) + dropsAtOnce
       )
-      const over = texts(oldest).filter((old) => call("ZSCORE", `${base}replays:running`, old) === null)
-      for (const old of over.slice(0, excess)) {
+      const droppable = texts(oldest).filter((old) => call("ZSCORE", `${base}replays:running`, old) === null)
+      for (const old of droppable.slice(0, excess)) {
         call("ZREM", `${base}replays`, old)
         const key = `${base}replay:${old}`
         call("DEL", key, `${key}:ids`, `${key}:problems`, `${key}:begun`)
@@ -113,10 +113,10 @@ return { 'created', id }`,
     return ["created", id]
   },
   decode: (reply) => {
-    const [met, id] = texts(reply)
-    if (met === "other") return { _tag: "OtherRequest" }
-    if (met === "too_many") return { _tag: "TooMany" }
-    return { _tag: met === "created" ? "Created" : "Existing", id: String(id) }
+    const [outcome, id] = texts(reply)
+    if (outcome === "other") return { _tag: "OtherRequest" }
+    if (outcome === "too_many") return { _tag: "TooMany" }
+    return { _tag: outcome === "created" ? "Created" : "Existing", id: String(id) }
   }
 }
 

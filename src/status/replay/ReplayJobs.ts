@@ -4,7 +4,7 @@ import * as CanonicalJson from "../../messaging/envelope/CanonicalJson.ts"
 import { SettingsError } from "../../messaging/envelope/Errors.ts"
 import { ofMillis, withOffset } from "../../messaging/envelope/Timestamp.ts"
 import type { DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
-import { Findings } from "../../messaging/topology/Parameters.ts"
+import { ValidationIssues } from "../../messaging/topology/Parameters.ts"
 import { Redis, type RedisError, type Reply } from "../../services/Redis.ts"
 import { items, texts } from "../dead-letters/DeadLetterIndex.ts"
 import { DeadLetterFilter, DeadLetterStore, UnknownCursor } from "../dead-letters/DeadLetterStore.ts"
@@ -137,7 +137,7 @@ export class ReplayJobs extends Context.Service<
   }
 >()("svc/ReplayJobs") {}
 
-const keySeconds = 86_400
+const idempotencyKeySeconds = 86_400
 const maxProblems = 1_000
 const idsPerPage = 1_000
 
@@ -149,14 +149,14 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const { maxIds = 10_000, maxJobs = 1_000, maxRunning = 100 } = options
   const jobKey = (id: string) => `${base}replay:${id}`
 
-  const stored = Effect.fnUntraced(function* (id: string) {
-    if (!isId(id)) return undefined
-    const reply = yield* redis.command("HMGET", jobKey(id), ...shown)
+  const readJob = Effect.fnUntraced(function* (id: string) {
+    if (!isJobId(id)) return undefined
+    const reply = yield* redis.command("HMGET", jobKey(id), ...jobFields)
     return jobOf(id, items(reply))
   })
 
   /** A snapshot: records that are indexed meanwhile stand in front of the first page. */
-  const selected = Effect.fnUntraced(function* (selection: Selection) {
+  const selectIds = Effect.fnUntraced(function* (selection: Selection) {
     if ("ids" in selection) return { ids: [...new Set(selection.ids)], truncated: false }
     const filter = { ...selection.filter, state: stateOf(selection.filter) }
     const unclaimed = filter.state === "replay_unknown"
@@ -165,7 +165,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     while (cursor !== null && ids.length <= maxIds) {
       const limit = Math.min(idsPerPage, maxIds + 1 - ids.length)
       const page = yield* Effect.catchTag(
-        store.list(filter, { limit, unclaimed, ...(cursor !== undefined && { cursor }) }),
+        store.list(filter, { limit, excludeClaimed: unclaimed, ...(cursor !== undefined && { cursor }) }),
         "UnknownCursor",
         Effect.die
       )
@@ -178,7 +178,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   return ReplayJobs.of({
     maxIds,
     create: Effect.fn("ReplayJobs.create")(function* ({ force, idempotencyKey, selection }) {
-      const { ids, truncated } = yield* selected(selection)
+      const { ids, truncated } = yield* selectIds(selection)
       const at = yield* now
       const fields = Object.entries({
         state: ids.length === 0 ? "finished" : "running",
@@ -198,7 +198,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
         randomUUID(),
         idempotencyKey === undefined ? "" : createHash("sha256").update(idempotencyKey).digest("hex"),
         CanonicalJson.sha256({ selection, force }),
-        keySeconds,
+        idempotencyKeySeconds,
         maxJobs,
         maxRunning,
         ids.length === 0 ? 0 : 1,
@@ -208,13 +208,13 @@ const make = Effect.fnUntraced(function* (options: Options) {
       ])
       if (created._tag === "OtherRequest") return yield* new ReplayJobRefused({ reason: "other_request" })
       if (created._tag === "TooMany") return yield* new ReplayJobRefused({ reason: "too_many" })
-      const job = yield* stored(created.id)
+      const job = yield* readJob(created.id)
       if (job === undefined) return yield* Effect.die(new Error(`The job ${created.id} is gone as soon as it was made`))
       return { job, existing: created._tag === "Existing" }
     }),
-    get: Effect.fn("ReplayJobs.get")(stored),
+    get: Effect.fn("ReplayJobs.get")(readJob),
     problems: Effect.fn("ReplayJobs.problems")(function* (id) {
-      if (!isId(id)) return []
+      if (!isJobId(id)) return []
       const reply = yield* redis.command("LRANGE", `${jobKey(id)}:problems`, 0, maxProblems - 1)
       return texts(reply).map((text) => Schema.decodeSync(ProblemText)(text))
     }),
@@ -225,7 +225,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
       const above = cursor === undefined ? "+inf" : `(${cursor}`
       const replays = `${base}replays`
       const ids = texts(yield* redis.command("ZREVRANGEBYSCORE", replays, above, "-inf", "LIMIT", 0, limit + 1))
-      const found = yield* Effect.forEach(ids.slice(0, limit), stored, { concurrency: 16 })
+      const found = yield* Effect.forEach(ids.slice(0, limit), readJob, { concurrency: 16 })
       const last = ids.length > limit ? yield* redis.command("ZSCORE", replays, ids[limit - 1] ?? "") : null
       return {
         items: found.filter((job) => job !== undefined),
@@ -233,9 +233,9 @@ const make = Effect.fnUntraced(function* (options: Options) {
       }
     }),
     cancel: Effect.fn("ReplayJobs.cancel")(function* (id) {
-      if (!isId(id)) return undefined
+      if (!isJobId(id)) return undefined
       yield* redis.run(Scripts.cancel, keys, [id, yield* now])
-      return yield* stored(id)
+      return yield* readJob(id)
     }),
     running: Effect.map(
       redis.command("ZRANGEBYSCORE", `${base}replays:running`, "-inf", "+inf", "LIMIT", 0, maxRunning),
@@ -256,19 +256,19 @@ const make = Effect.fnUntraced(function* (options: Options) {
     advance: Effect.fnUntraced(function* (id, worker, position, { failed, problems, replayed, skipped, unknown }) {
       const done = replayed + skipped + failed + unknown
       const counts = [replayed, skipped, failed, unknown]
-      const told = problems.map((problem) => Schema.encodeSync(ProblemText)(problem))
-      const args = [id, worker, position, position + done, ...counts, yield* now, maxProblems, ...told]
+      const encodedProblems = problems.map((problem) => Schema.encodeSync(ProblemText)(problem))
+      const args = [id, worker, position, position + done, ...counts, yield* now, maxProblems, ...encodedProblems]
       return yield* redis.run(Scripts.advance, keys, args)
     }),
     wait: (id, worker, why) => Effect.asVoid(redis.run(Scripts.wait, keys, [id, worker, why]))
   })
 })
 
-const refusalOf = (options: Options): SettingsError | undefined => {
-  const findings = new Findings()
-  findings.integer("maxJobs", options.maxJobs, 1, 100_000)
-  findings.integer("maxRunning", options.maxRunning, 1, 1_000)
-  findings.integer("maxIds", options.maxIds, 1, 100_000)
+const settingsErrorOf = (options: Options): SettingsError | undefined => {
+  const findings = new ValidationIssues()
+  findings.checkInteger("maxJobs", options.maxJobs, 1, 100_000)
+  findings.checkInteger("maxRunning", options.maxRunning, 1, 1_000)
+  findings.checkInteger("maxIds", options.maxIds, 1, 100_000)
   return findings.mistakes.length > 0 ? SettingsError.of("ReplayJobs", findings.mistakes) : undefined
 }
 
@@ -276,13 +276,13 @@ const refusalOf = (options: Options): SettingsError | undefined => {
 export const layer = (options: Options = {}): Layer.Layer<ReplayJobs, SettingsError, Redis | DeadLetterStore> =>
   Layer.effect(
     ReplayJobs,
-    Effect.suspend(() => refusalOf(options) ?? make(options))
+    Effect.suspend(() => settingsErrorOf(options) ?? make(options))
   )
 
 const now = Effect.map(Clock.currentTimeMillis, (millis) => withOffset(ofMillis(millis)))
 
 /** Whatever else is asked for might name another key of a job: `<id>:ids`. */
-const isId = (id: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)
+const isJobId = (id: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)
 
 /** Of those that are taken by a filter. */
 const stateOf = ({ state = "dead_lettered" }: DeadLetterFilter) => state
@@ -291,7 +291,7 @@ const decodeFilter = Schema.decodeSync(Schema.fromJsonString(DeadLetterFilter))
 
 const ProblemText = Schema.fromJsonString(Problem)
 
-const shown = [
+const jobFields = [
   "state",
   "force",
   "filter",

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto"
 import { Clock, type Duration, Effect, Layer, Schedule } from "effect"
-import { duration } from "../../messaging/consume/ConsumerOptions.ts"
+import { checkDuration } from "../../messaging/consume/ConsumerOptions.ts"
 import { SettingsError } from "../../messaging/envelope/Errors.ts"
-import { Findings } from "../../messaging/topology/Parameters.ts"
+import { ValidationIssues } from "../../messaging/topology/Parameters.ts"
 import type { Broker } from "../../services/Broker.ts"
 import type { RedisError } from "../../services/Redis.ts"
 import type { Claim, DeadLetterStore } from "../dead-letters/DeadLetterStore.ts"
@@ -21,7 +21,7 @@ export interface Options {
 }
 
 /** Between two tries of what the broker or Redis does not take now. */
-const again = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")])
+const retrySchedule = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")])
 
 /**
  * Works on replay jobs, one after the other, for as long as it lives. A job that is interrupted, here or by a crash, is
@@ -32,14 +32,14 @@ export const layer = (
 ): Layer.Layer<never, SettingsError, ReplayJobs | DeadLetterStore | Broker> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
-      const refusal = refusalOf(options)
+      const refusal = settingsErrorOf(options)
       if (refusal !== undefined) return yield* refusal
       const jobs = yield* ReplayJobs
       const worker = randomUUID()
-      const look = Effect.gen(function* () {
+      const workOnRunningJobs = Effect.gen(function* () {
         for (const id of yield* jobs.running) yield* work(id, worker, options)
       })
-      yield* look.pipe(
+      yield* workOnRunningJobs.pipe(
         Effect.catch((error) => Effect.logWarning("Replay jobs wait for Redis", error.message)),
         Effect.catchDefect((defect) => Effect.logError("A replay job failed, and is tried again", defect)),
         Effect.repeat(Schedule.spaced(options.lookEvery ?? "500 millis")),
@@ -48,12 +48,12 @@ export const layer = (
     })
   )
 
-const refusalOf = (options: Options): SettingsError | undefined => {
-  const findings = new Findings()
-  findings.integer("window", options.window, 1, 1_000)
-  findings.integer("perSecond", options.perSecond, 1, 1_000_000)
-  findings.integer("leaseSeconds", options.leaseSeconds, 1, 3_600)
-  duration("lookEvery", options.lookEvery, findings)
+const settingsErrorOf = (options: Options): SettingsError | undefined => {
+  const findings = new ValidationIssues()
+  findings.checkInteger("window", options.window, 1, 1_000)
+  findings.checkInteger("perSecond", options.perSecond, 1, 1_000_000)
+  findings.checkInteger("leaseSeconds", options.leaseSeconds, 1, 3_600)
+  checkDuration("lookEvery", options.lookEvery, findings)
   return findings.mistakes.length > 0 ? SettingsError.of("ReplayWorker", findings.mistakes) : undefined
 }
 
@@ -67,7 +67,7 @@ export const work = Effect.fnUntraced(function* (
   const take = jobs.take(id, worker, leaseSeconds * 1_000)
   if (!(yield* take)) return
   // not taken any more: cancelled, or another's after a pause
-  const held = take.pipe(
+  const untilLeaseLost = take.pipe(
     Effect.retry(Schedule.spaced("1 second")),
     Effect.repeat({ schedule: Schedule.spaced(`${(leaseSeconds * 1_000) / 3} millis`), while: (mine) => mine })
   )
@@ -75,25 +75,26 @@ export const work = Effect.fnUntraced(function* (
   const batches = Effect.gen(function* () {
     const startedAt = yield* Clock.currentTimeMillis
     const { force, ids, position, state } = yield* jobs.next(id, window)
-    const results: Array<Result> = []
+    const results: Array<RecordResult> = []
     batch = { position, results }
     yield* Effect.forEach(
       ids,
-      (dlqId) => settled({ id, position }, worker, dlqId, { force, state }, (result) => results.push(result)),
+      (dlqId) =>
+        replayUntilSettled({ id, position }, worker, dlqId, { force, state }, (result) => results.push(result)),
       {
         concurrency: "unbounded",
         discard: true
       }
     )
-    const went = yield* jobs.advance(id, worker, position, progressOf(results))
+    const outcome = yield* jobs.advance(id, worker, position, progressOf(results))
     const spent = (yield* Clock.currentTimeMillis) - startedAt
-    if (went === "running") yield* Effect.sleep(Math.max(0, (ids.length / perSecond) * 1_000 - spent))
-    return went
+    if (outcome === "running") yield* Effect.sleep(Math.max(0, (ids.length / perSecond) * 1_000 - spent))
+    return outcome
   }).pipe(
-    Effect.retry({ schedule: again, while: ({ retryable }) => retryable }),
-    Effect.repeat({ while: (went) => went === "running" })
+    Effect.retry({ schedule: retrySchedule, while: ({ retryable }) => retryable }),
+    Effect.repeat({ while: (outcome) => outcome === "running" })
   )
-  const isLost = yield* Effect.raceFirst(Effect.as(batches, false), Effect.as(held, true))
+  const isLost = yield* Effect.raceFirst(Effect.as(batches, false), Effect.as(untilLeaseLost, true))
   // of a job that was cancelled while records waited; another's is not counted here
   if (isLost && batch !== undefined) yield* jobs.advance(id, worker, batch.position, progressOf(batch.results))
 })
@@ -101,13 +102,13 @@ export const work = Effect.fnUntraced(function* (
 /** What is worked on at once, and what has come of it so far. */
 interface Batch {
   readonly position: number
-  readonly results: ReadonlyArray<Result>
+  readonly results: ReadonlyArray<RecordResult>
 }
 
 /** What became of one record: `undefined` where it was replayed. */
-type Result = Problem | undefined
+type RecordResult = Problem | undefined
 
-const progressOf = (results: ReadonlyArray<Result>): Progress => {
+const progressOf = (results: ReadonlyArray<RecordResult>): Progress => {
   const problems = results.filter((result) => result !== undefined)
   const count = (outcome: Problem["outcome"]) => problems.filter((problem) => problem.outcome === outcome).length
   return {
@@ -120,38 +121,40 @@ const progressOf = (results: ReadonlyArray<Result>): Progress => {
 }
 
 /** Waits out what passes: a broker or a Redis that is gone, and whoever else is at the record. */
-const settled = (
+const replayUntilSettled = (
   job: NonNullable<Claim["job"]>,
   worker: string,
   dlqId: string,
   options: ReplayOptions,
-  tell: (result: Result) => void
+  report: (result: RecordResult) => void
 ) =>
   replay(dlqId, { ...options, job }).pipe(
     Effect.matchEffect({
-      onSuccess: () => Effect.sync(() => void tell(undefined)),
+      onSuccess: () => Effect.sync(() => void report(undefined)),
       onFailure: (error) => {
-        if (isPassing(error)) return Effect.as(passing(job.id, worker, error), "again")
-        return error._tag === "RedisError" ? Effect.fail(error) : Effect.sync(() => void tell(problemOf(dlqId, error)))
+        if (isTransient(error)) return Effect.as(noteWaiting(job.id, worker, error), "again")
+        return error._tag === "RedisError"
+          ? Effect.fail(error)
+          : Effect.sync(() => void report(problemOf(dlqId, error)))
       }
     }),
     // what was published is told, also where nobody waits for the rest any more
     Effect.uninterruptible,
-    Effect.repeat({ schedule: again, while: (outcome) => outcome === "again" })
+    Effect.repeat({ schedule: retrySchedule, while: (outcome) => outcome === "again" })
   )
 
-const isPassing = (error: ReplayError | RedisError): boolean =>
+const isTransient = (error: ReplayError | RedisError): boolean =>
   error._tag === "RedisError" ? error.retryable : error.reason === "unavailable" || error.reason === "in_progress"
 
-const passing = (job: string, worker: string, error: ReplayError | RedisError) =>
+const noteWaiting = (job: string, worker: string, error: ReplayError | RedisError) =>
   error._tag === "ReplayError" && error.reason === "unavailable"
     ? Effect.flatMap(ReplayJobs, (jobs) => Effect.ignore(jobs.wait(job, worker, error.message)))
     : Effect.void
 
-const problemOf = (dlq_id: string, { message, reason }: ReplayError): Result =>
-  reason === "begun" ? undefined : { dlq_id, outcome: outcomes[reason], detail: message }
+const problemOf = (dlq_id: string, { message, reason }: ReplayError): RecordResult =>
+  reason === "begun" ? undefined : { dlq_id, outcome: outcomeByReason[reason], detail: message }
 
-const outcomes: Readonly<Record<Exclude<ReplayError["reason"], "begun">, Problem["outcome"]>> = {
+const outcomeByReason: Readonly<Record<Exclude<ReplayError["reason"], "begun">, Problem["outcome"]>> = {
   absent: "skipped",
   replayed: "skipped",
   in_progress: "skipped",

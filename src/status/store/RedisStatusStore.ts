@@ -1,13 +1,13 @@
 import { Effect, Layer, Metric, Option, Stream } from "effect"
-import { isShort, isText } from "../../messaging/envelope/Envelope.ts"
+import { fitsShortString, isWellFormed } from "../../messaging/envelope/Envelope.ts"
 import { SettingsError } from "../../messaging/envelope/Errors.ts"
-import { isOfAggregation, type PublishedStatus, parentTaskId } from "../../messaging/envelope/StatusEvent.ts"
-import { Findings } from "../../messaging/topology/Parameters.ts"
+import { isAggregationStatus, type PublishedStatus, parentTaskId } from "../../messaging/envelope/StatusEvent.ts"
+import { ValidationIssues } from "../../messaging/topology/Parameters.ts"
 import { Redis, type Reply } from "../../services/Redis.ts"
 import { defaultPrefix } from "./DefaultPrefix.ts"
 import * as EventId from "./EventId.ts"
-import * as Rarely from "./Rarely.ts"
-import { indexing, reading, storing } from "./StatusScripts.ts"
+import * as LogThrottle from "./LogThrottle.ts"
+import { indexChild, readHistory, storeStatus } from "./StatusScripts.ts"
 import { StatusStore, type StoredStatus } from "./StatusStore.ts"
 import * as TimeToLive from "./TimeToLive.ts"
 
@@ -35,19 +35,19 @@ export interface StatusStoreParameters {
 
 const defaultDedup = 10_000
 
-const read = (parameters: StatusStoreParameters, findings: Findings) => {
+const validate = (parameters: StatusStoreParameters, findings: ValidationIssues) => {
   const { children_maxlen = 10_000, history_maxlen = 50, prefix = defaultPrefix, ttl_seconds = 86_400 } = parameters
   const { dedup_maxlen = Math.max(defaultDedup, history_maxlen) } = parameters
-  if (prefix.trim() === "") findings.mistake("prefix", "must not be blank")
+  if (prefix.trim() === "") findings.addMistake("prefix", "must not be blank")
   // the task id is in braces, by which a cluster finds the slot of a key
   else if (/[{}]/.test(prefix))
-    findings.mistake("prefix", "must not hold { or }: they mark the slots of a Redis Cluster")
-  const ttl = TimeToLive.read(ttl_seconds, findings)
-  findings.integer("history_maxlen", history_maxlen, 1, 100_000)
-  findings.integer("children_maxlen", children_maxlen, 1, 1_000_000)
-  findings.integer("dedup_maxlen", dedup_maxlen, 1, 1_000_000)
+    findings.addMistake("prefix", "must not hold { or }: they mark the slots of a Redis Cluster")
+  const ttl = TimeToLive.normalize(ttl_seconds, findings)
+  findings.checkInteger("history_maxlen", history_maxlen, 1, 100_000)
+  findings.checkInteger("children_maxlen", children_maxlen, 1, 1_000_000)
+  findings.checkInteger("dedup_maxlen", dedup_maxlen, 1, 1_000_000)
   if (dedup_maxlen < history_maxlen) {
-    findings.mistake("dedup_maxlen", `must be at least history_maxlen, which is ${history_maxlen}`)
+    findings.addMistake("dedup_maxlen", `must be at least history_maxlen, which is ${history_maxlen}`)
   }
   return { prefix, seconds: ttl ?? "", history_maxlen, dedup_maxlen, children_maxlen }
 }
@@ -61,71 +61,82 @@ const read = (parameters: StatusStoreParameters, findings: Findings) => {
 export const make = Effect.fnUntraced(function* (
   parameters: StatusStoreParameters = {}
 ): Effect.fn.Return<StatusStore["Service"], SettingsError, Redis> {
-  const findings = new Findings()
-  const { children_maxlen, dedup_maxlen, history_maxlen, prefix, seconds } = read(parameters, findings)
+  const findings = new ValidationIssues()
+  const { children_maxlen, dedup_maxlen, history_maxlen, prefix, seconds } = validate(parameters, findings)
   if (findings.mistakes.length > 0) return yield* SettingsError.of("RedisStatusStore", findings.mistakes)
   const redis = yield* Redis
-  const rarely = yield* Rarely.make
+  const throttled = yield* LogThrottle.make
 
-  const name = (what: string, taskId: string) => redis.key(`${prefix}:${what}:{${escaped(taskId)}}`)
-  const keysOf = (taskId: string) => [name("history", taskId), name("ids", taskId)]
+  const keyOf = (kind: string, taskId: string) => redis.key(`${prefix}:${kind}:{${escaped(taskId)}}`)
+  const keysOf = (taskId: string) => [keyOf("history", taskId), keyOf("ids", taskId)]
 
-  const leftOut = (child: string, parent: string) =>
+  const warnChildLeftOut = (child: string, parent: string) =>
     Effect.andThen(
       Metric.update(childrenLeftOut, 1),
-      rarely((more) =>
+      throttled((suppressed) =>
         Effect.logWarning(
-          `Task ${parent} has more than ${children_maxlen} children: ${child} is not indexed${more}. Raise children_maxlen.`
+          `Task ${parent} has more than ${children_maxlen} children: ${child} is not indexed${suppressed}. Raise children_maxlen.`
         )
       )
     )
 
-  const indexed = (child: string, parent: string) =>
-    Effect.flatMap(redis.run(indexing, [name("children", parent)], [child, seconds, children_maxlen]), (outcome) =>
-      outcome === "full" ? leftOut(child, parent) : Effect.void
+  const indexUnderParent = (child: string, parent: string) =>
+    Effect.flatMap(redis.run(indexChild, [keyOf("children", parent)], [child, seconds, children_maxlen]), (outcome) =>
+      outcome === "full" ? warnChildLeftOut(child, parent) : Effect.void
     )
 
   return StatusStore.of({
     store: (event) => {
       const { task_id: taskId } = event
       const parent = parentTaskId(event)
-      const stored = redis.run(storing, keysOf(taskId), [
-        memberOf(event.event_id),
-        written(event),
-        name("live", taskId),
+      const stored = redis.run(storeStatus, keysOf(taskId), [
+        idMember(event.event_id),
+        encodeEntry(event),
+        keyOf("live", taskId),
         seconds,
         history_maxlen,
         dedup_maxlen
       ])
-      return parent === undefined || parent === taskId || !isShort(parent)
+      return parent === undefined || parent === taskId || !fitsShortString(parent)
         ? stored
-        : Effect.map(Effect.all([indexed(taskId, parent), stored], { concurrency: 2 }), ([, outcome]) => outcome)
+        : Effect.map(
+            Effect.all([indexUnderParent(taskId, parent), stored], { concurrency: 2 }),
+            ([, outcome]) => outcome
+          )
     },
 
     latest: (taskId) =>
-      Effect.map(redis.command("LRANGE", name("history", taskId), -1, -1), (reply) => entriesOf(reply)[0]),
+      Effect.map(redis.command("LRANGE", keyOf("history", taskId), -1, -1), (reply) => decodeEntries(reply)[0]),
 
     history: (taskId, { after = 0, atMost, limit } = {}) =>
       Effect.map(
-        redis.run(reading, keysOf(taskId), [
-          whole(after),
-          limit === undefined ? "" : whole(limit),
-          ...(atMost === undefined ? ["", ""] : [whole(atMost.events), whole(atMost.bytes)])
+        redis.run(readHistory, keysOf(taskId), [
+          toWholeNumber(after),
+          limit === undefined ? "" : toWholeNumber(limit),
+          ...(atMost === undefined ? ["", ""] : [toWholeNumber(atMost.events), toWholeNumber(atMost.bytes)])
         ]),
-        ({ entries, newest, oldest }) => ({ events: entriesOf(entries), newest, oldest })
+        ({ entries, newest, oldest }) => ({ events: decodeEntries(entries), newest, oldest })
       ),
 
     childTaskIds: (parentTaskId, { limit = children_maxlen } = {}) =>
       Effect.map(
         // of equal scores: in the order of their bytes
-        redis.command("ZRANGEBYSCORE", name("children", parentTaskId), "-inf", "+inf", "LIMIT", 0, whole(limit)),
+        redis.command(
+          "ZRANGEBYSCORE",
+          keyOf("children", parentTaskId),
+          "-inf",
+          "+inf",
+          "LIMIT",
+          0,
+          toWholeNumber(limit)
+        ),
         (reply) => (Array.isArray(reply) ? reply.map(String) : [])
       ),
 
     live: (taskId) =>
       Effect.map(
-        redis.subscribe(name("live", taskId)),
-        Stream.map((message) => Option.fromUndefinedOr(entryOf(message)))
+        redis.subscribe(keyOf("live", taskId)),
+        Stream.map((message) => Option.fromUndefinedOr(decodeEntry(message)))
       )
   })
 })
@@ -144,42 +155,44 @@ const escaped = (taskId: string): string => taskId.replace(/[%{}]/g, encodeURICo
 /** Ids of up to 64 bytes, as all that are made here, are kept in Redis's compact form. */
 const maxMemberBytes = 64
 
-const memberOf = (eventId: string): string =>
-  Buffer.byteLength(eventId) <= maxMemberBytes && isText(eventId) ? eventId : EventId.hashOf(eventId)
+const idMember = (eventId: string): string =>
+  Buffer.byteLength(eventId) <= maxMemberBytes && isWellFormed(eventId) ? eventId : EventId.hashOf(eventId)
 
 /** Three lines with the sequence in front of them: JSON text has no line breaks of its own. */
-const written = (event: PublishedStatus): string => {
+const encodeEntry = (event: PublishedStatus): string => {
   const { event_id, status, timestamp } = event
-  const named = isOfAggregation(event) ? [event_id, status, timestamp, ofAggregation] : [event_id, status, timestamp]
-  return `${JSON.stringify(named)}\n${JSON.stringify(event)}`
+  const header = isAggregationStatus(event)
+    ? [event_id, status, timestamp, aggregationRole]
+    : [event_id, status, timestamp]
+  return `${JSON.stringify(header)}\n${JSON.stringify(event)}`
 }
 
-const ofAggregation = "aggregation"
+const aggregationRole = "aggregation"
 
-const entriesOf = (reply: Reply): ReadonlyArray<StoredStatus> =>
-  Array.isArray(reply) ? reply.map(String).flatMap((entry) => entryOf(entry) ?? []) : []
+const decodeEntries = (reply: Reply): ReadonlyArray<StoredStatus> =>
+  Array.isArray(reply) ? reply.map(String).flatMap((entry) => decodeEntry(entry) ?? []) : []
 
-const entryOf = (entry: string): StoredStatus | undefined => {
-  const head = entry.indexOf("\n")
-  const body = entry.indexOf("\n", head + 1)
-  if (head < 1 || body < 0) return undefined
-  const named = namedBy(entry.slice(head + 1, body))
-  if (named === undefined) return undefined
-  return { sequence: Number(entry.slice(0, head)), ...named, json: entry.slice(body + 1) }
+const decodeEntry = (entry: string): StoredStatus | undefined => {
+  const sequenceEnd = entry.indexOf("\n")
+  const headerEnd = entry.indexOf("\n", sequenceEnd + 1)
+  if (sequenceEnd < 1 || headerEnd < 0) return undefined
+  const header = decodeHeader(entry.slice(sequenceEnd + 1, headerEnd))
+  if (header === undefined) return undefined
+  return { sequence: Number(entry.slice(0, sequenceEnd)), ...header, json: entry.slice(headerEnd + 1) }
 }
 
 /** What the second line says; none in what somebody else has written or published there. */
-const namedBy = (line: string): Omit<StoredStatus, "sequence" | "json"> | undefined => {
+const decodeHeader = (line: string): Omit<StoredStatus, "sequence" | "json"> | undefined => {
   try {
-    const named: unknown = JSON.parse(line)
-    if (!Array.isArray(named)) return undefined
-    const [eventId, status, timestamp, role]: ReadonlyArray<unknown> = named
+    const header: unknown = JSON.parse(line)
+    if (!Array.isArray(header)) return undefined
+    const [eventId, status, timestamp, role]: ReadonlyArray<unknown> = header
     if (typeof eventId !== "string" || typeof status !== "string") return undefined
     return {
       eventId,
       status,
       ...(typeof timestamp === "string" && { timestamp }),
-      ...(role === ofAggregation && { ofAggregation: true })
+      ...(role === aggregationRole && { ofAggregation: true })
     }
   } catch {
     return undefined
@@ -187,4 +200,4 @@ const namedBy = (line: string): Omit<StoredStatus, "sequence" | "json"> | undefi
 }
 
 /** Numbers of a request that went wrong ask for nothing, or for everything. */
-const whole = (value: number): number => Math.min(Math.max(Math.trunc(value) || 0, 0), Number.MAX_SAFE_INTEGER)
+const toWholeNumber = (value: number): number => Math.min(Math.max(Math.trunc(value) || 0, 0), Number.MAX_SAFE_INTEGER)

@@ -15,7 +15,7 @@ import type { Reply, Script } from "../../services/Redis.ts"
  * KEYS: history, event ids. ARGV: event id, entry without its sequence, channel, seconds to keep (or nothing), entries to
  * keep, event ids to keep. Answers the sequence of the event, or 0 where its id is known.
  */
-export const storing: Script<"stored" | "duplicate"> = {
+export const storeStatus: Script<"stored" | "duplicate"> = {
   name: "store-status",
   lua: `
 local last = redis.call('ZSCORE', KEYS[2], '')
@@ -40,16 +40,16 @@ return next`,
   step: (
     call,
     [history = "", ids = ""],
-    [id = "", written = "", channel = "", seconds = "", kept = "", known = ""]
+    [id = "", written = "", channel = "", seconds = "", maxEntries = "", maxIds = ""]
   ) => {
     const last = call("ZSCORE", ids, "")
     if (last === null) call("DEL", history)
     else if (call("ZSCORE", ids, id) !== null) return 0
     const next = Number(last ?? 0) + 1
     const entry = `${next}\n${written}`
-    if (Number(call("RPUSH", history, entry)) > Number(kept)) call("LTRIM", history, `-${kept}`, "-1")
+    if (Number(call("RPUSH", history, entry)) > Number(maxEntries)) call("LTRIM", history, `-${maxEntries}`, "-1")
     call("ZADD", ids, next, "", next, id)
-    const forgotten = next - Number(known)
+    const forgotten = next - Number(maxIds)
     if (forgotten > 0) call("ZREMRANGEBYSCORE", ids, "-inf", forgotten)
     if (seconds !== "") {
       call("EXPIRE", history, seconds)
@@ -62,10 +62,10 @@ return next`,
 }
 
 /** Entries that are looked at in one go, where few may be asked for and all of them may be large. */
-const piece = 8
+const chunkSize = 8
 
 /** So many come however large they are: the one that a reader has, and the next. */
-const always = 2
+const minimumEntries = 2
 
 export interface HistoryRead {
   readonly newest: number
@@ -78,7 +78,7 @@ export interface HistoryRead {
  * these how many of the oldest at most and how many bytes (or nothing). Sequences have no gaps, so that the place of an
  * entry follows from the newest and from how many are kept.
  */
-export const reading: Script<HistoryRead> = {
+export const readHistory: Script<HistoryRead> = {
   name: "read-status-history",
   lua: `
 local newest = tonumber(redis.call('ZSCORE', KEYS[2], '') or '0')
@@ -97,28 +97,28 @@ local room = tonumber(ARGV[4])
 local entries = {}
 while #entries < most do
   local from = first + #entries
-  for _, entry in ipairs(range(from, math.min(from + ${piece}, first + most) - 1)) do
-    if room <= 0 and #entries >= ${always} then return {newest, oldest, entries} end
+  for _, entry in ipairs(range(from, math.min(from + ${chunkSize}, first + most) - 1)) do
+    if room <= 0 and #entries >= ${minimumEntries} then return {newest, oldest, entries} end
     entries[#entries + 1] = entry
     room = room - #entry
   end
 end
 return {newest, oldest, entries}`,
-  step: (call, [history = "", ids = ""], [after = "", limit = "", most = "", size = ""]) => {
+  step: (call, [history = "", ids = ""], [after = "", limit = "", maxEntries = "", maxBytes = ""]) => {
     const newest = Number(call("ZSCORE", ids, "") ?? 0)
     const kept = Number(call("LLEN", history))
     if (newest === 0 || kept === 0) return [newest, 0, []]
     const oldest = newest - kept + 1
-    const behind = Math.max(Number(after) + 1 - oldest, 0)
-    const first = limit === "" ? behind : Math.max(behind, kept - Number(limit))
+    const firstAfter = Math.max(Number(after) + 1 - oldest, 0)
+    const first = limit === "" ? firstAfter : Math.max(firstAfter, kept - Number(limit))
     if (first >= kept) return [newest, oldest, []]
-    if (most === "") return [newest, oldest, call("LRANGE", history, first, -1)]
-    let room = Number(size)
+    if (maxEntries === "") return [newest, oldest, call("LRANGE", history, first, -1)]
+    let bytesLeft = Number(maxBytes)
     const entries: Array<Reply> = []
-    for (const entry of items(call("LRANGE", history, first, -1)).slice(0, Number(most))) {
-      if (room <= 0 && entries.length >= always) break
+    for (const entry of items(call("LRANGE", history, first, -1)).slice(0, Number(maxEntries))) {
+      if (bytesLeft <= 0 && entries.length >= minimumEntries) break
       entries.push(entry)
-      room -= Buffer.byteLength(String(entry))
+      bytesLeft -= Buffer.byteLength(String(entry))
     }
     return [newest, oldest, entries]
   },
@@ -132,7 +132,7 @@ return {newest, oldest, entries}`,
  * KEYS: children of a parent. ARGV: child, seconds to keep (or nothing), children to keep. A child that finds no room is
  * left out, and those that are known stay: which ones a reader sees does not change from one event to the next.
  */
-export const indexing: Script<"indexed" | "full"> = {
+export const indexChild: Script<"indexed" | "full"> = {
   name: "index-child",
   lua: `
 local full = 0
@@ -142,8 +142,8 @@ if redis.call('ZADD', KEYS[1], 'NX', '0', ARGV[1]) == 1 and redis.call('ZCARD', 
 end
 if ARGV[2] ~= '' then redis.call('EXPIRE', KEYS[1], ARGV[2]) end
 return full`,
-  step: (call, [children = ""], [child = "", seconds = "", kept = ""]) => {
-    const isFull = call("ZADD", children, "NX", 0, child) === 1 && Number(call("ZCARD", children)) > Number(kept)
+  step: (call, [children = ""], [child = "", seconds = "", maxChildren = ""]) => {
+    const isFull = call("ZADD", children, "NX", 0, child) === 1 && Number(call("ZCARD", children)) > Number(maxChildren)
     if (isFull) call("ZREM", children, child)
     if (seconds !== "") call("EXPIRE", children, seconds)
     return isFull ? 1 : 0

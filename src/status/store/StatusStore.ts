@@ -1,10 +1,10 @@
 import { Context, type Effect, type Option, type Scope, type Stream } from "effect"
 import type { PublishedStatus } from "../../messaging/envelope/StatusEvent.ts"
 import type { RedisError } from "../../services/Redis.ts"
-import type { Said } from "./TaskEnd.ts"
+import type { StatusFacts } from "./TaskEnd.ts"
 
 /** A status event as it is kept. */
-export interface StoredStatus extends Said {
+export interface StoredStatus extends StatusFacts {
   /** Its place among the events of its task: from 1, without a gap, in the order of storing. */
   readonly sequence: number
   readonly eventId: string

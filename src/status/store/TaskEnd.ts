@@ -1,7 +1,7 @@
 import * as Timestamp from "../../messaging/envelope/Timestamp.ts"
 
 /** What a status says of whether its task has ended. */
-export interface Said {
+export interface StatusFacts {
   readonly status: string
   /** None: an earlier release stored it. */
   readonly timestamp?: Timestamp.Timestamp | undefined
@@ -14,15 +14,15 @@ export interface Said {
  * one takes the task up again: one that is earlier by its time is a straggler, and one of aggregation comes from a worker
  * of the parent.
  */
-export const after = <S extends Said>(
-  end: S | undefined,
+export const terminalStatusAfter = <S extends StatusFacts>(
+  current: S | undefined,
   next: S,
   isTerminal: (status: string) => boolean
 ): S | undefined => {
-  const isLate = end !== undefined && isEarlier(next, end)
-  if (isTerminal(next.status)) return isLate ? end : next
-  return isLate || next.ofAggregation === true ? end : undefined
+  const isLate = current !== undefined && isEarlier(next, current)
+  if (isTerminal(next.status)) return isLate ? current : next
+  return isLate || next.ofAggregation === true ? current : undefined
 }
 
-const isEarlier = (one: Said, other: Said): boolean =>
+const isEarlier = (one: StatusFacts, other: StatusFacts): boolean =>
   one.timestamp !== undefined && other.timestamp !== undefined && Timestamp.compare(one.timestamp, other.timestamp) < 0

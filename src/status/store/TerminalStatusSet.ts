@@ -6,12 +6,12 @@ export class TerminalStatusSet {
   readonly #statuses: ReadonlySet<string>
 
   constructor(statuses: Iterable<string> = ["completed", "failed"]) {
-    this.#statuses = new Set([...statuses].map(folded).filter((status) => status !== ""))
+    this.#statuses = new Set([...statuses].map(normalize).filter((status) => status !== ""))
   }
 
   has(status: string | null | undefined): boolean {
-    return typeof status === "string" && this.#statuses.has(folded(status))
+    return typeof status === "string" && this.#statuses.has(normalize(status))
   }
 }
 
-const folded = (status: string): string => status.trim().toLowerCase()
+const normalize = (status: string): string => status.trim().toLowerCase()

@@ -1,8 +1,8 @@
-import type { Findings } from "../../messaging/topology/Parameters.ts"
+import type { ValidationIssues } from "../../messaging/topology/Parameters.ts"
 
 /** The `ttl_seconds` of what is kept of a task: at most ten years. `null` and 0 both mean for ever, and become `null`. */
-export const read = (seconds: number | null, findings: Findings): number | null => {
-  findings.integer("ttl_seconds", seconds ?? undefined, 0, maxSeconds)
+export const normalize = (seconds: number | null, findings: ValidationIssues): number | null => {
+  findings.checkInteger("ttl_seconds", seconds ?? undefined, 0, maxSeconds)
   return seconds || null
 }
 

@@ -1,5 +1,5 @@
 import * as EventId from "../store/EventId.ts"
-import type { Reset, ResetReason } from "./ClientProgress.ts"
+import type { Reset, ResetReason } from "./ResumeCursor.ts"
 
 /** The frames of an event stream, as the text of WHATWG's server-sent events. */
 
@@ -11,25 +11,25 @@ export const keepalive = ": keepalive\n\n"
  * The last of a stream whose server goes. `retryMs`: each client gets a wait of its own, or thousands of them would knock
  * at the next replica at once.
  */
-export const farewell = (retryMs: number): string =>
+export const shutdownNotice = (retryMs: number): string =>
   `retry: ${retryMs}\n: the server is going down; reconnect with the id of the last event\n\n`
 
 /** `json`: on one line. */
 export const status = (eventId: string, json: string): string =>
-  `id: ${idOf(eventId)}\nevent: status\ndata: ${json}\n\n`
+  `id: ${frameIdOf(eventId)}\nevent: status\ndata: ${json}\n\n`
 
 /** Whatever the client has of the task is void: what is kept of it follows from its beginning. */
 export const reset = ({ from, reason }: Reset): string => {
   const data = {
     reason,
-    message: explained[reason],
+    message: resetMessages[reason],
     from_event_id: from?.eventId ?? null,
     from_sequence: from?.sequence ?? null
   }
   return `event: reset\ndata: ${JSON.stringify(data)}\n\n`
 }
 
-const explained: Readonly<Record<ResetReason, string>> = {
+const resetMessages: Readonly<Record<ResetReason, string>> = {
   history_trimmed: "Events behind the last one received are no longer kept. All that is kept follows.",
   history_gone: "Nothing of this task is kept any more.",
   unknown_event: "The last event received is not in the history of this task. All that is kept follows.",
@@ -40,13 +40,13 @@ const explained: Readonly<Record<ResetReason, string>> = {
  * The id of an event in its frame: its own. One that would break the frame, or that is too long to come back in a header,
  * is named by its hash.
  */
-export const idOf = (eventId: string): string =>
-  eventId.length <= maxLastEventIdLength && plain.test(eventId) ? eventId : `sha256:${EventId.hashOf(eventId)}`
+export const frameIdOf = (eventId: string): string =>
+  eventId.length <= maxLastEventIdLength && headerSafe.test(eventId) ? eventId : `sha256:${EventId.hashOf(eventId)}`
 
 export const maxLastEventIdLength = 512
 
 // a header's value is trimmed on its way
-const plain = /^(?!\s)[^\p{Cc}\p{Cs}]+(?<!\s)$/u
+const headerSafe = /^(?!\s)[^\p{Cc}\p{Cs}]+(?<!\s)$/u
 
 /** JSON text without the line breaks between its members, which would end the `data` of a frame. */
 export const oneLine = (json: string): string => (/[\r\n]/.test(json) ? json.replace(/[\r\n]+/g, " ") : json)

@@ -14,17 +14,17 @@ import {
 } from "effect"
 import { SettingsError } from "../../messaging/envelope/Errors.ts"
 import * as Observation from "../../messaging/observe/Observation.ts"
-import { type ObservationSink, observing } from "../../messaging/observe/ObservationSink.ts"
+import { makeObserve, type ObservationSink } from "../../messaging/observe/ObservationSink.ts"
 import { ContractAliases } from "../../messaging/topology/Aliases.ts"
-import { Findings } from "../../messaging/topology/Parameters.ts"
-import * as Share from "../../services/Share.ts"
-import * as Rarely from "../store/Rarely.ts"
+import { ValidationIssues } from "../../messaging/topology/Parameters.ts"
+import * as FairShare from "../../services/FairShare.ts"
+import * as LogThrottle from "../store/LogThrottle.ts"
 import { type StatusHistory, StatusStore, type StoredStatus } from "../store/StatusStore.ts"
 import { TerminalStatusSet } from "../store/TerminalStatusSet.ts"
 import * as EventFrames from "./EventFrames.ts"
-import { type Limits, OpenStream } from "./OpenStream.ts"
-import { type Presentation, present } from "./PublicEvent.ts"
-import * as StatusFollows from "./StatusFollows.ts"
+import { makePresenter, type Presentation } from "./PublicEvent.ts"
+import { SseConnection, type SseLimits } from "./SseConnection.ts"
+import * as TaskSubscriptions from "./TaskSubscriptions.ts"
 
 export interface Options extends Presentation {
   /** Default: `completed` and `failed`. */
@@ -82,19 +82,19 @@ export class EventStream extends Context.Service<
 const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<EventStream["Service"], SettingsError, StatusStore | Scope.Scope> {
-  const findings = new Findings()
-  const settings = read(options, findings)
+  const findings = new ValidationIssues()
+  const settings = validate(options, findings)
   if (findings.mistakes.length > 0) return yield* SettingsError.of("EventStream", findings.mistakes)
   const store = yield* StatusStore
   const clock = yield* Clock.Clock
   const metrics = yield* Effect.context<never>()
-  const observe = yield* observing(options.observationSink)
-  const follows = yield* StatusFollows.make(store.live)
-  const framed = framing({ ...options, aliasConfig: options.aliasConfig ?? (yield* ContractAliases) })
-  const rarely = yield* Rarely.make
-  const open = new Set<OpenStream>()
+  const observe = yield* makeObserve(options.observationSink)
+  const subscriptions = yield* TaskSubscriptions.make(store.live)
+  const frameEvent = makeFramer({ ...options, aliasConfig: options.aliasConfig ?? (yield* ContractAliases) })
+  const throttled = yield* LogThrottle.make
+  const open = new Set<SseConnection>()
   /** Open streams of each address. */
-  const callers = new Map<string, number>()
+  const streamsByCaller = new Map<string, number>()
   let draining = false
 
   yield* Effect.sleep(settings.sweepMs).pipe(
@@ -108,12 +108,12 @@ const make = Effect.fnUntraced(function* (
     Effect.forkScoped
   )
 
-  const malformed = (taskId: string) =>
+  const observeMalformed = (taskId: string) =>
     observe((at) => Observation.of("SSEMalformedPubsubPayload", at, { task_id: taskId }))
 
-  const begin = (taskId: string, lastEventId: string | undefined) => {
+  const openConnection = (taskId: string, lastEventId: string | undefined) => {
     const now = clock.currentTimeMillisUnsafe()
-    const stream = new OpenStream(taskId, lastEventId, isLastEvent, settings, now, () => malformed(taskId))
+    const stream = new SseConnection(taskId, lastEventId, isLastEvent, settings, now, () => observeMalformed(taskId))
     open.add(stream)
     openStreams.updateUnsafe(open.size, metrics)
     observe((at) =>
@@ -122,23 +122,23 @@ const make = Effect.fnUntraced(function* (
     return stream
   }
 
-  const end = (stream: OpenStream) => {
-    stream.leave()
+  const closeConnection = (stream: SseConnection) => {
+    stream.unsubscribe()
     open.delete(stream)
     openStreams.updateUnsafe(open.size, metrics)
-    const { endedBy, sent, taskId } = stream
+    const { endedBy, sentCount, taskId } = stream
     observe((at) =>
       Observation.of("SSEStreamEnded", at, {
         task_id: taskId,
         terminal_status: endedBy?.status ?? null,
-        sent_count: sent
+        sent_count: sentCount
       })
     )
   }
 
-  const arrived = (stream: OpenStream, lastEventId: string | undefined, history: StatusHistory) => {
+  const applyHistory = (stream: SseConnection, lastEventId: string | undefined, history: StatusHistory) => {
     const { taskId } = stream
-    const { replayed, reset, resumed } = stream.progress.arrived(history)
+    const { replayed, reset, resumed } = stream.cursor.applyHistory(history)
     stream.reset ??= reset
     if (lastEventId !== undefined && resumed !== undefined) {
       observe((at) =>
@@ -154,21 +154,21 @@ const make = Effect.fnUntraced(function* (
     }
   }
 
-  const readHistory = (stream: OpenStream, lastEventId: string | undefined) =>
-    store.history(stream.taskId, stream.progress.reads()).pipe(
-      Effect.map((history) => arrived(stream, lastEventId, history)),
+  const readHistory = (stream: SseConnection, lastEventId: string | undefined) =>
+    store.history(stream.taskId, stream.cursor.beginRead()).pipe(
+      Effect.map((history) => applyHistory(stream, lastEventId, history)),
       // the client stays, and the next sweep tries again
       Effect.catchCause((cause) => {
-        stream.unread()
+        stream.onReadFailed()
         return Cause.hasInterruptsOnly(cause)
           ? Effect.interrupt
           : Effect.logDebug(`The history of task ${stream.taskId} could not be read`, cause)
       })
     )
 
-  const frameOf = (event: StoredStatus, failures: Array<unknown>): Uint8Array | undefined => {
+  const tryFrame = (event: StoredStatus, failures: Array<unknown>): Uint8Array | undefined => {
     try {
-      return framed(event)
+      return frameEvent(event)
     } catch (cause) {
       failures.push(cause)
       return undefined
@@ -176,8 +176,8 @@ const make = Effect.fnUntraced(function* (
   }
 
   /** The frames of everything that waits, and what the output adapter threw. */
-  const outgoing = (
-    stream: OpenStream
+  const takeFrames = (
+    stream: SseConnection
   ): { readonly chunks: ReadonlyArray<Uint8Array>; readonly failures: ReadonlyArray<unknown> } => {
     const { taskId } = stream
     const chunks: Array<Uint8Array> = []
@@ -187,80 +187,82 @@ const make = Effect.fnUntraced(function* (
       stream.reset = undefined
       resets.updateUnsafe(1, metrics)
     }
-    const { ended, events, historical } = stream.progress.take()
+    const { ended, events, historicalCount } = stream.cursor.take()
     for (const [index, event] of events.entries()) {
-      const frame = frameOf(event, failures)
+      const frame = tryFrame(event, failures)
       if (frame === undefined) {
-        malformed(taskId)
+        observeMalformed(taskId)
         continue
       }
       chunks.push(frame)
-      stream.sent++
+      stream.sentCount++
       eventsSent.updateUnsafe(1, metrics)
       observe((at) =>
         Observation.of("SSELiveEventSent", at, {
           task_id: taskId,
           event_id: event.eventId,
           status: event.status,
-          source: index < historical ? "history" : "pubsub"
+          source: index < historicalCount ? "history" : "pubsub"
         })
       )
     }
     // that nothing newer follows a terminal status is for the store to say
-    if (events.length > historical && ended) stream.progress.doubt()
+    if (events.length > historicalCount && ended) stream.cursor.markStale()
     return { chunks, failures }
   }
 
-  const unshown = (taskId: string, failures: ReadonlyArray<unknown>) =>
-    rarely((more) =>
+  const logAdapterFailure = (taskId: string, failures: ReadonlyArray<unknown>) =>
+    throttled((suppressed) =>
       Effect.logError(
-        `The output adapter of event streams threw: an event of task ${taskId} is left out${more}`,
+        `The output adapter of event streams threw: an event of task ${taskId} is left out${suppressed}`,
         failures[0]
       )
     )
 
   /** The next chunks; asked for when the client has taken the last ones. */
-  const pull = (stream: OpenStream, lastEventId: string | undefined): Pull.Pull<Chunks> =>
+  const pull = (stream: SseConnection, lastEventId: string | undefined): Pull.Pull<Chunks> =>
     Effect.withFiber((fiber) => {
-      stream.asks(fiber)
+      stream.onPull(fiber)
       const now = clock.currentTimeMillisUnsafe()
-      const hand = (chunks: Chunks) => Effect.succeed(stream.hand(chunks, now))
-      if (!stream.greeted) {
-        stream.greeted = true
-        stream.leave = follows.join(stream.taskId, stream)
-        return hand([ready])
+      const handOver = (chunks: Chunks) => Effect.succeed(stream.handOver(chunks, now))
+      if (!stream.hasSentReady) {
+        stream.hasSentReady = true
+        stream.unsubscribe = subscriptions.subscribe(stream.taskId, stream)
+        return handOver([ready])
       }
-      if (stream.farewell === "said") return Cause.done()
-      if (stream.farewell === "due") {
-        stream.farewell = "said"
+      if (stream.shutdownNotice === "said") return Cause.done()
+      if (stream.shutdownNotice === "due") {
+        stream.shutdownNotice = "said"
         return Effect.flatMap(Random.nextIntBetween(...reconnectMs), (wait) =>
-          hand([Buffer.from(EventFrames.farewell(wait))])
+          handOver([Buffer.from(EventFrames.shutdownNotice(wait))])
         )
       }
-      const { chunks, failures } = outgoing(stream)
+      const { chunks, failures } = takeFrames(stream)
       const next = (): Pull.Pull<Chunks> => {
-        if (Arr.isReadonlyArrayNonEmpty(chunks)) return hand(chunks)
-        const { end } = stream.progress
-        if (end !== undefined) {
-          stream.endedBy = end
+        if (Arr.isReadonlyArrayNonEmpty(chunks)) return handOver(chunks)
+        const { terminalStatus } = stream.cursor
+        if (terminalStatus !== undefined) {
+          stream.endedBy = terminalStatus
           return Cause.done()
         }
-        if (stream.mayRead) return Effect.andThen(readHistory(stream, lastEventId), pull(stream, lastEventId))
-        if (stream.keepaliveDue(now)) {
+        if (stream.canRead) return Effect.andThen(readHistory(stream, lastEventId), pull(stream, lastEventId))
+        if (stream.isKeepaliveDue(now)) {
           keepalives.updateUnsafe(1, metrics)
           observe((at) => Observation.of("SSEKeepaliveSent", at, { task_id: stream.taskId }))
-          return hand([keepalive])
+          return handOver([keepalive])
         }
-        return Effect.andThen(stream.woken, pull(stream, lastEventId))
+        return Effect.andThen(stream.awaitWake, pull(stream, lastEventId))
       }
-      return failures.length === 0 ? next() : Effect.andThen(unshown(stream.taskId, failures), Effect.suspend(next))
+      return failures.length === 0
+        ? next()
+        : Effect.andThen(logAdapterFailure(stream.taskId, failures), Effect.suspend(next))
     })
 
-  const enter = (caller: string | undefined, change: 1 | -1) => {
+  const countCaller = (caller: string | undefined, change: 1 | -1) => {
     if (caller === undefined) return
-    const left = (callers.get(caller) ?? 0) + change
-    if (left > 0) callers.set(caller, left)
-    else callers.delete(caller)
+    const openCount = (streamsByCaller.get(caller) ?? 0) + change
+    if (openCount > 0) streamsByCaller.set(caller, openCount)
+    else streamsByCaller.delete(caller)
   }
 
   const refusal = (caller: string | undefined): StreamRefused | undefined =>
@@ -271,7 +273,7 @@ const make = Effect.fnUntraced(function* (
             reason: "limit",
             message: `All ${settings.maxOpenStreams} event streams of this process are in use.`
           })
-        : caller !== undefined && (callers.get(caller) ?? 0) >= settings.maxOpenStreamsPerAddress
+        : caller !== undefined && (streamsByCaller.get(caller) ?? 0) >= settings.maxOpenStreamsPerAddress
           ? new StreamRefused({
               reason: "share",
               message: `All ${settings.maxOpenStreamsPerAddress} event streams that one address may have open are in use. Close one of them first.`
@@ -281,24 +283,24 @@ const make = Effect.fnUntraced(function* (
   return EventStream.of({
     open: (taskId, { address, lastEventId } = {}) =>
       Effect.suspend(() => {
-        const caller = address === undefined ? undefined : Share.callerAt(address)
+        const caller = address === undefined ? undefined : FairShare.callerOfAddress(address)
         const refused = refusal(caller)
         if (refused !== undefined) return Effect.fail(refused)
         return Effect.acquireRelease(
           Effect.sync(() => {
-            enter(caller, 1)
-            return begin(taskId, lastEventId)
+            countCaller(caller, 1)
+            return openConnection(taskId, lastEventId)
           }),
           (stream) =>
             Effect.sync(() => {
-              enter(caller, -1)
-              end(stream)
+              countCaller(caller, -1)
+              closeConnection(stream)
             })
         ).pipe(Effect.map((stream) => Stream.fromPull(Effect.succeed(pull(stream, lastEventId)))))
       }),
     drain: Effect.sync(() => {
       draining = true
-      for (const stream of open) stream.sayFarewell()
+      for (const stream of open) stream.beginShutdown()
     })
   })
 })
@@ -316,29 +318,29 @@ export const drainFirst: Layer.Layer<never, never, EventStream> = Layer.effectDi
 
 type Chunks = Arr.NonEmptyReadonlyArray<Uint8Array>
 
-interface Settings extends Limits {
+interface Settings extends SseLimits {
   readonly maxOpenStreams: number
   readonly maxOpenStreamsPerAddress: number
   readonly sweepMs: number
 }
 
-const read = (options: Options, findings: Findings): Settings => {
+const validate = (options: Options, findings: ValidationIssues): Settings => {
   const seconds = (field: string, value: number, maximum: number) => {
-    if (!(value > 0 && value <= maximum)) findings.mistake(field, `must be more than 0 and at most ${maximum}`)
+    if (!(value > 0 && value <= maximum)) findings.addMistake(field, `must be more than 0 and at most ${maximum}`)
     return value * 1_000
   }
   const { keepaliveIntervalSeconds: keepalive = 15 } = options
-  const maxOpenStreams = findings.integer("maxOpenStreams", options.maxOpenStreams ?? 10_000, 1, 1_000_000) ?? 0
-  const perAddress = options.maxOpenStreamsPerAddress ?? Share.of(maxOpenStreams)
+  const maxOpenStreams = findings.checkInteger("maxOpenStreams", options.maxOpenStreams ?? 10_000, 1, 1_000_000) ?? 0
+  const perAddress = options.maxOpenStreamsPerAddress ?? FairShare.maximum(maxOpenStreams)
   const keepaliveMs = keepalive === null ? undefined : seconds("keepaliveIntervalSeconds", keepalive, 3_600)
   const { terminalStatuses = new TerminalStatusSet() } = options
   return {
     isTerminal: (status) => terminalStatuses.has(status),
     maxOpenStreams,
-    maxOpenStreamsPerAddress: findings.integer("maxOpenStreamsPerAddress", perAddress, 1, 1_000_000) ?? 0,
+    maxOpenStreamsPerAddress: findings.checkInteger("maxOpenStreamsPerAddress", perAddress, 1, 1_000_000) ?? 0,
     bounds: {
-      events: findings.integer("maxWaitingEvents", options.maxWaitingEvents ?? 64, 1, 100_000) ?? 0,
-      size: findings.integer("maxWaitingSize", options.maxWaitingSize ?? 65_536, 1, 1_000_000_000) ?? 0
+      events: findings.checkInteger("maxWaitingEvents", options.maxWaitingEvents ?? 64, 1, 100_000) ?? 0,
+      size: findings.checkInteger("maxWaitingSize", options.maxWaitingSize ?? 65_536, 1, 1_000_000_000) ?? 0
     },
     keepaliveMs,
     stalledMs: seconds("stalledSeconds", options.stalledSeconds ?? 60, 86_400),
@@ -347,22 +349,22 @@ const read = (options: Options, findings: Findings): Settings => {
 }
 
 /** Streams of the same task share the bytes of what they hear. */
-const framing = (presentation: Presentation) => {
-  const shown = present(presentation)
-  const made = new WeakMap<StoredStatus, Uint8Array>()
+const makeFramer = (presentation: Presentation) => {
+  const toPublicJson = makePresenter(presentation)
+  const frames = new WeakMap<StoredStatus, Uint8Array>()
   return (event: StoredStatus): Uint8Array | undefined => {
-    const known = made.get(event)
-    if (known !== undefined) return known
-    const json = shown(event.json)
+    const cached = frames.get(event)
+    if (cached !== undefined) return cached
+    const json = toPublicJson(event.json)
     if (json === undefined) return undefined
     const frame = Buffer.from(EventFrames.status(event.eventId, json))
-    made.set(event, frame)
+    frames.set(event, frame)
     return frame
   }
 }
 
 const isLastEvent = ({ eventId }: StoredStatus, lastEventId: string): boolean =>
-  eventId === lastEventId || EventFrames.idOf(eventId) === lastEventId
+  eventId === lastEventId || EventFrames.frameIdOf(eventId) === lastEventId
 
 const ready = Buffer.from(EventFrames.ready)
 const keepalive = Buffer.from(EventFrames.keepalive)

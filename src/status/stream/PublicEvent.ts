@@ -17,21 +17,21 @@ export interface Presentation {
 }
 
 /** The JSON of a stored event as clients see it, on one line; none when it is no object. Throws what the adapter throws. */
-export type Present = (json: string) => string | undefined
+export type EventPresenter = (json: string) => string | undefined
 
 /** An event that nothing changes goes out as it was stored, unread. */
-export const present = ({ aliasConfig, outputAdapter }: Presentation): Present =>
+export const makePresenter = ({ aliasConfig, outputAdapter }: Presentation): EventPresenter =>
   aliasConfig === undefined && outputAdapter === undefined
     ? EventFrames.oneLine
     : (json) => {
-        const read = parsed(json)
+        const read = parseObject(json)
         if (read === undefined) return undefined
         const { exact, ordinary } = read
-        const outward = (event: JsonObject) => aliasConfig?.outbound(event) ?? event
-        return JSON.stringify(outputAdapter?.(outward(ordinary), outward(exact)) ?? outward(exact))
+        const withAliases = (event: JsonObject) => aliasConfig?.outbound(event) ?? event
+        return JSON.stringify(outputAdapter?.(withAliases(ordinary), withAliases(exact)) ?? withAliases(exact))
       }
 
-const parsed = (json: string): ExactJson.Both<JsonObject> | undefined => {
+const parseObject = (json: string): ExactJson.ExactAndOrdinary<JsonObject> | undefined => {
   try {
     const { exact, ordinary } = ExactJson.read(json)
     return isJsonObject(exact) && isJsonObject(ordinary) ? { exact, ordinary } : undefined

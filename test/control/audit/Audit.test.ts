@@ -575,7 +575,7 @@ const listen = Effect.gen(function* () {
   return Effect.gen(function* () {
     yield* notify(Changes.channel, "end")
     const texts = (yield* Fiber.join(heard)).filter((text) => text !== "end")
-    return yield* Effect.forEach(texts, (text) => Effect.map(Changes.decode(text), ({ change }) => change._tag))
+    return yield* Effect.forEach(texts, (text) => Effect.map(Changes.decodeNotice(text), ({ change }) => change._tag))
   })
 })
 

@@ -5,9 +5,9 @@ import * as DatabaseEmbedded from "../../../layers/DatabaseEmbedded.ts"
 import first from "../../../migrations/0001_control_state.ts"
 import chained from "../../../migrations/0009_operators.ts"
 import archived from "../../../migrations/0020_audit_archive.ts"
-import { AuditChain, follow } from "../../../src/control/audit/AuditChain.ts"
+import { AuditChain, verifyLinks } from "../../../src/control/audit/AuditChain.ts"
 import { Database } from "../../../src/services/Database.ts"
-import { hashOf, type Linked } from "../../../src/state/AuditLog.ts"
+import { type ChainedEvent, hashOf } from "../../../src/state/AuditLog.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { admin, at, call, ok, refusalOf, suite } from "../Listener.ts"
 
@@ -165,7 +165,7 @@ describe("Audit chain", () => {
     sequence: number,
     previousHash: Uint8Array,
     targetId = "t"
-  ): Linked & { readonly hash: Uint8Array } => {
+  ): ChainedEvent & { readonly hash: Uint8Array } => {
     const linked = {
       sequence,
       previousHash,
@@ -190,12 +190,12 @@ describe("Audit chain", () => {
     const [two, forged] = [event(2, one.hash), event(2, one.hash, "somebody else's")]
     const three = event(3, two.hash)
     const start = { sequence: 0, hash: zero }
-    assert.deepStrictEqual(follow(start, [one, two, three], 3), { sequence: 3, hash: three.hash })
-    assert.deepStrictEqual(follow({ sequence: 1, hash: one.hash }, [two], 2), { sequence: 2, hash: two.hash })
-    assert.deepStrictEqual(follow(start, [one, one, two], 3), { sequence: 1, event_id: "id 1", fault: "repeated" })
-    assert.deepStrictEqual(follow(start, [one, two], 3), { sequence: 3, event_id: null, fault: "missing" })
+    assert.deepStrictEqual(verifyLinks(start, [one, two, three], 3), { sequence: 3, hash: three.hash })
+    assert.deepStrictEqual(verifyLinks({ sequence: 1, hash: one.hash }, [two], 2), { sequence: 2, hash: two.hash })
+    assert.deepStrictEqual(verifyLinks(start, [one, one, two], 3), { sequence: 1, event_id: "id 1", fault: "repeated" })
+    assert.deepStrictEqual(verifyLinks(start, [one, two], 3), { sequence: 3, event_id: null, fault: "missing" })
     // right in itself: the next one tells
-    assert.deepStrictEqual(follow(start, [one, forged, three], 3), {
+    assert.deepStrictEqual(verifyLinks(start, [one, forged, three], 3), {
       sequence: 3,
       event_id: "id 3",
       fault: "not_linked"

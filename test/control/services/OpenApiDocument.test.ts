@@ -1,7 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
-import { isOperational, maxEndpoints, parse, priced, without } from "../../../src/control/services/OpenApiDocument.ts"
+import {
+  isOperational,
+  maxEndpoints,
+  parse,
+  pricingAfterSync,
+  without
+} from "../../../src/control/services/OpenApiDocument.ts"
 import { EndpointMethod } from "../../../src/policy/routes/Service.ts"
 
 const refusal = (document: unknown) => {
@@ -109,14 +115,14 @@ describe("priced", () => {
   it("keeps every price, adds only free ones, and none the second time", () => {
     fc.assert(
       fc.property(rules, endpoints, endpoints, (before, known, now) => {
-        const after = priced(before, known, now)
+        const after = pricingAfterSync(before, known, now)
         assert.deepStrictEqual(after.slice(0, before.length), before)
         for (const added of after.slice(before.length)) {
           assert.strictEqual(added.cost_mode, "none")
           assert.isTrue(isOperational(added.path_template))
           assert.deepStrictEqual(without([added], [...before, ...known]), [added])
         }
-        assert.deepStrictEqual(priced(after, now, now), after)
+        assert.deepStrictEqual(pricingAfterSync(after, now, now), after)
       })
     )
   })

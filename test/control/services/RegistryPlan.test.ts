@@ -105,7 +105,7 @@ describe("a plan", () => {
       fc.property(entry, entry, (first, again) => {
         const [imported] = done(planned([], [{ ...first, name: "a", studio_service_id: "s" }]))
         assert(imported !== undefined)
-        const after = RegistryPlan.registered({ ...again, name: "a", studio_service_id: "s" }, imported)
+        const after = RegistryPlan.toRegistration({ ...again, name: "a", studio_service_id: "s" }, imported)
         assert.deepStrictEqual({ ...after, sync_status: imported.sync_status }, RegistryPlan.registrationOf(imported))
       })
     )

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { mapped, serviceNameOf } from "../../../src/control/services/StudioExport.ts"
+import { serviceNameOf, toStudioService } from "../../../src/control/services/StudioExport.ts"
 import { serviceNamePattern } from "../../../src/policy/routes/Service.ts"
 
 describe("serviceNameOf", () => {
@@ -45,18 +45,18 @@ describe("serviceNameOf", () => {
 describe("mapped", () => {
   it("prefers the gateway's name, then the name, then the id; and the pattern that the studio gives", () => {
     const id = "svc_9"
-    const nameOf = (row: object) => mapped({ studio_service_id: id, ...row }).name
+    const nameOf = (row: object) => toStudioService({ studio_service_id: id, ...row }).name
     assert.strictEqual(nameOf({ gateway_service_name: "First", name: "second" }), "first")
     assert.strictEqual(nameOf({ gateway_service_name: "!!!", name: "second" }), "second")
     assert.strictEqual(nameOf({ name: null }), "svc-9")
     const patterns = [{ default_route_pattern: "/a/*", route_pattern: "/b" }, { route_pattern: "/b" }, {}].map(
-      (row) => mapped({ studio_service_id: id, ...row }).route_pattern
+      (row) => toStudioService({ studio_service_id: id, ...row }).route_pattern
     )
     assert.deepStrictEqual(patterns, ["/a/*", "/b", "/services/svc-9/*"])
   })
 
   it("says nothing that the studio did not say", () => {
-    assert.deepStrictEqual(mapped({ studio_service_id: "x" }), {
+    assert.deepStrictEqual(toStudioService({ studio_service_id: "x" }), {
       studio_service_id: "x",
       name: "x",
       display_name: null,

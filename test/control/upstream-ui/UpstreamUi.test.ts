@@ -4,7 +4,7 @@ import { HttpServer } from "effect/http"
 import * as DatabaseEmbedded from "../../../layers/DatabaseEmbedded.ts"
 import type { Scope } from "../../../src/control/api/schema/Security.ts"
 import { UpstreamUiSessions } from "../../../src/control/upstream-ui/UpstreamUiSessions.ts"
-import { none } from "../../../src/policy/routes/StartupUpstreams.ts"
+import { noUpstreams } from "../../../src/policy/routes/StartupUpstreams.ts"
 import { Database } from "../../../src/services/Database.ts"
 import * as Secret from "../../../src/state/Secret.ts"
 import * as Upstream from "../../gateway/ScriptedUpstream.ts"
@@ -28,21 +28,24 @@ const options = { excludeTestServices: true } as const
 /** Credentials are stored as they are, so that a test can store one. */
 const listener = layer(DatabaseEmbedded.layer, { vaultKey: Option.none(), upstream })
 
-describeWith(layer(DatabaseEmbedded.layer, { upstream, startup: none }), options)("The UI of two upstreams", (it) => {
-  it.effect("is none: each serves one family alone", () =>
-    Effect.gen(function* () {
-      yield* answering(Upstream.json({}))
-      for (const family of ["openai", "anthropic"]) {
-        const body = { provider: "upstream", name: family, family, base_url: "https://up.test", credential: "sk" }
-        yield* ok("POST", `${admin}/providers`, { body })
-      }
-      const refused = yield* call("GET", ui)
-      assert.deepStrictEqual(refusalOf(refused), { status: 409, code: "upstream_unconfigured", param: null })
-      assert.include(refused.text, "Each family has an upstream of its own")
-      assert.deepStrictEqual(sent, [])
-    })
-  )
-})
+describeWith(layer(DatabaseEmbedded.layer, { upstream, startup: noUpstreams }), options)(
+  "The UI of two upstreams",
+  (it) => {
+    it.effect("is none: each serves one family alone", () =>
+      Effect.gen(function* () {
+        yield* answering(Upstream.json({}))
+        for (const family of ["openai", "anthropic"]) {
+          const body = { provider: "upstream", name: family, family, base_url: "https://up.test", credential: "sk" }
+          yield* ok("POST", `${admin}/providers`, { body })
+        }
+        const refused = yield* call("GET", ui)
+        assert.deepStrictEqual(refusalOf(refused), { status: 409, code: "upstream_unconfigured", param: null })
+        assert.include(refused.text, "Each family has an upstream of its own")
+        assert.deepStrictEqual(sent, [])
+      })
+    )
+  }
+)
 
 describeWith(listener, options)("The upstream's UI", (it) => {
   it.effect("is for operators alone, whatever ui_exposure says, and takes no cookie", () =>
@@ -347,7 +350,7 @@ const token = Effect.fnUntraced(function* (scopes: ReadonlyArray<Scope>) {
   yield* sql`UPDATE operator_tokens SET disabled = true, revoked_at = now() WHERE NOT disabled`
   yield* sql`
     INSERT INTO operator_tokens (token_prefix, token_hash, scopes)
-    VALUES (${Secret.shown(value)}, ${Secret.digest(value)}, ${scopes})`
+    VALUES (${Secret.displayPrefix(value)}, ${Secret.digest(value)}, ${scopes})`
   return Redacted.value(value)
 })
 

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto"
 import { assert } from "@effect/vitest"
 import { Effect, Layer, Metric, Schema, Stream } from "effect"
-import * as CountedSql from "../../../layers/postgres/CountedSql.ts"
+import * as InstrumentedSql from "../../../layers/postgres/InstrumentedSql.ts"
 import { Operator } from "../../../src/control/api/schema/Security.ts"
-import { Analyses } from "../../../src/control/store/Analyses.ts"
+import { BoundedQueries } from "../../../src/control/store/BoundedQueries.ts"
 import { UsageEvents } from "../../../src/control/usage/UsageEvents.ts"
 import { Database } from "../../../src/services/Database.ts"
 import * as Fixtures from "../Fixtures.ts"
@@ -498,7 +498,7 @@ suite("Usage", (it) => {
           '/v1/responses', 'upstream', 'success', 200, n, 'status_only', 'none', false
         FROM generate_series(1, 12000) AS n`
       const { batches } = yield* UsageEvents
-      const sent = Effect.map(Metric.value(CountedSql.statements), ({ count }) => Number(count))
+      const sent = Effect.map(Metric.value(InstrumentedSql.statements), ({ count }) => Number(count))
       const stream = yield* batches({ key_id, all: "true" })
       const before = yield* sent
       const [first, second] = yield* Stream.runCollect(Stream.take(stream, 2))
@@ -512,7 +512,7 @@ suite("Usage", (it) => {
       assert.lengthOf(short, 1002)
       yield* sql`DELETE FROM usage_events WHERE key_id = ${key_id}`
     }).pipe(
-      Effect.provide(Layer.provide(UsageEvents.layer, Analyses.layer)),
+      Effect.provide(Layer.provide(UsageEvents.layer, BoundedQueries.layer)),
       Effect.provideService(Operator, { tokenId: null, scopes: ["*"], ip: null, userAgent: null })
     )
   )

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { cell, dollars } from "../../../src/control/usage/UsageExport.ts"
+import { csvCell, formatDollars } from "../../../src/control/usage/UsageExport.ts"
 
 /** The cells of one line, as a reader of RFC 4180 takes them. */
 const cellsOf = (line: string): ReadonlyArray<string> =>
@@ -26,14 +26,14 @@ describe("A cell of CSV", () => {
     ['=HYPERLINK("x","y")', '"\'=HYPERLINK(""x"",""y"")"'],
     ["two\nlines", '"two\nlines"'],
     ["", ""]
-  ])("%j is written as %j", (text, written) => assert.strictEqual(cell(text), written))
+  ])("%j is written as %j", (text, written) => assert.strictEqual(csvCell(text), written))
 
   it.effect.prop(
     "reads back as it was, with an apostrophe before what a spreadsheet would run",
     [Schema.Array(Schema.String).check(Schema.isMinLength(1))],
     ([texts]) =>
       Effect.sync(() => {
-        const read = cellsOf(texts.map(cell).join(","))
+        const read = cellsOf(texts.map(csvCell).join(","))
         assert.deepStrictEqual(
           read,
           texts.map((text) => (/^(?:[\t\r\n]|\s*[=+\-@＝＋－＠])/.test(text) ? `'${text}` : text))
@@ -50,5 +50,5 @@ describe("Dollars", () => {
     [0.0015, "0.0015"],
     [10, "10"],
     [1_200_300.000_000_5, "1200300.0000005"]
-  ])("%d is written as %s", (usd, written) => assert.strictEqual(dollars(usd), written))
+  ])("%d is written as %s", (usd, written) => assert.strictEqual(formatDollars(usd), written))
 })

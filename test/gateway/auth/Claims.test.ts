@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import fc from "fast-check"
+import type { IdentityProvider } from "../../../src/gateway/auth/CallerAuth.ts"
 import * as Claims from "../../../src/gateway/auth/Claims.ts"
-import type { IdentityProvider } from "../../../src/gateway/auth/FrontDoor.ts"
-import type { Rules } from "../../../src/gateway/auth/Identity.ts"
+import type { IdentityRequirements } from "../../../src/gateway/auth/Identity.ts"
 import type { ErrorCode } from "../../../src/gateway/GatewayError.ts"
 
 const now = Date.parse("2026-11-20T12:00:00Z")
@@ -16,7 +16,7 @@ const provider: IdentityProvider = {
   algorithms: ["RS256"],
   keysTtlMs: 300_000
 }
-const rules: Rules = {
+const rules: IdentityRequirements = {
   tenantId: "tenant-1",
   requiredScope: "use",
   requiredRole: "reader",
@@ -33,7 +33,7 @@ const good = {
   roles: ["reader"],
   groups: ["g2"]
 }
-const codeOf = (claims: unknown, under: Partial<Rules> = {}) =>
+const codeOf = (claims: unknown, under: Partial<IdentityRequirements> = {}) =>
   Result.match(Claims.check(claims, provider, { ...rules, ...under }, now), {
     onSuccess: () => "proven" as const,
     onFailure: ({ code }) => code
@@ -97,7 +97,7 @@ describe("Claims", () => {
   it("holds until the token expires, and the skew after that", () => {
     const proven = Claims.check({ ...good, sub: "user-1" }, provider, rules, now)
     assert(Result.isSuccess(proven))
-    assert.deepInclude(proven.success, { until: now + 660_000 })
+    assert.deepInclude(proven.success, { expiresAt: now + 660_000 })
     assert.deepInclude(proven.success.identity, {
       source: "identity_provider",
       tenantId: "tenant-1",

@@ -2,12 +2,18 @@ import { createHmac } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Redacted, Result } from "effect"
 import fc from "fast-check"
-import type { Rules } from "../../../src/gateway/auth/Identity.ts"
+import type { IdentityRequirements } from "../../../src/gateway/auth/Identity.ts"
 import * as TrustedHeaders from "../../../src/gateway/auth/TrustedHeaders.ts"
 
 const now = Date.parse("2026-11-20T12:00:00Z")
 const secret = Redacted.make("a secret of some length")
-const open: Rules = { tenantId: null, requiredScope: null, requiredRole: null, allowedGroups: [], skewMs: 60_000 }
+const open: IdentityRequirements = {
+  tenantId: null,
+  requiredScope: null,
+  requiredRole: null,
+  allowedGroups: [],
+  skewMs: 60_000
+}
 
 const pair = (text: string, by = Redacted.value(secret)): ReadonlyArray<string> => [
   "X-Trusted-Gateway-Identity",
@@ -17,7 +23,7 @@ const pair = (text: string, by = Redacted.value(secret)): ReadonlyArray<string> 
 ]
 const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url")
 const statement = { tenant_id: "tenant-1", scopes: ["s"], roles: ["r"], groups: ["g"] }
-const verify = (headers: ReadonlyArray<string>, rules: Partial<Rules> = {}) =>
+const verify = (headers: ReadonlyArray<string>, rules: Partial<IdentityRequirements> = {}) =>
   Result.match(TrustedHeaders.verify(headers, secret, { ...open, ...rules }, now), {
     onSuccess: ({ tenantId }) => tenantId,
     onFailure: ({ code }) => code
@@ -97,7 +103,7 @@ describe("Trusted headers", () => {
     )
   })
 
-  it.each<[rules: Partial<Rules>, outcome: string]>([
+  it.each<[rules: Partial<IdentityRequirements>, outcome: string]>([
     [{ tenantId: "tenant-1" }, "tenant-1"],
     [{ tenantId: "tenant-2" }, "untrusted_gateway_identity"],
     [{ requiredScope: "s", requiredRole: "r", allowedGroups: ["x", "g"] }, "tenant-1"],

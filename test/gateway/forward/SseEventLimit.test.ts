@@ -4,7 +4,7 @@ import * as SseEventLimit from "../../../src/gateway/forward/SseEventLimit.ts"
 
 /** In which chunk an event is too long, or -1. */
 const outgrows = (most: number, ...chunks: ReadonlyArray<string>) => {
-  const follows = SseEventLimit.follow(most)
+  const follows = SseEventLimit.makeDetector(most)
   return chunks.findIndex((chunk) => follows(Buffer.from(chunk)))
 }
 
@@ -31,10 +31,10 @@ describe("the size of an event", () => {
       fc.property(stream, fc.array(fc.nat(60)), fc.nat(20), (text, cuts, most) => {
         const bytes = Buffer.from(text)
         const places = [0, ...cuts.map((cut) => Math.min(cut, bytes.length)), bytes.length].sort((a, b) => a - b)
-        const follows = SseEventLimit.follow(most)
+        const follows = SseEventLimit.makeDetector(most)
         let cut = false
         for (let i = 1; i < places.length; i++) cut ||= follows(bytes.subarray(places[i - 1], places[i]))
-        assert.strictEqual(cut, SseEventLimit.follow(most)(bytes))
+        assert.strictEqual(cut, SseEventLimit.makeDetector(most)(bytes))
       }),
       { numRuns: 500 }
     )

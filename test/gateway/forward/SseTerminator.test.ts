@@ -16,7 +16,7 @@ describe("SseTerminator", () => {
       fc.property(said, cuts, (before, at) => {
         const stream = `${before}${last}\n`
         const chunks = split(stream, at)
-        const follows = SseTerminator.follow()
+        const follows = SseTerminator.makeDetector()
         const found = chunks.findIndex((chunk) => follows(chunk))
         const seen = Buffer.concat(chunks.slice(0, found + 1)).length
         const ends = Buffer.byteLength(before + last)
@@ -29,7 +29,7 @@ describe("SseTerminator", () => {
   it("what only looks like it is not", () => {
     fc.assert(
       fc.property(said, cuts, (stream, at) => {
-        const follows = SseTerminator.follow()
+        const follows = SseTerminator.makeDetector()
         assert.isFalse(split(stream, at).some((chunk) => follows(chunk)))
       })
     )
@@ -40,7 +40,7 @@ describe("SseTerminator", () => {
       'data: {}\n\nevent: response.completed\r\ndata: {"a":1}\n\n\n: a comment, longer than a last line\ndata: [DONE]\n\n'
     fc.assert(
       fc.property(cuts, (at) => {
-        const follows = SseTerminator.follow()
+        const follows = SseTerminator.makeDetector()
         const told = split(stream, at).map((chunk) => follows(chunk))
         assert.isFalse(told.slice(told.indexOf(true)).includes(false))
       })
@@ -52,12 +52,12 @@ describe("SseTerminator", () => {
     const stop = "event: message_stop\ndata: {}\n\n"
     fc.assert(
       fc.property(fc.nat(3), cuts, (turns, at) => {
-        const follows = SseTerminator.follow()
+        const follows = SseTerminator.makeDetector()
         const told = split(`${stop}${`${turn}${stop}`.repeat(turns)}${turn}`, at).map((chunk) => follows(chunk))
         assert.isFalse(told.at(-1))
       })
     )
-    const follows = SseTerminator.follow()
+    const follows = SseTerminator.makeDetector()
     assert.deepStrictEqual(
       [turn, stop, turn, `${turn}${stop}`, `: comment\n${stop}${turn}`, stop].map((chunk) =>
         follows(Buffer.from(chunk))

@@ -4,8 +4,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, DateTime, Effect, Exit, Fiber, Layer, Redacted } from "effect"
 import * as DatabasePostgres from "../../../layers/DatabasePostgres.ts"
 import * as RedisMemory from "../../../layers/RedisMemory.ts"
-import { type Admission, Limits, type LimitsUnavailable } from "../../../src/gateway/limits/Limits.ts"
 import * as Meters from "../../../src/gateway/limits/Meters.ts"
+import { type Admission, type LimitsUnavailable, UsageLimits } from "../../../src/gateway/limits/UsageLimits.ts"
 import * as LimitScopes from "../../../src/gateway/snapshot/LimitScopes.ts"
 import { neutral } from "../../../src/policy/KeyPolicy.ts"
 import { limited } from "../../../src/policy/Limit.ts"
@@ -14,7 +14,7 @@ import { eventually } from "../../Eventually.ts"
 import * as MigratedDatabase from "../../MigratedDatabase.ts"
 import * as TemporaryDatabase from "../../TemporaryDatabase.ts"
 
-const wanted = { inputTokens: 0, tokens: 0, nanos: 10, nanosGuessed: false }
+const wanted = { inputTokens: 0, tokens: 0, nanos: 10, nanosEstimated: false }
 
 /** A gateway's limits on a database of its own, where somebody holds the tables of usage until `released`. */
 const make = Effect.gen(function* () {
@@ -22,9 +22,9 @@ const make = Effect.gen(function* () {
   const database = yield* Layer.build(MigratedDatabase.of(DatabasePostgres.layer({ url })))
   const { sql } = Context.get(database, Database)
   const context = yield* Layer.build(
-    Limits.layer.pipe(Layer.provide([Layer.succeedContext(database), RedisMemory.layer({ prefix: "svc-test:" })]))
+    UsageLimits.layer.pipe(Layer.provide([Layer.succeedContext(database), RedisMemory.layer({ prefix: "svc-test:" })]))
   )
-  const limits = Context.get(context, Limits)
+  const limits = Context.get(context, UsageLimits)
   const holder = yield* PgConnection.make({ url })
   yield* holder.query("BEGIN")
   yield* holder.query("LOCK TABLE usage_events, usage_rollups IN ACCESS EXCLUSIVE MODE")

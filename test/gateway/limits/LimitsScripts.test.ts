@@ -4,8 +4,13 @@ import { Context, DateTime, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import * as RedisMemory from "../../../layers/RedisMemory.ts"
-import { type Admission, Limits, type LimitsUnavailable, type Reservation } from "../../../src/gateway/limits/Limits.ts"
 import * as Meters from "../../../src/gateway/limits/Meters.ts"
+import {
+  type Admission,
+  type LimitsUnavailable,
+  type Reservation,
+  UsageLimits
+} from "../../../src/gateway/limits/UsageLimits.ts"
 import * as LimitScopes from "../../../src/gateway/snapshot/LimitScopes.ts"
 import * as GuardrailPolicy from "../../../src/policy/GuardrailPolicy.ts"
 import { type KeyPolicy, neutral } from "../../../src/policy/KeyPolicy.ts"
@@ -46,7 +51,7 @@ describe.skipIf(TemporaryPrefix.server === null)("Limits: the scripts' Lua and t
 })
 
 interface Gateway {
-  readonly limits: Limits["Service"]
+  readonly limits: UsageLimits["Service"]
   readonly redis: Redis["Service"]
 }
 
@@ -60,8 +65,8 @@ const gateway = <E>(redis: Layer.Layer<Redis, E>) =>
       command: (name, ...args) => RealTime.effect(door.command(name, ...args)),
       run: (script, keys, args) => RealTime.effect(door.run(script, keys, args))
     }
-    const limits = yield* Layer.build(Limits.layer.pipe(Layer.provide([Layer.succeed(Redis, real), database])))
-    return { redis: real, limits: Context.get(limits, Limits) }
+    const limits = yield* Layer.build(UsageLimits.layer.pipe(Layer.provide([Layer.succeed(Redis, real), database])))
+    return { redis: real, limits: Context.get(limits, UsageLimits) }
   })
 
 const database = MigratedDatabase.embedded
@@ -77,7 +82,7 @@ type Action =
       readonly inputTokens: number
       readonly output: number
       readonly nanos: number
-      readonly nanosGuessed: boolean
+      readonly nanosEstimated: boolean
     }
   | { readonly _tag: "Settle"; readonly which: ReadonlyArray<number>; readonly tokens: number; readonly nanos: number }
   | { readonly _tag: "Wait"; readonly ms: number }
@@ -118,7 +123,7 @@ const play = Effect.fnUntraced(function* (
       )
       const now = yield* DateTime.now
       for (const reservation of reservations) {
-        for (const meter of reservation.meters.all) names.add(Meters.movedTo(meter, DateTime.toEpochMillis(now)).key)
+        for (const meter of reservation.meters.all) names.add(Meters.inWindowAt(meter, DateTime.toEpochMillis(now)).key)
       }
     }
     if (action._tag === "Admit") {
@@ -135,9 +140,10 @@ const play = Effect.fnUntraced(function* (
       )
       for (const admission of admissions) {
         if (admission._tag === "Admitted") {
-          const { members } = admission.reservation
+          const { scopeMembers } = admission.reservation
           reservations.push(admission.reservation)
-          for (const id of ids) for (const member of members) names.add(`limits:open:${id}:${member.split(" ", 1)[0]}`)
+          for (const id of ids)
+            for (const member of scopeMembers) names.add(`limits:open:${id}:${member.split(" ", 1)[0]}`)
         }
         const readings = admission._tag === "Admitted" ? admission.readings : [admission.reading]
         said.push(readings.map(({ meter, used }) => [meter.key, used]))
@@ -199,7 +205,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
       inputTokens: fc.nat(60),
       output: fc.nat(60),
       nanos,
-      nanosGuessed: fc.boolean()
+      nanosEstimated: fc.boolean()
     })
   },
   {

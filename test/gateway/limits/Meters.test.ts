@@ -41,7 +41,7 @@ describe("Meters", () => {
   })
 
   it("counters are kept as long as the reference keeps them", () => {
-    assert.deepStrictEqual(Meters.keptSeconds, { minute: 70, day: 172_800, month: 5_356_800 })
+    assert.deepStrictEqual(Meters.retentionSeconds, { minute: 70, day: 172_800, month: 5_356_800 })
   })
 
   it.each<[window: Meters.Window, now: string, id: string, startsAt: string, endsAt: string]>([

@@ -3,7 +3,7 @@ import { Clock, Context, Deferred, type Duration, Effect, Fiber, Layer, Option, 
 import { type SqlClient, SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { ControlState } from "../../../src/gateway/snapshot/ControlState.ts"
-import { unusable } from "../../../src/policy/KeyState.ts"
+import { unusableReason } from "../../../src/policy/KeyState.ts"
 import { limited } from "../../../src/policy/Limit.ts"
 import { Database } from "../../../src/services/Database.ts"
 import * as Changes from "../../../src/state/Changes.ts"
@@ -28,12 +28,12 @@ layer(Proxy.database)("ControlState", (it) => {
       const { sql } = yield* Database
       const { state } = yield* started()
       const key = yield* Proxy.issueKey({ rpm_limit: 5 }, { project: true })
-      const record = Effect.map(state.key(digestHex(key.raw)), Option.getOrThrow)
-      assert.deepInclude((yield* record).own.policy, { rpm_limit: limited(5), tpm_limit: { _tag: "Unlimited" } })
+      const record = Effect.map(state.findKey(digestHex(key.raw)), Option.getOrThrow)
+      assert.deepInclude((yield* record).ownLayer.policy, { rpm_limit: limited(5), tpm_limit: { _tag: "Unlimited" } })
       yield* sql`UPDATE api_keys SET policy = '{"rpm_limit":9}' WHERE id = ${key.id}`
       yield* Changes.publish({ _tag: "Key", id: key.id })
       yield* soon(
-        Effect.map(record, ({ own }) => own.policy.rpm_limit),
+        Effect.map(record, ({ ownLayer }) => ownLayer.policy.rpm_limit),
         limited(9)
       )
       yield* sql`INSERT INTO upstream_credential_mappings (scope, project_id, sealed_credential) VALUES ('project', ${key.projectId}, 'clear.mapped')`
@@ -45,7 +45,7 @@ layer(Proxy.database)("ControlState", (it) => {
       yield* sql`UPDATE api_keys SET revoked_at = now() WHERE id = ${key.id}`
       yield* Changes.publish({ _tag: "Key", id: key.id })
       yield* soon(
-        Effect.map(record, (record) => unusable(record, 0)),
+        Effect.map(record, (record) => unusableReason(record, 0)),
         "revoked_virtual_key"
       )
     })
@@ -61,7 +61,7 @@ layer(Proxy.database)("ControlState", (it) => {
           Effect.tap(query, () => Effect.andThen(Deferred.succeed(answered, undefined), Deferred.await(released)))
       })
       const key = yield* Proxy.issueKey()
-      const asking = yield* Effect.forkChild(state.key(digestHex(key.raw)))
+      const asking = yield* Effect.forkChild(state.findKey(digestHex(key.raw)))
       yield* Deferred.await(answered)
       yield* sql`UPDATE api_keys SET revoked_at = now() WHERE id = ${key.id}`
       yield* Changes.publish({ _tag: "Key", id: key.id })
@@ -70,8 +70,8 @@ layer(Proxy.database)("ControlState", (it) => {
       yield* soon(timeoutOfModels(state), 78)
       yield* Deferred.succeed(released, undefined)
       const before = Option.getOrThrow(yield* Fiber.join(asking))
-      const after = Option.getOrThrow(yield* state.key(digestHex(key.raw)))
-      assert.deepStrictEqual([unusable(before, 0), unusable(after, 0)], [undefined, "revoked_virtual_key"])
+      const after = Option.getOrThrow(yield* state.findKey(digestHex(key.raw)))
+      assert.deepStrictEqual([unusableReason(before, 0), unusableReason(after, 0)], [undefined, "revoked_virtual_key"])
     })
   )
 
@@ -89,7 +89,7 @@ layer(Proxy.database)("ControlState", (it) => {
           })
       })
       const key = yield* Proxy.issueKey()
-      const record = Effect.map(state.key(digestHex(key.raw)), Option.getOrThrow)
+      const record = Effect.map(state.findKey(digestHex(key.raw)), Option.getOrThrow)
       yield* record
       held = true
       const before = loads
@@ -97,7 +97,7 @@ layer(Proxy.database)("ControlState", (it) => {
       yield* sql`UPDATE api_keys SET revoked_at = now() WHERE id = ${key.id}`
       yield* Changes.publish({ _tag: "Key", id: key.id })
       yield* soon(
-        Effect.map(record, (record) => unusable(record, 0)),
+        Effect.map(record, (record) => unusableReason(record, 0)),
         "revoked_virtual_key"
       )
       assert.strictEqual(state.snapshot().routes.get("models")?.timeoutMs, 120_000)
@@ -121,7 +121,7 @@ layer(Proxy.database)("ControlState", (it) => {
       })
       for (const why of ["refused", "defect"] as const) {
         const key = yield* Proxy.issueKey()
-        const record = Effect.map(state.key(digestHex(key.raw)), Option.getOrThrow)
+        const record = Effect.map(state.findKey(digestHex(key.raw)), Option.getOrThrow)
         yield* record
         failing = why
         yield* Proxy.configureRoute("models", { timeoutMs: 84 })
@@ -129,7 +129,7 @@ layer(Proxy.database)("ControlState", (it) => {
         yield* sql`UPDATE api_keys SET revoked_at = now() WHERE id = ${key.id}`
         yield* Changes.publish({ _tag: "Key", id: key.id })
         yield* soon(
-          Effect.map(record, (record) => unusable(record, 0)),
+          Effect.map(record, (record) => unusableReason(record, 0)),
           "revoked_virtual_key"
         )
         failing = "not"
@@ -165,7 +165,7 @@ layer(Proxy.database)("ControlState", (it) => {
     Effect.gen(function* () {
       const { asked, state } = yield* started()
       const [mine, other] = [yield* Proxy.issueKey({}, { project: true }), yield* Proxy.issueKey({}, { project: true })]
-      const ask = Effect.forEach([mine, other], ({ raw }) => state.key(digestHex(raw)))
+      const ask = Effect.forEach([mine, other], ({ raw }) => state.findKey(digestHex(raw)))
       yield* ask
       yield* Changes.publish({ _tag: "Project", id: mine.projectId ?? "" })
       yield* soon(Effect.andThen(ask, Effect.sync(asked)), 3)
@@ -177,12 +177,12 @@ layer(Proxy.database)("ControlState", (it) => {
       let gone = false
       const { state } = yield* started({ onKey: (query) => (gone ? Effect.fail(unreachable) : query) })
       const [known, unknown] = [yield* Proxy.issueKey(), yield* Proxy.issueKey()]
-      yield* state.key(digestHex(known.raw))
+      yield* state.findKey(digestHex(known.raw))
       gone = true
-      assert.isTrue(Option.isSome(yield* state.key(digestHex(known.raw))))
-      assert.strictEqual((yield* Effect.flip(state.key(digestHex(unknown.raw))))._tag, "ControlStateUnavailable")
+      assert.isTrue(Option.isSome(yield* state.findKey(digestHex(known.raw))))
+      assert.strictEqual((yield* Effect.flip(state.findKey(digestHex(unknown.raw))))._tag, "ControlStateUnavailable")
       gone = false
-      assert.isTrue(Option.isSome(yield* state.key(digestHex(unknown.raw))))
+      assert.isTrue(Option.isSome(yield* state.findKey(digestHex(unknown.raw))))
     })
   )
 
@@ -198,7 +198,7 @@ layer(Proxy.database)("ControlState", (it) => {
           )
       })
       const key = yield* Proxy.issueKey()
-      const record = state.key(digestHex(key.raw))
+      const record = state.findKey(digestHex(key.raw))
       yield* record
       yield* Effect.repeat(Effect.yieldNow, { until: () => follows === 1 })
       // nobody hears of these
@@ -209,7 +209,7 @@ layer(Proxy.database)("ControlState", (it) => {
       yield* Deferred.fail(broken, unreachable)
       const second = yield* passing("1 second")
       yield* soon(Effect.andThen(second, timeoutOfModels(state)), 79)
-      assert.strictEqual(unusable(Option.getOrThrow(yield* record), 0), "disabled_virtual_key")
+      assert.strictEqual(unusableReason(Option.getOrThrow(yield* record), 0), "disabled_virtual_key")
       yield* soon(
         Effect.andThen(
           second,
@@ -280,18 +280,18 @@ layer(Proxy.database)("ControlState", (it) => {
       yield* soon(timeoutOfModels(state), 81)
       const { sql } = yield* Database
       const key = yield* Proxy.issueKey()
-      const record = Effect.map(state.key(digestHex(key.raw)), Option.getOrThrow)
+      const record = Effect.map(state.findKey(digestHex(key.raw)), Option.getOrThrow)
       for (const notice of ["not a change", '{"epoch":1000000,"change":{"_tag":"OfANewerVersion"}}']) {
         yield* sql`UPDATE api_keys SET disabled = false WHERE id = ${key.id}`
         yield* Changes.publish({ _tag: "Key", id: key.id })
         yield* soon(
-          Effect.map(record, (record) => unusable(record, 0)),
+          Effect.map(record, (record) => unusableReason(record, 0)),
           undefined
         )
         yield* sql`UPDATE api_keys SET disabled = true WHERE id = ${key.id}`
         yield* notify(Changes.channel, notice)
         yield* soon(
-          Effect.map(record, (record) => unusable(record, 0)),
+          Effect.map(record, (record) => unusableReason(record, 0)),
           "disabled_virtual_key"
         )
       }

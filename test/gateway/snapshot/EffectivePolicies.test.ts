@@ -4,7 +4,7 @@ import * as EffectivePolicies from "../../../src/gateway/snapshot/EffectivePolic
 import * as GuardrailPolicy from "../../../src/policy/GuardrailPolicy.ts"
 import { neutral } from "../../../src/policy/KeyPolicy.ts"
 import { limited } from "../../../src/policy/Limit.ts"
-import { indexed, none, type PolicyLayer } from "../../../src/policy/PolicyLayer.ts"
+import { indexLayers, noLayers, type PolicyLayer } from "../../../src/policy/PolicyLayer.ts"
 import * as KeyRecords from "../KeyRecords.ts"
 
 const keyOf = () => KeyRecords.recordOf({ projectId: Option.some("p") })
@@ -19,8 +19,8 @@ const layer = (kind: PolicyLayer["kind"], scopeId: string | null, rpm: number): 
 
 describe("the policies that keys are under", () => {
   it("stay the same objects while neither key nor layers change, also for routes and models without a layer", () => {
-    const policies = EffectivePolicies.remembering()
-    const layers = indexed([layer("project", "p", 5), layer("model", "large", 2)])
+    const policies = EffectivePolicies.makeCache()
+    const layers = indexLayers([layer("project", "p", 5), layer("model", "large", 2)])
     const key = keyOf()
     const chat = policies(layers, key, "/v1/chat/completions", ["small"])
     assert.strictEqual(policies(layers, key, "/v1/models", []), chat)
@@ -32,18 +32,21 @@ describe("the policies that keys are under", () => {
   })
 
   it("are made anew for a key or layers that changed", () => {
-    const policies = EffectivePolicies.remembering()
+    const policies = EffectivePolicies.makeCache()
     const key = keyOf()
-    const before = policies(none, key, "/v1/models", [])
-    const after = policies(indexed([layer("global", null, 3)]), key, "/v1/models", [])
+    const before = policies(noLayers, key, "/v1/models", [])
+    const after = policies(indexLayers([layer("global", null, 3)]), key, "/v1/models", [])
     assert.deepStrictEqual([before.policy, after.policy.rpm_limit], [neutral, limited(3)])
-    assert.notStrictEqual(policies(none, { ...key, own: { ...key.own, version: 2 } }, "/v1/models", []), before)
+    assert.notStrictEqual(
+      policies(noLayers, { ...key, ownLayer: { ...key.ownLayer, version: 2 } }, "/v1/models", []),
+      before
+    )
   })
 
   it("are not remembered without bound", () => {
-    const policies = EffectivePolicies.remembering()
+    const policies = EffectivePolicies.makeCache()
     const models = Array.from({ length: 300 }, (_, n) => `m-${n}`)
-    const layers = indexed(models.map((model) => layer("model", model, 1)))
+    const layers = indexLayers(models.map((model) => layer("model", model, 1)))
     const key = keyOf()
     const first = policies(layers, key, "/v1/models", ["m-0"])
     assert.strictEqual(policies(layers, key, "/v1/models", ["m-0"]), first)

@@ -213,7 +213,7 @@ const play = Effect.fnUntraced(function* (actions: ReadonlyArray<string>) {
         Option.some({
           ...recordOf(digest),
           projectId: Option.some("p-1"),
-          own: { ...recordOf(digest).own, version }
+          ownLayer: { ...recordOf(digest).ownLayer, version }
         })
       )
     })
@@ -235,7 +235,7 @@ const play = Effect.fnUntraced(function* (actions: ReadonlyArray<string>) {
   }
   for (const { fiber, since } of askers) {
     yield* Effect.repeat(answerNext, { until: () => fiber.pollUnsafe() !== undefined })
-    assert.isAtLeast(Option.getOrThrow(yield* Fiber.join(fiber)).own.version, since)
+    assert.isAtLeast(Option.getOrThrow(yield* Fiber.join(fiber)).ownLayer.version, since)
   }
 })
 

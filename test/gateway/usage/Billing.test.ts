@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import * as Billing from "../../../src/gateway/usage/Billing.ts"
-import type { Reported, TokenUsage } from "../../../src/gateway/usage/TokenUsage.ts"
-import type { Seen } from "../../../src/gateway/usage/UsageTap.ts"
+import type { ReportedUsage, TokenUsage } from "../../../src/gateway/usage/TokenUsage.ts"
+import type { ObservedUsage } from "../../../src/gateway/usage/UsageTap.ts"
 import * as Estimate from "../../../src/policy/Estimate.ts"
 import * as Facts from "../../../src/policy/facts/Facts.ts"
 import { type KeyPolicy, neutral } from "../../../src/policy/KeyPolicy.ts"
@@ -10,38 +10,44 @@ import { limited } from "../../../src/policy/Limit.ts"
 import { cost, type ModelPrice } from "../../../src/policy/Price.ts"
 
 describe("Estimate reserves", () => {
-  it.each<[what: string, facts: Partial<Facts.Facts>, each: number, tokens: number]>([
+  it.each<[what: string, facts: Partial<Facts.Facts>, perResponse: number, tokens: number]>([
     ["input and the output that is asked for", {}, 0, 150],
     ["as much as is supposed for an answer that is left open", open(1), 4096, 100 + 4096],
     ["as much for each answer", open(3), 20, 100 + 60],
     ["what some requests of a batch bound, and the others leave open", { ...open(2), boundedOutput: 7 }, 10, 127],
     [
       "a bound that the route does not know, where it is more than is supposed",
-      { ...open(1), largestOutput: 900, namedOutput: 900 },
+      { ...open(1), largestOutput: 900, totalOutput: 900 },
       5,
       1000
     ],
-    ["no output where a route has none", { boundedOutput: 0, largestOutput: 50, namedOutput: 50 }, 0, 100]
+    ["no output where a route has none", { boundedOutput: 0, largestOutput: 50, totalOutput: 50 }, 0, 100]
   ])("%s, at the model's price", (_, more, each, tokens) => {
-    const reserved = Estimate.wanted("answer", { ...facts, ...more }, price, { each, written: true })
-    assert.deepInclude(reserved, { tokens, nanos: 100 * 1000 + (tokens - 100) * 2000, nanosGuessed: false })
-    assert.deepInclude(reserved, { output: tokens - 100, mostOutput: tokens - 100 })
+    const reserved = Estimate.estimateUsage("answer", { ...facts, ...more }, price, {
+      perResponse: each,
+      isSentUpstream: true
+    })
+    assert.deepInclude(reserved, { tokens, nanos: 100 * 1000 + (tokens - 100) * 2000, nanosEstimated: false })
+    assert.deepInclude(reserved, { output: tokens - 100, maxOutput: tokens - 100 })
   })
 
   it("as certain the input, what is bounded, and one token for each answer that is left open", () => {
-    const reserved = Estimate.wanted("answer", { ...facts, ...open(3) }, price, { each: 20, written: false })
-    assert.deepInclude(reserved, { inputTokens: 103, tokens: 160, mostOutput: 3 * 128_000 })
+    const reserved = Estimate.estimateUsage("answer", { ...facts, ...open(3) }, price, {
+      perResponse: 20,
+      isSentUpstream: false
+    })
+    assert.deepInclude(reserved, { inputTokens: 103, tokens: 160, maxOutput: 3 * 128_000 })
   })
 
   it("one cent for each request whose price nobody knows, and says that it is a guess", () => {
-    const unknown = Estimate.wanted("estimate", { ...facts, requests: 3 }, undefined, nothingOpen)
-    assert.deepInclude(unknown, { inputTokens: 150, tokens: 150, nanos: 30_000_000, nanosGuessed: true })
+    const unknown = Estimate.estimateUsage("estimate", { ...facts, requests: 3 }, undefined, nothingOpen)
+    assert.deepInclude(unknown, { inputTokens: 150, tokens: 150, nanos: 30_000_000, nanosEstimated: true })
   })
 
   it("nothing for what costs nothing", () => {
-    const nothing = { inputTokens: 0, tokens: 0, nanos: 0, nanosGuessed: false, output: 0, mostOutput: 0 }
-    assert.deepStrictEqual(Estimate.wanted("free", facts, price, nothingOpen), nothing)
-    assert.deepStrictEqual(Estimate.wanted("free", facts, undefined, nothingOpen), nothing)
+    const nothing = { inputTokens: 0, tokens: 0, nanos: 0, nanosEstimated: false, output: 0, maxOutput: 0 }
+    assert.deepStrictEqual(Estimate.estimateUsage("free", facts, price, nothingOpen), nothing)
+    assert.deepStrictEqual(Estimate.estimateUsage("free", facts, undefined, nothingOpen), nothing)
   })
 })
 
@@ -53,7 +59,7 @@ describe("Estimate supposes for an answer that is left open", () => {
     policy: Partial<KeyPolicy>,
     limits: ReadonlyArray<Estimate.Ceiling> = [],
     at: ModelPrice | null = price
-  ) => Estimate.openOutput({ ...facts, ...more }, at ?? undefined, { ...neutral, ...policy }, limits)
+  ) => Estimate.outputPerOpenChoice({ ...facts, ...more }, at ?? undefined, { ...neutral, ...policy }, limits)
 
   it.each<[what: string, supposed: number, expected: number]>([
     ["nothing where none is", suppose({}, {}), 0],
@@ -96,7 +102,7 @@ describe("Estimate supposes for an answer that is left open", () => {
         fc.nat(10 ** 6),
         (perMillion, limit, input) => {
           const at = { ...price, input: perMillion, output: perMillion }
-          const room = Estimate.roomForOutput({ ...facts, inputTokens: input }, at, { unit: "nanos", limit })
+          const room = Estimate.outputTokensThatFit({ ...facts, inputTokens: input }, at, { unit: "nanos", limit })
           const costs = (output: number) => cost(at, { input, output, cachedInput: 0, cacheWrite: 0 })
           if (room < 0) return assert.isAbove(costs(0), limit)
           assert.isAtMost(costs(room), limit)
@@ -108,9 +114,9 @@ describe("Estimate supposes for an answer that is left open", () => {
 })
 
 describe("Billing settles", () => {
-  const reserved = Estimate.wanted("answer", facts, price, nothingOpen)
+  const reserved = Estimate.estimateUsage("answer", facts, price, nothingOpen)
   const settle = (
-    outcome: Billing.Outcome,
+    outcome: Billing.ExchangeOutcome,
     at: ModelPrice | undefined = price,
     accounting: Estimate.Accounting = "answer"
   ) => Billing.bill(accounting, facts, at, reserved, outcome)
@@ -149,40 +155,40 @@ describe("Billing settles", () => {
     assert.deepInclude(bill, { usageSource: "estimated", costNanos: 100 * 1000 + 40 * 2000 })
   })
 
-  it.each<[what: string, seen: Partial<Seen>, more: Partial<Facts.Facts>, usage: TokenUsage]>([
+  it.each<[what: string, seen: Partial<ObservedUsage>, more: Partial<Facts.Facts>, usage: TokenUsage]>([
     [
       "the reservation, when the answer shows nothing",
-      { guessedOutput: undefined },
+      { estimatedOutput: undefined },
       {},
       { input: 100, output: 50, total: 150 }
     ],
-    ["no more than was allowed", { guessedOutput: 9000 }, {}, { input: 100, output: 50, total: 150 }],
+    ["no more than was allowed", { estimatedOutput: 9000 }, {}, { input: 100, output: 50, total: 150 }],
     [
       "no more than 128,000 tokens, when nothing was",
-      { guessedOutput: 1e9 },
+      { estimatedOutput: 1e9 },
       open(1),
       { input: 100, output: 128_000, total: 128_100 }
     ],
     [
       "a guess, when only the input is reported",
-      { guessedOutput: 7, reported: { usage: { input: 9, total: 9 } } },
+      { estimatedOutput: 7, reported: { usage: { input: 9, total: 9 } } },
       {},
       { input: 9, output: 7, total: 16 }
     ]
   ])("%s", (_, seen, more, usage) => {
     const asked = { ...facts, ...more }
-    const held = Estimate.wanted("answer", asked, price, { each: 20, written: false })
-    const outcome: Billing.Outcome = {
+    const held = Estimate.estimateUsage("answer", asked, price, { perResponse: 20, isSentUpstream: false })
+    const outcome: Billing.ExchangeOutcome = {
       _tag: "Answered",
-      seen: { reported: undefined, guessedOutput: 0, ...seen },
-      whole: true
+      observed: { reported: undefined, estimatedOutput: 0, ...seen },
+      isComplete: true
     }
     assert.deepInclude(Billing.bill("answer", asked, price, held, outcome), { usageSource: "estimated", usage })
   })
 
   it("no output where a route has none, however long its answer is", () => {
     const embeddings = { ...facts, boundedOutput: 0 }
-    const held = Estimate.wanted("answer", embeddings, price, nothingOpen)
+    const held = Estimate.estimateUsage("answer", embeddings, price, nothingOpen)
     const long = answered(undefined, { guessedOutput: 300_000 })
     assert.deepInclude(Billing.bill("answer", embeddings, price, held, long).usage, {
       input: 100,
@@ -224,9 +230,9 @@ describe("Billing settles", () => {
   })
 
   it("nothing for what was refused or failed, and for what is free", () => {
-    assert.deepStrictEqual(settle({ _tag: "Nothing" }), Billing.nothing)
-    assert.deepStrictEqual(settle(answered({ usage: { input: 9 } }), price, "free"), Billing.nothing)
-    assert.deepStrictEqual(Billing.nothing, {
+    assert.deepStrictEqual(settle({ _tag: "Nothing" }), Billing.unbilled)
+    assert.deepStrictEqual(settle(answered({ usage: { input: 9 } }), price, "free"), Billing.unbilled)
+    assert.deepStrictEqual(Billing.unbilled, {
       usageSource: "status_only",
       usage: {},
       costNanos: null,
@@ -240,7 +246,7 @@ describe("Billing settles", () => {
     const { nanos, tokens } = reserved
     assert.deepInclude(bill, { usageSource: "status_only", usage: {}, costNanos: nanos, costSource: "estimate" })
     assert.deepInclude(bill.settled, { tokens, nanos })
-    assert.deepStrictEqual(settle({ _tag: "Nothing" }, price, "status"), Billing.nothing)
+    assert.deepStrictEqual(settle({ _tag: "Nothing" }, price, "status"), Billing.unbilled)
   })
 
   it("a message batch by its reservation: it is answered before it is run", () => {
@@ -251,16 +257,19 @@ describe("Billing settles", () => {
   })
 })
 
-const facts: Facts.Facts = { ...Facts.none, models: ["large"], inputTokens: 100, boundedOutput: 50 }
+const facts: Facts.Facts = { ...Facts.noFacts, models: ["large"], inputTokens: 100, boundedOutput: 50 }
 
-const open = (openAnswers: number) => ({ boundedOutput: 0, openAnswers, answers: openAnswers })
-const nothingOpen = { each: 0, written: false }
+const open = (count: number) => ({ boundedOutput: 0, openChoices: count, choices: count })
+const nothingOpen = { perResponse: 0, isSentUpstream: false }
 
 /** A thousand nano-dollars for a token of input, two thousand for one of output. */
 const price: ModelPrice = { input: 1_000_000_000, output: 2_000_000_000, cachedInput: null, cacheWrite: null }
 
-const answered = (reported: Reported | undefined, { guessedOutput = 0, whole = true } = {}): Billing.Outcome => ({
+const answered = (
+  reported: ReportedUsage | undefined,
+  { guessedOutput = 0, whole = true } = {}
+): Billing.ExchangeOutcome => ({
   _tag: "Answered",
-  seen: { reported, guessedOutput },
-  whole
+  observed: { reported, estimatedOutput: guessedOutput },
+  isComplete: whole
 })

@@ -3,7 +3,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Fiber, type Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { sweep } from "../../../src/gateway/usage/Retention.ts"
-import { roll } from "../../../src/gateway/usage/UsageRollup.ts"
+import { advanceMark } from "../../../src/gateway/usage/UsageRollup.ts"
 import { Database } from "../../../src/services/Database.ts"
 import * as MigratedDatabase from "../../MigratedDatabase.ts"
 import * as RealTime from "../../RealTime.ts"
@@ -39,7 +39,7 @@ const suites = <E>(name: string, database: Layer.Layer<Database, E>) =>
       Effect.gen(function* () {
         yield* emptied
         yield* Effect.forEach([40, 31, 29, 1], event)
-        yield* roll(noon)
+        yield* advanceMark(noon)
         assert.deepStrictEqual(yield* sweep({ usage: 30 }), { usage_events: 2 })
         assert.deepStrictEqual(yield* left, ["29 days", "1 days"])
         const { sql } = yield* Database
@@ -53,7 +53,7 @@ const suites = <E>(name: string, database: Layer.Layer<Database, E>) =>
       Effect.gen(function* () {
         yield* emptied
         yield* Effect.forEach([40, 35], event)
-        yield* roll(daysAgo(36).getTime())
+        yield* advanceMark(daysAgo(36).getTime())
         assert.deepStrictEqual(yield* sweep({ usage: 30 }), { usage_events: 1 })
         assert.deepStrictEqual(yield* left, ["35 days"])
       })
@@ -63,7 +63,7 @@ const suites = <E>(name: string, database: Layer.Layer<Database, E>) =>
       Effect.gen(function* () {
         yield* emptied
         yield* Effect.forEach([400, 100], event)
-        yield* roll(noon)
+        yield* advanceMark(noon)
         const { usage_rollups } = yield* sweep({ usageSums: 365 })
         // of one event: two grains of two parts
         assert.strictEqual(usage_rollups, 4)
@@ -76,7 +76,7 @@ const suites = <E>(name: string, database: Layer.Layer<Database, E>) =>
       Effect.gen(function* () {
         yield* emptied
         yield* event(400)
-        yield* roll(noon)
+        yield* advanceMark(noon)
         const { sql } = yield* Database
         for (const days of [8, 6]) {
           yield* sql`INSERT INTO guardrail_execution_events (id, created_at, request_id, key_id, route, provider,
@@ -92,7 +92,7 @@ const suites = <E>(name: string, database: Layer.Layer<Database, E>) =>
       Effect.gen(function* () {
         yield* emptied
         yield* Effect.forEach([50, 49, 48, 47, 46], event)
-        yield* roll(noon)
+        yield* advanceMark(noon)
         const sweeping = yield* Effect.forkChild(sweep({ usage: 30 }, 2))
         for (const rest of [["48 days", "47 days", "46 days"], ["46 days"], []]) {
           yield* Effect.repeat(Effect.andThen(Effect.yieldNow, left), { until: (rows) => rows.length === rest.length })

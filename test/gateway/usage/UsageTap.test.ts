@@ -11,7 +11,7 @@ describe("UsageTap of a JSON answer", () => {
         const bytes = Buffer.from(text)
         assert.deepStrictEqual(through(UsageTap.json(family, 10_000), split(bytes, sizes)), {
           bytes: bytes.toString("latin1"),
-          seen: { reported, guessedOutput: Math.ceil(bytes.length / 4) }
+          seen: { reported, estimatedOutput: Math.ceil(bytes.length / 4) }
         })
       }),
       { numRuns: 100 }
@@ -48,8 +48,8 @@ describe("what others read of a JSON answer", () => {
       fc.property(splitting, fc.boolean(), (sizes, fits) => {
         const tap = UsageTap.json("a", fits ? bytes.length : bytes.length - 1)
         for (const chunk of split(bytes, sizes)) tap.push(chunk)
-        assert.deepStrictEqual(tap.answer?.(), fits ? bytes : undefined)
-        assert.strictEqual(tap.answer?.(), tap.answer?.())
+        assert.deepStrictEqual(tap.collectedBody?.(), fits ? bytes : undefined)
+        assert.strictEqual(tap.collectedBody?.(), tap.collectedBody?.())
       }),
       { numRuns: 50 }
     )
@@ -66,7 +66,7 @@ describe("UsageTap of a long JSON answer", () => {
       fc.property(splitting, (sizes) => {
         assert.deepStrictEqual(through(UsageTap.json("a", 100), split(bytes, sizes)), {
           bytes: bytes.toString("latin1"),
-          seen: { reported: { usage: { input: 7 } }, guessedOutput: Math.ceil(bytes.length / 4) }
+          seen: { reported: { usage: { input: 7 } }, estimatedOutput: Math.ceil(bytes.length / 4) }
         })
       }),
       { numRuns: 100 }
@@ -96,7 +96,7 @@ describe("UsageTap of events", () => {
         const { bytes, seen } = through(UsageTap.events("a", 10_000), split(asked, sizes))
         assert.strictEqual(bytes, asked.toString("latin1"))
         assert.deepStrictEqual(seen.reported, reportOf(usage))
-        assert.strictEqual(seen.guessedOutput, guessOf(asked))
+        assert.strictEqual(seen.estimatedOutput, guessOf(asked))
       }),
       { numRuns: 300 }
     )
@@ -108,7 +108,7 @@ describe("UsageTap of events", () => {
       fc.property(splitting, (sizes) => {
         const result = through(UsageTap.events(family, 10_000), split(bytes, sizes))
         assert.strictEqual(result.bytes, bytes.toString("latin1"))
-        assert.deepStrictEqual(result.seen, { reported: { usage: reported }, guessedOutput: guessOf(bytes) })
+        assert.deepStrictEqual(result.seen, { reported: { usage: reported }, estimatedOutput: guessOf(bytes) })
       }),
       { numRuns: 50 }
     )
@@ -156,17 +156,17 @@ describe("UsageTap of events", () => {
     ["nothing before the first", 0, ['{"n":1}']]
   ])("guesses by %s", (_, tokens, events) => {
     const bytes = Buffer.from(events.map((event) => `data: ${event}\n\n`).join(""))
-    assert.strictEqual(through(UsageTap.events("a", 10_000), [bytes]).seen.guessedOutput, tokens)
-    assert.strictEqual(through(UsageTap.hidingUsage("a", 10_000), [bytes]).seen.guessedOutput, tokens)
+    assert.strictEqual(through(UsageTap.events("a", 10_000), [bytes]).seen.estimatedOutput, tokens)
+    assert.strictEqual(through(UsageTap.hidingUsage("a", 10_000), [bytes]).seen.estimatedOutput, tokens)
   })
 })
 
 describe("UsageTap of what nobody reads", () => {
   it("looks at nothing", () => {
     const [, , text] = messageStream
-    assert.deepStrictEqual(through(UsageTap.blind, [Buffer.from(text)]), {
+    assert.deepStrictEqual(through(UsageTap.passthrough, [Buffer.from(text)]), {
       bytes: Buffer.from(text).toString("latin1"),
-      seen: { reported: undefined, guessedOutput: undefined }
+      seen: { reported: undefined, estimatedOutput: undefined }
     })
   })
 })

@@ -3,7 +3,7 @@ import { Effect, Exit, Fiber, Latch, Option } from "effect"
 import { TestClock } from "effect/testing"
 import * as BrokerMemory from "../../../layers/BrokerMemory.ts"
 import * as DeliveryLoop from "../../../src/messaging/consume/DeliveryLoop.ts"
-import type { Verdict } from "../../../src/messaging/consume/Verdict.ts"
+import type { DeliveryVerdict } from "../../../src/messaging/consume/DeliveryVerdict.ts"
 import { Broker, type Delivery } from "../../../src/services/Broker.ts"
 import { logged } from "../Logged.ts"
 
@@ -25,7 +25,7 @@ const send = Effect.fnUntraced(function* (...contents: ReadonlyArray<string>) {
   }
 })
 
-const ack: Verdict = { settle: "ack" }
+const ack: DeliveryVerdict = { settle: "ack" }
 
 const textOf = ({ content, redelivered }: Delivery): string =>
   Buffer.from(content).toString() + (redelivered ? "*" : "")
@@ -88,7 +88,7 @@ describe("DeliveryLoop", () => {
       const gate = yield* Latch.make()
       yield* running((delivery) => {
         const text = textOf(delivery)
-        const verdict: Verdict = { settle: "ack", settled: () => told.push(text) }
+        const verdict: DeliveryVerdict = { settle: "ack", settled: () => told.push(text) }
         return text === "a" ? Effect.as(Effect.uninterruptible(Latch.await(gate)), verdict) : Effect.succeed(verdict)
       })
       yield* send("a")

@@ -114,7 +114,9 @@ describe("exact JSON", () => {
       "message",
       "meta"
     ])
-    const task = ExactJson.both(parsed('{"task_id":"t","priority":1e30}'), (json) => TaskEnvelope.read(json, "never"))
+    const task = ExactJson.readBoth(parsed('{"task_id":"t","priority":1e30}'), (json) =>
+      TaskEnvelope.read(json, "never")
+    )
     assert.deepInclude(Result.isFailure(task) ? task.failure.mistakes : [], {
       field: "priority",
       problem: "must be an integer from 0 to 255"

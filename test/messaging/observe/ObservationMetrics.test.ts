@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { PrometheusMetrics } from "effect/observability"
 import * as Timestamp from "../../../src/messaging/envelope/Timestamp.ts"
 import * as Observation from "../../../src/messaging/observe/Observation.ts"
-import { counting } from "../../../src/messaging/observe/ObservationMetrics.ts"
+import { countingSink } from "../../../src/messaging/observe/ObservationMetrics.ts"
 
 const at = Timestamp.ofMillis(0)
 const scheduled = (queue: string) =>
@@ -28,7 +28,7 @@ describe("what consumers observe, counted", () => {
   it.effect("is under the queue that the message failed in, and told on", () =>
     Effect.gen(function* () {
       const told: Array<string> = []
-      const sink = yield* counting(({ event_type }) => told.push(event_type))
+      const sink = yield* countingSink(({ event_type }) => told.push(event_type))
       sink(scheduled("mail"))
       sink(scheduled("mail"))
       sink(Observation.of("SSEKeepaliveSent", at, { task_id: "t" }))
@@ -42,7 +42,7 @@ describe("what consumers observe, counted", () => {
 
   it.effect("has a bounded number of series", () =>
     Effect.gen(function* () {
-      const sink = yield* counting()
+      const sink = yield* countingSink()
       for (let index = 0; index < 1_200; index++) sink(scheduled(`series-${index}`))
       assert.isAtMost((yield* linesOf("series-")).length, 1_000)
     })

@@ -18,7 +18,7 @@ describe("ObservationSink", () => {
   it.effect("is told of what is observed, and when", () =>
     Effect.gen(function* () {
       const told: Array<Observation.Observed> = []
-      const observe = yield* ObservationSink.observing((observation) => void told.push(observation))
+      const observe = yield* ObservationSink.makeObserve((observation) => void told.push(observation))
       yield* TestClock.setTime(1500)
       observe((at) => Observation.of("WorkflowStageStarted", at, { consumer_name: "c", stage: "s", queue_name: "q" }))
       assert.deepStrictEqual(told, [
@@ -37,18 +37,18 @@ describe("ObservationSink", () => {
   it.effect("disturbs nobody by throwing, and costs nothing where there is none", () =>
     Effect.gen(function* () {
       const told: Array<string> = []
-      const observe = yield* ObservationSink.observing((observation) => {
+      const observe = yield* ObservationSink.makeObserve((observation) => {
         told.push(stageOf(observation))
         throw new Error("sink")
       })
       observe(() => started("one"))
-      const later = observe.later(() => started("two"))
+      const later = observe.deferred(() => started("two"))
       later()
       assert.deepStrictEqual(told, ["one", "two"])
       let asked = 0
-      const unobserved = yield* ObservationSink.observing(undefined)
+      const unobserved = yield* ObservationSink.makeObserve(undefined)
       unobserved(() => started(`${asked++}`))
-      unobserved.later(() => started(`${asked++}`))()
+      unobserved.deferred(() => started(`${asked++}`))()
       assert.strictEqual(asked, 0)
     })
   )

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as TaskEnvelope from "../../../src/messaging/envelope/TaskEnvelope.ts"
-import * as Lineage from "../../../src/messaging/retry/Lineage.ts"
+import * as HandOverHeaders from "../../../src/messaging/retry/HandOverHeaders.ts"
 import * as ManualRetry from "../../../src/messaging/retry/ManualRetry.ts"
 
 const created = "2026-04-01T00:00:00Z"
@@ -114,21 +114,21 @@ describe("lineage", () => {
   it("is read from headers, and from meta where there are none", () => {
     const { headers, status } = prepare({ reason: "r" })
     const expected = { count: 2, previousTaskType: "generate", sourceConsumer: "worker-1", reason: "r" }
-    assert.deepStrictEqual(Lineage.ofHeaders(headers), expected)
-    assert.deepStrictEqual(Lineage.ofMeta(status.meta ?? {}), expected)
-    assert.isTrue(Lineage.isEmpty(Lineage.ofMeta({ manual_retry: { count: "many" } })))
+    assert.deepStrictEqual(HandOverHeaders.ofHeaders(headers), expected)
+    assert.deepStrictEqual(HandOverHeaders.ofMeta(status.meta ?? {}), expected)
+    assert.isTrue(HandOverHeaders.isEmpty(HandOverHeaders.ofMeta({ manual_retry: { count: "many" } })))
   })
 
   it("goes into the meta of statuses, where the caller's members win and the count is a count", () => {
     const lineage = { count: 2, previousTaskType: "a", sourceConsumer: undefined, reason: undefined }
-    assert.deepStrictEqual(Lineage.intoMeta({ manual_retry: { count: "7", reason: "mine" } }, lineage), {
+    assert.deepStrictEqual(HandOverHeaders.intoMeta({ manual_retry: { count: "7", reason: "mine" } }, lineage), {
       manual_retry: { count: 7, previous_task_type: "a", reason: "mine" }
     })
   })
 
   it("adds nothing to a task that was never handed over", () => {
     const meta = { own: 1 }
-    assert.strictEqual(Lineage.intoMeta(meta, Lineage.ofHeaders({})), meta)
+    assert.strictEqual(HandOverHeaders.intoMeta(meta, HandOverHeaders.ofHeaders({})), meta)
   })
 })
 

@@ -76,7 +76,7 @@ describe("queue arguments", () => {
 
   it("are refused at once where no release takes them, and later where one does", () => {
     const examined = (declared: Record<string, string | number>) =>
-      QueueArguments.examine(declared).map(({ argument, standing }) => `${argument} ${standing}`)
+      QueueArguments.examineForAllReleases(declared).map(({ argument, standing }) => `${argument} ${standing}`)
     assert.deepStrictEqual(examined({ "x-queue-type": "bogus" }), ["x-queue-type refused"])
     assert.deepStrictEqual(examined({ "x-delivery-limit": 3 }), ["x-delivery-limit refused"])
     assert.deepStrictEqual(examined({ "x-queue-leader-locator": "balanced" }), [])

@@ -20,9 +20,9 @@ describe("Facts", () => {
       {
         requests: 1,
         models: ["large"],
-        alsoNamed: [],
-        leavesModel: false,
-        unjudged: undefined,
+        alternativeModels: [],
+        omitsModel: false,
+        unjudgedMember: undefined,
         stream: true,
         background: false,
         tools: true,
@@ -32,10 +32,10 @@ describe("Facts", () => {
         // large: 2, user: 1, abcdefgh: 2, true: 1, pii-redact: 3
         inputTokens: 9,
         boundedOutput: 12,
-        openAnswers: 0,
+        openChoices: 0,
         largestOutput: 12,
-        namedOutput: 12,
-        answers: 1,
+        totalOutput: 12,
+        choices: 1,
         guardrails: ["pii-redact"],
         namesGuardrails: true,
         references: [],
@@ -47,16 +47,16 @@ describe("Facts", () => {
   })
 
   it("finds nothing in an empty object", () => {
-    assert.deepStrictEqual(factsOf({}), { ...Facts.none, leavesModel: true, openAnswers: 1, answers: 1 })
+    assert.deepStrictEqual(factsOf({}), { ...Facts.noFacts, omitsModel: true, openChoices: 1, choices: 1 })
   })
 
   it("takes null for not said", () => {
     const facts = factsOf({ stream: null, tools: null, guardrails: null, max_tokens: null })
     assert.deepStrictEqual(facts, {
-      ...Facts.none,
-      leavesModel: true,
-      openAnswers: 1,
-      answers: 1,
+      ...Facts.noFacts,
+      omitsModel: true,
+      openChoices: 1,
+      choices: 1,
       namesGuardrails: true
     })
   })
@@ -84,7 +84,7 @@ describe("Facts", () => {
     ]
     const { facts } = Result.getOrThrow(Facts.parse("message-batches", Buffer.from(JSON.stringify({ requests }))))
     assert.deepStrictEqual(
-      [facts.toolCount, facts.toolSchemaBytes, facts.largestOutput, facts.boundedOutput, facts.openAnswers],
+      [facts.toolCount, facts.toolSchemaBytes, facts.largestOutput, facts.boundedOutput, facts.openChoices],
       [2, '[{"a":"long description"}]'.length, 9, 14, 1]
     )
   })
@@ -205,14 +205,14 @@ describe("Facts", () => {
       [{ n: 2, best_of: 5 }, 0, 5],
       [{}, 0, 1]
     ])("%j: %d bounded, %d answers open", (body, bounded, open) => {
-      const { boundedOutput, openAnswers } = factsOf(body)
-      assert.deepStrictEqual([boundedOutput, openAnswers], [bounded, open])
+      const { boundedOutput, openChoices } = factsOf(body)
+      assert.deepStrictEqual([boundedOutput, openChoices], [bounded, open])
     })
 
     it("only a member that its route knows bounds an answer", () => {
       const asked = (["responses", "messages", "message-batches"] as const).map((route) => {
-        const { boundedOutput, largestOutput, openAnswers } = factsOf({ max_completion_tokens: 5 }, route)
-        return [boundedOutput, openAnswers, largestOutput]
+        const { boundedOutput, largestOutput, openChoices } = factsOf({ max_completion_tokens: 5 }, route)
+        return [boundedOutput, openChoices, largestOutput]
       })
       assert.deepStrictEqual(asked, [
         [0, 1, 5],
@@ -223,7 +223,7 @@ describe("Facts", () => {
 
     it("nothing on a route without output", () => {
       for (const route of ["embeddings", "messages-count-tokens"] as const) {
-        assert.deepInclude(factsOf({ max_tokens: 5 }, route), { boundedOutput: 0, openAnswers: 0 })
+        assert.deepInclude(factsOf({ max_tokens: 5 }, route), { boundedOutput: 0, openChoices: 0 })
       }
     })
 
@@ -253,13 +253,13 @@ describe("Facts", () => {
         stream: false,
         tools: true,
         boundedOutput: 13,
-        openAnswers: 0
+        openChoices: 0
       })
     })
 
     it("counts apart what its requests bound and what they leave open", () => {
       const facts = factsOf(batch({ max_tokens: 5 }, {}, { n: 2 }), "message-batches")
-      assert.deepStrictEqual([facts.boundedOutput, facts.openAnswers], [5, 3])
+      assert.deepStrictEqual([facts.boundedOutput, facts.openChoices], [5, 3])
     })
 
     it("is one request anywhere else", () => {
@@ -281,19 +281,19 @@ describe("Facts", () => {
       ["a bound taken back", { max_tokens: 5, extra_body: { max_tokens: null } }, [0, 1, 5]]
     ] as const)("%s", (_, body, [bounded, open, named]) => {
       const facts = factsOf(body)
-      assert.deepStrictEqual([facts.boundedOutput, facts.openAnswers, facts.namedOutput], [bounded, open, named])
+      assert.deepStrictEqual([facts.boundedOutput, facts.openChoices, facts.totalOutput], [bounded, open, named])
     })
 
     it("in each request of a batch", () => {
       const params = { max_tokens: 5, extra_body: { max_tokens: 1000 } }
       const facts = factsOf({ requests: [{ params }, { params }] }, "message-batches")
-      assert.deepInclude(facts, { boundedOutput: 2000, largestOutput: 1000, namedOutput: 2000 })
+      assert.deepInclude(facts, { boundedOutput: 2000, largestOutput: 1000, totalOutput: 2000 })
     })
 
     it("background, streaming, tools and objects", () => {
       const more = { background: true, stream: true, tools: [{}], previous_response_id: "resp_1", conversation: "c" }
       const facts = factsOf({ extra_body: more }, "responses")
-      assert.deepInclude(facts, { background: true, stream: true, toolCount: 1, answers: 1 })
+      assert.deepInclude(facts, { background: true, stream: true, toolCount: 1, choices: 1 })
       assert.sameDeepMembers(
         [...facts.references],
         [

@@ -17,12 +17,12 @@ describe("a limit on bodies", () => {
 
   it("is not the route's for event streams, unless an operator has set it", () => {
     const unlimited = { bytes: Number.POSITIVE_INFINITY, setBy: "the route" }
-    assert.deepStrictEqual(BodyLimit.ofAnswers(route, null).stream, unlimited)
-    assert.deepStrictEqual(BodyLimit.ofAnswers(route, 500), {
+    assert.deepStrictEqual(BodyLimit.ofResponses(route, null).stream, unlimited)
+    assert.deepStrictEqual(BodyLimit.ofResponses(route, 500), {
       whole: { bytes: 200, setBy: "the route" },
       stream: { bytes: 500, setBy: "this key's policy" }
     })
-    const { stream, whole } = BodyLimit.ofAnswers({ ...route, limitsStreams: true }, 500)
+    const { stream, whole } = BodyLimit.ofResponses({ ...route, limitsStreams: true }, 500)
     assert.deepStrictEqual(stream, whole)
   })
 
@@ -32,7 +32,7 @@ describe("a limit on bodies", () => {
     ["the service", "max_body_bytes of the service", "PATCH /admin-ui/admin/services/{name}"],
     ["the environment", "GATEWAY_DEFAULT_MAX_REQUEST_BODY_BYTES of the environment", "that variable"]
   ] as const)("of %s says who set it, and what raises it", (setBy, whose, by) => {
-    const message = BodyLimit.tooLarge({ bytes: 5, setBy })
+    const message = BodyLimit.requestTooLarge({ bytes: 5, setBy })
     const end = `Send less, or ask an operator to raise it: ${by}.`
     assert.strictEqual(message, `The request body is larger than 5 bytes (${whose}). ${end}`)
   })

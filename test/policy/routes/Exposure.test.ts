@@ -115,7 +115,7 @@ describe("Exposure", () => {
         if (Result.isSuccess(canonical)) {
           const settings = { ...wide, allowed_paths: ["/*", canonical.success.path] }
           assert.strictEqual(
-            Exposure.accessOf(settings, UpstreamPaths.support, "GET", canonical.success),
+            Exposure.accessOf(settings, UpstreamPaths.defaultUiSupport, "GET", canonical.success),
             "closed",
             form
           )
@@ -133,7 +133,11 @@ describe("Exposure", () => {
         if (Result.isFailure(canonical)) continue
         const written = canonical.success.path
         if (written === path || written.startsWith(`${path}/`)) continue
-        assert.notStrictEqual(Exposure.accessOf(trusted, UpstreamPaths.support, "GET", canonical.success), "open", form)
+        assert.notStrictEqual(
+          Exposure.accessOf(trusted, UpstreamPaths.defaultUiSupport, "GET", canonical.success),
+          "open",
+          form
+        )
       }
     }
   })
@@ -158,8 +162,8 @@ const wide: Passthrough = {
   allowed_methods: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 }
 
-const accessOf = (settings: Passthrough, method: string, path: string): Exposure.Access =>
-  Exposure.accessOf(settings, UpstreamPaths.support, method, Result.getOrThrow(Path.canonicalise(path)))
+const accessOf = (settings: Passthrough, method: string, path: string): Exposure.WildcardAccess =>
+  Exposure.accessOf(settings, UpstreamPaths.defaultUiSupport, method, Result.getOrThrow(Path.canonicalise(path)))
 
 const settings: fc.Arbitrary<Passthrough> = fc.record({
   enabled: fc.boolean(),

@@ -37,7 +37,7 @@ describe("A vendor's base URL, as it is published for SDKs", () => {
     ["http://localhost:12434/engines/v1", chat, "/engines/v1/chat/completions"],
     ["http://litellm.internal:4000/proxy", chat, "/proxy/v1/chat/completions"]
   ])("%s serves %s at %s", (address, asked, expected) => {
-    assert.isUndefined(UpstreamBase.refused(address))
+    assert.isUndefined(UpstreamBase.refusedAddress(address))
     const base = UpstreamBase.of(address)
     assert.deepStrictEqual([base.origin, UpstreamBase.targetAt(base, asked)], [new URL(address).origin, expected])
   })
@@ -93,7 +93,7 @@ describe("A base URL is refused", () => {
     ["https://models.example.com/api/v1/messages", "must end before the path of a route (/v1/messages)"],
     [`https://models.example.com/${"a".repeat(2048)}`, "must be an http or https URL"]
   ])("%s: %s", (address, why) => {
-    const refusal = UpstreamBase.refused(address)
+    const refusal = UpstreamBase.refusedAddress(address)
     assert.include(refusal, why)
     assert.notInclude(refusal, "canary")
   })
@@ -108,6 +108,6 @@ describe("A base that ends below its version", () => {
     ["https://h/api/v3", "/v1/generate", false],
     ["https://h", "/v1/generate", false]
   ])("%s is no way round with %s: %s", (address, path, expected) => {
-    assert.strictEqual(UpstreamBase.leadsAstray(UpstreamBase.of(address), path), expected)
+    assert.strictEqual(UpstreamBase.reachesForbiddenPath(UpstreamBase.of(address), path), expected)
   })
 })

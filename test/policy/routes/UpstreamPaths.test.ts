@@ -77,7 +77,7 @@ describe("DIRECT_COMPAT_OWNERSHIP", () => {
 
 describe("UpstreamPaths", () => {
   const segmentsOf = (path: string) => Option.getOrThrow(Result.getSuccess(Path.canonicalise(path))).segments
-  const support = UpstreamPaths.supportWith(["/acme-assets/*", "/Acme/config"])
+  const support = UpstreamPaths.uiSupportWith(["/acme-assets/*", "/Acme/config"])
 
   it.each([
     ["/acme-assets/x", true],
@@ -90,7 +90,7 @@ describe("UpstreamPaths", () => {
     ["/get_image", true],
     ["/get/x", true]
   ])("whether the UI's pages load %s: %s", (path, expected) =>
-    assert.strictEqual(UpstreamPaths.isSupport(support, segmentsOf(path)), expected)
+    assert.strictEqual(UpstreamPaths.isUiSupport(support, segmentsOf(path)), expected)
   )
 
   it.each([

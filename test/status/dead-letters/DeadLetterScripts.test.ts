@@ -10,7 +10,7 @@ import {
   type DeadLetterFilter,
   DeadLetterStore,
   type PageOptions,
-  type Settlement,
+  type ReplaySettlement,
   type UnknownCursor
 } from "../../../src/status/dead-letters/DeadLetterStore.ts"
 import * as RedisDLQStore from "../../../src/status/dead-letters/RedisDLQStore.ts"
@@ -84,7 +84,7 @@ const filter = fc.record(
   { requiredKeys: [] }
 )
 
-const settlement: fc.Arbitrary<Settlement> = fc.oneof(
+const settlement: fc.Arbitrary<ReplaySettlement> = fc.oneof(
   small([{ _tag: "released" }, { _tag: "reverted" }, { _tag: "unknown" }] as const),
   fc.constant({ _tag: "replayed", at: "2026-11-20T12:30:00+00:00", queue: "tasks" } as const)
 )
@@ -106,7 +106,7 @@ const action = fc.oneof(
     _tag: fc.constant("List" as const),
     filter,
     limit: fc.integer({ min: 1, max: 4 }),
-    unclaimed: fc.boolean()
+    excludeClaimed: fc.boolean()
   }),
   fc.record({ _tag: fc.constant("Look" as const), limit: fc.integer({ min: 1, max: 3 }) }),
   {
@@ -250,7 +250,7 @@ const withoutTimers = Effect.map(Clock.Clock, (clock) =>
 const everything = Effect.fnUntraced(function* (
   store: DeadLetterStore["Service"],
   filter: DeadLetterFilter,
-  asked: Pick<PageOptions, "limit" | "unclaimed">
+  asked: Pick<PageOptions, "limit" | "excludeClaimed">
 ) {
   const pages: Array<unknown> = []
   let cursor: string | null | undefined

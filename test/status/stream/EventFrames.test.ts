@@ -15,18 +15,19 @@ describe("EventFrames", () => {
         const header = Buffer.from(id, "utf8")
           .toString("latin1")
           .replace(/^[ \t]+|[ \t]+$/g, "")
-        assert.strictEqual(EventFrames.lastEventIdOf(header), EventFrames.idOf(eventId))
+        assert.strictEqual(EventFrames.lastEventIdOf(header), EventFrames.frameIdOf(eventId))
       })
     )
   })
 
   it("gives an ordinary event its own id", () => {
-    for (const id of ["e-1", "สำเร็จ ✓", "a b", "x".repeat(512)]) assert.strictEqual(EventFrames.idOf(id), id)
-    for (const id of ["", " a", "a\nb", "x".repeat(513)]) assert.match(EventFrames.idOf(id), /^sha256:[0-9a-f]{64}$/)
+    for (const id of ["e-1", "สำเร็จ ✓", "a b", "x".repeat(512)]) assert.strictEqual(EventFrames.frameIdOf(id), id)
+    for (const id of ["", " a", "a\nb", "x".repeat(513)])
+      assert.match(EventFrames.frameIdOf(id), /^sha256:[0-9a-f]{64}$/)
   })
 
   it("keeps ids apart that differ in half of a surrogate pair", () => {
-    const ids = ["half \ud83d", "half \ud83e", "half \ufffd"].map(EventFrames.idOf)
+    const ids = ["half \ud83d", "half \ud83e", "half \ufffd"].map(EventFrames.frameIdOf)
     assert.lengthOf([...new Set(ids)], 3)
   })
 

@@ -3,8 +3,8 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { Vendor } from "../../../policy/routes/Vendor.ts"
 import { Credential } from "../providers/ProvidersApi.ts"
 import { refusals } from "../schema/Errors.ts"
-import { Id, orUnreadable, stamps } from "../schema/Fields.ts"
-import { leavesOut, requires } from "../schema/Security.ts"
+import { Id, orUnreadable, timestamps } from "../schema/Fields.ts"
+import { requires, skipsUnreadable } from "../schema/Security.ts"
 
 /** The upstream credential of one gateway key, or of one project's keys. */
 export const CredentialMapping = Schema.Struct({
@@ -19,7 +19,7 @@ export const CredentialMapping = Schema.Struct({
     description:
       "The upstream that was in force when the credential was stored, and the only one that it is sent to. null: that of UPSTREAM_BASE_URL."
   }),
-  ...stamps
+  ...timestamps
 })
 export type CredentialMapping = typeof CredentialMapping.Type
 
@@ -45,7 +45,7 @@ export const CredentialMappingsApi = HttpApiGroup.make("upstream-credentials")
   )
   .add(
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(CredentialMapping) })
-      .annotateMerge(leavesOut)
+      .annotateMerge(skipsUnreadable)
       .annotate(OpenApi.Summary, "List credential mappings")
       .annotateMerge(requires("usage:read")),
     HttpApiEndpoint.get("get", "/:id", { params, success: CredentialMapping, error: missing })

@@ -5,8 +5,8 @@ import { KeyPolicy, KeyPolicyInput } from "../../../policy/KeyPolicy.ts"
 import { KeyPreset } from "../../../policy/KeyPreset.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
-import { Cursor, Id, NextCursor, orUnreadable, PageLimit, stamps, Timestamp } from "../schema/Fields.ts"
-import { bodyOptional, leavesOut, requires } from "../schema/Security.ts"
+import { Cursor, Id, NextCursor, orUnreadable, PageLimit, Timestamp, timestamps } from "../schema/Fields.ts"
+import { bodyOptional, requires, skipsUnreadable } from "../schema/Security.ts"
 import { ServiceNames } from "../services/ServicesApi.ts"
 
 export const OwnerType = Schema.Literals(["project", "individual"])
@@ -41,7 +41,7 @@ export const Key = Schema.Struct({
   last_used_at: Schema.NullOr(Timestamp),
   policy: KeyPolicy.pipe(Schema.fieldsAssign({ policy_version: Schema.Int })),
   guardrail_policy: GuardrailPolicy,
-  ...stamps
+  ...timestamps
 }).annotate({ identifier: "Key" })
 export type Key = typeof Key.Type
 
@@ -130,7 +130,7 @@ export const KeysApi = HttpApiGroup.make("keys")
           description: "Every filter is an exact match."
         })
       )
-      .annotateMerge(leavesOut)
+      .annotateMerge(skipsUnreadable)
       .annotateMerge(requires("operators:manage")),
     HttpApiEndpoint.get("get", "/:id", { params, success: Key })
       .annotate(OpenApi.Summary, "Show a key")

@@ -2,8 +2,8 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
-import { Id, stamps } from "../schema/Fields.ts"
-import { leavesOut, requires } from "../schema/Security.ts"
+import { Id, timestamps } from "../schema/Fields.ts"
+import { requires, skipsUnreadable } from "../schema/Security.ts"
 import { ServiceNames } from "../services/ServicesApi.ts"
 
 export const Project = Schema.Struct({
@@ -11,7 +11,7 @@ export const Project = Schema.Struct({
   name: Schema.String,
   /** Services that the project's keys may call; none: every service that their policies allow. */
   service_names: Schema.Array(Schema.String),
-  ...stamps
+  ...timestamps
 }).annotate({ identifier: "Project" })
 export type Project = typeof Project.Type
 
@@ -41,7 +41,7 @@ export const ProjectsApi = HttpApiGroup.make("projects")
       .annotateMerge(bodyExample({ name: "search" }))
       .annotateMerge(requires("settings:update")),
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(Project) })
-      .annotateMerge(leavesOut)
+      .annotateMerge(skipsUnreadable)
       .annotate(OpenApi.Summary, "List projects by name")
       .annotateMerge(requires("usage:read")),
     HttpApiEndpoint.get("get", "/:id", {

@@ -6,7 +6,7 @@ import { Credential } from "../providers/ProvidersApi.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
 import { CredentialCleared, Cursor, Id, orUnreadable, PageLimit, RangeTime, Timestamp } from "../schema/Fields.ts"
-import { leavesOut, requires } from "../schema/Security.ts"
+import { requires, skipsUnreadable } from "../schema/Security.ts"
 
 /** An entry of the catalogue. Only guardrails of kind `http` have an address, a timeout and a token. */
 export const Guardrail = Schema.Struct({
@@ -121,7 +121,7 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
       success: Schema.Struct({ guardrails: Schema.Array(Guardrail) })
     })
       .annotate(OpenApi.Summary, "List the guardrails of the catalogue")
-      .annotateMerge(leavesOut)
+      .annotateMerge(skipsUnreadable)
       .annotateMerge(requires("operators:manage")),
     HttpApiEndpoint.post("create", "/", {
       payload: NewGuardrail,
@@ -179,7 +179,7 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
       error: refusals("invalid_usage_query")
     })
       .annotate(OpenApi.Summary, "List what guardrails did, newest first")
-      .annotateMerge(leavesOut)
+      .annotateMerge(skipsUnreadable)
       .annotateMerge(requires("operators:manage")),
     HttpApiEndpoint.get("summary", "/summary", {
       query: filter,

@@ -84,7 +84,7 @@ export const FinalDecision = Schema.Struct({
 })
 export type FinalDecision = typeof FinalDecision.Type
 
-export const Simulated = Schema.Struct({
+export const SimulationResult = Schema.Struct({
   auth: Schema.Struct({ key_id: Schema.NullOr(Id), source: Schema.Literals(["stored_key", "default_policy"]) }),
   route_match: Schema.Struct({ route: PolicyRoute, provider: Provider, service_name: Schema.NullOr(Schema.String) }),
   policy_merge: Schema.Struct({
@@ -104,10 +104,10 @@ export const Simulated = Schema.Struct({
   reasons: Schema.Array(LayerReason),
   final_decision: FinalDecision
 })
-export type Simulated = typeof Simulated.Type
+export type SimulationResult = typeof SimulationResult.Type
 
 /** A past request: what was decided then, and what would be now. */
-export const Explained = Schema.Struct({
+export const Explanation = Schema.Struct({
   request_id: Schema.String,
   /** Of its usage record. */
   id: Id,
@@ -150,7 +150,7 @@ export const Explained = Schema.Struct({
     })
   )
 })
-export type Explained = typeof Explained.Type
+export type Explanation = typeof Explanation.Type
 
 /** What a preset makes of a new key's policy. */
 export const Preset = Schema.Struct({ name: KeyPreset, policy: KeyPolicy })
@@ -160,7 +160,7 @@ export const PolicyApi = HttpApiGroup.make("policy")
   .add(
     HttpApiEndpoint.post("simulate", "/simulate", {
       payload: Simulation,
-      success: Simulated,
+      success: SimulationResult,
       error: refusals("unsupported_route", "invalid_guardrail_request", "guardrail_forbidden")
     })
       .annotateMerge(
@@ -182,7 +182,7 @@ export const PolicyApi = HttpApiGroup.make("policy")
       .annotateMerge(requires("keys:create", "policies:update", "usage:read")),
     HttpApiEndpoint.get("explain", "/explain/:request_id", {
       params: { request_id: Schema.String.check(Schema.isBetweenLength(1, 256)) },
-      success: Explained
+      success: Explanation
     })
       .annotateMerge(
         OpenApi.annotations({

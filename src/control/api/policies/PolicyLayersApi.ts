@@ -6,8 +6,8 @@ import { LayerKind } from "../../../policy/PolicyLayer.ts"
 import { SharedLimits, SharedLimitsPatch } from "../../../policy/SharedLimits.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
-import { Cursor, Id, NextCursor, PageLimit, stamps } from "../schema/Fields.ts"
-import { leavesOut, requires } from "../schema/Security.ts"
+import { Cursor, Id, NextCursor, PageLimit, timestamps } from "../schema/Fields.ts"
+import { requires, skipsUnreadable } from "../schema/Security.ts"
 
 /** What restricts every key, or those of a project or team, or every request to a route or for a model. */
 export const PolicyLayer = Schema.Struct({
@@ -18,7 +18,7 @@ export const PolicyLayer = Schema.Struct({
   policy: KeyPolicy.pipe(Schema.fieldsAssign({ policy_version: Schema.Int })),
   shared: SharedLimits,
   guardrail_policy: GuardrailPolicy,
-  ...stamps
+  ...timestamps
 }).annotate({ identifier: "PolicyLayer" })
 export type PolicyLayer = typeof PolicyLayer.Type
 
@@ -56,7 +56,7 @@ export const PolicyLayersApi = HttpApiGroup.make("policy-layers")
       success: HttpApiSchema.WithHeaders(Schema.Array(PolicyLayer), NextCursor)
     })
       .annotate(OpenApi.Summary, "List policy layers")
-      .annotateMerge(leavesOut),
+      .annotateMerge(skipsUnreadable),
     HttpApiEndpoint.post("upsert", "/", {
       payload: PolicyLayerUpsert,
       success: PolicyLayer,

@@ -4,7 +4,7 @@ import { isModelPattern } from "../../../policy/ModelPattern.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
 import { Timestamp } from "../schema/Fields.ts"
-import { leavesOut, requires } from "../schema/Security.ts"
+import { requires, skipsUnreadable } from "../schema/Security.ts"
 
 /** US dollars for a million tokens, kept to the nano-dollar. */
 const Dollars = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 }))
@@ -40,7 +40,7 @@ export const ModelPricesApi = HttpApiGroup.make("model-prices")
   .annotate(OpenApi.Description, "What tokens of a model cost where the upstream does not say.")
   .add(
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(ModelPrice) })
-      .annotateMerge(leavesOut)
+      .annotateMerge(skipsUnreadable)
       .annotate(OpenApi.Summary, "List model prices")
       .annotateMerge(requires("usage:read")),
     HttpApiEndpoint.get("get", "/:model", { params, success: ModelPrice })

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Provider } from "../../../policy/routes/CanonicalRoute.ts"
 import { refusals } from "../schema/Errors.ts"
 import { RangeTime, Timestamp } from "../schema/Fields.ts"
-import { leavesOut, requires } from "../schema/Security.ts"
+import { requires, skipsUnreadable } from "../schema/Security.ts"
 
 const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
 const Milliseconds = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 86_400_000 }))
@@ -85,7 +85,7 @@ export const ProviderHealthApi = HttpApiGroup.make("provider-health")
       .annotate(OpenApi.Summary, "Count requests, errors and timeouts by provider and service")
       .annotateMerge(requires("usage:read")),
     HttpApiEndpoint.get("states", "/state", { success: Schema.Array(HealthState) })
-      .annotateMerge(leavesOut)
+      .annotateMerge(skipsUnreadable)
       .annotate(OpenApi.Summary, "List recorded states")
       .annotateMerge(requires("usage:read")),
     HttpApiEndpoint.post("put", "/state", { payload: NewHealthState, success: HealthState })

@@ -4,8 +4,8 @@ import { HeaderMode, HeaderValueFormat } from "../../../policy/routes/Credential
 import { Vendor } from "../../../policy/routes/Vendor.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
-import { CredentialCleared, Id, orUnreadable, stamps } from "../schema/Fields.ts"
-import { leavesOut, requires } from "../schema/Security.ts"
+import { CredentialCleared, Id, orUnreadable, timestamps } from "../schema/Fields.ts"
+import { requires, skipsUnreadable } from "../schema/Security.ts"
 
 export const ProviderKind = Schema.Literals(["upstream", "internal-service"])
 
@@ -34,7 +34,7 @@ export const Provider = Schema.Struct({
   credential_header_mode: HeaderMode,
   credential_header_name: Schema.NullOr(Schema.String),
   credential_header_value_format: HeaderValueFormat,
-  ...stamps
+  ...timestamps
 }).annotate({ identifier: "Provider" })
 export type Provider = typeof Provider.Type
 
@@ -97,7 +97,7 @@ export const ProvidersApi = HttpApiGroup.make("providers")
       )
       .annotateMerge(requires("providers:update")),
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(Provider) })
-      .annotateMerge(leavesOut)
+      .annotateMerge(skipsUnreadable)
       .annotate(OpenApi.Summary, "List providers")
       .annotateMerge(requires("usage:read")),
     HttpApiEndpoint.get("get", "/:id", { params, success: Provider, error: missing })

@@ -13,7 +13,7 @@ import { Ownership } from "../../../policy/routes/Ownership.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
 import { orUnreadable, Timestamp, upTo } from "../schema/Fields.ts"
-import { leavesOut, requires } from "../schema/Security.ts"
+import { requires, skipsUnreadable } from "../schema/Security.ts"
 import { limitsStreams, ownership } from "./UpstreamPassthroughApi.ts"
 
 export const Route = Schema.Struct({
@@ -47,7 +47,7 @@ const group = <const Name extends string>(name: Name, description: string, ids: 
     .annotate(OpenApi.Description, description)
     .add(
       HttpApiEndpoint.get("list", "/", { success: Schema.Array(Route) })
-        .annotateMerge(leavesOut)
+        .annotateMerge(skipsUnreadable)
         .annotate(OpenApi.Summary, "List the routes")
         .annotateMerge(requires("usage:read")),
       HttpApiEndpoint.post("enable", "/:route_id/enable", { params, success: Route })

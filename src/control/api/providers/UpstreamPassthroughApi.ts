@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { maxBodyBytes, maxTimeoutMs } from "../../../policy/routes/CanonicalRoute.ts"
 import { Ownership } from "../../../policy/routes/Ownership.ts"
-import { AdminApiExposure, Passthrough, UiExposure, Unheld } from "../../../policy/routes/Passthrough.ts"
+import { AdminApiExposure, Passthrough, UiExposure, UnenforceablePolicy } from "../../../policy/routes/Passthrough.ts"
 import { refusals } from "../schema/Errors.ts"
 import { Timestamp, upTo } from "../schema/Fields.ts"
 import { requires } from "../schema/Security.ts"
@@ -11,9 +11,9 @@ import { requires } from "../schema/Security.ts"
 export const UpstreamPassthrough = Passthrough.pipe(Schema.fieldsAssign({ updated_at: Timestamp }))
 export type UpstreamPassthrough = typeof UpstreamPassthrough.Type
 
-const set = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
-const word = (words: ReadonlyArray<string>) =>
-  set(Schema.String.annotate({ description: `One of ${words.join(", ")}.` }))
+const orNull = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+const choice = (words: ReadonlyArray<string>) =>
+  orNull(Schema.String.annotate({ description: `One of ${words.join(", ")}.` }))
 
 /** Said of the wildcard and of the routes that create objects. */
 export const ownership = `Who may use the objects (batches, responses, files …) that a key creates at the upstream: its project (a key without one for itself), the key alone, or every key. One of ${Ownership.literals.join(", ")}.`
@@ -22,27 +22,29 @@ export const ownership = `Who may use the objects (batches, responses, files …
 export const limitsStreams =
   "Whether max_response_body_bytes counts for event streams too. Setting that limit sets this to true, unless the same patch says false."
 
-const unheld = (what: string) =>
-  set(Schema.String.annotate({ description: `${what} One of ${Unheld.literals.join(", ")}.` }))
+const unguardedChoice = (what: string) =>
+  orNull(Schema.String.annotate({ description: `${what} One of ${UnenforceablePolicy.literals.join(", ")}.` }))
 
 /**
  * Any subset; `null` is the default. What a value may be is said by `invalid_provider_config_payload`.
  */
 export const UpstreamPassthroughPatch = Schema.Struct({
-  enabled: set(Schema.Boolean),
-  allowed_paths: set(
+  enabled: orNull(Schema.Boolean),
+  allowed_paths: orNull(
     Schema.Array(Schema.String).annotate({ description: "1 to 64 paths; a * at the end stands for any rest." })
   ),
-  allowed_methods: set(Schema.Array(Schema.String).annotate({ description: "1 to 16 HTTP methods." })),
-  ui_exposure: word(UiExposure.literals),
-  admin_api_exposure: word(AdminApiExposure.literals),
-  guardrails: unheld("Keys under a guardrail that they did not ask for: nothing here is shown to one."),
-  body_policies: unheld("Bodies of keys whose policy hangs on what a body says (allowed_models and the like)."),
-  ownership: set(Schema.String.annotate({ description: ownership })),
-  timeout_ms: set(upTo(maxTimeoutMs, "Milliseconds")),
-  max_request_body_bytes: set(upTo(maxBodyBytes, "Bytes")),
-  max_response_body_bytes: set(upTo(maxBodyBytes, "Bytes")),
-  limits_streams: set(Schema.Boolean.annotate({ description: limitsStreams }))
+  allowed_methods: orNull(Schema.Array(Schema.String).annotate({ description: "1 to 16 HTTP methods." })),
+  ui_exposure: choice(UiExposure.literals),
+  admin_api_exposure: choice(AdminApiExposure.literals),
+  guardrails: unguardedChoice("Keys under a guardrail that they did not ask for: nothing here is shown to one."),
+  body_policies: unguardedChoice(
+    "Bodies of keys whose policy hangs on what a body says (allowed_models and the like)."
+  ),
+  ownership: orNull(Schema.String.annotate({ description: ownership })),
+  timeout_ms: orNull(upTo(maxTimeoutMs, "Milliseconds")),
+  max_request_body_bytes: orNull(upTo(maxBodyBytes, "Bytes")),
+  max_response_body_bytes: orNull(upTo(maxBodyBytes, "Bytes")),
+  limits_streams: orNull(Schema.Boolean.annotate({ description: limitsStreams }))
 })
 export type UpstreamPassthroughPatch = typeof UpstreamPassthroughPatch.Type
 

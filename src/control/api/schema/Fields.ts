@@ -37,7 +37,7 @@ const isRangeTime = (text: string): boolean =>
   (date.test(text) ? isInstant(`${text}T00:00:00Z`) : isInstant(text))
 
 /** Days are those of UTC, and a day is the moment at which it begins. */
-const momentOf = (text: string, now: number): number => {
+const resolveRangeTime = (text: string, now: number): number => {
   const today = now - (now % dayMs)
   switch (text) {
     case "now":
@@ -65,7 +65,7 @@ export const RangeTime = Schema.String.check(
     Schema.DateTimeUtc,
     SchemaTransformation.transformEffect({
       decode: (text: string) =>
-        Effect.map(Clock.currentTimeMillis, (now) => DateTime.toUtc(DateTime.makeUnsafe(momentOf(text, now)))),
+        Effect.map(Clock.currentTimeMillis, (now) => DateTime.toUtc(DateTime.makeUnsafe(resolveRangeTime(text, now)))),
       encode: (time) => Effect.succeed(DateTime.formatIso(time))
     })
   )
@@ -74,23 +74,23 @@ export const RangeTime = Schema.String.check(
 /** How many rows a page may hold. */
 export const PageLimit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 }))
 
-const Position = Schema.Struct({
+const CursorPosition = Schema.Struct({
   /** Microseconds since 1970: all that the database keeps of a time, where a `Date` would round. */
   micros: Schema.Int,
   id: Id
 })
 
-const PositionText = Schema.StringFromBase64Url.pipe(Schema.decodeTo(Schema.fromJsonString(Position)))
-const readPosition = Schema.decodeUnknownOption(PositionText)
+const PositionText = Schema.StringFromBase64Url.pipe(Schema.decodeTo(Schema.fromJsonString(CursorPosition)))
+const decodePosition = Schema.decodeUnknownOption(PositionText)
 
 /** Where the next page begins in a list ordered by time and id, as the server gave it. Opaque to clients. */
 export const Cursor = Schema.String.pipe(
   Schema.decodeTo(
-    Schema.toType(Position),
+    Schema.toType(CursorPosition),
     SchemaTransformation.transformEffect({
       decode: (text: string, options) =>
         Effect.mapError(
-          Effect.fromOption(readPosition(text)),
+          Effect.fromOption(decodePosition(text)),
           () => new SchemaIssue.InvalidValue({ expected: "a cursor as this API gave it" }, text, options)
         ),
       encode: (position) => Effect.mapError(Schema.encodeEffect(PositionText)(position), (error) => error.issue)
@@ -103,7 +103,7 @@ export type Cursor = typeof Cursor.Type
 export const NextCursor = { "x-next-cursor": Schema.optionalKey(Cursor) }
 
 /** The time of creation and of the last change. */
-export const stamps = { created_at: Timestamp, updated_at: Timestamp }
+export const timestamps = { created_at: Timestamp, updated_at: Timestamp }
 
 /** A whole number from 1, with its range in words: a rule refuses what is beyond it, by a code of its own. */
 export const upTo = (most: number, unit: string) => Schema.Int.annotate({ description: `${unit}, 1 to ${most}.` })

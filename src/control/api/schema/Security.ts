@@ -46,13 +46,13 @@ export const bodyOptional: Context.Context<never> = Context.add(
 )
 
 /** Whether a list, or a change of all rows, leaves out those that this version cannot decode. */
-export const LeavesOut = Context.Reference<boolean>("svc/control/LeavesOut", { defaultValue: () => false })
+export const SkipsUnreadable = Context.Reference<boolean>("svc/control/SkipsUnreadable", { defaultValue: () => false })
 
 /** The header of a list that names the rows which it leaves out. */
-export const unreadableRows = "x-unreadable-rows"
+export const unreadableRowsHeader = "x-unreadable-rows"
 
 /** Declares it on the endpoint, and in the OpenAPI document. */
-export const leavesOut: Context.Context<never> = Context.add(
+export const skipsUnreadable: Context.Context<never> = Context.add(
   OpenApi.annotations({
     transform: ({ responses, ...operation }) => ({
       ...operation,
@@ -62,7 +62,7 @@ export const leavesOut: Context.Context<never> = Context.add(
           ...responses[200],
           headers: {
             ...responses[200]?.headers,
-            [unreadableRows]: {
+            [unreadableRowsHeader]: {
               description:
                 "The ids or names of rows that are not in the answer, and that nothing was done to, because this version cannot read them: percent-encoded, with commas between them, at most 100 of them and 4,096 characters.",
               schema: { type: "string" }
@@ -72,7 +72,7 @@ export const leavesOut: Context.Context<never> = Context.add(
       }
     })
   }),
-  LeavesOut,
+  SkipsUnreadable,
   true
 )
 
@@ -138,7 +138,7 @@ export class KeyAuthorization extends HttpApiMiddleware.Service<KeyAuthorization
 ) {}
 
 /** Reads the request, after `Authorization`: content type, size, syntax, then the schemas of the endpoint. */
-export class Intake extends HttpApiMiddleware.Service<Intake>()("svc/control/Intake", {
+export class RequestDecoding extends HttpApiMiddleware.Service<RequestDecoding>()("svc/control/RequestDecoding", {
   error: refusals(
     "invalid_json",
     "not_found",

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { CostMode, EstimatedCost, ServiceMethod } from "../../../policy/routes/Service.ts"
 import { refusals } from "../schema/Errors.ts"
 import { Id, Timestamp } from "../schema/Fields.ts"
-import { leavesOut, requires } from "../schema/Security.ts"
+import { requires, skipsUnreadable } from "../schema/Security.ts"
 import {
   ChangedService,
   HealthMethod,
@@ -132,14 +132,14 @@ export const ServiceImportApi = HttpApiGroup.make("service-import")
       payload: RegistryDraft,
       success: Schema.Struct({ diff: RegistryDiff })
     })
-      .annotateMerge(leavesOut)
+      .annotateMerge(skipsUnreadable)
       .annotate(OpenApi.Summary, "Show what a list of services would change"),
     HttpApiEndpoint.post("activate", "/import/activate", {
       payload: RegistryDraft,
       success: Activation,
       error: refusals("invalid_service_payload", "duplicate_service")
     })
-      .annotateMerge(leavesOut)
+      .annotateMerge(skipsUnreadable)
       .annotate(OpenApi.Summary, "Make a list of services the registry"),
     HttpApiEndpoint.get("versions", "/import/versions", {
       query: {
@@ -148,7 +148,7 @@ export const ServiceImportApi = HttpApiGroup.make("service-import")
       },
       success: Schema.Array(RegistrySnapshot)
     })
-      .annotateMerge(leavesOut)
+      .annotateMerge(skipsUnreadable)
       .annotateMerge(
         OpenApi.annotations({
           summary: "List versions of the registry, newest first",
@@ -160,7 +160,7 @@ export const ServiceImportApi = HttpApiGroup.make("service-import")
       success: Activation,
       error: refusals("missing_service", "duplicate_service")
     })
-      .annotateMerge(leavesOut)
+      .annotateMerge(skipsUnreadable)
       .annotateMerge(
         OpenApi.annotations({ summary: "Make an earlier version the registry", description: "As a new version." })
       )

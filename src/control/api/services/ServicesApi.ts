@@ -15,8 +15,8 @@ import {
 import { Credential } from "../providers/ProvidersApi.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
-import { CredentialCleared, Id, orUnreadable, stamps, Timestamp } from "../schema/Fields.ts"
-import { leavesOut, requires } from "../schema/Security.ts"
+import { CredentialCleared, Id, orUnreadable, Timestamp, timestamps } from "../schema/Fields.ts"
+import { requires, skipsUnreadable } from "../schema/Security.ts"
 
 export const HealthMethod = Schema.Literals(["GET", "HEAD"])
 export const ServiceSource = Schema.Literals(["gateway", "studio"])
@@ -53,7 +53,7 @@ export const Service = Schema.Struct({
   sync_status: SyncStatus,
   last_synced_at: Schema.NullOr(Timestamp),
   disabled_at: Schema.NullOr(Timestamp),
-  ...stamps,
+  ...timestamps,
   missing_runtime_fields: Schema.Array(RuntimeField)
 }).annotate({ identifier: "Service" })
 export type Service = typeof Service.Type
@@ -163,7 +163,7 @@ export const ServicesApi = HttpApiGroup.make("services")
       )
       .annotateMerge(requires("services:update")),
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(Service) })
-      .annotateMerge(leavesOut)
+      .annotateMerge(skipsUnreadable)
       .annotate(OpenApi.Summary, "List services by name")
       .annotateMerge(requires("usage:read")),
     HttpApiEndpoint.get("get", "/:name", { params, success: Service, error: missing })

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { TeamId } from "../keys/KeysApi.ts"
 import { refusals } from "../schema/Errors.ts"
 import { Cursor, Id, PageLimit, RangeTime, Timestamp } from "../schema/Fields.ts"
-import { leavesOut, requires } from "../schema/Security.ts"
+import { requires, skipsUnreadable } from "../schema/Security.ts"
 
 const Status = Schema.Literals(["success", "failure"])
 const Tokens = Schema.NullOr(Schema.Int)
@@ -268,7 +268,7 @@ export const UsageApi = HttpApiGroup.make("usage")
       }),
       error
     })
-      .annotateMerge(leavesOut)
+      .annotateMerge(skipsUnreadable)
       .annotateMerge(
         OpenApi.annotations({
           summary: "List requests",

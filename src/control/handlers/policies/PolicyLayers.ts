@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { ControlApi } from "../../api/ControlApi.ts"
 import { PolicyLayers } from "../../policies/PolicyLayers.ts"
-import { paged } from "../Paged.ts"
+import { toPageResponse } from "../PageResponse.ts"
 
 export const layer = HttpApiBuilder.group(
   ControlApi,
@@ -10,7 +10,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const layers = yield* PolicyLayers
     return handlers.handleAll({
-      list: ({ query }) => Effect.map(layers.list(query), paged),
+      list: ({ query }) => Effect.map(layers.list(query), toPageResponse),
       get: ({ params }) => layers.get(params.id),
       upsert: ({ payload }) => layers.upsert(payload),
       update: ({ params, payload }) => layers.update(params.id, payload),

@@ -5,11 +5,11 @@ import { ControlApi } from "../../api/ControlApi.ts"
 import type { Route, RoutePatch } from "../../api/providers/RoutesApi.ts"
 import { Routes } from "../../providers/Routes.ts"
 
-interface Named {
+interface RouteParams {
   readonly params: { readonly route_id: RouteId }
 }
 
-export const all = HttpApiBuilder.group(
+export const allRoutes = HttpApiBuilder.group(
   ControlApi,
   "routes",
   Effect.fn(function* (handlers) {
@@ -22,11 +22,11 @@ export const all = HttpApiBuilder.group(
 const handlersOf = (family: Family) =>
   Effect.map(Routes, (routes) => ({
     list: () => routes.list(family),
-    enable: ({ params }: Named) => routes.enable(params.route_id),
-    disable: ({ params }: Named) => routes.disable(params.route_id),
-    mode: ({ params, payload }: Named & { readonly payload: Pick<Route, "mode"> }) =>
+    enable: ({ params }: RouteParams) => routes.enable(params.route_id),
+    disable: ({ params }: RouteParams) => routes.disable(params.route_id),
+    mode: ({ params, payload }: RouteParams & { readonly payload: Pick<Route, "mode"> }) =>
       routes.setMode(params.route_id, payload.mode),
-    config: ({ params, payload }: Named & { readonly payload: RoutePatch }) =>
+    config: ({ params, payload }: RouteParams & { readonly payload: RoutePatch }) =>
       routes.configure(params.route_id, payload)
   }))
 

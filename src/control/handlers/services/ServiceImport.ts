@@ -9,8 +9,8 @@ export const layer = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const imports = yield* ServiceImport
     return handlers.handleAll({
-      import: ({ payload }) => imports.one(payload, "import"),
-      sync: ({ payload }) => imports.one(payload, "sync"),
+      import: ({ payload }) => imports.importOne(payload, "import"),
+      sync: ({ payload }) => imports.importOne(payload, "sync"),
       preview: ({ payload }) => imports.preview(payload),
       activate: ({ payload }) => imports.activate(payload),
       versions: ({ query }) => imports.versions(query),

@@ -1,0 +1,76 @@
+import { Console, Data, type Effect, Option, Runtime } from "effect"
+import { Migrator, SqlError } from "effect/sql"
+import { BrokerError } from "../src/services/Broker.ts"
+import { RedisError } from "../src/services/Redis.ts"
+import { doorsUsedBy } from "./DoorOptions.ts"
+import type { Doors } from "./Doors.ts"
+import type { Address, Settings } from "./Environment.ts"
+
+/** A start that cannot be, in words for whoever typed the command. */
+export class StartRefused extends Data.TaggedError("StartRefused")<{ readonly message: string }> {
+  /** `EX_CONFIG`: trying again will not help. */
+  override readonly [Runtime.errorExitCode] = 78
+}
+
+/** A listener that could not open, because its port is taken or its address is not this machine's. */
+export class ListenerRefused extends Data.TaggedError("ListenerRefused")<{
+  readonly address: Address
+  readonly cause: unknown
+}> {}
+
+export const bannerLine = (name: string, text: string) => `  ${name.padEnd(10)}${text}`
+
+/** What runs on what, and what will be lost. */
+export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> => {
+  const used = doorsUsedBy(doors)
+  const warnings = [
+    ...(used.includes("database") && doors.database.variant === "postgres" && Option.isNone(settings.encryptionKey)
+      ? ["GATEWAY_ENCRYPTION_KEY is not set: upstream credentials are stored as they are"]
+      : []),
+    ...(used.includes("upstream") && doors.role !== "control" && doors.upstream.variant === "http"
+      ? Object.values(settings.upstreams)
+          .flatMap(Option.toArray)
+          .filter(({ serviceKey }) => Option.isNone(serviceKey))
+          .map(
+            ({ name }) =>
+              `${serviceKeyVariable(name)} is not set: a request needs a credential of its key, its project or the provider`
+          )
+      : []),
+    ...settings.unreadVariables.map((variable) => `${variable} is set, and nothing reads it`)
+  ]
+  return Console.log(
+    [
+      `svc-runtime, role ${doors.role}`,
+      ...used.map((door) => bannerLine(door, `${doors[door].variant} (${doors[door].remark})`)),
+      ...(doors.role === "all" && !doors.example
+        ? [bannerLine("example", "off: with real servers it runs where it is asked for, by --example")]
+        : []),
+      ...warnings.map((warning) => bannerLine("warning", warning))
+    ].join("\n")
+  )
+}
+
+const serviceKeyVariable = (name: string) => name.replace("BASE_URL", "SERVICE_KEY")
+
+/** Says where a listener can be reached. */
+export const announceListener = (name: string, url: string) => Console.log(`  ${name.padEnd(10)}${url}`)
+
+/** One sentence for a start that failed, without the URL that may hold a password. */
+export const describeFailure = (error: unknown): string => {
+  if (error instanceof StartRefused) return error.message
+  if (SqlError.isSqlError(error)) return `The database (DATABASE_URL) cannot be used: ${reasonOf(error)}`
+  if (error instanceof Migrator.MigrationError) return `The database cannot be brought up to date: ${error.message}`
+  if (error instanceof RedisError) return `Redis (REDIS_URL) cannot be used: ${error.message}`
+  if (error instanceof BrokerError) return `The broker (RABBITMQ_URL) cannot be used: ${error.message}`
+  if (error instanceof ListenerRefused) return describeRefusedListener(error)
+  return messageOf(error)
+}
+
+const describeRefusedListener = ({ address: { variable }, cause }: ListenerRefused): string =>
+  `A listener cannot open: ${messageOf(cause)}.${variable === undefined ? "" : ` ${variable} can give it another address.`}`
+
+/** The driver says no more than "failed to connect"; why is in what the server or the system said. */
+const reasonOf = ({ message, reason }: SqlError.SqlError): string =>
+  (reason.cause instanceof Error && reason.cause.message) || (reason.message ?? message)
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

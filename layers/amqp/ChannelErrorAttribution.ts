@@ -1,0 +1,26 @@
+import { messageOf, replyCodeOf } from "./AmqpFailure.ts"
+import type { PendingPublish } from "./PendingPublish.ts"
+
+/** Which of them the broker means; -1: it does not say. */
+export const findOffender = (sent: ReadonlyArray<PendingPublish>, why: Error): number => {
+  const words = messageOf(why)
+  const size = / message size (\d+) /.exec(words)?.[1]
+  return sent.findIndex(({ publication: { content, exchange, properties } }) => {
+    if (words.includes(`exchange '${exchange}'`)) return true
+    if (size !== undefined) return content.length === Number(size)
+    return properties.userId !== undefined && words.includes(`user_id property set to '${properties.userId}'`)
+  })
+}
+
+export const failsWithOffender = (
+  publishing: PendingPublish,
+  offender: PendingPublish | undefined,
+  why: Error
+): boolean =>
+  messageOf(why).includes("exchange '") && publishing.publication.exchange === offender?.publication.exchange
+
+export const refusalOf = (why: Error): "no_exchange" | "denied" | "invalid" => {
+  const code = replyCodeOf(why)
+  if (code === 404) return "no_exchange"
+  return code === 403 ? "denied" : "invalid"
+}

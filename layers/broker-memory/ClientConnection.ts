@@ -1,0 +1,105 @@
+interface Event {
+  readonly connection: ClientConnection
+  readonly run: () => void
+}
+
+/**
+ * What is on its way from the broker to its clients, in one order for all of them. It arrives in a turn of its own, as
+ * from a socket: never while the client is still in the call that caused it.
+ */
+export class EventQueue {
+  readonly #defer: (task: () => void) => void
+  #events: Array<Event> = []
+  #scheduled = false
+  #frozen = false
+
+  constructor(defer: (task: () => void) => void) {
+    this.#defer = defer
+  }
+
+  set frozen(frozen: boolean) {
+    this.#frozen = frozen
+    this.#schedule()
+  }
+
+  send(connection: ClientConnection, run: () => void): void {
+    this.#events.push({ connection, run })
+    this.#schedule()
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#frozen || this.#events.length === 0) return
+    this.#scheduled = true
+    this.#defer(() => this.#deliver())
+  }
+
+  /** What comes up meanwhile has to wait for the next turn: otherwise two who answer each other would never let go. */
+  #deliver(): void {
+    this.#scheduled = false
+    if (this.#frozen) return
+    const events = this.#events
+    this.#events = []
+    for (const { run, connection } of events) if (connection.isOpen) run()
+    this.#schedule()
+  }
+}
+
+/** One connection, from its opening to its end. */
+export class ClientConnection {
+  isOpen = true
+  readonly name: string
+  readonly #eventQueue: EventQueue
+  #alarm: string | undefined
+  #heldPublishes: Array<() => void> = []
+  #onBlocked: (reason: string | undefined) => void = () => {}
+  readonly #onEnd = new Set<(reason: string) => void>()
+
+  constructor(eventQueue: EventQueue, name: string) {
+    this.#eventQueue = eventQueue
+    this.name = name
+  }
+
+  send(run: () => void): void {
+    this.#eventQueue.send(this, run)
+  }
+
+  /** Publishes while the broker has an alarm stay in the socket; the first of them makes the broker say so. */
+  publish(work: () => void): void {
+    if (this.#alarm === undefined) {
+      work()
+      return
+    }
+    this.#heldPublishes.push(work)
+    if (this.#heldPublishes.length === 1) this.#sendBlocked(this.#alarm)
+  }
+
+  set alarm(reason: string | undefined) {
+    this.#alarm = reason
+    if (reason !== undefined || this.#heldPublishes.length === 0) return
+    const held = this.#heldPublishes
+    this.#heldPublishes = []
+    for (const work of held) work()
+    this.#sendBlocked(undefined)
+  }
+
+  onBlocked(listener: (reason: string | undefined) => void): void {
+    this.#onBlocked = listener
+  }
+
+  #sendBlocked(reason: string | undefined): void {
+    this.send(() => this.#onBlocked(reason))
+  }
+
+  /** Called when it ends; gives back how to stop listening. */
+  onEnd(listener: (reason: string) => void): () => void {
+    this.#onEnd.add(listener)
+    return () => this.#onEnd.delete(listener)
+  }
+
+  end(reason: string): void {
+    if (!this.isOpen) return
+    this.isOpen = false
+    this.#heldPublishes = []
+    for (const listener of this.#onEnd) listener(reason)
+  }
+}

@@ -1,0 +1,34 @@
+/** A queue in which callers take turns, so that nobody waits for a caller's whole queue. */
+export class FairQueue<A> {
+  /** By caller, in the order in which they have their turns. */
+  readonly #queues = new Map<string, Array<A>>()
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** The number of items of one caller that wait. */
+  sizeOf(caller: string): number {
+    return this.#queues.get(caller)?.length ?? 0
+  }
+
+  add(caller: string, item: A): void {
+    const queue = this.#queues.get(caller)
+    if (queue === undefined) this.#queues.set(caller, [item])
+    else queue.push(item)
+    this.#size++
+  }
+
+  take(): A | undefined {
+    for (const [caller, queue] of this.#queues) {
+      const item = queue.shift()
+      // behind the others
+      this.#queues.delete(caller)
+      if (queue.length > 0) this.#queues.set(caller, queue)
+      this.#size--
+      return item
+    }
+    return undefined
+  }
+}

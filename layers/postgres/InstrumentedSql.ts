@@ -1,0 +1,130 @@
+import { makeCompiler } from "@effect/sql-pg/PgClient"
+import type { PgConnection } from "@effect/sql-pg/PgConnection"
+import type { PgPool } from "@effect/sql-pg/PgPool"
+import { Duration, Effect, Metric, Predicate, Stream } from "effect"
+import type { Reactivity } from "effect/reactivity"
+import { SqlClient, type SqlConnection, SqlError } from "effect/sql"
+import { StatementDeadline } from "../../src/services/Database.ts"
+import * as SqlState from "../../src/services/SqlState.ts"
+import { withDeadline, withInterruptibleDeadline } from "./SqlDeadline.ts"
+
+/**
+ * Every statement sent through the door, transaction control included. What keeps an idle listener alive is not one.
+ */
+export const statements = Metric.counter("svc_database_statements_total", {
+  description: "Statements sent to the database",
+  incremental: true
+})
+
+const spanAttributes = [["db.system.name", "postgresql"]] as const
+
+/**
+ * The driver's `SqlClient` as `PgClient` builds it, with two differences that its options do not reach: statements are
+ * counted where they leave for the server, and a transaction whose session is lost fails with the loss. (`PgClient`
+ * dies there, because the ROLLBACK that it owes the lost session fails too.)
+ */
+export const make = Effect.fnUntraced(function* (
+  pool: PgPool
+): Effect.fn.Return<SqlClient.SqlClient, never, Reactivity.Reactivity> {
+  const acquirer = Effect.map(
+    withStatementDeadline((deadline) => withInterruptibleDeadline(deadline)(pool.reserve), pool.reserve),
+    instrumented
+  )
+  const client = yield* SqlClient.make({
+    acquirer,
+    compiler: makeCompiler(),
+    driver: "pg",
+    prepareTransactionControls: true,
+    spanAttributes
+  })
+  const withTransaction = SqlClient.makeWithTransaction<SqlClient.TransactionConnection, SqlConnection.Connection>({
+    transactionService: client.transactionService,
+    spanAttributes,
+    acquireConnection: (restore) => restore(acquirer),
+    begin: (connection, statement) =>
+      statement === undefined
+        ? executeControl(connection, "BEGIN")
+        : withControlDeadline(connection.executeUnprepared(statement, [], undefined)),
+    commit,
+    savepoint: (connection, id) => executeControl(connection, `SAVEPOINT svc_${id}`),
+    rollback: (connection) => Effect.ignore(executeControl(connection, "ROLLBACK")),
+    rollbackSavepoint: (connection, id) => Effect.ignore(executeControl(connection, `ROLLBACK TO SAVEPOINT svc_${id}`)),
+    releaseSavepoint: (connection, id) => Effect.ignore(executeControl(connection, `RELEASE SAVEPOINT svc_${id}`))
+  })
+  return Object.assign(client, { withTransaction })
+})
+
+/** Cannot be interrupted where it runs, so a silent server needs a deadline; COMMIT may rightly take seconds. */
+const withControlDeadline = withDeadline("10 seconds")
+
+const executeControl = (
+  connection: SqlConnection.Connection,
+  statement: string
+): Effect.Effect<void, SqlError.SqlError> => withControlDeadline(connection.execute(statement, [], undefined))
+
+/**
+ * PostgreSQL answers COMMIT of an aborted transaction with success and the tag ROLLBACK. A lost or silent session leaves
+ * open what became of the transaction, and its error says so (`SqlState.isUnconfirmed`).
+ */
+const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlError.SqlError> =>
+  Effect.flatMap(
+    Effect.mapError(withControlDeadline(connection.executeRaw("COMMIT", [])), SqlState.asCommitFailure),
+    (result) =>
+      Predicate.hasProperty(result, "command") && result.command === "COMMIT"
+        ? Effect.void
+        : Effect.fail(
+            new SqlError.SqlError({
+              reason: new SqlError.UnknownError({
+                cause: new Error("An earlier statement had failed: COMMIT rolled the transaction back"),
+                message: "COMMIT rolled back an aborted transaction",
+                operation: "commit"
+              })
+            })
+          )
+  )
+
+/** `bounded` where whoever asks has a deadline, else `unbounded`. */
+const withStatementDeadline = <A, R>(
+  bounded: (deadline: Duration.Duration) => Effect.Effect<A, SqlError.SqlError, R>,
+  unbounded: Effect.Effect<A, SqlError.SqlError, R>
+): Effect.Effect<A, SqlError.SqlError, R> =>
+  Effect.flatMap(StatementDeadline, (deadline) => (Duration.isFinite(deadline) ? bounded(deadline) : unbounded))
+
+const instrumented = (session: PgConnection): SqlConnection.Connection => {
+  const send = <A>(answer: Effect.Effect<A, SqlError.SqlError>) =>
+    Effect.mapError(Effect.andThen(Metric.update(statements, 1), answer), asConnectionLoss)
+  const sendInTime = <A>(answer: Effect.Effect<A, SqlError.SqlError>) =>
+    send(withStatementDeadline((deadline) => withDeadline(deadline)(answer), answer))
+  const rows = (sql: string, params: ReadonlyArray<unknown>, prepare: boolean) =>
+    sendInTime(Effect.map(session.query(sql, params, prepare), (result) => result.rows))
+  return {
+    execute: (sql, params, transform) => applyTransform(rows(sql, params, true), transform),
+    executeUnprepared: (sql, params, transform) => applyTransform(rows(sql, params, false), transform),
+    executeRaw: (sql, params) => sendInTime(session.query(sql, params)),
+    executeValues: (sql, params) => sendInTime(session.queryValues(sql, params)),
+    executeValuesUnprepared: (sql, params) => sendInTime(session.queryValues(sql, params, false)),
+    executeStream: (sql, params, transform) => {
+      const answer = Stream.unwrap(send(Effect.sync(() => session.stream(sql, params))))
+      const stream = Stream.mapError(answer, asConnectionLoss)
+      return transform === undefined
+        ? stream
+        : Stream.flatMap(Stream.chunks(stream), (c) => Stream.fromIterable(transform(c)))
+    }
+  }
+}
+
+const applyTransform = <A extends object>(
+  rows: Effect.Effect<ReadonlyArray<A>, SqlError.SqlError>,
+  transform: ((rows: ReadonlyArray<A>) => ReadonlyArray<A>) | undefined
+) => (transform === undefined ? rows : Effect.map(rows, transform))
+
+/** SQLSTATE 57P0x (shut down, crashed, dropped, idle too long) closes the session: to callers, a lost connection. */
+const asConnectionLoss = (error: SqlError.SqlError): SqlError.SqlError => {
+  const { cause, message, operation } = error.reason
+  return error.reason._tag === "UnknownError" &&
+    Predicate.hasProperty(cause, "code") &&
+    Predicate.isString(cause.code) &&
+    cause.code.startsWith("57P0")
+    ? new SqlError.SqlError({ reason: new SqlError.ConnectionError({ cause, message, operation }) })
+    : error
+}

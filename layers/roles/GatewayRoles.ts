@@ -1,0 +1,80 @@
+import { Layer } from "effect"
+import { StudioOfEnvironment } from "../../src/control/services/StudioConnection.ts"
+import { Guardrails } from "../../src/guardrails/Guardrails.ts"
+import { StartupAuthSettings } from "../../src/policy/AuthSettings.ts"
+import { compatLimits } from "../../src/policy/routes/CanonicalRoute.ts"
+import { StartupUpstreams } from "../../src/policy/routes/StartupUpstreams.ts"
+import { AppliedEpoch } from "../../src/process/AppliedEpoch.ts"
+import { Conditions } from "../../src/process/Conditions.ts"
+import { GatewaySettings } from "../../src/process/GatewaySettings.ts"
+import { Readiness } from "../../src/process/Readiness.ts"
+import type { Role, TasksRole } from "../DoorOptions.ts"
+import type { Doors } from "../Doors.ts"
+import * as EgressHttp from "../EgressHttp.ts"
+import type { Settings } from "../Environment.ts"
+import { probes } from "./ControlListener.ts"
+import * as Installation from "./Installation.ts"
+import * as ServingLifecycle from "./ServingLifecycle.ts"
+
+type GatewayRole = Exclude<Role, TasksRole>
+
+/**
+ * Loads the program of a role that operators decide about. All of it is loaded before any of it starts: nothing that has
+ * started waits for files.
+ */
+export const load = async (doors: Doors, role: GatewayRole, settings: Settings) => {
+  const [listening, example] = await Promise.all([
+    listeners(role, settings),
+    doors.example ? import("./TaskRoles.ts").then(({ all }) => all(settings)) : Layer.empty
+  ])
+  return ServingLifecycle.layer(settings).pipe(
+    Layer.provide(listening),
+    Layer.provide(example.pipe(Layer.provide(doors.broker.layer))),
+    Layer.provide(Installation.prepare(settings)),
+    Layer.provide([
+      ServingLifecycle.lifecycle,
+      Conditions.layer,
+      Installation.vault(settings),
+      gatewaySettings(settings),
+      Layer.succeed(StartupUpstreams, doors.upstreams),
+      Guardrails.layer,
+      Layer.succeed(StudioOfEnvironment, settings.studio),
+      Layer.succeed(StartupAuthSettings, settings.authSettings)
+    ]),
+    Layer.provide([
+      doors.database.layer,
+      doors.redis.layer,
+      doors.upstream.layer,
+      EgressHttp.layer(settings.addressPolicy)
+    ])
+  )
+}
+
+const listeners = async (role: GatewayRole, settings: Settings) => {
+  switch (role) {
+    case "control":
+      return operatorApi(settings)
+    case "gateway":
+      return (await proxy(settings)).pipe(Layer.provide(probes(settings)), Layer.provide(Readiness.layer("degraded")))
+    case "all":
+      return (await proxy(settings)).pipe(
+        Layer.provide(await operatorApi(settings)),
+        Layer.provide([AppliedEpoch.layer, Readiness.layer("not_ready")])
+      )
+  }
+}
+
+const operatorApi = (settings: Settings) => import("./OperatorApi.ts").then(({ layer }) => layer(settings))
+const proxy = (settings: Settings) => import("./Proxy.ts").then(({ layer }) => layer(settings))
+
+const gatewaySettings = (settings: Settings) =>
+  Layer.succeed(GatewaySettings, {
+    upstreamUiPaths: settings.upstreamUiPaths,
+    directCompat: settings.directCompat,
+    directCompatPaths: settings.directCompatPaths,
+    directCompatOwnership: settings.directCompatOwnership,
+    directCompatLimits: { ...compatLimits, ...settings.routeLimits },
+    workerToken: settings.workerToken,
+    maxBufferedRequests: settings.maxBufferedRequests,
+    maxInflightBufferBytes: settings.maxInflightBufferBytes
+  })

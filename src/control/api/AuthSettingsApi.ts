@@ -1,0 +1,94 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { AuthSettings as Settings } from "../../policy/AuthSettings.ts"
+import { Credential } from "./providers/ProvidersApi.ts"
+import { refusals } from "./schema/Errors.ts"
+import { Timestamp } from "./schema/Fields.ts"
+import { requires } from "./schema/Security.ts"
+
+const {
+  identity_enabled,
+  svc_key_header,
+  trusted_gateway_header_enabled,
+  accepted_algorithms,
+  allowed_groups,
+  audience,
+  clock_skew_seconds,
+  issuer,
+  jwks_cache_ttl_seconds,
+  oidc_discovery_url,
+  required_role,
+  required_scope,
+  tenant_id
+} = Settings.fields
+
+/** How callers of the proxy listener prove who they are. Saved settings override the environment's as a whole. */
+export const AuthSettings = Schema.Struct({
+  source: Schema.Literals(["persisted", "environment", "unset"]),
+  updated_at: Schema.NullOr(Timestamp),
+  svc_key_header,
+  identity_provider: Schema.Struct({
+    enabled: identity_enabled,
+    tenant_id,
+    audience,
+    issuer,
+    oidc_discovery_url,
+    required_scope,
+    required_role,
+    allowed_groups,
+    accepted_algorithms,
+    jwks_cache_ttl_seconds,
+    clock_skew_seconds
+  }),
+  trusted_gateway: Schema.Struct({
+    trusted_header_enabled: trusted_gateway_header_enabled,
+    secret_configured: Schema.Boolean
+  })
+})
+export type AuthSettings = typeof AuthSettings.Type
+
+const orNull = <S extends Schema.Top>(field: S) => Schema.optionalKey(Schema.NullOr(field))
+
+/** What is absent stays as it is in force; `null` clears, where there is a default to that. */
+export const AuthSettingsPatch = Schema.Struct({
+  svc_key_header: orNull(svc_key_header),
+  identity_enabled: Schema.optionalKey(identity_enabled),
+  tenant_id: Schema.optionalKey(tenant_id),
+  audience: Schema.optionalKey(audience),
+  issuer: Schema.optionalKey(issuer),
+  oidc_discovery_url: Schema.optionalKey(oidc_discovery_url),
+  required_scope: Schema.optionalKey(required_scope),
+  required_role: Schema.optionalKey(required_role),
+  allowed_groups: orNull(allowed_groups),
+  accepted_algorithms: orNull(accepted_algorithms),
+  jwks_cache_ttl_seconds: orNull(jwks_cache_ttl_seconds),
+  clock_skew_seconds: orNull(clock_skew_seconds),
+  trusted_gateway_header_enabled: Schema.optionalKey(trusted_gateway_header_enabled),
+  trusted_gateway_header_secret: orNull(Credential)
+})
+export type AuthSettingsPatch = typeof AuthSettingsPatch.Type
+
+export const AuthSettingsApi = HttpApiGroup.make("front-door")
+  .annotate(
+    OpenApi.Description,
+    "Who may come to the proxy at all: identity provider, trusted gateway and the header of the gateway key."
+  )
+  .add(
+    HttpApiEndpoint.get("get", "/", { success: AuthSettings })
+      .annotate(OpenApi.Summary, "Show the front door's settings")
+      .annotateMerge(requires("operators:manage")),
+    HttpApiEndpoint.patch("update", "/", {
+      payload: AuthSettingsPatch,
+      success: AuthSettings,
+      error: refusals("invalid_configuration")
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Change the front door's settings",
+          description:
+            "They count from the next request on. What is saved here goes ahead of the environment as a whole. `trusted_gateway_header_secret`, `issuer` and `oidc_discovery_url` decide who is believed: setting them takes the scope `*`."
+        })
+      )
+      .annotateMerge(requires("settings:update"))
+  )
+  .prefix("/auth/front-door")

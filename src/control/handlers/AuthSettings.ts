@@ -1,0 +1,30 @@
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import type { AuthSettingsPatch } from "../api/AuthSettingsApi.ts"
+import { ControlApi } from "../api/ControlApi.ts"
+import { allows, Operator } from "../api/schema/Security.ts"
+import { insufficientScope } from "../operators/Authentication.ts"
+import { AuthSettings } from "../operators/AuthSettings.ts"
+
+export const layer = HttpApiBuilder.group(
+  ControlApi,
+  "front-door",
+  Effect.fn(function* (handlers) {
+    const frontDoor = yield* AuthSettings
+    return handlers.handleAll({
+      get: () => frontDoor.get,
+      update: ({ payload }) => Effect.andThen(requirePatchScopes(payload), frontDoor.update(payload))
+    })
+  })
+)
+
+/**
+ * Whoever says which secret or which issuer is believed can be anybody, also those that paths for operators let in: that
+ * takes a token that may do everything. Forgetting them takes no more than the other settings do.
+ */
+const requirePatchScopes = Effect.fnUntraced(function* (patch: AuthSettingsPatch) {
+  const trustedValues = [patch.trusted_gateway_header_secret, patch.issuer, patch.oidc_discovery_url]
+  const { scopes } = yield* Operator
+  if (trustedValues.some((value) => value !== undefined && value !== null) && !allows(scopes, []))
+    return yield* insufficientScope([])
+})

@@ -1,0 +1,155 @@
+import { ByteSize, Context, Effect, Layer, Schema, SchemaIssue, type Types } from "effect"
+import { type HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { type HttpApiEndpoint, HttpApiError } from "effect/http-api"
+import { BodyMemory, NoRoom } from "../../http/BodyMemory.ts"
+import * as JsonBounds from "../../policy/facts/JsonBounds.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import {
+  BodyOptional,
+  MaxBodyBytes,
+  RequestDecoding,
+  SkipsUnreadable,
+  unreadableRowsHeader
+} from "../api/schema/Security.ts"
+import { SkippedRows } from "../store/Rows.ts"
+import { overloadedError } from "./ErrorResponses.ts"
+import { transformResponse } from "./ResponseTransform.ts"
+
+type DecodingRefusal = Refused<"not_found" | "invalid_request">
+
+export const layer: Layer.Layer<RequestDecoding, never, BodyMemory> = Layer.effect(
+  RequestDecoding,
+  Effect.map(BodyMemory, ({ withReservation }) =>
+    RequestDecoding.of((httpEffect, { endpoint }) => {
+      const maxBodyBytes = Context.get(endpoint.annotations, MaxBodyBytes)
+      return checkBody(endpoint).pipe(
+        Effect.andThen(
+          Context.get(endpoint.annotations, SkipsUnreadable) ? collectSkippedRows : Effect.succeed(undefined)
+        ),
+        Effect.flatMap((leftOut) =>
+          Effect.catch(
+            Effect.provideService(httpEffect, SkippedRows, leftOut),
+            (error): Effect.Effect<never, Types.unhandled | DecodingRefusal> =>
+              HttpApiError.HttpApiSchemaError.is(error) ? toRefusal(error) : Effect.fail(error)
+          )
+        ),
+        Effect.provideService(HttpServerRequest.MaxBodySize, ByteSize.bytes(maxBodyBytes)),
+        withReservation(endpoint.payload.size === 0 ? 0 : maxBodyBytes),
+        Effect.catchIf(isNoRoom, (error) => Effect.fail(overloadedError(error)))
+      )
+    })
+  )
+)
+
+const isNoRoom = Schema.is(NoRoom)
+
+const maxHeaderNames = 100
+/** Servers in between, and clients, take no more than some kilobytes of headers. */
+const maxHeaderCharacters = 4_096
+
+const skippedRowsHeader = (leftOut: ReadonlyArray<string>): string => {
+  const [first = "", ...others] = leftOut.slice(0, maxHeaderNames).map(encodeURIComponent)
+  let named = first
+  for (const name of others) {
+    if (named.length + name.length >= maxHeaderCharacters) break
+    named += `,${name}`
+  }
+  return named
+}
+
+/** A list notes here the rows that it leaves out, and the answer names them. */
+const collectSkippedRows = Effect.gen(function* () {
+  const skipped: Array<string> = []
+  yield* transformResponse((response) =>
+    skipped.length === 0
+      ? response
+      : HttpServerResponse.setHeader(response, unreadableRowsHeader, skippedRowsHeader(skipped))
+  )
+  return skipped
+})
+
+/** Reads the body, where the endpoint has one; the request keeps it for the decoder behind this. */
+const checkBody = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
+  if (endpoint.payload.size === 0) return
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const maxBodyBytes = Context.get(endpoint.annotations, MaxBodyBytes)
+  const body = Effect.mapError(request.text, bodyReadError(maxBodyBytes))
+  if (Context.get(endpoint.annotations, BodyOptional) && (yield* body) === "") return
+  const mediaType = request.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase()
+  if (mediaType !== "application/json") {
+    return yield* new ControlError("unsupported_media_type", "Content-Type must be application/json.")
+  }
+  const text = yield* body
+  // before the parser, which takes far longer for such a body; an operator's own documents may be large
+  const excess = JsonBounds.excessOf(text, Math.max(JsonBounds.maxWeight, maxBodyBytes))
+  if (excess !== undefined) return yield* new ControlError("invalid_json", excess)
+  yield* Effect.mapError(parse(text), () => new ControlError("invalid_json", "The body is not JSON."))
+})
+
+const parse = Schema.decodeEffect(Schema.fromJsonString(Schema.Json))
+
+const bodyReadError =
+  (maxBodyBytes: number) =>
+  ({ reason }: HttpServerError.HttpServerError) =>
+    reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
+      ? new ControlError("request_body_too_large", `The body may have at most ${maxBodyBytes} bytes.`)
+      : new ControlError("invalid_json", "The body ended before it was complete.")
+
+/**
+ * A path with an id that cannot exist leads nowhere; any other mistake is named. An answer that we cannot write is
+ * ours.
+ */
+const toRefusal = (error: HttpApiError.HttpApiSchemaError): Effect.Effect<never, DecodingRefusal> => {
+  switch (error.kind) {
+    case "Params":
+      return Effect.fail(new ControlError("not_found", "There is nothing at this path."))
+    case "Payload":
+    case "Query":
+    case "Headers":
+      return Effect.fail(describeIssues(error.cause.issue))
+    case "Body":
+    case "ResponseHeaders":
+      return Effect.die(error)
+  }
+}
+
+const maxDescribedIssues = 5
+const maxPathLength = 128
+
+/** Says where and what was expected. The value itself stays out: it may be a secret in the wrong place. */
+const describeIssues = (issue: SchemaIssue.Issue): Refused<"invalid_request"> => {
+  const found = issuesWithPaths(issue)
+  const texts = new Set(found.map(sentence))
+  const param = found[0]?.at
+  return new ControlError("invalid_request", `${[...texts].slice(0, maxDescribedIssues).join("; ")}.`, {
+    ...(param && { param })
+  })
+}
+
+const issuesWithPaths = (issue: SchemaIssue.Issue) =>
+  formatIssues(issue).issues.map(({ message, path = [] }) => {
+    const at = path.map((step) => String(typeof step === "object" ? step.key : step)).join(".")
+    return { at: at.slice(0, maxPathLength), message }
+  })
+
+const sentence = ({ at, message }: { readonly at: string; readonly message: string }): string =>
+  at === "" ? message : `${at}: ${message}`
+
+/** Of an answer that somebody else gave: where it is not what it should be. */
+export const describeFirstIssue = (issue: SchemaIssue.Issue): string => {
+  const [found] = issuesWithPaths(issue)
+  return found === undefined ? "" : `${sentence(found)}.`
+}
+
+const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1({
+  leafHook: (issue) => {
+    switch (issue._tag) {
+      case "MissingKey":
+        return "is required"
+      case "UnexpectedKey":
+        return "is not a known field"
+      default:
+        return SchemaIssue.defaultLeafHook(issue)
+    }
+  }
+})

@@ -1,0 +1,91 @@
+import { Context, Duration, Effect, Layer, Predicate, Schema } from "effect"
+import { SqlError } from "effect/sql"
+import * as ConcurrencyLimit from "../../services/ConcurrencyLimit.ts"
+import { Database, StatementDeadline } from "../../services/Database.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import { Operator } from "../api/schema/Security.ts"
+import { computedRows, type StatementFailure } from "./Rows.ts"
+
+const deadlineSeconds = 20
+
+/** So many at once leave sessions of the pool to the rest of the process, which may be a gateway. */
+const maxConcurrent = 3
+/** One token leaves a place to the others. */
+const maxConcurrentPerToken = 2
+const maxWaitSeconds = 10
+
+type QueryRefusal = Refused<"invalid_usage_query" | "store_unavailable">
+
+/** Queries of operators that may read many records. */
+export class BoundedQueries extends Context.Service<
+  BoundedQueries,
+  {
+    /**
+     * One snapshot, one processor, a turn and a deadline for what `read` asks: the database has the gateway to serve as
+     * well. A range that takes longer is refused. (The embedded database knows no deadline.) `mark` is where the sums of
+     * usage end in this snapshot.
+     */
+    readonly runBounded: <A, E>(
+      read: (mark: number) => Effect.Effect<A, E>
+    ) => Effect.Effect<A, E | SqlError.SqlError | Schema.SchemaError | QueryRefusal, Operator>
+  }
+>()("svc/control/BoundedQueries") {
+  static readonly layer = Layer.effect(
+    BoundedQueries,
+    Effect.gen(function* () {
+      const { sql, transaction } = yield* Database
+      const limit = yield* ConcurrencyLimit.make({
+        maxTotal: maxConcurrent,
+        maxPerCaller: maxConcurrentPerToken,
+        maxWait: `${maxWaitSeconds} seconds`
+      })
+
+      /** Runs `analysis` in its turn, and refuses where that does not come. */
+      const limited = <A, E>(analysis: Effect.Effect<A, E>) =>
+        Effect.flatMap(Operator, ({ tokenId }) =>
+          limit.acquire(tokenId ?? "").pipe(Effect.mapError(busy), Effect.andThen(analysis), Effect.scoped)
+        )
+
+      const runBounded: BoundedQueries["Service"]["runBounded"] = (read) =>
+        inSnapshot(read).pipe(
+          transaction,
+          Effect.catchIf(isOverdue, () => Effect.fail(overdue)),
+          // the database's own deadline comes first, and its refusal says what to do
+          Effect.provideService(StatementDeadline, Duration.seconds(deadlineSeconds + 5)),
+          limited
+        )
+
+      const inSnapshot = Effect.fnUntraced(function* <A, E>(read: (mark: number) => Effect.Effect<A, E>) {
+        yield* sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`
+        const { until } = yield* rollupRows.only(sql`
+          SELECT until, set_config('statement_timeout', ${`${deadlineSeconds}s`}, true),
+            set_config('jit', 'off', true), set_config('work_mem', '32MB', true),
+            set_config('max_parallel_workers_per_gather', '0', true)
+          FROM usage_rolled`)
+        return yield* read(until.getTime())
+      })
+
+      return BoundedQueries.of({ runBounded })
+    })
+  )
+}
+
+const busy = ({ whose }: ConcurrencyLimit.ConcurrencyLimitReached): Refused<"store_unavailable"> =>
+  new ControlError(
+    "store_unavailable",
+    whose === "caller"
+      ? `${maxConcurrentPerToken} queries of this token run already, and none ended within ${maxWaitSeconds} seconds; ask for fewer at once.`
+      : `${maxConcurrent} usage queries run already, and none ended within ${maxWaitSeconds} seconds; try again later.`
+  )
+
+const overdue = new ControlError(
+  "invalid_usage_query",
+  `The range holds too much to be answered within ${deadlineSeconds} seconds; move from and to closer together.`,
+  { param: "from" }
+)
+
+/** SQLSTATE 57014, "query canceled". */
+const isOverdue = <E>(error: E | StatementFailure): error is SqlError.SqlError =>
+  SqlError.isSqlError(error) && Predicate.hasProperty(error.reason.cause, "code") && error.reason.cause.code === "57014"
+
+const rollupRows = computedRows(Schema.Struct({ until: Schema.Date }))

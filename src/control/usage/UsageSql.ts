@@ -1,0 +1,220 @@
+import { DateTime, Schema, Struct } from "effect"
+import type { SqlClient } from "effect/sql/SqlClient"
+import type { Fragment } from "effect/sql/Statement"
+import { toDollars, toNanos } from "../../policy/Price.ts"
+import {
+  dimensions,
+  endpointOfEvent,
+  modelOfEvent,
+  statusOfEvent,
+  summands,
+  unpricedEvent
+} from "../../policy/UsageSums.ts"
+import type { UsageFilter, UsageSummary } from "../api/usage/UsageApi.ts"
+import { Count } from "../store/Rows.ts"
+import { type RollupGrain, splitRange, type TimeRange } from "./UsageTimeRanges.ts"
+
+/** A request of a dollar and more stands out; the sums of the gateway count by this. */
+const expensiveNanos = 1_000_000_000
+
+/** Fragments of statements about usage. */
+export const make = (sql: SqlClient) => {
+  const timeConditions = (column: Fragment, { end, start }: TimeRange): ReadonlyArray<Fragment> => [
+    ...(Number.isFinite(start) ? [sql`${column} >= ${new Date(start)}`] : []),
+    ...(Number.isFinite(end) ? [sql`${column} < ${new Date(end)}`] : [])
+  ]
+
+  /** The conditions that sums and events have in common; the columns are of the one alone. */
+  const sharedConditions = (
+    filter: UsageFilter,
+    { endpoint, model, status }: Record<"endpoint" | "model" | "status", Fragment>
+  ): ReadonlyArray<Fragment> => {
+    const equal = {
+      project_id: filter.project_id,
+      key_id: filter.key_id,
+      team_id: filter.team_id,
+      route: filter.route,
+      provider: filter.provider,
+      service_name: filter.service,
+      http_method: filter.method?.toUpperCase(),
+      task_id: filter.task_id,
+      run_id: filter.run_id
+    }
+    return [
+      ...Object.entries(equal).flatMap(([column, value]) =>
+        value === undefined ? [] : [sql`${sql(column)} = ${value}`]
+      ),
+      ...(filter.model === undefined ? [] : [sql`${model} = ${filter.model}`]),
+      ...(filter.endpoint === undefined ? [] : [sql`${endpoint} = ${filter.endpoint}`]),
+      ...(filter.status_code === undefined ? [] : [sql`${status} = ${filter.status_code}`]),
+      ...(filter.status === undefined
+        ? []
+        : [filter.status === "success" ? sql`${status} < 400` : sql`${status} >= 400`])
+    ]
+  }
+
+  const rollupColumns = {
+    endpoint: sql.literal("endpoint"),
+    model: sql.literal("model"),
+    status: sql.literal("status_code")
+  }
+  const eventExpressions = {
+    endpoint: sql.literal(endpointOfEvent),
+    model: sql.literal(modelOfEvent),
+    status: sql.literal(statusOfEvent)
+  }
+
+  const eventConditions = (filter: UsageFilter, span: TimeRange, columns = eventExpressions): Fragment =>
+    sql.and([
+      ...timeConditions(sql.literal("created_at"), span),
+      ...sharedConditions(filter, columns),
+      ...(filter.trace_id === undefined ? [] : [sql`trace_id = ${filter.trace_id}`]),
+      ...(filter.min_cost_usd === undefined ? [] : [sql`cost_nanos >= ${toNanos(filter.min_cost_usd)}`])
+    ])
+
+  const eventColumns = (expensive: number) => sql`
+    created_at AS at, project_id, key_id, route, ${eventExpressions.model} AS model, provider, service_name, http_method,
+    ${eventExpressions.endpoint} AS endpoint, ${eventExpressions.status} AS status_code, task_id, run_id, team_id,
+    1::bigint AS request_count,
+    (usage_source = 'reported')::integer::bigint AS reported_count,
+    (usage_source = 'estimated')::integer::bigint AS estimated_count,
+    (error_code IS NOT DISTINCT FROM 'guardrail_blocked')::integer::bigint AS guardrail_block_count,
+    coalesce(cost_nanos >= ${expensive}, false)::integer::bigint AS expensive_request_count,
+    (${sql.literal(unpricedEvent)})::integer::bigint AS unpriced_count,
+    coalesce(input_tokens, 0) AS input_tokens,
+    coalesce(output_tokens, 0) AS output_tokens,
+    coalesce(total_tokens, 0) AS total_tokens,
+    coalesce(cached_input_tokens, 0) AS cached_input_tokens,
+    coalesce(cache_write_tokens, 0) AS cache_write_tokens,
+    coalesce(reasoning_tokens, 0) AS reasoning_tokens,
+    coalesce(cost_nanos, 0)::numeric AS cost_nanos,
+    latency_ms AS total_latency_ms,
+    fallback_count::bigint AS fallback_count`
+
+  const bucketColumns = sql.literal(`bucket AS at, ${dimensions}, ${summands.join(", ")}`)
+
+  return {
+    /** Single events show, and are found by, the name that the client sent. */
+    matchingEvents: (filter: UsageFilter): Fragment =>
+      eventConditions(filter, rangeOf(filter), { ...eventExpressions, model: rollupColumns.model }),
+
+    /** What matches, as rows of sums that add up to it: buckets where whole ones fit, single events at the ends. */
+    matchingSums: (filter: UsageFilter, mark: number, widest: RollupGrain, detail: RollupDetail): Fragment => {
+      const { days, events, hours } = splitRange(rangeOf(filter), mark, needsEvents(filter) ? "event" : widest)
+      const parts = sql.literal(partsFor(filter, detail))
+      const buckets = (grain: string, spans: ReadonlyArray<TimeRange>) =>
+        spans.map(
+          (span) => sql`
+            SELECT ${bucketColumns} FROM usage_rollups
+            WHERE grain = ${grain} AND part IN ${parts}
+              AND ${sql.and([...timeConditions(sql.literal("bucket"), span), ...sharedConditions(filter, rollupColumns)])}`
+        )
+      const expensive = filter.min_cost_usd === undefined ? expensiveNanos : toNanos(filter.min_cost_usd)
+      const single = (events.length === 0 ? [{ start: 0, end: 0 }] : events).map(
+        (span) => sql`SELECT ${eventColumns(expensive)} FROM usage_events WHERE ${eventConditions(filter, span)}`
+      )
+      return sql.join(" UNION ALL ", false)([...buckets("day", days), ...buckets("hour", hours), ...single])
+    },
+
+    /** The same rows with their time left out, one for each combination of the other columns. */
+    merged: (rows: Fragment): Fragment => sql`
+      SELECT ${sql.literal(dimensions)}, ${sql.literal(summands.map((name) => `sum(${name}) AS ${name}`).join(", "))}
+      FROM (${rows}) AS matching GROUP BY ${sql.literal(dimensions)}`,
+
+    /** Sums over such rows. */
+    sums: sql.literal(
+      Object.entries(sumExpressions)
+        .map(([name, sum]) => `least(coalesce(${sum}, 0), ${Number.MAX_SAFE_INTEGER})::bigint AS ${name}`)
+        .join(", ")
+    )
+  }
+}
+
+/** Which columns the rows have to tell apart, beside those of the filter: see the parts of `usage_rollups`. */
+export type RollupDetail = "overview" | "keys" | "tasks"
+
+const partsFor = (filter: UsageFilter, detail: RollupDetail): string => {
+  if (detail === "tasks" || filter.task_id !== undefined || filter.run_id !== undefined) return "('untasked', 'task')"
+  const beyondOverview = [
+    filter.project_id,
+    filter.key_id,
+    filter.team_id,
+    filter.model,
+    filter.method,
+    filter.endpoint
+  ]
+  return detail === "keys" || beyondOverview.some((value) => value !== undefined)
+    ? "('untasked', 'tasked')"
+    : "('overview')"
+}
+
+/** Sums do not know these. */
+const needsEvents = (filter: UsageFilter): boolean => filter.trace_id !== undefined || filter.min_cost_usd !== undefined
+
+const rangeOf = ({ from, to }: UsageFilter): TimeRange => ({
+  start: from === undefined ? Number.NEGATIVE_INFINITY : DateTime.toEpochMillis(from),
+  end: to === undefined ? Number.POSITIVE_INFINITY : DateTime.toEpochMillis(to)
+})
+
+const requestsOf = (condition: string) => `sum(request_count) FILTER (WHERE ${condition})`
+
+const sumExpressions = {
+  request_count: "sum(request_count)",
+  success_count: requestsOf("status_code < 400"),
+  failure_count: requestsOf("status_code >= 400"),
+  reported_count: "sum(reported_count)",
+  estimated_count: "sum(estimated_count)",
+  status_only_count: "sum(request_count - reported_count - estimated_count)",
+  policy_denial_count: requestsOf("status_code = 403"),
+  rate_limit_denial_count: requestsOf("status_code = 429"),
+  budget_denial_count: requestsOf("status_code = 402"),
+  guardrail_block_count: "sum(guardrail_block_count)",
+  expensive_request_count: "sum(expensive_request_count)",
+  unpriced_request_count: "sum(unpriced_count)",
+  input_tokens: "sum(input_tokens)",
+  output_tokens: "sum(output_tokens)",
+  total_tokens: "sum(total_tokens)",
+  cached_input_tokens: "sum(cached_input_tokens)",
+  cache_write_tokens: "sum(cache_write_tokens)",
+  reasoning_tokens: "sum(reasoning_tokens)",
+  cost_nanos: "sum(cost_nanos)",
+  total_latency_ms: "sum(total_latency_ms)",
+  fallback_count: "sum(fallback_count)"
+} satisfies Record<keyof Sums, string>
+
+/** The columns of `sums`, as they come back. */
+export const Sums = Schema.Struct({
+  request_count: Count,
+  success_count: Count,
+  failure_count: Count,
+  reported_count: Count,
+  estimated_count: Count,
+  status_only_count: Count,
+  policy_denial_count: Count,
+  rate_limit_denial_count: Count,
+  budget_denial_count: Count,
+  guardrail_block_count: Count,
+  expensive_request_count: Count,
+  unpriced_request_count: Count,
+  input_tokens: Count,
+  output_tokens: Count,
+  total_tokens: Count,
+  cached_input_tokens: Count,
+  cache_write_tokens: Count,
+  reasoning_tokens: Count,
+  cost_nanos: Count,
+  total_latency_ms: Count,
+  fallback_count: Count
+})
+export type Sums = typeof Sums.Type
+
+export const toSummary = (sums: Sums): UsageSummary => {
+  const { cost_nanos, ...counts } = Struct.pick(sums, Struct.keys(Sums.fields))
+  const requests = counts.request_count
+  return {
+    ...counts,
+    estimated_cost_usd: toDollars(cost_nanos),
+    average_latency_ms: requests === 0 ? null : counts.total_latency_ms / requests,
+    fallback_rate: requests === 0 ? 0 : counts.fallback_count / requests
+  }
+}

@@ -1,0 +1,369 @@
+import { Cause, Clock, Context, Data, Effect, Exit, Layer, Result } from "effect"
+import type { UsageEstimate } from "../../policy/Estimate.ts"
+import { Redis, type RedisError } from "../../services/Redis.ts"
+import { usageQueue } from "../../state/UsageQueue.ts"
+import { makeBatcher, perTick } from "./Batcher.ts"
+import * as CounterRestoration from "./CounterRestoration.ts"
+import { FullWindows } from "./FullWindows.ts"
+import * as Scripts from "./LimitsScripts.ts"
+import type * as Meters from "./Meters.ts"
+import type { SettledUsage } from "./SettlementCounters.ts"
+import * as SettlementCounters from "./SettlementCounters.ts"
+
+/** What a request holds on its meters until it is settled. */
+export interface Reservation {
+  /**
+   * Its entry among the open reservations of each scope, `<request id> <counter>:<window> <amount> …`, to give back what
+   * it holds. Empty in a scope that only counts requests: a request was made, whatever becomes of it.
+   */
+  readonly scopeMembers: ReadonlyArray<string>
+  readonly meters: Meters.RequestMeters
+  /** What is held on each meter. */
+  readonly amounts: ReadonlyArray<number>
+}
+
+export type Admission =
+  | {
+      readonly _tag: "Admitted"
+      readonly reservation: Reservation
+      readonly readings: ReadonlyArray<Meters.MeterReading>
+    }
+  /** Nothing was counted, on no meter. */
+  | { readonly _tag: "Refused"; readonly reading: Meters.MeterReading; readonly wanted: number }
+
+/**
+ * Redis, or the database that a lost counter is restored from, did not answer: nobody can say whether the request fits.
+ */
+export class LimitsUnavailable extends Data.TaggedError("LimitsUnavailable")<{
+  readonly cause: unknown
+  /** Redis may hold it, or come to hold it, all the same: it is to be settled with the refusal. */
+  readonly reservation: Reservation
+}> {}
+
+/** What an admission holds, or may hold. */
+export const reservationOf = (exit: Exit.Exit<Admission, LimitsUnavailable>): Reservation | undefined => {
+  if (Exit.isFailure(exit)) return Result.getOrUndefined(Cause.findError(exit.cause))?.reservation
+  return exit.value._tag === "Admitted" ? exit.value.reservation : undefined
+}
+
+/**
+ * RPM, TPM, daily caps and budgets of keys, and of the layers whose requests share limits. All meters of a request are
+ * checked and raised together by one script, so that no number of concurrent requests, in any number of processes,
+ * passes a limit; the reservation is replaced by what was really used, once. Requests of one moment share a call.
+ */
+export class UsageLimits extends Context.Service<
+  UsageLimits,
+  {
+    /** Calls `done` once; so does `settleUnsafe`. Callbacks, because both are on the path of every request. */
+    readonly admitUnsafe: (
+      requestId: string,
+      meters: Meters.RequestMeters,
+      wanted: UsageEstimate,
+      done: (exit: Exit.Exit<Admission, LimitsUnavailable>) => void
+    ) => void
+    /** A meter that is known to have no room for another request: asks nobody, and counts nothing. */
+    readonly fullMeter: (meters: () => Meters.RequestMeters) => Meters.MeterReading | undefined
+    /**
+     * In one step: replaces the reservation by what was used and appends `record` to the usage queue. What was reserved
+     * and not used goes back to the windows that it was reserved in; what was used beyond the reservation counts in the
+     * windows of now. Doing it twice is doing it once. Returns the queue's length.
+     */
+    readonly settleUnsafe: (
+      reservation: Reservation | undefined,
+      used: SettledUsage,
+      record: string,
+      done: (exit: Exit.Exit<number, RedisError>) => void
+    ) => void
+  }
+>()("svc/gateway/UsageLimits") {
+  static readonly layer = Layer.effect(
+    UsageLimits,
+    Effect.gen(function* () {
+      const redis = yield* Redis
+      const restore = yield* CounterRestoration.make
+      const queue = redis.key(usageQueue)
+      const fork = Effect.runForkWith(yield* Effect.context<never>())
+
+      const fullWindows = new FullWindows()
+
+      const settlementOf = ({ meters }: Meters.ScopeMeters, now: number): ScopeSettlement => {
+        const counters = SettlementCounters.countersOf(meters, now)
+        return {
+          counters,
+          keys: counters.map(({ meter }) => redis.key(meter.key)),
+          terms: Scripts.settlementTerms(counters)
+        }
+      }
+
+      const scopeStateOf = memoized((meters: Meters.ScopeMeters): ScopeState => {
+        const { counters, known, open } = CounterRestoration.redisKeysOf(redis, meters)
+        return {
+          open,
+          known,
+          keys: [open, known, ...counters],
+          endsAt: Math.min(...meters.meters.map(({ endsAt }) => endsAt)),
+          settlement: settlementOf(meters, Number.NEGATIVE_INFINITY),
+          terms: Scripts.admissionTerms(meters.meters)
+        }
+      })
+
+      const onTick = perTick()
+      const requestAdmission = yield* makeBatcher(onTick, maxBatchSize, (reservations: ReadonlyArray<Reservation>) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          const groups = groupedBy(reservations, ({ meters }) => meters)
+          const keys: Array<string> = []
+          const args: Array<string | number> = [now, now + leaseMs]
+          for (const group of groups) {
+            const { all, scopes } = group[0]!.value.meters
+            args.push(scopes.length, group.length)
+            for (const scope of scopes) {
+              const places = scopeStateOf(scope)
+              for (const key of places.keys) keys.push(key)
+              args.push(places.terms)
+            }
+            const sums = all.map(() => 0)
+            for (const { value } of group) add(sums, value.amounts)
+            args.push(sums.join(" "))
+            for (const { value } of group) args.push(...value.scopeMembers, value.amounts.join(" "))
+          }
+          return Effect.map(redis.run(Scripts.admission, keys, args), (answers) => {
+            const admissions = new Array<AdmissionOrCold>(reservations.length)
+            for (const [index, group] of groups.entries()) distribute(group, answers[index], admissions)
+            return admissions
+          })
+        })
+      )
+
+      /** One of the counters is new, or Redis has lost it. */
+      const admitRestored = (
+        reservation: Reservation,
+        coldMeters: ReadonlyArray<number>,
+        attemptsLeft: number
+      ): Effect.Effect<Admission, unknown> =>
+        restore(coldMeters.map((place) => reservation.meters.all[place]!)).pipe(
+          Effect.andThen(
+            Effect.callback<AdmissionOrCold, RedisError>((resume) => requestAdmission(reservation, resume))
+          ),
+          Effect.flatMap((admission) => {
+            if (admission._tag !== "Cold") return Effect.succeed(admission)
+            if (attemptsLeft > 1) return admitRestored(reservation, admission.meters, attemptsLeft - 1)
+            return Effect.fail(new Error("Redis loses counters as soon as they are restored"))
+          })
+        )
+
+      const admitUnsafe: UsageLimits["Service"]["admitUnsafe"] = (requestId, meters, wanted, done) => {
+        if (meters.all.length === 0) return done(admittedWithoutMeters)
+        const full = fullWindows.findFull(() => meters.all)
+        if (full !== undefined) return done(Exit.succeed({ _tag: "Refused", reading: full, wanted: 1 }))
+        const amounts = meters.all.map((meter) => amountFor(meter, wanted))
+        const reservation = { scopeMembers: membersOf(requestId, meters, amounts), meters, amounts }
+        requestAdmission(reservation, (exit) => {
+          if (Exit.isFailure(exit))
+            done(Exit.fail(new LimitsUnavailable({ cause: Cause.squash(exit.cause), reservation })))
+          else if (exit.value._tag === "Cold")
+            fork(
+              admitRestored(reservation, exit.value.meters, maxRestorationAttempts).pipe(
+                Effect.timeout(restorationTimeout),
+                Effect.mapError((cause) => new LimitsUnavailable({ cause, reservation }))
+              )
+            ).addObserver(done)
+          else {
+            if (exit.value._tag === "Refused") fullWindows.remember(exit.value.reading)
+            done(Exit.succeed(exit.value))
+          }
+        })
+      }
+
+      const settle = yield* makeBatcher(onTick, maxBatchSize, (settlements: ReadonlyArray<PendingSettlement>) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          const keys: Array<string> = [queue]
+          const args: Array<string | number> = [settlements.length]
+          for (const { record } of settlements) args.push(record)
+          for (const { held, meters } of heldByScope(settlements)) {
+            const { endsAt, known, open, settlement } = scopeStateOf(meters)
+            const { counters, keys: counterKeys, terms } = now < endsAt ? settlement : settlementOf(meters, now)
+            const changes = held.map(({ amounts, used }) => SettlementCounters.changesOf(counters, amounts, used))
+            keys.push(open, known)
+            keys.push(...counterKeys)
+            const sums = counters.map(() => 0)
+            for (const { open } of changes) add(sums, open)
+            args.push(held.length, terms, sums.join(" "))
+            for (const [index, { member }] of held.entries()) {
+              const { givenBack, open } = changes[index]!
+              args.push(member, `${open.join(" ")} ${givenBack.join(" ")}`)
+            }
+          }
+          return Effect.map(redis.run(Scripts.settlement, keys, args), (length) => settlements.map(() => length))
+        })
+      )
+
+      return UsageLimits.of({
+        admitUnsafe,
+        fullMeter: (meters) => fullWindows.findFull(() => meters().all),
+        settleUnsafe: (reservation, used, record, done) => settle({ reservation, used, record }, done)
+      })
+    })
+  )
+}
+
+/** The client is waiting while a counter is restored. */
+const restorationTimeout = "2 seconds"
+
+/** Counters may be lost again while they are restored, but not over and over. */
+const maxRestorationAttempts = 3
+
+/** How long a reservation outlives a gateway that died with it. A request that runs longer still settles exactly. */
+const leaseMs = 15 * 60_000
+
+/** So many requests in one script take Redis less than a millisecond: nobody else waits for longer. */
+const maxBatchSize = 64
+
+const admittedWithoutMeters: Exit.Exit<Admission> = Exit.succeed({
+  _tag: "Admitted",
+  reservation: { scopeMembers: [], meters: { scopes: [], all: [] }, amounts: [] },
+  readings: []
+})
+
+/** The names of a scope's state in Redis, and what the script is told of each meter. */
+interface ScopeState {
+  readonly open: string
+  readonly known: string
+  /** These two, and the counters. */
+  readonly keys: ReadonlyArray<string>
+  /** When the first window of the meters ends, in epoch milliseconds. */
+  readonly endsAt: number
+  /** What settlements change until then. */
+  readonly settlement: ScopeSettlement
+  readonly terms: string
+}
+
+interface ScopeSettlement {
+  readonly counters: ReadonlyArray<SettlementCounters.SettlementCounter>
+  /** Their names in Redis. */
+  readonly keys: ReadonlyArray<string>
+  readonly terms: string
+}
+
+const add = (sums: Array<number>, amounts: ReadonlyArray<number>): void => {
+  for (let i = 0; i < sums.length; i++) sums[i]! += amounts[i]!
+}
+
+/** Made once for the meters of a scope, which change with the minute. */
+const memoized = (make: (meters: Meters.ScopeMeters) => ScopeState): typeof make => {
+  const places = new WeakMap<Meters.ScopeMeters, ScopeState>()
+  return (meters) => {
+    const known = places.get(meters)
+    if (known !== undefined) return known
+    const made = make(meters)
+    places.set(meters, made)
+    return made
+  }
+}
+
+type AdmissionOrCold = Admission | Extract<Scripts.GroupAdmission, { readonly _tag: "Cold" }>
+
+interface PendingSettlement {
+  readonly reservation: Reservation | undefined
+  readonly used: SettledUsage
+  readonly record: string
+}
+
+/** What one request held in a scope, and used. */
+interface HeldReservation {
+  readonly member: string
+  readonly amounts: ReadonlyArray<number>
+  readonly used: SettledUsage
+}
+
+/** What is settled, by the scope and the minute in which it was reserved. */
+const heldByScope = (
+  settlements: ReadonlyArray<PendingSettlement>
+): Iterable<{ readonly meters: Meters.ScopeMeters; readonly held: Array<HeldReservation> }> => {
+  const groups = new Map<
+    Meters.ScopeMeters,
+    { readonly meters: Meters.ScopeMeters; readonly held: Array<HeldReservation> }
+  >()
+  for (const { reservation, used } of settlements) {
+    if (reservation === undefined) continue
+    let meterIndex = 0
+    for (const [index, meters] of reservation.meters.scopes.entries()) {
+      const from = meterIndex
+      meterIndex += meters.meters.length
+      const member = reservation.scopeMembers[index]!
+      if (member === "") continue
+      const held = { member, amounts: reservation.amounts.slice(from, meterIndex), used }
+      const group = groups.get(meters)
+      if (group === undefined) groups.set(meters, { meters, held: [held] })
+      else group.held.push(held)
+    }
+  }
+  return groups.values()
+}
+
+interface Indexed<A> {
+  readonly index: number
+  readonly value: A
+}
+
+/** In the order of the first of each group; `index` is the place among all. */
+const groupedBy = <A>(values: ReadonlyArray<A>, by: (value: A) => object): ReadonlyArray<ReadonlyArray<Indexed<A>>> => {
+  const groups = new Map<object, Array<Indexed<A>>>()
+  for (const [index, value] of values.entries()) {
+    const group = groups.get(by(value))
+    if (group === undefined) groups.set(by(value), [{ index, value }])
+    else group.push({ index, value })
+  }
+  return [...groups.values()]
+}
+
+/** What the script did with a group, said to each of its requests. */
+const distribute = (
+  group: ReadonlyArray<Indexed<Reservation>>,
+  reply: Scripts.GroupAdmission | undefined,
+  admissions: Array<AdmissionOrCold>
+): void => {
+  if (reply === undefined) throw new Error("the admission script did not answer for a group")
+  if (reply._tag === "Cold") {
+    for (const { index } of group) admissions[index] = reply
+    return
+  }
+  const used = [...reply.usedBefore]
+  for (const [place, { index, value: reservation }] of group.entries()) {
+    const { amounts, meters } = reservation
+    const refusingIndex = (reply.refusedBy[place] ?? 0) - 1
+    if (refusingIndex >= 0) {
+      const reading = { meter: meters.all[refusingIndex]!, used: used[refusingIndex]! }
+      admissions[index] = { _tag: "Refused", reading, wanted: amounts[refusingIndex]! }
+    } else {
+      for (const [i, amount] of amounts.entries()) used[i]! += amount
+      const readings = meters.all.map((meter, i) => ({ meter, used: used[i]! }))
+      admissions[index] = { _tag: "Admitted", reservation, readings }
+    }
+  }
+}
+
+/**
+ * An estimate never locks a key out: allowed output and guessed costs count at most as much as the limit holds. What is
+ * known (the input, a price) counts in full, and is refused as "can never fit" when it does not.
+ */
+export const amountFor = (meter: Meters.Meter, wanted: UsageEstimate): number => {
+  if (meter.unit === "requests") return 1
+  if (meter.unit === "tokens") return Math.max(wanted.inputTokens, Math.min(wanted.tokens, meter.limit))
+  return wanted.nanosEstimated ? Math.max(1, Math.min(wanted.nanos, meter.limit)) : wanted.nanos
+}
+
+const membersOf = (
+  requestId: string,
+  { scopes }: Meters.RequestMeters,
+  amounts: ReadonlyArray<number>
+): ReadonlyArray<string> => {
+  let meterIndex = 0
+  return scopes.map(({ meters }) => {
+    let held = ""
+    for (const { name, unit, windowId } of meters) {
+      if (unit !== "requests") held += ` ${name}:${windowId} ${amounts[meterIndex]}`
+      meterIndex++
+    }
+    return held === "" ? "" : requestId + held
+  })
+}

@@ -1,0 +1,224 @@
+import { Result } from "effect"
+import { memberOf } from "../../policy/facts/MemberName.ts"
+import * as UrlEncoded from "../../policy/facts/UrlEncoded.ts"
+
+export interface ParsedForm {
+  /** Those that were wanted, as text. */
+  readonly fields: ReadonlyMap<string, string>
+  readonly files: number
+  /** Of all that are no files. */
+  readonly textBytes: number
+}
+
+/**
+ * A form in `multipart/form-data` or `application/x-www-form-urlencoded`, with the fields that are called as `wanted`
+ * says. Readers of forms forgive different things, so a form that two of them could read differently is refused, in words
+ * for its client: what decides here has to be what the upstream reads.
+ */
+export const read = (
+  contentType: string,
+  body: Buffer,
+  wanted: ReadonlySet<string>
+): Result.Result<ParsedForm, string> => {
+  const type = parseParameters(contentType)
+  switch (type?.value.toLowerCase()) {
+    case "application/x-www-form-urlencoded":
+      return collectFields(parseUrlEncoded(body), wanted)
+    case "multipart/form-data": {
+      const boundary = singleParameter(type?.parameters ?? [], "boundary")
+      return boundary === undefined || boundary.length > maxBoundary
+        ? Result.fail(`The content-type of the form must name one boundary of up to ${maxBoundary} characters.`)
+        : collectFields(parseMultipart(body, boundary), wanted)
+    }
+    default:
+      return Result.fail(
+        "The content-type of the form must be multipart/form-data or application/x-www-form-urlencoded."
+      )
+  }
+}
+
+interface Field {
+  readonly name: string
+  readonly isFile: boolean
+  readonly bytes: number
+  /** None: a file, no UTF-8, or too long. */
+  readonly text: string | undefined
+}
+
+/** What is longer can be equal to no rule's text. */
+const maxValueBytes = 16_384
+
+/** As RFC 2046 has it. */
+const maxBoundary = 70
+
+/** As many as common servers take: a form is read before it is known whether its sender may have anything. */
+const maxFields = 1000
+const tooManyFields = `The form has more than ${maxFields} fields, which is the limit. Send fewer fields.`
+
+const maxHeadBytes = 8192
+const longHead = `A part of the form has a head of more than ${maxHeadBytes} bytes, which is the limit. Send shorter headers.`
+
+const collectFields = (
+  form: Result.Result<ReadonlyArray<Field>, string>,
+  wanted: ReadonlySet<string>
+): Result.Result<ParsedForm, string> => {
+  if (Result.isFailure(form)) return Result.fail(form.failure)
+  const byMember = new Map(Array.from(wanted, (name) => [memberOf(name), name]))
+  const fields = new Map<string, string>()
+  let [files, textBytes] = [0, 0]
+  for (const { bytes, isFile, name, text } of form.success) {
+    if (isFile) files++
+    else textBytes += bytes
+    const plain = byMember.get(memberOf(name))
+    if (plain === undefined) continue
+    if (name !== plain) return Result.fail(`The form must have ${plain} as a plain field.`)
+    if (fields.has(name)) return Result.fail(`The form has the field ${name} twice.`)
+    if (text === undefined) {
+      return Result.fail(`The field ${name} of the form must be UTF-8 text of up to ${maxValueBytes} bytes.`)
+    }
+    fields.set(name, text)
+  }
+  return Result.succeed({ fields, files, textBytes })
+}
+
+const parseUrlEncoded = (body: Buffer): Result.Result<ReadonlyArray<Field>, string> => {
+  const found: Array<Field> = []
+  for (const { name, value } of UrlEncoded.pairs(body.toString("latin1"))) {
+    if (found.length === maxFields) return Result.fail(tooManyFields)
+    const text = decodePlainText(value)
+    found.push({ name: UrlEncoded.decoded(name), isFile: false, bytes: UrlEncoded.decodedBytes(value), text })
+  }
+  return Result.succeed(found)
+}
+
+/** Readers differ about what is neither ASCII nor escaped: some take it for Latin-1, some for UTF-8. */
+const decodePlainText = (value: string): string | undefined => {
+  if (UrlEncoded.decodedBytes(value) > maxValueBytes || notAscii.test(value)) return undefined
+  const text = UrlEncoded.decoded(value)
+  return text.includes("\ufffd") ? undefined : text
+}
+
+const notAscii = /[\x80-\xff]/
+
+const missingBoundary = "The form has no end: a boundary is missing."
+const crlf = "\r\n"
+const headSeparator = `${crlf}${crlf}`
+
+const parseMultipart = (body: Buffer, boundary: string): Result.Result<ReadonlyArray<Field>, string> => {
+  const dashed = Buffer.from(`--${boundary}`)
+  const found: Array<Field> = []
+  if (!body.subarray(0, dashed.length).equals(dashed)) return Result.fail("The form must begin with its boundary.")
+  for (let from = dashed.length; ; ) {
+    const next = body.toString("latin1", from, from + 2)
+    if (next === "--") {
+      const rest = body.toString("latin1", from + 2)
+      return rest === "" || rest === crlf ? Result.succeed(found) : Result.fail("The form goes on behind its end.")
+    }
+    const end = body.indexOf(dashed, from)
+    if (end === -1) return Result.fail(missingBoundary)
+    if (next !== crlf || body.toString("latin1", end - 2, end) !== crlf) {
+      return Result.fail("The boundaries of the form must be lines of their own, which end with CR LF.")
+    }
+    if (found.length === maxFields) return Result.fail(tooManyFields)
+    const part = body.subarray(from + 2, end - 2)
+    const headEnd = part.subarray(0, maxHeadBytes + headSeparator.length).indexOf(headSeparator)
+    if (headEnd === -1 && part.length > maxHeadBytes) return Result.fail(longHead)
+    const field = headEnd === -1 ? undefined : parseField(part, headEnd)
+    if (field === undefined) {
+      return Result.fail("A part of the form has a head that is not plain: one content-disposition, with one name.")
+    }
+    found.push(field)
+    from = end + dashed.length
+  }
+}
+
+const parseField = (part: Buffer, headEnd: number): Field | undefined => {
+  const headers: Array<Header> = []
+  for (const line of part.toString("utf8", 0, headEnd).split(crlf)) {
+    const header = parseHeader(line)
+    if (header === undefined) return undefined
+    headers.push(header)
+  }
+  const all = (name: string) => headers.flatMap((header) => (header.name === name ? [header.value] : []))
+  const [text = "", ...others] = all("content-disposition")
+  const content = part.subarray(headEnd + headSeparator.length)
+  const [, ofFile] = others.length === 0 ? (fileDisposition.exec(text) ?? []) : []
+  if (ofFile !== undefined) return { name: ofFile, isFile: true, bytes: content.length, text: undefined }
+  const disposition = parseParameters(text)
+  if (others.length > 0 || disposition?.value.toLowerCase() !== "form-data") return undefined
+  if (disposition.parameters.some(([name]) => !knownParameters.has(name))) return undefined
+  if (all("content-transfer-encoding").some((encoding) => !/^(?:7bit|8bit|binary)$/i.test(encoding))) return undefined
+  const name = singleParameter(disposition.parameters, "name")
+  if (name === undefined || name.includes("\\")) return undefined
+  const isFile = disposition.parameters.length > 1
+  const isText = !isFile && !all("content-type").some((type) => otherCharset.test(type))
+  return { name, isFile, bytes: content.length, text: isText ? decodeUtf8(content) : undefined }
+}
+
+/** Clients differ in how they write a quotation mark or a backslash in a file's name; here nothing hangs on it. */
+const fileDisposition = /^form-data;[ \t]*name="([^"\\]+)";[ \t]*filename="[^;=]*"$/i
+
+interface Header {
+  /** Lower case. */
+  readonly name: string
+  readonly value: string
+}
+
+/** A header on one line: others have been folded. */
+const parseHeader = (line: string): Header | undefined => {
+  const colon = line.indexOf(":")
+  const name = line.slice(0, Math.max(0, colon))
+  return headerNamePattern.test(name) && !/[\r\n]/.test(line)
+    ? { name: name.toLowerCase(), value: trimBlanks(line, colon + 1) }
+    : undefined
+}
+
+const headerNamePattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+
+/** `trim` would drop more than the spaces and tabs that may stand around a header's value. */
+const trimBlanks = (line: string, from: number): string => {
+  let start = from
+  let end = line.length
+  while (isBlank(line, start)) start++
+  while (end > start && isBlank(line, end - 1)) end--
+  return line.slice(start, end)
+}
+
+const isBlank = (line: string, at: number): boolean => line.charAt(at) === " " || line.charAt(at) === "\t"
+
+const knownParameters: ReadonlySet<string> = new Set(["name", "filename", "filename*"])
+const otherCharset = /charset(?!\s*=\s*"?(?:utf-?8|us-ascii)\b)/i
+
+type Parameters = ReadonlyArray<readonly [name: string, value: string]>
+
+/** A header's value and its parameters; none where it is not written as RFC 9110 says. */
+const parseParameters = (text: string): { readonly value: string; readonly parameters: Parameters } | undefined => {
+  const [value] = /^[^\s;"]+/.exec(text) ?? []
+  if (value === undefined) return undefined
+  const parameters: Array<readonly [string, string]> = []
+  for (let at = value.length; at < text.length; at = parameterPattern.lastIndex) {
+    parameterPattern.lastIndex = at
+    const [, name = "", quoted, plain = ""] = parameterPattern.exec(text) ?? []
+    if (name === "") return undefined
+    parameters.push([name.toLowerCase(), quoted ?? plain])
+  }
+  return { value, parameters }
+}
+
+const parameterPattern = /[ \t]*;[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:"((?:[^"\\]|\\[^"])*)"|([^\s;"\\,]+))[ \t]*/y
+
+const singleParameter = (parameters: Parameters, name: string): string | undefined => {
+  const [value, ...others] = parameters.flatMap(([one, value]) => (one === name ? [value] : []))
+  return others.length === 0 && value !== "" ? value : undefined
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+const decodeUtf8 = (bytes: Buffer): string | undefined => {
+  if (bytes.length > maxValueBytes) return undefined
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return undefined
+  }
+}

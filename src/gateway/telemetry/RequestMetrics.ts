@@ -1,0 +1,230 @@
+import { Effect, Metric, type Scope } from "effect"
+import { toDollars } from "../../policy/Price.ts"
+import type { RoutedRequest } from "../../policy/Routing.ts"
+import * as MetricLabel from "../../policy/routes/MetricLabel.ts"
+import * as CallbackMetrics from "../../process/CallbackMetrics.ts"
+import type { ErrorCode } from "../GatewayError.ts"
+import type { KeyRecord } from "../snapshot/KeyRecord.ts"
+import * as CallerMetrics from "./CallerMetrics.ts"
+import type { RequestOutcome } from "./RequestOutcome.ts"
+
+/** In milliseconds. */
+export const boundaries = [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000]
+const inSeconds = boundaries.map((ms) => ms / 1000)
+const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
+
+/** A time is told in seconds, by the route's own path, and in milliseconds by the names that came first. */
+const durationHistograms = (name: string, nameInMs: string, description: string) => ({
+  seconds: Metric.histogram(name, { description, boundaries: inSeconds, attributes: { unit: "s" } }),
+  ms: Metric.histogram(nameInMs, { description: `${description}, in milliseconds`, boundaries })
+})
+
+const requests = counter("gateway_requests_total", "Requests on the proxy listener")
+const errors = counter("gateway_errors_total", "Requests answered with status 400 or above")
+const tokens = counter("gateway_tokens_total", "Tokens of settled requests")
+const cost = counter("gateway_estimated_cost_total", "Cost of settled requests, in US dollars")
+const aborts = counter("gateway_stream_aborts_total", "Answers that ended before they were whole")
+const selections = counter("gateway_provider_selections_total", "Requests sent to an upstream")
+const fallbacks = counter("gateway_provider_fallbacks_total", "Requests that a second upstream answered")
+const fallbacksByProvider = counter(
+  "gateway_provider_fallbacks_by_provider_total",
+  "Requests that a second upstream answered, by the two and what the first one did"
+)
+const byDimension = counter("gateway_requests_by_dimension_total", "Requests by route, provider and status class")
+const denials = counter("gateway_denials_total", "Refusals by kind, route and code")
+const duration = durationHistograms(
+  "gateway_request_duration_seconds",
+  "gateway_request_duration_ms",
+  "From the request's headers to the end of the answer"
+)
+const upstreamDuration = durationHistograms(
+  "gateway_upstream_duration_seconds",
+  "gateway_upstream_duration_ms",
+  "From the request to the upstream to the end of its answer"
+)
+const firstByte = durationHistograms(
+  "gateway_time_to_first_byte_seconds",
+  "gateway_first_token_latency_ms",
+  "From the request to the upstream to the first byte of its answer"
+)
+const active = Metric.gauge("gateway_active_requests", { description: "Requests on the proxy listener that run" })
+const activeStreams = Metric.gauge("gateway_active_streams", { description: "Streams that were asked for and run" })
+
+const refusals: Partial<Record<ErrorCode, Metric.Counter<number>>> = Object.fromEntries(
+  (
+    [
+      ["gateway_auth_failures_total", authenticationCodes()],
+      ["gateway_policy_denials_total", ["policy_denied", "disabled_route", "guardrail_forbidden"]],
+      [
+        "gateway_rate_limit_rejections_total",
+        ["rate_limit_exceeded", "token_rate_limit_exceeded", "concurrency_limit_exceeded"]
+      ],
+      ["gateway_budget_rejections_total", ["budget_exceeded"]],
+      ["gateway_body_admission_rejections_total", ["gateway_overloaded"]]
+    ] as const
+  ).flatMap(([name, codes]) => {
+    const metric = counter(name, "Refusals of this kind")
+    return codes.map((code) => [code, metric])
+  })
+)
+
+function authenticationCodes(): ReadonlyArray<ErrorCode> {
+  return [
+    "missing_authorization",
+    "malformed_authorization",
+    "invalid_virtual_key",
+    "disabled_virtual_key",
+    "revoked_virtual_key",
+    "expired_virtual_key",
+    "missing_identity_authorization",
+    "malformed_identity_authorization",
+    "invalid_identity_token",
+    "expired_identity_token",
+    "invalid_identity_audience",
+    "invalid_identity_issuer",
+    "untrusted_gateway_identity",
+    "insufficient_identity_authorization"
+  ]
+}
+
+const denialKind = (code: ErrorCode): string | undefined => {
+  if (authenticationCodes().includes(code)) return "auth"
+  if (code === "budget_exceeded") return "budget"
+  if (code === "gateway_overloaded") return "body_admission"
+  if (code.endsWith("rate_limit_exceeded") || code === "concurrency_limit_exceeded") return "rate_limit"
+  return code === "policy_denied" || code === "disabled_route" || code === "guardrail_forbidden" ? "policy" : undefined
+}
+
+/** The requests of one route, provider and kind of answer. */
+interface RequestGroup {
+  /** By status class. */
+  readonly requests: Array<number>
+  readonly duration: CallbackMetrics.HistogramValues
+  readonly upstream: CallbackMetrics.HistogramValues
+  readonly firstByte: CallbackMetrics.HistogramValues
+}
+
+/**
+ * What clients write becomes no label of these metrics. Those of `CallerMetrics` name models, projects and keys, behind
+ * a bound.
+ */
+export interface RequestMetrics {
+  readonly begin: () => void
+  /** A stream is on its way; answers what to call at its end. */
+  readonly beginStream: () => () => void
+  /** `key`: the valid key that the request came with. */
+  readonly end: (
+    target: RoutedRequest | undefined,
+    ended: RequestOutcome,
+    durationMs: number,
+    key: KeyRecord | undefined
+  ) => void
+}
+
+/** Metrics are raised without an effect: this runs for every request. */
+export const make: Effect.Effect<RequestMetrics, never, Scope.Scope> = Effect.gen(function* () {
+  const context = yield* Effect.context<never>()
+  const series = yield* CallbackMetrics.make
+  const countCaller = CallerMetrics.make(series)
+  const groups = new Map<string, RequestGroup>()
+  let requestsNow = 0
+  let streamsNow = 0
+  const totals = { requests: 0, errors: 0, tokens: 0, costNanos: 0, aborts: 0, selections: 0, fallbacks: 0 }
+
+  series.gauge(active, () => requestsNow)
+  series.gauge(activeStreams, () => streamsNow)
+  series.counter(requests, () => totals.requests)
+  series.counter(errors, () => totals.errors)
+  series.counter(tokens, () => totals.tokens)
+  series.counter(cost, () => toDollars(totals.costNanos))
+  series.counter(aborts, () => totals.aborts)
+  series.counter(selections, () => totals.selections)
+  series.counter(fallbacks, () => totals.fallbacks)
+
+  const groupOf = (route: string, provider: string, streamed: boolean): RequestGroup => {
+    const key = `${route} ${provider} ${streamed}`
+    const found = groups.get(key)
+    if (found !== undefined) return found
+    const made: RequestGroup = {
+      requests: [0, 0, 0, 0, 0, 0],
+      duration: new CallbackMetrics.HistogramValues(boundaries),
+      upstream: new CallbackMetrics.HistogramValues(boundaries),
+      firstByte: new CallbackMetrics.HistogramValues(boundaries)
+    }
+    groups.set(key, made)
+    const labels = { route, provider, stream: String(streamed) }
+    for (const [{ ms, seconds }, observed] of [
+      [duration, made.duration],
+      [upstreamDuration, made.upstream],
+      [firstByte, made.firstByte]
+    ] as const) {
+      series.histogram(Metric.withAttributes(seconds, labels), observed, 1 / 1000)
+      series.histogram(Metric.withAttributes(ms, { ...labels, route: MetricLabel.of(route) }), observed, 1)
+    }
+    return made
+  }
+
+  /** The first of a status class. Streamed or not, it is one series. */
+  const countClass = (route: string, provider: string, statusClass: number) =>
+    series.counter(
+      Metric.withAttributes(byDimension, {
+        route: MetricLabel.of(route),
+        provider,
+        status_class: `${statusClass}xx`
+      }),
+      () => [true, false].reduce((total, streamed) => total + requestsOf(route, provider, streamed, statusClass), 0)
+    )
+  const requestsOf = (route: string, provider: string, streamed: boolean, statusClass: number) =>
+    groups.get(`${route} ${provider} ${streamed}`)?.requests[statusClass] ?? 0
+
+  return {
+    begin: () => {
+      requestsNow++
+    },
+    beginStream: () => {
+      streamsNow++
+      return () => {
+        streamsNow--
+      }
+    },
+    end: (target, ended, durationMs, key) => {
+      const { aborted, bill, error, fallback, firstByteMs, status, streamed, upstreamMs } = ended
+      const route = target?.route ?? "unrouted"
+      const provider = ended.provider ?? target?.provider ?? "none"
+      const kind = groupOf(route, provider, streamed)
+      const statusClass = Math.floor(status / 100)
+      requestsNow--
+      totals.requests++
+      if (kind.requests[statusClass] === 0 && requestsOf(route, provider, !streamed, statusClass) === 0) {
+        countClass(route, provider, statusClass)
+      }
+      kind.requests[statusClass]!++
+      if (key !== undefined) countCaller(key, provider, ended)
+      if (status >= 400) totals.errors++
+      if (aborted) totals.aborts++
+      if (upstreamMs !== undefined) totals.selections += fallback === undefined ? 1 : 2
+      if (fallback !== undefined) {
+        const { from, reason, to } = fallback
+        totals.fallbacks++
+        Metric.withAttributes(fallbacksByProvider, { from_provider: from, to_provider: to, reason }).updateUnsafe(
+          1,
+          context
+        )
+      }
+      totals.tokens += bill.usage.total ?? 0
+      totals.costNanos += bill.costNanos ?? 0
+      kind.duration.add(durationMs)
+      if (upstreamMs !== undefined) kind.upstream.add(upstreamMs)
+      if (firstByteMs !== undefined) kind.firstByte.add(firstByteMs)
+      // what became of an exchange is no denial, also where the code is shared with one (`gateway_overloaded`)
+      const denied = error === undefined || upstreamMs !== undefined ? undefined : denialKind(error.code)
+      if (error !== undefined && denied !== undefined) {
+        refusals[error.code]?.updateUnsafe(1, context)
+        Metric.withAttributes(denials, { kind: denied, route: MetricLabel.of(route), reason: error.code }).updateUnsafe(
+          1,
+          context
+        )
+      }
+    }
+  }
+})

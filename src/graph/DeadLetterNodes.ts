@@ -1,0 +1,149 @@
+import type { DeadLetterSummary } from "../status/dead-letters/DeadLetterStore.ts"
+import { type Attempt, type Attempts, failedAttempt } from "./Attempts.ts"
+import type { TaskNodes } from "./DeliveryNodes.ts"
+import { instantOf, type RecordedObservation } from "./Evidence.ts"
+import { compare, type GraphBuilder, type Instant } from "./GraphBuilder.ts"
+
+/**
+ * Draws the dead letters of a task: one node for each, whether it was observed, recorded, or both, from the attempt that
+ * failed to the attempt that its last replay became, once that was seen.
+ */
+export const addNodes = (
+  drawing: GraphBuilder,
+  { attempts, node, taskId }: TaskNodes,
+  observations: ReadonlyArray<RecordedObservation>,
+  records: ReadonlyArray<DeadLetterSummary>
+): void => {
+  const numbers = { observed: 0, recorded: 0 }
+  const taken = new Set<Attempt>()
+  for (const { observed, record, ...when } of mergeEvidence(observations, records)) {
+    const annotations = { ...(observed && observedAnnotations(observed)), ...record }
+    const { queue_name: queue, reason, retry_attempt: attempt, source_queue_name: source } = annotations
+    const id =
+      observed === undefined ? `dlq:${taskId}:record:${++numbers.recorded}` : `dlq:${taskId}:${++numbers.observed}`
+    const label = reason || queue || "dlq"
+    const dead = drawing.addNode(id, "dlq_record", taskId, when, { label, annotations })
+    const from = failedAttempt(attempts, source ?? null, attempt ?? null, when.at)
+    drawing.addEdge(from?.id ?? node, "dead_lettered_to", dead, when)
+    const to = record && attemptOfReplay(attempts, record, from, taken)
+    if (to === undefined) continue
+    taken.add(to)
+    drawing.addEdge(dead, "received_by", to.id, to)
+  }
+}
+
+/**
+ * Which attempt a replay became: the first behind the one that failed, of its message and on the queue that it was
+ * published to, where attempts count from 0 again. Who replays and who receives may differ in their clocks.
+ */
+const attemptOfReplay = (
+  attempts: Attempts,
+  { replay_target_queue_name: queue, replayed_at, state }: DeadLetterSummary,
+  from: Attempt | undefined,
+  taken: ReadonlySet<Attempt>
+): Attempt | undefined => {
+  const { at, timestamp } = instantOf(replayed_at)
+  if (state !== "replayed" || queue === null || timestamp === null) return undefined
+  return attempts
+    .onQueue(queue)
+    .all.find(
+      (attempt) =>
+        (attempt.retryAttempt ?? 0) === 0 &&
+        attempt.at >= at - maxPairingMicros &&
+        attempt.messageId === (from?.messageId ?? attempt.messageId) &&
+        attempt.position > (from?.position ?? 0) &&
+        !taken.has(attempt)
+    )
+}
+
+const deadLetterEvents: ReadonlySet<string> = new Set(["ConsumerDeadLetterPublished", "AggregationDeadLetterPublished"])
+
+const observedAnnotations = (seen: RecordedObservation) => ({
+  queue_name: seen.text("queue_name"),
+  source_queue_name: seen.text("source_queue_name"),
+  retry_attempt: seen.count("retry_attempt"),
+  max_retries: seen.count("max_retries"),
+  reason: seen.text("reason")
+})
+
+interface DeadLetter extends Instant {
+  readonly observed?: RecordedObservation
+  readonly record?: DeadLetterSummary
+}
+
+/** A worker observes a dead letter and then records it, for at most five seconds: that much lies between the two times. */
+const maxPairingMicros = 6_000_000
+
+/**
+ * What was observed and what was recorded have no id in common. They are the same dead letter where queue and attempt
+ * agree, and the times are close and closer than to any other.
+ */
+const mergeEvidence = (
+  observations: ReadonlyArray<RecordedObservation>,
+  records: ReadonlyArray<DeadLetterSummary>
+): ReadonlyArray<DeadLetter> => {
+  const groups = new Map<
+    string,
+    { readonly observed: Array<RecordedObservation>; readonly recorded: Array<RecordedDeadLetter> }
+  >()
+  const groupOf = (queue: string | null, attempt: number | null) => {
+    const key = `${attempt} ${queue}`
+    const group = groups.get(key) ?? { observed: [], recorded: [] }
+    groups.set(key, group)
+    return group
+  }
+  for (const seen of observations) {
+    if (deadLetterEvents.has(seen.type))
+      groupOf(seen.text("queue_name"), seen.count("retry_attempt")).observed.push(seen)
+  }
+  const ids = new Set<string>()
+  for (const record of records) {
+    if (ids.has(record.dlq_id)) continue
+    ids.add(record.dlq_id)
+    groupOf(record.queue_name, record.retry_attempt).recorded.push({ record, ...instantOf(record.dead_lettered_at) })
+  }
+  return [...groups.values()]
+    .flatMap(({ observed, recorded }) => pairByTime(observed, recorded.sort(byTime)))
+    .sort((one, other) => compare(one.at, other.at) || compare(identityOf(one), identityOf(other)))
+}
+
+type RecordedDeadLetter = Instant & { readonly record: DeadLetterSummary }
+
+const byTime = (one: RecordedDeadLetter, other: RecordedDeadLetter) =>
+  compare(one.at, other.at) || compare(one.record.dlq_id, other.record.dlq_id)
+
+const identityOf = ({ observed, record }: DeadLetter): string =>
+  `${record?.queue_name ?? observed?.text("queue_name")} ${record?.dlq_id ?? ""}`
+
+/** Both in the order of time. */
+const pairByTime = (
+  observed: ReadonlyArray<RecordedObservation>,
+  recorded: ReadonlyArray<RecordedDeadLetter>
+): ReadonlyArray<DeadLetter> => {
+  const found: Array<DeadLetter> = []
+  let [o, r] = [0, 0]
+  while (o < observed.length || r < recorded.length) {
+    const [seen, record] = [observed[o], recorded[r]]
+    const apart = distance(seen, record)
+    const another = Math.min(distance(seen, recorded[r + 1]), distance(observed[o + 1], record))
+    if (seen !== undefined && record !== undefined && apart <= maxPairingMicros && apart <= another) {
+      found.push({ at: seen.at, timestamp: seen.timestamp, observed: seen, record: record.record })
+      o++
+      r++
+      continue
+    }
+    if (record !== undefined && (seen === undefined || record.at <= seen.at)) {
+      found.push(record)
+      r++
+    } else if (seen !== undefined) {
+      found.push({ at: seen.at, timestamp: seen.timestamp, observed: seen })
+      o++
+    }
+  }
+  return found
+}
+
+const distance = (one: Instant | undefined, other: Instant | undefined): number => {
+  if (one === undefined || other === undefined) return Number.POSITIVE_INFINITY
+  return one.at === other.at ? 0 : Math.abs(one.at - other.at)
+}

@@ -1,0 +1,66 @@
+import { type Attempt, type Attempts, failedAttempt } from "./Attempts.ts"
+import type { TaskNodes } from "./DeliveryNodes.ts"
+import type { RecordedObservation } from "./Evidence.ts"
+import type { GraphBuilder } from "./GraphBuilder.ts"
+
+/** Draws the retries of a task: each from the attempt that failed to the attempt that it became, once that was seen. */
+export const addNodes = (
+  drawing: GraphBuilder,
+  { attempts, node, taskId }: TaskNodes,
+  observations: ReadonlyArray<RecordedObservation>
+): void => {
+  const matcher = new RetryMatcher(attempts)
+  let number = 0
+  for (const seen of observations) {
+    if (!retryEvents.has(seen.type)) continue
+    number++
+    const annotations = {
+      queue_name: seen.text("queue_name"),
+      source_queue_name: seen.text("source_queue_name"),
+      retry_attempt: seen.count("retry_attempt"),
+      max_retries: seen.count("max_retries"),
+      reason: seen.text("reason"),
+      task_id: taskId
+    }
+    const { retry_attempt: attempt, source_queue_name: queue } = annotations
+    const label = attempt === null ? "retry" : `retry ${attempt}`
+    const retry = drawing.addNode(`retry:${taskId}:${number}`, "retry", taskId, seen, { label, annotations })
+    const from = failedAttempt(attempts, queue, attempt === null ? null : attempt - 1, seen.at)
+    drawing.addEdge(from?.id ?? node, "retried_as", retry, seen, { task_id: taskId })
+    const to = matcher.find(queue, attempt, from?.at ?? seen.at, seen.at)
+    if (to !== undefined) drawing.addEdge(retry, "received_by", to.id, to)
+  }
+}
+
+const retryEvents: ReadonlySet<string> = new Set(["ConsumerRetryScheduled", "AggregationRetryScheduled"])
+
+/**
+ * Which attempt a retry became: the first of its number on its queue behind the attempt that failed, and of no other
+ * retry. Not "behind the retry": another worker received it, whose clock may be late. Only where workers do not number
+ * their attempts, the time of the retry has to do.
+ */
+class RetryMatcher {
+  readonly #attempts: Attempts
+  readonly #taken = new Map<string, number>()
+
+  constructor(attempts: Attempts) {
+    this.#attempts = attempts
+  }
+
+  find(queue: string | null, number: number | null, failedAt: number, retriedAt: number): Attempt | undefined {
+    if (queue !== null && number !== null) {
+      const numbered = this.#next(`${number} ${queue}`, this.#attempts.onQueue(queue, number), (at) => at >= failedAt)
+      if (numbered !== undefined) return numbered
+    }
+    const unnumbered = queue === null ? this.#attempts : this.#attempts.onQueue(queue, null)
+    return this.#next(`? ${queue}`, unnumbered, (at) => at > retriedAt)
+  }
+
+  /** Retries come in the order of time, so what was passed over once is never looked at again. */
+  #next(key: string, { all }: Attempts, fits: (at: number) => boolean): Attempt | undefined {
+    let index = this.#taken.get(key) ?? 0
+    while (index < all.length && !fits(all[index]?.at ?? 0)) index++
+    this.#taken.set(key, index + 1)
+    return all[index]
+  }
+}

@@ -1,0 +1,51 @@
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { BodyLeases } from "../services/BodyLeases.ts"
+import * as FairShare from "../services/FairShare.ts"
+
+/** Four of the largest bodies that operators send. */
+const capacity = { requests: 1_024, bytes: 64 * 1024 * 1024 }
+
+/** The process, or the caller's address, holds as many bodies as it may. */
+export class NoRoom extends Schema.TaggedError<NoRoom>()("NoRoom", {
+  whose: Schema.Literals(["process", "caller"])
+}) {}
+
+/** Bounds the memory of all bodies that are read whole. An address may hold a quarter of it. */
+export class BodyMemory extends Context.Service<
+  BodyMemory,
+  {
+    /** Runs `work`, which reads at most `maxBytes` of the request's body, where there is room for that. */
+    readonly withReservation: (
+      maxBytes: number
+    ) => <A, E, R>(
+      work: Effect.Effect<A, E, R>
+    ) => Effect.Effect<A, E | NoRoom, R | HttpServerRequest.HttpServerRequest>
+  }
+>()("svc/http/BodyMemory") {
+  static readonly layer = Layer.sync(BodyMemory, () => make())
+}
+
+export const make = (): BodyMemory["Service"] => {
+  const leases = new BodyLeases(capacity)
+  return BodyMemory.of({
+    withReservation: (maxBytes) => (work) =>
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers, remoteAddress }) => {
+        const bytes = bytesOf(headers, maxBytes)
+        if (bytes === 0) return work
+        const lease = leases.lease(FairShare.callerOfAddress(Option.getOrElse(remoteAddress, () => "")))
+        return Effect.acquireUseRelease(
+          Effect.suspend(() => {
+            const whose = lease.grow(bytes)
+            return whose === undefined ? Effect.void : Effect.fail(new NoRoom({ whose }))
+          }),
+          () => work,
+          () => Effect.sync(lease.release)
+        )
+      })
+  })
+}
+
+/** The number of bytes that a body may have. One that does not say how long it is counts as the longest. */
+const bytesOf = (headers: Readonly<Record<string, string | undefined>>, maxBytes: number): number =>
+  headers["transfer-encoding"] === undefined ? Math.min(maxBytes, Number(headers["content-length"] ?? 0)) : maxBytes

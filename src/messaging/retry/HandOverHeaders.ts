@@ -1,0 +1,83 @@
+import type { Fields } from "../../services/Broker.ts"
+import { isJsonObject, type JsonObject } from "../envelope/Envelope.ts"
+import * as RetryHeaders from "./RetryHeaders.ts"
+
+export const countHeader = "x-svc-manual-retry-count"
+export const sourceConsumerHeader = "x-svc-manual-retry-source-consumer"
+export const fromTaskTypeHeader = "x-svc-manual-retry-from-task-type"
+export const reasonHeader = "x-svc-manual-retry-reason"
+
+const prefix = "x-svc-manual-retry-"
+
+/** Where a task that was handed over by hand comes from. Count 0: it was not. */
+export interface HandOverHeaders {
+  readonly count: number
+  readonly previousTaskType: string | undefined
+  readonly sourceConsumer: string | undefined
+  readonly reason: string | undefined
+}
+
+export const ofHeaders = (headers: Fields): HandOverHeaders => ({
+  count: RetryHeaders.count(headers[countHeader]),
+  previousTaskType: text(headers[fromTaskTypeHeader]),
+  sourceConsumer: text(headers[sourceConsumerHeader]),
+  reason: text(headers[reasonHeader])
+})
+
+/** Of an event of aggregation, whose headers know nothing: from `meta.manual_retry`. */
+export const ofMeta = (meta: JsonObject): HandOverHeaders => {
+  const lineage = meta["manual_retry"]
+  const known = isJsonObject(lineage) ? lineage : {}
+  return {
+    count: toCount(known["count"]),
+    previousTaskType: text(known["previous_task_type"]),
+    sourceConsumer: text(known["source_consumer"]),
+    reason: text(known["reason"])
+  }
+}
+
+export const none: HandOverHeaders = {
+  count: 0,
+  previousTaskType: undefined,
+  sourceConsumer: undefined,
+  reason: undefined
+}
+
+export const isEmpty = (lineage: HandOverHeaders): boolean =>
+  lineage.count === 0 &&
+  lineage.previousTaskType === undefined &&
+  lineage.sourceConsumer === undefined &&
+  lineage.reason === undefined
+
+/** The lineage under `meta.manual_retry`, where there is one. What the caller put there wins. */
+export const intoMeta = (meta: JsonObject, lineage: HandOverHeaders): JsonObject => {
+  if (isEmpty(lineage)) return meta
+  const given = meta["manual_retry"]
+  const merged = {
+    count: lineage.count,
+    ...(lineage.previousTaskType !== undefined && { previous_task_type: lineage.previousTaskType }),
+    ...(lineage.sourceConsumer !== undefined && { source_consumer: lineage.sourceConsumer }),
+    ...(lineage.reason !== undefined && { reason: lineage.reason }),
+    ...(isJsonObject(given) && given)
+  }
+  return { ...meta, manual_retry: { ...merged, count: toCount(merged.count) } }
+}
+
+/** Without the lineage that a message came with. */
+export const withoutHeaders = (headers: Fields): Fields =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(prefix)))
+
+export const toHeaders = (lineage: HandOverHeaders): Fields => ({
+  [countHeader]: lineage.count,
+  ...(lineage.sourceConsumer !== undefined && { [sourceConsumerHeader]: lineage.sourceConsumer }),
+  ...(lineage.previousTaskType !== undefined && { [fromTaskTypeHeader]: lineage.previousTaskType }),
+  ...(lineage.reason !== undefined && { [reasonHeader]: lineage.reason })
+})
+
+const text = (value: unknown): string | undefined =>
+  typeof value === "string" && value.trim() !== "" ? value : undefined
+
+const toCount = (value: unknown): number => {
+  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value
+  return typeof number === "number" && Number.isFinite(number) && number > 0 ? Math.trunc(number) : 0
+}

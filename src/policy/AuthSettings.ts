@@ -1,0 +1,145 @@
+import { Context, Option, type Redacted, Schema } from "effect"
+
+/** Signatures that an identity provider may use. Shared secrets (HS…) and `none` are never among them. */
+export const Algorithm = Schema.Literals(["RS256", "RS384", "RS512", "ES256", "ES384", "ES512"])
+export type Algorithm = typeof Algorithm.Type
+
+const Text = Schema.String.check(Schema.isBetweenLength(1, 512))
+const seconds = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
+
+/** How callers prove who they are, beside their gateway key, under its wire names. */
+export const AuthSettings = Schema.Struct({
+  /** The header of the gateway key while an identity is asked for. */
+  svc_key_header: Schema.String,
+  identity_enabled: Schema.Boolean,
+  tenant_id: Schema.NullOr(Text),
+  audience: Schema.NullOr(Text),
+  issuer: Schema.NullOr(Text),
+  oidc_discovery_url: Schema.NullOr(Schema.String),
+  /** `null`: not checked. */
+  required_scope: Schema.NullOr(Text),
+  required_role: Schema.NullOr(Text),
+  /** One of them suffices; none: not checked. */
+  allowed_groups: Schema.Array(Text).check(Schema.isMaxLength(200)),
+  accepted_algorithms: Schema.Array(Algorithm).check(Schema.isBetweenLength(1, Algorithm.literals.length)),
+  jwks_cache_ttl_seconds: seconds(1, 86_400),
+  clock_skew_seconds: seconds(0, 600),
+  trusted_gateway_header_enabled: Schema.Boolean
+})
+export type AuthSettings = typeof AuthSettings.Type
+
+/** No identity is asked for: the gateway key is all. */
+export const disabledAuth: AuthSettings = {
+  svc_key_header: "X-Svc-Key",
+  identity_enabled: false,
+  tenant_id: null,
+  audience: null,
+  issuer: null,
+  oidc_discovery_url: null,
+  required_scope: null,
+  required_role: null,
+  allowed_groups: [],
+  accepted_algorithms: ["RS256"],
+  jwks_cache_ttl_seconds: 300,
+  clock_skew_seconds: 60,
+  trusted_gateway_header_enabled: false
+}
+
+/** Settings, and the secret that signs trusted gateway headers. */
+export interface ConfiguredAuth {
+  readonly settings: AuthSettings
+  readonly secret: Option.Option<Redacted.Redacted>
+}
+
+/** What the environment says (`IDENTITY_*`, `TRUSTED_GATEWAY_*`): in force until settings are saved. */
+export const StartupAuthSettings = Context.Reference<Option.Option<ConfiguredAuth>>("svc/policy/StartupAuthSettings", {
+  defaultValue: () => Option.none()
+})
+
+/** Binds the sealed secret to its row. */
+export const secretContext = "gateway_auth_settings/true"
+
+export interface SettingsMistake {
+  readonly field: keyof AuthSettings | "trusted_gateway_header_secret"
+  /** What the field must be; never its value. */
+  readonly message: string
+}
+
+/** What is wrong with settings that are each of the right type: half a configuration, or one that would open a door. */
+export const mistakes = (settings: AuthSettings, secretConfigured: boolean): ReadonlyArray<SettingsMistake> => {
+  const found: Array<SettingsMistake> = []
+  const keyHeader = refusedKeyHeader(settings.svc_key_header)
+  if (keyHeader !== undefined) found.push({ field: "svc_key_header", message: keyHeader })
+  const url = settings.oidc_discovery_url
+  if (url !== null && !isDocumentUrl(url)) {
+    found.push({
+      field: "oidc_discovery_url",
+      message: "must be an http or https URL of at most 2048 characters, without user, password and fragment"
+    })
+  }
+  if (settings.identity_enabled) {
+    for (const field of ["tenant_id", "audience", "issuer", "oidc_discovery_url"] as const) {
+      if (settings[field] === null) found.push({ field, message: "must be set while the identity provider is enabled" })
+    }
+  }
+  if (settings.trusted_gateway_header_enabled && !secretConfigured) {
+    found.push({
+      field: "trusted_gateway_header_secret",
+      message: "must be set while trusted gateway headers are enabled"
+    })
+  }
+  return found
+}
+
+const isDocumentUrl = (text: string): boolean => {
+  const url = text.length <= 2048 && URL.canParse(text) ? new URL(text) : undefined
+  return (
+    url !== undefined &&
+    /^https?:$/.test(url.protocol) &&
+    url.username + url.password === "" &&
+    url.hash === "" &&
+    !text.includes("#")
+  )
+}
+
+/** Headers with a meaning of their own: a gateway key in one of them would be taken for something else, or strip it. */
+const reservedHeaders = new Set([
+  "accept",
+  "accept-encoding",
+  "authorization",
+  "connection",
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "cookie",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "traceparent",
+  "tracestate",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "user-agent",
+  "x-aih-api-key",
+  "x-request-id",
+  "x-svc-applied-guardrails",
+  "x-svc-key-id",
+  "x-svc-project-id",
+  "x-svc-request-id",
+  "x-svc-run-id",
+  "x-svc-service",
+  "x-svc-task-id",
+  "x-svc-worker-token",
+  "x-trusted-gateway-identity",
+  "x-trusted-gateway-signature"
+])
+
+const refusedKeyHeader = (name: string): string | undefined => {
+  if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/.test(name)) return "must be a header name"
+  return reservedHeaders.has(name.toLowerCase()) ? "must be a header that has no other meaning" : undefined
+}

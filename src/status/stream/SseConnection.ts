@@ -1,0 +1,135 @@
+import { Effect, type Fiber } from "effect"
+import type { StoredStatus } from "../store/StatusStore.ts"
+import { type BufferBounds, type Position, type Reset, ResumeCursor } from "./ResumeCursor.ts"
+import type { TaskSubscriber } from "./TaskSubscriptions.ts"
+
+export interface SseLimits {
+  readonly isTerminal: (status: string) => boolean
+  readonly bounds: BufferBounds
+  readonly keepaliveMs: number | undefined
+  readonly stalledMs: number
+}
+
+/**
+ * A stream that a client has open: one small object and one waiting fiber, since there are thousands. It is woken by
+ * what happens to its task, and by a sweep over all of them, which serves as everybody's timer.
+ */
+export class SseConnection implements TaskSubscriber {
+  readonly taskId: string
+  readonly cursor: ResumeCursor
+  /** To go out before the events that wait. */
+  reset: Reset | undefined
+  sentCount = 0
+  /** The terminal status that ended it. */
+  endedBy: Position | undefined
+  shutdownNotice: "due" | "said" | undefined
+  hasSentReady = false
+  unsubscribe: () => void = () => {}
+  readonly onMalformed: () => void
+  readonly #limits: SseLimits
+  /** A subscription was tried: reading before would only have to be done again. */
+  #tried = false
+  #readFailed = false
+  #handedAt: number
+  /** Whether the client has yet to take what it was handed. */
+  #handed = false
+  #signalled = false
+  #resume: ((woken: Effect.Effect<void>) => void) | undefined
+  #fiber: Fiber.Fiber<unknown, unknown> | undefined
+
+  constructor(
+    taskId: string,
+    lastEventId: string | undefined,
+    isLastEvent: (event: StoredStatus, lastEventId: string) => boolean,
+    limits: SseLimits,
+    now: number,
+    onMalformed: () => void
+  ) {
+    this.onMalformed = onMalformed
+    this.taskId = taskId
+    this.cursor = new ResumeCursor({
+      lastEventId,
+      isLastEvent,
+      isTerminal: limits.isTerminal,
+      bounds: limits.bounds
+    })
+    this.#limits = limits
+    this.#handedAt = now
+  }
+
+  onEvent(event: StoredStatus): void {
+    if (this.cursor.offer(event)) this.#wake()
+  }
+
+  onSubscribed(): void {
+    this.#tried = true
+    this.#readFailed = false
+    this.cursor.markStale()
+    this.#wake()
+  }
+
+  onDisconnected(): void {
+    if (this.#tried) return
+    this.#tried = true
+    this.#wake()
+  }
+
+  get canRead(): boolean {
+    return this.#tried && !this.#readFailed && this.cursor.needsHistory
+  }
+
+  onReadFailed(): void {
+    this.#readFailed = true
+    this.cursor.readFailed()
+  }
+
+  isKeepaliveDue(now: number): boolean {
+    const { keepaliveMs } = this.#limits
+    return keepaliveMs !== undefined && now - this.#handedAt >= keepaliveMs
+  }
+
+  /** The client has taken everything, and is about to wait in `fiber`. */
+  onPull(fiber: Fiber.Fiber<unknown, unknown>): void {
+    this.#handed = false
+    this.#signalled = false
+    this.#fiber = fiber
+  }
+
+  handOver<A>(chunks: A, now: number): A {
+    this.#handed = true
+    this.#handedAt = now
+    return chunks
+  }
+
+  sweep(now: number): void {
+    if (this.#handed) {
+      // as if it had hung up
+      if (now - this.#handedAt >= this.#limits.stalledMs) this.#fiber?.interruptUnsafe()
+      return
+    }
+    const readsAgain = this.#readFailed
+    this.#readFailed = false
+    if (readsAgain || this.isKeepaliveDue(now)) this.#wake()
+  }
+
+  beginShutdown(): void {
+    this.shutdownNotice ??= "due"
+    this.#wake()
+  }
+
+  /** Something may be to be done. Also when it happened between the last look and the waiting. */
+  readonly awaitWake: Effect.Effect<void> = Effect.callback((resume) => {
+    if (this.#signalled) return resume(Effect.void)
+    this.#resume = resume
+    return Effect.sync(() => {
+      this.#resume = undefined
+    })
+  })
+
+  #wake(): void {
+    this.#signalled = true
+    const resume = this.#resume
+    this.#resume = undefined
+    resume?.(Effect.void)
+  }
+}
