@@ -92,7 +92,7 @@ const run = (
     return { exit: code ?? signal, stdout, output }
   })
 
-/** `claude -p`, as the README sets it up. `environment` comes on top. */
+/** `claude -p`, as the gateway guide sets it up. `environment` comes on top. */
 export const claudeCode = (
   gateway: string,
   key: string,
@@ -110,7 +110,7 @@ export const claudeCode = (
     ...environment
   })
 
-/** `codex exec`, as the README sets it up. `flags` come before the prompt. */
+/** `codex exec`, as the gateway guide sets it up. `flags` come before the prompt. */
 export const codex = (
   gateway: string,
   key: string,

@@ -29,7 +29,7 @@ export class Bench extends Context.Service<
     readonly gateway: RunningGateway.RunningGateway
     readonly vendors: FakeVendors.FakeVendors
     readonly home: Agents.Home
-    /** A key as the README has operators create it for an agent. */
+    /** A key as the gateway guide has operators create it for an agent. */
     readonly agentKey: (policy?: Json) => Effect.Effect<Key>
     /** The path of a file in the agent's project. */
     readonly file: (name: string, content: string | Uint8Array) => Effect.Effect<string>

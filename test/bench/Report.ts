@@ -12,7 +12,7 @@ import type { Soaked } from "./Soak.ts"
 import { median, paired, spread } from "./Statistics.ts"
 import { days, tries, type Usage } from "./Usage.ts"
 
-/** The run in Markdown, ready for the README. */
+/** The run in Markdown, ready for `test/bench/README.md`. */
 export const report = (measured: Measured, proof: Proof | undefined, plan: Plan, machine: string): string =>
   [
     machine,

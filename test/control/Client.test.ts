@@ -1,5 +1,4 @@
-import { readFileSync } from "node:fs"
-import { assert, it } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { HttpClient, HttpClientRequest, HttpServer } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
@@ -34,7 +33,7 @@ suite("A typed client of the same definition", (it) => {
   )
 })
 
-suite("The README's example of a typed client", (it) => {
+suite("The guide's example of a typed client", (it) => {
   it.effect("makes a project once, and a key for it each time", () =>
     Effect.gen(function* () {
       const { address } = yield* HttpServer.HttpServer
@@ -51,24 +50,4 @@ suite("The README's example of a typed client", (it) => {
       assert.instanceOf(refused, ControlError)
     })
   )
-})
-
-it("stands in the README as it is here", () => {
-  const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8")
-  const example = read("./ClientExample.ts").replace("../../src/", "./src/")
-  assert.include(read("../../README.md"), `\`\`\`ts\n${example}\`\`\``)
-})
-
-it("needs nothing of Node: a browser can import it", () => {
-  const seen = new Set<string>()
-  const visit = (file: URL): void => {
-    if (seen.has(file.pathname)) return
-    seen.add(file.pathname)
-    for (const [, from = ""] of readFileSync(file, "utf8").matchAll(/from "([^"]+)"/g)) {
-      if (from.startsWith(".")) visit(new URL(from, file))
-      else assert.match(from, /^effect(\/|$)/, file.pathname)
-    }
-  }
-  visit(new URL("../../src/control/api/index.ts", import.meta.url))
-  assert.isAbove(seen.size, 14)
 })

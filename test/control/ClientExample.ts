@@ -3,7 +3,7 @@ import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
 import { ControlApi, Limit } from "../../src/control/api/index.ts"
 
-/** A project of this name with a key for it; the one that there is, where somebody else was faster. */
+/** Creates a key in the project of this name, and creates the project unless it exists. */
 export const onboard = Effect.fn(function* (baseUrl: string, token: string, name: string) {
   const control = yield* HttpApiClient.make(ControlApi, {
     baseUrl,

@@ -64,5 +64,5 @@ const topology = FaultyStatuses.topology(true)
 
 const stream = topology.status.queue
 
-/** As the README has it. */
+/** The command of `src/messaging/README.md`. */
 const mending = `[Q] = mnesia:dirty_read(rabbit_durable_queue, rabbit_misc:r(<<"/">>, queue, <<"${stream}">>)), rabbit_stream_coordinator:new_stream(Q, node()).`

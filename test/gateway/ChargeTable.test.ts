@@ -1,13 +1,13 @@
-import { readFileSync } from "node:fs"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import type { RouteId } from "../../src/policy/routes/CanonicalRoute.ts"
 import { Database } from "../../src/services/Database.ts"
+import * as Guides from "../Guides.ts"
 import * as Proxy from "./Proxy.ts"
 import * as Upstream from "./ScriptedUpstream.ts"
 
 interface Row {
-  /** The row of the README's table. */
+  /** The row of the guide's table. */
   readonly says: readonly [request: string, answer: string, reserved: string, charged: string]
   readonly target?: string
   readonly body: object
@@ -67,9 +67,9 @@ const rows: ReadonlyArray<Row> = [
   {
     says: [
       "any of them",
-      "a stream that is cut or left, or reports nothing",
+      "a stream that is cut, that the client leaves, or that reports nothing",
       "as above",
-      "the estimated input, and a token for four bytes of text, at most the bound"
+      "the estimated input, and one token per four bytes of text, at most the bound"
     ],
     body: { ...bounded, stream: true },
     upstream: Upstream.fails("body", "reset", Upstream.events(delta("a".repeat(40)), delta("b".repeat(40)))),
@@ -81,7 +81,7 @@ const rows: ReadonlyArray<Row> = [
       "any of them",
       "JSON that reports nothing, or is cut",
       "as above",
-      "the estimated input, and a token for four bytes of it, at most the bound"
+      "the estimated input, and one token per four bytes of it, at most the bound"
     ],
     body: bounded,
     upstream: Upstream.answers(200, json, `{"said":"${"x".repeat(69)}"}`),
@@ -111,7 +111,7 @@ const rows: ReadonlyArray<Row> = [
       "any of them",
       "refused for its `Content-Length`",
       "as above",
-      "the estimated input, and a token for four bytes, at most the bound"
+      "the estimated input, and one token per four bytes, at most the bound"
     ],
     body: bounded,
     upstream: Upstream.answers(200, [...json, "content-length", "2000000"], "{"),
@@ -119,7 +119,7 @@ const rows: ReadonlyArray<Row> = [
     charged: [2, 100]
   },
   {
-    says: ["any of them", "shows no text: compressed, or something else than text", "as above", "the reservation"],
+    says: ["any of them", "is compressed, or no text", "as above", "the reservation"],
     body: bounded,
     upstream: Upstream.answers(200, [...json, "content-encoding", "gzip"], "\u001f\u008b"),
     reserved: [2, 100],
@@ -134,7 +134,7 @@ const rows: ReadonlyArray<Row> = [
     charged: [2, 0]
   },
   {
-    says: ["any request", "an error of the upstream, or none", "as above", "nothing"],
+    says: ["any request", "an upstream error, or no response", "as above", "nothing"],
     body: bounded,
     upstream: Upstream.json({ error: {}, usage }, 500),
     reserved: [2, 100],
@@ -142,7 +142,7 @@ const rows: ReadonlyArray<Row> = [
   },
   {
     says: [
-      "of a model without a price",
+      "for a model without a price",
       "reports no cost",
       "in money $0.01, or the budget if it is less",
       "in money $0.01"
@@ -154,7 +154,7 @@ const rows: ReadonlyArray<Row> = [
   },
   {
     says: [
-      "of any model",
+      "for any model",
       "reports its cost",
       "as above",
       "in money what it reports; a cost of zero where the model has no price"
@@ -194,9 +194,9 @@ const rows: ReadonlyArray<Row> = [
   {
     says: [
       'response with `"background": true`',
-      "its acknowledgement, its stream, or none: the client left",
+      "its acknowledgement, its stream, or none because the client left",
       "as without it",
-      "the reservation: it is made later, and fetched by a request that the gateway does not bill"
+      "the reservation: the response is made later, and fetched by a request that the gateway does not bill"
     ],
     target: "/v1/responses",
     body: { ...large, background: true, max_output_tokens: 100 },
@@ -207,7 +207,7 @@ const rows: ReadonlyArray<Row> = [
   {
     says: [
       "in direct mode",
-      "any success: nobody reads it",
+      "any success; it is not read",
       "as in managed mode, but only a policy's bound is written",
       "the reservation; the record has its cost (`estimate`), and no tokens"
     ],
@@ -227,14 +227,11 @@ const rows: ReadonlyArray<Row> = [
   }
 ]
 
-layer(Proxy.database)("The README's table of charges", (it) => {
+layer(Proxy.database)("The guide's table of charges", (it) => {
   it.effect("has these rows", () =>
     Effect.sync(() => {
-      const [, section = ""] = readFileSync("README.md", "utf8").split("### What is reserved and what is charged\n")
-      const table = section.split("\n").filter((line) => line.startsWith("| "))
-      const [, ...written] = table.slice(0, rows.length + 2).filter((line) => !line.startsWith("| ---"))
       assert.deepStrictEqual(
-        written,
+        Guides.rows(Guides.section("src/gateway/README.md", "## Reservation and charging")),
         rows.map(({ says }) => `| ${says.join(" | ")} |`)
       )
     })

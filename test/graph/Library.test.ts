@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Schema } from "effect"
 import { HttpServer } from "effect/http"
@@ -19,7 +18,7 @@ const Explained = Schema.Struct({
   exception_type: Schema.NullOr(Schema.String)
 })
 
-describe("the README's example of statuses, dead letters and graphs", () => {
+describe("the guide's example of statuses, dead letters and graphs", () => {
   it.live("tells of the mails that the worker of messaging sends", () =>
     Effect.gen(function* () {
       const served = yield* Layer.build(ServerExample.server(0))
@@ -58,18 +57,5 @@ describe("the README's example of statuses, dead letters and graphs", () => {
       const { exception_type, reason } = yield* eventually(explained, ({ dlq_id }) => dlq_id !== null)
       assert.deepStrictEqual([reason, exception_type], ["payload_schema_violation", "TaskRefused"])
     }).pipe(Effect.scoped, Effect.provide(servers))
-  )
-
-  it.each(["./ServerExample.ts", "./RecordedWorkerExample.ts", "./RecordedProgram.ts"])(
-    "%s stands in the README as it is here",
-    (file) => {
-      const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8")
-      const shown = read(file)
-        .replaceAll("../../", "./")
-        .replaceAll("../messaging/WorkerExample.ts", "./worker.ts")
-        .replaceAll("./RecordedWorkerExample.ts", "./recorded.ts")
-        .replaceAll("./ServerExample.ts", "./server.ts")
-      assert.include(read("../../README.md"), `\`\`\`ts\n${shown}\`\`\``)
-    }
   )
 })

@@ -6,6 +6,7 @@ import { inject } from "vitest"
 import { buildExecutionGraph, type ExecutionGraph } from "../../src/graph/ExecutionGraph.ts"
 import { buildExecutionView } from "../../src/graph/ExecutionView.ts"
 import { executionGraphMermaid } from "../../src/graph/Mermaid.ts"
+import * as Guides from "../Guides.ts"
 import { evidence, observations, received, retried, statuses } from "./Evidence.ts"
 
 const node = (id: string, label = id, timestamp: string | null = null): ExecutionGraph["nodes"][number] => ({
@@ -127,6 +128,15 @@ describe.skipIf(executable === null)("executionGraphMermaid, in a browser by the
     )
     assert.strictEqual(edges, graph.edges.length)
   })
+
+  it.each(Guides.blocks(Guides.guide("README.md"), "mermaid"))(
+    "draws the README's picture, with every edge",
+    async (text) => {
+      const { edges, nodes } = await rendered(text)
+      assert.strictEqual(edges, text.split("-->").length - 1)
+      assert.isAbove(nodes.length, 0)
+    }
+  )
 
   it("shows labels as they are, whatever they mean to Mermaid", async () => {
     const labels = [

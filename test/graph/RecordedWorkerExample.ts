@@ -4,7 +4,7 @@ import { TaskConsumer } from "../../src/messaging/index.ts"
 import { DeadLetterStore, RedisDLQStore } from "../../src/status/index.ts"
 import { client, work } from "../messaging/WorkerExample.ts"
 
-/** The worker whose dead letters are indexed and whose observations are kept. Needs a `Broker` and a `Redis`. */
+/** The worker, with an index of its dead letters and a store of its observations. Needs a `Broker` and a `Redis`. */
 export const recorded = Layer.unwrap(
   Effect.gen(function* () {
     const observationSink = yield* makeRedisObservationSink(yield* ObservationStore)

@@ -14,7 +14,7 @@ const topology = new RoutedTasksSharedStatusTopology({
   status_queue: "mail.status"
 })
 
-/** The prefixes are those of the worker's own stores. */
+/** The options of the status server. The prefixes must be those of the worker's stores. */
 export const lifespan = {
   topology,
   storePrefix: "mail",
@@ -22,14 +22,14 @@ export const lifespan = {
   sseTerminalStatuses: new TerminalStatusSet(["sent", "failed"])
 }
 
-/** Beside your own routes, behind your own authentication. */
+/** Merge your own routes, and put your own authentication in front. */
 const routes = Layer.mergeAll(
   StatusRoutes.layer({ eventsPath: "/mails/{task_id}/events" }),
   DeadLetterRoutes.layer(),
   GraphRoutes.layer({ executionsPath: "/mails" })
 )
 
-/** Needs a `Broker` and a `Redis`. Its event streams end before it closes. */
+/** Serves the routes. Needs a `Broker` and a `Redis`. At shutdown the event streams end before the server closes. */
 export const server = (port: number) =>
   EventStream.drainFirst.pipe(
     Layer.provideMerge(HttpRouter.serve(routes, { routerConfig: StatusRoutes.routerConfig })),

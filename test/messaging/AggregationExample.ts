@@ -24,10 +24,10 @@ const Counted = Schema.Struct({ pages: Schema.Int, words: Schema.Int })
 const Sums = Schema.Array(Schema.NumberFromString)
 const retryPolicy = new RetryPolicy()
 
-/** Needs a `Broker`. */
+/** Declares the topology and publishes. Needs a `Broker`. */
 export const client = BrokerClient.layer({ topology })
 
-/** Counts the words of a page. What it says of the page goes to the shard of the book. */
+/** Counts the words of a page, and publishes the result to the shard of the book. */
 const counter = TaskConsumer.layer({
   retryPolicy,
   handler: Handler.withPayload(Page, ({ payload: { book, pages, text } }, context) =>
@@ -38,7 +38,7 @@ const counter = TaskConsumer.layer({
   )
 }).pipe(Layer.provide(client))
 
-/** Sums up each book. All pages of a book come to one shard; Redis keeps them, and a page that comes again counts once. */
+/** Sums up each book, whose pages all come to one shard. Redis keeps the counts, so a redelivered page counts once. */
 const sums = AggregationWorkerRuntime.layer({
   topology,
   shardGroups: [[0], [1]],
@@ -58,5 +58,5 @@ const sums = AggregationWorkerRuntime.layer({
   )
 })
 
-/** Need a `Redis` beside the `Broker`. */
+/** The workers. They need a `Redis` as well as the `Broker`. */
 export const counters = Layer.merge(counter, sums)

@@ -1,5 +1,4 @@
 import { spawn } from "node:child_process"
-import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
@@ -22,7 +21,7 @@ const ofWorker = {
   exchanges: ["mail.tasks", "mail.status"]
 }
 
-describe("the README's examples of messaging", () => {
+describe("the guide's examples of messaging", () => {
   it.effect("a worker: takes what it understands, and dead-letters what does not meet its schema", () =>
     Effect.gen(function* () {
       const { inspectQueue, publishTask } = yield* BrokerClient
@@ -102,16 +101,4 @@ describe("the README's examples of messaging", () => {
       assert.strictEqual(child.exitCode, 0)
     }).pipe(Effect.scoped, Effect.provide(RunningBroker.layer()))
   )
-
-  it.each([
-    "./WorkerExample.ts",
-    "./WorkflowExample.ts",
-    "./AggregationExample.ts",
-    "./WorkerTest.test.ts",
-    "./WorkerProgram.ts"
-  ])("%s stands in the README as it is here", (file) => {
-    const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8")
-    const shown = read(file).replaceAll("../../", "./").replaceAll("./WorkerExample.ts", "./worker.ts")
-    assert.include(read("../../README.md"), `\`\`\`ts\n${shown}\`\`\``)
-  })
 })

@@ -16,10 +16,10 @@ const topology = new RoutedTasksSharedStatusTopology({
 })
 const Mail = Schema.Struct({ to: Schema.String, text: Schema.String })
 
-/** Needs a `Broker`. */
+/** Declares the topology and publishes. Needs a `Broker`. */
 export const client = BrokerClient.layer({ topology })
 
-/** What a mail takes. What fails is tried again after 10 seconds, five times. */
+/** The options of the worker. A failed mail is retried up to five times, 10 seconds apart. */
 export const work = {
   retryPolicy: new RetryPolicy({ max_retries: 5, delay_ms: 10_000 }),
   handler: Handler.byTaskType({
@@ -29,9 +29,9 @@ export const work = {
   })
 }
 
-/** Sends mail for as long as the layer is there. */
+/** Sends mails for as long as the layer exists. */
 export const worker = TaskConsumer.layer(work).pipe(Layer.provide(client))
 
-/** Has a mail sent, from anywhere that has the client. */
+/** Publishes a mail as a task. Needs the client. */
 export const send = (task_id: string, mail: typeof Mail.Type) =>
   Effect.flatMap(BrokerClient, (client) => client.publishTask({ task_id, task_type: "send", payload: mail }))

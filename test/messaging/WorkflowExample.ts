@@ -27,7 +27,7 @@ const Order = Schema.Struct({ topic: Schema.String })
 const Plan = Schema.Struct({ chapters: Schema.Array(Schema.String) })
 const retryPolicy = new RetryPolicy()
 
-/** Needs a `Broker`. */
+/** Declares the topology and publishes. Needs a `Broker`. */
 export const client = BrokerClient.layer({ topology })
 
 const planner = WorkflowConsumer.layer({
@@ -48,6 +48,6 @@ const writer = WorkflowConsumer.layer({
 
 export const workers = Layer.mergeAll(planner, writer).pipe(Layer.provide(client))
 
-/** Orders a report, from anywhere that has the client. */
+/** Starts the workflow. Needs the client. */
 export const order = (task_id: string, topic: string) =>
   Effect.flatMap(BrokerClient, (client) => client.publishToEntry({ task_id, payload: { topic } }, "report"))

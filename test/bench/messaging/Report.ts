@@ -8,7 +8,7 @@ import { type Measured, type Metric, metrics, type Scenario, scenarios, trips } 
 import type { Soaked } from "./Soak.ts"
 import { kinds, prefetch } from "./Work.ts"
 
-/** The run in Markdown, ready for the README. `absent`: who was left out, and why. */
+/** The run in Markdown, ready for `test/bench/README.md`. `absent`: who was left out, and why. */
 export const report = (measured: Measured, absent: ReadonlyArray<string>, plan: Plan, machine: string): string =>
   [
     machine,

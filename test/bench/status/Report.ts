@@ -11,7 +11,7 @@ export interface Measured {
   readonly graphs: ReadonlyArray<GraphFigures>
 }
 
-/** The run in Markdown, ready for the README. */
+/** The run in Markdown, ready for `test/bench/README.md`. */
 export const report = ({ graphs, hub, streams }: Measured, plan: Streams.Plan, machine: string): string =>
   [
     machine,
