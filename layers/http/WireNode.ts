@@ -168,6 +168,7 @@ class NodeWire implements Wire {
 
   end(last: Uint8Array | undefined): void {
     if (last === undefined) this.#outgoing.end()
+    else if (last.length <= smallBytes && Buffer.isBuffer(last)) this.#outgoing.end(last.toString("latin1"), "latin1")
     else this.#outgoing.end(last)
   }
 
@@ -195,6 +196,9 @@ class NodeWire implements Wire {
     this.#outgoing.writeHead(status, headers)
   }
 }
+
+/** Node appends a string to the head and writes both at once: 1 µs less than for a head and a buffer (of 10 in all). */
+const smallBytes = 4_096
 
 const afterTickTasks: Array<() => void> = []
 
