@@ -5,69 +5,76 @@ import * as Client from "./broker-memory/Client.ts"
 import { Timers } from "./broker-memory/queues/Timers.ts"
 
 export interface ServerOptions {
-  /** Bytes of messages that it holds, each counted with 512 more; past it publishes are blocked. Default: 256 MiB. */
+  /**
+   * Bytes of messages that the server holds. Each message counts 512 bytes more than its content. Above the limit the
+   * server blocks publishes. Default: 256 MiB.
+   */
   readonly memoryLimit?: number | undefined
 }
 
 export interface ConnectOptions {
-  /** What `drop` and `cut` know the connection by. Default: "memory". */
+  /** The name by which `drop` and `cut` select the connection. Default: "memory". */
   readonly name?: string | undefined
-  /** How many publishes of one purpose may be unanswered. Default: 256. */
+  /** The maximum number of unconfirmed publishes of one purpose. Default: 256. */
   readonly window?: number | undefined
-  /** For a publish: its turn and its answer. Default: 10 seconds. */
+  /** The deadline of a publish, including its wait for a place in the window. Default: 10 seconds. */
   readonly publishWithin?: Duration.Input | undefined
-  /** For every other question to the broker. Default: 5 seconds. */
+  /** The deadline of every other request to the broker. Default: 5 seconds. */
   readonly answerWithin?: Duration.Input | undefined
 }
 
 /**
- * A RabbitMQ 3.10 within the process: a model that answers as the real one does, on the clock that it was made under.
- * On a `TestClock` a retry queue of thirty seconds is over as soon as the test says so. Nothing is shared with another
- * process, and nothing outlives this one.
+ * A model of RabbitMQ 3.10 inside the process. The server behaves as the real one does and runs on the `Clock` under
+ * which it was made: with a `TestClock`, the delay of a retry queue takes no real time. No state is shared with other
+ * processes, and no state outlives this one.
  */
 export class BrokerServer extends Context.Service<
   BrokerServer,
   {
-    /** A connection of its own, for as long as the scope is open. Fails while the server is cut off. */
+    /** Opens a connection that closes with the scope. Fails while `cut` refuses the connection's name. */
     readonly connect: (options?: ConnectOptions) => Effect.Effect<Broker["Service"], BrokerError, Scope.Scope>
 
     /**
-     * Every connection is lost, or those of one name: unsettled deliveries return to their queues, exclusive queues are
-     * gone, unanswered publishes are unknown. Clients come back at once, consumers under a new epoch.
+     * Closes every connection, or those of one name. Unsettled deliveries return to their queues, exclusive queues are
+     * deleted, and unconfirmed publishes end as `Unknown`. Clients reconnect at once; consumers resume under a new
+     * epoch.
      */
     readonly drop: (connection?: string) => Effect.Effect<void>
 
-    /** Every connection is lost, or those of one name, and none of these is accepted before `restore`. */
+    /** Closes every connection, or those of one name, and refuses new ones until `restore`. */
     readonly cut: (connection?: string) => Effect.Effect<void>
     readonly restore: Effect.Effect<void>
 
-    /** Nothing that the server says arrives before `thaw`: what clients ask for happens, and they wait for the answer. */
+    /**
+     * Holds back everything that the server sends until `thaw`. The server still carries out requests; their responses
+     * wait.
+     */
     readonly freeze: Effect.Effect<void>
     readonly thaw: Effect.Effect<void>
 
     /**
-     * No publish is taken before `unblock`. As with the real one, a connection learns it by its next publish, which
-     * stays unanswered meanwhile.
+     * Blocks publishes until `unblock`. As with RabbitMQ, a connection learns that it is blocked from its next publish,
+     * which stays unconfirmed meanwhile.
      */
     readonly block: (reason: string) => Effect.Effect<void>
     readonly unblock: Effect.Effect<void>
 
     /**
-     * Every connection is lost; queues and exchanges that are not durable are gone, and messages that are not
-     * persistent, unless they lie in a quorum queue or a stream. Clients come back at once.
+     * Closes every connection. Deletes queues and exchanges that are not durable, and messages that are not persistent,
+     * except in quorum queues and streams. Clients reconnect at once.
      */
     readonly restart: Effect.Effect<void>
   }
 >()("svc/BrokerServer") {}
 
-/** A server that is empty, and gone with the scope. */
+/** Makes an empty server. The server stops when the scope closes. */
 export const makeServer = Effect.fnUntraced(function* (
   options: ServerOptions = {}
 ): Effect.fn.Return<BrokerServer["Service"], never, Scope.Scope> {
   const clock = yield* Clock.Clock
   const context = yield* Effect.context<never>()
   const dispatcher = Context.get(context, Scheduler.Scheduler).makeDispatcher()
-  // whole ones, as RabbitMQ counts: whoever wakes up after a pause with fractions must not be early by one of them
+  // RabbitMQ counts whole milliseconds. With fractions, a timer could fire one millisecond too early.
   const now = () => Math.floor(clock.currentTimeMillisUnsafe())
   const timers = yield* Effect.acquireRelease(
     Effect.sync(() => new Timers(now, Effect.runForkWith(context))),
@@ -102,17 +109,17 @@ export const makeServer = Effect.fnUntraced(function* (
   })
 })
 
-/** A server, for programs that connect to it themselves, and for tests that make it fail. */
+/** A server without connections, for programs that connect by themselves and for tests that inject failures. */
 export const layerServer = (options?: ServerOptions): Layer.Layer<BrokerServer> =>
   Layer.effect(BrokerServer, makeServer(options))
 
-/** A connection to the server that is provided. */
+/** One connection to the provided server. */
 export const layerConnection = (options?: ConnectOptions): Layer.Layer<Broker, BrokerError, BrokerServer> =>
   Layer.effect(
     Broker,
     Effect.flatMap(BrokerServer, (server) => server.connect(options))
   )
 
-/** A server of its own with one connection: all that a program needs that runs in one process. */
+/** A server with one connection: the broker of a program that runs in one process. */
 export const layer = (options?: ServerOptions & ConnectOptions): Layer.Layer<Broker, BrokerError> =>
   Layer.provide(layerConnection(options), layerServer(options))

@@ -10,8 +10,9 @@ import * as InstrumentedSql from "./postgres/InstrumentedSql.ts"
 import * as PgliteWire from "./postgres/PgliteWire.ts"
 
 /**
- * PostgreSQL inside the process (PGlite), behind the same driver and the same SQL. It has one session: work is serial,
- * and LISTEN would hold that session for ever, so notices stay in the process and leave after the outermost commit.
+ * PostgreSQL inside the process (PGlite), with the same driver and the same SQL. PGlite has one session, so statements
+ * run one at a time. LISTEN would occupy that session, so change notices stay in the process; they are published after
+ * the outermost commit.
  */
 const make = Effect.gen(function* () {
   const postgres = yield* Effect.acquireRelease(
@@ -33,7 +34,7 @@ const make = Effect.gen(function* () {
     sql,
     ping: DatabaseCommon.ping(sql),
     transaction: DatabaseCommon.transaction(sql),
-    // PostgreSQL sees the notice too, and refuses the names and payloads that it would refuse elsewhere.
+    // PostgreSQL gets the notice too, so that it rejects the same names and payloads as a server would.
     notify: (channel, payload) =>
       Effect.andThen(
         DatabaseCommon.notify(sql)(channel, payload),

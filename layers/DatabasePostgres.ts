@@ -11,14 +11,14 @@ import { withDeadline } from "./postgres/SqlDeadline.ts"
 
 export interface Options {
   readonly url: Redacted.Redacted
-  /** Sessions for statements; followers of changes and pings share one more. */
+  /** The maximum number of sessions for statements. Default: 10. Change notices and pings share one session more. */
   readonly maxConnections?: number
-  /** The sessions' `application_name`. */
+  /** The `application_name` of the sessions. Default: "svc-runtime". */
   readonly name?: string
 }
 
 const make = Effect.fnUntraced(function* (options: Options) {
-  // The driver's own refusal would carry the URL, and the password with it.
+  // The driver's error message would contain the URL and its password.
   if (!URL.canParse(Redacted.value(options.url))) return yield* invalidUrl
   const config: PgPool.Config = {
     url: options.url,
@@ -40,8 +40,8 @@ const make = Effect.fnUntraced(function* (options: Options) {
 })
 
 /**
- * One session for all followers and for pings, opened by the first and closed by the last. A ping must not wait for a
- * session of the pool: however busy those are, the server is there.
+ * One session that all followers of changes and all pings share: the first use opens it, the last one closes it. A ping
+ * must not wait for a session of the pool, because a busy pool does not mean that the server is down.
  */
 const makeListener = Effect.fnUntraced(function* (config: PgConnection.Config) {
   let current: PgConnection.PgConnection | undefined
@@ -52,7 +52,8 @@ const makeListener = Effect.fnUntraced(function* (config: PgConnection.Config) {
       })
     )
   })
-  // Each of its followers sees a lost session fail; the first to notice must not discard what replaced it.
+  // Every follower sees the lost session fail. Only the first one may discard it: the next session is already in its
+  // place.
   const discard = (session: PgConnection.PgConnection) =>
     Effect.suspend(() => (current === session ? RcRef.invalidate(sessions) : Effect.void))
 
@@ -65,7 +66,8 @@ const makeListener = Effect.fnUntraced(function* (config: PgConnection.Config) {
     const channel = yield* DatabaseCommon.checkedChannel(name)
     const session = yield* RcRef.get(sessions)
     const listenScope = yield* Scope.make()
-    // Leaving sends UNLISTEN. It is not waited for: on a silent server it ends with the session.
+    // Closing the scope sends UNLISTEN. The finalizer does not wait for it, because a silent server would never
+    // respond.
     yield* Effect.addFinalizer((exit) => Effect.forkDetach(Scope.close(listenScope, exit)))
     const notices = yield* session.listen(channel).pipe(
       Scope.provide(listenScope),
@@ -74,7 +76,7 @@ const makeListener = Effect.fnUntraced(function* (config: PgConnection.Config) {
     const inbox = yield* SubscriberQueue.make(DatabaseCommon.laggingError)
     yield* Stream.fromQueue(notices).pipe(
       Stream.runForEach(({ payload }) => Effect.sync(() => inbox.deliver(payload))),
-      // The driver ends the queue with a failure or, when the heartbeat hung up, with an interruption.
+      // The driver ends the queue with a failure, or with an interruption when the heartbeat closed the session.
       Effect.catchCause((cause) =>
         Effect.andThen(
           discard(session),
@@ -90,8 +92,8 @@ const makeListener = Effect.fnUntraced(function* (config: PgConnection.Config) {
 })
 
 /**
- * A session that only listens, so a peer that vanished without a word would look like quiet: it is asked, and hung up
- * on when it does not answer. Its followers then fail.
+ * A session that only listens cannot tell a vanished server from a quiet one. A heartbeat queries the server every 2
+ * seconds and closes the session after 1 second without a response; the followers then fail.
  */
 const openSession = Effect.fnUntraced(function* (config: PgConnection.Config) {
   const sessionScope = yield* Effect.flatMap(Effect.scope, Scope.fork)

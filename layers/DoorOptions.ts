@@ -5,13 +5,13 @@ export const roles = ["gateway", "control", "messaging", "status", "graph", "all
 export type Role = (typeof roles)[number]
 
 const tasksRoles = ["messaging", "status", "graph"] as const
-/** They work on tasks, or tell of them: there is nothing of operators' in them. */
+/** Roles that work on tasks or report on them. They need no operator state. */
 export type TasksRole = (typeof tasksRoles)[number]
 export const isTasksRole = (role: Role): role is TasksRole => tasksRoles.some((one) => one === role)
 
 export type Door = "database" | "redis" | "broker" | "upstream"
 
-/** The doors that the program of a role goes through; the broker in `all` only for the example. */
+/** The doors that a role opens. The role `all` needs the broker only for the example. */
 export const doorsUsedBy = ({ example, role }: Pick<CliOptions, "role" | "example">): ReadonlyArray<Door> => {
   if (isTasksRole(role)) return ["redis", "broker"]
   return role === "all" && example ? ["database", "redis", "broker", "upstream"] : ["database", "redis", "upstream"]
@@ -22,25 +22,25 @@ export const redisVariants = ["ioredis", "memory"] as const
 export const brokerVariants = ["amqp", "memory"] as const
 export const upstreamVariants = ["http", "simulator"] as const
 
-/** What the command line asks for; what it leaves out follows the URL variables. */
+/** The options of the command line. A door without an option follows its URL variable. */
 export interface CliOptions {
   readonly role: Role
   readonly database: Option.Option<(typeof databaseVariants)[number]>
   readonly redis: Option.Option<(typeof redisVariants)[number]>
   readonly broker: Option.Option<(typeof brokerVariants)[number]>
   readonly upstream: Option.Option<(typeof upstreamVariants)[number]>
-  /** Whether the example's tasks are worked on and told of, also on real servers. */
+  /** Runs the workers and status routes of the example's tasks, also on real servers. */
   readonly example: boolean
 }
 
-/** What the variables name that decide on variants, read or as they are. */
+/** The URL variables that select the variants of the doors, parsed or as raw text. */
 export interface DoorUrls<Database = unknown, Redis = unknown, Broker = unknown> {
   readonly databaseUrl: Option.Option<Database>
   readonly redisUrl: Option.Option<Redis>
   readonly rabbitmqUrls: Option.Option<Broker>
 }
 
-/** Of an environment that cannot be read: what is set there, whether it is a URL or not. */
+/** The URL variables that are set, valid or not. Used when the environment as a whole cannot be read. */
 export const urlsInEnvironment = (environment: Environment): DoorUrls => {
   const set = (variable: string) => Option.fromUndefinedOr(environment[variable]?.trim() || undefined)
   return {
@@ -50,7 +50,7 @@ export const urlsInEnvironment = (environment: Environment): DoorUrls => {
   }
 }
 
-/** Of each door, whether the real variant is chosen. */
+/** Selects, for each door, the real or the in-process variant. */
 export const selectVariants = <Database, Redis, Broker>(
   options: CliOptions,
   urls: DoorUrls<Database, Redis, Broker>
@@ -60,7 +60,7 @@ export const selectVariants = <Database, Redis, Broker>(
   broker: selectVariant(options.broker, urls.rabbitmqUrls, ["amqp", "memory"])
 })
 
-/** Why the wish cannot be, in one sentence each. */
+/** Reasons why the options cannot work, one sentence each. */
 export const problemsOf = (options: CliOptions, urls: DoorUrls): ReadonlyArray<string> => {
   const { broker, database, redis } = selectVariants(options, urls)
   return [
@@ -79,9 +79,9 @@ export const problemsOf = (options: CliOptions, urls: DoorUrls): ReadonlyArray<s
 }
 
 interface VariantSelection<Url> {
-  /** Present: the real variant, on it. */
+  /** Set when the real variant is selected. */
   readonly url: Option.Option<Url>
-  /** The real variant is asked for and its URL is not set. */
+  /** The real variant is requested, and its URL variable is not set. */
   readonly isUrlMissing: boolean
 }
 

@@ -10,7 +10,7 @@ import { type CliOptions, isTasksRole, type Role, selectVariants } from "./DoorO
 import type { Settings } from "./Environment.ts"
 import * as SessionName from "./SessionName.ts"
 
-/** A door and what it is built on, in words for the banner. */
+/** The variant of a door, with the text that the banner prints for it. */
 interface SelectedVariant<A, E> {
   readonly variant: string
   readonly remark: string
@@ -19,17 +19,17 @@ interface SelectedVariant<A, E> {
 
 export interface Doors {
   readonly role: Role
-  /** Whether the program works on the example's tasks, and tells of them. */
+  /** Runs the example's tasks. */
   readonly example: boolean
   readonly database: SelectedVariant<Database, SqlError.SqlError>
   readonly redis: SelectedVariant<Redis, RedisError>
   readonly broker: SelectedVariant<Broker, BrokerError>
   readonly upstream: SelectedVariant<Upstream, never>
-  /** Those of the environment, or the simulator. */
+  /** The upstreams of the environment, or the simulator. */
   readonly upstreams: StartupUpstreams.UpstreamsByFamily
 }
 
-/** A variant for each door, of a wish without `problems`. */
+/** Selects a variant for each door. Call `problemsOf` first: the options must have no problems. */
 export const select = (options: CliOptions, settings: Settings): Doors => {
   const { broker, database, redis } = selectVariants(options, settings)
   const isAllInProcess = Option.isNone(database.url) && Option.isNone(redis.url) && Option.isNone(broker.url)
@@ -116,14 +116,14 @@ const selectUpstream = (
   }
 }
 
-/** It takes any credential: a first try needs none of its own. */
+/** The simulator accepts any credential, so a first request needs no real one. */
 const simulatedUpstream: StartupUpstreams.StartupUpstream = {
   name: "simulator",
   base: UpstreamBase.atRoot("http://simulator.invalid"),
   serviceKey: Option.some(Redacted.make("simulated-credential"))
 }
 
-/** Where each family goes, in words. */
+/** The upstream addresses by API family, for the banner. */
 const describeUpstreams = ({ a, b, both }: StartupUpstreams.UpstreamsByFamily): string =>
   [
     ...Option.toArray(both).map(({ base }) => UpstreamBase.addressOf(base)),
@@ -133,6 +133,6 @@ const describeUpstreams = ({ a, b, both }: StartupUpstreams.UpstreamsByFamily): 
 
 const lostAtExit = "in this process: what it holds is lost at exit"
 
-/** A door of which nothing is loaded before it opens: most programs open one variant of each. */
+/** Imports a variant only when its layer is built: most processes use one variant of each door. */
 const lazyLayer = <A, E>(load: () => Promise<Layer.Layer<A, E>>): Layer.Layer<A, E> =>
   Layer.unwrap(Effect.promise(load))

@@ -5,7 +5,9 @@ import type { Flow, Sink, UpstreamError } from "../src/services/Upstream.ts"
 import { type AddressPolicy, AddressRefused } from "./http/AddressPolicy.ts"
 import * as UpstreamHttp from "./UpstreamHttp.ts"
 
-/** Beside checks and calls of operators, guardrails are asked through it: one call for each request of applications. */
+/**
+ * Requests of operators and calls of guardrail services share these limits; every proxied request may call a guardrail.
+ */
 const limits = {
   connectionsPerOrigin: 512,
   waitingPerOrigin: 1_024,
@@ -14,7 +16,7 @@ const limits = {
   drainTimeout: "1 second"
 } as const
 
-/** The same driver as the proxied traffic: it follows, decompresses and retries nothing, and judges addresses. */
+/** Uses the driver of the proxied traffic: no redirects, no decompression, no retries, and the same address policy. */
 export const layer = (addresses: AddressPolicy): Layer.Layer<Egress> =>
   Layer.effect(
     Egress,
@@ -72,7 +74,7 @@ const invalid = (rule: string) =>
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/** What came, and why this side wanted no more of it. */
+/** Collects the response, and keeps the reason when this side stops it early. */
 class ResponseCollector implements Sink {
   readonly body = new CollectedBytes()
   readonly #maxBytes: number
@@ -147,6 +149,6 @@ const toEgressError = ({ cause, phase, reason }: UpstreamError, withinMs: number
   }
 }
 
-/** The system's word for it, such as ECONNREFUSED, ENOTFOUND or CERT_HAS_EXPIRED. */
+/** The system's error code, such as ECONNREFUSED, ENOTFOUND or CERT_HAS_EXPIRED. */
 const systemCodeOf = (cause: unknown): string =>
   cause instanceof Error && "code" in cause && typeof cause.code === "string" ? ` (${cause.code})` : ""

@@ -22,21 +22,21 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export interface Address {
   readonly host: string
   readonly port: number
-  /** The variable that decides it. */
+  /** The environment variable that sets the address. */
   readonly variable?: string
 }
 
 export type LogLevel = "Trace" | "Debug" | "Info" | "Warn" | "Error" | "None"
 
-/** Everything that the environment decides. */
+/** The settings of a process, decoded from its environment variables. */
 export interface Settings {
   readonly databaseUrl: Option.Option<Redacted.Redacted>
   readonly redisUrl: Option.Option<Redacted.Redacted>
   readonly redisKeyPrefix: string
-  /** The nodes of a cluster, or the one that there is. */
+  /** The nodes of a cluster, or a single server. */
   readonly rabbitmqUrls: Option.Option<Arr.NonEmptyReadonlyArray<Redacted.Redacted>>
   readonly upstreams: StartupUpstreams.UpstreamsByFamily
-  /** What the upstream's UI loads, by the names that it has there: exact paths, and `/prefix/*`. */
+  /** Paths that the upstream's UI may load: exact paths, or `/prefix/*`. They are the upstream's own paths. */
   readonly upstreamUiPaths: ReadonlyArray<string>
   readonly directCompat: Option.Option<{
     readonly base: UpstreamBase.UpstreamBase
@@ -44,65 +44,65 @@ export interface Settings {
   }>
   readonly directCompatPaths: ReadonlyArray<string>
   readonly directCompatOwnership: Ownership
-  /** Without a stored connection, the studio that services are imported from. */
+  /** The studio from which services are imported when no connection is stored. */
   readonly studio: Option.Option<StudioTarget>
-  /**
-   * Whom the gateway calls: the origins that the variables name, and what `GATEWAY_EGRESS_PRIVATE_ADDRESSES` allows.
-   */
+  /** Origins that the environment names, and `GATEWAY_EGRESS_PRIVATE_ADDRESSES` for all other addresses. */
   readonly addressPolicy: AddressPolicy
   readonly proxyAddress: Address
-  /** Of the web pages whose scripts may ask the proxy listener; `*`: of all. */
+  /** Origins of web pages whose scripts may call the proxy listener; `*` allows all. */
   readonly corsOrigins: ReadonlyArray<string>
   readonly controlAddress: Address
-  /** Names by which browsers may ask the control listener for what needs no token. */
+  /** Host names under which browsers may reach the parts of the control listener that need no token. */
   readonly controlHosts: ReadonlyArray<string>
-  /** The listener that shows browsers the upstream's UI, and the origin at which they reach it. */
+  /** The listener that serves the upstream's UI to browsers, and its public origin. */
   readonly upstreamUi: Option.Option<{ readonly address: Address; readonly publicOrigin: Option.Option<string> }>
-  /** Of statuses, dead letters and graphs; without a token it is one of this machine's alone. */
+  /** The listener of statuses, dead letters and graphs. Without a token it must be a loopback address. */
   readonly statusAddress: Address
   readonly statusToken: Option.Option<Redacted.Redacted>
-  /** Event streams that are open at once; `perAddress`: where it is not the default share. */
+  /** The limit of open event streams; `perAddress` replaces the default share of one address. */
   readonly eventStreams: { readonly most: number; readonly perAddress: Option.Option<number> }
-  /** `rest`: of whatever is neither the control listener nor the proxy listener. */
+  /**
+   * `other` is the level of all components except the control listener (`gateway_api`) and the proxy listener
+   * (`gateway_proxy`).
+   */
   readonly logLevels: { readonly other: LogLevel; readonly gateway_api: LogLevel; readonly gateway_proxy: LogLevel }
-  /** Whether each request to the proxy listener has its line in the log. */
+  /** Logs one line for each request to the proxy listener. */
   readonly accessLog: boolean
-  /** Whether workers keep the messages and stack traces of exceptions. */
+  /** Lets workers store the messages and stack traces of exceptions. */
   readonly storeExceptionDetails: boolean
   readonly adminToken: Option.Option<Redacted.Redacted>
   readonly workerToken: Option.Option<Redacted.Redacted>
   readonly encryptionKey: Option.Option<Redacted.Redacted<Uint8Array>>
-  /** Opens what was sealed before the key was changed; `secrets rotate` seals it anew. */
+  /** Decrypts values that were sealed under the previous key; `secrets rotate` seals them again. */
   readonly previousEncryptionKey: Option.Option<Redacted.Redacted<Uint8Array>>
-  /** Connections to the proxy listener that are open at once. */
   readonly connectionLimits: ConnectionLimits
-  /** What new installations begin with, as far as the environment says. */
+  /** Initial limits of the routes of a new installation. */
   readonly routeLimits: Partial<RouteLimits>
-  /** For how many days rows are kept; none: for ever. */
+  /** Days for which rows are kept. Without a number, rows are kept forever. */
   readonly retention: Retention.RetentionDays
   readonly maxBufferedRequests: number
   readonly maxInflightBufferBytes: number
   readonly drainSeconds: number
-  /** From the moment when readiness turns false to the one when the listeners close. */
+  /** Seconds between readiness turning false and the listeners closing. */
   readonly drainDelaySeconds: number
   readonly otlp: Option.Option<OtlpSettings>
-  /** How callers prove who they are; none when no variable says anything of it. */
+  /** How callers authenticate. Empty when no variable configures it. */
   readonly authSettings: Option.Option<AuthSettings.ConfiguredAuth>
-  /** Variables that are set and that nothing reads, for the start's warning: a token without an address is one. */
+  /** Variables that are set and have no effect, such as a token without an address. The banner warns about them. */
   readonly unreadVariables: ReadonlyArray<string>
 }
 
-/** Where telemetry is sent, by OpenTelemetry's standard variables. */
+/** The OpenTelemetry export, read from OpenTelemetry's standard variables. */
 export interface OtlpSettings {
   readonly endpoint: string
   readonly headers: Redacted.Redacted<Readonly<Record<string, string>>>
   readonly serviceName: Option.Option<string>
-  /** Of the resource. */
+  /** Resource attributes. */
   readonly attributes: Readonly<Record<string, string>>
   readonly sampler: Sampler.Sampler
 }
 
-/** One mistake: the variable, and what it must be. Never its value, which may be a secret. */
+/** One invalid variable and what it must be. The message never contains the value, which may be a secret. */
 export interface Mistake {
   readonly variable: string
   readonly message: string
@@ -110,7 +110,10 @@ export interface Mistake {
 
 type Reader<A> = (value: string) => Result.Result<A, string>
 
-/** Reads the environment whole: either settings, or every mistake at once. Values are trimmed; blank is unset. */
+/**
+ * Reads all variables and returns either the settings or every mistake. Values are trimmed; a blank value counts as
+ * unset.
+ */
 export const read = (environment: Environment): Result.Result<Settings, ReadonlyArray<Mistake>> => {
   const mistakes: Array<Mistake> = []
 
@@ -165,7 +168,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
   const trustedSecret = optional("TRUSTED_GATEWAY_HEADER_SECRET", credential)
   for (const { field, message } of AuthSettings.mistakes(authSettings, Option.isSome(trustedSecret))) {
     const variable = authVariables[field]
-    // a value that was refused is not also missing
+    // A value that was already rejected is not reported as missing too.
     if (!mistakes.some((mistake) => mistake.variable === variable)) mistakes.push({ variable, message })
   }
   const isAuthConfigured = Object.values(authVariables).some(isSet)
@@ -256,7 +259,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     logLevels: withDefault("LOG_LEVEL", logLevels, sameLevel("Info")),
     accessLog: withDefault("GATEWAY_ACCESS_LOG", flag, true),
     storeExceptionDetails: withDefault("SVC_STORE_EXCEPTION_DETAILS", flag, true),
-    // whether it must be a token depends on whether one is active already: the start decides when it knows
+    // The token's format is checked at startup: it matters only while no operator token is active.
     adminToken: optional("GATEWAY_ADMIN_TOKEN", (value) => Result.succeed(Redacted.make(value))),
     workerToken: optional("SVC_WORKER_TOKEN", credential),
     encryptionKey: optional("GATEWAY_ENCRYPTION_KEY", encryptionKey),
@@ -300,20 +303,19 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
   return mistakes.length === 0 ? Result.succeed(settings) : Result.fail(mistakes)
 }
 
-/** The message of a refused start: every mistake, one to a line. */
+/** The message of a start with an invalid environment, one mistake per line. */
 export const describeMistakes = (mistakes: ReadonlyArray<Mistake>): string =>
   [
     "invalid_configuration: the environment has mistakes.",
     ...mistakes.map(({ message, variable }) => `  ${variable} ${message}.`)
   ].join("\n")
 
-/** Of retention: a hundred years. */
+/** One hundred years. */
 const maxRetentionDays = 36_500
 
-/** Placeholders live in the memory of their request, where nothing is sealed or expires. */
+/** Placeholders live in the memory of their request, so they need no lifetime and no encryption key. */
 const ignoredVariables = ["GUARDRAIL_PII_MAPPING_TTL_SECONDS", "GUARDRAIL_MAPPING_ENCRYPTION_KEY"]
 
-/** The variable of each of the front door's settings. */
 const authVariables: Readonly<Record<AuthSettings.SettingsMistake["field"], string>> = {
   svc_key_header: "IDENTITY_SVC_KEY_HEADER",
   identity_enabled: "IDENTITY_AUTH_ENABLED",
@@ -360,7 +362,7 @@ const httpUrl: Reader<string> = refine((value) => {
   return parsed !== undefined && /^https?:$/.test(parsed.protocol) ? value : undefined
 }, "must be an http or https URL")
 
-/** As OpenTelemetry writes them; what a value would have to quote is percent-encoded. */
+/** Key-value pairs in OpenTelemetry's format; special characters are percent-encoded. */
 const keyValuePairs: Reader<Readonly<Record<string, string>>> = refine((value) => {
   const found: Array<readonly [string, string]> = []
   for (const part of splitList(value)) {
@@ -408,7 +410,7 @@ const webOrigin: Reader<string> = refine(
   "must be scheme, host and port only, as browsers see them, such as https://upstream-ui.example.com"
 )
 
-/** As vendors publish it for their SDKs. */
+/** A base URL as vendors publish it for their SDKs. */
 const upstreamBase: Reader<UpstreamBase.UpstreamBase> = (value) => {
   const refusal = UpstreamBase.refusedAddress(value)
   return refusal === undefined
@@ -416,7 +418,7 @@ const upstreamBase: Reader<UpstreamBase.UpstreamBase> = (value) => {
     : Result.fail(`${refusal}; as in https://models.example.com:4000 or https://models.example.com/api/v1`)
 }
 
-/** The studio's own path may come before the one of its export. */
+/** The base URL may contain a path of the studio's own. */
 const baseUrl: Reader<string> = (value) => {
   const refusal = validateBaseUrl(value)
   return refusal === undefined ? Result.succeed(trimBaseUrl(value)) : Result.fail(refusal)
@@ -441,7 +443,7 @@ const address: Reader<Address> = refine((value) => {
   return host !== undefined && port <= 65_535 ? { host, port } : undefined
 }, "must be host:port, as in 0.0.0.0:8080")
 
-/** What may stand in a header. */
+/** Characters that a header value may contain. */
 const credential: Reader<Redacted.Redacted> = refine(
   (value) => (/^[\x21-\x7e]{1,4096}$/.test(value) ? Redacted.make(value) : undefined),
   "must be 1 to 4096 visible ASCII characters"
@@ -503,7 +505,7 @@ const paths =
     return Result.succeed(found)
   }
 
-/** The upstream is reached with the gateway's own credential, so that no path opens all of it. */
+/** The gateway sends its own credential to this upstream, so no pattern may allow every path. */
 const refusedCompatPath = (path: string): string | undefined =>
   isPattern(path)
     ? undefined
@@ -549,7 +551,7 @@ const sameLevel = (level: LogLevel): Settings["logLevels"] => ({
   gateway_proxy: level
 })
 
-/** `info`, or levels by component: `gateway_api=info,gateway_proxy=debug`. */
+/** One level, such as `info`, or levels by component: `gateway_api=info,gateway_proxy=debug`. */
 const logLevels: Reader<Settings["logLevels"]> = refine((value) => {
   let found = sameLevel("Info")
   for (const part of value.split(",")) {

@@ -13,9 +13,8 @@ import { trackServer } from "./http/OwnListeners.ts"
 import * as Startup from "./Startup.ts"
 
 /**
- * Node's own clocks on a connection. Headers are due soon; the whole request within `requestTimeout`, so that no unread
- * body lingers for ever; a connection on which nothing moves for as long as a route may take is nobody's; and idle
- * connections outlive the usual load balancer's minute.
+ * Node's timeouts of a connection. Headers are due within 15 seconds and the whole request within `requestTimeout`.
+ * Idle connections stay open for 75 seconds, longer than the minute that load balancers usually keep them.
  */
 const nodeTimeouts = (requestTimeout: number) => ({
   requestTimeout,
@@ -25,21 +24,19 @@ const nodeTimeouts = (requestTimeout: number) => ({
 })
 
 /**
- * So long the rest of a request that is answered already is read and discarded: a client that writes all of it before
- * it reads is to have its answer.
+ * The time for which the rest of an answered request is read and discarded. A client that writes its whole body before
+ * it reads would otherwise never see the response.
  */
 const maxLingerSeconds = 30
 
 /**
- * For listeners that people and monitors ask. Also where one is reached by a stranger, the process keeps descriptors and
- * memory for its other listeners.
+ * Limits for the listeners of operators and monitors. They leave file descriptors and memory for the other listeners.
  */
 export const defaultConnectionLimits: ConnectionLimits = { total: 1_024, perAddress: 512 }
 
-/** The longest `timeout_ms` that a route can have. */
 const maxRouteTimeoutMs = 660_000
 
-/** The JSON of a refusal to what is not HTTP, as the listener's other refusals look. */
+/** Formats a rejection as the listener's own error responses look. */
 export type RefusalFormat = (refusal: {
   readonly code: ErrorCode
   readonly message: string
@@ -49,22 +46,23 @@ export type RefusalFormat = (refusal: {
 const gatewayFormat: RefusalFormat = ({ code, message, requestId }) =>
   errorBody(new GatewayError({ code, message }), "a", requestId)
 
-/** The last request of a connection, and its answer. */
+/** The last request of a connection, and its response. */
 interface LastExchange {
   readonly incoming: IncomingMessage
   readonly outgoing: ServerResponse
 }
 
 /**
- * What Node leaves to the program on a connection.
+ * Handles connection events that Node leaves to the program.
  *
- * - What is not HTTP never reaches a program. Where it cannot be taken for another request's answer, the parser's
- *   refusal is given the listener's form; then the connection ends, and whatever was still coming in on it.
- * - A closing server hangs up on connections that are idle, and waits for the others. Those that become idle meanwhile
- *   are hung up on here, or a client's kept-alive connection would hold the exit for `keepAliveTimeout`.
- * - A request that goes on behind its answer holds its connection for a while, and a closing server for a second.
- * - A connection whose request was refused takes its next turn among the new ones: otherwise refused requests, one after
- *   the other on open connections, would take as much of the event loop as they like.
+ * - Bytes that are not HTTP never reach a program. The connection gets an error response, unless a client could take it
+ *   for the response to another request, and is then closed.
+ * - A closing server closes idle connections and waits for the others. Connections that become idle meanwhile are
+ *   closed here; otherwise a kept-alive connection would delay the exit by `keepAliveTimeout`.
+ * - A request whose body continues after its response keeps its connection for up to 30 seconds, or for one second
+ *   while the server closes.
+ * - A connection whose request was refused goes back into the accept queue. Otherwise a series of refused requests on
+ *   open connections could take all of the event loop.
  */
 const attachHandlers = (server: Server, acceptQueue: AcceptQueue, format: RefusalFormat): Server => {
   const lastExchanges = new WeakMap<Duplex, LastExchange>()
@@ -74,7 +72,7 @@ const attachHandlers = (server: Server, acceptQueue: AcceptQueue, format: Refusa
     outgoing.on("close", onResponseClose)
   }
 
-  // one for all of them, so that a request costs none
+  // One shared function, so that a request allocates none.
   function onResponseClose(this: ServerResponse): void {
     if (!server.listening) server.closeIdleConnections()
     const { complete, socket } = this.req
@@ -110,7 +108,7 @@ const attachHandlers = (server: Server, acceptQueue: AcceptQueue, format: Refusa
   return server.on("request", trackExchange).on("checkContinue", trackExchange).on("clientError", refuseUnparsable)
 }
 
-/** An answer of the listener's own, after which the connection ends. */
+/** A response of the listener itself, after which the connection closes. */
 const closingResponse = (
   format: RefusalFormat,
   status: string,
@@ -123,7 +121,7 @@ const closingResponse = (
   return `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: ${requestId}\r\n${extraHeaders}content-length: ${Buffer.byteLength(json)}\r\nconnection: close\r\n\r\n${json}`
 }
 
-/** Nothing is being answered, or only the broken request itself, and its answer has not begun. */
+/** True when no response is in progress, or when only the broken request itself awaits its response. */
 const canRefuse = (last: LastExchange | undefined): boolean =>
   last === undefined ||
   last.outgoing.writableFinished ||
@@ -159,17 +157,17 @@ const nodeServer = (format: RefusalFormat, requestTimeout: number, limits: Conne
 }
 
 export interface Options {
-  /** Default: the gateway's. */
+  /** Default: the gateway's format. */
   readonly format?: RefusalFormat
-  /** For a request to be there, with its body. Default: as long as a route of the gateway may take. */
+  /** The time within which a request must arrive with its body. Default: the longest timeout of a gateway route. */
   readonly requestTimeout?: Duration.Input
-  /** Connections that are open at once. Default: `few`. */
+  /** The limits of open connections. Default: `defaultConnectionLimits`. */
   readonly connectionLimits?: ConnectionLimits
 }
 
 /**
- * A server at `address`. When it closes it takes no new connection, and running answers have `drainWithin` to end; then
- * whoever has not read theirs is cut off.
+ * An HTTP server at `address`. On shutdown the server accepts no connection and lets running responses finish for
+ * `drainTimeout`; it then closes the remaining connections.
  */
 export const serverLayer = (address: Address, drainWithin: Duration.Input, options: Options = {}) =>
   Layer.suspend(() => {
@@ -184,7 +182,7 @@ export const serverLayer = (address: Address, drainWithin: Duration.Input, optio
       port: address.port,
       gracefulShutdownTimeout: drainWithin
     }).pipe(Effect.mapError(({ cause }) => new Startup.ListenerRefused({ address, cause })))
-    // added later, so run before the wait for the last connection
+    // Finalizers run in reverse order: this one runs before the server waits for its last connection.
     const closeConnections = Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))
     return Layer.mergeAll(
       Layer.effect(HttpServer.HttpServer, Effect.tap(listening, closeConnections)),
@@ -192,5 +190,5 @@ export const serverLayer = (address: Address, drainWithin: Duration.Input, optio
     )
   })
 
-/** A Node server with the gateway's refusals, for requests that take as long as a route may. */
+/** A Node server with the gateway's error responses and the longest timeout of a route. */
 export const gatewayServer = (limits: ConnectionLimits): Server => nodeServer(gatewayFormat, maxRouteTimeoutMs, limits)

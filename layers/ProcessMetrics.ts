@@ -6,14 +6,16 @@ import type { Role } from "./DoorOptions.ts"
 import { version } from "./telemetry/Version.ts"
 
 const resolutionMs = 20
-/** What the event loop did longer ago is forgotten. */
+/** Event-loop delays older than this are forgotten. */
 const windowMs = 60_000
 const openFiles = "/proc/self/fd"
 
 const gauge = (name: string, description: string, unit?: string) =>
   Metric.gauge(name, { description, ...(unit === undefined ? {} : { attributes: { unit } }) })
 
-/** The process as such, by the names that Prometheus' client libraries use, until the scope closes. */
+/**
+ * Metrics of the process, under the names that Prometheus' client libraries use. They unregister when the scope closes.
+ */
 export const layer = (role: Role) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
@@ -64,12 +66,12 @@ export const layer = (role: Role) =>
         (delays) => Effect.sync(() => delays.disable())
       )
       let windowStartedAt = performance.now()
-      /** What is measured is when a timer ran, so that its own time comes off. */
+      /** The histogram measures the interval between two timer runs, so the timer's own resolution is subtracted. */
       const readLag = (read: () => number) => () => {
         const seconds = Math.max(0, read() / 1e9 - resolutionMs / 1000) || 0
         if (performance.now() - windowStartedAt > windowMs) {
           windowStartedAt = performance.now()
-          // behind the other gauges of this page
+          // The reset runs after the other gauges of this scrape have read the histogram.
           setImmediate(() => delays.reset())
         }
         return seconds
@@ -95,7 +97,7 @@ export const layer = (role: Role) =>
     })
   )
 
-/** `undefined` where the system does not tell. */
+/** Returns `undefined` where the system has no `/proc`. */
 const countOpenFiles = (): number | undefined => {
   try {
     return readdirSync(openFiles).length

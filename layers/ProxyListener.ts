@@ -13,10 +13,10 @@ import { gatewayServer } from "./Listeners.ts"
 import * as Startup from "./Startup.ts"
 
 /**
- * The proxy listener at `address`; drains as `Listeners.server` does. It is a plain `request` listener, because what Effect's
- * server makes for a request (a request of its own, a scope, parsed headers) is read by nobody here and took 20 µs of
- * each. A client that hangs up ends its request. `most`: of the connections that are open at once. `origins`: of the web
- * pages whose scripts may ask it.
+ * The proxy listener at `address`. It drains as `Listeners.serverLayer` does. The listener handles Node's `request`
+ * event directly: the request object, scope and parsed headers of Effect's server would be unused, and take 20 µs of
+ * each request. When a client disconnects, its request ends. `corsOrigins` are the origins of web pages whose scripts
+ * may call the listener.
  */
 export const layer = (
   address: Address,
@@ -30,7 +30,7 @@ export const layer = (
       const answerProbe = yield* ProxyProbes.make
       const crossOrigin = origins.length === 0 ? undefined : CrossOrigin.make(origins)
       const server = gatewayServer(connectionLimits)
-      /** By connection: an answer that waits behind another one hears nothing of its end. */
+      /** Kept by connection, because Node reports no disconnect for a pipelined response that has not begun. */
       const disconnectCallbacks = new WeakMap<Duplex, Set<OnDisconnect>>()
       let openRequests = 0
       let onIdle = () => {}
@@ -42,7 +42,7 @@ export const layer = (
         })
       })
       const bodyDrainer = new BodyDrainer()
-      // one for all of them, so that a request costs none
+      // One shared function, so that a request allocates none.
       function onFinish(this: ServerResponse): void {
         if (!this.req.complete && !this.req.destroyed) bodyDrainer.add(this.req)
       }
@@ -50,7 +50,7 @@ export const layer = (
       const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
         if (answerProbe(incoming, outgoing) || crossOrigin?.(incoming, outgoing) === true) return
         const callbacks = disconnectCallbacks.get(incoming.socket)
-        // a refusal may be over before `handle` has answered what to call
+        // A refused request may end before `handleUnsafe` has returned the callback.
         let onDisconnect: OnDisconnect | undefined
         let hasEnded = false
         openRequests++
@@ -63,7 +63,7 @@ export const layer = (
         if (!hasEnded) callbacks?.add(onDisconnect)
       }
       server.on("request", serve).on("checkContinue", serve)
-      /** What was cut off is still settled. */
+      /** Requests that were cut off still settle their reservations. */
       const requestsEnded = Effect.callback<void>((resume) => {
         onIdle = () => resume(Effect.void)
         if (openRequests === 0) onIdle()
@@ -81,7 +81,7 @@ export const layer = (
     })
   )
 
-/** Longer than a cold admission waits for a silent database, and its settlement for Redis. */
+/** Longer than a cold admission waits for a silent database and its settlement waits for Redis. */
 const settlementTimeout = "20 seconds"
 
 const listen = (server: Server, address: Address) =>
@@ -96,7 +96,7 @@ const listen = (server: Server, address: Address) =>
     })
   })
 
-/** Takes no new connection, and waits for those that are left. */
+/** Accepts no new connection, and waits until the open ones have closed. */
 const closeServer = (server: Server) =>
   Effect.callback<void>((resume) => {
     server.close(() => resume(Effect.void))

@@ -6,8 +6,9 @@ import type { Settings } from "./Environment.ts"
 const program = "svc-runtime"
 
 /**
- * The `application_name` of a process's database sessions. It says by their ids which encryption keys the process has,
- * so that a rotation can see who would not read what it seals. PostgreSQL keeps 63 bytes of it; this has 34.
+ * The `application_name` of the process's database sessions. It lists the ids of the encryption keys that the process
+ * has, so that `secrets rotate` finds processes that could not read newly sealed values. The name has 34 bytes;
+ * PostgreSQL keeps 63.
  */
 export const of = ({
   encryptionKey,
@@ -16,8 +17,8 @@ export const of = ({
   `${program} keys=${[encryptionKey, previousEncryptionKey].flatMap(Option.toArray).map(keyId).join(",")}`
 
 /**
- * How many sessions belong to processes that do not have the encryption key of this id. A process of a version that does
- * not say which keys it has is one of them.
+ * The number of sessions of processes without the encryption key `id`. A process whose version does not list its keys
+ * counts as one without.
  */
 export const countWithoutKey = Effect.fnUntraced(function* (id: string) {
   const { sql } = yield* Database

@@ -6,13 +6,13 @@ import { doorsUsedBy } from "./DoorOptions.ts"
 import type { Doors } from "./Doors.ts"
 import type { Address, Settings } from "./Environment.ts"
 
-/** A start that cannot be, in words for whoever typed the command. */
+/** The program refuses to start. The message is for the person who typed the command. */
 export class StartRefused extends Data.TaggedError("StartRefused")<{ readonly message: string }> {
-  /** `EX_CONFIG`: trying again will not help. */
+  /** `EX_CONFIG`: a retry does not help. */
   override readonly [Runtime.errorExitCode] = 78
 }
 
-/** A listener that could not open, because its port is taken or its address is not this machine's. */
+/** A listener could not open: its port is taken, or its address does not belong to this machine. */
 export class ListenerRefused extends Data.TaggedError("ListenerRefused")<{
   readonly address: Address
   readonly cause: unknown
@@ -20,7 +20,7 @@ export class ListenerRefused extends Data.TaggedError("ListenerRefused")<{
 
 export const bannerLine = (name: string, text: string) => `  ${name.padEnd(10)}${text}`
 
-/** What runs on what, and what will be lost. */
+/** Prints the variant of each door, and warnings. */
 export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> => {
   const used = doorsUsedBy(doors)
   const warnings = [
@@ -52,10 +52,10 @@ export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> =>
 
 const serviceKeyVariable = (name: string) => name.replace("BASE_URL", "SERVICE_KEY")
 
-/** Says where a listener can be reached. */
+/** Prints the URL of a listener. */
 export const announceListener = (name: string, url: string) => Console.log(`  ${name.padEnd(10)}${url}`)
 
-/** One sentence for a start that failed, without the URL that may hold a password. */
+/** Describes a failed start in one sentence, without the database or broker URL, which may contain a password. */
 export const describeFailure = (error: unknown): string => {
   if (error instanceof StartRefused) return error.message
   if (SqlError.isSqlError(error)) return `The database (DATABASE_URL) cannot be used: ${reasonOf(error)}`
@@ -69,7 +69,7 @@ export const describeFailure = (error: unknown): string => {
 const describeRefusedListener = ({ address: { variable }, cause }: ListenerRefused): string =>
   `A listener cannot open: ${messageOf(cause)}.${variable === undefined ? "" : ` ${variable} can give it another address.`}`
 
-/** The driver says no more than "failed to connect"; why is in what the server or the system said. */
+/** The driver's own message is only "failed to connect"; the cause is the message of the server or the system. */
 const reasonOf = ({ message, reason }: SqlError.SqlError): string =>
   (reason.cause instanceof Error && reason.cause.message) || (reason.message ?? message)
 

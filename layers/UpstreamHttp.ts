@@ -17,17 +17,17 @@ import type { NameLookups } from "./http/NameLookups.ts"
 import { failureReason, type UpstreamPhase, type UpstreamReason } from "./http/UpstreamFailure.ts"
 
 export interface Options extends PoolLimits {
-  /** How long an exchange may wait in line for its connection; a shorter deadline of its own comes first. */
+  /** How long an exchange may wait for a connection. An earlier deadline of the exchange takes precedence. */
   readonly queueTimeoutMs: number
-  /** How long running exchanges may go on when the layer closes. */
+  /** How long running exchanges may continue when the layer closes. */
   readonly drainTimeout: Duration.Input
   readonly addressPolicy: AddressPolicy
-  /** Default: the process's own. */
+  /** Default: the look-ups that the whole process shares. */
   readonly nameLookups?: NameLookups
 }
 
 const defaults: Options = {
-  // a caller has a quarter: so many streams are open at once where all requests come with one key
+  // One caller may hold a quarter: 1,024 streams when all requests use the same key.
   connectionsPerOrigin: 4_096,
   waitingPerOrigin: 4_096,
   queueTimeoutMs: 5_000,
@@ -36,7 +36,7 @@ const defaults: Options = {
   addressPolicy: allowPrivateAddresses
 }
 
-/** The exchanges of one pool, which closes with the scope. */
+/** Exchanges over one connection pool, which closes with the scope. */
 export const make = (options: Options) =>
   Effect.gen(function* () {
     const pool = new ConnectionPool(options, options.addressPolicy, options.nameLookups)
@@ -57,22 +57,23 @@ export const layerWith = (options: Partial<Options>): Layer.Layer<Upstream> =>
   Layer.effect(Upstream, make({ ...defaults, ...options }))
 
 /**
- * `Upstream` over HTTP/1.1, on undici's dispatch handlers. Bytes go from the socket to the sink as they are: nothing is
- * decompressed, followed or normalised, and a header keeps its case, its place and its twins.
+ * `Upstream` over HTTP/1.1, on undici's dispatch handlers. Bytes pass from the socket to the sink unchanged: no
+ * redirects, no decompression, and headers keep their case, order and duplicates.
  *
- * Not supported: HTTP/2 (it would fold header names), trailers, and an answer that begins with a `100 Continue` which
- * nobody asked for (undici hangs up; reported as `malformed`).
+ * Not supported: HTTP/2 (which lower-cases header names), trailers, and responses that begin with an unrequested `100
+ * Continue` (undici closes the connection, which is reported as `malformed`).
  *
- * An origin has so many connections, and each caller a quarter of them. Exchanges beyond them wait in a line that is bounded in number and in time, and
- * then fail as `busy`: a caller who is told can go elsewhere or come again, one who hears nothing cannot.
+ * Connections to an origin are limited, and each caller may hold a quarter of them. Further exchanges wait in a bounded
+ * queue and fail as `busy` when it is full or their wait times out, so that clients can go elsewhere or retry.
  *
- * Nothing is retried. A kept-alive connection that dies before the request is written is replaced by undici itself;
- * once the kernel has taken bytes, nobody can prove that the server has not acted on them.
+ * Nothing is retried. undici itself replaces a kept-alive connection that closes before the request is written; after
+ * the kernel has accepted bytes, the server may have acted on them.
  */
 export const layer: Layer.Layer<Upstream> = layerWith({})
 
 /**
- * One exchange, from the wait for a connection to the last byte. An object of callbacks, because this is the hot path.
+ * One exchange, from the wait for a connection to the last byte. It is an object of callbacks, because this is the hot
+ * path.
  */
 class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
   readonly #pool: ConnectionPool
@@ -85,10 +86,10 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
   #paused = false
   #connection: Connection | undefined
   #upload: Readable | undefined
-  // Native timers: a sleeping fiber for each exchange, re-armed on each chunk, costs more than the copying does.
+  // Native timers: a sleeping fiber per exchange, re-armed on each chunk, costs more than copying the bytes.
   #deadline: NodeJS.Timeout | undefined
   #timeoutMs = 0
-  /** Small chunks that came in this turn of the event loop. */
+  /** Small chunks that arrived in this tick. */
   #smallChunks: CollectedBytes | undefined
 
   constructor(
@@ -136,7 +137,7 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
 
   onRequestStart(): void {
     this.#phase = "headers"
-    // as long as connecting may take, and on top of it; an upload starts the time by itself
+    // Headers have as long again as connecting had. With an upload, `#withoutDeadline` starts the deadline.
     if (this.#upload === undefined) this.#setDeadline(this.#request.headersWithinMs)
   }
 
@@ -155,7 +156,10 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
     else this.#gatherSmall(controller, bytes)
   }
 
-  /** Until all that was read at once is parsed: a chunk of one byte would cost its sink as much as a large one. */
+  /**
+   * Collects until everything that was read at once is parsed: a chunk of one byte costs its sink as much as a large
+   * one.
+   */
   #gatherSmall(controller: Dispatcher.DispatchController, bytes: Uint8Array): void {
     if (this.#smallChunks === undefined) {
       this.#smallChunks = new CollectedBytes()
@@ -173,7 +177,7 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
     this.#flushSmall(controller)
-    // When the end of the connection is the end of the answer, undici takes a reset for it.
+    // For a response that ends with its connection, undici takes a reset for the end.
     if (this.#connection?.isBroken) this.#fail("reset")
     else if (!this.#ended) this.#end(undefined, Exit.void)
   }
@@ -193,7 +197,7 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
     return upload
   }
 
-  /** While the next bytes of the request are awaited, the upstream is not late: their source has a clock of its own. */
+  /** The upstream is not late while the next bytes of the request are awaited: their source has its own deadline. */
   async *#withoutDeadline(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     const source = body[Symbol.asyncIterator]()
     try {
@@ -222,14 +226,15 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
     if (!this.#paused || this.#ended) return
     this.#paused = false
     this.#deadline?.refresh()
-    // The parser is shared and not re-entrant; a sink may drain within a callback of another connection.
+    // The parser is shared and not re-entrant, and a sink may drain inside the callback of another connection.
     queueMicrotask(() => {
       if (!this.#paused && !this.#ended) controller.resume()
     })
   }
 
   /**
-   * From now on; what was due before is no more. Routes give headers and silence the same time: one timer serves both.
+   * Replaces the previous deadline. Routes use the same time for headers and for silence, so one timer usually serves
+   * both.
    */
   #setDeadline(milliseconds: number): void {
     if (this.#deadline !== undefined && this.#timeoutMs === milliseconds) {
@@ -260,13 +265,16 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
     this.#end(error, Exit.fail(error))
   }
 
-  /** `reason`: why the connection cannot serve another exchange. `result`: after `cancel` nobody is told one. */
+  /**
+   * `reason` is set when the connection cannot serve another exchange. `result` is `undefined` after `cancel`, when
+   * `done` is not called.
+   */
   #end(reason: Error | undefined, result: Exit.Exit<void, UpstreamError> | undefined): void {
     this.#ended = true
     this.#clearDeadline()
     const connection = this.#connection
     if (connection === undefined) this.#pool.cancelWait(this.#request.origin, this)
-    // Not within the parser's callback: what runs next may start another exchange.
+    // Deferred, because `done` may start another exchange, which must not happen inside the parser's callback.
     queueMicrotask(() => {
       this.#upload?.destroy()
       if (connection !== undefined && reason === undefined) this.#pool.release(connection)
@@ -276,7 +284,7 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
   }
 }
 
-/** Chunks below this are gathered, and handed on when there is so much of them. */
+/** Chunks below `smallChunkBytes` are collected and passed on from `flushBytes` bytes. */
 const smallChunkBytes = 64
 const flushBytes = 16_384
 
@@ -284,12 +292,12 @@ const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.
 
 const expire = (running: RunningExchange): void => running.onDeadline()
 
-/** `setTimeout` takes anything longer for 1 ms. */
+/** `setTimeout` turns a longer timeout into 1 ms. */
 const clampTimeout = (milliseconds: number): number => Math.min(milliseconds, 2_147_483_647)
 
 const cancelled = new Error("cancelled")
 
-/** HTTP/1.1 has its head as bytes in name, value order; undici's type also allows the shapes of other protocols. */
+/** HTTP/1.1 headers are an array of names and values; undici's type also allows the shapes of other protocols. */
 const headerTexts = (raw: Dispatcher.DispatchController["rawHeaders"]): ReadonlyArray<string> => {
   if (!Array.isArray(raw)) return []
   const headers = new Array<string>(raw.length)

@@ -4,7 +4,7 @@ import type { SimulatedResponse } from "./simulator/SimulatedResponse.ts"
 import { defaultSettings, Simulator, type SimulatorSettings } from "./simulator/Simulator.ts"
 
 export interface Options extends SimulatorSettings {
-  /** Milliseconds between two chunks of a stream. */
+  /** Milliseconds between two chunks of a stream. Default: 20. */
   readonly paceMs: number
 }
 
@@ -17,12 +17,12 @@ export const layerWith = (options: Partial<Options>): Layer.Layer<Upstream> =>
   )
 
 /**
- * `Upstream` without a network: the simulated model proxy of `simulator/Simulator.ts`, at every origin. Its time is
- * Effect's, its deadlines are the exchange's.
+ * `Upstream` without a network: `simulator/Simulator.ts` responds at every origin. It runs on Effect's clock and keeps
+ * the deadlines of the exchange.
  */
 export const layer: Layer.Layer<Upstream> = layerWith({})
 
-/** The simulator at one origin, and at every other whoever is there. */
+/** The simulator at one origin, and `elsewhere` at every other. */
 export const layerAt = (origin: string, elsewhere: Layer.Layer<Upstream>): Layer.Layer<Upstream> =>
   Layer.effect(
     Upstream,
@@ -60,7 +60,7 @@ const make = (options: Options) => {
   return fromEffects(exchange)
 }
 
-/** Waits for `needed`, or fails when that is longer than allowed. */
+/** Waits for `neededMs`, or fails with a timeout after `allowedMs`. */
 const waitWithin = (allowedMs: number, neededMs: number, phase: "headers" | "body") =>
   neededMs === 0
     ? Effect.void

@@ -1,7 +1,4 @@
-/**
- * The servers and their models in memory, for programs that use the library: beside `src/messaging/index.ts`, which says
- * what is done with them.
- */
+/** The drivers of the task-messaging library and their in-memory models. `src/messaging/index.ts` uses them. */
 export * as BrokerAmqp from "./BrokerAmqp.ts"
 export * as BrokerMemory from "./BrokerMemory.ts"
 export * as RedisIoredis from "./RedisIoredis.ts"

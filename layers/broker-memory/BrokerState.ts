@@ -14,15 +14,15 @@ import { WorkQueue } from "./queues/WorkQueue.ts"
 export interface BrokerStateOptions {
   readonly now: () => number
   readonly timers: Timers
-  /** Runs a task in a later turn. */
+  /** Runs a task in a later tick. */
   readonly defer: (task: () => void) => void
-  /** Bytes; past it the broker takes no publishes. */
+  /** Bytes above which publishes are blocked. */
   readonly memoryLimit: number
 }
 
 export type RoutingResult = "taken" | "refused" | "unroutable"
 
-/** The broker's state. Everything here happens at once; what clients see of it travels by the wire. */
+/** The state of the broker. Changes happen synchronously; clients learn of them through `events`. */
 export class BrokerState {
   readonly events: EventQueue
   readonly now: () => number
@@ -61,14 +61,14 @@ export class BrokerState {
     this.#pendingDeadLetters = new PendingDeadLetters(this.#host, timers, (change) => this.atomically(change))
   }
 
-  /** One change of the state, with all that follows from it before anybody else has a turn. */
+  /** Runs one change and all its consequences before any other code can observe the state. */
   atomically<A>(change: () => A): A {
     this.#depth++
     try {
       return change()
     } finally {
       if (this.#depth === 1) {
-        // It grows while it is worked through.
+        // Consequences may add further ones to the list.
         for (const next of this.#consequences) next()
         this.#consequences.length = 0
         this.#updateAlarm()
@@ -92,7 +92,7 @@ export class BrokerState {
     })
   }
 
-  /** Only the lines of that name, or all. */
+  /** Closes the connections of that name, or all. */
   drop(reason: string, name?: string): void {
     for (const connection of Array.from(this.#connections))
       if (name === undefined || connection.name === name) connection.end(reason)
@@ -127,7 +127,7 @@ export class BrokerState {
     this.#exchanges.declare(exchange)
   }
 
-  /** In the broker's words; `undefined`: it is the same. */
+  /** Returns RabbitMQ's description of the difference, or `undefined` when the exchange is the same. */
   exchangeDifference(exchange: Exchange): string | undefined {
     if (!this.#exchanges.has(exchange.name)) return refuseMissing("exchange", exchange.name)
     return this.#exchanges.difference(exchange)
@@ -158,7 +158,7 @@ export class BrokerState {
     this.#exchanges.bind(binding)
   }
 
-  /** Missing, or another connection's own: refused. */
+  /** Throws when the queue does not exist or is exclusive to another connection. */
   queue(name: string, connection: ClientConnection): LiveQueue {
     const owner = this.#owners.get(name)
     if (owner !== undefined && owner !== connection) refuseLocked(name)

@@ -28,14 +28,14 @@ export interface ConsumeOptions {
   readonly queue: string
   readonly prefetch: number
   readonly arguments: Fields | undefined
-  /** It is registered: before the first delivery. */
+  /** Called when the consumer is registered, before its first delivery. */
   readonly onStarted: () => void
   readonly onDelivery: (arrived: ReceivedMessage) => void
-  /** The queue was deleted. */
+  /** Called when the queue was deleted. */
   readonly onCancelled: () => void
 }
 
-/** The broker's side of a channel: who consumes, and what is not settled yet. */
+/** The broker's side of a channel: its consumers and unsettled deliveries. */
 export class Channel {
   isOpen = true
   readonly #node: BrokerState
@@ -107,7 +107,7 @@ export class Channel {
     return this.#node.atomically(() => this.#node.publish(message))
   }
 
-  /** What is not settled goes back to where it came from. */
+  /** Returns unsettled deliveries to their queues. */
   close(): void {
     if (!this.isOpen) return
     this.isOpen = false
@@ -143,7 +143,7 @@ export class Channel {
       queue: queue.declared.name,
       exchange,
       routingKey: routingKeys[0],
-      // A copy: what a consumer does to it must not show in what is delivered again.
+      // A copy, so that a consumer cannot change the content of a redelivery.
       content: Uint8Array.from(content),
       properties: added === undefined ? properties : { ...properties, headers: { ...properties.headers, ...added } },
       redelivered: entry.returnCount > 0,

@@ -13,7 +13,7 @@ import { transmit } from "./Transmission.ts"
 
 export interface ClientOptions extends PublishLimits {
   readonly name: string
-  /** Milliseconds, for every question to the broker. */
+  /** Milliseconds. Applies to every request except publishes. */
   readonly answerTimeoutMs: number
 }
 
@@ -26,7 +26,7 @@ type Operation = BrokerError["operation"]
 const brokerError = (operation: Operation, reason: BrokerError["reason"], message: string) =>
   new BrokerError({ operation, reason, message })
 
-/** A client of the broker, with the recovery that the door promises. It ends with its scope. */
+/** A client with the recovery that the `Broker` service promises. It closes with its scope. */
 export const connect = Effect.fnUntraced(function* (node: BrokerState, options: ClientOptions) {
   if (!node.acceptsConnection(options.name))
     return yield* brokerError("connect", "unreachable", "The broker takes no connections")
@@ -69,7 +69,7 @@ export const connect = Effect.fnUntraced(function* (node: BrokerState, options: 
     client.redeclare(opened)
     for (const purpose of purposes) {
       publishers[purpose].attach((publication, answered) =>
-        // Another channel for the purpose would be opened at once: its end is nobody's business.
+        // The channel is not modelled: RabbitMQ would close it, and the client would open another at once.
         transmit({ node, connection: opened, publication, onOutcome: answered, onRefused: () => {} })
       )
     }
@@ -117,7 +117,7 @@ export const connect = Effect.fnUntraced(function* (node: BrokerState, options: 
       )
     })
 
-  /** What is asked happens at once; the answer comes by the line, or never. */
+  /** Carries the request out at once. The result arrives through the connection, or never. */
   const requestOn = <A>(
     current: ClientConnection,
     operation: Operation,
@@ -150,7 +150,7 @@ export const connect = Effect.fnUntraced(function* (node: BrokerState, options: 
   const request = <A>(operation: Operation, perform: (line: ClientConnection) => A): Effect.Effect<A, BrokerError> =>
     Effect.flatMap(whenConnected(operation), (current) => requestOn(current, operation, () => perform(current)))
 
-  /** About queues or exchanges of those names, which AMQP must be able to carry. */
+  /** Checks the names of queues or exchanges before the request, because AMQP limits them. */
   const requestAbout = <A>(
     operation: Operation,
     names: ReadonlyArray<string>,
@@ -230,7 +230,7 @@ export const connect = Effect.fnUntraced(function* (node: BrokerState, options: 
         const cancel = Effect.suspend(() => {
           const current = connection
           if (current !== undefined) return Effect.ignore(requestOn(current, "consume", () => subscriber.cancel()))
-          // the consumer ended with the connection, and there is nobody to ask
+          // The consumer ended with the connection, so no request is needed.
           return Effect.sync(() => subscriber.cancel())
         })
         return { queue: given.queue, cancel }

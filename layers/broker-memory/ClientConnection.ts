@@ -4,8 +4,8 @@ interface Event {
 }
 
 /**
- * What is on its way from the broker to its clients, in one order for all of them. It arrives in a turn of its own, as
- * from a socket: never while the client is still in the call that caused it.
+ * Events on their way from the broker to all clients, in one order. They are delivered in a later tick, as from a
+ * socket, never during the call that caused them.
  */
 export class EventQueue {
   readonly #defer: (task: () => void) => void
@@ -33,7 +33,10 @@ export class EventQueue {
     this.#defer(() => this.#deliver())
   }
 
-  /** What comes up meanwhile has to wait for the next turn: otherwise two who answer each other would never let go. */
+  /**
+   * Events that are added meanwhile wait for the next tick; otherwise two clients that react to each other would never
+   * yield.
+   */
   #deliver(): void {
     this.#scheduled = false
     if (this.#frozen) return
@@ -44,7 +47,6 @@ export class EventQueue {
   }
 }
 
-/** One connection, from its opening to its end. */
 export class ClientConnection {
   isOpen = true
   readonly name: string
@@ -63,7 +65,9 @@ export class ClientConnection {
     this.#eventQueue.send(this, run)
   }
 
-  /** Publishes while the broker has an alarm stay in the socket; the first of them makes the broker say so. */
+  /**
+   * While the broker has an alarm, publishes wait in the socket; the first of them makes the broker report the alarm.
+   */
   publish(work: () => void): void {
     if (this.#alarm === undefined) {
       work()
@@ -90,7 +94,7 @@ export class ClientConnection {
     this.send(() => this.#onBlocked(reason))
   }
 
-  /** Called when it ends; gives back how to stop listening. */
+  /** Returns a function that removes the listener. */
   onEnd(listener: (reason: string) => void): () => void {
     this.#onEnd.add(listener)
     return () => this.#onEnd.delete(listener)

@@ -25,7 +25,7 @@ const alternate = "alternate-exchange"
 
 const refuseDefaultExchange = (): never => refuse(403, "operation not permitted on the default exchange")
 
-/** Exchanges and their bindings. The default exchange, named by nothing, is no member: it routes by name of queue. */
+/** Exchanges and their bindings. The default exchange has the empty name and is not stored: it routes by queue name. */
 export class Exchanges {
   readonly #exchanges = new Map(predeclared.map((exchange) => [exchange.name, withoutBindings(exchange)]))
 
@@ -42,7 +42,10 @@ export class Exchanges {
     this.#exchanges.set(name, withoutBindings(exchange))
   }
 
-  /** What a declaration would be refused for; `undefined`: nothing, or there is no such exchange. */
+  /**
+   * The reason for which a declaration would be refused. `undefined` when it would not, or when the exchange does not
+   * exist.
+   */
   difference(wanted: Exchange): string | undefined {
     if (wanted.name === "") return refuseDefaultExchange()
     const current = this.#exchanges.get(wanted.name)?.exchange
@@ -78,7 +81,7 @@ export class Exchanges {
     }
   }
 
-  /** The names of the queues that get a copy, each once. */
+  /** The names of the queues that get a copy. */
   route(message: Message): ReadonlySet<string> {
     const queues = new Set<string>()
     this.#route(message.exchange, message, queues, new Set())

@@ -8,7 +8,7 @@ import { ChannelException } from "./queues/ChannelException.ts"
 import { deliveryOf, handOver, type SubscriberClient } from "./Subscriber.ts"
 import { transmit } from "./Transmission.ts"
 
-/** The only epoch there is. */
+/** The channel never reconnects, so it has one epoch only. */
 const epoch = 1
 
 export interface OwnChannelOptions {
@@ -16,11 +16,13 @@ export interface OwnChannelOptions {
   readonly connection: ClientConnection
   readonly prefetch: number
   readonly publisher: Publisher
-  /** A question to the broker, whose answer comes by the line. */
+  /** Sends a request to the broker; the result arrives through the connection. */
   readonly request: <A>(operation: BrokerError["operation"], question: () => A) => Effect.Effect<A, BrokerError>
 }
 
-/** A channel that ends with its scope, or with the first thing that the broker refuses, and does not come back. */
+/**
+ * A channel that ends with its scope, with its connection, or with the first refused request. It does not reconnect.
+ */
 export const make = Effect.fnUntraced(function* ({
   request,
   client,
@@ -47,7 +49,7 @@ export const make = Effect.fnUntraced(function* ({
     })
   )
 
-  /** What is refused here, ends the channel. */
+  /** A refusal ends the channel. */
   const requestOrEnd = <A>(question: () => A): Effect.Effect<A, BrokerError> =>
     Effect.suspend(() => {
       if (Deferred.isDoneUnsafe(ended)) return Deferred.await(ended)

@@ -3,25 +3,25 @@ import { problemOf } from "../amqp/Messages.ts"
 import type { Timers } from "./queues/Timers.ts"
 
 export interface PublishLimits {
-  /** How many publishes may be unanswered. */
+  /** Maximum number of unconfirmed publishes. */
   readonly window: number
-  /** Milliseconds, for the turn and the answer together. */
+  /** Milliseconds, for the wait and the confirm together. */
   readonly timeoutMs: number
 }
 
 type Publishable = Omit<Publication, "purpose">
 
-/** Sends to the broker; the answer comes later, or never. */
+/** Sends to the broker. The outcome comes later, or never. */
 type Send = (publication: Publishable, answered: (outcome: Outcome) => void) => void
 
 interface PendingPublish {
   readonly publication: Publishable
   readonly expiresAt: number
-  /** `undefined`: answered, or nobody listens any more. */
+  /** `undefined`: settled, or abandoned by the caller. */
   onOutcome: ((outcome: Outcome) => void) | undefined
 }
 
-/** The publishes of one purpose: a window of unanswered ones, and a line of those who wait for their turn. */
+/** The publishes of one purpose: a window of unconfirmed ones, and a queue of those that wait to be sent. */
 export class Publisher {
   readonly #limits: PublishLimits
   readonly #now: () => number
@@ -39,7 +39,7 @@ export class Publisher {
     this.#timers = timers
   }
 
-  /** The answer comes once, unless the caller leaves by calling what is returned. */
+  /** Calls `onOutcome` once, unless the caller abandons the publish by calling the returned function. */
   publish(publication: Publishable, onOutcome: (outcome: Outcome) => void): () => void {
     const problem = problemOf(publication)
     if (problem !== undefined || this.#closed !== undefined) {
@@ -61,7 +61,7 @@ export class Publisher {
     this.#sendWaiting()
   }
 
-  /** What was sent may have been stored; what was not waits for the next connection. */
+  /** Publishes that were sent may have been stored. The others wait for the next connection. */
   detach(why: string): void {
     this.#send = undefined
     this.#blocked = undefined
@@ -96,7 +96,7 @@ export class Publisher {
     }
   }
 
-  /** One alarm, for the oldest of all: none expires before those who came before it. */
+  /** One timer, for the oldest publish: all have the same timeout, so they expire in order. */
   #scheduleExpiry(): void {
     const [waiting] = this.#waiting
     let sent: PendingPublish | undefined

@@ -2,12 +2,12 @@ import type { Binding, Exchange, Field, Fields } from "../../src/services/Broker
 import { refuse } from "./queues/ChannelException.ts"
 import { fieldsEqual, typeOf } from "./queues/Fields.ts"
 
-/** Words between dots: `*` stands for one, `#` for any number of them. */
+/** Patterns and keys are words between dots: `*` matches one word, `#` any number. */
 export const topicMatches = (pattern: string, key: string): boolean =>
   wordsMatch(pattern.split("."), key === "" ? [] : key.split("."))
 
 const wordsMatch = (pattern: ReadonlyArray<string>, words: ReadonlyArray<string>): boolean => {
-  // The positions of `words` that the pattern may have come to so far: never more than there are words.
+  // All positions in `words` that the pattern can have reached.
   let reached = new Set([0])
   for (const part of pattern) {
     const next = new Set<number>()
@@ -37,7 +37,7 @@ const headersMatch = (wanted: Fields, headers: Fields): boolean => {
   const compared = Object.entries(wanted).filter(
     ([name]) => name !== "x-match" && (String(kind).endsWith("-with-x") || !name.startsWith("x-"))
   )
-  // A value of nothing asks for the header's presence alone.
+  // A binding value of null only requires the header to exist.
   const holds = ([name, value]: readonly [string, Field]) => {
     const header = headers[name]
     return header !== undefined && (value === null || fieldsEqual(value, header))

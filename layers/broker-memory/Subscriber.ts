@@ -4,13 +4,13 @@ import { Channel, type ReceivedMessage } from "./Channel.ts"
 import type { ClientConnection } from "./ClientConnection.ts"
 import type { Consumer } from "./queues/Consumers.ts"
 
-/** How long a delivery is held that its receiver threw at, before it goes back to its queue. */
+/** Milliseconds before a delivery is requeued after its handler threw. */
 const requeueDelayMs = 1_000
 
-/** Milliseconds before the given try; the first comes at once. */
+/** Milliseconds before an attempt to reconnect; the first attempt has no delay. */
 export const reconnectDelayMs = (attempt: number): number => (attempt <= 1 ? 0 : Math.min(50 * 2 ** (attempt - 2), 700))
 
-/** What a subscriber needs of its client. */
+/** The part of the client that a subscriber needs. */
 export interface SubscriberClient {
   readonly node: BrokerState
   readonly connection: () => ClientConnection | undefined
@@ -22,7 +22,7 @@ interface Epoch {
   readonly number: number
   readonly connection: ClientConnection
   readonly channel: Channel
-  /** Of a stream: what was delivered and is not settled, in order, and what comes behind all that was delivered. */
+  /** For streams: the offsets of unsettled deliveries, in order, and the offset after the last delivery. */
   readonly unsettledOffsets: Set<number>
   nextOffset: number | undefined
   consumer: Consumer | undefined
@@ -50,7 +50,7 @@ export const deliveryOf = (
   }
 }
 
-/** What a receiver throws harms nobody else. The delivery goes back; after a pause, as it comes again at once. */
+/** A handler that throws affects only its own delivery, which is requeued after a pause: it would come back at once. */
 export const handOver = (
   delivery: Delivery,
   receive: ConsumeOptions["onDelivery"],
@@ -64,7 +64,7 @@ export const handOver = (
   }
 }
 
-/** A consumer through all its epochs. */
+/** One consumer over all its epochs. */
 export class Subscriber {
   readonly #client: SubscriberClient
   readonly #options: ConsumeOptions
@@ -79,7 +79,7 @@ export class Subscriber {
     this.#options = options
   }
 
-  /** Throws when the broker refuses. */
+  /** Throws when the broker refuses the consumer. */
   start(connection: ClientConnection, onStarted: () => void = () => {}): void {
     const { node } = this.#client
     const number = this.#lastEpoch + 1
@@ -119,7 +119,7 @@ export class Subscriber {
     connection.onEnd((reason) => this.#end(epoch, reason))
   }
 
-  /** A new connection is there. */
+  /** Called when a new connection is open. */
   resume(connection: ClientConnection): void {
     if (this.#isStopped || this.#current !== undefined) return
     try {
@@ -173,7 +173,7 @@ export class Subscriber {
     if (epoch.connection.isOpen) this.#retry()
   }
 
-  /** The connection is well, and this consumer is not: its queue may be gone. */
+  /** The connection is open, but the consumer failed: its queue may not exist. */
   #retry(): void {
     if (this.#isStopped) return
     const { node } = this.#client

@@ -5,7 +5,7 @@ import type { ClientConnection } from "./ClientConnection.ts"
 const bindingKey = (binding: Binding): string =>
   JSON.stringify(binding, (_, value) => (typeof value === "bigint" ? `${value}` : value))
 
-/** What one client has declared, for the connections to come. */
+/** The declarations of one client, kept for its next connections. */
 export class Topology {
   readonly #node: BrokerState
   readonly #exchanges = new Map<string, Exchange>()
@@ -16,7 +16,7 @@ export class Topology {
     this.#node = node
   }
 
-  /** Throws at the first that is refused, and keeps nothing then. */
+  /** Throws at the first refused declaration, and then keeps none of them. */
   declare({ bindings, exchanges, queues }: Declarations, connection: ClientConnection): void {
     this.#node.atomically(() => {
       for (const exchange of exchanges) this.#node.declareExchange(exchange)
@@ -28,7 +28,7 @@ export class Topology {
     for (const binding of bindings) this.#bindings.set(bindingKey(binding), binding)
   }
 
-  /** Each by itself: what is refused today does not keep the rest away. */
+  /** Declares each item separately, so that one refusal does not prevent the rest. */
   redeclare(connection: ClientConnection, onRefused: (name: string, why: unknown) => void): void {
     const attempt = (name: string, work: () => void) => {
       try {

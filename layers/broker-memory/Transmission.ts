@@ -9,7 +9,7 @@ interface Transmission {
   readonly connection: ClientConnection
   readonly publication: Omit<Publication, "purpose">
   readonly onOutcome: (outcome: Outcome) => void
-  /** It costs the channel. */
+  /** The refusal closes the channel. */
   readonly onRefused: (refusal: ChannelException) => void
 }
 
@@ -36,7 +36,7 @@ const refusedReason = ({ reason }: ChannelException): "no_exchange" | "denied" |
   return reason === "denied" ? "denied" : "invalid"
 }
 
-/** One publish, from the client to the broker, and the answer on its way back. */
+/** Sends one publish to the broker and its outcome back to the client. */
 export const transmit = ({ onOutcome, connection, node, publication, onRefused }: Transmission): void => {
   const answer = (outcome: Outcome) => connection.send(() => onOutcome(outcome))
   connection.publish(() => {

@@ -4,28 +4,34 @@ import * as FairShare from "../../src/services/FairShare.ts"
 import { FairQueue } from "./FairQueue.ts"
 import type { OpenConnections } from "./OpenConnections.ts"
 
-/** Connections that begin in one turn of the event loop: at first, and at least where turns are long. */
+/**
+ * The number of connections that begin in one tick of the event loop: the initial value, and the minimum while ticks
+ * are long.
+ */
 const maxPerTick = 32
 const minPerTick = 1
-/** A turn that takes longer makes the next one take fewer connections. */
+/** A longer tick makes the next one begin fewer connections. */
 const longTickMs = 10
-/** After a long turn no connection begins for so many times as long: others have at least that share of the time. */
+/**
+ * After a long tick no connection begins for this multiple of the tick's duration, so that other work gets at least
+ * half of the time.
+ */
 const pauseFactor = 1
 const maxPauseMs = 250
 const maxWaiting = 4_096
 
 /**
- * New connections, of which each turn of the event loop takes only some: the first 64 KiB of one may take it 10 ms to
- * parse, and hundreds of them at once would keep requests on connections that are there already waiting for seconds.
- * Where more come than turns take, addresses take turns, and each has its share of the places to wait in. Nothing is
- * read from a connection that waits. A connection whose request was refused waits for its next turn in the same way.
+ * New connections, of which each tick of the event loop begins only some. Parsing the first 64 KiB of one connection
+ * may take 10 ms, so hundreds at once would delay requests on open connections by seconds. When more arrive than ticks
+ * begin, client addresses take turns, and each address has a share of the waiting places. Nothing is read from a
+ * waiting connection. A connection whose request was refused queues in the same way.
  */
 export class AcceptQueue {
   readonly #begin: (socket: Socket) => void
   readonly #waiting = new FairQueue<() => void>()
   #perTick = maxPerTick
   #begun = 0
-  /** Begun in the turn before: the first bytes of those cost time in this turn. */
+  /** The first bytes of these connections take their time in the current tick. */
   #begunLastTick = 0
   #tickStartedAt: number | undefined
   #isPaused = false
@@ -38,7 +44,7 @@ export class AcceptQueue {
     this.#beginOrWait(socket, () => this.#begin(socket))
   }
 
-  /** The connection's next request waits for its turn. To be called when nothing else is under way on it. */
+  /** Queues the connection until its next request may be read. The connection must be idle. */
   requeue(socket: Socket): void {
     if (this.#canBegin()) {
       this.#countBegun()
@@ -97,7 +103,7 @@ export class AcceptQueue {
       this.#pause(Math.min(maxPauseMs, tookMs * pauseFactor))
       return
     }
-    // a turn that could have taken more says nothing of how long it would have been
+    // A tick that began fewer connections than it could does not show how long more would have taken.
     if (begun >= this.#perTick) this.#perTick = Math.min(maxPerTick, this.#perTick + 1)
     this.#beginWaiting()
   }
@@ -119,13 +125,13 @@ export class AcceptQueue {
 }
 
 /**
- * `server` begins its connections as the `Arrivals` have it that this returns; those that `open` has no place for end
- * with `refusal`.
+ * Lets `server` begin its connections through the returned queue. Connections beyond the limits of `open` get
+ * `refusalText` and are closed.
  */
 export const acceptThrough = (server: Server, open: OpenConnections, refusalText: () => string): AcceptQueue => {
   const nodeListeners = server.listeners("connection")
   const acceptQueue = new AcceptQueue((socket) => {
-    // it waited, and a closing server would wait for it
+    // The connection waited, and would now delay the server's close.
     if (!server.listening) {
       socket.destroy()
       return
@@ -133,7 +139,7 @@ export const acceptThrough = (server: Server, open: OpenConnections, refusalText
     for (const listener of nodeListeners) Reflect.apply(listener, server, [socket])
     socket.resume()
   })
-  // as `net.createServer` takes it, and `http.createServer` does not: nothing is read before `resume`
+  // `net.createServer` has this option and `http.createServer` does not: nothing is read before `resume`.
   Object.assign(server, { pauseOnConnect: true })
   server.removeAllListeners("connection").on("connection", (socket) => {
     if (open.admits(socket)) acceptQueue.add(socket)

@@ -3,23 +3,25 @@ import { isIP, type LookupFunction } from "node:net"
 import { type AddressKind, type PrivateAddresses, refusedKind } from "./AddressRule.ts"
 import type { NameLookups } from "./NameLookups.ts"
 
-/** Whom the gateway calls. */
+/** Addresses that the gateway may connect to. */
 export interface AddressPolicy {
   readonly privateAddresses: PrivateAddresses
-  /** Origins that the environment names: whoever sets it owns the machine, so their private addresses are called. */
+  /**
+   * Origins that the environment names. Private addresses of these are always allowed, because whoever sets the
+   * environment controls the machine.
+   */
   readonly trustedOrigins: ReadonlyArray<string>
 }
 
 export const allowPrivateAddresses: AddressPolicy = { privateAddresses: "allow", trustedOrigins: [] }
 
-/** An origin of the environment may also be the process itself. */
+/** A trusted origin may even be a listener of this process. */
 export const isTrusted = ({ trustedOrigins }: AddressPolicy, origin: string): boolean => trustedOrigins.includes(origin)
 
-/** What holds for one origin. */
 export const privateAddressesOf = (addresses: AddressPolicy, origin: string): PrivateAddresses =>
   isTrusted(addresses, origin) ? "allow" : addresses.privateAddresses
 
-/** The host is, or its name leads to, nothing but addresses that are not called. */
+/** The host is a refused address, or its name resolves to refused addresses only. */
 export class AddressRefused extends Error {
   readonly code = "ERR_ADDRESS_REFUSED"
   readonly kind: AddressKind
@@ -32,21 +34,21 @@ export class AddressRefused extends Error {
   }
 }
 
-/** Judges a host that is an address itself: nobody looks it up. */
+/** Checks a host that is an IP address, which no look-up would check. */
 export const refusedLiteralHost = (host: string, privateAddresses: PrivateAddresses): AddressRefused | undefined => {
   const kind = isIP(host) === 0 ? undefined : refusedKind(host, privateAddresses)
   return kind === undefined ? undefined : new AddressRefused(host, kind)
 }
 
-/** The look-up of one socket. Nobody waits for it after `leave`. */
+/** The look-up of one socket. After `abandon` its callback is not called. */
 export interface SocketLookup {
   readonly lookup: LookupFunction
   readonly abandon: () => void
 }
 
 /**
- * The name's addresses, without those that are not called. They are judged each time, remembered or not, and the socket
- * goes to what is answered here, so a name cannot lead elsewhere between the check and the connection.
+ * Resolves a name and drops refused addresses. Addresses are checked on every look-up, cached or not, and the socket
+ * connects to the checked ones, so a name cannot resolve differently between check and connection.
  */
 export const socketLookup = (names: NameLookups, privateAddresses: PrivateAddresses): SocketLookup => {
   let abandon = () => {}

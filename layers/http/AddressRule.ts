@@ -1,9 +1,9 @@
 import { BlockList, isIP } from "node:net"
 
-/** Whether private and loopback addresses may be called (`GATEWAY_EGRESS_PRIVATE_ADDRESSES`). */
+/** Allows or refuses private and loopback addresses (`GATEWAY_EGRESS_PRIVATE_ADDRESSES`). */
 export type PrivateAddresses = "allow" | "refuse"
 
-/** What an address is, where that can be a reason not to call it. */
+/** Kinds of addresses that the gateway may refuse to call. */
 export type AddressKind =
   | "cloud metadata"
   | "link-local"
@@ -16,7 +16,7 @@ export type AddressKind =
   | "a listener of this process"
   | "not an address"
 
-/** The first line that holds an address names it. */
+/** The first range that contains an address decides its kind. */
 const ranges: ReadonlyArray<readonly [kind: AddressKind, ...subnets: ReadonlyArray<string>]> = [
   ["cloud metadata", "169.254.169.254/32", "169.254.170.2/32", "100.100.100.200/32", "168.63.129.16/32"],
   ["cloud metadata", "192.0.0.192/32", "fd00:ec2::/32", "fd20:ce::254/128"],
@@ -24,20 +24,20 @@ const ranges: ReadonlyArray<readonly [kind: AddressKind, ...subnets: ReadonlyArr
   ["broadcast", "255.255.255.255/32"],
   ["multicast", "224.0.0.0/4", "ff00::/8"],
   ["loopback", "127.0.0.0/8", "::1/128"],
-  // Linux takes all of 0.0.0.0/8 for itself
+  // Linux connects to itself on all of 0.0.0.0/8.
   ["unspecified", "0.0.0.0/8", "::/128"],
-  // Teredo: whom it leads to is scrambled
+  // Teredo obfuscates the IPv4 address that it leads to.
   ["tunnel", "2001::/32"],
-  // and all else that the public internet does not route
+  // These and the next lines are every other range that the public internet does not route.
   ["private", "10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10"],
   ["private", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4"],
   ["private", "100::/64", "2001:db8::/32"]
 ]
 
-/** Where the upstreams of a deployment usually live. */
+/** Kinds that upstreams of a deployment usually have. */
 const deploymentKinds: ReadonlySet<AddressKind> = new Set(["loopback", "private"])
 
-/** Why `ip` is not called, or `undefined` when it may be. */
+/** The reason why the gateway must not call `ip`, or `undefined` when it may. */
 export const refusedKind = (ip: string, privateAddresses: PrivateAddresses): AddressKind | undefined => {
   const kind = kindOf(ip)
   return privateAddresses === "allow" && kind !== undefined && deploymentKinds.has(kind) ? undefined : kind
@@ -54,21 +54,20 @@ const kindOf = (ip: string): AddressKind | undefined => {
   return blockLists.find(([, list]) => list.check(address, family === 4 ? "ipv4" : "ipv6"))?.[0]
 }
 
-/** NAT64 by a prefix of the network's own choice (RFC 8215), behind which the IPv4 address stands last. */
+/** NAT64 with a network-specific prefix (RFC 8215). The last four octets are the IPv4 address. */
 const localNat64 = new BlockList()
 localNat64.addSubnet("64:ff9b:1::", 48, "ipv6")
 
-/** The IPv4 address in the last four octets of an IPv6 address. */
 const embeddedIpv4 = (address: string): string => {
   const groups = new URL(`http://[${address}]`).hostname.slice(1, -1).split(":")
-  // the parser of URLs writes groups in hex, and nothing between two colons for zeros
+  // The URL parser writes groups in hexadecimal, and a group between two colons may be empty.
   const octets = groups.slice(-2).flatMap((group) => [Number(`0x0${group}`) >> 8, Number(`0x0${group}`) & 255])
   return octets.join(".")
 }
 
 /**
- * Every form in which IPv6 carries the addresses of an IPv4 range: compatible, translated (SIIT), NAT64, 6to4. A list
- * knows `::ffff:` itself.
+ * The forms in which IPv6 embeds an IPv4 range: IPv4-compatible, translated (SIIT), NAT64 and 6to4. `BlockList` itself
+ * handles `::ffff:`.
  */
 const ipv6Embeddings = (net: string, bits: number): ReadonlyArray<readonly [net: string, bits: number]> => {
   const [a = 0, b = 0, c = 0, d = 0] = net.split(".").map(Number)

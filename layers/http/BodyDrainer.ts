@@ -3,23 +3,21 @@ import * as FairShare from "../../src/services/FairShare.ts"
 import { FairQueue } from "./FairQueue.ts"
 
 const readIntervalMs = 10
-/** Each takes at most what Node reads ahead, 128 KiB: together about 50 MiB a second. */
+/** One read takes at most what Node has buffered, 128 KiB: 4 reads every 10 ms are about 50 MiB per second. */
 const readsPerInterval = 4
 const maxUnreadBodies = 2_048
 
 /**
- * Reads the rest of bodies whose requests are answered already. A client that writes all of its body before it reads has
- * its answer only when somebody takes the rest; but reading on at full speed would let clients that are refused keep the
- * process busy with bytes that nobody wants. All remainders together are therefore read at a bounded rate, and addresses
- * take turns. One of which nothing has come takes no turn. Each address has its share of the places; beyond, the
- * connection ends.
+ * Reads and discards the rest of request bodies after their response. A client that writes its whole body before it
+ * reads sees the response only then, but reading at full speed would let refused clients keep the process busy. All
+ * bodies together are therefore read at a bounded rate, and client addresses take turns. Each address has a share of
+ * the places; a connection beyond it is closed.
  */
 export class BodyDrainer {
   readonly #maxBodies: number
-  /** The number of remainders that each address has. */
   readonly #countByCaller = new Map<string, number>()
   #size = 0
-  /** Those of which bytes have come. */
+  /** Bodies with unread bytes. */
   readonly #ready = new FairQueue<() => void>()
   #timer: NodeJS.Timeout | undefined
 
@@ -27,7 +25,7 @@ export class BodyDrainer {
     this.#maxBodies = maxBodies
   }
 
-  /** To be called before Node has seen that the answer is finished: it would begin to read on itself. */
+  /** Must be called before Node sees the end of the response: Node would otherwise read the body itself. */
   add(incoming: IncomingMessage): void {
     const caller = FairShare.callerOfAddress(incoming.socket.remoteAddress ?? "")
     const callerCount = this.#countByCaller.get(caller) ?? 0
@@ -44,13 +42,13 @@ export class BodyDrainer {
     let queued = false
     const read = () => {
       queued = false
-      // Node tells of further bytes only when all that came are taken, and gives them piece by piece
+      // Node reports more bytes only after all buffered ones are taken, and returns them in pieces.
       while (!incoming.destroyed && incoming.read() !== null);
     }
     incoming.pause()
-    // tells Node that somebody reads, and takes nothing yet
+    // Tells Node that the body is being read, without taking bytes.
     incoming.read(0)
-    // tells of bytes, and of the end, and again when those were read
+    // Node emits `readable` for new bytes and for the end, and again after those are read.
     incoming.on("readable", () => {
       if (queued) return
       queued = true

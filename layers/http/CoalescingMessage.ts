@@ -2,28 +2,30 @@ import { IncomingMessage } from "node:http"
 import { CollectedBytes } from "../../src/services/CollectedBytes.ts"
 
 const smallChunkBytes = 1_024
-/** Bytes that are gathered before they are handed on. */
+/** Pending bytes from which they are flushed. */
 const flushBytes = 16_384
-/** What a small chunk counts as, beside its bytes, where Node is told to read no more: parsing it is work. */
+/**
+ * What a pending chunk counts beside its bytes towards the limit at which Node stops reading: parsing has a cost of its
+ * own.
+ */
 const chunkOverheadBytes = 64
-/** Small chunks that a reader waits for are held back for so long. */
+/** Milliseconds for which small chunks wait for more while a reader is waiting. */
 const coalesceMs = 20
 
 /**
- * So many chunks may be smaller than `tinyChunk` bytes on average. Parsing one takes about a microsecond, whatever it
- * holds: a 64 KiB read of one-byte chunks takes 10 ms.
+ * The number of chunks that may be smaller than `tinyChunkBytes` on average. Parsing a chunk takes about a microsecond
+ * whatever its size: a 64 KiB read of one-byte chunks takes 10 ms.
  */
 export const maxTinyChunks = 8_192
 export const tinyChunkBytes = 64
-/** What the connection emits when a body goes beyond that. Nothing more of the body is taken. */
+/** The connection emits this event when a body exceeds the limit. The rest of the body is discarded. */
 export const tinyChunksEvent = "tinyChunks"
 
 /**
- * A request whose body costs about as much memory as it has bytes. Node makes a `Buffer` of some hundred bytes for each
- * chunk of the client's, and counts only its content towards the bound at which it stops reading: a body in one-byte
- * chunks that nobody reads takes 30 MB of memory for 64 KB, and a reader that keeps the chunks has 400 MB of them for
- * each MB. Small chunks are therefore copied together before they enter the stream. A first small chunk goes on at
- * once: most bodies are one.
+ * A request whose body takes about as much memory as it has bytes. Node allocates a `Buffer` of some hundred bytes for
+ * each chunk and counts only its content towards the limit at which it stops reading: an unread body in one-byte chunks
+ * takes 30 MB for 64 KB, and a reader that keeps the chunks holds 400 MB per MB. Small chunks are therefore merged
+ * before they enter the stream. The first small chunk passes at once, because most bodies are one chunk.
  */
 export class CoalescingMessage extends IncomingMessage {
   #pending: CollectedBytes | undefined
@@ -52,7 +54,7 @@ export class CoalescingMessage extends IncomingMessage {
     return super.read(size)
   }
 
-  /** Pieces of a body with a length are not its client's doing. */
+  /** Bodies with a content-length are exempt: Node splits those, not the client. */
   #exceedsTinyChunks({ length }: Buffer): boolean {
     this.#chunkCount++
     this.#chunkBytes += length
@@ -63,10 +65,10 @@ export class CoalescingMessage extends IncomingMessage {
     )
   }
 
-  /** Other bytes wait to be read, or came a moment ago. */
+  /** True while bytes are waiting to be read, or when a small chunk arrived within `coalesceMs`. */
   #followsOtherBytes(): boolean {
     if (this.readableLength > 0 || this.#pending !== undefined) return true
-    // nothing came before it, and reading the clock for each request would cost more than the rest of this
+    // For the first chunk, reading the clock would cost more than the rest of this method.
     if (this.#chunkCount === 1) return false
     const now = performance.now()
     const many = now - this.#lastSmallAt < coalesceMs
@@ -78,7 +80,7 @@ export class CoalescingMessage extends IncomingMessage {
     this.#pending ??= new CollectedBytes()
     this.#pending.add(chunk)
     const { length } = this.#pending
-    // behind what waits to be read, these bytes are handed on when somebody reads it
+    // Without waiting bytes nothing else triggers the flush; otherwise the next read does.
     if (this.readableLength === 0) {
       if (length >= flushBytes) this.#flush()
       else this.#flushTimer ??= setTimeout(() => this.#flush(), coalesceMs)

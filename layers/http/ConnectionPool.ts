@@ -16,55 +16,58 @@ import { type NameLookups, processLookups as ofProcess } from "./NameLookups.ts"
 import { leadsToOwnListener } from "./OwnListeners.ts"
 import { WaitQueue } from "./WaitQueue.ts"
 
-/** Wants a connection; told once, unless there is no place for it or it leaves the line first. */
+/** Waits for a connection. `onConnection` is called once, unless the queue is full or the waiter cancels. */
 export interface ConnectionWaiter {
-  /** For whom. Each caller has a share of an origin's connections and of its line; `undefined` has all of them. */
+  /**
+   * The caller that the connection works for. A caller has a share of an origin's connections and queue; `undefined`
+   * has no such limit.
+   */
   readonly caller: string | undefined
   readonly onConnection: (connection: Connection) => void
 }
 
 export interface PoolLimits {
-  /** Connections to one origin at once; further takers wait in line. */
+  /** Maximum number of connections to one origin; further exchanges wait. */
   readonly connectionsPerOrigin: number
-  /** Takers in the line of one origin. */
+  /** Maximum number of exchanges that wait for one origin. */
   readonly waitingPerOrigin: number
-  /** Connections kept open without work, all origins together. */
+  /** Maximum number of idle connections, over all origins. */
   readonly idleConnections: number
 }
 
 /**
- * Node's servers hang up after 5 s of silence: leaving first closes most of the race between their end and our request.
+ * Node's servers close a connection after 5 s of silence. Closing first avoids most races between their close and our
+ * request.
  */
 const keepAliveMs = 4_000
-/** How long a server's own `keep-alive: timeout` hint is believed. */
+/** The maximum of a server's own `keep-alive: timeout` hint that is honoured. */
 const keepAliveHintMs = 60_000
 const tlsSessionsKept = 100
 
 interface Origin {
   readonly url: string
   readonly privateAddresses: PrivateAddresses
-  /** It may also be a listener of this process. */
+  /** Also allowed to be a listener of this process. */
   readonly trusted: boolean
   readonly idle: Array<Connection>
   readonly waiters: WaitQueue<ConnectionWaiter>
-  /** Connections that work for each caller. */
+  /** Busy connections of each caller. */
   readonly busyByCaller: Map<string, number>
-  /** The sum of those. */
+  /** The sum of `busyByCaller`. */
   busyForCallers: number
   openCount: number
 }
 
 /**
- * One socket and the client that speaks HTTP/1.1 over it. It belongs to one exchange at a time, so an exchange that is
- * given up takes its socket with it, connected or not. undici's own `Pool` keeps abandoned requests in its queue and
- * goes on connecting for them.
+ * One socket and the client that speaks HTTP/1.1 over it. A connection belongs to one exchange at a time, so an
+ * abandoned exchange closes its socket, connected or not. undici's own `Pool` keeps abandoned requests queued and goes
+ * on connecting for them.
  */
 export class Connection {
   readonly origin: Origin
   readonly #client: Client
   #socket: net.Socket | undefined
   isIdle = false
-  /** For whom it works. */
   caller: string | undefined
 
   constructor(origin: Origin, sessions: TlsSessions, names: NameLookups, onIdleLost: (connection: Connection) => void) {
@@ -94,22 +97,22 @@ export class Connection {
     return this.#socket !== undefined && !this.#socket.destroyed
   }
 
-  /** The socket broke, rather than being closed in order by either side. */
+  /** True when the socket failed rather than being closed by either side. */
   get isBroken(): boolean {
     return this.#socket !== undefined && this.#socket.errored !== null
   }
 
   destroy(reason: Error): void {
     this.#client.destroy(reason, noop)
-    // The client knows its socket only once that is connected.
+    // undici's client does not know its socket before it is connected.
     this.#socket?.destroy()
   }
 }
 
-/** `full`: the line has no place for it. */
+/** `full`: the queue has no place. */
 export type AcquireResult = "granted" | "waiting" | "full"
 
-/** Keep-alive connections by origin. An origin is remembered only while it has a connection or somebody waiting. */
+/** Keep-alive connections by origin. An origin is kept only while it has a connection or a waiter. */
 export class ConnectionPool {
   readonly #limits: PoolLimits
   readonly #addresses: AddressPolicy
@@ -148,7 +151,7 @@ export class ConnectionPool {
     return origin.waiters.add(waiter)
   }
 
-  /** Whether it is the caller's own share that is used up, and not the origin. */
+  /** True when the caller's own share is used up, rather than the origin's limit. */
   isCallerAtLimit(url: string, caller: string | undefined): boolean {
     const origin = this.#origins.get(url)
     return origin !== undefined && !this.#mayTakeAnother(origin, caller)
@@ -158,7 +161,10 @@ export class ConnectionPool {
     this.#origins.get(url)?.waiters.remove(waiter)
   }
 
-  /** The exchange ran to its end. When its answer does not allow another one, undici has closed the socket by now. */
+  /**
+   * Takes back a connection whose exchange has ended. If the response forbids reuse, undici has closed the socket
+   * already.
+   */
   release(connection: Connection): void {
     this.#releaseShare(connection)
     const next = connection.isAlive ? this.#nextWaiting(connection.origin) : undefined
@@ -183,7 +189,7 @@ export class ConnectionPool {
     this.#checkDrained()
   }
 
-  /** Closes what is idle, and calls back when the last running exchange has ended. */
+  /** Closes idle connections, and calls `onDrained` after the last running exchange. */
   drain(onDrained: () => void): void {
     this.#onDrained = onDrained
     for (const origin of [...this.#origins.values()]) {
@@ -195,7 +201,7 @@ export class ConnectionPool {
     this.#checkDrained()
   }
 
-  /** Cuts what still runs, and refuses whoever waits or comes. */
+  /** Closes all busy connections; every later exchange fails. */
   destroy(): void {
     this.#destroyed = true
     for (const connection of this.#busy) connection.destroy(new errors.ClientDestroyedError())
@@ -241,7 +247,6 @@ export class ConnectionPool {
     waiter.onConnection(connection)
   }
 
-  /** It works for nobody any more. */
   #releaseShare(connection: Connection): void {
     const { caller, origin } = connection
     connection.caller = undefined
@@ -276,7 +281,7 @@ export class ConnectionPool {
   }
 }
 
-/** Resumed TLS sessions save a round trip on every new connection to a known host. */
+/** TLS sessions by host. Resuming one saves a round trip on a new connection. */
 class TlsSessions {
   readonly #sessions = new Map<string, Buffer>()
 
@@ -294,7 +299,7 @@ class TlsSessions {
   }
 }
 
-/** No timeout of its own: the exchange that asked for the socket has the deadline, and destroys it. */
+/** Has no timeout: the exchange has the deadline and destroys the socket. */
 const connect = (
   options: buildConnector.Options,
   names: NameLookups,
@@ -308,7 +313,7 @@ const connect = (
     ? connectTls(options, lookup, sessions)
     : net.connect({ host: options.hostname, port: Number(options.port || 80), lookup })
   let hasCalledBack = false
-  // whoever gives the socket up no longer waits for the look-up
+  // A destroyed socket no longer waits for its look-up.
   socket.once("close", abandon)
   socket.setNoDelay(true)
   socket.setKeepAlive(true, 60_000)

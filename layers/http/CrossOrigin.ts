@@ -1,17 +1,16 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 
-/** Origins of web pages whose scripts may ask the proxy listener; `*`: of all pages. */
+/** Origins of web pages whose scripts may call the proxy listener; `*` allows all. */
 export type AllowedOrigins = ReadonlyArray<string>
 
-/** How long a browser may remember what a preflight said, in seconds. */
 const preflightMaxAgeSeconds = 7200
 
-/** Names of headers with commas between them, as browsers write them. */
+/** A comma-separated list of header names, as browsers send it. */
 const headerNames = /^[\w\-, ]{1,4096}$/
 
 /**
- * Lets scripts of allowed pages call the gateway: it marks the answer that is to come, and answers a preflight itself
- * (then it answers true). Keys come in headers and never as cookies, so that credentials are not allowed.
+ * Adds CORS headers to responses for allowed origins, and responds to preflight requests; it then returns true.
+ * Credentials are not allowed, because keys are sent in headers and never as cookies.
  */
 export const make = (origins: AllowedOrigins) => {
   const allowsAll = origins.includes("*")

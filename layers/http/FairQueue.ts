@@ -1,6 +1,6 @@
-/** A queue in which callers take turns, so that nobody waits for a caller's whole queue. */
+/** A queue in which callers take turns: a caller with many items delays the others by one item per turn. */
 export class FairQueue<A> {
-  /** By caller, in the order in which they have their turns. */
+  /** By caller, in turn order. */
   readonly #queues = new Map<string, Array<A>>()
   #size = 0
 
@@ -8,7 +8,7 @@ export class FairQueue<A> {
     return this.#size
   }
 
-  /** The number of items of one caller that wait. */
+  /** The number of waiting items of one caller. */
   sizeOf(caller: string): number {
     return this.#queues.get(caller)?.length ?? 0
   }
@@ -23,7 +23,7 @@ export class FairQueue<A> {
   take(): A | undefined {
     for (const [caller, queue] of this.#queues) {
       const item = queue.shift()
-      // behind the others
+      // The caller goes to the end of the order.
       this.#queues.delete(caller)
       if (queue.length > 0) this.#queues.set(caller, queue)
       this.#size--

@@ -5,28 +5,28 @@ export type LookupCallback = (error: NodeJS.ErrnoException | null, found: Resolv
 export type Resolve = (host: string, callback: LookupCallback) => void
 
 /**
- * The system's resolver: it reads `/etc/hosts`, search domains and whatever else the host is set up for, which a DNS
- * client of our own would not. It knows no time to live.
+ * The system's resolver. Unlike a DNS client it honours `/etc/hosts`, search domains and the rest of the host's
+ * configuration. It returns no time to live.
  */
 export const systemResolver: Resolve = (host, callback) => lookup(host, { all: true, hints: ADDRCONFIG }, callback)
 
-/** An answer is used for so long without asking again. */
+/** Milliseconds for which an answer is used without a new look-up. */
 const freshMs = 10_000
-/** An old answer stands in for so long where the name server does not answer, or says to try again. */
+/** Milliseconds for which an old answer is used while the name server is silent or asks to retry. */
 const staleMs = 600_000
-/** When an old answer is used rather than waiting longer. */
+/** Milliseconds after which an old answer is used instead of waiting longer. */
 const waitBeforeStaleMs = 500
 const failedMs = 1_000
-/** A name server that took so long to fail is asked more rarely. */
+/** A look-up that takes this long to fail is repeated less often. */
 const slowMs = 1_000
 const slowlyFailedMs = 5_000
 const maxRemembered = 1_000
 const maxPending = 1_000
 
 /**
- * The system's resolver blocks one of libuv's four threads for as long as a name server is silent (20 seconds and
- * more), and the process needs those threads for other work too. So look-ups have three of them at most: any name that
- * was answered before may take one; names that never were may take two; those that failed slowly may take one.
+ * A silent name server blocks one of libuv's four threads for 20 seconds or more, and other work needs those threads
+ * too. Look-ups therefore use three threads at most: three for names that were answered before, two for names that
+ * never were, and one for names whose last look-up failed slowly.
  */
 const maxRunning = { answered: 3, unanswered: 2, slow: 1 } as const
 
@@ -37,18 +37,18 @@ interface PendingLookup {
   readonly slow: boolean
   startedAt: number | undefined
   staleTimer: NodeJS.Timeout | undefined
-  /** It takes so long that an old answer stands in. */
+  /** The look-up is so slow that an old answer is used meanwhile. */
   isLate: boolean
 }
 
 /**
- * Addresses of hosts, with one look-up of a host at a time, whoever asks, and short memories of answers and failures. A
- * host whose name server hangs delays only the hosts that were never reached before.
+ * Resolves host names. Concurrent look-ups of one host are merged, and answers and failures are cached for seconds. A
+ * host whose name server hangs delays only hosts that never resolved before.
  */
 export class NameLookups {
   readonly #resolve: Resolve
   readonly #now: () => number
-  /** `until`: when to ask again. */
+  /** After `until`, the host is looked up again. */
   readonly #answers = new Map<
     string,
     { readonly found: ResolvedAddresses; readonly at: number; readonly until: number }
@@ -64,7 +64,7 @@ export class NameLookups {
     this.#now = now
   }
 
-  /** Tells the addresses of `host` once, unless the function that is returned was called before: nobody waits then. */
+  /** Resolves `host` and calls back once. The returned function cancels the wait. */
   lookUp(host: string, callback: LookupCallback): () => void {
     const now = this.#now()
     const answer = this.#answers.get(host)
@@ -108,13 +108,13 @@ export class NameLookups {
     return pendingLookup
   }
 
-  /** An old answer that may still stand in. */
+  /** The last answer, unless it is too old to be used. */
   #staleAnswer(host: string) {
     const answer = this.#answers.get(host)
     return answer !== undefined && this.#now() - answer.at < staleMs ? answer : undefined
   }
 
-  /** Starts what there is a place for, in the order of asking. */
+  /** Starts waiting look-ups in order, as far as threads are free. */
   #startPending(): void {
     const running = { answered: 0, unanswered: 0, slow: 0 }
     for (const { answeredBefore, slow, startedAt } of this.#pending.values()) {
@@ -182,7 +182,7 @@ const remember = <A>(map: Map<string, A>, host: string, value: A): void => {
   if (map.size > maxRemembered && oldest !== undefined) map.delete(oldest)
 }
 
-/** Never before the asker goes on, as with a look-up. */
+/** Calls back asynchronously, as a real look-up does. */
 const callLater = (tell: () => void): (() => void) => {
   const waiting = setImmediate(tell)
   return () => clearImmediate(waiting)
@@ -193,5 +193,5 @@ const tooManyLookups = (host: string): NodeJS.ErrnoException =>
     code: "EAI_AGAIN"
   })
 
-/** One for the process, because its threads are. */
+/** Shared by the process, because libuv's threads are. */
 export const processLookups = new NameLookups()

@@ -6,7 +6,7 @@ export interface ConnectionLimits {
   readonly perAddress: number
 }
 
-/** Connections that are open at a listener: so many in all, and from one address. */
+/** Counts the open connections of a listener, in total and per client address. */
 export class OpenConnections {
   readonly #limits: ConnectionLimits
   readonly #countByCaller = new Map<string, number>()
@@ -16,7 +16,7 @@ export class OpenConnections {
     this.#limits = limits
   }
 
-  /** Counts the connection until it closes, unless there is no place for it. */
+  /** Counts the connection until it closes. Returns false when a limit is reached. */
   admits(socket: Socket): boolean {
     const caller = FairShare.callerOfAddress(socket.remoteAddress ?? "")
     const callerCount = this.#countByCaller.get(caller) ?? 0

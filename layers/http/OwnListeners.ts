@@ -1,9 +1,8 @@
 import type { Server, Socket } from "node:net"
 
-/** The servers of this process that listen now. */
+/** The listening servers of this process. */
 const servers = new Set<Server>()
 
-/** Remembers the server for as long as it listens. */
 export const trackServer = <S extends Server>(server: S): S => {
   server.on("listening", () => servers.add(server))
   server.on("close", () => servers.delete(server))
@@ -11,8 +10,9 @@ export const trackServer = <S extends Server>(server: S): S => {
 }
 
 /**
- * Whether a connected socket leads to a listener of this process. Some of them trust whoever comes from this machine, so
- * an address that somebody typed must not lead there. A connection to an own address has it on both ends.
+ * True when a connected socket leads to a listener of this process. Some listeners trust clients on the same machine,
+ * so an address that an operator enters must not lead there. A connection to the machine itself has the same address on
+ * both ends.
  */
 export const leadsToOwnListener = ({ localAddress, remoteAddress, remotePort }: Socket): boolean => {
   if (remoteAddress === undefined || (remoteAddress !== localAddress && !/^(?:::ffff:)?127\./.test(remoteAddress))) {

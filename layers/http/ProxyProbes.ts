@@ -2,18 +2,18 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, Option } from "effect"
 import { Readiness } from "../../src/process/Readiness.ts"
 
-/** Answers a probe of the proxy listener; false: the request is none. */
+/** Responds to a probe of the proxy listener. Returns false when the request is not a probe. */
 export type ProxyProbes = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean
 
-/** Strangers may ask as often as they like: the servers are pinged for them once in that time. */
+/** Anybody may call these probes, so database, Redis and broker are pinged at most once in this time. */
 const readinessTtl = "1 second"
 
 const healthPath = "/admin-ui/healthz"
 const readinessPath = "/admin-ui/readyz"
 
 /**
- * Health and readiness on the listener that load balancers send requests to, so that they need not reach the control
- * listener. Whoever may reach it is told one word, and not what the process works with.
+ * Health and readiness on the proxy listener, so that load balancers need no access to the control listener. The
+ * response is only the status: it does not say which servers the process uses.
  */
 export const make = Effect.gen(function* () {
   const readiness = yield* Effect.serviceOption(Readiness)

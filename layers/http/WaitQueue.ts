@@ -1,14 +1,14 @@
 import * as FairShare from "../../src/services/FairShare.ts"
 
 export interface Waiter {
-  /** For whom; `undefined` is this program itself. */
+  /** `undefined`: this program itself. */
   readonly caller: string | undefined
 }
 
-/** Those who wait for a connection to one origin. Callers take turns, so that nobody waits for a caller's whole queue. */
+/** Exchanges that wait for a connection to one origin. Callers take turns, as in `FairQueue`. */
 export class WaitQueue<A extends Waiter> {
   readonly #capacity: number
-  /** By caller, in the order in which they have their turns; `undefined` is this program itself. */
+  /** By caller, in turn order; `undefined` is this program itself. */
   readonly #queues = new Map<string | undefined, Set<A>>()
   #size = 0
 
@@ -20,7 +20,7 @@ export class WaitQueue<A extends Waiter> {
     return this.#size
   }
 
-  /** Callers each have a share of the places. */
+  /** Adds a waiter, unless the queue or its caller's share of it is full. */
   add(waiter: A): "waiting" | "full" {
     const { caller } = waiter
     const queue = this.#queues.get(caller) ?? new Set()
@@ -40,14 +40,14 @@ export class WaitQueue<A extends Waiter> {
     if (queue.size === 0) this.#queues.delete(waiter.caller)
   }
 
-  /** Takes the next out of the line whose caller `mayHold` another connection. */
+  /** Removes and returns the next waiter whose caller may take another connection. */
   next(mayTakeAnother: (caller: string | undefined) => boolean): A | undefined {
     for (const [caller, queue] of this.#queues) {
       if (!mayTakeAnother(caller)) continue
       for (const waiter of queue) {
         this.remove(waiter)
         if (queue.size > 0) {
-          // behind the others
+          // The caller goes to the end of the order.
           this.#queues.delete(caller)
           this.#queues.set(caller, queue)
         }

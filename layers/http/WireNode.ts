@@ -10,7 +10,7 @@ const cut: BodyFailure = { _tag: "Cut" }
 
 export interface Options {
   readonly pace?: BodyPace
-  /** Called before an answer begins whose request has not come whole. */
+  /** Called before the response begins, when the request's body has not fully arrived. */
   readonly onEarlyAnswer?: (outgoing: ServerResponse) => void
 }
 
@@ -18,8 +18,8 @@ export const make = (incoming: IncomingMessage, outgoing: ServerResponse, option
   new NodeWire(incoming, outgoing, options)
 
 /**
- * A client of Node's HTTP/1.1 server. Reading and writing are plain callbacks on its two streams: this is the byte path
- * of every request.
+ * A request and its response on Node's HTTP/1.1 server. Reading and writing use plain callbacks, because this is the
+ * byte path of every request.
  */
 class NodeWire implements Wire {
   readonly method: string
@@ -74,12 +74,12 @@ class NodeWire implements Wire {
       collected.add(chunk)
       if (timer !== undefined) lastAt = performance.now()
     }
-    // no more data can come: those listeners may stay, and taking them off would cost more than the rest of this
+    // No more data can come. Removing the data listeners would cost more than the rest of this function.
     const onEnd = () => {
       isDone = true
       clearTimeout(timer)
       incoming.off("close", onCut)
-      // taken out: the listeners stay with the request for as long as its connection is open
+      // `take` empties the buffer: the listeners stay referenced for as long as the connection is open.
       done(Result.succeed(collected.take()))
     }
     const onCut = () => fail(cut)
@@ -99,7 +99,7 @@ class NodeWire implements Wire {
       lastAt = startedAt
       timer = setTimeout(checkPace, Math.min(withinMs, this.#pace.idleMs, this.#pace.graceMs))
     })
-    // Node tells of an aborted request by "close", and by "error" only to whoever listens for it
+    // Node reports an aborted request with "close"; "error" is emitted only when it has a listener.
     incoming.on("data", onData).on("end", onEnd).on("close", onCut)
     sendContinue(incoming, this.#outgoing)
   }
@@ -112,10 +112,10 @@ class NodeWire implements Wire {
     }
     if (declaredLength(incoming) > maxBytes) throw refuse(tooLarge)
     sendContinue(incoming, this.#outgoing)
-    // the connection outlives the body: there is an answer to give
+    // The connection must outlive the body, because the response still follows.
     const chunks: AsyncIterator<Buffer> = incoming.iterator({ destroyOnReturn: false })
     let size = 0
-    /** Counts only time spent waiting for the client, not for the upstream. */
+    /** Time spent waiting for the client, not for the upstream. */
     let waitedMs = 0
     try {
       for (;;) {
@@ -132,15 +132,16 @@ class NodeWire implements Wire {
         yield next.value
       }
     } finally {
-      // Node discards what is left only of a body that nobody has begun to read; not awaited: it may wait for a chunk
+      // Node discards the rest of a body only when nothing has been read from it. Not awaited, because `return` may
+      // wait for a chunk.
       void chunks.return?.().then(() => incoming.resume())
     }
   }
 
   head(status: number, headers: Headers.RawHeaders): void {
     this.#begin(status, [...headers])
-    // an answer without a length may be long in coming, and its client wants to know that it is accepted; with a length
-    // the headers go out in one write with the first bytes
+    // A response without a length may take long, and its client should see that the request was accepted. With a
+    // length, the headers are sent in one write with the first bytes.
     this.#isLengthKnown = Headers.get(headers, "content-length") !== undefined
     if (!this.#isLengthKnown) this.#outgoing.flushHeaders()
   }
@@ -151,7 +152,7 @@ class NodeWire implements Wire {
 
   onDrain(resume: () => void, withinMs: number): void {
     const outgoing = this.#outgoing
-    // the connection: an answer that waits behind another one has none to end yet
+    // Closes the connection: a pipelined response that has not begun cannot be ended.
     const stalled = setTimeout(() => {
       const { socket } = this.#incoming
       if (this.#endsWithConnection) socket.resetAndDestroy()
@@ -177,7 +178,10 @@ class NodeWire implements Wire {
     else this.#outgoing.destroy()
   }
 
-  /** An answer without length or chunks, to HTTP/1.0: an orderly end of the connection would make it look whole. */
+  /**
+   * True for a response to HTTP/1.0 without length or chunks: closing its connection in order would make a cut response
+   * look complete.
+   */
   get #endsWithConnection(): boolean {
     return !this.#isLengthKnown && !this.#outgoing.chunkedEncoding
   }
@@ -202,7 +206,9 @@ const smallBytes = 4_096
 
 const afterTickTasks: Array<() => void> = []
 
-/** Most bodies come with their heads, in one turn of the event loop, and need no clock. One immediate is for all. */
+/**
+ * Most bodies arrive in the same tick as their headers and need no timer. One immediate serves all requests of a tick.
+ */
 const afterThisTick = (run: () => void): void => {
   if (afterTickTasks.push(run) === 1) setImmediate(() => afterTickTasks.splice(0).forEach((run) => void run()))
 }
@@ -210,8 +216,8 @@ const afterThisTick = (run: () => void): void => {
 const declaredLength = (incoming: IncomingMessage): number => Number(incoming.headers["content-length"] ?? 0)
 
 /**
- * A client that asked first (`Expect: 100-continue`) sends its body only now that somebody wants it. One that speaks
- * HTTP/1.0 would take the invitation for its answer.
+ * Sends `100 Continue` to a client that asked with `Expect` and waits to send its body. An HTTP/1.0 client would take
+ * it for the response.
  */
 const sendContinue = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
   const { complete, headers, httpVersion } = incoming

@@ -6,8 +6,8 @@ import { withDeadline } from "./SqlDeadline.ts"
 const maxAttempts = 3
 
 /**
- * A transaction that a deadlock or a serialisation failure rolled back runs again, at once: whoever won is through.
- * Only the outermost level can, because the failure takes every level below it.
+ * Retries a transaction that a deadlock or a serialization failure rolled back, at once and twice at most. Only the
+ * outermost transaction can retry, because the failure rolls back every level.
  */
 export const transaction =
   (sql: SqlClient.SqlClient): Database["Service"]["transaction"] =>
@@ -24,7 +24,7 @@ const isConflict = (error: unknown): boolean =>
 export const ping = (sql: SqlClient.SqlClient): Database["Service"]["ping"] =>
   Effect.asVoid(withDeadline("2 seconds")(sql`SELECT 1`))
 
-/** What PostgreSQL takes as the name of a channel; LISTEN would cut a longer one short without a word. */
+/** Checks the name of a channel. LISTEN would silently truncate a longer one. */
 export const checkedChannel = (name: string): Effect.Effect<string, SqlError.SqlError> => {
   const bytes = Buffer.byteLength(name)
   return bytes > 0 && bytes <= 63
@@ -37,7 +37,7 @@ export const notify =
   (channel, payload) =>
     Effect.asVoid(sql`SELECT pg_notify(${channel}, ${payload})`)
 
-/** The follower did not read for so long that notices had to be dropped. */
+/** The follower read too slowly, and notices were dropped. */
 export const laggingError = (): SqlError.SqlError =>
   databaseError("changes", "Change notices were lost: the follower was too slow")
 

@@ -8,9 +8,7 @@ import { StatementDeadline } from "../../src/services/Database.ts"
 import * as SqlState from "../../src/services/SqlState.ts"
 import { withDeadline, withInterruptibleDeadline } from "./SqlDeadline.ts"
 
-/**
- * Every statement sent through the door, transaction control included. What keeps an idle listener alive is not one.
- */
+/** Counts every statement, including BEGIN and COMMIT, but not the heartbeats of idle listeners. */
 export const statements = Metric.counter("svc_database_statements_total", {
   description: "Statements sent to the database",
   incremental: true
@@ -19,9 +17,9 @@ export const statements = Metric.counter("svc_database_statements_total", {
 const spanAttributes = [["db.system.name", "postgresql"]] as const
 
 /**
- * The driver's `SqlClient` as `PgClient` builds it, with two differences that its options do not reach: statements are
- * counted where they leave for the server, and a transaction whose session is lost fails with the loss. (`PgClient`
- * dies there, because the ROLLBACK that it owes the lost session fails too.)
+ * The driver's `SqlClient` as `PgClient` builds it, with two differences that its options do not offer: statements are
+ * counted where they are sent, and a transaction that loses its session fails with that loss. (`PgClient` dies there,
+ * because the ROLLBACK on the lost session fails too.)
  */
 export const make = Effect.fnUntraced(function* (
   pool: PgPool
@@ -54,7 +52,9 @@ export const make = Effect.fnUntraced(function* (
   return Object.assign(client, { withTransaction })
 })
 
-/** Cannot be interrupted where it runs, so a silent server needs a deadline; COMMIT may rightly take seconds. */
+/**
+ * Transaction control cannot be interrupted, so a silent server needs a deadline. COMMIT may legitimately take seconds.
+ */
 const withControlDeadline = withDeadline("10 seconds")
 
 const executeControl = (
@@ -63,8 +63,8 @@ const executeControl = (
 ): Effect.Effect<void, SqlError.SqlError> => withControlDeadline(connection.execute(statement, [], undefined))
 
 /**
- * PostgreSQL answers COMMIT of an aborted transaction with success and the tag ROLLBACK. A lost or silent session leaves
- * open what became of the transaction, and its error says so (`SqlState.isUnconfirmed`).
+ * PostgreSQL reports success for COMMIT of an aborted transaction, with the tag ROLLBACK. When the session is lost or
+ * silent, the outcome of the transaction is unknown; its error says so (`SqlState.isUnconfirmed`).
  */
 const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlError.SqlError> =>
   Effect.flatMap(
@@ -83,7 +83,7 @@ const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlEr
           )
   )
 
-/** `bounded` where whoever asks has a deadline, else `unbounded`. */
+/** Uses `bounded` when the calling fiber has a deadline, `unbounded` otherwise. */
 const withStatementDeadline = <A, R>(
   bounded: (deadline: Duration.Duration) => Effect.Effect<A, SqlError.SqlError, R>,
   unbounded: Effect.Effect<A, SqlError.SqlError, R>
@@ -118,7 +118,7 @@ const applyTransform = <A extends object>(
   transform: ((rows: ReadonlyArray<A>) => ReadonlyArray<A>) | undefined
 ) => (transform === undefined ? rows : Effect.map(rows, transform))
 
-/** SQLSTATE 57P0x (shut down, crashed, dropped, idle too long) closes the session: to callers, a lost connection. */
+/** SQLSTATE 57P0x (shut down, crashed, dropped, idle too long) closes the session, so callers see a lost connection. */
 const asConnectionLoss = (error: SqlError.SqlError): SqlError.SqlError => {
   const { cause, message, operation } = error.reason
   return error.reason._tag === "UnknownError" &&

@@ -8,15 +8,15 @@ import { Database } from "../../src/services/Database.ts"
 
 type MigrationFailure = Migrator.MigrationError | SqlError.SqlError
 
-/** Any number, the same in every process of this product. */
+/** An arbitrary number, the same in every process. */
 const advisoryLock = 5_417_283_690n
 
 /**
- * Brings the schema up to `directory`: every `0001_name.ts` above the last applied number, in one transaction, and in an
- * empty database runs `whenNew` with them. Answers what it ran.
+ * Runs every migration of `directory` above the last applied number, in one transaction. In an empty database it then
+ * runs `onEmptyDatabase`. Returns the applied migrations.
  *
- * Processes that start together take turns. The migrator's own lock is on its table, which on an empty database two
- * processes would both try to create.
+ * Processes that start together take turns. The migrator's own lock is on its table, which two processes would both try
+ * to create in an empty database.
  */
 export const runFrom = (
   directory: string,
@@ -43,7 +43,10 @@ const directory = fileURLToPath(new URL("../../migrations", import.meta.url))
 
 export const run = runFrom(directory)
 
-/** The same, and what its routes and its wildcard begin with. Later it is for operators to say. */
+/**
+ * Runs the migrations, and sets the initial limits of the routes and the wildcard in an empty database. Operators
+ * change them later.
+ */
 export const runWithLimits = ({ maxRequestBodyBytes, maxResponseBodyBytes, timeoutMs }: RouteLimits) =>
   runFrom(
     directory,
@@ -59,14 +62,14 @@ export const runWithLimits = ({ maxRequestBodyBytes, maxResponseBodyBytes, timeo
     })
   )
 
-/** A migration of this database that this program does not have. */
+/** An applied migration that this version of the program does not contain. */
 export interface NewerMigration {
   readonly id: number
-  /** Begins with `incompatible_` where programs without this migration cannot work with the schema. */
+  /** Begins with `incompatible_` when programs without this migration cannot work with the schema. */
   readonly name: string
 }
 
-/** What a newer version of the program has done to the schema, after `run`. */
+/** Migrations that a newer version of the program has applied. */
 export const newerMigrations: Effect.Effect<ReadonlyArray<NewerMigration>, MigrationFailure, Database> = Effect.gen(
   function* () {
     const { sql } = yield* Database

@@ -5,15 +5,15 @@ const terminate = 0x58
 const cancelRequest = 80_877_102
 
 /**
- * A socket to a PostgreSQL inside the process. The driver writes whole protocol messages and waits for the answer to
- * each batch, so a chunk is a batch. A session that ends may leave a transaction open: the next one starts clean.
+ * A socket to PGlite. The driver writes whole protocol messages and waits for the response to each batch, so a chunk is
+ * a batch. A session that ends may leave a transaction open; the next session rolls it back first.
  */
 export const connect = (postgres: PGlite): Duplex => {
   let started = false
   const exchange = async (chunk: Buffer): Promise<Uint8Array | null> => {
     if (!started) {
       started = true
-      // Statements run to their end before anyone else gets a turn: there is never one to cancel.
+      // Statements run one at a time to their end, so there is nothing to cancel.
       if (chunk.readUInt32BE(4) === cancelRequest) return null
       await postgres.exec("ROLLBACK")
     }

@@ -2,9 +2,9 @@ import { Cause, Duration, Effect, Fiber } from "effect"
 import { SqlError } from "effect/sql"
 
 /**
- * Fails when `statement` has no answer within `deadline`, also where nothing can be interrupted (the control of a
- * transaction, a finalizer). On a silent server the driver takes 5 seconds more to give a statement up: that is left
- * behind, and ends with its session at the latest.
+ * Fails when `statement` has no result within `deadline`, even in uninterruptible regions such as transaction control
+ * and finalizers. On a silent server the driver needs 5 more seconds to interrupt a statement; it continues in the
+ * background and ends with its session at the latest.
  */
 export const withDeadline =
   (deadline: Duration.Input) =>
@@ -20,7 +20,7 @@ export const withDeadline =
       )
     })
 
-/** As `within`, for a wait that can be interrupted where it runs. */
+/** Like `withDeadline`, for an effect that can be interrupted. */
 export const withInterruptibleDeadline =
   (deadline: Duration.Input) =>
   <A, R>(wait: Effect.Effect<A, SqlError.SqlError, R>): Effect.Effect<A, SqlError.SqlError, R> =>

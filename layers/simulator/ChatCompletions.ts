@@ -71,7 +71,7 @@ const completion = (prompt: Prompt, reply: Reply, moment: Moment) => ({
 
 const chunks = (prompt: Prompt, reply: Reply, moment: Moment, withUsage: boolean) => {
   const shared = head(prompt, moment, "chat.completion.chunk")
-  // Asked for usage, every chunk has the member; the numbers come in one more chunk, which has no choices.
+  // With `include_usage`, every chunk has the member; the numbers come in a last chunk without choices.
   const usage = withUsage ? { usage: null } : {}
   const chunk = (delta: Json, finish: string | null = null) => ({
     ...shared,
@@ -115,7 +115,7 @@ const head = (prompt: Prompt, moment: Moment, object: string) => ({
 
 const callId = (moment: Moment): string => `call_${moment.serial}`
 
-/** Real streams break a tool's arguments anywhere. */
+/** Splits tool arguments as real streams do, at an arbitrary place. */
 export const halves = (text: string): ReadonlyArray<string> => {
   const characters = [...text]
   const middle = Math.ceil(characters.length / 2)

@@ -35,7 +35,7 @@ interface Input {
   readonly tokens: number
 }
 
-/** A text, some texts, the tokens of a text, or the tokens of some texts. */
+/** The input is a text, a list of texts, a list of tokens, or a list of such lists. */
 const inputsOf = (input: unknown): ReadonlyArray<Input> | undefined => {
   if (!Array.isArray(input) || input.every((item) => typeof item === "number")) {
     const only = inputOf(input)
@@ -52,7 +52,7 @@ const inputOf = (input: unknown): Input | undefined => {
   return { text: input.join(" "), tokens: input.length }
 }
 
-/** A unit vector that depends on every byte of the text: FNV-1a seeds a xorshift. */
+/** A unit vector that depends on every byte of the text: FNV-1a seeds a xorshift generator. */
 const vectorOf = (text: string, dimensions: number): Float32Array => {
   let state = 0x811c9dc5
   for (const byte of Buffer.from(text)) state = Math.imul(state ^ byte, 0x01000193)
@@ -67,7 +67,7 @@ const vectorOf = (text: string, dimensions: number): Float32Array => {
   return vector.map((component) => component / norm)
 }
 
-/** Little-endian single floats: what the official client asks for by default. */
+/** Little-endian 32-bit floats, which the official client requests by default. */
 const base64Of = (vector: Float32Array): string => {
   const bytes = Buffer.alloc(vector.length * 4)
   vector.forEach((component, i) => {

@@ -10,7 +10,7 @@ import {
   textResponse
 } from "./SimulatedResponse.ts"
 
-/** The simulator's only memory: with a full echo in each reply it stays under 50 MB. */
+/** Batches are the simulator's only memory: with a full echo in each reply they stay under 50 MB. */
 const maxBatches = 32
 const mostRequests = 256
 const dayMs = 86_400_000
@@ -27,10 +27,9 @@ interface BatchEntry {
   readonly result: { readonly type: "succeeded" | "errored" } & Json
 }
 
-/** `/v1/messages/batches`. A batch is answered when it is created, and says so `batchMs` later. */
+/** `/v1/messages/batches`. Results are computed when the batch is created, and the batch ends `batchMs` later. */
 export class MessageBatches {
   readonly #batchMs: number
-  /** Oldest first. */
   readonly #batches = new Map<string, Batch>()
 
   constructor(batchMs: number) {
@@ -132,7 +131,7 @@ export class MessageBatches {
       ended_at: ended ? iso(this.#endedAt(batch)) : null,
       cancel_initiated_at: batch.canceledAt === undefined ? null : iso(batch.canceledAt),
       archived_at: null,
-      // Relative, so that a client follows it through the gateway that it already speaks to.
+      // Relative, so that clients follow it through the gateway.
       results_url: ended ? `/v1/messages/batches/${batch.id}/results` : null
     }
   }

@@ -26,7 +26,7 @@ export const countTokens = (body: Json, moment: Moment): SimulatedResponse =>
     ? errorResponse("B", moment, 400, "messages: Field required")
     : jsonResponse({ input_tokens: tokensOf(promptOf(body).text) })
 
-/** The message alone, for a batch. */
+/** A message for a batch result. */
 export const messageOf = (body: Json, moment: Moment) => {
   const prompt = promptOf(body)
   return message(prompt, replyTo(prompt), moment)
@@ -116,7 +116,7 @@ const blockEvents = (reply: Reply, moment: Moment) => {
       ]
 }
 
-/** Here, unlike in family A, what the cache served is not part of the input. */
+/** Unlike in family A, `input_tokens` does not include cached tokens. */
 const usageOf = ({ usage }: Reply, output: number) => ({
   input_tokens: usage.input - usage.cached,
   cache_creation_input_tokens: 0,

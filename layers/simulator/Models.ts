@@ -1,6 +1,6 @@
 import { errorResponse, type Family, jsonResponse, type Moment, type SimulatedResponse } from "./SimulatedResponse.ts"
 
-/** One list for the clients of both families: each reads its own members. */
+/** One list serves both families; each client reads its own members. */
 const models = ["simulator-large", "simulator-small", "simulator-reasoning", "simulator-embedding"].map((id) => ({
   id,
   object: "model",

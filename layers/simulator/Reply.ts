@@ -1,11 +1,11 @@
 import { type Json, listOf, objectOf, textOf } from "./Json.ts"
 
-/** A conversation, whichever protocol it came in. */
+/** A conversation, independent of the protocol. */
 export interface Prompt {
   readonly model: string
-  /** Everything that the model would have to read. */
+  /** All text of the prompt. */
   readonly text: string
-  /** What the user said last; `undefined` when the last turn is not speech (a tool's result). */
+  /** The text of the last user message; `undefined` when the last message is a tool result. */
   readonly lastUserText: string | undefined
   readonly tools: ReadonlyArray<Tool>
   readonly maxTokens: number | undefined
@@ -31,7 +31,7 @@ export interface Usage {
 }
 
 export interface Reply {
-  /** As a stream would deliver it. */
+  /** The chunks of `text` in a stream. */
   readonly pieces: ReadonlyArray<string>
   readonly text: string
   readonly call: ToolCall | undefined
@@ -39,7 +39,7 @@ export interface Reply {
   readonly usage: Usage
 }
 
-/** The same prompt has the same reply, forever. */
+/** Deterministic: the same prompt always gets the same reply. */
 export const replyTo = (prompt: Prompt): Reply => {
   const tool = prompt.lastUserText?.toLowerCase().includes("tool") ? prompt.tools[0] : undefined
   if (tool !== undefined) {
@@ -55,10 +55,10 @@ export const replyTo = (prompt: Prompt): Reply => {
   return { pieces, text, call: undefined, finish, usage: usageOf(prompt, text) }
 }
 
-/** About four bytes of UTF-8 to a token, as English has. */
+/** Estimates four bytes of UTF-8 per token, as in English text. */
 export const tokensOf = (text: string): number => Math.max(1, Math.ceil(Buffer.byteLength(text) / 4))
 
-/** The text of a content that is a string or a list of parts, without images, tool results and the like. */
+/** The text of a content: a string, or the text parts of a list. Images and tool results are left out. */
 export const contentText = (content: unknown): string =>
   textOf(content) ??
   listOf(content)
@@ -72,7 +72,7 @@ const replyText = (prompt: Prompt): string =>
     ? `${prompt.model} (simulated) has read the tool's result.`
     : `${prompt.model} (simulated) heard: ${prompt.lastUserText.slice(0, longestEcho).toWellFormed()}`.trimEnd()
 
-/** Words with the space before them; never half a character. */
+/** Words with the space before them. Characters are never split. */
 const piecesOf = (text: string): ReadonlyArray<string> => text.match(/\s*\S{1,24}/gu) ?? []
 
 const piecesWithin = (pieces: ReadonlyArray<string>, tokens: number): number => {
@@ -87,7 +87,7 @@ const piecesWithin = (pieces: ReadonlyArray<string>, tokens: number): number => 
 }
 
 const reasoningTokens = 64
-/** Prompts shorter than this are not cached, by either provider. */
+/** Neither provider caches shorter prompts. */
 const minCachedTokens = 1_024
 
 const usageOf = (prompt: Prompt, output: string): Usage => {
@@ -101,7 +101,7 @@ const usageOf = (prompt: Prompt, output: string): Usage => {
   }
 }
 
-/** Arguments that satisfy the required part of an ordinary tool schema. */
+/** Arguments for the required properties of a common tool schema. */
 const exampleOf = (schema: Json, text: string): unknown => {
   const choices = listOf(schema["enum"])
   if (choices.length > 0) return choices[0]

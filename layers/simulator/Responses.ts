@@ -40,7 +40,7 @@ const promptOf = (body: Json): Prompt => {
   }
 }
 
-/** `reply` is absent while a stream has only begun. */
+/** `reply` is `undefined` while a stream is in progress. */
 const response = (body: Json, moment: Moment, reply: Reply | undefined, output: ReadonlyArray<unknown>) => ({
   id: `resp_${moment.serial}`,
   object: "response",

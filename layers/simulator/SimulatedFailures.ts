@@ -1,13 +1,13 @@
 import { errorResponse, type Family, type Moment, type SimulatedResponse } from "./SimulatedResponse.ts"
 
-/** What a model name asks the simulator to do wrong. */
+/** A failure that the model name requests. */
 export type SimulatedFailure =
   | { readonly kind: "status"; readonly status: number }
   | { readonly kind: "slow" }
   | { readonly kind: "cut" }
   | { readonly kind: "stall" }
 
-/** `simulate-429`, `provider/simulate-cut`, … */
+/** Parses names such as `simulate-429` or `provider/simulate-cut`. */
 export const failureOf = (model: unknown): SimulatedFailure | undefined => {
   const name = typeof model === "string" ? /(?:^|\/)simulate-([45]\d\d|slow|cut|stall)$/.exec(model)?.[1] : undefined
   switch (name) {
@@ -22,7 +22,7 @@ export const failureOf = (model: unknown): SimulatedFailure | undefined => {
   }
 }
 
-/** `answer`, as the failure leaves it. */
+/** Applies the failure to a response. */
 export const applyFailure = (
   failure: SimulatedFailure,
   response: SimulatedResponse,

@@ -1,20 +1,20 @@
-/** What the simulated proxy sends back: everything, decided before the first byte. */
+/** A complete response, decided before its first byte is sent. */
 export interface SimulatedResponse {
   readonly status: number
-  /** Name, value, name, value. */
+  /** Alternating names and values. */
   readonly headers: ReadonlyArray<string>
-  /** Sent one after the other, a pace apart. */
+  /** Sent in order, with a pause between two chunks. */
   readonly chunks: ReadonlyArray<Uint8Array>
-  /** Milliseconds before the head. */
+  /** Milliseconds before the status and headers are sent. */
   readonly delayMs: number
-  /** `cut`: the connection is lost after the last chunk; `stalled`: nothing more comes, and it stays open. */
+  /** `cut`: the connection closes after the last chunk; `stalled`: it stays open and nothing more is sent. */
   readonly ending: "complete" | "cut" | "stalled"
 }
 
-/** A: OpenAI's wire protocol. B: Anthropic's. */
+/** `A` is OpenAI's protocol, `B` Anthropic's. */
 export type Family = "A" | "B"
 
-/** When, and as which number, a request is answered: all that an answer depends on besides the request itself. */
+/** The time and the serial number of a request. Together with the request they determine the response. */
 export interface Moment {
   readonly now: number
   readonly serial: string
@@ -51,7 +51,7 @@ export const textResponse = (
   )
 }
 
-/** Family A's chat chunks have data alone; events with a type are also named by it. */
+/** Family A's chat chunks have data only; events with a `type` are also named after it. */
 export const eventStreamResponse = (events: ReadonlyArray<object | string>): SimulatedResponse =>
   makeResponse(
     200,
@@ -63,7 +63,7 @@ export const eventStreamResponse = (events: ReadonlyArray<object | string>): Sim
     })
   )
 
-/** A refusal in the shape that the family's clients understand. */
+/** An error in the format of the family. */
 export const errorResponse = (
   family: Family,
   moment: Moment,

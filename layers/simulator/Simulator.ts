@@ -11,30 +11,32 @@ import { errorResponse, type Family, type Moment, requestId, type SimulatedRespo
 export interface SimulatedRequest {
   readonly method: string
   readonly target: string
-  /** Name, value, name, value. */
+  /** Alternating names and values. */
   readonly headers: ReadonlyArray<string>
   readonly body: Uint8Array
 }
 
 export interface SimulatorSettings {
-  /** How late the model `simulate-slow` begins to answer. */
+  /** Milliseconds before the model `simulate-slow` responds. Default: 10,000. */
   readonly slowMs: number
-  /** How long a message batch takes. */
+  /** Milliseconds until a message batch ends. Default: 1,000. */
   readonly batchMs: number
 }
 
 export const defaultSettings: SimulatorSettings = { slowMs: 10_000, batchMs: 1_000 }
 
 /**
- * An imaginary model proxy that speaks both families. It echoes what it is told, with plausible usage; it takes any
- * credential (but none is a 401) and any model name. Some names fail on purpose, on every route that has a model:
+ * A simulated model proxy that speaks both families. It echoes the last user message and reports plausible usage. It
+ * accepts any credential (a request without one gets a 401) and any model name. Some model names fail on purpose, on
+ * every route that has a model:
  *
- * - `simulate-400` … `simulate-599`: that status, with the family's error body (429 and 529 with `retry-after`)
- * - `simulate-slow`: the answer begins only after `slowMs`
- * - `simulate-cut`: the connection is lost in the middle of the answer
- * - `simulate-stall`: the answer stops in the middle, and the connection stays open
+ * - `simulate-400` … `simulate-599`: responds with that status and the family's error body (429 and 529 with
+ *   `retry-after`)
+ * - `simulate-slow`: responds after `slowMs`
+ * - `simulate-cut`: closes the connection in the middle of the response
+ * - `simulate-stall`: stops in the middle of the response and keeps the connection open
  *
- * With `tools`, a last user message that contains the word "tool" is answered with a call of the first one.
+ * A request with `tools` whose last user message contains the word "tool" gets a call of the first tool.
  */
 export class Simulator {
   readonly #settings: SimulatorSettings
@@ -115,20 +117,23 @@ export class Simulator {
   }
 }
 
-/** It stands in for registered services and the wildcard too: who asks for theirs has to know whom they reached. */
+/**
+ * The simulator also stands in for registered services and the wildcard, so its 404 tells callers what they have
+ * reached.
+ */
 const simulatorHint = "This is the simulator, which knows the models' routes alone: set UPSTREAM_BASE_URL to leave it."
 
 const notJson = (family: Family, moment: Moment): SimulatedResponse =>
   errorResponse(family, moment, 400, "The body is not a JSON object.")
 
-/** Both families list their models at the same path; only family B's clients state a version. */
+/** Both families list their models at the same path; only clients of family B send a version header. */
 const familyOf = (path: string, headers: ReadonlyArray<string>): Family =>
   path.startsWith("/v1/messages") ||
   headers.some((name, i) => i % 2 === 0 && name.toLowerCase() === "anthropic-version")
     ? "B"
     : "A"
 
-/** The header is the operator's choice, so it is known by the sound of its name. */
+/** Operators choose the credential header, so any header whose name sounds like a credential counts. */
 const hasCredential = (headers: ReadonlyArray<string>): boolean =>
   headers.some((name, i) => {
     if (i % 2 !== 0 || !/(?:^|-)(?:authorization|key|token|secret|credential)$/i.test(name)) return false

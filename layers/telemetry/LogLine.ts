@@ -1,19 +1,19 @@
 import { Cause, Formatter, LogLevel, Predicate } from "effect"
 
-/** One line of the log. A field without a value is left out, so that stores of logs see one type for each name. */
+/** One line of the log. Fields without a value are left out, so that log stores see one type per field. */
 export interface LogLine {
   /** Epoch milliseconds. */
   readonly at: number
   readonly level: LogLevel.LogLevel
   readonly role: string
-  /** What the program logs: sentences and errors make the message, the members of objects are fields. */
+  /** The logged values: strings and errors form the message, members of objects become fields. */
   readonly parts: ReadonlyArray<unknown>
   readonly cause: Cause.Cause<unknown>
   readonly annotations: Readonly<Record<string, unknown>>
   readonly trace: { readonly traceId: string; readonly spanId: string } | undefined
 }
 
-/** A string of this many characters says enough. */
+/** Longer strings are truncated. */
 const maxLength = 8_192
 
 const reservedNames: ReadonlySet<string> = new Set(["timestamp", "level", "message", "role"])
@@ -45,7 +45,7 @@ export const format = (line: LogLine): string => {
   return linePrefix(level.toUpperCase(), sentences.join(": "), role)(at) + members + lineEnd
 }
 
-/** The members that every line begins with, by its time: lines of one message have the rest in common. */
+/** The beginning of a line, as a function of its time: everything else is the same for lines of one message. */
 export const linePrefix = (level: string, message: string, role: string): ((at: number) => string) => {
   const rest = `","level":"${level}","message":${JSON.stringify(message.slice(0, maxLength))},"role":"${role}"`
   return (at) => `{"timestamp":"${timestamp(at)}${rest}`
@@ -56,7 +56,7 @@ export const lineEnd = "}\n"
 let lastSecond = Number.NaN
 let lastText = ""
 
-/** As `Date.toISOString`, of which only the milliseconds are made anew while lines are of the same second. */
+/** Equals `Date.toISOString`; within one second only the milliseconds are formatted again. */
 const timestamp = (at: number): string => {
   const second = Math.floor(at / 1000)
   if (second !== lastSecond) {
@@ -67,7 +67,7 @@ const timestamp = (at: number): string => {
   return `${lastText}${ms < 10 ? "00" : ms < 100 ? "0" : ""}${ms}Z`
 }
 
-/** A value as JSON; `undefined` where it says nothing. */
+/** Formats a value as JSON; `undefined` leaves the field out. */
 const valueText = (value: unknown, withStack: boolean): string | undefined => {
   if (value === undefined || value === null || value === "") return undefined
   if (typeof value === "number" || typeof value === "boolean") return JSON.stringify(value)
@@ -82,7 +82,7 @@ const valueText = (value: unknown, withStack: boolean): string | undefined => {
 
 const quoted = (text: string): string => JSON.stringify(text.slice(0, maxLength))
 
-/** A JSON text that is too long is a string of its beginning. */
+/** JSON that is too long becomes a string with its beginning. */
 const truncated = (json: string): string => (json.length > maxLength ? quoted(json) : json)
 
 const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> => {
@@ -93,7 +93,7 @@ const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> => 
 
 const isCollection = (value: unknown): value is object => Array.isArray(value) || isPlain(value)
 
-/** An error and what caused it, without the places in the program. */
+/** An error and its causes, without stack traces. */
 const describeError = (error: Error): string => {
   const own = error.message === "" ? error.name : `${error.name}: ${error.message}`
   return error.cause instanceof Error ? `${own} (${describeError(error.cause)})` : own

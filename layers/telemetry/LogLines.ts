@@ -1,32 +1,31 @@
 import { Effect, Logger, LogLevel, References, type Scope, type Tracer } from "effect"
 import * as LogLine from "./LogLine.ts"
 
-/** Where lines go. */
 export interface Output {
-  /** Calls `taken` once it needs the bytes no longer, whether they were written or not. */
+  /** Calls `onDone` when the bytes are no longer needed, written or not. */
   readonly write: (bytes: Uint8Array, onDone: () => void) => unknown
-  /** Bytes that were written and not read yet. */
+  /** Written bytes that the reader has not taken. */
   readonly writableLength: number
 }
 
 export interface LogLines {
   readonly logger: Logger.Logger<unknown, void>
-  /** Writes lines of level `INFO` that have this message, and whose fields are members of JSON, each after a comma. */
+  /** Returns a function that logs `message` at level INFO. `members` are JSON members, each with a leading comma. */
   readonly info: (message: string) => (at: number, members: string) => void
 }
 
-/** A write costs as much as making ten lines, so lines are written together after so many milliseconds. */
+/** One write costs as much as formatting ten lines, so lines are collected for this time and written together. */
 const flushMs = 50
 const bufferBytes = 65_536
-/** A character has at most so many bytes in UTF-8. */
+/** UTF-8 bytes per UTF-16 code unit. */
 const maxBytesPerCharacter = 3
-/** Where nobody reads the output, further lines are dropped and counted. */
+/** Above this limit, lines are dropped and counted. */
 const maxUnreadBytes = 16 * 1024 * 1024
 
-/** Writes what is left when the scope closes, and when the process exits. */
+/** Remaining lines are written when the scope closes and when the process exits. */
 export const make = (output: Output, role: string): Effect.Effect<LogLines, never, Scope.Scope> =>
   Effect.gen(function* () {
-    // the same memory again and again: text that waits in the heap costs three times as much
+    // Buffers are reused: text that waits in the heap costs three times as much.
     const spareBuffers: Array<Buffer> = []
     let buffer: Buffer = Buffer.allocUnsafeSlow(bufferBytes)
     let bufferedBytes = 0
@@ -87,7 +86,7 @@ export const make = (output: Output, role: string): Effect.Effect<LogLines, neve
           annotations: fiber.getRef(References.CurrentLogAnnotations),
           trace: span === undefined || isNoopSpan(span) ? undefined : span
         })
-        // before the process might be killed
+        // Warnings and errors are flushed at once, because the process may be killed next.
         write(line, date.getTime(), LogLevel.isGreaterThanOrEqualTo(logLevel, "Warn"))
       }),
       info: (message) => {
@@ -97,10 +96,10 @@ export const make = (output: Output, role: string): Effect.Effect<LogLines, neve
     }
   })
 
-/** The span of a part that is not traced: all such spans have one id, which is none. */
+/** Untraced spans all have the same id, which identifies nothing. */
 const isNoopSpan = ({ traceId }: Tracer.AnySpan): boolean => traceId === "noop"
 
-/** To standard output. A reader that goes away does not end the process. */
+/** Logs to standard output. The process continues when the reader goes away. */
 export const toStandardOutput = (role: string): Effect.Effect<LogLines, never, Scope.Scope> =>
   Effect.andThen(
     Effect.acquireRelease(

@@ -1,10 +1,10 @@
 import { Option, Tracer } from "effect"
 
-/** Which traces are exported, by the names of OpenTelemetry's `OTEL_TRACES_SAMPLER`. */
+/** Selects the exported traces, with the samplers of OpenTelemetry's `OTEL_TRACES_SAMPLER`. */
 export interface Sampler {
-  /** Traces that begin outside keep what was decided there. */
+  /** Traces that began elsewhere keep the decision made there. */
   readonly parentBased: boolean
-  /** The part of the others that is exported, from 0 to 1. */
+  /** The fraction of other traces that is exported, from 0 to 1. */
   readonly ratio: number
 }
 
@@ -22,10 +22,10 @@ export const make = (name: (typeof samplerNames)[number], ratio: number): Sample
   ratio: name.endsWith("always_on") ? 1 : name.endsWith("always_off") ? 0 : ratio
 })
 
-/** What a trace begins with. Anything else without a parent is upkeep, which nobody asked for. */
+/** Kinds of spans that begin a trace. Other spans without a parent are background work and are not exported. */
 const rootKinds: ReadonlySet<Tracer.SpanKind> = new Set<Tracer.SpanKind>(["server", "consumer", "producer"])
 
-/** Spans below one of this process go with it. */
+/** Child spans of this process follow their parent. */
 export const withSampler = (tracer: Tracer.Tracer, { parentBased, ratio }: Sampler): Tracer.Tracer =>
   Tracer.make({
     span: (options) => {
@@ -41,6 +41,6 @@ export const withSampler = (tracer: Tracer.Tracer, { parentBased, ratio }: Sampl
     context: tracer.context
   })
 
-/** The same answer for a trace in each process that is set to the ratio. */
+/** Deterministic: every process with the same ratio decides the same for a trace. */
 const isSampledByRatio = (traceId: string, ratio: number): boolean =>
   Number.parseInt(traceId.slice(-13), 16) < ratio * 2 ** 52

@@ -1,2 +1,2 @@
-/** The version of the package, as its manifest has it. */
+/** Must equal the version in package.json. */
 export const version = "0.1.0"

@@ -18,7 +18,7 @@ const reasons: Readonly<Partial<Record<ReplyCode, BrokerError["reason"]>>> = {
   406: "mismatch"
 }
 
-/** The broker says no, in its own words, and closes the channel. */
+/** The broker refuses a request in RabbitMQ's words and closes the channel. */
 export class ChannelException extends Error {
   readonly reason: BrokerError["reason"]
 

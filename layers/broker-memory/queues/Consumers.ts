@@ -2,30 +2,36 @@ import type { Field } from "../../../src/services/Broker.ts"
 import type { Entry } from "./ReadyMessages.ts"
 
 export interface Consumer {
-  /** A higher one is served first. */
+  /** Consumers with a higher priority are served first. */
   readonly priority: number
   readonly prefetch: number
   readonly streamOffset: Field | undefined
-  /** How many deliveries it has not settled. */
+  /** The number of unsettled deliveries. */
   unsettled: number
   readonly deliver: (entry: Entry) => void
-  /** The queue is gone. */
+  /** Called when the queue is deleted. */
   readonly onCancelled: () => void
 }
 
 export const hasCapacity = (consumer: Consumer): boolean => consumer.unsettled < consumer.prefetch
 
-/** Those who take turns. Who is passed over for lack of room queues up again, as the last, when it has room. */
+/**
+ * The consumers of a queue, in round-robin order. A consumer without capacity is parked, and returns to the end of the
+ * rotation when it has capacity again.
+ */
 export class Consumers {
   readonly #singleActive: boolean
   readonly #parksWhenFilled: boolean
-  /** In order of arrival. */
+  /** In order of registration. */
   readonly #all: Array<Consumer> = []
   #rotation: Array<Consumer> = []
   readonly #parked = new Set<Consumer>()
   #active: Consumer | undefined
 
-  /** `parksAtOnce`: a quorum queue sees that a consumer is full when it fills it, a classic one when it next looks. */
+  /**
+   * With `parksWhenFilled` (quorum queues), a consumer is parked when a delivery fills it; otherwise (classic queues)
+   * when it is next considered.
+   */
   constructor(options: { readonly singleActive: boolean; readonly parksWhenFilled: boolean }) {
     this.#singleActive = options.singleActive
     this.#parksWhenFilled = options.parksWhenFilled
@@ -45,19 +51,19 @@ export class Consumers {
     this.#active ??= consumer
   }
 
-  /** Says whether it was there. */
+  /** Returns whether the consumer was registered. */
   remove(consumer: Consumer): boolean {
     const index = this.#all.indexOf(consumer)
     if (index === -1) return false
     this.#all.splice(index, 1)
     this.#rotation = this.#rotation.filter((other) => other !== consumer)
     this.#parked.delete(consumer)
-    // Priorities decide who follows on a classic queue only.
+    // Only on classic queues does priority decide the next active consumer.
     if (this.#active === consumer) this.#active = this.#parksWhenFilled ? this.#all[0] : this.#highest(this.#all)
     return true
   }
 
-  /** Whose turn it is; it has had its turn then. */
+  /** Returns the next consumer and moves it to the end of the rotation. */
   next(): Consumer | undefined {
     if (this.#singleActive) return this.#active !== undefined && hasCapacity(this.#active) ? this.#active : undefined
     for (;;) {

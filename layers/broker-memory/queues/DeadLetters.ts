@@ -2,14 +2,14 @@ import type { Field, Fields } from "../../../src/services/Broker.ts"
 import { typeOf } from "./Fields.ts"
 import { extraRoutingKeys, type Message } from "./Message.ts"
 
-/** Why a message leaves a queue by its back door. */
+/** The reasons that RabbitMQ writes to `x-death`. */
 export type DeathReason = "expired" | "rejected" | "maxlen" | "delivery_limit"
 
 export interface Death {
   readonly cause: DeathReason
   readonly queue: string
   readonly exchange: string
-  /** `undefined`: the message keeps its own. */
+  /** `undefined`: the message keeps its own routing key. */
   readonly routingKey: string | undefined
   readonly now: number
 }
@@ -21,7 +21,7 @@ const deathsOf = (headers: Fields | undefined): ReadonlyArray<Fields> | undefine
   return Array.isArray(deaths) ? deaths.filter(isTable) : undefined
 }
 
-/** The newest first; one of the same queue and cause is counted, and keeps what it said the first time. */
+/** The newest entry comes first. A repeated entry of the same queue and reason only increases its count. */
 const withDeath = (known: ReadonlyArray<Fields>, newDeath: Fields): ReadonlyArray<Fields> => {
   const same = known.find((death) => death["queue"] === newDeath["queue"] && death["reason"] === newDeath["reason"])
   if (same === undefined) return [{ count: 1, ...newDeath }, ...known]
@@ -29,7 +29,7 @@ const withDeath = (known: ReadonlyArray<Fields>, newDeath: Fields): ReadonlyArra
   return [{ ...same, count: typeof count === "number" ? count + 1 : 1 }, ...known.filter((death) => death !== same)]
 }
 
-/** The message that goes to the dead-letter exchange, with what RabbitMQ writes into its headers. */
+/** The message as it is sent to the dead-letter exchange, with RabbitMQ's headers. */
 export const deadLetterOf = (message: Message, death: Death): Message => {
   const { expiration, headers, ...properties } = message.properties
   const [publishedKey] = message.routingKeys
@@ -66,7 +66,10 @@ export const deadLetterOf = (message: Message, death: Death): Message => {
   }
 }
 
-/** Whether it died in this queue before and nobody has rejected it since: such a message would go round for ever. */
+/**
+ * True when the message died in this queue before and no consumer has rejected it since. Such a message would circulate
+ * forever.
+ */
 export const isCycle = ({ properties }: Message, queue: string): boolean => {
   const deaths = deathsOf(properties.headers) ?? []
   const last = deaths.findIndex((death) => death["queue"] === queue)

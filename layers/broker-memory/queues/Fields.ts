@@ -6,7 +6,7 @@ const integerType = (value: number | bigint): string => {
   return value >= -2_147_483_648 && value <= 2_147_483_647 ? "signedint" : "long"
 }
 
-/** The broker's name for the type that the value has on the wire. */
+/** RabbitMQ's name of the value's AMQP type. */
 export const typeOf = (field: Field): string => {
   switch (typeof field) {
     case "string":
@@ -26,7 +26,10 @@ export const typeOf = (field: Field): string => {
 
 const isTable = (field: Field): field is Fields => typeOf(field) === "table"
 
-/** What arrives when it was sent: a copy, of texts in UTF-8, with times cut to seconds and whole numbers as numbers where they fit. */
+/**
+ * The field as it arrives after AMQP encoding: a copy, with well-formed text, times in whole seconds, and integers as
+ * numbers where they are safe.
+ */
 export const normalizeField = (field: Field): Field => {
   if (typeof field === "bigint") return Number.isSafeInteger(Number(field)) ? Number(field) : field
   if (typeof field === "string") return field.toWellFormed()
@@ -43,7 +46,7 @@ export const normalizeTable = (fields: Fields): Fields =>
 const jsonOf = (field: Field): string =>
   JSON.stringify(field, (_, value) => (typeof value === "bigint" ? `${value}` : value))
 
-/** Whole numbers of any width are alike. */
+/** Integers are equal whatever their width. */
 export const fieldsEqual = (left: Field, right: Field): boolean => {
   if (typeof left === "bigint" || typeof right === "bigint") return jsonOf(left) === jsonOf(right)
   if (left === null || right === null || typeof left !== "object" || typeof right !== "object") return left === right
@@ -52,7 +55,7 @@ export const fieldsEqual = (left: Field, right: Field): boolean => {
 
 const displayText = (field: Field): string => (typeof field === "string" ? field : jsonOf(field))
 
-/** How the broker tells two values apart; `undefined`: they do not differ. */
+/** RabbitMQ's description of a difference; `undefined` when the values are equal. */
 export const describeDifference = (received: Field | undefined, current: Field | undefined): string | undefined => {
   if (received === undefined) {
     return current === undefined

@@ -4,42 +4,42 @@ import type { DeathReason } from "./DeadLetters.ts"
 import type { Message } from "./Message.ts"
 import type { Entry } from "./ReadyMessages.ts"
 
-/** What a queue needs of the broker around it. */
+/** The functions of the broker that a queue uses. */
 export interface QueueHost {
   readonly now: () => number
-  /** Calls `tick` at that time; `undefined`: not at all. */
+  /** Calls the queue's `onTimer` at `time`; `undefined` cancels. */
   readonly wakeAt: (queue: LiveQueue, time: number | undefined) => void
-  /** After the present step, so that a queue never meets itself while it is changing. */
+  /** Runs after the current change, so that a queue is never entered while it changes. */
   readonly deadLetter: (message: Message, cause: DeathReason, queue: LiveQueue) => void
-  /** It has expired, or was left by its last consumer. */
+  /** Called when the queue expires, or loses its last consumer. */
   readonly deleteQueue: (queue: LiveQueue) => void
-  /** Bytes that are held now, or no longer when negative. */
+  /** Adds to the bytes that the broker holds; negative when they are released. */
   readonly holds: (bytes: number) => void
 }
 
-/** A queue of whatever kind, as channels see it. */
+/** A queue of any kind. */
 export interface LiveQueue {
   readonly declared: Queue
-  /** Ready for a consumer. */
+  /** The number of messages that are ready for a consumer. */
   readonly messages: number
   readonly consumers: number
-  /** Declared again. */
+  /** Called when the queue is declared again. */
   readonly markUsed: () => void
-  /** `false`: it does not take the message. */
+  /** Returns false when the queue refuses the message. */
   readonly enqueue: (message: Message) => boolean
   readonly get: () => Entry | undefined
   readonly checkConsumer: (prefetch: number, streamOffset: Field | undefined) => void
   readonly consume: (consumer: Consumer) => void
   readonly cancel: (consumer: Consumer) => void
   readonly settle: (entry: Entry, how: "ack" | "requeue" | "reject", consumer: Consumer | undefined) => void
-  /** A channel is gone with these consumers and with what it had not settled. */
+  /** Called with the consumers and unsettled deliveries of a closed channel. */
   readonly onChannelClosed: (consumers: ReadonlyArray<Consumer>, unsettled: ReadonlyArray<Entry>) => void
-  /** Headers of this delivery alone. */
+  /** Headers that are added to this delivery only. */
   readonly deliveryHeaders: (entry: Entry, how: "get" | "deliver") => Fields | undefined
   readonly onTimer: () => void
-  /** Without what does not survive the broker's own end. */
+  /** Drops what does not survive a restart of the broker. */
   readonly restart: () => void
-  /** Deleted: whoever consumes from it is told. */
+  /** Cancels the consumers of the deleted queue. */
   readonly close: () => void
 }
 

@@ -2,19 +2,19 @@ import type { Field, Fields, Properties, Publication } from "../../../src/servic
 import { refuse } from "./ChannelException.ts"
 import { normalizeTable, typeOf } from "./Fields.ts"
 
-/** As the broker keeps it. */
+/** A stored message. */
 export interface Message {
   readonly exchange: string
-  /** The publisher's own first, then those of its `CC` and `BCC` headers. */
+  /** The publisher's routing key, then those of the `CC` and `BCC` headers. */
   readonly routingKeys: readonly [string, ...ReadonlyArray<string>]
   readonly content: Uint8Array
   readonly properties: Properties
 }
 
-/** What the broker is taken to need beside the content, in bytes. */
+/** The assumed memory of a message beside its content, in bytes. */
 const overhead = 512
 
-/** RabbitMQ's own default of `max_message_size`, in bytes. */
+/** RabbitMQ's default of `max_message_size`, in bytes. */
 const maxSize = 134_217_728
 
 export const memorySize = (message: Message): number => message.content.byteLength + overhead

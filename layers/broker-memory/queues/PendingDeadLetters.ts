@@ -3,10 +3,10 @@ import { type Message, memorySize } from "./Message.ts"
 import { kindOf } from "./QueueArguments.ts"
 import type { Timers } from "./Timers.ts"
 
-/** Milliseconds until RabbitMQ tries again; its `dead_letter_worker_publisher_confirm_timeout`. */
+/** Milliseconds; RabbitMQ's `dead_letter_worker_publisher_confirm_timeout`. */
 const retryAfterMs = 180_000
 
-/** Offers a message to the queues that it is for; answers whether it is where it belongs. */
+/** Offers a message to its target queues. Returns whether all of them have it. */
 type Forward = () => boolean
 
 interface PendingDeadLetter {
@@ -14,15 +14,18 @@ interface PendingDeadLetter {
   readonly bytes: number
 }
 
-/** Whether what dies in it leaves when another queue has it. RabbitMQ takes the strategy alone, and does not follow it. */
+/**
+ * True when dead letters stay in the queue until their targets have them. RabbitMQ ignores the strategy unless all
+ * three conditions hold.
+ */
 const isAtLeastOnce = ({ declared }: LiveQueue): boolean =>
   kindOf(declared) === "quorum" &&
   textArgument(declared, "x-dead-letter-strategy") === "at-least-once" &&
   textArgument(declared, "x-overflow") === "reject-publish"
 
 /**
- * What died in queues that dead-letter at least once, and that no queue has taken: there is none for it, or it is full.
- * It belongs to the queue in which it died, and is counted nowhere.
+ * Dead letters of at-least-once queues that their targets have not taken: no target exists, or one is full. They belong
+ * to the queue in which they died, and no count includes them.
  */
 export class PendingDeadLetters {
   readonly #host: Pick<QueueHost, "now" | "holds">
@@ -36,7 +39,7 @@ export class PendingDeadLetters {
     this.#atomically = atomically
   }
 
-  /** Forwards; and where that fails, does it again until it does not. */
+  /** Forwards the message, and retries until that succeeds. */
   forward(message: Message, queue: LiveQueue, forward: Forward): void {
     if (forward() || !isAtLeastOnce(queue)) return
     const bytes = memorySize(message)
@@ -52,7 +55,7 @@ export class PendingDeadLetters {
   }
 
   #scheduleRetry(queue: LiveQueue): void {
-    // an owner of its own: the queue has its alarm for other things
+    // A new timer owner, because the queue's own timer has other uses.
     this.#timers.set({}, this.#host.now() + retryAfterMs, () => this.#atomically(() => this.#retry(queue)))
   }
 

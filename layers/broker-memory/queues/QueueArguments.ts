@@ -6,7 +6,7 @@ export type QueueKind = "classic" | "quorum" | "stream"
 
 const kinds: ReadonlyArray<string> = ["classic", "quorum", "stream"]
 
-/** What is wrong with a value, as the broker ends its sentence; `undefined`: nothing. */
+/** Returns the problem as RabbitMQ phrases it, or `undefined`. */
 type Check = (value: Field, all: Fields) => string | undefined
 
 interface Rule {
@@ -55,7 +55,7 @@ const locators = ["client-local", "min-masters", "random", "balanced", "least-le
 const allKinds = ["classic", "quorum", "stream"] as const
 const workQueueKinds = ["classic", "quorum"] as const
 
-/** RabbitMQ 3.10's, in the order in which it compares them. Every other name is accepted and means nothing. */
+/** RabbitMQ 3.10's arguments, in the order in which it compares them. Unknown arguments are accepted and ignored. */
 const rules: ReadonlyMap<string, Rule> = new Map(
   Object.entries({
     "x-expires": { of: workQueueKinds, check: integerFrom(1) },
@@ -98,7 +98,7 @@ export const kindOf = ({ arguments: fields }: Queue): QueueKind => {
 const refuseArgument = (queue: Queue, name: string, why: string): never =>
   refuse(406, `invalid arg '${name}' for ${describeResource("queue", queue.name)}${why}`)
 
-/** Refuses what RabbitMQ 3.10 refuses, with its words. */
+/** Refuses what RabbitMQ 3.10 refuses, in its words. */
 export const check = (queue: Queue): void => {
   const fields = queue.arguments ?? {}
   if (queue.name.startsWith("amq.")) refuse(403, `queue name '${queue.name}' contains reserved prefix 'amq.*'`)
@@ -111,7 +111,7 @@ export const check = (queue: Queue): void => {
     if (!of.includes(kind)) refuseArgument(queue, name, ` of queue type rabbit_${kind}_queue`)
     const problem = check(value, fields)
     if (problem === undefined) continue
-    // The one argument for whose type the broker has a sentence of its own.
+    // For this argument RabbitMQ has its own message.
     if (name === "x-dead-letter-exchange") {
       refuse(406, `invalid type '${typeOf(value)}' for arg '${name}' in ${describeResource("queue", queue.name)}`)
     }
@@ -132,7 +132,7 @@ export const check = (queue: Queue): void => {
 const differences = (wanted: Queue, current: Queue): ReadonlyArray<readonly [string, string | undefined]> => [
   ["durable", describeDifference(wanted.durable ?? true, current.durable ?? true)],
   ["auto_delete", describeDifference(wanted.autoDelete ?? false, current.autoDelete ?? false)],
-  // What a queue of its kind cannot have, the broker does not look at.
+  // RabbitMQ does not compare arguments that the queue's kind does not support.
   ...Array.from(rules).flatMap(([name, { of }]) => {
     const alike = name === "x-queue-type" && kindOf(wanted) === kindOf(current)
     if (alike || !of.includes(kindOf(current))) return []
@@ -140,7 +140,7 @@ const differences = (wanted: Queue, current: Queue): ReadonlyArray<readonly [str
   })
 ]
 
-/** What a second declaration would be refused for; `undefined`: nothing. */
+/** The reason for which a second declaration would be refused, or `undefined`. */
 export const describeInequivalence = (wanted: Queue, current: Queue): string | undefined => {
   const [name, differs] = differences(wanted, current).find(([, differs]) => differs !== undefined) ?? []
   return differs === undefined

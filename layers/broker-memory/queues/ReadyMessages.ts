@@ -3,16 +3,16 @@ import type { Message } from "./Message.ts"
 /** A message in a queue. */
 export interface Entry {
   readonly message: Message
-  /** Grows from message to message of one queue; in a stream it is the offset. */
+  /** Increases with every message of a queue; in a stream it is the offset. */
   readonly position: number
   readonly priority: number
-  /** When it expires once it is the first; `undefined`: never. */
+  /** When the message expires, once it is at the head; `undefined`: never. */
   readonly expiresAt: number | undefined
-  /** How often it came back. */
+  /** The number of times the message was returned. */
   returnCount: number
 }
 
-/** A queue that gives at its front, and takes at its back or, rarely, in between. */
+/** A first-in, first-out queue that can also insert by position. */
 class EntryQueue {
   readonly #entries: Array<Entry> = []
   #head = 0
@@ -33,7 +33,7 @@ class EntryQueue {
     const entry = this.#entries[this.#head]
     if (entry === undefined) return undefined
     this.#head++
-    // What was given is let go of in large pieces, so that giving costs the same however long the queue is.
+    // Removed entries are freed in large blocks, so that `shift` costs the same whatever the length.
     if (this.#head > 1_024 && this.#head * 2 > this.#entries.length) {
       this.#entries.splice(0, this.#head)
       this.#head = 0
@@ -52,19 +52,19 @@ class EntryQueue {
   }
 }
 
-/** The messages that wait for a consumer, in the order in which they are given. */
+/** Messages that wait for a consumer, in delivery order. */
 export interface ReadyMessages {
   readonly length: number
   readonly first: Entry | undefined
   readonly add: (entry: Entry) => void
   readonly shift: () => Entry | undefined
-  /** Sent back by a consumer. */
+  /** Returns a message that a consumer sent back. */
   readonly requeue: (entry: Entry) => void
-  /** Left behind by a consumer that is gone. */
+  /** Returns a message of a consumer that is gone. */
   readonly recover: (entry: Entry) => void
 }
 
-/** The highest priority first, and what comes back goes where it was. */
+/** Delivers the highest priority first. Returned messages go back to their position. */
 export const classic = (priorities: number): ReadyMessages => {
   const queues = Array.from({ length: priorities + 1 }, () => new EntryQueue())
   const highest = () => queues.findLast((row) => row.length > 0)
@@ -93,9 +93,9 @@ export const classic = (priorities: number): ReadyMessages => {
 }
 
 /**
- * A quorum queue cannot put back into its log. What a lost consumer held is given before everything else; what a consumer
- * sends back becomes the last message, so that the log can be cut off, but where deliveries are `limited` it is given
- * before everything else, too.
+ * A quorum queue cannot insert into its log. Messages of a lost consumer are delivered before all others. Messages that
+ * a consumer sends back go to the end, so that the log can be truncated, except on queues with a delivery limit
+ * (`limited`), which deliver them first too.
  */
 export const quorum = (limited: boolean): ReadyMessages => {
   const [recovered, row] = [new EntryQueue(), new EntryQueue()]

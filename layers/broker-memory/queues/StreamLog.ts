@@ -10,7 +10,7 @@ interface StoredMessage {
   readonly time: number
 }
 
-/** Ends where it has its size: what is old goes by whole segments, and never the last. */
+/** A segment is closed at its size limit. Retention removes whole segments, never the last one. */
 interface Segment {
   readonly first: number
   readonly stored: Array<StoredMessage>
@@ -33,7 +33,7 @@ const parseInterval = (text: string): number | undefined => {
   return count === undefined || unit === undefined ? undefined : Number(count) * (units[unit] ?? 0) * 1_000
 }
 
-/** An append-only log: every consumer reads all of it from where it likes, and acknowledging frees room, no more. */
+/** An append-only log. Each consumer reads from its own offset; acknowledging only frees capacity. */
 export class StreamLog implements LiveQueue {
   readonly declared: Queue
   readonly #host: QueueHost
@@ -57,7 +57,7 @@ export class StreamLog implements LiveQueue {
     return this.#nextOffset - this.#firstOffset
   }
 
-  /** RabbitMQ counts none on a stream. */
+  /** RabbitMQ reports no consumers for a stream. */
   get consumers(): number {
     return 0
   }
@@ -143,7 +143,7 @@ export class StreamLog implements LiveQueue {
     if (offset === "first") return this.#firstOffset
     if (offset === "last") return Math.max(this.#firstOffset, this.#nextOffset - 1)
     if (offset instanceof Date) return this.#offsetSince(offset.getTime())
-    // behind the end it waits for just that one
+    // An offset beyond the end waits for exactly that offset.
     if (typeof offset === "number" || typeof offset === "bigint") return Math.max(Number(offset), this.#firstOffset)
     const age = typeof offset === "string" ? parseInterval(offset) : undefined
     return age === undefined ? refuse(541, "x-stream-offset") : this.#offsetSince(this.#host.now() - age)

@@ -5,10 +5,10 @@ interface Timer {
   readonly callback: () => void
 }
 
-/** A longer wait is taken in parts: timers of the platform do not reach beyond 24 days. */
+/** Longer waits are split, because JavaScript timers end at 24 days. */
 const maxSleepMs = Duration.toMillis("1 day")
 
-/** Alarms by owner, one each, with one sleeping fiber for the earliest of them all. */
+/** One timer per owner, with one sleeping fiber for the earliest of all. */
 export class Timers {
   readonly #now: () => number
   readonly #fork: (sleeping: Effect.Effect<void>) => Fiber.Fiber<void>
@@ -43,7 +43,7 @@ export class Timers {
       this.#runDue()
     })
     const remaining = until - this.#now()
-    // Never at once: whoever sets an alarm is in the middle of something.
+    // Never synchronous: the caller is in the middle of a change.
     const sleep = remaining > 0 ? Effect.sleep(remaining) : Effect.yieldNow
     this.#sleeping = { until, fiber: this.#fork(Effect.andThen(sleep, wake)) }
   }
@@ -55,7 +55,7 @@ export class Timers {
     for (const [, { callback }] of due.toSorted(([, left], [, right]) => left.time - right.time)) callback()
     let next = this.#sleeping?.until ?? Infinity
     for (const { time } of this.#timers.values()) next = Math.min(next, time)
-    // Who rang may have set an alarm, which need not be the next.
+    // A callback may have set a timer that is not the earliest.
     if (next < (this.#sleeping?.until ?? Infinity)) this.#sleep(next)
   }
 }

@@ -9,12 +9,12 @@ import * as ReadyMessages from "./ReadyMessages.ts"
 
 type Entry = ReadyMessages.Entry
 
-/** A quorum queue that was full takes messages again when it is this far below its limit. */
+/** A full quorum queue accepts messages again below this fraction of its limit. */
 const reopenFraction = 0.8
 
 const size = ({ message }: Entry) => message.content.byteLength
 
-/** A classic or a quorum queue: every message goes to one consumer, until it is settled. */
+/** A classic or a quorum queue: each message is with one consumer until it is settled. */
 export class WorkQueue implements LiveQueue {
   readonly declared: Queue
   readonly #host: QueueHost
@@ -33,7 +33,7 @@ export class WorkQueue implements LiveQueue {
   #position = 0
   #lastUsedAt: number
   #isFull = false
-  /** When it looks for the expired again. */
+  /** When the head of the queue expires. */
   #nextMessageExpiry: number | undefined
 
   constructor(declared: Queue, host: QueueHost) {
@@ -62,7 +62,7 @@ export class WorkQueue implements LiveQueue {
 
   get messages(): number {
     if (this.#isQuorum) this.#dropExpired()
-    // A classic queue counts a question as a use.
+    // A classic queue counts an inspection as a use.
     else this.markUsed()
     return this.#ready.length
   }
@@ -92,11 +92,12 @@ export class WorkQueue implements LiveQueue {
     }
     this.#addHeldBytes(memorySize(message))
     this.#add("add", entry)
-    // A message without any lifetime reaches a consumer that waits for it.
+    // A waiting consumer gets even a message whose lifetime is 0.
     this.#deliverReady(entry)
     const before = this.#ready.length
     this.#enforceLength()
-    // To save time, a classic queue looks only when the front can have changed; it forgets that priorities change it.
+    // A classic queue looks for expired messages only when its head may have changed, and does not consider that
+    // priorities change it.
     if (this.#isQuorum || this.#ready.length === 1 || this.#ready.length < before) this.#dropExpired()
     this.#scheduleTimer()
     return true
@@ -124,7 +125,7 @@ export class WorkQueue implements LiveQueue {
 
   cancel(consumer: Consumer): void {
     this.#remove([consumer])
-    // A classic queue hands nothing to the next single active consumer before something else happens to it.
+    // A classic queue does not serve the next single active consumer until its next event.
     if (this.#isQuorum) this.#deliverReady()
     this.#scheduleTimer()
   }
@@ -199,8 +200,8 @@ export class WorkQueue implements LiveQueue {
   }
 
   /**
-   * A quorum queue looks for the expired before it hands over, a classic one after. `spared`: may be handed over, expired
-   * or not.
+   * A quorum queue removes expired messages before a delivery, a classic one afterwards. `exempt` may be delivered
+   * although it has expired.
    */
   #deliverReady(exempt?: Entry): void {
     for (;;) {
@@ -234,7 +235,7 @@ export class WorkQueue implements LiveQueue {
     this.#host.deadLetter(entry.message, cause, this)
   }
 
-  /** Only from the front: a message behind one that lives longer waits for it, dead or not. */
+  /** Only the head expires: a message waits for those before it, expired or not. */
   #dropExpired(exempt?: Entry): void {
     const now = this.#host.now()
     for (;;) {
@@ -260,7 +261,7 @@ export class WorkQueue implements LiveQueue {
 
   #enforceLength(): void {
     if (this.#overflow !== "drop-head") {
-      // A quorum queue learns that it is full when it is, and has then one message too many.
+      // A quorum queue notices that it is full only after it has accepted one message too many.
       this.#isFull ||= this.#isQuorum && this.#exceeds(this.#ready.length, this.#readyBytes)
       return
     }
