@@ -9,7 +9,7 @@ const statements = [
     updated_at timestamptz NOT NULL DEFAULT now()
   )`,
 
-  // `policy` is the wire form of the key's policy, already validated: the request path reads it whole.
+  // `policy` is the validated wire form of the key's policy. The request path reads it as a whole.
   `CREATE TABLE api_keys (
     id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     owner_type text NOT NULL CHECK (owner_type IN ('project', 'individual')),
@@ -30,7 +30,7 @@ const statements = [
   `CREATE INDEX api_keys_by_project ON api_keys (project_id) WHERE project_id IS NOT NULL`,
   `CREATE INDEX api_keys_by_age ON api_keys (created_at DESC, id DESC)`,
 
-  // Secrets are sealed by the vault before they come here; `sealed` columns never hold clear text when a key is set.
+  // The vault seals secrets before they are stored. With a key, `sealed` columns never hold clear text.
   `CREATE TABLE provider_configs (
     id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     provider text NOT NULL CHECK (provider IN ('upstream', 'internal-service')),
@@ -84,7 +84,7 @@ const statements = [
     ('message-batch-cancel', 'b', '/v1/messages/batches/*/cancel'),
     ('models', 'b', '/v1/models')`,
 
-  // Prices in nano-dollars for a million tokens: whole numbers, exact sums.
+  // Nano-dollars per million tokens: integers, so that sums are exact.
   `CREATE TABLE model_prices (
     model text PRIMARY KEY CHECK (char_length(model) BETWEEN 1 AND 256),
     input_nanos_per_million bigint NOT NULL CHECK (input_nanos_per_million >= 0),
@@ -140,8 +140,8 @@ const statements = [
   )`,
   `CREATE INDEX audit_events_by_age ON audit_events (created_at DESC, id DESC)`,
 
-  // Written in batches, at least once: (created_at, id) makes the second write of a record a no-op. `id` is the
-  // gateway's own, unique for each request; `request_id` may be the client's and may repeat.
+  // Written in batches and at least once: (created_at, id) makes a repeated write a no-op. `id` is the gateway's own
+  // and unique per request; `request_id` may come from the client and may repeat.
   `CREATE TABLE usage_events (
     id uuid NOT NULL,
     created_at timestamptz NOT NULL,
@@ -174,7 +174,8 @@ const statements = [
   `CREATE INDEX usage_events_by_key ON usage_events (key_id, created_at)`,
   `CREATE INDEX usage_events_by_project ON usage_events (project_id, created_at) WHERE project_id IS NOT NULL`,
 
-  // One row. Every change of configuration raises it in its own transaction: who missed the notice sees the number.
+  // One row. Every configuration change increments it in its own transaction, so that a process that missed a notice
+  // still detects the change.
   `CREATE TABLE control_epoch (singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton), epoch bigint NOT NULL DEFAULT 1)`,
   `INSERT INTO control_epoch DEFAULT VALUES`
 ]

@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = [
-  // What services, guardrails and policies add to a record. `denial` is the check that refused, and the layer it came
-  // from.
+  // Columns that services, guardrails and policies add to a record. `denial` is the check that refused the request, and
+  // its policy layer.
   `ALTER TABLE usage_events
     ADD COLUMN service_name text,
     ADD COLUMN http_method text,
@@ -17,7 +17,7 @@ const statements = [
     ADD COLUMN denial jsonb,
     ADD COLUMN guardrail_action_count integer`,
 
-  // For whoever asks what was decided about one request.
+  // For look-ups of the decision about one request.
   `CREATE INDEX usage_events_by_request ON usage_events (request_id, created_at DESC)`
 ]
 

@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = [
-  // `policy` and `guardrail_policy` are the wire forms, already validated: the request path reads them whole. The scope
-  // is the id of a project, the name of a team or model, or a route; only the global layer has none.
+  // `policy` and `guardrail_policy` are validated wire forms. The request path reads them as a whole. The scope is a
+  // project id, a team or model name, or a route; only the global layer has none.
   `CREATE TABLE policy_layers (
     id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     layer_kind text NOT NULL CHECK (layer_kind IN ('global', 'project', 'team', 'route', 'model')),
@@ -16,7 +16,7 @@ const statements = [
     CHECK ((layer_kind = 'global') = (scope_id IS NULL))
   )`,
   `CREATE UNIQUE INDEX policy_layers_by_scope ON policy_layers (layer_kind, coalesce(scope_id, ''))`,
-  // A key that was disabled because nobody used it, and enabled again, counts its days from there.
+  // The start of the unused-key timer of a key that was disabled as unused and enabled again.
   `ALTER TABLE api_keys
     ADD COLUMN team_id text CHECK (char_length(team_id) BETWEEN 1 AND 128),
     ADD COLUMN guardrail_policy jsonb NOT NULL DEFAULT '{}',

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = [
-  // Prices, endpoints and rules are the wire forms, already validated: the request path reads them whole.
+  // Prices, endpoints and rules are validated wire forms. The request path reads them as a whole.
   `CREATE TABLE service_registrations (
     name text PRIMARY KEY CHECK (name ~ '^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$'),
     project_id uuid REFERENCES projects ON DELETE RESTRICT,

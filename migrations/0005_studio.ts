@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = [
-  // The stored connection stands for the environment's as a whole: an address without a token is one without a token.
+  // The stored connection replaces the environment's completely: an address without a token means no token.
   `CREATE TABLE studio_connection_settings (
     singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
     base_url text NOT NULL CHECK (base_url ~ '^https?://'),
@@ -11,7 +11,7 @@ const statements = [
     updated_at timestamptz NOT NULL DEFAULT now()
   )`,
 
-  // The whole registry as an activation left it, without credentials: what a rollback goes back to.
+  // The whole registry after an activation, without credentials. A rollback restores it.
   `CREATE TABLE service_registry_snapshots (
     version bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
     source text NOT NULL,
@@ -22,7 +22,7 @@ const statements = [
     created_at timestamptz NOT NULL DEFAULT now()
   )`,
 
-  // The studio may rename a service; its links go with it.
+  // Links follow when the studio renames a service.
   ...["project_service_links", "key_service_links"].map(
     (table) => `ALTER TABLE ${table} DROP CONSTRAINT ${table}_service_name_fkey,
       ADD CONSTRAINT ${table}_service_name_fkey FOREIGN KEY (service_name) REFERENCES service_registrations

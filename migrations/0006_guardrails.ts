@@ -7,7 +7,8 @@ const statements = [
     ADD COLUMN timeout_ms integer CHECK (timeout_ms BETWEEN 100 AND 10000),
     ADD COLUMN sealed_token text`,
 
-  // Written with the usage record of their request, at least once: the same record makes the same ids.
+  // Written with the usage record of the request, at least once: the ids are derived from the record, so a repeated
+  // write is a no-op.
   `CREATE TABLE guardrail_execution_events (
     id uuid NOT NULL,
     created_at timestamptz NOT NULL,

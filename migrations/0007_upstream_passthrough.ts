@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = [
-  // One row, seeded with what holds until an operator decides otherwise (reference §11.1).
+  // One row, seeded with the defaults that hold until an operator changes them.
   `CREATE TABLE upstream_passthrough_settings (
     singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
     enabled boolean NOT NULL DEFAULT false,

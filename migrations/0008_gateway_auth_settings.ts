@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** One row, or none: without it the environment decides. A row decides alone, whatever the environment says. */
+/** At most one row. With a row the environment is ignored; without one it decides. */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`CREATE TABLE gateway_auth_settings (

@@ -2,20 +2,21 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = [
-  // The secret before the last rotation, for as long as its grace lasts.
+  // The secret before the last rotation, valid during the grace period.
   `ALTER TABLE api_keys
     ADD COLUMN previous_key_hash bytea,
     ADD COLUMN previous_key_expires_at timestamptz`,
   `CREATE UNIQUE INDEX api_keys_by_previous_hash ON api_keys (previous_key_hash)
     WHERE previous_key_hash IS NOT NULL`,
 
-  // Several tokens may be active: what there must be one of is a token that may do everything and does not expire.
+  // Several tokens may be active. At least one of them must have all permissions and no expiry.
   `DROP INDEX operator_tokens_one_active`,
   `ALTER TABLE operator_tokens
     ADD COLUMN name text NOT NULL DEFAULT 'first operator' CHECK (char_length(name) BETWEEN 1 AND 120),
     ADD COLUMN expires_at timestamptz`,
 
-  // Each audit event carries the hash of the one before. The head is kept apart, so that a missing end is seen.
+  // Each audit event contains the hash of the one before. The head is stored separately, so that a truncated log is
+  // detected.
   `ALTER TABLE audit_events
     ADD COLUMN sequence bigint,
     ADD COLUMN previous_hash bytea,
@@ -26,7 +27,7 @@ const statements = [
     hash bytea NOT NULL DEFAULT decode(repeat('00', 32), 'hex') CHECK (octet_length(hash) = 32)
   )`,
   `INSERT INTO audit_chain DEFAULT VALUES`,
-  // What src/state/AuditLog.ts writes down of an event, for the events that were there before it.
+  // Chains existing events with the same encoding as src/state/AuditLog.ts.
   `DO $$
     DECLARE
       event record;

@@ -2,17 +2,17 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = [
-  // Most requests carry none of the three: they cost these indexes nothing.
+  // Partial indexes: most requests have none of the three labels and cost these indexes nothing.
   `CREATE INDEX usage_events_by_task ON usage_events (task_id, created_at) WHERE task_id IS NOT NULL`,
   `CREATE INDEX usage_events_by_run ON usage_events (run_id, created_at) WHERE run_id IS NOT NULL`,
   `CREATE INDEX usage_events_by_trace ON usage_events (trace_id, created_at) WHERE trace_id IS NOT NULL`,
 
-  // Sums over the events of an hour or a day (UTC) that agree in the columns that a query filters or groups by. Each
-  // event counts in three parts, so that only a question that needs a distinction pays for it: in 'overview', which has
-  // no key, project, model and endpoint; and with these in 'untasked', or, when it has a task or a run, in 'tasked'
-  // without the two and in 'task' with them.
-  // series is the digest of the columns between it and request_count: NULLs are equal in it, and it is short.
-  // "C": labels are compared and sorted as bytes, and a prefix is a range of the index.
+  // Sums over the events of an hour or a day (UTC) that agree in the columns that queries filter or group by. Each
+  // event counts in three parts, so that only queries that need a distinction pay for it: in 'overview', without key,
+  // project, model and endpoint; and with these in 'untasked' or, when it has a task or a run, in 'tasked' without the
+  // two and in 'task' with them.
+  // series is the digest of the columns between it and request_count: it is short, and treats NULLs as equal.
+  // "C": labels are compared and sorted as bytes, so a prefix is a range of the index.
   `CREATE TABLE usage_rollups (
     grain text NOT NULL CHECK (grain IN ('hour', 'day')),
     part text NOT NULL CHECK (part IN ('overview', 'untasked', 'tasked', 'task')),
@@ -51,8 +51,8 @@ const statements = [
   `CREATE INDEX usage_rollups_by_task ON usage_rollups (task_id) WHERE task_id IS NOT NULL`,
   `CREATE INDEX usage_rollups_by_run ON usage_rollups (run_id) WHERE run_id IS NOT NULL`,
 
-  // Events before until are in the rollups, all of them; the others are in none. The gateway moves it on in small
-  // steps, so the events that exist now are rolled up while it already serves, and every answer is whole meanwhile.
+  // The rollups contain all events before until and no later ones. The gateway advances it in small steps, so existing
+  // events are rolled up while it already serves, and query results are complete meanwhile.
   `CREATE TABLE usage_rolled (
     singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
     until timestamptz NOT NULL DEFAULT 'epoch'

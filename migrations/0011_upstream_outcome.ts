@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = [
-  // What a record says of the upstream: how long it took in all, and why the first that was asked did not answer.
+  // The total time of the upstream, and the reason why the first upstream did not respond.
   `ALTER TABLE usage_events
     ADD COLUMN upstream_ms bigint,
     ADD COLUMN fallback_reason text`

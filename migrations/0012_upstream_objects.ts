@@ -2,14 +2,15 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = [
-  // The wildcard reads few bodies and no answers: these settings say whether it refuses what it cannot judge.
+  // The wildcard inspects few request bodies and no responses. These settings decide whether it refuses what it cannot
+  // check.
   `ALTER TABLE upstream_passthrough_settings
     ADD COLUMN guardrails text NOT NULL DEFAULT 'refuse' CHECK (guardrails IN ('refuse', 'skip')),
     ADD COLUMN body_policies text NOT NULL DEFAULT 'refuse' CHECK (body_policies IN ('refuse', 'skip')),
     ADD COLUMN ownership text NOT NULL DEFAULT 'project' CHECK (ownership IN ('project', 'key', 'shared'))`,
   `ALTER TABLE canonical_routes
     ADD COLUMN ownership text NOT NULL DEFAULT 'project' CHECK (ownership IN ('project', 'key', 'shared'))`,
-  // The objects that keys created at an upstream. Redis holds the same for an hour; this table outlives it.
+  // Objects that keys created at an upstream. Redis caches them for an hour; this table keeps them.
   `CREATE TABLE upstream_objects (
     provider text NOT NULL,
     kind text NOT NULL,

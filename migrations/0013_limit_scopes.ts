@@ -2,13 +2,13 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = [
-  // Limits that all requests under a layer share.
+  // Limits that all requests of a layer share.
   `ALTER TABLE policy_layers ADD COLUMN shared jsonb NOT NULL DEFAULT '{}'`,
 
-  // A counter in Redis is right only while every request was counted. These columns say since when: for each limit of a
-  // day or a month, the number of the change that set it where there was none; for a key, also the number of the change
-  // that moved it to another project or team. A limit that is lifted and set again has a new number, and its counter is
-  // read from the usage records again. Limits that were set before this migration have none, which counts as 0.
+  // A counter in Redis is correct only if every request was counted. These columns record since when: for each daily or
+  // monthly limit, the number of the change that introduced it; for a key, also the number of the change that moved it
+  // to another project or team. A limit that is removed and set again gets a new number, and its counter is computed
+  // from the usage records again. Limits from before this migration have none, which counts as 0.
   `CREATE SEQUENCE limit_changes`,
   `ALTER TABLE policy_layers
     ADD COLUMN limits_since jsonb NOT NULL DEFAULT '{}',
@@ -17,7 +17,8 @@ const statements = [
     ADD COLUMN limits_since jsonb NOT NULL DEFAULT '{}',
     ADD COLUMN owner_since bigint NOT NULL DEFAULT 0`,
 
-  // Triggers, because keys and layers are written by several statements, and one that forgot would lift a budget.
+  // Triggers, because several statements write keys and layers, and one that did not update the columns would lift a
+  // budget.
   `CREATE FUNCTION limits_since(before jsonb, after jsonb, since jsonb) RETURNS jsonb LANGUAGE sql VOLATILE AS $$
     SELECT coalesce(jsonb_object_agg(field, CASE WHEN jsonb_typeof(before->field) = 'number'
       THEN coalesce((since->>field)::bigint, 0) ELSE nextval('limit_changes') END), '{}')
@@ -53,10 +54,10 @@ const statements = [
   `CREATE TRIGGER number_layer_limits BEFORE INSERT OR UPDATE OF policy, shared ON policy_layers
     FOR EACH ROW EXECUTE FUNCTION number_layer_limits()`,
 
-  // Requests that a limit on requests has counted: those that no check before the limits refused. Rows of before, and
-  // those that an older version of the gateway adds to, do not know it.
+  // Requests that a request limit has counted: those that no earlier check refused. Rows from before this migration, or
+  // from an older version of the gateway, have NULL.
   `ALTER TABLE usage_rollups ADD COLUMN admitted_count bigint`,
-  // A team's and a model's spend of a month is summed when Redis has lost it.
+  // For summing a team's or a model's monthly spend after Redis has lost it.
   `CREATE INDEX api_keys_by_team ON api_keys (team_id) WHERE team_id IS NOT NULL`,
   `CREATE INDEX usage_rollups_by_model ON usage_rollups (model, grain, bucket) WHERE model IS NOT NULL`
 ]

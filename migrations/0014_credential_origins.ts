@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 
 const addresses = Schema.Array(Schema.Struct({ address: Schema.String }))
 
-/** A stored credential belongs to the origin that it was stored for. Those that are there belong to their present one. */
+/** A stored credential belongs to the origin for which it was stored. Existing ones get their present origin. */
 const tables = [
   { table: "provider_configs", address: "base_url", secret: "sealed_credential" },
   { table: "service_registrations", address: "upstream_base_url", secret: "sealed_credential" },
@@ -27,7 +27,7 @@ export default Effect.gen(function* () {
         WHERE ${sql(address)} = ${present} AND ${sql(secret)} IS NOT NULL`
     }
   }
-  // Without an enabled upstream they stay without an origin, which is that of UPSTREAM_BASE_URL.
+  // Without an enabled upstream the origin stays NULL, which means that of UPSTREAM_BASE_URL.
   yield* sql`ALTER TABLE upstream_credential_mappings ADD COLUMN credential_origin text`
   const [upstream] = yield* Effect.flatMap(
     sql`SELECT base_url AS address FROM provider_configs WHERE provider = 'upstream' AND enabled`,

@@ -7,13 +7,13 @@ const statements = [
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     salt text NOT NULL CHECK (salt ~ '^[0-9a-f]{64}$')
   )`,
-  // Keyed fingerprints of the bodies of one request, for its debug bundle.
+  // Keyed hashes of the bodies of one request, for its debug bundle.
   `ALTER TABLE usage_events
     ADD COLUMN request_hash text,
     ADD COLUMN response_hash text`
 ]
 
-/** No two installations have the same salt, so their hashes of the same body differ. */
+/** Every installation has its own salt, so its hashes of a body differ from those of others. */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* Effect.forEach(statements, (statement) => sql.unsafe(statement), { discard: true })

@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = [
-  // False: clients chose the model's name, and it counts as "other" in the sums. NULL where nobody asked: the event has
-  // no model, the upstream answered for it, or it was written by a version without this column.
+  // False: the client chose the model name freely, and sums count it as "other". NULL: the event has no model, the
+  // upstream accepted the model, or a version without this column wrote the row.
   `ALTER TABLE usage_events ADD COLUMN model_known boolean`
 ]
 

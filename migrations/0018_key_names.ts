@@ -2,9 +2,9 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = [
-  // What people call a key. NULL: it has no name.
+  // The name that people give a key. NULL: no name.
   `ALTER TABLE api_keys ADD COLUMN name text`,
-  // A key that was found somewhere is looked up by what is shown of it.
+  // For finding a key by its displayed prefix.
   `CREATE INDEX api_keys_by_prefix ON api_keys (key_prefix)`
 ]
 

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-// An upstream may serve one family alone: one row of each family, and one of both, is enabled at most.
+// An upstream may serve one family only: at most one row of each family, and one of both, is enabled.
 const statements = [
   `ALTER TABLE provider_configs ADD COLUMN family text CHECK (family IN ('openai', 'anthropic'))`,
   `ALTER TABLE provider_configs ADD CHECK (family IS NULL OR provider = 'upstream')`,

@@ -68,7 +68,6 @@ export class BrokerState {
       return change()
     } finally {
       if (this.#depth === 1) {
-        // Consequences may add further ones to the list.
         for (const next of this.#consequences) next()
         this.#consequences.length = 0
         this.#updateAlarm()
@@ -92,7 +91,6 @@ export class BrokerState {
     })
   }
 
-  /** Closes the connections of that name, or all. */
   drop(reason: string, name?: string): void {
     for (const connection of Array.from(this.#connections))
       if (name === undefined || connection.name === name) connection.end(reason)

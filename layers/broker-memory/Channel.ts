@@ -31,7 +31,6 @@ export interface ConsumeOptions {
   /** Called when the consumer is registered, before its first delivery. */
   readonly onStarted: () => void
   readonly onDelivery: (arrived: ReceivedMessage) => void
-  /** Called when the queue was deleted. */
   readonly onCancelled: () => void
 }
 

@@ -33,10 +33,7 @@ export class EventQueue {
     this.#defer(() => this.#deliver())
   }
 
-  /**
-   * Events that are added meanwhile wait for the next tick; otherwise two clients that react to each other would never
-   * yield.
-   */
+  /** Events added meanwhile wait for the next tick; otherwise two clients that react to each other never yield. */
   #deliver(): void {
     this.#scheduled = false
     if (this.#frozen) return
@@ -65,9 +62,7 @@ export class ClientConnection {
     this.#eventQueue.send(this, run)
   }
 
-  /**
-   * While the broker has an alarm, publishes wait in the socket; the first of them makes the broker report the alarm.
-   */
+  /** With an alarm, publishes wait in the socket; the first of them makes the broker report the alarm. */
   publish(work: () => void): void {
     if (this.#alarm === undefined) {
       work()

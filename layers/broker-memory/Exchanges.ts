@@ -42,10 +42,7 @@ export class Exchanges {
     this.#exchanges.set(name, withoutBindings(exchange))
   }
 
-  /**
-   * The reason for which a declaration would be refused. `undefined` when it would not, or when the exchange does not
-   * exist.
-   */
+  /** The reason for which a declaration would be refused; `undefined` also when the exchange does not exist. */
   difference(wanted: Exchange): string | undefined {
     if (wanted.name === "") return refuseDefaultExchange()
     const current = this.#exchanges.get(wanted.name)?.exchange
@@ -81,7 +78,6 @@ export class Exchanges {
     }
   }
 
-  /** The names of the queues that get a copy. */
   route(message: Message): ReadonlySet<string> {
     const queues = new Set<string>()
     this.#route(message.exchange, message, queues, new Set())

@@ -16,13 +16,10 @@ export interface OwnChannelOptions {
   readonly connection: ClientConnection
   readonly prefetch: number
   readonly publisher: Publisher
-  /** Sends a request to the broker; the result arrives through the connection. */
   readonly request: <A>(operation: BrokerError["operation"], question: () => A) => Effect.Effect<A, BrokerError>
 }
 
-/**
- * A channel that ends with its scope, with its connection, or with the first refused request. It does not reconnect.
- */
+/** A channel that ends with its scope, its connection or its first refused request. It does not reconnect. */
 export const make = Effect.fnUntraced(function* ({
   request,
   client,
@@ -49,7 +46,6 @@ export const make = Effect.fnUntraced(function* ({
     })
   )
 
-  /** A refusal ends the channel. */
   const requestOrEnd = <A>(question: () => A): Effect.Effect<A, BrokerError> =>
     Effect.suspend(() => {
       if (Deferred.isDoneUnsafe(ended)) return Deferred.await(ended)

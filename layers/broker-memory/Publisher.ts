@@ -3,7 +3,6 @@ import { problemOf } from "../amqp/Messages.ts"
 import type { Timers } from "./queues/Timers.ts"
 
 export interface PublishLimits {
-  /** Maximum number of unconfirmed publishes. */
   readonly window: number
   /** Milliseconds, for the wait and the confirm together. */
   readonly timeoutMs: number
@@ -11,7 +10,6 @@ export interface PublishLimits {
 
 type Publishable = Omit<Publication, "purpose">
 
-/** Sends to the broker. The outcome comes later, or never. */
 type Send = (publication: Publishable, answered: (outcome: Outcome) => void) => void
 
 interface PendingPublish {

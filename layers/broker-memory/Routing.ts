@@ -7,7 +7,6 @@ export const topicMatches = (pattern: string, key: string): boolean =>
   wordsMatch(pattern.split("."), key === "" ? [] : key.split("."))
 
 const wordsMatch = (pattern: ReadonlyArray<string>, words: ReadonlyArray<string>): boolean => {
-  // All positions in `words` that the pattern can have reached.
   let reached = new Set([0])
   for (const part of pattern) {
     const next = new Set<number>()

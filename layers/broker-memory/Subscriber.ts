@@ -10,7 +10,6 @@ const requeueDelayMs = 1_000
 /** Milliseconds before an attempt to reconnect; the first attempt has no delay. */
 export const reconnectDelayMs = (attempt: number): number => (attempt <= 1 ? 0 : Math.min(50 * 2 ** (attempt - 2), 700))
 
-/** The part of the client that a subscriber needs. */
 export interface SubscriberClient {
   readonly node: BrokerState
   readonly connection: () => ClientConnection | undefined
@@ -119,7 +118,6 @@ export class Subscriber {
     connection.onEnd((reason) => this.#end(epoch, reason))
   }
 
-  /** Called when a new connection is open. */
   resume(connection: ClientConnection): void {
     if (this.#isStopped || this.#current !== undefined) return
     try {

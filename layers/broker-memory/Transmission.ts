@@ -36,7 +36,6 @@ const refusedReason = ({ reason }: ChannelException): "no_exchange" | "denied" |
   return reason === "denied" ? "denied" : "invalid"
 }
 
-/** Sends one publish to the broker and its outcome back to the client. */
 export const transmit = ({ onOutcome, connection, node, publication, onRefused }: Transmission): void => {
   const answer = (outcome: Outcome) => connection.send(() => onOutcome(outcome))
   connection.publish(() => {

@@ -4,18 +4,12 @@ import * as FairShare from "../../src/services/FairShare.ts"
 import { FairQueue } from "./FairQueue.ts"
 import type { OpenConnections } from "./OpenConnections.ts"
 
-/**
- * The number of connections that begin in one tick of the event loop: the initial value, and the minimum while ticks
- * are long.
- */
+/** Connections that may begin in one tick of the event loop: initially, and at least while ticks are long. */
 const maxPerTick = 32
 const minPerTick = 1
 /** A longer tick makes the next one begin fewer connections. */
 const longTickMs = 10
-/**
- * After a long tick no connection begins for this multiple of the tick's duration, so that other work gets at least
- * half of the time.
- */
+/** After a long tick, no connection begins for the same time again: other work gets at least half of it. */
 const pauseFactor = 1
 const maxPauseMs = 250
 const maxWaiting = 4_096
@@ -103,7 +97,6 @@ export class AcceptQueue {
       this.#pause(Math.min(maxPauseMs, tookMs * pauseFactor))
       return
     }
-    // A tick that began fewer connections than it could does not show how long more would have taken.
     if (begun >= this.#perTick) this.#perTick = Math.min(maxPerTick, this.#perTick + 1)
     this.#beginWaiting()
   }
@@ -124,10 +117,7 @@ export class AcceptQueue {
   }
 }
 
-/**
- * Lets `server` begin its connections through the returned queue. Connections beyond the limits of `open` get
- * `refusalText` and are closed.
- */
+/** Lets `server` begin its connections through the returned queue; connections beyond the limits get `refusalText`. */
 export const acceptThrough = (server: Server, open: OpenConnections, refusalText: () => string): AcceptQueue => {
   const nodeListeners = server.listeners("connection")
   const acceptQueue = new AcceptQueue((socket) => {

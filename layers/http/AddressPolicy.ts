@@ -3,13 +3,9 @@ import { isIP, type LookupFunction } from "node:net"
 import { type AddressKind, type PrivateAddresses, refusedKind } from "./AddressRule.ts"
 import type { NameLookups } from "./NameLookups.ts"
 
-/** Addresses that the gateway may connect to. */
 export interface AddressPolicy {
   readonly privateAddresses: PrivateAddresses
-  /**
-   * Origins that the environment names. Private addresses of these are always allowed, because whoever sets the
-   * environment controls the machine.
-   */
+  /** Origins that the environment names. Their private addresses are always allowed. */
   readonly trustedOrigins: ReadonlyArray<string>
 }
 

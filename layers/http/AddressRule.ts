@@ -3,7 +3,6 @@ import { BlockList, isIP } from "node:net"
 /** Allows or refuses private and loopback addresses (`GATEWAY_EGRESS_PRIVATE_ADDRESSES`). */
 export type PrivateAddresses = "allow" | "refuse"
 
-/** Kinds of addresses that the gateway may refuse to call. */
 export type AddressKind =
   | "cloud metadata"
   | "link-local"
@@ -34,7 +33,6 @@ const ranges: ReadonlyArray<readonly [kind: AddressKind, ...subnets: ReadonlyArr
   ["private", "100::/64", "2001:db8::/32"]
 ]
 
-/** Kinds that upstreams of a deployment usually have. */
 const deploymentKinds: ReadonlySet<AddressKind> = new Set(["loopback", "private"])
 
 /** The reason why the gateway must not call `ip`, or `undefined` when it may. */
@@ -60,7 +58,7 @@ localNat64.addSubnet("64:ff9b:1::", 48, "ipv6")
 
 const embeddedIpv4 = (address: string): string => {
   const groups = new URL(`http://[${address}]`).hostname.slice(1, -1).split(":")
-  // The URL parser writes groups in hexadecimal, and a group between two colons may be empty.
+  // The URL parser writes hexadecimal groups; a group between two colons is empty.
   const octets = groups.slice(-2).flatMap((group) => [Number(`0x0${group}`) >> 8, Number(`0x0${group}`) & 255])
   return octets.join(".")
 }

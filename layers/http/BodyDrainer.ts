@@ -17,7 +17,6 @@ export class BodyDrainer {
   readonly #maxBodies: number
   readonly #countByCaller = new Map<string, number>()
   #size = 0
-  /** Bodies with unread bytes. */
   readonly #ready = new FairQueue<() => void>()
   #timer: NodeJS.Timeout | undefined
 

@@ -2,12 +2,8 @@ import { IncomingMessage } from "node:http"
 import { CollectedBytes } from "../../src/services/CollectedBytes.ts"
 
 const smallChunkBytes = 1_024
-/** Pending bytes from which they are flushed. */
 const flushBytes = 16_384
-/**
- * What a pending chunk counts beside its bytes towards the limit at which Node stops reading: parsing has a cost of its
- * own.
- */
+/** Counts towards Node's read limit for each pending chunk, beside its bytes: parsing has a cost of its own. */
 const chunkOverheadBytes = 64
 /** Milliseconds for which small chunks wait for more while a reader is waiting. */
 const coalesceMs = 20
@@ -65,7 +61,6 @@ export class CoalescingMessage extends IncomingMessage {
     )
   }
 
-  /** True while bytes are waiting to be read, or when a small chunk arrived within `coalesceMs`. */
   #followsOtherBytes(): boolean {
     if (this.readableLength > 0 || this.#pending !== undefined) return true
     // For the first chunk, reading the clock would cost more than the rest of this method.

@@ -16,29 +16,20 @@ import { type NameLookups, processLookups as ofProcess } from "./NameLookups.ts"
 import { leadsToOwnListener } from "./OwnListeners.ts"
 import { WaitQueue } from "./WaitQueue.ts"
 
-/** Waits for a connection. `onConnection` is called once, unless the queue is full or the waiter cancels. */
 export interface ConnectionWaiter {
-  /**
-   * The caller that the connection works for. A caller has a share of an origin's connections and queue; `undefined`
-   * has no such limit.
-   */
+  /** The caller has a share of the origin's connections and queue. `undefined`, this program, has no such limit. */
   readonly caller: string | undefined
   readonly onConnection: (connection: Connection) => void
 }
 
 export interface PoolLimits {
-  /** Maximum number of connections to one origin; further exchanges wait. */
   readonly connectionsPerOrigin: number
-  /** Maximum number of exchanges that wait for one origin. */
   readonly waitingPerOrigin: number
-  /** Maximum number of idle connections, over all origins. */
+  /** Over all origins. */
   readonly idleConnections: number
 }
 
-/**
- * Node's servers close a connection after 5 s of silence. Closing first avoids most races between their close and our
- * request.
- */
+/** Node's servers close after 5 s of silence. Closing first avoids most races between their close and our request. */
 const keepAliveMs = 4_000
 /** The maximum of a server's own `keep-alive: timeout` hint that is honoured. */
 const keepAliveHintMs = 60_000
@@ -51,9 +42,7 @@ interface Origin {
   readonly trusted: boolean
   readonly idle: Array<Connection>
   readonly waiters: WaitQueue<ConnectionWaiter>
-  /** Busy connections of each caller. */
   readonly busyByCaller: Map<string, number>
-  /** The sum of `busyByCaller`. */
   busyForCallers: number
   openCount: number
 }
@@ -109,7 +98,6 @@ export class Connection {
   }
 }
 
-/** `full`: the queue has no place. */
 export type AcquireResult = "granted" | "waiting" | "full"
 
 /** Keep-alive connections by origin. An origin is kept only while it has a connection or a waiter. */
@@ -161,10 +149,7 @@ export class ConnectionPool {
     this.#origins.get(url)?.waiters.remove(waiter)
   }
 
-  /**
-   * Takes back a connection whose exchange has ended. If the response forbids reuse, undici has closed the socket
-   * already.
-   */
+  /** When the response forbids reuse, undici has closed the socket already. */
   release(connection: Connection): void {
     this.#releaseShare(connection)
     const next = connection.isAlive ? this.#nextWaiting(connection.origin) : undefined

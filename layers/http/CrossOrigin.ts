@@ -5,7 +5,6 @@ export type AllowedOrigins = ReadonlyArray<string>
 
 const preflightMaxAgeSeconds = 7200
 
-/** A comma-separated list of header names, as browsers send it. */
 const headerNames = /^[\w\-, ]{1,4096}$/
 
 /**

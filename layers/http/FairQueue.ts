@@ -8,7 +8,6 @@ export class FairQueue<A> {
     return this.#size
   }
 
-  /** The number of waiting items of one caller. */
   sizeOf(caller: string): number {
     return this.#queues.get(caller)?.length ?? 0
   }
@@ -23,7 +22,6 @@ export class FairQueue<A> {
   take(): A | undefined {
     for (const [caller, queue] of this.#queues) {
       const item = queue.shift()
-      // The caller goes to the end of the order.
       this.#queues.delete(caller)
       if (queue.length > 0) this.#queues.set(caller, queue)
       this.#size--

@@ -37,7 +37,6 @@ interface PendingLookup {
   readonly slow: boolean
   startedAt: number | undefined
   staleTimer: NodeJS.Timeout | undefined
-  /** The look-up is so slow that an old answer is used meanwhile. */
   isLate: boolean
 }
 
@@ -108,13 +107,11 @@ export class NameLookups {
     return pendingLookup
   }
 
-  /** The last answer, unless it is too old to be used. */
   #staleAnswer(host: string) {
     const answer = this.#answers.get(host)
     return answer !== undefined && this.#now() - answer.at < staleMs ? answer : undefined
   }
 
-  /** Starts waiting look-ups in order, as far as threads are free. */
   #startPending(): void {
     const running = { answered: 0, unanswered: 0, slow: 0 }
     for (const { answeredBefore, slow, startedAt } of this.#pending.values()) {

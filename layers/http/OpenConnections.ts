@@ -6,7 +6,6 @@ export interface ConnectionLimits {
   readonly perAddress: number
 }
 
-/** Counts the open connections of a listener, in total and per client address. */
 export class OpenConnections {
   readonly #limits: ConnectionLimits
   readonly #countByCaller = new Map<string, number>()

@@ -1,6 +1,5 @@
 import type { Server, Socket } from "node:net"
 
-/** The listening servers of this process. */
 const servers = new Set<Server>()
 
 export const trackServer = <S extends Server>(server: S): S => {

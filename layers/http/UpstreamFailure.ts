@@ -9,7 +9,6 @@ export type UpstreamReason = UpstreamError["reason"]
  * such as an invalid request or a sink that throws.
  */
 export const failureReason = (phase: UpstreamPhase, error: Error): UpstreamReason | undefined => {
-  // This error has no code, although its type declares one.
   if (error instanceof errors.HTTPParserError) return error.message.includes(truncatedChunks) ? "reset" : "malformed"
   const code = "code" in error && typeof error.code === "string" ? error.code : undefined
   if (code === undefined || callerMistakes.has(code)) return undefined
@@ -26,8 +25,5 @@ const callerMistakes = new Set(["UND_ERR_INVALID_ARG", "UND_ERR_NOT_SUPPORTED"])
 /** llhttp's message for a chunked body that ends with the connection. */
 const truncatedChunks = "Invalid EOF state"
 
-/**
- * Some are messages rather than codes. undici reports an unrequested 100 or 101 as a socket error, and for a 101 also
- * fails an assertion.
- */
+/** Codes and messages. undici reports an unrequested 100 or 101 as a socket error or a failed assertion. */
 const malformedResponses = new Set(["UND_ERR_HEADERS_OVERFLOW", "bad response", "bad upgrade", "ERR_ASSERTION"])

@@ -1,7 +1,6 @@
 import * as FairShare from "../../src/services/FairShare.ts"
 
 export interface Waiter {
-  /** `undefined`: this program itself. */
   readonly caller: string | undefined
 }
 
@@ -20,7 +19,6 @@ export class WaitQueue<A extends Waiter> {
     return this.#size
   }
 
-  /** Adds a waiter, unless the queue or its caller's share of it is full. */
   add(waiter: A): "waiting" | "full" {
     const { caller } = waiter
     const queue = this.#queues.get(caller) ?? new Set()
@@ -40,14 +38,12 @@ export class WaitQueue<A extends Waiter> {
     if (queue.size === 0) this.#queues.delete(waiter.caller)
   }
 
-  /** Removes and returns the next waiter whose caller may take another connection. */
   next(mayTakeAnother: (caller: string | undefined) => boolean): A | undefined {
     for (const [caller, queue] of this.#queues) {
       if (!mayTakeAnother(caller)) continue
       for (const waiter of queue) {
         this.remove(waiter)
         if (queue.size > 0) {
-          // The caller goes to the end of the order.
           this.#queues.delete(caller)
           this.#queues.set(caller, queue)
         }

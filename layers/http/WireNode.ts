@@ -17,10 +17,7 @@ export interface Options {
 export const make = (incoming: IncomingMessage, outgoing: ServerResponse, options: Options = {}): Wire =>
   new NodeWire(incoming, outgoing, options)
 
-/**
- * A request and its response on Node's HTTP/1.1 server. Reading and writing use plain callbacks, because this is the
- * byte path of every request.
- */
+/** Uses plain callbacks on Node's two streams, because this is the byte path of every request. */
 class NodeWire implements Wire {
   readonly method: string
   readonly target: string
@@ -132,8 +129,7 @@ class NodeWire implements Wire {
         yield next.value
       }
     } finally {
-      // Node discards the rest of a body only when nothing has been read from it. Not awaited, because `return` may
-      // wait for a chunk.
+      // Node discards only bodies from which nothing was read. Not awaited, because `return` may wait for a chunk.
       void chunks.return?.().then(() => incoming.resume())
     }
   }
@@ -178,10 +174,7 @@ class NodeWire implements Wire {
     else this.#outgoing.destroy()
   }
 
-  /**
-   * True for a response to HTTP/1.0 without length or chunks: closing its connection in order would make a cut response
-   * look complete.
-   */
+  /** A response to HTTP/1.0 without a length: an orderly close would make a cut response look complete. */
   get #endsWithConnection(): boolean {
     return !this.#isLengthKnown && !this.#outgoing.chunkedEncoding
   }
@@ -206,19 +199,14 @@ const smallBytes = 4_096
 
 const afterTickTasks: Array<() => void> = []
 
-/**
- * Most bodies arrive in the same tick as their headers and need no timer. One immediate serves all requests of a tick.
- */
+/** Most bodies arrive in the same tick as their headers and need no timer. One immediate serves all of a tick. */
 const afterThisTick = (run: () => void): void => {
   if (afterTickTasks.push(run) === 1) setImmediate(() => afterTickTasks.splice(0).forEach((run) => void run()))
 }
 
 const declaredLength = (incoming: IncomingMessage): number => Number(incoming.headers["content-length"] ?? 0)
 
-/**
- * Sends `100 Continue` to a client that asked with `Expect` and waits to send its body. An HTTP/1.0 client would take
- * it for the response.
- */
+/** Sends `100 Continue` to a client that asked for it. An HTTP/1.0 client would take it for the response. */
 const sendContinue = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
   const { complete, headers, httpVersion } = incoming
   if (headers.expect?.toLowerCase() === "100-continue" && !complete && httpVersion !== "1.0") outgoing.writeContinue()

@@ -52,9 +52,7 @@ export const make = Effect.fnUntraced(function* (
   return Object.assign(client, { withTransaction })
 })
 
-/**
- * Transaction control cannot be interrupted, so a silent server needs a deadline. COMMIT may legitimately take seconds.
- */
+/** COMMIT may legitimately take seconds; transaction control cannot be interrupted, so it needs a deadline. */
 const withControlDeadline = withDeadline("10 seconds")
 
 const executeControl = (

@@ -43,10 +43,7 @@ const directory = fileURLToPath(new URL("../../migrations", import.meta.url))
 
 export const run = runFrom(directory)
 
-/**
- * Runs the migrations, and sets the initial limits of the routes and the wildcard in an empty database. Operators
- * change them later.
- */
+/** Runs the migrations. In an empty database, also sets the initial limits of the routes and the wildcard. */
 export const runWithLimits = ({ maxRequestBodyBytes, maxResponseBodyBytes, timeoutMs }: RouteLimits) =>
   runFrom(
     directory,

@@ -13,7 +13,6 @@ export const connect = (postgres: PGlite): Duplex => {
   const exchange = async (chunk: Buffer): Promise<Uint8Array | null> => {
     if (!started) {
       started = true
-      // Statements run one at a time to their end, so there is nothing to cancel.
       if (chunk.readUInt32BE(4) === cancelRequest) return null
       await postgres.exec("ROLLBACK")
     }

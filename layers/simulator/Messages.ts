@@ -26,7 +26,6 @@ export const countTokens = (body: Json, moment: Moment): SimulatedResponse =>
     ? errorResponse("B", moment, 400, "messages: Field required")
     : jsonResponse({ input_tokens: tokensOf(promptOf(body).text) })
 
-/** A message for a batch result. */
 export const messageOf = (body: Json, moment: Moment) => {
   const prompt = promptOf(body)
   return message(prompt, replyTo(prompt), moment)

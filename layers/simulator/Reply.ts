@@ -3,7 +3,6 @@ import { type Json, listOf, objectOf, textOf } from "./Json.ts"
 /** A conversation, independent of the protocol. */
 export interface Prompt {
   readonly model: string
-  /** All text of the prompt. */
   readonly text: string
   /** The text of the last user message; `undefined` when the last message is a tool result. */
   readonly lastUserText: string | undefined

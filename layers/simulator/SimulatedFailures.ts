@@ -1,6 +1,5 @@
 import { errorResponse, type Family, type Moment, type SimulatedResponse } from "./SimulatedResponse.ts"
 
-/** A failure that the model name requests. */
 export type SimulatedFailure =
   | { readonly kind: "status"; readonly status: number }
   | { readonly kind: "slow" }
@@ -22,7 +21,6 @@ export const failureOf = (model: unknown): SimulatedFailure | undefined => {
   }
 }
 
-/** Applies the failure to a response. */
 export const applyFailure = (
   failure: SimulatedFailure,
   response: SimulatedResponse,

@@ -63,7 +63,6 @@ export const eventStreamResponse = (events: ReadonlyArray<object | string>): Sim
     })
   )
 
-/** An error in the format of the family. */
 export const errorResponse = (
   family: Family,
   moment: Moment,

@@ -117,10 +117,7 @@ export class Simulator {
   }
 }
 
-/**
- * The simulator also stands in for registered services and the wildcard, so its 404 tells callers what they have
- * reached.
- */
+/** The simulator also stands in for services and the wildcard: the 404 tells callers what they have reached. */
 const simulatorHint = "This is the simulator, which knows the models' routes alone: set UPSTREAM_BASE_URL to leave it."
 
 const notJson = (family: Family, moment: Moment): SimulatedResponse =>

@@ -2,7 +2,6 @@ import { Cause, Formatter, LogLevel, Predicate } from "effect"
 
 /** One line of the log. Fields without a value are left out, so that log stores see one type per field. */
 export interface LogLine {
-  /** Epoch milliseconds. */
   readonly at: number
   readonly level: LogLevel.LogLevel
   readonly role: string
@@ -13,7 +12,6 @@ export interface LogLine {
   readonly trace: { readonly traceId: string; readonly spanId: string } | undefined
 }
 
-/** Longer strings are truncated. */
 const maxLength = 8_192
 
 const reservedNames: ReadonlySet<string> = new Set(["timestamp", "level", "message", "role"])
@@ -82,7 +80,6 @@ const valueText = (value: unknown, withStack: boolean): string | undefined => {
 
 const quoted = (text: string): string => JSON.stringify(text.slice(0, maxLength))
 
-/** JSON that is too long becomes a string with its beginning. */
 const truncated = (json: string): string => (json.length > maxLength ? quoted(json) : json)
 
 const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> => {

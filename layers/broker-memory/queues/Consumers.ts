@@ -2,14 +2,11 @@ import type { Field } from "../../../src/services/Broker.ts"
 import type { Entry } from "./ReadyMessages.ts"
 
 export interface Consumer {
-  /** Consumers with a higher priority are served first. */
   readonly priority: number
   readonly prefetch: number
   readonly streamOffset: Field | undefined
-  /** The number of unsettled deliveries. */
   unsettled: number
   readonly deliver: (entry: Entry) => void
-  /** Called when the queue is deleted. */
   readonly onCancelled: () => void
 }
 
@@ -22,16 +19,12 @@ export const hasCapacity = (consumer: Consumer): boolean => consumer.unsettled <
 export class Consumers {
   readonly #singleActive: boolean
   readonly #parksWhenFilled: boolean
-  /** In order of registration. */
   readonly #all: Array<Consumer> = []
   #rotation: Array<Consumer> = []
   readonly #parked = new Set<Consumer>()
   #active: Consumer | undefined
 
-  /**
-   * With `parksWhenFilled` (quorum queues), a consumer is parked when a delivery fills it; otherwise (classic queues)
-   * when it is next considered.
-   */
+  /** Quorum queues park a consumer when a delivery fills it; classic queues when they next consider it. */
   constructor(options: { readonly singleActive: boolean; readonly parksWhenFilled: boolean }) {
     this.#singleActive = options.singleActive
     this.#parksWhenFilled = options.parksWhenFilled
@@ -51,7 +44,6 @@ export class Consumers {
     this.#active ??= consumer
   }
 
-  /** Returns whether the consumer was registered. */
   remove(consumer: Consumer): boolean {
     const index = this.#all.indexOf(consumer)
     if (index === -1) return false

@@ -29,7 +29,6 @@ const withDeath = (known: ReadonlyArray<Fields>, newDeath: Fields): ReadonlyArra
   return [{ ...same, count: typeof count === "number" ? count + 1 : 1 }, ...known.filter((death) => death !== same)]
 }
 
-/** The message as it is sent to the dead-letter exchange, with RabbitMQ's headers. */
 export const deadLetterOf = (message: Message, death: Death): Message => {
   const { expiration, headers, ...properties } = message.properties
   const [publishedKey] = message.routingKeys
@@ -66,10 +65,7 @@ export const deadLetterOf = (message: Message, death: Death): Message => {
   }
 }
 
-/**
- * True when the message died in this queue before and no consumer has rejected it since. Such a message would circulate
- * forever.
- */
+/** Such a message died in this queue before, was not rejected since, and would circulate forever. */
 export const isCycle = ({ properties }: Message, queue: string): boolean => {
   const deaths = deathsOf(properties.headers) ?? []
   const last = deaths.findIndex((death) => death["queue"] === queue)

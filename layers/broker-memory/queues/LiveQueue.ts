@@ -4,7 +4,6 @@ import type { DeathReason } from "./DeadLetters.ts"
 import type { Message } from "./Message.ts"
 import type { Entry } from "./ReadyMessages.ts"
 
-/** The functions of the broker that a queue uses. */
 export interface QueueHost {
   readonly now: () => number
   /** Calls the queue's `onTimer` at `time`; `undefined` cancels. */
@@ -17,15 +16,12 @@ export interface QueueHost {
   readonly holds: (bytes: number) => void
 }
 
-/** A queue of any kind. */
 export interface LiveQueue {
   readonly declared: Queue
-  /** The number of messages that are ready for a consumer. */
   readonly messages: number
   readonly consumers: number
   /** Called when the queue is declared again. */
   readonly markUsed: () => void
-  /** Returns false when the queue refuses the message. */
   readonly enqueue: (message: Message) => boolean
   readonly get: () => Entry | undefined
   readonly checkConsumer: (prefetch: number, streamOffset: Field | undefined) => void
@@ -37,9 +33,7 @@ export interface LiveQueue {
   /** Headers that are added to this delivery only. */
   readonly deliveryHeaders: (entry: Entry, how: "get" | "deliver") => Fields | undefined
   readonly onTimer: () => void
-  /** Drops what does not survive a restart of the broker. */
   readonly restart: () => void
-  /** Cancels the consumers of the deleted queue. */
   readonly close: () => void
 }
 

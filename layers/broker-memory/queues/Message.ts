@@ -2,7 +2,6 @@ import type { Field, Fields, Properties, Publication } from "../../../src/servic
 import { refuse } from "./ChannelException.ts"
 import { normalizeTable, typeOf } from "./Fields.ts"
 
-/** A stored message. */
 export interface Message {
   readonly exchange: string
   /** The publisher's routing key, then those of the `CC` and `BCC` headers. */

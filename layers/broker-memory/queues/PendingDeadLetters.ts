@@ -6,7 +6,7 @@ import type { Timers } from "./Timers.ts"
 /** Milliseconds; RabbitMQ's `dead_letter_worker_publisher_confirm_timeout`. */
 const retryAfterMs = 180_000
 
-/** Offers a message to its target queues. Returns whether all of them have it. */
+/** Returns whether all target queues have the message. */
 type Forward = () => boolean
 
 interface PendingDeadLetter {
@@ -14,19 +14,13 @@ interface PendingDeadLetter {
   readonly bytes: number
 }
 
-/**
- * True when dead letters stay in the queue until their targets have them. RabbitMQ ignores the strategy unless all
- * three conditions hold.
- */
+/** RabbitMQ ignores the strategy unless all three conditions hold. */
 const isAtLeastOnce = ({ declared }: LiveQueue): boolean =>
   kindOf(declared) === "quorum" &&
   textArgument(declared, "x-dead-letter-strategy") === "at-least-once" &&
   textArgument(declared, "x-overflow") === "reject-publish"
 
-/**
- * Dead letters of at-least-once queues that their targets have not taken: no target exists, or one is full. They belong
- * to the queue in which they died, and no count includes them.
- */
+/** Dead letters of at-least-once queues whose targets are missing or full. No count includes them. */
 export class PendingDeadLetters {
   readonly #host: Pick<QueueHost, "now" | "holds">
   readonly #timers: Timers
@@ -39,7 +33,6 @@ export class PendingDeadLetters {
     this.#atomically = atomically
   }
 
-  /** Forwards the message, and retries until that succeeds. */
   forward(message: Message, queue: LiveQueue, forward: Forward): void {
     if (forward() || !isAtLeastOnce(queue)) return
     const bytes = memorySize(message)

@@ -111,7 +111,6 @@ export const check = (queue: Queue): void => {
     if (!of.includes(kind)) refuseArgument(queue, name, ` of queue type rabbit_${kind}_queue`)
     const problem = check(value, fields)
     if (problem === undefined) continue
-    // For this argument RabbitMQ has its own message.
     if (name === "x-dead-letter-exchange") {
       refuse(406, `invalid type '${typeOf(value)}' for arg '${name}' in ${describeResource("queue", queue.name)}`)
     }

@@ -1,6 +1,5 @@
 import type { Message } from "./Message.ts"
 
-/** A message in a queue. */
 export interface Entry {
   readonly message: Message
   /** Increases with every message of a queue; in a stream it is the offset. */
@@ -8,7 +7,6 @@ export interface Entry {
   readonly priority: number
   /** When the message expires, once it is at the head; `undefined`: never. */
   readonly expiresAt: number | undefined
-  /** The number of times the message was returned. */
   returnCount: number
 }
 
@@ -52,7 +50,6 @@ class EntryQueue {
   }
 }
 
-/** Messages that wait for a consumer, in delivery order. */
 export interface ReadyMessages {
   readonly length: number
   readonly first: Entry | undefined

@@ -33,7 +33,6 @@ export class WorkQueue implements LiveQueue {
   #position = 0
   #lastUsedAt: number
   #isFull = false
-  /** When the head of the queue expires. */
   #nextMessageExpiry: number | undefined
 
   constructor(declared: Queue, host: QueueHost) {
@@ -96,8 +95,7 @@ export class WorkQueue implements LiveQueue {
     this.#deliverReady(entry)
     const before = this.#ready.length
     this.#enforceLength()
-    // A classic queue looks for expired messages only when its head may have changed, and does not consider that
-    // priorities change it.
+    // A classic queue checks only when its head may have changed, and overlooks that priorities change it.
     if (this.#isQuorum || this.#ready.length === 1 || this.#ready.length < before) this.#dropExpired()
     this.#scheduleTimer()
     return true
@@ -200,8 +198,7 @@ export class WorkQueue implements LiveQueue {
   }
 
   /**
-   * A quorum queue removes expired messages before a delivery, a classic one afterwards. `exempt` may be delivered
-   * although it has expired.
+   * Quorum queues drop expired messages before a delivery, classic ones after. `exempt` is delivered even if expired.
    */
   #deliverReady(exempt?: Entry): void {
     for (;;) {
