@@ -113,7 +113,7 @@ const noticesLost = (cause: Cause.Cause<SqlError.SqlError>) =>
   new SqlError.SqlError({
     reason: new SqlError.ConnectionError({
       cause: Cause.squash(cause),
-      message: "Change notices may have been lost: the session that listens is gone",
+      message: "Change notices may have been lost: the listening session ended",
       operation: "changes"
     })
   })
@@ -121,7 +121,7 @@ const noticesLost = (cause: Cause.Cause<SqlError.SqlError>) =>
 const invalidUrl = new SqlError.SqlError({
   reason: new SqlError.ConnectionError({
     cause: new Error("not a URL"),
-    message: "The database URL is not a URL",
+    message: "The database URL is invalid",
     operation: "connect"
   })
 })

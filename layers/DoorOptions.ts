@@ -66,7 +66,7 @@ export const problemsOf = (options: CliOptions, urls: DoorUrls): ReadonlyArray<s
   return [
     ...(isTasksRole(options.role) && !options.example
       ? [
-          `The role ${options.role} has the example's tasks alone, and does not bring them to real servers by itself: add --example. Tasks of your own have workers and a status server in a program of yours.`
+          `The role ${options.role} runs only the example's tasks, and on real servers only on request: add --example. Tasks of your own need a program that uses the library.`
         ]
       : []),
     ...missingUrl("--database postgres", "DATABASE_URL", database),
@@ -109,6 +109,6 @@ const unsharedDoor = (
 ): ReadonlyArray<string> =>
   options.role !== "all" && doorsUsedBy(options).includes(door) && !isUrlMissing && Option.isNone(url)
     ? [
-        `The role ${options.role} shares its ${name} with other processes, and an in-process one is shared with nobody: set ${variable}, or run the role all.`
+        `The role ${options.role} shares its ${name} with other processes, but an in-process variant cannot be shared: set ${variable}, or run the role all.`
       ]
     : []

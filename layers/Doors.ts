@@ -95,17 +95,17 @@ const selectUpstream = (
   const isConfigured = Object.values(upstreams).some(Option.isSome)
   const http = lazyLayer(() => import("./UpstreamHttp.ts").then(({ layerWith }) => layerWith({ addressPolicy })))
   if (Option.getOrElse(requested, () => (isConfigured ? "http" : "simulator")) === "http") {
-    const remark = isConfigured ? describeUpstreams(upstreams) : "none, until there is a provider row"
+    const remark = isConfigured ? describeUpstreams(upstreams) : "none until a provider is stored"
     return { upstreams, upstream: { variant: "http", remark, layer: http } }
   }
   const upstream = Option.isSome(requested)
     ? // asked for by name, it answers whatever is configured: nothing leaves the machine
       {
-        remark: "answers offline, also for provider rows and services; no model is asked",
+        remark: "simulated responses, also for stored providers and services; no model is called",
         layer: lazyLayer(() => import("./UpstreamSimulator.ts").then(({ layer }) => layer))
       }
     : {
-        remark: "answers offline, until there is a provider row; no model is asked",
+        remark: "simulated responses until a provider is stored; no model is called",
         layer: lazyLayer(() =>
           import("./UpstreamSimulator.ts").then(({ layerAt }) => layerAt(simulatedUpstream.base.origin, http))
         )
@@ -131,7 +131,7 @@ const describeUpstreams = ({ a, b, both }: StartupUpstreams.UpstreamsByFamily): 
     ...Option.toArray(b).map(({ base }) => `Anthropic: ${UpstreamBase.addressOf(base)}`)
   ].join(", ")
 
-const lostAtExit = "in this process: what it holds is lost at exit"
+const lostAtExit = "in this process: its data is lost at exit"
 
 /** Imports a variant only when its layer is built: most processes use one variant of each door. */
 const lazyLayer = <A, E>(load: () => Promise<Layer.Layer<A, E>>): Layer.Layer<A, E> =>

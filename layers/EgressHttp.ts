@@ -90,14 +90,14 @@ class ResponseCollector implements Sink {
     this.status = status
     this.headers = foldHeaders(raw)
     if (redirects.has(status)) {
-      return this.#refuse("redirect", `It answered with a redirect (${status}), and redirects are not followed.`)
+      return this.#refuse("redirect", `The server responded with a redirect (${status}); redirects are not followed.`)
     }
     return "continue"
   }
 
   chunk(bytes: Uint8Array): Flow {
     if (this.body.length + bytes.byteLength > this.#maxBytes) {
-      return this.#refuse("too_large", `Its answer has more than ${this.#maxBytes} bytes.`)
+      return this.#refuse("too_large", `The response has more than ${this.#maxBytes} bytes.`)
     }
     this.body.add(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
     return "continue"
@@ -122,7 +122,7 @@ const foldHeaders = (raw: ReadonlyArray<string>): Readonly<Record<string, string
 }
 
 const timeoutError = (withinMs: number) =>
-  new EgressError({ reason: "timeout", message: `It did not answer within ${withinMs} ms.` })
+  new EgressError({ reason: "timeout", message: `The server did not respond within ${withinMs} ms.` })
 
 const toEgressError = ({ cause, phase, reason }: UpstreamError, withinMs: number): EgressError => {
   if (cause instanceof AddressRefused) {
@@ -132,9 +132,9 @@ const toEgressError = ({ cause, phase, reason }: UpstreamError, withinMs: number
     case "timeout":
       return timeoutError(withinMs)
     case "malformed":
-      return new EgressError({ reason, message: "What it answered is not HTTP.", cause })
+      return new EgressError({ reason, message: "The response is not valid HTTP.", cause })
     case "busy":
-      return new EgressError({ reason: "unreachable", message: "Too many requests to it are running." })
+      return new EgressError({ reason: "unreachable", message: "Too many requests to the server are in progress." })
     case "refused":
     case "reset":
     case "stopped":
@@ -142,8 +142,8 @@ const toEgressError = ({ cause, phase, reason }: UpstreamError, withinMs: number
         reason: "unreachable",
         message:
           phase === "connect"
-            ? `It cannot be connected to${systemCodeOf(cause)}.`
-            : "It hung up before its answer was whole.",
+            ? `The connection failed${systemCodeOf(cause)}.`
+            : "The server closed the connection before its response was complete.",
         cause
       })
   }

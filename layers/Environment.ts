@@ -141,7 +141,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     if (!mistakes.some((mistake) => mistake.variable === variable)) {
       mistakes.push({
         variable,
-        message: "is needed, because the other of DIRECT_COMPAT_BASE_URL and DIRECT_COMPAT_SERVICE_KEY is set"
+        message: "is required: set both DIRECT_COMPAT_BASE_URL and DIRECT_COMPAT_SERVICE_KEY, or neither"
       })
     }
   }
@@ -179,7 +179,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     if (!mistakes.some(({ variable }) => variable === "SVC_STATUS_TOKEN")) {
       mistakes.push({
         variable: "SVC_STATUS_TOKEN",
-        message: "is needed, because SVC_STATUS_BIND_ADDR is no loopback address: other machines reach it"
+        message: "is required, because SVC_STATUS_BIND_ADDR is not a loopback address, so other machines can reach it"
       })
     }
   }
@@ -193,7 +193,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     if (!mistakes.some(({ variable }) => variable === "GATEWAY_UPSTREAM_UI_ORIGIN")) {
       mistakes.push({
         variable: "GATEWAY_UPSTREAM_UI_ORIGIN",
-        message: "is needed, because GATEWAY_UPSTREAM_UI_BIND_ADDR is every address: a browser's link must name one"
+        message: "is required, because GATEWAY_UPSTREAM_UI_BIND_ADDR listens on every address, and links for browsers must name one"
       })
     }
   }
@@ -207,7 +207,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     const serviceKey = optional(keyName, credential)
     const isKeyAlone = Option.isSome(serviceKey) && Option.isNone(base)
     if (isKeyAlone && name !== "UPSTREAM_BASE_URL" && !mistakes.some(({ variable }) => variable === name)) {
-      mistakes.push({ variable: name, message: `is needed, because ${keyName} is set: for example ${example}` })
+      mistakes.push({ variable: name, message: `is required, because ${keyName} is set: for example ${example}` })
     }
     return Option.map(base, (base) => ({ name, base, serviceKey }))
   }
@@ -306,7 +306,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
 /** The message of a start with an invalid environment, one mistake per line. */
 export const describeMistakes = (mistakes: ReadonlyArray<Mistake>): string =>
   [
-    "invalid_configuration: the environment has mistakes.",
+    "invalid_configuration: these environment variables are invalid.",
     ...mistakes.map(({ message, variable }) => `  ${variable} ${message}.`)
   ].join("\n")
 
@@ -352,7 +352,7 @@ const url = (protocols: ReadonlyArray<string>, example: string): Reader<Redacted
 
 const brokerUrl = url(
   ["amqp:", "amqps:"],
-  "amqp://user:password@host:5672/vhost, or several with commas between them; a comma within one is written %2C"
+  "amqp://user:password@host:5672/vhost, or several, separated by commas; write a comma within a URL as %2C"
 )
 const brokerUrls: Reader<Arr.NonEmptyReadonlyArray<Redacted.Redacted>> = (value) =>
   Result.all(Arr.map(Str.split(value, ","), (part) => brokerUrl(part.trim())))
@@ -375,7 +375,7 @@ const keyValuePairs: Reader<Readonly<Record<string, string>>> = refine((value) =
     }
   }
   return Object.fromEntries(found)
-}, "must be at most 64 pairs name=value with commas between them; commas, percent signs and the like within a value are percent-encoded")
+}, "must be at most 64 pairs name=value, separated by commas; percent-encode special characters within a value")
 const maxPairs = 64
 
 const sampler = refine(
@@ -386,7 +386,7 @@ const sampler = refine(
 const ratio: Reader<number> = refine((value) => {
   const number = Number(value)
   return /^[0-9.]+$/.test(value) && number >= 0 && number <= 1 ? number : undefined
-}, "must be a number from 0 to 1: the part of the traces that is exported")
+}, "must be a number from 0 to 1: the fraction of traces to export")
 
 const parseBareOrigin = (value: string): string | undefined => {
   const parsed = parseUrl(value)
@@ -401,13 +401,13 @@ const pageOrigins: Reader<ReadonlyArray<string>> = (value) => {
   return found.length === splitList(value).length && found.length <= maxHostNames
     ? Result.succeed(found)
     : Result.fail(
-        `must be * for all web pages, or at most ${maxHostNames} origins with commas between them, such as https://app.example.com`
+        `must be * for all web pages, or at most ${maxHostNames} origins, separated by commas, such as https://app.example.com`
       )
 }
 
 const webOrigin: Reader<string> = refine(
   parseBareOrigin,
-  "must be scheme, host and port only, as browsers see them, such as https://upstream-ui.example.com"
+  "must be only the scheme, host and port that browsers use, such as https://upstream-ui.example.com"
 )
 
 /** A base URL as vendors publish it for their SDKs. */
@@ -415,7 +415,7 @@ const upstreamBase: Reader<UpstreamBase.UpstreamBase> = (value) => {
   const refusal = UpstreamBase.refusedAddress(value)
   return refusal === undefined
     ? Result.succeed(UpstreamBase.of(value))
-    : Result.fail(`${refusal}; as in https://models.example.com:4000 or https://models.example.com/api/v1`)
+    : Result.fail(`${refusal}; for example https://models.example.com:4000 or https://models.example.com/api/v1`)
 }
 
 /** The base URL may contain a path of the studio's own. */
@@ -426,12 +426,12 @@ const baseUrl: Reader<string> = (value) => {
 
 const ownership: Reader<Ownership> = refine(
   (value) => Ownership.literals.find((one) => one === value),
-  `must be one of ${Ownership.literals.join(", ")}: who may use what a key creates at the direct compatible upstream`
+  `must be one of ${Ownership.literals.join(", ")}: who may use objects that a key creates at the direct compatible upstream`
 )
 
 const privateAddresses: Reader<AddressPolicy["privateAddresses"]> = refine(
   (value) => (value === "allow" || value === "refuse" ? value : undefined),
-  "must be allow or refuse: whether private and loopback addresses are called beside those that the environment names"
+  "must be allow or refuse: whether the gateway calls private and loopback addresses that the environment does not name"
 )
 
 const isWildcardAddress = (host: string): boolean => host === "0.0.0.0" || /^[0:]+$/.test(host)
@@ -441,7 +441,7 @@ const address: Reader<Address> = refine((value) => {
   const port = Number(digits)
   const host = bracketed ?? plain
   return host !== undefined && port <= 65_535 ? { host, port } : undefined
-}, "must be host:port, as in 0.0.0.0:8080")
+}, "must be host:port, such as 0.0.0.0:8080")
 
 /** Characters that a header value may contain. */
 const credential: Reader<Redacted.Redacted> = refine(
@@ -452,7 +452,7 @@ const credential: Reader<Redacted.Redacted> = refine(
 const encryptionKey: Reader<Redacted.Redacted<Uint8Array>> = refine((value) => {
   const bytes = Buffer.from(value, "base64")
   return bytes.length === 32 && /^[A-Za-z0-9+/]{43}=$/.test(value) ? Redacted.make<Uint8Array>(bytes) : undefined
-}, "must be 32 bytes in base64, as `openssl rand -base64 32` makes them")
+}, "must be 32 bytes in base64, as `openssl rand -base64 32` prints them")
 
 const parseInteger = (value: string): number | undefined => {
   const number = Number(value)
@@ -482,12 +482,12 @@ const hostNames: Reader<ReadonlyArray<string>> = refine((value) => {
   const found = splitList(value.toLowerCase())
   const isName = (name: string) => /^[a-z0-9._-]{1,253}$/.test(name)
   return found.length <= maxHostNames && found.every(isName) ? found : undefined
-}, `must be at most ${maxHostNames} host names without ports and with commas between them, such as gateway.example.com`)
+}, `must be at most ${maxHostNames} host names without ports, separated by commas, such as gateway.example.com`)
 
 const groups: Reader<ReadonlyArray<string>> = refine((value) => {
   const found = splitList(value)
   return found.length <= 200 && found.every((group) => group.length <= 512) ? found : undefined
-}, "must be at most 200 groups with commas between them, each of at most 512 characters")
+}, "must be at most 200 groups, separated by commas, each of at most 512 characters")
 
 const maxPaths = 64
 const paths =
@@ -495,12 +495,12 @@ const paths =
   (value) => {
     const found = [...new Set(splitList(value))]
     if (found.length > maxPaths || found.some((path) => path.length > 512)) {
-      return Result.fail(`must be at most ${maxPaths} paths with commas between them, each of at most 512 characters`)
+      return Result.fail(`must be at most ${maxPaths} paths, separated by commas, each of at most 512 characters`)
     }
     for (const [index, path] of found.entries()) {
       const refusal = refused(path)
       if (refusal !== undefined)
-        return Result.fail(`must be paths with commas between them; path ${index + 1} ${refusal}`)
+        return Result.fail(`must be paths, separated by commas; path ${index + 1} ${refusal}`)
     }
     return Result.succeed(found)
   }
@@ -509,7 +509,7 @@ const paths =
 const refusedCompatPath = (path: string): string | undefined =>
   isPattern(path)
     ? undefined
-    : "must be a path of letters, digits and - _ ~ . between single slashes, with at least one segment; at its end it may have /*"
+    : "must be a path of letters, digits and - _ ~ . between single slashes, with at least one segment, and optionally /* at the end"
 
 const areAlgorithms = Schema.is(AuthSettings.AuthSettings.fields.accepted_algorithms)
 const algorithms: Reader<ReadonlyArray<AuthSettings.Algorithm>> = refine(
@@ -517,7 +517,7 @@ const algorithms: Reader<ReadonlyArray<AuthSettings.Algorithm>> = refine(
     const found = splitList(value)
     return areAlgorithms(found) ? found : undefined
   },
-  `must be some of ${AuthSettings.Algorithm.literals.join(", ")}, with commas between them`
+  `must be one or more of ${AuthSettings.Algorithm.literals.join(", ")}, separated by commas`
 )
 
 const keyPrefix: Reader<string> = refine(
@@ -563,4 +563,4 @@ const logLevels: Reader<Settings["logLevels"]> = refine((value) => {
     else return undefined
   }
   return found
-}, "must be trace, debug, info, warn, error or off, or levels by component as in gateway_api=info,gateway_proxy=debug")
+}, "must be trace, debug, info, warn, error or off, or levels by component such as gateway_api=info,gateway_proxy=debug")

@@ -140,12 +140,12 @@ const parseRefusals: Readonly<Record<string, ParseRefusal>> = {
   [tinyChunksEvent]: [
     "400 Bad Request",
     "invalid_request_body",
-    `The request body came in more than ${maxTinyChunks} chunks of less than ${tinyChunkBytes} bytes on average. Send larger chunks, or the body whole with its content-length.`
+    `The request body came in more than ${maxTinyChunks} chunks of less than ${tinyChunkBytes} bytes on average. Send larger chunks, or the whole body with a content-length.`
   ]
 }
 
 const tooManyConnections =
-  "The gateway has as many connections open as it may, or as this address may. Try again shortly."
+  "The limit of open connections is reached, for the gateway or for this client address. Try again shortly."
 
 const nodeServer = (format: RefusalFormat, requestTimeout: number, limits: ConnectionLimits): Server => {
   const server = createServer({ ...nodeTimeouts(requestTimeout), IncomingMessage: CoalescingMessage }).setTimeout(

@@ -42,15 +42,15 @@ export const layer = (role: Role) =>
         gauge("process_start_time_seconds", "When this process started, in seconds since 1970", "s"),
         () => performance.timeOrigin / 1000
       )
-      metrics.gauge(gauge("process_resident_memory_bytes", "Memory that this process has", "By"), () =>
+      metrics.gauge(gauge("process_resident_memory_bytes", "Resident memory of this process", "By"), () =>
         process.memoryUsage.rss()
       )
       metrics.gauge(
-        gauge("nodejs_heap_size_used_bytes", "Memory that JavaScript's objects take", "By"),
+        gauge("nodejs_heap_size_used_bytes", "Heap memory that JavaScript objects use", "By"),
         () => process.memoryUsage().heapUsed
       )
       metrics.gauge(
-        gauge("nodejs_external_memory_bytes", "Memory outside the heap that JavaScript's objects hold", "By"),
+        gauge("nodejs_external_memory_bytes", "Memory outside the heap that JavaScript objects use", "By"),
         () => process.memoryUsage().external
       )
       if (countOpenFiles() !== undefined) {
@@ -79,19 +79,19 @@ export const layer = (role: Role) =>
       const lagGauge = (name: string, statistic: string) =>
         gauge(
           `nodejs_eventloop_lag_${name}_seconds`,
-          `How late the event loop was in about a minute: ${statistic}`,
+          `Delay of the event loop over about the last minute: ${statistic}`,
           "s"
         )
       metrics.gauge(
-        lagGauge("p50", "half of the time at most"),
+        lagGauge("p50", "median"),
         readLag(() => delays.percentile(50))
       )
       metrics.gauge(
-        lagGauge("p99", "99 % of the time at most"),
+        lagGauge("p99", "99th percentile"),
         readLag(() => delays.percentile(99))
       )
       metrics.gauge(
-        lagGauge("max", "at the most"),
+        lagGauge("max", "maximum"),
         readLag(() => delays.max)
       )
     })

@@ -25,7 +25,7 @@ export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> =>
   const used = doorsUsedBy(doors)
   const warnings = [
     ...(used.includes("database") && doors.database.variant === "postgres" && Option.isNone(settings.encryptionKey)
-      ? ["GATEWAY_ENCRYPTION_KEY is not set: upstream credentials are stored as they are"]
+      ? ["GATEWAY_ENCRYPTION_KEY is not set: upstream credentials are stored unencrypted"]
       : []),
     ...(used.includes("upstream") && doors.role !== "control" && doors.upstream.variant === "http"
       ? Object.values(settings.upstreams)
@@ -33,17 +33,17 @@ export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> =>
           .filter(({ serviceKey }) => Option.isNone(serviceKey))
           .map(
             ({ name }) =>
-              `${serviceKeyVariable(name)} is not set: a request needs a credential of its key, its project or the provider`
+              `${serviceKeyVariable(name)} is not set: requests need a credential stored for their key, their project or the provider`
           )
       : []),
-    ...settings.unreadVariables.map((variable) => `${variable} is set, and nothing reads it`)
+    ...settings.unreadVariables.map((variable) => `${variable} is set but has no effect`)
   ]
   return Console.log(
     [
       `svc-runtime, role ${doors.role}`,
       ...used.map((door) => bannerLine(door, `${doors[door].variant} (${doors[door].remark})`)),
       ...(doors.role === "all" && !doors.example
-        ? [bannerLine("example", "off: with real servers it runs where it is asked for, by --example")]
+        ? [bannerLine("example", "off: add --example to run the example's tasks on real servers")]
         : []),
       ...warnings.map((warning) => bannerLine("warning", warning))
     ].join("\n")
@@ -59,7 +59,7 @@ export const announceListener = (name: string, url: string) => Console.log(`  ${
 export const describeFailure = (error: unknown): string => {
   if (error instanceof StartRefused) return error.message
   if (SqlError.isSqlError(error)) return `The database (DATABASE_URL) cannot be used: ${reasonOf(error)}`
-  if (error instanceof Migrator.MigrationError) return `The database cannot be brought up to date: ${error.message}`
+  if (error instanceof Migrator.MigrationError) return `The migration of the database failed: ${error.message}`
   if (error instanceof RedisError) return `Redis (REDIS_URL) cannot be used: ${error.message}`
   if (error instanceof BrokerError) return `The broker (RABBITMQ_URL) cannot be used: ${error.message}`
   if (error instanceof ListenerRefused) return describeRefusedListener(error)
@@ -67,7 +67,7 @@ export const describeFailure = (error: unknown): string => {
 }
 
 const describeRefusedListener = ({ address: { variable }, cause }: ListenerRefused): string =>
-  `A listener cannot open: ${messageOf(cause)}.${variable === undefined ? "" : ` ${variable} can give it another address.`}`
+  `A listener cannot open: ${messageOf(cause)}.${variable === undefined ? "" : ` Set ${variable} to another address.`}`
 
 /** The driver's own message is only "failed to connect"; the cause is the message of the server or the system. */
 const reasonOf = ({ message, reason }: SqlError.SqlError): string =>

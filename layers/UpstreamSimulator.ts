@@ -97,7 +97,7 @@ const collect = async (body: AsyncIterable<Uint8Array>, signal: AbortSignal): Pr
   for await (const chunk of body) {
     if (signal.aborted) break
     bytes += chunk.byteLength
-    if (bytes > maxBodyBytes) throw new Error(`The simulator takes at most ${maxBodyBytes} bytes.`)
+    if (bytes > maxBodyBytes) throw new Error(`The simulator accepts at most ${maxBodyBytes} bytes.`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -29,7 +29,7 @@ const brokerError = (operation: Operation, reason: BrokerError["reason"], messag
 /** A client with the recovery that the `Broker` service promises. It closes with its scope. */
 export const connect = Effect.fnUntraced(function* (node: BrokerState, options: ClientOptions) {
   if (!node.acceptsConnection(options.name))
-    return yield* brokerError("connect", "unreachable", "The broker takes no connections")
+    return yield* brokerError("connect", "unreachable", "The broker accepts no connections")
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   const state = yield* SubscriptionRef.make<Connection>({ _tag: "Connected" })
   const topology = new Topology(node)
@@ -87,7 +87,7 @@ export const connect = Effect.fnUntraced(function* (node: BrokerState, options: 
     node.timers.set(state, node.now() + reconnectDelayMs(attempt), () => {
       if (isClosed) return
       if (!node.acceptsConnection(options.name)) {
-        reconnect(attempt + 1, "The broker takes no connections")
+        reconnect(attempt + 1, "The broker accepts no connections")
         return
       }
       const opened = open()

@@ -24,7 +24,7 @@ export class AddressRefused extends Error {
   readonly address: string
 
   constructor(address: string, kind: AddressKind) {
-    super(`${address} (${kind}) is an address that the gateway does not call`)
+    super(`The gateway does not call the address ${address} (${kind})`)
     this.kind = kind
     this.address = address
   }

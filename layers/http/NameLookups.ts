@@ -186,7 +186,7 @@ const callLater = (tell: () => void): (() => void) => {
 }
 
 const tooManyLookups = (host: string): NodeJS.ErrnoException =>
-  Object.assign(new Error(`${host} cannot be looked up: ${maxPending} other names wait for that`), {
+  Object.assign(new Error(`${host} cannot be looked up: ${maxPending} other look-ups are pending`), {
     code: "EAI_AGAIN"
   })
 

@@ -105,7 +105,7 @@ class NodeWire implements Wire {
     const incoming = this.#incoming
     const refuse = (failure: BodyFailure): Error => {
       onFailure(failure)
-      return new Error(`the request body was not taken: ${failure._tag}`)
+      return new Error(`the request body was refused: ${failure._tag}`)
     }
     if (declaredLength(incoming) > maxBytes) throw refuse(tooLarge)
     sendContinue(incoming, this.#outgoing)

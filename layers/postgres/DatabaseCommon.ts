@@ -29,7 +29,7 @@ export const checkedChannel = (name: string): Effect.Effect<string, SqlError.Sql
   const bytes = Buffer.byteLength(name)
   return bytes > 0 && bytes <= 63
     ? Effect.succeed(name)
-    : Effect.fail(databaseError("changes", "The name of a channel has 1 to 63 bytes"))
+    : Effect.fail(databaseError("changes", "A channel name must have 1 to 63 bytes"))
 }
 
 export const notify =

@@ -73,7 +73,7 @@ const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlEr
         : Effect.fail(
             new SqlError.SqlError({
               reason: new SqlError.UnknownError({
-                cause: new Error("An earlier statement had failed: COMMIT rolled the transaction back"),
+                cause: new Error("An earlier statement failed, so COMMIT rolled the transaction back"),
                 message: "COMMIT rolled back an aborted transaction",
                 operation: "commit"
               })

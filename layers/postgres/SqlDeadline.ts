@@ -27,7 +27,7 @@ export const withInterruptibleDeadline =
     Effect.timeoutOrElse(wait, { duration: deadline, orElse: () => Effect.fail(timeoutError(deadline)) })
 
 const timeoutError = (deadline: Duration.Input) => {
-  const message = `The database did not answer within ${Duration.format(Duration.fromInputUnsafe(deadline))}`
+  const message = `The database did not respond within ${Duration.format(Duration.fromInputUnsafe(deadline))}`
   return new SqlError.SqlError({
     reason: new SqlError.ConnectionError({ cause: new Cause.TimeoutError(message), message, operation: "query" })
   })

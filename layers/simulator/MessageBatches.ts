@@ -40,7 +40,7 @@ export class MessageBatches {
     const requests = listOf(body["requests"]).map(objectOf)
     if (requests.length === 0) return errorResponse("B", moment, 400, "requests: Field required")
     if (requests.length > mostRequests) {
-      return errorResponse("B", moment, 413, `requests: the simulator takes at most ${mostRequests}`)
+      return errorResponse("B", moment, 413, `requests: the simulator accepts at most ${mostRequests}`)
     }
     const ids = requests.map((request) => textOf(request["custom_id"]) ?? "")
     if (ids.includes("")) return errorResponse("B", moment, 400, "requests.custom_id: Field required")

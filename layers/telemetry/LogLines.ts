@@ -58,7 +58,7 @@ export const make = (output: Output, role: string): Effect.Effect<LogLines, neve
         const members = `,"lines":${dropped}`
         dropped = 0
         append(
-          LogLine.linePrefix("WARN", "lines of the log were dropped: nobody read them", role)(at) +
+          LogLine.linePrefix("WARN", "log lines were dropped because nothing read the output", role)(at) +
             members +
             LogLine.lineEnd
         )

@@ -101,7 +101,7 @@ describe("start-up: the example", () => {
       const gateway = yield* deployment.start()
       assert.match(
         gateway.output(),
-        /^ {2}example +off: with real servers it runs where it is asked for, by --example$/m
+        /^ {2}example +off: add --example to run the example's tasks on real servers$/m
       )
       assert.notMatch(gateway.output(), /^ {2}(broker|status) /m)
       // one answer, so that the process is at work

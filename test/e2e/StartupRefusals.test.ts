@@ -159,7 +159,7 @@ describe("a start that cannot be: configuration", () => {
       const environment = { RABBITMQ_URL: "amqp://127.0.0.1:1", REDIS_URL: "redis://127.0.0.1:1" }
       const ended = yield* refused({ role, environment, example: false })
       assert.strictEqual(ended[1].code, 78)
-      readable(ended, new RegExp(`The role ${role} has the example's tasks alone.*: add --example`))
+      readable(ended, new RegExp(`The role ${role} runs only the example's tasks.*: add --example`))
     })
   )
 
@@ -183,7 +183,7 @@ describe("a start that cannot be: configuration", () => {
       const environment = { SVC_STATUS_BIND_ADDR: "0.0.0.0:0" }
       const ended = yield* refused({ environment })
       assert.strictEqual(ended[1].code, 78)
-      readable(ended, /SVC_STATUS_TOKEN is needed, because SVC_STATUS_BIND_ADDR is no loopback address/)
+      readable(ended, /SVC_STATUS_TOKEN is required, because SVC_STATUS_BIND_ADDR is not a loopback address/)
     })
   )
 
@@ -191,7 +191,7 @@ describe("a start that cannot be: configuration", () => {
     Effect.gen(function* () {
       const ended = yield* refused({ environment: { GATEWAY_UPSTREAM_UI_BIND_ADDR: "0.0.0.0:0" } })
       assert.strictEqual(ended[1].code, 78)
-      readable(ended, /GATEWAY_UPSTREAM_UI_ORIGIN is needed, because GATEWAY_UPSTREAM_UI_BIND_ADDR is every address/)
+      readable(ended, /GATEWAY_UPSTREAM_UI_ORIGIN is required, because GATEWAY_UPSTREAM_UI_BIND_ADDR listens on every address/)
     })
   )
 
@@ -293,7 +293,7 @@ describe("a start that cannot be: what the program needs is not there", () => {
       const { origin } = yield* serve(() => {})
       const { host } = new URL(origin)
       const ended = yield* refused({ environment: { ...(yield* ownDatabase), [variable]: host }, example: true })
-      readable(ended, new RegExp(`A listener cannot open: .*EADDRINUSE.*${host}\\. ${variable} can give it another`))
+      readable(ended, new RegExp(`A listener cannot open: .*EADDRINUSE.*${host}\\. Set ${variable} to another address`))
     })
   )
 

@@ -122,7 +122,7 @@ describe("a provider row", () => {
       const operate = (method: string, path: string, body?: unknown) =>
         Effect.promise(() => gateway.operate(method, path, body))
       const { raw } = yield* Effect.promise(() => RunningGateway.createKey(gateway))
-      assert.match(gateway.output(), /^ {2}upstream +simulator \(answers offline, until there is a provider row/m)
+      assert.match(gateway.output(), /^ {2}upstream +simulator \(simulated responses until a provider is stored/m)
       assert.deepStrictEqual(yield* checksOf(gateway), ["simulator", "simulator"])
       assert.strictEqual((yield* chat(gateway, raw)).status, 200)
       assert.deepStrictEqual(vendor.requests, [])
@@ -166,7 +166,7 @@ describe("a provider row", () => {
   it.live("is needed where the simulator was turned off by the flag and the environment names no upstream", () =>
     Effect.gen(function* () {
       const gateway = yield* RunningGateway.start({ flags: ["--upstream", "http"] })
-      assert.match(gateway.output(), /^ {2}upstream +http \(none, until there is a provider row\)$/m)
+      assert.match(gateway.output(), /^ {2}upstream +http \(none until a provider is stored\)$/m)
       const { raw } = yield* Effect.promise(() => RunningGateway.createKey(gateway))
       const refused = yield* chat(gateway, raw)
       assert.strictEqual(refused.status, 500)

@@ -20,7 +20,7 @@ describe("RABBITMQ_URL", () => {
     "refuses %s, and says what it must be",
     (value) => {
       const refusal = String(read(value))
-      assert.match(refusal, /^RABBITMQ_URL must be a URL of the form amqp:.*, or several with commas between them/)
+      assert.match(refusal, /^RABBITMQ_URL must be a URL of the form amqp:.*, or several, separated by commas/)
       assert.notInclude(refusal, "canary")
     }
   )
@@ -66,8 +66,8 @@ describe("the upstreams that the environment names", () => {
 
   it("a credential goes nowhere without its address, which is said", () => {
     assert.deepStrictEqual(read({ UPSTREAM_OPENAI_SERVICE_KEY: "sk", UPSTREAM_ANTHROPIC_SERVICE_KEY: "sk" }), [
-      "UPSTREAM_OPENAI_BASE_URL is needed, because UPSTREAM_OPENAI_SERVICE_KEY is set: for example https://api.openai.com/v1",
-      "UPSTREAM_ANTHROPIC_BASE_URL is needed, because UPSTREAM_ANTHROPIC_SERVICE_KEY is set: for example https://api.anthropic.com"
+      "UPSTREAM_OPENAI_BASE_URL is required, because UPSTREAM_OPENAI_SERVICE_KEY is set: for example https://api.openai.com/v1",
+      "UPSTREAM_ANTHROPIC_BASE_URL is required, because UPSTREAM_ANTHROPIC_SERVICE_KEY is set: for example https://api.anthropic.com"
     ])
     assert.deepStrictEqual(read({ UPSTREAM_SERVICE_KEY: "sk" }), {
       unread: ["UPSTREAM_SERVICE_KEY"],
@@ -82,7 +82,7 @@ describe("the upstreams that the environment names", () => {
       const [refusal = ""] = [read({ [variable]: "https://h/v1?canary" })].flat()
       assert.include(
         refusal,
-        `${variable} must not carry a query or a fragment: paths are added at its end; as in https://models.example.com:4000`
+        `${variable} must not carry a query or a fragment: paths are added at its end; for example https://models.example.com:4000`
       )
       assert.notInclude(refusal, "canary")
     }

@@ -136,7 +136,7 @@ describe("lines of the log", () => {
       assert.deepStrictEqual(
         to.lines().map(({ lines, message }) => [message, lines]),
         [
-          ["lines of the log were dropped: nobody read them", 3],
+          ["log lines were dropped because nothing read the output", 3],
           ["request", undefined]
         ]
       )
