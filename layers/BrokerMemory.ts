@@ -80,7 +80,7 @@ export const makeServer = Effect.fnUntraced(function* (
     Effect.sync(() => new Timers(now, Effect.runForkWith(context))),
     (timers) => Effect.sync(() => timers.stop())
   )
-  const node = new BrokerState({
+  const broker = new BrokerState({
     now,
     timers,
     defer: (task) => dispatcher.scheduleTask(task, 0),
@@ -88,24 +88,24 @@ export const makeServer = Effect.fnUntraced(function* (
   })
   return BrokerServer.of({
     connect: ({ answerWithin = "5 seconds", name = "memory", publishWithin = "10 seconds", window = 256 } = {}) =>
-      Client.connect(node, {
+      Client.connect(broker, {
         name,
         window,
         timeoutMs: Duration.toMillis(publishWithin),
         answerTimeoutMs: Duration.toMillis(answerWithin)
       }),
-    drop: (connection) => Effect.sync(() => node.drop("The connection was lost", connection)),
-    cut: (connection) => Effect.sync(() => node.cut(connection)),
-    restore: Effect.sync(() => node.restore()),
+    drop: (connection) => Effect.sync(() => broker.drop("The connection was lost", connection)),
+    cut: (connection) => Effect.sync(() => broker.cut(connection)),
+    restore: Effect.sync(() => broker.restore()),
     freeze: Effect.sync(() => {
-      node.events.frozen = true
+      broker.events.frozen = true
     }),
     thaw: Effect.sync(() => {
-      node.events.frozen = false
+      broker.events.frozen = false
     }),
-    block: (reason) => Effect.sync(() => node.block(reason)),
-    unblock: Effect.sync(() => node.block(undefined)),
-    restart: Effect.sync(() => node.restart())
+    block: (reason) => Effect.sync(() => broker.block(reason)),
+    unblock: Effect.sync(() => broker.block(undefined)),
+    restart: Effect.sync(() => broker.restart())
   })
 })
 

@@ -99,7 +99,7 @@ const selectUpstream = (
     return { upstreams, upstream: { variant: "http", remark, layer: http } }
   }
   const upstream = Option.isSome(requested)
-    ? // asked for by name, it answers whatever is configured: nothing leaves the machine
+    ? // requested explicitly, the simulator serves every provider and service: nothing leaves the machine
       {
         remark: "simulated responses, also for stored providers and services; no model is called",
         layer: lazyLayer(() => import("./UpstreamSimulator.ts").then(({ layer }) => layer))

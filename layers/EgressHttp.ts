@@ -17,11 +17,11 @@ const limits = {
 } as const
 
 /** Uses the driver of the proxied traffic: no redirects, no decompression, no retries, and the same address policy. */
-export const layer = (addresses: AddressPolicy): Layer.Layer<Egress> =>
+export const layer = (addressPolicy: AddressPolicy): Layer.Layer<Egress> =>
   Layer.effect(
     Egress,
     Effect.gen(function* () {
-      const { exchange } = yield* UpstreamHttp.make({ ...limits, addressPolicy: addresses })
+      const { exchange } = yield* UpstreamHttp.make({ ...limits, addressPolicy })
 
       const fetch = Effect.fn("Egress.fetch")(function* (request: EgressRequest) {
         const { body = null, maxBytes, method, withinMs } = request
@@ -115,8 +115,8 @@ const foldHeaders = (raw: ReadonlyArray<string>): Readonly<Record<string, string
   const headers = new Map<string, string>()
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const [name = "", value = ""] = [raw[i]?.toLowerCase(), raw[i + 1]]
-    const before = headers.get(name)
-    headers.set(name, before === undefined ? value : `${before}, ${value}`)
+    const previous = headers.get(name)
+    headers.set(name, previous === undefined ? value : `${previous}, ${value}`)
   }
   return Object.fromEntries(headers)
 }

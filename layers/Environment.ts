@@ -193,7 +193,8 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     if (!mistakes.some(({ variable }) => variable === "GATEWAY_UPSTREAM_UI_ORIGIN")) {
       mistakes.push({
         variable: "GATEWAY_UPSTREAM_UI_ORIGIN",
-        message: "is required, because GATEWAY_UPSTREAM_UI_BIND_ADDR listens on every address, and links for browsers must name one"
+        message:
+          "is required, because GATEWAY_UPSTREAM_UI_BIND_ADDR listens on every address, and links for browsers must name one"
       })
     }
   }
@@ -499,8 +500,7 @@ const paths =
     }
     for (const [index, path] of found.entries()) {
       const refusal = refused(path)
-      if (refusal !== undefined)
-        return Result.fail(`must be paths, separated by commas; path ${index + 1} ${refusal}`)
+      if (refusal !== undefined) return Result.fail(`must be paths, separated by commas; path ${index + 1} ${refusal}`)
     }
     return Result.succeed(found)
   }

@@ -169,7 +169,7 @@ export interface Options {
  * An HTTP server at `address`. On shutdown the server accepts no connection and lets running responses finish for
  * `drainTimeout`; it then closes the remaining connections.
  */
-export const serverLayer = (address: Address, drainWithin: Duration.Input, options: Options = {}) =>
+export const serverLayer = (address: Address, drainTimeout: Duration.Input, options: Options = {}) =>
   Layer.suspend(() => {
     const {
       format = gatewayFormat,
@@ -180,7 +180,7 @@ export const serverLayer = (address: Address, drainWithin: Duration.Input, optio
     const listening = NodeHttpServer.make(() => server, {
       host: address.host,
       port: address.port,
-      gracefulShutdownTimeout: drainWithin
+      gracefulShutdownTimeout: drainTimeout
     }).pipe(Effect.mapError(({ cause }) => new Startup.ListenerRefused({ address, cause })))
     // Finalizers run in reverse order: this one runs before the server waits for its last connection.
     const closeConnections = Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))

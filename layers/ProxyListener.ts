@@ -20,7 +20,7 @@ import * as Startup from "./Startup.ts"
  */
 export const layer = (
   address: Address,
-  drainWithin: Duration.Input,
+  drainTimeout: Duration.Input,
   connectionLimits: ConnectionLimits,
   origins: CrossOrigin.AllowedOrigins = []
 ) =>
@@ -46,7 +46,7 @@ export const layer = (
       function onFinish(this: ServerResponse): void {
         if (!this.req.complete && !this.req.destroyed) bodyDrainer.add(this.req)
       }
-      const onEarlyAnswer = (outgoing: ServerResponse) => void outgoing.prependListener("finish", onFinish)
+      const onEarlyResponse = (outgoing: ServerResponse) => void outgoing.prependListener("finish", onFinish)
       const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
         if (answerProbe(incoming, outgoing) || crossOrigin?.(incoming, outgoing) === true) return
         const callbacks = disconnectCallbacks.get(incoming.socket)
@@ -54,7 +54,7 @@ export const layer = (
         let onDisconnect: OnDisconnect | undefined
         let hasEnded = false
         openRequests++
-        onDisconnect = proxyApp.handleUnsafe(WireNode.make(incoming, outgoing, { onEarlyAnswer }), () => {
+        onDisconnect = proxyApp.handleUnsafe(WireNode.make(incoming, outgoing, { onEarlyResponse }), () => {
           hasEnded = true
           if (onDisconnect !== undefined) callbacks?.delete(onDisconnect)
           openRequests--
@@ -69,7 +69,7 @@ export const layer = (
         if (openRequests === 0) onIdle()
       })
       const { port } = yield* Effect.acquireRelease(listen(server, address), () =>
-        Effect.timeoutOption(closeServer(server), drainWithin).pipe(
+        Effect.timeoutOption(closeServer(server), drainTimeout).pipe(
           Effect.andThen(Effect.sync(() => server.closeAllConnections())),
           Effect.andThen(Effect.timeoutOption(requestsEnded, settlementTimeout))
         )

@@ -170,9 +170,9 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
   }
 
   #flushSmall(controller: Dispatcher.DispatchController): void {
-    const gathered = this.#smallChunks
+    const pending = this.#smallChunks
     this.#smallChunks = undefined
-    if (gathered !== undefined && !this.#ended) this.#applyFlow(controller, this.#sink.chunk(gathered.take()))
+    if (pending !== undefined && !this.#ended) this.#applyFlow(controller, this.#sink.chunk(pending.take()))
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {

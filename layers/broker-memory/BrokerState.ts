@@ -54,7 +54,7 @@ export class BrokerState {
       },
       deadLetter: (message, cause, queue) => this.#consequences.push(() => this.#deadLetter(message, cause, queue)),
       deleteQueue: (queue) => this.#consequences.push(() => this.#deleteQueue(queue)),
-      holds: (bytes) => {
+      addHeldBytes: (bytes) => {
         this.#heldBytes += bytes
       }
     }

@@ -30,37 +30,37 @@ export interface ConsumeOptions {
   readonly arguments: Fields | undefined
   /** Called when the consumer is registered, before its first delivery. */
   readonly onStarted: () => void
-  readonly onDelivery: (arrived: ReceivedMessage) => void
+  readonly onDelivery: (received: ReceivedMessage) => void
   readonly onCancelled: () => void
 }
 
 /** The broker's side of a channel: its consumers and unsettled deliveries. */
 export class Channel {
   isOpen = true
-  readonly #node: BrokerState
+  readonly #broker: BrokerState
   readonly #connection: ClientConnection
   readonly #unsettled = new Map<number, UnsettledDelivery>()
   readonly #consumers = new Map<Consumer, LiveQueue>()
   readonly #stopListening: () => void
   #lastDeliveryTag = 0
 
-  constructor(node: BrokerState, connection: ClientConnection) {
-    this.#node = node
+  constructor(broker: BrokerState, connection: ClientConnection) {
+    this.#broker = broker
     this.#connection = connection
     this.#stopListening = connection.onEnd(() => this.close())
   }
 
   get(name: string): ReceivedMessage | undefined {
-    return this.#node.atomically(() => {
-      const queue = this.#node.queue(name, this.#connection)
+    return this.#broker.atomically(() => {
+      const queue = this.#broker.queue(name, this.#connection)
       const entry = queue.get()
       return entry === undefined ? undefined : this.#track({ queue, entry, consumer: undefined })
     })
   }
 
   consume(options: ConsumeOptions): Consumer {
-    return this.#node.atomically(() => {
-      const queue = this.#node.queue(options.queue, this.#connection)
+    return this.#broker.atomically(() => {
+      const queue = this.#broker.queue(options.queue, this.#connection)
       const priority = options.arguments?.["x-priority"] ?? 0
       const streamOffset = options.arguments?.["x-stream-offset"]
       if (typeof priority !== "number" || !Number.isInteger(priority)) {
@@ -74,8 +74,8 @@ export class Channel {
         streamOffset,
         unsettled: 0,
         deliver: (entry) => {
-          const arrived = this.#track({ queue, entry, consumer })
-          this.#send(() => options.onDelivery(arrived))
+          const received = this.#track({ queue, entry, consumer })
+          this.#send(() => options.onDelivery(received))
         },
         onCancelled: () => {
           this.#consumers.delete(consumer)
@@ -92,18 +92,18 @@ export class Channel {
   cancel(consumer: Consumer): void {
     const queue = this.#consumers.get(consumer)
     this.#consumers.delete(consumer)
-    if (queue !== undefined) this.#node.atomically(() => queue.cancel(consumer))
+    if (queue !== undefined) this.#broker.atomically(() => queue.cancel(consumer))
   }
 
   settle(tag: number, settlement: Settlement): void {
     const unsettled = this.#unsettled.get(tag)
     if (unsettled === undefined) return
     this.#unsettled.delete(tag)
-    this.#node.atomically(() => unsettled.queue.settle(unsettled.entry, settlement, unsettled.consumer))
+    this.#broker.atomically(() => unsettled.queue.settle(unsettled.entry, settlement, unsettled.consumer))
   }
 
   publish(message: Message): RoutingResult {
-    return this.#node.atomically(() => this.#node.publish(message))
+    return this.#broker.atomically(() => this.#broker.publish(message))
   }
 
   /** Returns unsettled deliveries to their queues. */
@@ -111,7 +111,7 @@ export class Channel {
     if (!this.isOpen) return
     this.isOpen = false
     this.#stopListening()
-    this.#node.atomically(() => {
+    this.#broker.atomically(() => {
       const closing = new Map<LiveQueue, { readonly consumers: Array<Consumer>; readonly entries: Array<Entry> }>()
       const of = (queue: LiveQueue) => {
         const known = closing.get(queue) ?? { consumers: [], entries: [] }

@@ -27,14 +27,14 @@ const brokerError = (operation: Operation, reason: BrokerError["reason"], messag
   new BrokerError({ operation, reason, message })
 
 /** A client with the recovery that the `Broker` service promises. It closes with its scope. */
-export const connect = Effect.fnUntraced(function* (node: BrokerState, options: ClientOptions) {
-  if (!node.acceptsConnection(options.name))
+export const connect = Effect.fnUntraced(function* (broker: BrokerState, options: ClientOptions) {
+  if (!broker.acceptsConnection(options.name))
     return yield* brokerError("connect", "unreachable", "The broker accepts no connections")
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   const state = yield* SubscriptionRef.make<Connection>({ _tag: "Connected" })
-  const topology = new Topology(node)
+  const topology = new Topology(broker)
   const subscribers = new Set<Subscriber>()
-  const publisher = () => new Publisher(options, node.now, node.timers)
+  const publisher = () => new Publisher(options, broker.now, broker.timers)
   const publishers = { tasks: publisher(), retries: publisher(), statuses: publisher() } satisfies Record<
     Purpose,
     Publisher
@@ -46,7 +46,7 @@ export const connect = Effect.fnUntraced(function* (node: BrokerState, options: 
   const setState = (newState: Connection) => fork(SubscriptionRef.set(state, newState))
 
   const client: SubscriberClient = {
-    node,
+    broker,
     connection: () => connection,
     redeclare: (current) =>
       topology.redeclare(current, (name, why) =>
@@ -58,9 +58,9 @@ export const connect = Effect.fnUntraced(function* (node: BrokerState, options: 
   }
 
   const open = (): ClientConnection => {
-    const opened = new ClientConnection(node.events, options.name)
+    const opened = new ClientConnection(broker.events, options.name)
     connection = opened
-    node.attach(opened)
+    broker.attach(opened)
     opened.onEnd((reason) => onConnectionLost(reason))
     opened.onBlocked((reason) => {
       for (const purpose of purposes) publishers[purpose].block(reason)
@@ -68,9 +68,9 @@ export const connect = Effect.fnUntraced(function* (node: BrokerState, options: 
     })
     client.redeclare(opened)
     for (const purpose of purposes) {
-      publishers[purpose].attach((publication, answered) =>
+      publishers[purpose].attach((publication, onOutcome) =>
         // The channel is not modelled: RabbitMQ would close it, and the client would open another at once.
-        transmit({ node, connection: opened, publication, onOutcome: answered, onRefused: () => {} })
+        transmit({ broker, connection: opened, publication, onOutcome, onRefused: () => {} })
       )
     }
     return opened
@@ -84,9 +84,9 @@ export const connect = Effect.fnUntraced(function* (node: BrokerState, options: 
 
   const reconnect = (attempt: number, failure: string) => {
     setState({ _tag: "Connecting", attempt, failure })
-    node.timers.set(state, node.now() + reconnectDelayMs(attempt), () => {
+    broker.timers.set(state, broker.now() + reconnectDelayMs(attempt), () => {
       if (isClosed) return
-      if (!node.acceptsConnection(options.name)) {
+      if (!broker.acceptsConnection(options.name)) {
         reconnect(attempt + 1, "The broker accepts no connections")
         return
       }
@@ -147,14 +147,17 @@ export const connect = Effect.fnUntraced(function* (node: BrokerState, options: 
       })
     )
 
-  const request = <A>(operation: Operation, perform: (line: ClientConnection) => A): Effect.Effect<A, BrokerError> =>
+  const request = <A>(
+    operation: Operation,
+    perform: (connection: ClientConnection) => A
+  ): Effect.Effect<A, BrokerError> =>
     Effect.flatMap(whenConnected(operation), (current) => requestOn(current, operation, () => perform(current)))
 
   /** Checks the names of queues or exchanges before the request, because AMQP limits them. */
   const requestAbout = <A>(
     operation: Operation,
     names: ReadonlyArray<string>,
-    perform: (line: ClientConnection) => A
+    perform: (connection: ClientConnection) => A
   ) => {
     const problem = names.map((name) => problemOfShortText("name", name)).find((problem) => problem !== undefined)
     return problem === undefined ? request(operation, perform) : Effect.fail(brokerError(operation, "refused", problem))
@@ -164,7 +167,7 @@ export const connect = Effect.fnUntraced(function* (node: BrokerState, options: 
     Effect.suspend(() => {
       isClosed = true
       for (const purpose of purposes) publishers[purpose].close("It was closed")
-      node.timers.clear(state)
+      broker.timers.clear(state)
       connection?.end("It was closed")
       for (const resume of connectionWaiters) resume()
       return SubscriptionRef.set(state, { _tag: "Closed" })
@@ -178,11 +181,13 @@ export const connect = Effect.fnUntraced(function* (node: BrokerState, options: 
       requestAbout(
         "declare",
         [...declarations.exchanges, ...declarations.queues].map(({ name }) => name),
-        (line) => topology.declare(declarations, line)
+        (connection) => topology.declare(declarations, connection)
       ),
     examine: (declared) =>
-      requestAbout("examine", ["exchange" in declared ? declared.exchange.name : declared.queue.name], (line) =>
-        "exchange" in declared ? node.exchangeDifference(declared.exchange) : node.queueDifference(declared.queue, line)
+      requestAbout("examine", ["exchange" in declared ? declared.exchange.name : declared.queue.name], (connection) =>
+        "exchange" in declared
+          ? broker.exchangeDifference(declared.exchange)
+          : broker.queueDifference(declared.queue, connection)
       ).pipe(
         Effect.map((differs) =>
           differs === undefined
@@ -196,15 +201,17 @@ export const connect = Effect.fnUntraced(function* (node: BrokerState, options: 
     remove: ({ exchanges = [], queues = [] }) =>
       Effect.suspend(() => {
         topology.forget(queues, exchanges)
-        return requestAbout("remove", [...queues, ...exchanges], (line) =>
-          node.atomically(() => {
-            for (const name of queues) node.deleteQueue(name, line)
-            for (const name of exchanges) node.deleteExchange(name)
+        return requestAbout("remove", [...queues, ...exchanges], (connection) =>
+          broker.atomically(() => {
+            for (const name of queues) broker.deleteQueue(name, connection)
+            for (const name of exchanges) broker.deleteExchange(name)
           })
         )
       }),
     inspect: (queue) =>
-      requestAbout("inspect", [queue], (line) => node.atomically(() => queueCounts(node, queue, line))).pipe(
+      requestAbout("inspect", [queue], (connection) =>
+        broker.atomically(() => queueCounts(broker, queue, connection))
+      ).pipe(
         Effect.map(Option.some),
         Effect.catch((error) => (error.reason === "not_found" ? Effect.succeed(Option.none()) : Effect.fail(error)))
       ),
@@ -213,13 +220,13 @@ export const connect = Effect.fnUntraced(function* (node: BrokerState, options: 
         const abandon = publishers[purpose].publish(publication, (outcome) => resume(Effect.succeed(outcome)))
         return Effect.sync(abandon)
       }),
-    consume: (given) =>
+    consume: (consumeOptions) =>
       Effect.gen(function* () {
-        const problem = problemOf(given)
+        const problem = problemOf(consumeOptions)
         if (problem !== undefined) return yield* problem
-        const subscriber = new Subscriber(client, given)
+        const subscriber = new Subscriber(client, consumeOptions)
         yield* Effect.acquireRelease(
-          request("consume", (line) => subscriber.start(line)),
+          request("consume", (connection) => subscriber.start(connection)),
           () =>
             Effect.sync(() => {
               subscribers.delete(subscriber)
@@ -233,7 +240,7 @@ export const connect = Effect.fnUntraced(function* (node: BrokerState, options: 
           // The consumer ended with the connection, so no request is needed.
           return Effect.sync(() => subscriber.cancel())
         })
-        return { queue: given.queue, cancel }
+        return { queue: consumeOptions.queue, cancel }
       }),
     channel: ({ prefetch }) =>
       Effect.gen(function* () {
@@ -255,7 +262,7 @@ export const connect = Effect.fnUntraced(function* (node: BrokerState, options: 
 
 const mismatchMessage = (differs: string): string => `PRECONDITION_FAILED - ${differs}`
 
-const queueCounts = (node: BrokerState, name: string, connection: ClientConnection) => {
-  const { consumers, messages } = node.queue(name, connection)
+const queueCounts = (broker: BrokerState, name: string, connection: ClientConnection) => {
+  const { consumers, messages } = broker.queue(name, connection)
   return { messages, consumers }
 }

@@ -75,9 +75,9 @@ export class ClientConnection {
   set alarm(reason: string | undefined) {
     this.#alarm = reason
     if (reason !== undefined || this.#heldPublishes.length === 0) return
-    const held = this.#heldPublishes
+    const publishes = this.#heldPublishes
     this.#heldPublishes = []
-    for (const work of held) work()
+    for (const work of publishes) work()
     this.#sendBlocked(undefined)
   }
 

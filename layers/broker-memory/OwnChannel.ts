@@ -27,7 +27,7 @@ export const make = Effect.fnUntraced(function* ({
   prefetch,
   publisher
 }: OwnChannelOptions) {
-  const channel = new Channel(client.node, connection)
+  const channel = new Channel(client.broker, connection)
   const ended = Deferred.makeUnsafe<never, BrokerError>()
   const end = (reason: BrokerError["reason"], message: string) => {
     channel.close()
@@ -36,12 +36,12 @@ export const make = Effect.fnUntraced(function* ({
   }
   yield* Effect.addFinalizer(() => Effect.sync(() => end("closed", "The channel was closed")))
   connection.onEnd((reason) => end("lost", reason))
-  publisher.attach((publication, answered) =>
+  publisher.attach((publication, onOutcome) =>
     transmit({
-      node: client.node,
+      broker: client.broker,
       connection,
       publication,
-      onOutcome: answered,
+      onOutcome,
       onRefused: ({ message, reason }) => end(reason, message)
     })
   )
@@ -62,11 +62,11 @@ export const make = Effect.fnUntraced(function* ({
   return {
     get: (queue) =>
       Effect.suspend(() => {
-        if (client.node.kindOf(queue) === "stream") return Effect.fail(streamNotReadable(queue))
+        if (client.broker.kindOf(queue) === "stream") return Effect.fail(streamNotReadable(queue))
         return Effect.map(
           requestOrEnd(() => channel.get(queue)),
-          (arrived): Option.Option<Delivery> =>
-            arrived === undefined ? Option.none() : Option.some(deliveryOf(arrived, channel, epoch))
+          (received): Option.Option<Delivery> =>
+            received === undefined ? Option.none() : Option.some(deliveryOf(received, channel, epoch))
         )
       }),
     consume: ({ arguments: fields, onDelivery, queue }) =>
@@ -79,7 +79,7 @@ export const make = Effect.fnUntraced(function* ({
             prefetch,
             arguments: fields,
             onStarted: () => {},
-            onDelivery: (arrived) => handOver(deliveryOf(arrived, channel, epoch), onDelivery, client),
+            onDelivery: (received) => handOver(deliveryOf(received, channel, epoch), onDelivery, client),
             onCancelled: () => end("lost", `The broker cancelled ${queue}`)
           })
         )

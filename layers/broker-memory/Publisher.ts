@@ -10,7 +10,7 @@ export interface PublishLimits {
 
 type Publishable = Omit<Publication, "purpose">
 
-type Send = (publication: Publishable, answered: (outcome: Outcome) => void) => void
+type Send = (publication: Publishable, onOutcome: (outcome: Outcome) => void) => void
 
 interface PendingPublish {
   readonly publication: Publishable

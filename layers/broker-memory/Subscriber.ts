@@ -11,9 +11,9 @@ const requeueDelayMs = 1_000
 export const reconnectDelayMs = (attempt: number): number => (attempt <= 1 ? 0 : Math.min(50 * 2 ** (attempt - 2), 700))
 
 export interface SubscriberClient {
-  readonly node: BrokerState
+  readonly broker: BrokerState
   readonly connection: () => ClientConnection | undefined
-  readonly redeclare: (line: ClientConnection) => void
+  readonly redeclare: (connection: ClientConnection) => void
   readonly report: (what: string, defect: unknown) => void
 }
 
@@ -29,21 +29,21 @@ interface Epoch {
 }
 
 export const deliveryOf = (
-  arrived: ReceivedMessage,
+  received: ReceivedMessage,
   channel: Channel,
   epoch: number,
   onSettled = () => {}
 ): Delivery => {
   let isSettled = false
   return {
-    ...arrived,
+    ...received,
     epoch,
     settle: (how) => {
       if (isSettled) return "settled"
       if (!channel.isOpen) return "stale"
       isSettled = true
       onSettled()
-      channel.settle(arrived.deliveryTag, how)
+      channel.settle(received.deliveryTag, how)
       return "requested"
     }
   }
@@ -53,13 +53,13 @@ export const deliveryOf = (
 export const handOver = (
   delivery: Delivery,
   receive: ConsumeOptions["onDelivery"],
-  { node, report }: SubscriberClient
+  { broker, report }: SubscriberClient
 ): void => {
   try {
     receive(delivery)
   } catch (defect) {
     report(`onDelivery of queue ${delivery.queue} threw`, defect)
-    node.timers.set(delivery, node.now() + requeueDelayMs, () => delivery.settle("requeue"))
+    broker.timers.set(delivery, broker.now() + requeueDelayMs, () => delivery.settle("requeue"))
   }
 }
 
@@ -80,9 +80,9 @@ export class Subscriber {
 
   /** Throws when the broker refuses the consumer. */
   start(connection: ClientConnection, onStarted: () => void = () => {}): void {
-    const { node } = this.#client
+    const { broker } = this.#client
     const number = this.#lastEpoch + 1
-    const channel = new Channel(node, connection)
+    const channel = new Channel(broker, connection)
     const epoch: Epoch = {
       number,
       connection,
@@ -93,7 +93,7 @@ export class Subscriber {
       isStarted: false
     }
     try {
-      const isStream = node.kindOf(this.#options.queue) === "stream"
+      const isStream = broker.kindOf(this.#options.queue) === "stream"
       const consumeArguments = this.#options.arguments
       const resuming = isStream && this.#resumeAt !== undefined
       epoch.consumer = channel.consume({
@@ -106,7 +106,7 @@ export class Subscriber {
           onStarted()
           if (number > 1) this.#callListener("onResumed", () => this.#options.onResumed?.(number))
         },
-        onDelivery: (arrived) => this.#deliver(epoch, arrived, isStream),
+        onDelivery: (received) => this.#deliver(epoch, received, isStream),
         onCancelled: () => this.#end(epoch, "The broker cancelled the consumer")
       })
     } catch (error) {
@@ -143,14 +143,14 @@ export class Subscriber {
 
   #stop(): void {
     this.#isStopped = true
-    this.#client.node.timers.clear(this)
+    this.#client.broker.timers.clear(this)
   }
 
-  #deliver(epoch: Epoch, arrived: ReceivedMessage, isStream: boolean): void {
+  #deliver(epoch: Epoch, received: ReceivedMessage, isStream: boolean): void {
     if (this.#current !== epoch) return
-    const offset = arrived.properties.headers?.["x-stream-offset"]
+    const offset = received.properties.headers?.["x-stream-offset"]
     if (!isStream || typeof offset !== "number") {
-      handOver(deliveryOf(arrived, epoch.channel, epoch.number), this.#options.onDelivery, this.#client)
+      handOver(deliveryOf(received, epoch.channel, epoch.number), this.#options.onDelivery, this.#client)
       return
     }
     epoch.unsettledOffsets.add(offset)
@@ -158,7 +158,7 @@ export class Subscriber {
     const onSettled = () => {
       epoch.unsettledOffsets.delete(offset)
     }
-    handOver(deliveryOf(arrived, epoch.channel, epoch.number, onSettled), this.#options.onDelivery, this.#client)
+    handOver(deliveryOf(received, epoch.channel, epoch.number, onSettled), this.#options.onDelivery, this.#client)
   }
 
   #end(epoch: Epoch, reason: string): void {
@@ -174,7 +174,7 @@ export class Subscriber {
   /** The connection is open, but the consumer failed: its queue may not exist. */
   #retry(): void {
     if (this.#isStopped) return
-    const { node } = this.#client
+    const { broker } = this.#client
     const again = () => {
       const connection = this.#client.connection()
       if (connection === undefined || this.#isStopped) return
@@ -182,7 +182,7 @@ export class Subscriber {
       this.resume(connection)
     }
     const pause = reconnectDelayMs(++this.#attempt)
-    if (pause > 0) node.timers.set(this, node.now() + pause, again)
+    if (pause > 0) broker.timers.set(this, broker.now() + pause, again)
     else this.#client.connection()?.send(again)
   }
 

@@ -7,21 +7,21 @@ const bindingKey = (binding: Binding): string =>
 
 /** The declarations of one client, kept for its next connections. */
 export class Topology {
-  readonly #node: BrokerState
+  readonly #broker: BrokerState
   readonly #exchanges = new Map<string, Exchange>()
   readonly #queues = new Map<string, Queue>()
   readonly #bindings = new Map<string, Binding>()
 
-  constructor(node: BrokerState) {
-    this.#node = node
+  constructor(broker: BrokerState) {
+    this.#broker = broker
   }
 
   /** Throws at the first refused declaration, and then keeps none of them. */
   declare({ bindings, exchanges, queues }: Declarations, connection: ClientConnection): void {
-    this.#node.atomically(() => {
-      for (const exchange of exchanges) this.#node.declareExchange(exchange)
-      for (const queue of queues) this.#node.declareQueue(queue, connection)
-      for (const binding of bindings) this.#node.bind(binding, connection)
+    this.#broker.atomically(() => {
+      for (const exchange of exchanges) this.#broker.declareExchange(exchange)
+      for (const queue of queues) this.#broker.declareQueue(queue, connection)
+      for (const binding of bindings) this.#broker.bind(binding, connection)
     })
     for (const exchange of exchanges) this.#exchanges.set(exchange.name, exchange)
     for (const queue of queues) this.#queues.set(queue.name, queue)
@@ -32,14 +32,14 @@ export class Topology {
   redeclare(connection: ClientConnection, onRefused: (name: string, why: unknown) => void): void {
     const attempt = (name: string, work: () => void) => {
       try {
-        this.#node.atomically(work)
+        this.#broker.atomically(work)
       } catch (error) {
         onRefused(name, error)
       }
     }
-    for (const [name, exchange] of this.#exchanges) attempt(name, () => this.#node.declareExchange(exchange))
-    for (const [name, queue] of this.#queues) attempt(name, () => this.#node.declareQueue(queue, connection))
-    for (const [name, binding] of this.#bindings) attempt(name, () => this.#node.bind(binding, connection))
+    for (const [name, exchange] of this.#exchanges) attempt(name, () => this.#broker.declareExchange(exchange))
+    for (const [name, queue] of this.#queues) attempt(name, () => this.#broker.declareQueue(queue, connection))
+    for (const [name, binding] of this.#bindings) attempt(name, () => this.#broker.bind(binding, connection))
   }
 
   forget(queues: ReadonlyArray<string>, exchanges: ReadonlyArray<string>): void {

@@ -5,7 +5,7 @@ import { ChannelException } from "./queues/ChannelException.ts"
 import { messageOf } from "./queues/Message.ts"
 
 interface Transmission {
-  readonly node: BrokerState
+  readonly broker: BrokerState
   readonly connection: ClientConnection
   readonly publication: Omit<Publication, "purpose">
   readonly onOutcome: (outcome: Outcome) => void
@@ -36,12 +36,12 @@ const refusedReason = ({ reason }: ChannelException): "no_exchange" | "denied" |
   return reason === "denied" ? "denied" : "invalid"
 }
 
-export const transmit = ({ onOutcome, connection, node, publication, onRefused }: Transmission): void => {
-  const answer = (outcome: Outcome) => connection.send(() => onOutcome(outcome))
+export const transmit = ({ onOutcome, connection, broker, publication, onRefused }: Transmission): void => {
+  const respond = (outcome: Outcome) => connection.send(() => onOutcome(outcome))
   connection.publish(() => {
     try {
-      const routed = node.atomically(() => node.publish(messageOf(publication)))
-      answer(outcomeOf(routed, publication))
+      const routed = broker.atomically(() => broker.publish(messageOf(publication)))
+      respond(outcomeOf(routed, publication))
     } catch (error) {
       if (!(error instanceof ChannelException)) throw error
       connection.send(() => {

@@ -14,8 +14,8 @@ export const allowPrivateAddresses: AddressPolicy = { privateAddresses: "allow",
 /** A trusted origin may even be a listener of this process. */
 export const isTrusted = ({ trustedOrigins }: AddressPolicy, origin: string): boolean => trustedOrigins.includes(origin)
 
-export const privateAddressesOf = (addresses: AddressPolicy, origin: string): PrivateAddresses =>
-  isTrusted(addresses, origin) ? "allow" : addresses.privateAddresses
+export const privateAddressesOf = (addressPolicy: AddressPolicy, origin: string): PrivateAddresses =>
+  isTrusted(addressPolicy, origin) ? "allow" : addressPolicy.privateAddresses
 
 /** The host is a refused address, or its name resolves to refused addresses only. */
 export class AddressRefused extends Error {

@@ -85,12 +85,12 @@ export class CoalescingMessage extends IncomingMessage {
   }
 
   #flush(): void {
-    const gathered = this.#pending
-    if (gathered === undefined) return
+    const pending = this.#pending
+    if (pending === undefined) return
     this.#pending = undefined
     this.#pendingChunks = 0
     clearTimeout(this.#flushTimer)
     this.#flushTimer = undefined
-    if (!this.destroyed) super.push(gathered.take())
+    if (!this.destroyed) super.push(pending.take())
   }
 }

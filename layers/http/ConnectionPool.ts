@@ -103,7 +103,7 @@ export type AcquireResult = "granted" | "waiting" | "full"
 /** Keep-alive connections by origin. An origin is kept only while it has a connection or a waiter. */
 export class ConnectionPool {
   readonly #limits: PoolLimits
-  readonly #addresses: AddressPolicy
+  readonly #addressPolicy: AddressPolicy
   readonly #names: NameLookups
   readonly #origins = new Map<string, Origin>()
   readonly #busy = new Set<Connection>()
@@ -112,9 +112,13 @@ export class ConnectionPool {
   #destroyed = false
   #onDrained: (() => void) | undefined
 
-  constructor(limits: PoolLimits, addresses: AddressPolicy = allowPrivateAddresses, names: NameLookups = ofProcess) {
+  constructor(
+    limits: PoolLimits,
+    addressPolicy: AddressPolicy = allowPrivateAddresses,
+    names: NameLookups = ofProcess
+  ) {
     this.#limits = limits
-    this.#addresses = addresses
+    this.#addressPolicy = addressPolicy
     this.#names = names
   }
 
@@ -199,8 +203,8 @@ export class ConnectionPool {
   #newOrigin(url: string): Origin {
     return {
       url,
-      privateAddresses: privateAddressesOf(this.#addresses, url),
-      trusted: isTrusted(this.#addresses, url),
+      privateAddresses: privateAddressesOf(this.#addressPolicy, url),
+      trusted: isTrusted(this.#addressPolicy, url),
       idle: [],
       waiters: new WaitQueue(this.#limits.waitingPerOrigin),
       busyByCaller: new Map(),

@@ -11,7 +11,7 @@ const cut: BodyFailure = { _tag: "Cut" }
 export interface Options {
   readonly pace?: BodyPace
   /** Called before the response begins, when the request's body has not fully arrived. */
-  readonly onEarlyAnswer?: (outgoing: ServerResponse) => void
+  readonly onEarlyResponse?: (outgoing: ServerResponse) => void
 }
 
 export const make = (incoming: IncomingMessage, outgoing: ServerResponse, options: Options = {}): Wire =>
@@ -25,17 +25,17 @@ class NodeWire implements Wire {
   readonly #incoming: IncomingMessage
   readonly #outgoing: ServerResponse
   readonly #pace: BodyPace
-  readonly #onEarlyAnswer: Options["onEarlyAnswer"]
+  readonly #onEarlyResponse: Options["onEarlyResponse"]
   #isLengthKnown = true
 
-  constructor(incoming: IncomingMessage, outgoing: ServerResponse, { onEarlyAnswer, pace = defaultPace }: Options) {
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, { onEarlyResponse, pace = defaultPace }: Options) {
     this.method = incoming.method ?? "GET"
     this.target = incoming.url ?? "/"
     this.headers = incoming.rawHeaders
     this.#incoming = incoming
     this.#outgoing = outgoing
     this.#pace = pace
-    this.#onEarlyAnswer = onEarlyAnswer
+    this.#onEarlyResponse = onEarlyResponse
   }
 
   get address(): string {
@@ -116,13 +116,13 @@ class NodeWire implements Wire {
     let waitedMs = 0
     try {
       for (;;) {
-        const left = nextTimeout(this.#pace, { bytes: size, silentMs: 0, waitedMs, withinMs: waitedMs + idleMs })
+        const limit = nextTimeout(this.#pace, { bytes: size, silentMs: 0, waitedMs, withinMs: waitedMs + idleMs })
         const askedAt = performance.now()
-        const next = await withTimeout(Math.max(left.ms, 0), chunks.next()).catch(() => {
+        const next = await withTimeout(Math.max(limit.ms, 0), chunks.next()).catch(() => {
           throw refuse(cut)
         })
         waitedMs += performance.now() - askedAt
-        if (next === undefined) throw refuse({ _tag: "TooSlow", by: left.by })
+        if (next === undefined) throw refuse({ _tag: "TooSlow", by: limit.by })
         if (next.done === true) return
         size += next.value.length
         if (size > maxBytes) throw refuse(tooLarge)
@@ -189,7 +189,7 @@ class NodeWire implements Wire {
   }
 
   #begin(status: number, headers: Array<string>): void {
-    if (!this.#incoming.complete) this.#onEarlyAnswer?.(this.#outgoing)
+    if (!this.#incoming.complete) this.#onEarlyResponse?.(this.#outgoing)
     this.#outgoing.writeHead(status, headers)
   }
 }

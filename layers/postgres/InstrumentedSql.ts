@@ -89,10 +89,10 @@ const withStatementDeadline = <A, R>(
   Effect.flatMap(StatementDeadline, (deadline) => (Duration.isFinite(deadline) ? bounded(deadline) : unbounded))
 
 const instrumented = (session: PgConnection): SqlConnection.Connection => {
-  const send = <A>(answer: Effect.Effect<A, SqlError.SqlError>) =>
-    Effect.mapError(Effect.andThen(Metric.update(statements, 1), answer), asConnectionLoss)
-  const sendInTime = <A>(answer: Effect.Effect<A, SqlError.SqlError>) =>
-    send(withStatementDeadline((deadline) => withDeadline(deadline)(answer), answer))
+  const send = <A>(statement: Effect.Effect<A, SqlError.SqlError>) =>
+    Effect.mapError(Effect.andThen(Metric.update(statements, 1), statement), asConnectionLoss)
+  const sendInTime = <A>(statement: Effect.Effect<A, SqlError.SqlError>) =>
+    send(withStatementDeadline((deadline) => withDeadline(deadline)(statement), statement))
   const rows = (sql: string, params: ReadonlyArray<unknown>, prepare: boolean) =>
     sendInTime(Effect.map(session.query(sql, params, prepare), (result) => result.rows))
   return {
@@ -102,8 +102,8 @@ const instrumented = (session: PgConnection): SqlConnection.Connection => {
     executeValues: (sql, params) => sendInTime(session.queryValues(sql, params)),
     executeValuesUnprepared: (sql, params) => sendInTime(session.queryValues(sql, params, false)),
     executeStream: (sql, params, transform) => {
-      const answer = Stream.unwrap(send(Effect.sync(() => session.stream(sql, params))))
-      const stream = Stream.mapError(answer, asConnectionLoss)
+      const results = Stream.unwrap(send(Effect.sync(() => session.stream(sql, params))))
+      const stream = Stream.mapError(results, asConnectionLoss)
       return transform === undefined
         ? stream
         : Stream.flatMap(Stream.chunks(stream), (c) => Stream.fromIterable(transform(c)))

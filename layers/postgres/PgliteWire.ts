@@ -21,9 +21,9 @@ export const connect = (postgres: PGlite): Duplex => {
   return new Duplex({
     read: () => {},
     write(chunk: Buffer, _encoding, done) {
-      exchange(chunk).then((answer) => {
-        if (answer === null) this.push(null)
-        else if (answer.length > 0) this.push(answer)
+      exchange(chunk).then((response) => {
+        if (response === null) this.push(null)
+        else if (response.length > 0) this.push(response)
         done()
       }, done)
     }

@@ -118,7 +118,8 @@ export class Simulator {
 }
 
 /** The simulator also stands in for services and the wildcard: the 404 tells callers what they have reached. */
-const simulatorHint = "This is the simulator, which serves model routes only. Set UPSTREAM_BASE_URL to use a real upstream."
+const simulatorHint =
+  "This is the simulator, which serves model routes only. Set UPSTREAM_BASE_URL to use a real upstream."
 
 const notJson = (family: Family, moment: Moment): SimulatedResponse =>
   errorResponse(family, moment, 400, "The body is not a JSON object.")

@@ -99,10 +99,7 @@ describe("start-up: the example", () => {
     Effect.gen(function* () {
       const deployment = yield* Deployment.make({ environment: { RABBITMQ_URL: "amqp://127.0.0.1:1" } })
       const gateway = yield* deployment.start()
-      assert.match(
-        gateway.output(),
-        /^ {2}example +off: add --example to run the example's tasks on real servers$/m
-      )
+      assert.match(gateway.output(), /^ {2}example +off: add --example to run the example's tasks on real servers$/m)
       assert.notMatch(gateway.output(), /^ {2}(broker|status) /m)
       // one answer, so that the process is at work
       assert.strictEqual((yield* Effect.promise(() => fetch(`${gateway.control}/admin-ui/readyz`))).status, 200)

@@ -191,7 +191,10 @@ describe("a start that cannot be: configuration", () => {
     Effect.gen(function* () {
       const ended = yield* refused({ environment: { GATEWAY_UPSTREAM_UI_BIND_ADDR: "0.0.0.0:0" } })
       assert.strictEqual(ended[1].code, 78)
-      readable(ended, /GATEWAY_UPSTREAM_UI_ORIGIN is required, because GATEWAY_UPSTREAM_UI_BIND_ADDR listens on every address/)
+      readable(
+        ended,
+        /GATEWAY_UPSTREAM_UI_ORIGIN is required, because GATEWAY_UPSTREAM_UI_BIND_ADDR listens on every address/
+      )
     })
   )
 

@@ -21,19 +21,24 @@ const deathsOf = (headers: Fields | undefined): ReadonlyArray<Fields> | undefine
   return Array.isArray(deaths) ? deaths.filter(isTable) : undefined
 }
 
-/** The newest entry comes first. A repeated entry of the same queue and reason only increases its count. */
-const withDeath = (known: ReadonlyArray<Fields>, newDeath: Fields): ReadonlyArray<Fields> => {
-  const same = known.find((death) => death["queue"] === newDeath["queue"] && death["reason"] === newDeath["reason"])
-  if (same === undefined) return [{ count: 1, ...newDeath }, ...known]
-  const count = same["count"]
-  return [{ ...same, count: typeof count === "number" ? count + 1 : 1 }, ...known.filter((death) => death !== same)]
+/** The newest entry comes first. A repeated entry of the repeated queue and reason only increases its count. */
+const withDeath = (previous: ReadonlyArray<Fields>, newDeath: Fields): ReadonlyArray<Fields> => {
+  const repeated = previous.find(
+    (death) => death["queue"] === newDeath["queue"] && death["reason"] === newDeath["reason"]
+  )
+  if (repeated === undefined) return [{ count: 1, ...newDeath }, ...previous]
+  const count = repeated["count"]
+  return [
+    { ...repeated, count: typeof count === "number" ? count + 1 : 1 },
+    ...previous.filter((death) => death !== repeated)
+  ]
 }
 
 export const deadLetterOf = (message: Message, death: Death): Message => {
   const { expiration, headers, ...properties } = message.properties
   const [publishedKey] = message.routingKeys
-  const known = deathsOf(headers)
-  const fresh: Fields = {
+  const previous = deathsOf(headers)
+  const newDeath: Fields = {
     reason: death.cause,
     queue: death.queue,
     time: new Date(Math.floor(death.now / 1_000) * 1_000),
@@ -59,7 +64,7 @@ export const deadLetterOf = (message: Message, death: Death): Message => {
               "x-first-death-exchange": message.exchange
             }
           : {}),
-        "x-death": withDeath(known ?? [], fresh)
+        "x-death": withDeath(previous ?? [], newDeath)
       }
     }
   }

@@ -12,8 +12,8 @@ export interface QueueHost {
   readonly deadLetter: (message: Message, cause: DeathReason, queue: LiveQueue) => void
   /** Called when the queue expires, or loses its last consumer. */
   readonly deleteQueue: (queue: LiveQueue) => void
-  /** Adds to the bytes that the broker holds; negative when they are released. */
-  readonly holds: (bytes: number) => void
+  /** Adds to the bytes that the broker addHeldBytes; negative when they are released. */
+  readonly addHeldBytes: (bytes: number) => void
 }
 
 export interface LiveQueue {

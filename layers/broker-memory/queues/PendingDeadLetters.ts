@@ -22,12 +22,12 @@ const isAtLeastOnce = ({ declared }: LiveQueue): boolean =>
 
 /** Dead letters of at-least-once queues whose targets are missing or full. No count includes them. */
 export class PendingDeadLetters {
-  readonly #host: Pick<QueueHost, "now" | "holds">
+  readonly #host: Pick<QueueHost, "now" | "addHeldBytes">
   readonly #timers: Timers
   readonly #atomically: (change: () => void) => void
   readonly #pending = new Map<LiveQueue, ReadonlyArray<PendingDeadLetter>>()
 
-  constructor(host: Pick<QueueHost, "now" | "holds">, timers: Timers, atomically: (change: () => void) => void) {
+  constructor(host: Pick<QueueHost, "now" | "addHeldBytes">, timers: Timers, atomically: (change: () => void) => void) {
     this.#host = host
     this.#timers = timers
     this.#atomically = atomically
@@ -36,14 +36,14 @@ export class PendingDeadLetters {
   forward(message: Message, queue: LiveQueue, forward: Forward): void {
     if (forward() || !isAtLeastOnce(queue)) return
     const bytes = memorySize(message)
-    this.#host.holds(bytes)
+    this.#host.addHeldBytes(bytes)
     const pending = this.#pending.get(queue) ?? []
     this.#pending.set(queue, [...pending, { forward, bytes }])
     if (pending.length === 0) this.#scheduleRetry(queue)
   }
 
   forget(queue: LiveQueue): void {
-    for (const { bytes } of this.#pending.get(queue) ?? []) this.#host.holds(-bytes)
+    for (const { bytes } of this.#pending.get(queue) ?? []) this.#host.addHeldBytes(-bytes)
     this.#pending.delete(queue)
   }
 
@@ -55,7 +55,7 @@ export class PendingDeadLetters {
   #retry(queue: LiveQueue): void {
     const remaining = (this.#pending.get(queue) ?? []).filter(({ bytes, forward }) => {
       const isForwarded = forward()
-      if (isForwarded) this.#host.holds(-bytes)
+      if (isForwarded) this.#host.addHeldBytes(-bytes)
       return !isForwarded
     })
     if (remaining.length === 0) {

@@ -10,7 +10,7 @@ const kinds: ReadonlyArray<string> = ["classic", "quorum", "stream"]
 type Check = (value: Field, all: Fields) => string | undefined
 
 interface Rule {
-  readonly of: ReadonlyArray<QueueKind>
+  readonly queueKinds: ReadonlyArray<QueueKind>
   readonly check: Check
 }
 
@@ -58,35 +58,38 @@ const workQueueKinds = ["classic", "quorum"] as const
 /** RabbitMQ 3.10's arguments, in the order in which it compares them. Unknown arguments are accepted and ignored. */
 const rules: ReadonlyMap<string, Rule> = new Map(
   Object.entries({
-    "x-expires": { of: workQueueKinds, check: integerFrom(1) },
-    "x-message-ttl": { of: workQueueKinds, check: integerFrom(0) },
-    "x-dead-letter-exchange": { of: workQueueKinds, check: text },
-    "x-dead-letter-routing-key": { of: workQueueKinds, check: routingKey },
+    "x-expires": { queueKinds: workQueueKinds, check: integerFrom(1) },
+    "x-message-ttl": { queueKinds: workQueueKinds, check: integerFrom(0) },
+    "x-dead-letter-exchange": { queueKinds: workQueueKinds, check: text },
+    "x-dead-letter-routing-key": { queueKinds: workQueueKinds, check: routingKey },
     "x-dead-letter-strategy": {
-      of: ["quorum"],
+      queueKinds: ["quorum"],
       check: oneOf(["at-most-once", "at-least-once"], () => "invalid_dlx_strategy")
     },
-    "x-max-length": { of: workQueueKinds, check: integerFrom(0) },
-    "x-max-length-bytes": { of: allKinds, check: integerFrom(0) },
-    "x-max-priority": { of: ["classic"], check: integerFrom(0, 255) },
+    "x-max-length": { queueKinds: workQueueKinds, check: integerFrom(0) },
+    "x-max-length-bytes": { queueKinds: allKinds, check: integerFrom(0) },
+    "x-max-priority": { queueKinds: ["classic"], check: integerFrom(0, 255) },
     "x-overflow": {
-      of: workQueueKinds,
+      queueKinds: workQueueKinds,
       check: oneOf(["drop-head", "reject-publish", "reject-publish-dlx"], () => "invalid_overflow")
     },
     "x-queue-mode": {
-      of: ["classic"],
+      queueKinds: ["classic"],
       check: oneOf(["default", "lazy"], (mode) => `"unsupported queue mode '${mode}'"`)
     },
-    "x-queue-version": { of: ["classic"], check: versions },
-    "x-single-active-consumer": { of: workQueueKinds, check: boolean },
-    "x-queue-type": { of: allKinds, check: oneOf(kinds, (kind) => `"unsupported queue type '${kind}'"`) },
-    "x-quorum-initial-group-size": { of: ["quorum"], check: integerFrom(1) },
-    "x-delivery-limit": { of: ["quorum"], check: anyInteger },
-    "x-max-age": { of: ["stream"], check: text },
-    "x-stream-max-segment-size-bytes": { of: ["stream"], check: integerFrom(0) },
-    "x-initial-cluster-size": { of: ["stream"], check: integerFrom(1) },
-    "x-queue-leader-locator": { of: ["quorum", "stream"], check: oneOf(locators, () => "invalid_queue_locator_arg") },
-    "x-queue-master-locator": { of: ["classic"], check: text }
+    "x-queue-version": { queueKinds: ["classic"], check: versions },
+    "x-single-active-consumer": { queueKinds: workQueueKinds, check: boolean },
+    "x-queue-type": { queueKinds: allKinds, check: oneOf(kinds, (kind) => `"unsupported queue type '${kind}'"`) },
+    "x-quorum-initial-group-size": { queueKinds: ["quorum"], check: integerFrom(1) },
+    "x-delivery-limit": { queueKinds: ["quorum"], check: anyInteger },
+    "x-max-age": { queueKinds: ["stream"], check: text },
+    "x-stream-max-segment-size-bytes": { queueKinds: ["stream"], check: integerFrom(0) },
+    "x-initial-cluster-size": { queueKinds: ["stream"], check: integerFrom(1) },
+    "x-queue-leader-locator": {
+      queueKinds: ["quorum", "stream"],
+      check: oneOf(locators, () => "invalid_queue_locator_arg")
+    },
+    "x-queue-master-locator": { queueKinds: ["classic"], check: text }
   } satisfies Record<string, Rule>)
 )
 
@@ -105,10 +108,10 @@ export const check = (queue: Queue): void => {
   const kindProblem = rules.get("x-queue-type")?.check(fields["x-queue-type"] ?? "classic", fields)
   if (kindProblem !== undefined) refuseArgument(queue, "x-queue-type", `: ${kindProblem}`)
   const kind = kindOf(queue)
-  for (const [name, { check, of }] of rules) {
+  for (const [name, { check, queueKinds }] of rules) {
     const value = fields[name]
     if (value === undefined) continue
-    if (!of.includes(kind)) refuseArgument(queue, name, ` of queue type rabbit_${kind}_queue`)
+    if (!queueKinds.includes(kind)) refuseArgument(queue, name, ` of queue type rabbit_${kind}_queue`)
     const problem = check(value, fields)
     if (problem === undefined) continue
     if (name === "x-dead-letter-exchange") {
@@ -132,9 +135,9 @@ const differences = (wanted: Queue, current: Queue): ReadonlyArray<readonly [str
   ["durable", describeDifference(wanted.durable ?? true, current.durable ?? true)],
   ["auto_delete", describeDifference(wanted.autoDelete ?? false, current.autoDelete ?? false)],
   // RabbitMQ does not compare arguments that the queue's kind does not support.
-  ...Array.from(rules).flatMap(([name, { of }]) => {
+  ...Array.from(rules).flatMap(([name, { queueKinds }]) => {
     const alike = name === "x-queue-type" && kindOf(wanted) === kindOf(current)
-    if (alike || !of.includes(kindOf(current))) return []
+    if (alike || !queueKinds.includes(kindOf(current))) return []
     return [[name, describeDifference(wanted.arguments?.[name], current.arguments?.[name])] as const]
   })
 ]

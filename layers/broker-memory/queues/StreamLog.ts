@@ -182,6 +182,6 @@ export class StreamLog implements LiveQueue {
 
   #addHeldBytes(bytes: number): void {
     this.#heldBytes += bytes
-    this.#host.holds(bytes)
+    this.#host.addHeldBytes(bytes)
   }
 }

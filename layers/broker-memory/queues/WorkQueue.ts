@@ -271,7 +271,7 @@ export class WorkQueue implements LiveQueue {
 
   #addHeldBytes(bytes: number): void {
     this.#heldBytes += bytes
-    this.#host.holds(bytes)
+    this.#host.addHeldBytes(bytes)
   }
 
   #queueExpiresAt(): number | undefined {
