@@ -110,198 +110,233 @@ export interface Mistake {
 
 type Reader<A> = (value: string) => Result.Result<A, string>
 
-/**
- * Reads all variables and returns either the settings or every mistake. Values are trimmed; a blank value counts as
- * unset.
- */
-export const read = (environment: Environment): Result.Result<Settings, ReadonlyArray<Mistake>> => {
-  const mistakes: Array<Mistake> = []
+/** The variables of an environment, and the mistakes found so far. Values are trimmed; a blank value counts as unset. */
+class Variables {
+  readonly mistakes: Array<Mistake> = []
+  readonly #environment: Environment
 
-  const isSet = (variable: string): boolean => (environment[variable]?.trim() ?? "") !== ""
-  const optional = <A>(variable: string, reader: Reader<A>): Option.Option<A> => {
-    const value = environment[variable]?.trim() ?? ""
+  constructor(environment: Environment) {
+    this.#environment = environment
+  }
+
+  isSet(variable: string): boolean {
+    return this.#valueOf(variable) !== ""
+  }
+
+  optional<A>(variable: string, reader: Reader<A>): Option.Option<A> {
+    const value = this.#valueOf(variable)
     if (value === "") return Option.none()
     const result = reader(value)
     if (Result.isSuccess(result)) return Option.some(result.success)
-    mistakes.push({ variable, message: result.failure })
+    this.mistakes.push({ variable, message: result.failure })
     return Option.none()
   }
-  const withDefault = <A>(variable: string, reader: Reader<A>, fallback: A): A =>
-    Option.getOrElse(optional(variable, reader), () => fallback)
-  const addressOf = (variable: string, port: number): Address => ({
-    ...withDefault(variable, address, { host: "127.0.0.1", port }),
-    variable
-  })
 
-  const maxConnections = withDefault("GATEWAY_MAX_CONNECTIONS", positive, 16_384)
-  const compatBase = optional("DIRECT_COMPAT_BASE_URL", upstreamBase)
-  const compatKey = optional("DIRECT_COMPAT_SERVICE_KEY", credential)
-  if (Option.isSome(compatBase) !== Option.isSome(compatKey)) {
-    const variable = Option.isSome(compatBase) ? "DIRECT_COMPAT_SERVICE_KEY" : "DIRECT_COMPAT_BASE_URL"
-    if (!mistakes.some((mistake) => mistake.variable === variable)) {
-      mistakes.push({
-        variable,
-        message: "is required: set both DIRECT_COMPAT_BASE_URL and DIRECT_COMPAT_SERVICE_KEY, or neither"
-      })
-    }
+  withDefault<A>(variable: string, reader: Reader<A>, fallback: A): A {
+    return Option.getOrElse(this.optional(variable, reader), () => fallback)
   }
-  const optionalText = (variable: string) => Option.getOrNull(optional(variable, identityText))
-  const authSettings: AuthSettings.AuthSettings = {
-    svc_key_header: withDefault("IDENTITY_SVC_KEY_HEADER", Result.succeed, AuthSettings.disabledAuth.svc_key_header),
-    identity_enabled: withDefault("IDENTITY_AUTH_ENABLED", flag, false),
-    tenant_id: optionalText("IDENTITY_TENANT_ID"),
-    audience: optionalText("IDENTITY_AUDIENCE"),
-    issuer: optionalText("IDENTITY_ISSUER"),
-    oidc_discovery_url: Option.getOrNull(optional("IDENTITY_OIDC_DISCOVERY_URL", Result.succeed)),
-    required_scope: optionalText("IDENTITY_REQUIRED_SCOPE"),
-    required_role: optionalText("IDENTITY_REQUIRED_ROLE"),
-    allowed_groups: withDefault("IDENTITY_ALLOWED_GROUPS", groups, []),
-    accepted_algorithms: withDefault(
-      "IDENTITY_ACCEPTED_ALGORITHMS",
-      algorithms,
-      AuthSettings.disabledAuth.accepted_algorithms
-    ),
-    jwks_cache_ttl_seconds: withDefault("IDENTITY_JWKS_CACHE_TTL_SECONDS", between(1, 86_400), 300),
-    clock_skew_seconds: withDefault("IDENTITY_CLOCK_SKEW_SECONDS", between(0, 600), 60),
-    trusted_gateway_header_enabled: withDefault("TRUSTED_GATEWAY_HEADER_ENABLED", flag, false)
-  }
-  const trustedSecret = optional("TRUSTED_GATEWAY_HEADER_SECRET", credential)
-  for (const { field, message } of AuthSettings.mistakes(authSettings, Option.isSome(trustedSecret))) {
-    const variable = authVariables[field]
-    // A value that was already rejected is not reported as missing too.
-    if (!mistakes.some((mistake) => mistake.variable === variable)) mistakes.push({ variable, message })
-  }
-  const isAuthConfigured = Object.values(authVariables).some(isSet)
 
-  const statusAddress = addressOf("SVC_STATUS_BIND_ADDR", 8082)
-  const statusToken = optional("SVC_STATUS_TOKEN", credential)
+  address(variable: string, port: number): Address {
+    return { ...this.withDefault(variable, address, { host: "127.0.0.1", port }), variable }
+  }
+
+  /** Adds a mistake, unless the variable has one already: a rejected value is not reported as missing too. */
+  reject(variable: string, message: string): void {
+    if (!this.mistakes.some((mistake) => mistake.variable === variable)) this.mistakes.push({ variable, message })
+  }
+
+  #valueOf(variable: string): string {
+    return this.#environment[variable]?.trim() ?? ""
+  }
+}
+
+const readDirectCompat = (variables: Variables): Settings["directCompat"] => {
+  const base = variables.optional("DIRECT_COMPAT_BASE_URL", upstreamBase)
+  const serviceKey = variables.optional("DIRECT_COMPAT_SERVICE_KEY", credential)
+  if (Option.isSome(base) !== Option.isSome(serviceKey)) {
+    variables.reject(
+      Option.isSome(base) ? "DIRECT_COMPAT_SERVICE_KEY" : "DIRECT_COMPAT_BASE_URL",
+      "is required: set both DIRECT_COMPAT_BASE_URL and DIRECT_COMPAT_SERVICE_KEY, or neither"
+    )
+  }
+  return Option.all({ base, serviceKey })
+}
+
+const readAuthSettings = (variables: Variables): AuthSettings.ConfiguredAuth => {
+  const text = (variable: string) => Option.getOrNull(variables.optional(variable, identityText))
+  const { accepted_algorithms, svc_key_header } = AuthSettings.disabledAuth
+  const settings: AuthSettings.AuthSettings = {
+    svc_key_header: variables.withDefault("IDENTITY_SVC_KEY_HEADER", Result.succeed, svc_key_header),
+    identity_enabled: variables.withDefault("IDENTITY_AUTH_ENABLED", flag, false),
+    tenant_id: text("IDENTITY_TENANT_ID"),
+    audience: text("IDENTITY_AUDIENCE"),
+    issuer: text("IDENTITY_ISSUER"),
+    oidc_discovery_url: Option.getOrNull(variables.optional("IDENTITY_OIDC_DISCOVERY_URL", Result.succeed)),
+    required_scope: text("IDENTITY_REQUIRED_SCOPE"),
+    required_role: text("IDENTITY_REQUIRED_ROLE"),
+    allowed_groups: variables.withDefault("IDENTITY_ALLOWED_GROUPS", groups, []),
+    accepted_algorithms: variables.withDefault("IDENTITY_ACCEPTED_ALGORITHMS", algorithms, accepted_algorithms),
+    jwks_cache_ttl_seconds: variables.withDefault("IDENTITY_JWKS_CACHE_TTL_SECONDS", between(1, 86_400), 300),
+    clock_skew_seconds: variables.withDefault("IDENTITY_CLOCK_SKEW_SECONDS", between(0, 600), 60),
+    trusted_gateway_header_enabled: variables.withDefault("TRUSTED_GATEWAY_HEADER_ENABLED", flag, false)
+  }
+  const secret = variables.optional("TRUSTED_GATEWAY_HEADER_SECRET", credential)
+  for (const { field, message } of AuthSettings.mistakes(settings, Option.isSome(secret))) {
+    variables.reject(authVariables[field], message)
+  }
+  return { settings, secret }
+}
+
+const readStatusListener = (variables: Variables): Pick<Settings, "statusAddress" | "statusToken"> => {
+  const statusAddress = variables.address("SVC_STATUS_BIND_ADDR", 8082)
+  const statusToken = variables.optional("SVC_STATUS_TOKEN", credential)
   if (!isLoopback(statusAddress.host) && Option.isNone(statusToken)) {
-    if (!mistakes.some(({ variable }) => variable === "SVC_STATUS_TOKEN")) {
-      mistakes.push({
-        variable: "SVC_STATUS_TOKEN",
-        message: "is required, because SVC_STATUS_BIND_ADDR is not a loopback address, so other machines can reach it"
-      })
-    }
+    variables.reject(
+      "SVC_STATUS_TOKEN",
+      "is required, because SVC_STATUS_BIND_ADDR is not a loopback address, so other machines can reach it"
+    )
   }
+  return { statusAddress, statusToken }
+}
 
-  const uiAddress = Option.map(optional("GATEWAY_UPSTREAM_UI_BIND_ADDR", address), (at) => ({
-    ...at,
-    variable: "GATEWAY_UPSTREAM_UI_BIND_ADDR"
-  }))
-  const uiOrigin = optional("GATEWAY_UPSTREAM_UI_ORIGIN", webOrigin)
-  if (Option.isSome(uiAddress) && isWildcardAddress(uiAddress.value.host) && Option.isNone(uiOrigin)) {
-    if (!mistakes.some(({ variable }) => variable === "GATEWAY_UPSTREAM_UI_ORIGIN")) {
-      mistakes.push({
-        variable: "GATEWAY_UPSTREAM_UI_ORIGIN",
-        message:
-          "is required, because GATEWAY_UPSTREAM_UI_BIND_ADDR listens on every address, and links for browsers must name one"
-      })
-    }
+const readUpstreamUi = (variables: Variables): Settings["upstreamUi"] => {
+  const variable = "GATEWAY_UPSTREAM_UI_BIND_ADDR"
+  const boundTo = variables.optional(variable, address)
+  const publicOrigin = variables.optional("GATEWAY_UPSTREAM_UI_ORIGIN", webOrigin)
+  if (Option.isSome(boundTo) && isWildcardAddress(boundTo.value.host) && Option.isNone(publicOrigin)) {
+    variables.reject(
+      "GATEWAY_UPSTREAM_UI_ORIGIN",
+      `is required, because ${variable} listens on every address, and links for browsers must name one`
+    )
   }
+  return Option.map(boundTo, (address) => ({ address: { ...address, variable }, publicOrigin }))
+}
 
-  const readUpstream = (
+const readUpstreams = (variables: Variables): StartupUpstreams.UpstreamsByFamily => {
+  const upstream = (
     name: Exclude<StartupUpstreams.StartupUpstream["name"], "simulator">,
     keyName: string,
-    example: string
+    example?: string
   ): Option.Option<StartupUpstreams.StartupUpstream> => {
-    const base = optional(name, upstreamBase)
-    const serviceKey = optional(keyName, credential)
-    const isKeyAlone = Option.isSome(serviceKey) && Option.isNone(base)
-    if (isKeyAlone && name !== "UPSTREAM_BASE_URL" && !mistakes.some(({ variable }) => variable === name)) {
-      mistakes.push({ variable: name, message: `is required, because ${keyName} is set: for example ${example}` })
+    const base = variables.optional(name, upstreamBase)
+    const serviceKey = variables.optional(keyName, credential)
+    if (Option.isSome(serviceKey) && Option.isNone(base) && example !== undefined) {
+      variables.reject(name, `is required, because ${keyName} is set: for example ${example}`)
     }
     return Option.map(base, (base) => ({ name, base, serviceKey }))
   }
-  const upstreams: StartupUpstreams.UpstreamsByFamily = {
-    both: readUpstream("UPSTREAM_BASE_URL", "UPSTREAM_SERVICE_KEY", ""),
-    a: readUpstream("UPSTREAM_OPENAI_BASE_URL", "UPSTREAM_OPENAI_SERVICE_KEY", "https://api.openai.com/v1"),
-    b: readUpstream("UPSTREAM_ANTHROPIC_BASE_URL", "UPSTREAM_ANTHROPIC_SERVICE_KEY", "https://api.anthropic.com")
+  return {
+    both: upstream("UPSTREAM_BASE_URL", "UPSTREAM_SERVICE_KEY"),
+    a: upstream("UPSTREAM_OPENAI_BASE_URL", "UPSTREAM_OPENAI_SERVICE_KEY", "https://api.openai.com/v1"),
+    b: upstream("UPSTREAM_ANTHROPIC_BASE_URL", "UPSTREAM_ANTHROPIC_SERVICE_KEY", "https://api.anthropic.com")
   }
-  const discoveryUrl = Option.filter(Option.fromNullOr(authSettings.oidc_discovery_url), (url) => URL.canParse(url))
-  const otlpEndpoint = optional("OTEL_EXPORTER_OTLP_ENDPOINT", httpUrl)
-  const studioBaseUrl = optional("SVC_STUDIO_BASE_URL", baseUrl)
-  const studioToken = optional("SVC_STUDIO_TOKEN", credential)
+}
+
+const readOtlp = (variables: Variables): Settings["otlp"] =>
+  Option.map(variables.optional("OTEL_EXPORTER_OTLP_ENDPOINT", httpUrl), (endpoint) => ({
+    endpoint,
+    headers: Redacted.make(variables.withDefault("OTEL_EXPORTER_OTLP_HEADERS", keyValuePairs, {})),
+    serviceName: variables.optional("OTEL_SERVICE_NAME", Result.succeed),
+    attributes: variables.withDefault("OTEL_RESOURCE_ATTRIBUTES", keyValuePairs, {}),
+    sampler: Sampler.make(
+      variables.withDefault("OTEL_TRACES_SAMPLER", sampler, "parentbased_always_on"),
+      variables.withDefault("OTEL_TRACES_SAMPLER_ARG", ratio, 1)
+    )
+  }))
+
+/** Reads all variables and returns either the settings or every mistake. */
+export const read = (environment: Environment): Result.Result<Settings, ReadonlyArray<Mistake>> => {
+  const variables = new Variables(environment)
+  const maxConnections = variables.withDefault("GATEWAY_MAX_CONNECTIONS", positive, 16_384)
+  const directCompat = readDirectCompat(variables)
+  const auth = readAuthSettings(variables)
+  const statusListener = readStatusListener(variables)
+  const upstreamUi = readUpstreamUi(variables)
+  const upstreams = readUpstreams(variables)
+  const studioBaseUrl = variables.optional("SVC_STUDIO_BASE_URL", baseUrl)
+  const studioToken = variables.optional("SVC_STUDIO_TOKEN", credential)
+  const discoveryUrl = Option.filter(Option.fromNullOr(auth.settings.oidc_discovery_url), (url) => URL.canParse(url))
+
+  const isSet = (variable: string) => variables.isSet(variable)
 
   const settings: Settings = {
-    databaseUrl: optional(
+    databaseUrl: variables.optional(
       "DATABASE_URL",
       url(["postgres:", "postgresql:"], "postgres://user:password@host:5432/database")
     ),
-    redisUrl: optional("REDIS_URL", url(["redis:", "rediss:"], "redis://user:password@host:6379/0")),
-    redisKeyPrefix: withDefault("REDIS_KEY_PREFIX", keyPrefix, "{svc}:"),
-    rabbitmqUrls: optional("RABBITMQ_URL", brokerUrls),
+    redisUrl: variables.optional("REDIS_URL", url(["redis:", "rediss:"], "redis://user:password@host:6379/0")),
+    redisKeyPrefix: variables.withDefault("REDIS_KEY_PREFIX", keyPrefix, "{svc}:"),
+    rabbitmqUrls: variables.optional("RABBITMQ_URL", brokerUrls),
     upstreams,
-    upstreamUiPaths: withDefault("UPSTREAM_UI_PATHS", paths(refusedUiPath), []),
-    directCompat: Option.all({ base: compatBase, serviceKey: compatKey }),
-    directCompatPaths: withDefault("DIRECT_COMPAT_ALLOWED_PATHS", paths(refusedCompatPath), CompatPaths.defaultPaths),
-    directCompatOwnership: withDefault("DIRECT_COMPAT_OWNERSHIP", ownership, "project"),
+    upstreamUiPaths: variables.withDefault("UPSTREAM_UI_PATHS", paths(refusedUiPath), []),
+    directCompat,
+    directCompatPaths: variables.withDefault(
+      "DIRECT_COMPAT_ALLOWED_PATHS",
+      paths(refusedCompatPath),
+      CompatPaths.defaultPaths
+    ),
+    directCompatOwnership: variables.withDefault("DIRECT_COMPAT_OWNERSHIP", ownership, "project"),
     studio: Option.map(studioBaseUrl, (base_url) => ({ base_url, token: studioToken })),
     addressPolicy: {
-      privateAddresses: withDefault("GATEWAY_EGRESS_PRIVATE_ADDRESSES", privateAddresses, "allow"),
+      privateAddresses: variables.withDefault("GATEWAY_EGRESS_PRIVATE_ADDRESSES", privateAddresses, "allow"),
       trustedOrigins: [
         ...Object.values(upstreams)
           .flatMap(Option.toArray)
           .map(({ base }) => base.origin),
-        ...Option.toArray(compatBase).map(({ origin }) => origin),
+        ...Option.toArray(directCompat).map(({ base }) => base.origin),
         ...[studioBaseUrl, discoveryUrl].flatMap(Option.toArray).map((url) => new URL(url).origin)
       ]
     },
-    proxyAddress: addressOf("GATEWAY_BIND_ADDR", 8080),
-    corsOrigins: withDefault("GATEWAY_CORS_ORIGINS", pageOrigins, []),
-    controlAddress: addressOf("GATEWAY_CONTROL_BIND_ADDR", 8081),
-    controlHosts: withDefault("GATEWAY_CONTROL_HOSTS", hostNames, []),
-    upstreamUi: Option.map(uiAddress, (address) => ({ address, publicOrigin: uiOrigin })),
-    statusAddress,
-    statusToken,
+    proxyAddress: variables.address("GATEWAY_BIND_ADDR", 8080),
+    corsOrigins: variables.withDefault("GATEWAY_CORS_ORIGINS", pageOrigins, []),
+    controlAddress: variables.address("GATEWAY_CONTROL_BIND_ADDR", 8081),
+    controlHosts: variables.withDefault("GATEWAY_CONTROL_HOSTS", hostNames, []),
+    upstreamUi,
+    ...statusListener,
     eventStreams: {
-      most: withDefault("SVC_STATUS_MAX_EVENT_STREAMS", between(1, 1_000_000), 10_000),
-      perAddress: optional("SVC_STATUS_MAX_EVENT_STREAMS_PER_ADDRESS", between(1, 1_000_000))
+      most: variables.withDefault("SVC_STATUS_MAX_EVENT_STREAMS", between(1, 1_000_000), 10_000),
+      perAddress: variables.optional("SVC_STATUS_MAX_EVENT_STREAMS_PER_ADDRESS", between(1, 1_000_000))
     },
-    logLevels: withDefault("LOG_LEVEL", logLevels, sameLevel("Info")),
-    accessLog: withDefault("GATEWAY_ACCESS_LOG", flag, true),
-    storeExceptionDetails: withDefault("SVC_STORE_EXCEPTION_DETAILS", flag, true),
+    logLevels: variables.withDefault("LOG_LEVEL", logLevels, sameLevel("Info")),
+    accessLog: variables.withDefault("GATEWAY_ACCESS_LOG", flag, true),
+    storeExceptionDetails: variables.withDefault("SVC_STORE_EXCEPTION_DETAILS", flag, true),
     // The token's format is checked at startup: it matters only while no operator token is active.
-    adminToken: optional("GATEWAY_ADMIN_TOKEN", (value) => Result.succeed(Redacted.make(value))),
-    workerToken: optional("SVC_WORKER_TOKEN", credential),
-    encryptionKey: optional("GATEWAY_ENCRYPTION_KEY", encryptionKey),
-    previousEncryptionKey: optional("GATEWAY_PREVIOUS_ENCRYPTION_KEY", encryptionKey),
+    adminToken: variables.optional("GATEWAY_ADMIN_TOKEN", (value) => Result.succeed(Redacted.make(value))),
+    workerToken: variables.optional("SVC_WORKER_TOKEN", credential),
+    encryptionKey: variables.optional("GATEWAY_ENCRYPTION_KEY", encryptionKey),
+    previousEncryptionKey: variables.optional("GATEWAY_PREVIOUS_ENCRYPTION_KEY", encryptionKey),
     connectionLimits: {
       total: maxConnections,
-      perAddress: withDefault("GATEWAY_MAX_CONNECTIONS_PER_ADDRESS", positive, FairShare.maximum(maxConnections))
+      perAddress: variables.withDefault(
+        "GATEWAY_MAX_CONNECTIONS_PER_ADDRESS",
+        positive,
+        FairShare.maximum(maxConnections)
+      )
     },
     routeLimits: Record.getSomes({
-      timeoutMs: optional("GATEWAY_DEFAULT_TIMEOUT_MS", between(1, maxTimeoutMs)),
-      maxRequestBodyBytes: optional("GATEWAY_DEFAULT_MAX_REQUEST_BODY_BYTES", between(1, maxBodyBytes)),
-      maxResponseBodyBytes: optional("GATEWAY_DEFAULT_MAX_RESPONSE_BODY_BYTES", between(1, maxBodyBytes))
+      timeoutMs: variables.optional("GATEWAY_DEFAULT_TIMEOUT_MS", between(1, maxTimeoutMs)),
+      maxRequestBodyBytes: variables.optional("GATEWAY_DEFAULT_MAX_REQUEST_BODY_BYTES", between(1, maxBodyBytes)),
+      maxResponseBodyBytes: variables.optional("GATEWAY_DEFAULT_MAX_RESPONSE_BODY_BYTES", between(1, maxBodyBytes))
     }),
     retention: Record.getSomes({
-      usage: optional("SVC_RETENTION_USAGE_DAYS", between(1, maxRetentionDays)),
-      usageSums: optional("SVC_RETENTION_USAGE_SUMS_DAYS", between(minSumsDays, maxRetentionDays)),
-      guardrailExecutions: optional("SVC_RETENTION_GUARDRAIL_EXECUTIONS_DAYS", between(1, maxRetentionDays))
+      usage: variables.optional("SVC_RETENTION_USAGE_DAYS", between(1, maxRetentionDays)),
+      usageSums: variables.optional("SVC_RETENTION_USAGE_SUMS_DAYS", between(minSumsDays, maxRetentionDays)),
+      guardrailExecutions: variables.optional("SVC_RETENTION_GUARDRAIL_EXECUTIONS_DAYS", between(1, maxRetentionDays))
     }),
-    maxBufferedRequests: withDefault("GATEWAY_MAX_BUFFERED_REQUESTS", positive, 4096),
-    maxInflightBufferBytes: withDefault("GATEWAY_MAX_INFLIGHT_BUFFER_BYTES", positive, 536_870_912),
-    drainSeconds: withDefault("GATEWAY_DRAIN_SECONDS", positive, 30),
-    drainDelaySeconds: withDefault("GATEWAY_DRAIN_DELAY_SECONDS", nonNegative, 0),
-    otlp: Option.map(otlpEndpoint, (endpoint) => ({
-      endpoint,
-      headers: Redacted.make(withDefault("OTEL_EXPORTER_OTLP_HEADERS", keyValuePairs, {})),
-      serviceName: optional("OTEL_SERVICE_NAME", Result.succeed),
-      attributes: withDefault("OTEL_RESOURCE_ATTRIBUTES", keyValuePairs, {}),
-      sampler: Sampler.make(
-        withDefault("OTEL_TRACES_SAMPLER", sampler, "parentbased_always_on"),
-        withDefault("OTEL_TRACES_SAMPLER_ARG", ratio, 1)
-      )
-    })),
-    authSettings: isAuthConfigured ? Option.some({ settings: authSettings, secret: trustedSecret }) : Option.none(),
+    maxBufferedRequests: variables.withDefault("GATEWAY_MAX_BUFFERED_REQUESTS", positive, 4096),
+    maxInflightBufferBytes: variables.withDefault("GATEWAY_MAX_INFLIGHT_BUFFER_BYTES", positive, 536_870_912),
+    drainSeconds: variables.withDefault("GATEWAY_DRAIN_SECONDS", positive, 30),
+    drainDelaySeconds: variables.withDefault("GATEWAY_DRAIN_DELAY_SECONDS", nonNegative, 0),
+    otlp: readOtlp(variables),
+    authSettings: Object.values(authVariables).some(isSet) ? Option.some(auth) : Option.none(),
     unreadVariables: [
       ...ignoredVariables.filter(isSet),
       ...(isSet("UPSTREAM_SERVICE_KEY") && Option.isNone(upstreams.both) ? ["UPSTREAM_SERVICE_KEY"] : []),
       ...(Option.isSome(studioToken) && Option.isNone(studioBaseUrl) ? ["SVC_STUDIO_TOKEN"] : []),
-      ...(Option.isSome(uiOrigin) && Option.isNone(uiAddress) ? ["GATEWAY_UPSTREAM_UI_ORIGIN"] : [])
+      ...(isSet("GATEWAY_UPSTREAM_UI_ORIGIN") && Option.isNone(upstreamUi) ? ["GATEWAY_UPSTREAM_UI_ORIGIN"] : [])
     ]
   }
-  return mistakes.length === 0 ? Result.succeed(settings) : Result.fail(mistakes)
+  return variables.mistakes.length === 0 ? Result.succeed(settings) : Result.fail(variables.mistakes)
 }
 
 /** The message of a start with an invalid environment, one mistake per line. */

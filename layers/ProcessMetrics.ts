@@ -56,46 +56,49 @@ export const layer = (role: Role) =>
       if (countOpenFiles() !== undefined) {
         metrics.gauge(gauge("process_open_fds", "Open files and connections"), () => countOpenFiles() ?? 0)
       }
-
-      const delays = yield* Effect.acquireRelease(
-        Effect.sync(() => {
-          const delays = monitorEventLoopDelay({ resolution: resolutionMs })
-          delays.enable()
-          return delays
-        }),
-        (delays) => Effect.sync(() => delays.disable())
-      )
-      let windowStartedAt = performance.now()
-      /** The histogram measures the interval between two timer runs, so the timer's own resolution is subtracted. */
-      const readLag = (read: () => number) => () => {
-        const seconds = Math.max(0, read() / 1e9 - resolutionMs / 1000) || 0
-        if (performance.now() - windowStartedAt > windowMs) {
-          windowStartedAt = performance.now()
-          // The reset runs after the other gauges of this scrape have read the histogram.
-          setImmediate(() => delays.reset())
-        }
-        return seconds
-      }
-      const lagGauge = (name: string, statistic: string) =>
-        gauge(
-          `nodejs_eventloop_lag_${name}_seconds`,
-          `Delay of the event loop over about the last minute: ${statistic}`,
-          "s"
-        )
-      metrics.gauge(
-        lagGauge("p50", "median"),
-        readLag(() => delays.percentile(50))
-      )
-      metrics.gauge(
-        lagGauge("p99", "99th percentile"),
-        readLag(() => delays.percentile(99))
-      )
-      metrics.gauge(
-        lagGauge("max", "maximum"),
-        readLag(() => delays.max)
-      )
+      yield* registerEventLoopLag(metrics)
     })
   )
+
+const registerEventLoopLag = Effect.fnUntraced(function* (metrics: CallbackMetrics.CallbackMetrics) {
+  const delays = yield* Effect.acquireRelease(
+    Effect.sync(() => {
+      const delays = monitorEventLoopDelay({ resolution: resolutionMs })
+      delays.enable()
+      return delays
+    }),
+    (delays) => Effect.sync(() => delays.disable())
+  )
+  let windowStartedAt = performance.now()
+  /** The histogram measures the interval between two timer runs, so the timer's own resolution is subtracted. */
+  const readLag = (read: () => number) => () => {
+    const seconds = Math.max(0, read() / 1e9 - resolutionMs / 1000) || 0
+    if (performance.now() - windowStartedAt > windowMs) {
+      windowStartedAt = performance.now()
+      // The reset runs after the other gauges of this scrape have read the histogram.
+      setImmediate(() => delays.reset())
+    }
+    return seconds
+  }
+  const lagGauge = (name: string, statistic: string) =>
+    gauge(
+      `nodejs_eventloop_lag_${name}_seconds`,
+      `Delay of the event loop over about the last minute: ${statistic}`,
+      "s"
+    )
+  metrics.gauge(
+    lagGauge("p50", "median"),
+    readLag(() => delays.percentile(50))
+  )
+  metrics.gauge(
+    lagGauge("p99", "99th percentile"),
+    readLag(() => delays.percentile(99))
+  )
+  metrics.gauge(
+    lagGauge("max", "maximum"),
+    readLag(() => delays.max)
+  )
+})
 
 /** Returns `undefined` where the system has no `/proc`. */
 const countOpenFiles = (): number | undefined => {

@@ -22,13 +22,13 @@ export const layer = (
   address: Address,
   drainTimeout: Duration.Input,
   connectionLimits: ConnectionLimits,
-  origins: CrossOrigin.AllowedOrigins = []
+  corsOrigins: CrossOrigin.AllowedOrigins = []
 ) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const proxyApp = yield* ProxyApp
       const answerProbe = yield* ProxyProbes.make
-      const crossOrigin = origins.length === 0 ? undefined : CrossOrigin.make(origins)
+      const crossOrigin = corsOrigins.length === 0 ? undefined : CrossOrigin.make(corsOrigins)
       const server = gatewayServer(connectionLimits)
       /** Kept by connection, because Node reports no disconnect for a pipelined response that has not begun. */
       const disconnectCallbacks = new WeakMap<Duplex, Set<OnDisconnect>>()

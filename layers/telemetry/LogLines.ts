@@ -22,51 +22,65 @@ const maxBytesPerCharacter = 3
 /** Above this limit, lines are dropped and counted. */
 const maxUnreadBytes = 16 * 1024 * 1024
 
+/** Collects lines and writes them together. */
+class LineBuffer {
+  readonly #output: Output
+  readonly #role: string
+  /** Buffers are reused: text that waits in the heap costs three times as much. */
+  readonly #spareBuffers: Array<Buffer> = []
+  #buffer: Buffer = Buffer.allocUnsafeSlow(bufferBytes)
+  #bufferedBytes = 0
+  #dropped = 0
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(output: Output, role: string) {
+    this.#output = output
+    this.#role = role
+  }
+
+  add(line: string, at: number, isUrgent: boolean): void {
+    if (this.#output.writableLength > maxUnreadBytes) {
+      this.#dropped++
+      return
+    }
+    if (this.#dropped > 0) this.#reportDropped(at)
+    this.#append(line)
+    if (isUrgent) this.flush()
+    else this.#timer ??= setTimeout(() => this.flush(), flushMs).unref()
+  }
+
+  flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    if (this.#bufferedBytes === 0) return
+    const full = this.#buffer
+    const bytes = full.subarray(0, this.#bufferedBytes)
+    this.#buffer = this.#spareBuffers.pop() ?? Buffer.allocUnsafeSlow(bufferBytes)
+    this.#bufferedBytes = 0
+    this.#output.write(bytes, () => {
+      if (this.#spareBuffers.length === 0) this.#spareBuffers.push(full)
+    })
+  }
+
+  #append(line: string): void {
+    const maxLineBytes = line.length * maxBytesPerCharacter
+    if (maxLineBytes > bufferBytes - this.#bufferedBytes) this.flush()
+    if (maxLineBytes > bufferBytes) this.#output.write(Buffer.from(line), noop)
+    else this.#bufferedBytes += this.#buffer.write(line, this.#bufferedBytes)
+  }
+
+  #reportDropped(at: number): void {
+    const prefix = LogLine.linePrefix("WARN", "log lines were dropped because nothing read the output", this.#role)
+    this.#append(`${prefix(at)},"lines":${this.#dropped}${LogLine.lineEnd}`)
+    this.#dropped = 0
+  }
+}
+
 /** Remaining lines are written when the scope closes and when the process exits. */
 export const make = (output: Output, role: string): Effect.Effect<LogLines, never, Scope.Scope> =>
   Effect.gen(function* () {
-    // Buffers are reused: text that waits in the heap costs three times as much.
-    const spareBuffers: Array<Buffer> = []
-    let buffer: Buffer = Buffer.allocUnsafeSlow(bufferBytes)
-    let bufferedBytes = 0
-    let dropped = 0
-    let timer: NodeJS.Timeout | undefined
-    const flush = () => {
-      clearTimeout(timer)
-      timer = undefined
-      if (bufferedBytes === 0) return
-      const full = buffer
-      const bytes = full.subarray(0, bufferedBytes)
-      buffer = spareBuffers.pop() ?? Buffer.allocUnsafeSlow(bufferBytes)
-      bufferedBytes = 0
-      output.write(bytes, () => {
-        if (spareBuffers.length === 0) spareBuffers.push(full)
-      })
-    }
-    const append = (line: string) => {
-      const maxLineBytes = line.length * maxBytesPerCharacter
-      if (maxLineBytes > bufferBytes - bufferedBytes) flush()
-      if (maxLineBytes > bufferBytes) output.write(Buffer.from(line), noop)
-      else bufferedBytes += buffer.write(line, bufferedBytes)
-    }
-    const write = (line: string, at: number, isUrgent: boolean) => {
-      if (output.writableLength > maxUnreadBytes) {
-        dropped++
-        return
-      }
-      if (dropped > 0) {
-        const members = `,"lines":${dropped}`
-        dropped = 0
-        append(
-          LogLine.linePrefix("WARN", "log lines were dropped because nothing read the output", role)(at) +
-            members +
-            LogLine.lineEnd
-        )
-      }
-      append(line)
-      if (isUrgent) flush()
-      else timer ??= setTimeout(flush, flushMs).unref()
-    }
+    const lines = new LineBuffer(output, role)
+    const flush = () => lines.flush()
     process.on("exit", flush)
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
@@ -87,11 +101,11 @@ export const make = (output: Output, role: string): Effect.Effect<LogLines, neve
           trace: span === undefined || isNoopSpan(span) ? undefined : span
         })
         // Warnings and errors are flushed at once, because the process may be killed next.
-        write(line, date.getTime(), LogLevel.isGreaterThanOrEqualTo(logLevel, "Warn"))
+        lines.add(line, date.getTime(), LogLevel.isGreaterThanOrEqualTo(logLevel, "Warn"))
       }),
       info: (message) => {
-        const head = LogLine.linePrefix("INFO", message, role)
-        return (at, members) => write(head(at) + members + LogLine.lineEnd, at, false)
+        const prefix = LogLine.linePrefix("INFO", message, role)
+        return (at, members) => lines.add(prefix(at) + members + LogLine.lineEnd, at, false)
       }
     }
   })
