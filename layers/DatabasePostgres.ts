@@ -52,8 +52,7 @@ const makeListener = Effect.fnUntraced(function* (config: PgConnection.Config) {
       })
     )
   })
-  // Every follower sees the lost session fail. Only the first one may discard it: the next session is already in its
-  // place.
+  // Every follower sees the lost session fail; a later one must not discard the session that replaced it.
   const discard = (session: PgConnection.PgConnection) =>
     Effect.suspend(() => (current === session ? RcRef.invalidate(sessions) : Effect.void))
 
@@ -66,8 +65,7 @@ const makeListener = Effect.fnUntraced(function* (config: PgConnection.Config) {
     const channel = yield* DatabaseCommon.checkedChannel(name)
     const session = yield* RcRef.get(sessions)
     const listenScope = yield* Scope.make()
-    // Closing the scope sends UNLISTEN. The finalizer does not wait for it, because a silent server would never
-    // respond.
+    // Closing the scope sends UNLISTEN. Nothing waits for it, because a silent server would never respond.
     yield* Effect.addFinalizer((exit) => Effect.forkDetach(Scope.close(listenScope, exit)))
     const notices = yield* session.listen(channel).pipe(
       Scope.provide(listenScope),

@@ -5,9 +5,7 @@ import type { Flow, Sink, UpstreamError } from "../src/services/Upstream.ts"
 import { type AddressPolicy, AddressRefused } from "./http/AddressPolicy.ts"
 import * as UpstreamHttp from "./UpstreamHttp.ts"
 
-/**
- * Requests of operators and calls of guardrail services share these limits; every proxied request may call a guardrail.
- */
+/** Shared by requests of operators and calls to guardrails; every proxied request may call a guardrail. */
 const limits = {
   connectionsPerOrigin: 512,
   waitingPerOrigin: 1_024,
@@ -74,7 +72,6 @@ const invalid = (rule: string) =>
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/** Collects the response, and keeps the reason when this side stops it early. */
 class ResponseCollector implements Sink {
   readonly body = new CollectedBytes()
   readonly #maxBytes: number

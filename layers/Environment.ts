@@ -22,13 +22,11 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export interface Address {
   readonly host: string
   readonly port: number
-  /** The environment variable that sets the address. */
   readonly variable?: string
 }
 
 export type LogLevel = "Trace" | "Debug" | "Info" | "Warn" | "Error" | "None"
 
-/** The settings of a process, decoded from its environment variables. */
 export interface Settings {
   readonly databaseUrl: Option.Option<Redacted.Redacted>
   readonly redisUrl: Option.Option<Redacted.Redacted>
@@ -61,10 +59,7 @@ export interface Settings {
   readonly statusToken: Option.Option<Redacted.Redacted>
   /** The limit of open event streams; `perAddress` replaces the default share of one address. */
   readonly eventStreams: { readonly most: number; readonly perAddress: Option.Option<number> }
-  /**
-   * `other` is the level of all components except the control listener (`gateway_api`) and the proxy listener
-   * (`gateway_proxy`).
-   */
+  /** `gateway_api`: the control listener; `gateway_proxy`: the proxy listener. */
   readonly logLevels: { readonly other: LogLevel; readonly gateway_api: LogLevel; readonly gateway_proxy: LogLevel }
   /** Logs one line for each request to the proxy listener. */
   readonly accessLog: boolean
@@ -97,7 +92,6 @@ export interface OtlpSettings {
   readonly endpoint: string
   readonly headers: Redacted.Redacted<Readonly<Record<string, string>>>
   readonly serviceName: Option.Option<string>
-  /** Resource attributes. */
   readonly attributes: Readonly<Record<string, string>>
   readonly sampler: Sampler.Sampler
 }
@@ -339,7 +333,6 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
   return variables.mistakes.length === 0 ? Result.succeed(settings) : Result.fail(variables.mistakes)
 }
 
-/** The message of a start with an invalid environment, one mistake per line. */
 export const describeMistakes = (mistakes: ReadonlyArray<Mistake>): string =>
   [
     "invalid_configuration: these environment variables are invalid.",
@@ -398,7 +391,7 @@ const httpUrl: Reader<string> = refine((value) => {
   return parsed !== undefined && /^https?:$/.test(parsed.protocol) ? value : undefined
 }, "must be an http or https URL")
 
-/** Key-value pairs in OpenTelemetry's format; special characters are percent-encoded. */
+/** OpenTelemetry's format; special characters are percent-encoded. */
 const keyValuePairs: Reader<Readonly<Record<string, string>>> = refine((value) => {
   const found: Array<readonly [string, string]> = []
   for (const part of splitList(value)) {

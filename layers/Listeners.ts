@@ -23,15 +23,10 @@ const nodeTimeouts = (requestTimeout: number) => ({
   connectionsCheckingInterval: Math.min(5_000, requestTimeout / 4)
 })
 
-/**
- * The time for which the rest of an answered request is read and discarded. A client that writes its whole body before
- * it reads would otherwise never see the response.
- */
+/** The rest of an answered request is read for this time: clients may write the whole body before they read. */
 const maxLingerSeconds = 30
 
-/**
- * Limits for the listeners of operators and monitors. They leave file descriptors and memory for the other listeners.
- */
+/** For listeners of operators and monitors. Leaves file descriptors and memory for the other listeners. */
 export const defaultConnectionLimits: ConnectionLimits = { total: 1_024, perAddress: 512 }
 
 const maxRouteTimeoutMs = 660_000
@@ -46,7 +41,6 @@ export type RefusalFormat = (refusal: {
 const gatewayFormat: RefusalFormat = ({ code, message, requestId }) =>
   errorBody(new GatewayError({ code, message }), "a", requestId)
 
-/** The last request of a connection, and its response. */
 interface LastExchange {
   readonly incoming: IncomingMessage
   readonly outgoing: ServerResponse
@@ -108,7 +102,6 @@ const attachHandlers = (server: Server, acceptQueue: AcceptQueue, format: Refusa
   return server.on("request", trackExchange).on("checkContinue", trackExchange).on("clientError", refuseUnparsable)
 }
 
-/** A response of the listener itself, after which the connection closes. */
 const closingResponse = (
   format: RefusalFormat,
   status: string,

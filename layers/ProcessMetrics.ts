@@ -13,9 +13,7 @@ const openFiles = "/proc/self/fd"
 const gauge = (name: string, description: string, unit?: string) =>
   Metric.gauge(name, { description, ...(unit === undefined ? {} : { attributes: { unit } }) })
 
-/**
- * Metrics of the process, under the names that Prometheus' client libraries use. They unregister when the scope closes.
- */
+/** Metrics of the process, under the names that Prometheus' client libraries use. */
 export const layer = (role: Role) =>
   Layer.effectDiscard(
     Effect.gen(function* () {

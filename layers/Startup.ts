@@ -20,7 +20,6 @@ export class ListenerRefused extends Data.TaggedError("ListenerRefused")<{
 
 export const bannerLine = (name: string, text: string) => `  ${name.padEnd(10)}${text}`
 
-/** Prints the variant of each door, and warnings. */
 export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> => {
   const used = doorsUsedBy(doors)
   const warnings = [
@@ -52,7 +51,6 @@ export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> =>
 
 const serviceKeyVariable = (name: string) => name.replace("BASE_URL", "SERVICE_KEY")
 
-/** Prints the URL of a listener. */
 export const announceListener = (name: string, url: string) => Console.log(`  ${name.padEnd(10)}${url}`)
 
 /** Describes a failed start in one sentence, without the database or broker URL, which may contain a password. */

@@ -36,7 +36,6 @@ const defaults: Options = {
   addressPolicy: allowPrivateAddresses
 }
 
-/** Exchanges over one connection pool, which closes with the scope. */
 export const make = (options: Options) =>
   Effect.gen(function* () {
     const pool = new ConnectionPool(options, options.addressPolicy, options.nameLookups)
@@ -72,8 +71,7 @@ export const layerWith = (options: Partial<Options>): Layer.Layer<Upstream> =>
 export const layer: Layer.Layer<Upstream> = layerWith({})
 
 /**
- * One exchange, from the wait for a connection to the last byte. It is an object of callbacks, because this is the hot
- * path.
+ * One exchange, from the wait for a connection to the last byte. Works with callbacks, because this is the hot path.
  */
 class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
   readonly #pool: ConnectionPool
@@ -89,7 +87,6 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
   // Native timers: a sleeping fiber per exchange, re-armed on each chunk, costs more than copying the bytes.
   #deadline: NodeJS.Timeout | undefined
   #timeoutMs = 0
-  /** Small chunks that arrived in this tick. */
   #smallChunks: CollectedBytes | undefined
 
   constructor(
@@ -156,10 +153,7 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
     else this.#gatherSmall(controller, bytes)
   }
 
-  /**
-   * Collects until everything that was read at once is parsed: a chunk of one byte costs its sink as much as a large
-   * one.
-   */
+  /** Collects what was read at once: a chunk of one byte costs its sink as much as a large one. */
   #gatherSmall(controller: Dispatcher.DispatchController, bytes: Uint8Array): void {
     if (this.#smallChunks === undefined) {
       this.#smallChunks = new CollectedBytes()
@@ -232,10 +226,7 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
     })
   }
 
-  /**
-   * Replaces the previous deadline. Routes use the same time for headers and for silence, so one timer usually serves
-   * both.
-   */
+  /** Replaces the previous deadline. Headers and silence usually have the same timeout, so one timer serves both. */
   #setDeadline(milliseconds: number): void {
     if (this.#deadline !== undefined && this.#timeoutMs === milliseconds) {
       this.#deadline.refresh()
@@ -266,8 +257,7 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
   }
 
   /**
-   * `reason` is set when the connection cannot serve another exchange. `result` is `undefined` after `cancel`, when
-   * `done` is not called.
+   * A `reason` means that the connection cannot be reused. Without a `result` (after `cancel`), `done` is not called.
    */
   #end(reason: Error | undefined, result: Exit.Exit<void, UpstreamError> | undefined): void {
     this.#ended = true

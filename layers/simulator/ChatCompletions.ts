@@ -9,7 +9,6 @@ import {
   seconds
 } from "./SimulatedResponse.ts"
 
-/** `POST /v1/chat/completions` */
 export const chatCompletions = (body: Json, moment: Moment): SimulatedResponse => {
   if (listOf(body["messages"]).length === 0) {
     return errorResponse("A", moment, 400, "Missing required parameter: 'messages'.", {

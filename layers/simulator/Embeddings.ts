@@ -6,7 +6,6 @@ const defaultDimensions = 256
 const mostDimensions = 3_072
 const mostInputs = 2_048
 
-/** `POST /v1/embeddings` */
 export const embeddings = (body: Json, moment: Moment): SimulatedResponse => {
   const inputs = inputsOf(body["input"])
   const dimensions = numberOf(body["dimensions"]) ?? defaultDimensions

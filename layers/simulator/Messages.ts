@@ -9,7 +9,6 @@ import {
   type SimulatedResponse
 } from "./SimulatedResponse.ts"
 
-/** `POST /v1/messages` */
 export const messages = (body: Json, moment: Moment): SimulatedResponse => {
   const mistake = problemOf(body)
   if (mistake !== undefined) return errorResponse("B", moment, 400, mistake)
@@ -20,7 +19,6 @@ export const messages = (body: Json, moment: Moment): SimulatedResponse => {
     : jsonResponse(message(prompt, reply, moment))
 }
 
-/** `POST /v1/messages/count_tokens` */
 export const countTokens = (body: Json, moment: Moment): SimulatedResponse =>
   listOf(body["messages"]).length === 0
     ? errorResponse("B", moment, 400, "messages: Field required")

@@ -11,7 +11,6 @@ const models = ["simulator-large", "simulator-small", "simulator-reasoning", "si
   created_at: "2026-01-01T00:00:00Z"
 }))
 
-/** `GET /v1/models` */
 export const listModels = (): SimulatedResponse =>
   jsonResponse({
     object: "list",
@@ -21,7 +20,6 @@ export const listModels = (): SimulatedResponse =>
     last_id: models.at(-1)?.id ?? null
   })
 
-/** `GET /v1/models/{id}` */
 export const getModel = (id: string, family: Family, moment: Moment): SimulatedResponse => {
   const model = models.find((one) => one.id === id)
   return model === undefined

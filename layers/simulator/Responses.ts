@@ -10,7 +10,6 @@ import {
   seconds
 } from "./SimulatedResponse.ts"
 
-/** `POST /v1/responses` */
 export const responses = (body: Json, moment: Moment): SimulatedResponse => {
   if (textOf(body["input"]) === undefined && !Array.isArray(body["input"])) {
     return errorResponse("A", moment, 400, "Missing required parameter: 'input'.", {
