@@ -50,7 +50,7 @@ export const connect = Effect.fnUntraced(function* (broker: BrokerState, options
     connection: () => connection,
     redeclare: (current) =>
       topology.redeclare(current, (name, why) =>
-        client.report(`The broker refuses what was declared before: ${name}`, why)
+        client.report(`The broker refuses to repeat a declaration: ${name}`, why)
       ),
     report: (what, defect) => {
       fork(Effect.logError(what, defect instanceof ChannelException ? defect.message : defect))
@@ -101,7 +101,7 @@ export const connect = Effect.fnUntraced(function* (broker: BrokerState, options
   const whenConnected = (operation: Operation): Effect.Effect<ClientConnection, BrokerError> =>
     Effect.suspend(() => {
       if (connection !== undefined) return Effect.succeed(connection)
-      if (isClosed) return Effect.fail(brokerError(operation, "closed", "It was closed"))
+      if (isClosed) return Effect.fail(brokerError(operation, "closed", "The connection was closed"))
       const next = Effect.callback<void>((resume) => {
         const wake = () => resume(Effect.void)
         connectionWaiters.add(wake)
@@ -166,9 +166,9 @@ export const connect = Effect.fnUntraced(function* (broker: BrokerState, options
   yield* Effect.addFinalizer(() =>
     Effect.suspend(() => {
       isClosed = true
-      for (const purpose of purposes) publishers[purpose].close("It was closed")
+      for (const purpose of purposes) publishers[purpose].close("The connection was closed")
       broker.timers.clear(state)
-      connection?.end("It was closed")
+      connection?.end("The connection was closed")
       for (const resume of connectionWaiters) resume()
       return SubscriptionRef.set(state, { _tag: "Closed" })
     })

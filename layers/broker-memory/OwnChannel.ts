@@ -101,5 +101,5 @@ const streamNotReadable = (queue: string) =>
   new BrokerError({
     operation: "channel",
     reason: "refused",
-    message: `${queue} is a stream, which can only be consumed`
+    message: `The queue ${queue} is a stream, which can only be consumed`
   })

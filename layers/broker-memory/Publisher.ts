@@ -130,7 +130,7 @@ export class Publisher {
   #unsentOutcome(): Outcome {
     if (this.#blocked !== undefined) return refused("blocked", this.#blocked)
     const why = this.#send === undefined ? "not connected" : "the window was full"
-    return refused("unreachable", `It was not sent within ${this.#limits.timeoutMs} ms: ${why}`)
+    return refused("unreachable", `The message was not sent within ${this.#limits.timeoutMs} ms: ${why}`)
   }
 }
 

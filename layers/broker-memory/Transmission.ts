@@ -21,7 +21,7 @@ const outcomeOf = (routed: RoutingResult, { exchange, routingKey }: Omit<Publica
       return {
         _tag: "Refused",
         reason: "nacked",
-        detail: "The broker could not store it: a full queue, or a failing one"
+        detail: "The broker could not store the message: a queue is full or failing"
       }
     case "unroutable":
       return {
