@@ -3,7 +3,7 @@ import { refuse } from "./queues/ChannelException.ts"
 import { fieldsEqual, typeOf } from "./queues/Fields.ts"
 
 /** Patterns and keys are words between dots: `*` matches one word, `#` any number. */
-export const topicMatches = (pattern: string, key: string): boolean =>
+const topicMatches = (pattern: string, key: string): boolean =>
   wordsMatch(pattern.split("."), key === "" ? [] : key.split("."))
 
 const wordsMatch = (pattern: ReadonlyArray<string>, words: ReadonlyArray<string>): boolean => {

@@ -123,7 +123,8 @@ export class Subscriber {
     try {
       this.start(connection)
     } catch (error) {
-      if (this.#attempt < 2) this.#client.report(`The consumer of queue ${this.#options.queue} could not resume yet, and is retried`, error)
+      if (this.#attempt < 2)
+        this.#client.report(`The consumer of queue ${this.#options.queue} could not resume yet, and is retried`, error)
       this.#retry()
     }
   }

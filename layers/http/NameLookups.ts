@@ -8,7 +8,7 @@ export type Resolve = (host: string, callback: LookupCallback) => void
  * The system's resolver. Unlike a DNS client it honours `/etc/hosts`, search domains and the rest of the host's
  * configuration. It returns no time to live.
  */
-export const systemResolver: Resolve = (host, callback) => lookup(host, { all: true, hints: ADDRCONFIG }, callback)
+const systemResolver: Resolve = (host, callback) => lookup(host, { all: true, hints: ADDRCONFIG }, callback)
 
 /** Milliseconds for which an answer is used without a new look-up. */
 const freshMs = 10_000

@@ -10,7 +10,7 @@ export interface Prompt {
   readonly maxTokens: number | undefined
 }
 
-export interface Tool {
+interface Tool {
   readonly name: string
   readonly schema: Json
 }

@@ -9,7 +9,7 @@ const replyTexts = {
   541: "INTERNAL_ERROR"
 } as const
 
-export type ReplyCode = keyof typeof replyTexts
+type ReplyCode = keyof typeof replyTexts
 
 const reasons: Readonly<Partial<Record<ReplyCode, BrokerError["reason"]>>> = {
   403: "denied",

@@ -5,7 +5,7 @@ import { extraRoutingKeys, type Message } from "./Message.ts"
 /** The reasons that RabbitMQ writes to `x-death`. */
 export type DeathReason = "expired" | "rejected" | "maxlen" | "delivery_limit"
 
-export interface Death {
+interface Death {
   readonly cause: DeathReason
   readonly queue: string
   readonly exchange: string

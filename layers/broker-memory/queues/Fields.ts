@@ -27,7 +27,7 @@ export const typeOf = (field: Field): string => {
 const isTable = (field: Field): field is Fields => typeOf(field) === "table"
 
 /** The field after AMQP encoding: well-formed text, times in whole seconds, integers as numbers where safe. */
-export const normalizeField = (field: Field): Field => {
+const normalizeField = (field: Field): Field => {
   if (typeof field === "bigint") return Number.isSafeInteger(Number(field)) ? Number(field) : field
   if (typeof field === "string") return field.toWellFormed()
   if (field === null || typeof field !== "object") return field
