@@ -194,7 +194,7 @@ class NodeWire implements Wire {
   }
 }
 
-/** Node appends a string to the head and writes both at once: 1 µs less than for a head and a buffer (of 10 in all). */
+/** Node writes a string together with the head, and a buffer separately: a string saves 1 µs of 10 per response. */
 const smallBytes = 4_096
 
 const afterTickTasks: Array<() => void> = []

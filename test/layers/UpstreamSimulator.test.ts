@@ -55,7 +55,7 @@ describe("UpstreamSimulator", () => {
         sink
       )
       assert.strictEqual(sink.status, 404)
-      assert.match(sink.body.toString(), /GET \/charges\. This is the simulator, .* set UPSTREAM_BASE_URL/)
+      assert.match(sink.body.toString(), /GET \/charges\. This is the simulator, .* Set UPSTREAM_BASE_URL/)
     }).pipe(Effect.provide(UpstreamSimulator.layer))
   )
 
