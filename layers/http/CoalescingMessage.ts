@@ -9,8 +9,8 @@ const chunkOverheadBytes = 64
 const coalesceMs = 20
 
 /**
- * The number of chunks that may be smaller than `tinyChunkBytes` on average. Parsing a chunk takes about a microsecond
- * whatever its size: a 64 KiB read of one-byte chunks takes 10 ms.
+ * A body may have this many chunks of less than `tinyChunkBytes` bytes on average. Parsing a chunk takes about a
+ * microsecond whatever its size: a 64 KiB read of one-byte chunks takes 10 ms.
  */
 export const maxTinyChunks = 8_192
 export const tinyChunkBytes = 64

@@ -25,8 +25,8 @@ const maxPending = 1_000
 
 /**
  * A silent name server blocks one of libuv's four threads for 20 seconds or more, and other work needs those threads
- * too. Look-ups therefore use three threads at most: three for names that were answered before, two for names that
- * never were, and one for names whose last look-up failed slowly.
+ * too. Look-ups therefore use at most three threads, at most two of them for names that never resolved, and at most one
+ * for a name whose last look-up failed slowly.
  */
 const maxRunning = { answered: 3, unanswered: 2, slow: 1 } as const
 
