@@ -267,10 +267,10 @@ suite("Configuration as code", (it) => {
         [
           "credential_mappings",
           [{ scope: "key", target: "no id", enabled: true }],
-          /key\/no id: Its target is not the id of a key/
+          /key\/no id: The target is not the id of a key/
         ],
         ["projects", [{ name: "x".repeat(121) }, { name: "team" }], /name must have 1 to 120 characters/],
-        ["projects", [{ name: "team" }, { name: " team " }], /projects names an object twice/],
+        ["projects", [{ name: "team" }, { name: " team " }], /projects lists an object twice/],
         ["keys", [{ ...Object(at(document, "keys", 0)), id: nobody }], /keys 0{8}.* cannot be made by a document/],
         ["keys", [{ ...Object(at(document, "keys", 0)), project: "nobody" }], /: There is no project nobody\./]
       ] as const) {

@@ -15,19 +15,18 @@ import {
 import * as Kinds from "./ConfigurationKinds.ts"
 
 /**
- * Everything that operators decided as one document: written out, compared with another, and made to be as another
- * says.
+ * Exports the operators' configuration as one document, plans what applying a document would change, and applies it.
  */
 export class Configuration extends Context.Service<
   Configuration,
   {
     readonly export: Effect.Effect<Document, StoreFailure>
-    /** What applying the document would change. Writes nothing. */
+    /** Returns the changes that applying the document would make, without writing anything. */
     readonly plan: (document: Document) => Effect.Effect<ConfigurationPlan, InvalidDocument | StoreFailure>
     /**
-     * Makes it so, as a whole or not at all, if the configuration is still the one with `baseHash`. Each object goes
-     * the way that its own endpoint takes: the same rules, an audit event, a notice. Answers what was changed, and the
-     * hash of what is now.
+     * Applies the document in one transaction if the current configuration still has the hash `baseHash`. Each change
+     * runs the store operation behind its own endpoint: the same validation, an audit event and a change notice.
+     * Returns the changes and the new hash.
      */
     readonly apply: (
       document: Document,
@@ -54,7 +53,7 @@ const make = Effect.gen(function* () {
       (steps) => steps.flat().sort((a, b) => a.rank - b.rank)
     )
 
-  // A plan compares one moment with the document.
+  // A read-only, repeatable-read transaction, so that a plan compares the document with one moment.
   const inReadSnapshot = <A, E, R>(work: Effect.Effect<A, E, R>) =>
     transaction(Effect.andThen(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`, work)).pipe(
       toStoreFailures
@@ -98,13 +97,13 @@ const make = Effect.gen(function* () {
     apply: Effect.fn("Configuration.apply")((document, baseHash) =>
       transaction(
         Effect.gen(function* () {
-          // Others wait at the door, so that nothing changes between the look and the last write.
+          // The lock makes other writers wait until the last write, so the hash checked below stays valid.
           yield* sql`LOCK TABLE ${sql.literal(Kinds.lockedTables)} IN EXCLUSIVE MODE`
           const current = yield* readState
           if (ConfigurationDiff.fingerprint(current) !== baseHash) {
             return yield* new ControlError(
               "configuration_changed",
-              "The configuration is no longer the one that was planned against: plan again.",
+              "The configuration has changed since the plan that base_hash belongs to: plan again.",
               { param: "base_hash" }
             )
           }
@@ -125,19 +124,18 @@ const make = Effect.gen(function* () {
 
 const decodeDocument = Schema.decodeUnknownEffect(Schema.toCodecJson(Document))
 
-/**
- * One of the changes undid what the document says of another object, as one that takes away what the other names does.
- */
+/** After all steps, a further plan still finds a difference: one change undid another. */
 const contradictionError = ({ change }: ConfigurationStep) =>
   invalidDocument(
     change.section,
     change.id,
-    `cannot be as the document says together with all else that it says: look at ${change.fields.map(({ path }) => path).join(", ")}`
+    `contradicts another part of the document: check ${change.fields.map(({ path }) => path).join(", ")}`
   )
 
 /**
- * Who was linked to services that are all gone now, and is not spoken of. Nobody may call more because a service goes,
- * and who has no links may call whatever the policy allows.
+ * Projects and keys that had links to services, have none left, and are not changed by the document themselves. An
+ * owner without links may call every service that its policy allows, so removing a service must not remove its last
+ * link.
  */
 const ownersWithoutLinks = (
   before: ConfigurationState,
@@ -161,4 +159,4 @@ const isLinked = (entry: Schema.JsonObject | undefined): boolean => {
   return Array.isArray(names) && names.length > 0
 }
 
-const losesLastLink = "loses its last link to a service, and could call every other: say what it may call"
+const losesLastLink = "loses its last link to a service and could then call every service: list its services in the document"

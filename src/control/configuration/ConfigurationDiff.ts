@@ -1,13 +1,13 @@
 import { hash } from "node:crypto"
 import { Predicate, type Schema } from "effect"
 
-/** Objects by what they are known by, in the form of the wire. */
+/** Entries by identity, each as the JSON that the document carries. */
 export type EntriesById = ReadonlyMap<string, Schema.JsonObject>
 
 export interface FieldChange {
-  /** `policy.rpm_limit`. */
+  /** Dotted path, such as `policy.rpm_limit`. */
   readonly path: string
-  /** `null` also where there is no such field. */
+  /** `null` also when the field is absent. */
   readonly before: Schema.Json
   readonly after: Schema.Json
 }
@@ -20,7 +20,9 @@ export interface EntryChange {
   readonly fields: ReadonlyArray<FieldChange>
 }
 
-/** What leads from `before` to `after`, by id. Neither the order of entries nor that of their fields matters. */
+/**
+ * The changes that turn `before` into `after`, sorted by id. The order of entries and of their fields does not matter.
+ */
 export const diffEntries = (before: EntriesById, after: EntriesById): ReadonlyArray<EntryChange> =>
   [...new Set([...before.keys(), ...after.keys()])].sort().flatMap((id) => {
     const oldEntry = before.get(id) ?? null
@@ -31,7 +33,7 @@ export const diffEntries = (before: EntriesById, after: EntriesById): ReadonlyAr
     return [{ id, action, before: oldEntry, after: newEntry, fields }]
   })
 
-/** SHA-256 of everything in `sections`, in hex: the same for the same content in any order. */
+/** SHA-256 of all sections in hex; independent of the order of entries and fields. */
 export const fingerprint = (sections: ReadonlyMap<string, EntriesById>): string =>
   hash(
     "sha256",
@@ -41,7 +43,7 @@ export const fingerprint = (sections: ReadonlyMap<string, EntriesById>): string 
 const isObject = (json: Schema.Json | undefined): json is Schema.JsonObject =>
   Predicate.isObject(json) && !Array.isArray(json)
 
-/** One text for one value, however its members are ordered. */
+/** JSON with sorted members: equal values have equal text. */
 const canonicalJson = (json: Schema.Json): string => {
   if (Array.isArray(json)) return `[${json.map(canonicalJson).join(",")}]`
   if (!isObject(json)) return JSON.stringify(json)
@@ -49,11 +51,11 @@ const canonicalJson = (json: Schema.Json): string => {
   return `{${members.map(([name, value]) => `${JSON.stringify(name)}:${canonicalJson(value)}`).join(",")}}`
 }
 
-/** Its own: `__proto__` may be the name of one. */
+/** Reads own members only, because a member may be named `__proto__`. */
 const ownMember = (object: Schema.JsonObject, name: string): Schema.Json | undefined =>
   Object.hasOwn(object, name) ? object[name] : undefined
 
-/** Which fields differ; those of objects in them by their own path. */
+/** The fields that differ. Fields of nested objects are listed under their dotted path. */
 export const diffFields = (
   before: Schema.JsonObject,
   after: Schema.JsonObject,
@@ -62,7 +64,7 @@ export const diffFields = (
   [...new Set([...Object.keys(before), ...Object.keys(after)])].sort().flatMap((name) => {
     const [oldValue, newValue, path] = [ownMember(before, name), ownMember(after, name), prefix + name]
     if (isObject(oldValue) && isObject(newValue)) return diffFields(oldValue, newValue, `${path}.`)
-    // a field that is not there and one that is null are apart
+    // An absent field differs from a field that is null.
     if (oldValue !== undefined && newValue !== undefined && canonicalJson(oldValue) === canonicalJson(newValue))
       return []
     return [{ path, before: oldValue ?? null, after: newValue ?? null }]

@@ -18,13 +18,13 @@ import type { Service } from "../api/services/ServicesApi.ts"
 import { trimBaseUrl, validateBaseUrl, validateOrigin } from "../store/Validation.ts"
 
 /**
- * Entries in the one form in which they are compared: as they are stored. What cannot be stored is left for the
- * refusal.
+ * Normalizes entries to the form in which they are stored, so that a document and the database compare equal. Values
+ * that cannot be stored are left as they are: the write refuses them.
  */
 
 const policyFields = { policy: KeyPolicy.KeyPolicy, guardrail_policy: GuardrailPolicy.GuardrailPolicy }
 
-/** With whole policies, and without what a rotation changes. */
+/** The key entry with complete policies, without `key_prefix`, which a rotation changes. */
 export const ComparableKey = KeyEntry.mapFields(Struct.omit(["key_prefix"])).pipe(Schema.fieldsAssign(policyFields))
 export const ComparableLayer = LayerEntry.pipe(
   Schema.fieldsAssign({ ...policyFields, shared: SharedLimits.SharedLimits })
@@ -35,7 +35,7 @@ const completePolicies = ({ guardrail_policy, policy }: Pick<LayerEntry, "policy
   guardrail_policy: GuardrailPolicy.patched(GuardrailPolicy.neutral, guardrail_policy)
 })
 
-/** Policies that restrict nothing, in the form of the wire. */
+/** Encoded policies that restrict nothing. */
 export const unrestrictedPolicies = Schema.encodeSync(
   Schema.toCodecJson(Schema.Struct({ ...policyFields, shared: SharedLimits.SharedLimits })).pipe(
     Schema.encodeTo(Schema.JsonObject)
@@ -62,7 +62,7 @@ export const comparableLayer = (layer: LayerEntry): typeof ComparableLayer.Type 
   ...completePolicies(layer)
 })
 
-/** Links have no order, and stand there once. */
+/** Sorts the links and removes duplicates. */
 export const normalizedLinks = (names: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(names)].sort()
 
 export const normalizedOrigin = (url: string): string => (validateOrigin(url) === undefined ? new URL(url).origin : url)
@@ -72,7 +72,7 @@ export const normalizedUpstreamBase = (url: string): string =>
 
 export const normalizedBaseUrl = (url: string): string => (validateBaseUrl(url) === undefined ? trimBaseUrl(url) : url)
 
-/** Prices are kept to the nano-dollar. */
+/** Prices are stored in whole nano-dollars. */
 export const roundedPrice = (price: PriceEntry): PriceEntry => {
   const nanos = (dollars: number) => Price.toDollars(Price.toNanos(dollars))
   const orNull = (dollars: number | null) => (dollars === null ? null : nanos(dollars))
@@ -88,7 +88,7 @@ export const roundedPrice = (price: PriceEntry): PriceEntry => {
 export const guardrailEntry = ({ endpoint_configured: _, token_configured: _1, ...entry }: Guardrail): GuardrailEntry =>
   entry
 
-/** What an operator decided about a service; what happened to it is left out. */
+/** The settings that an operator chose; state such as credentials and sync results is left out. */
 export const serviceEntry = (service: Service, project: string | null): ServiceEntry => ({
   name: service.name,
   project,
@@ -110,7 +110,7 @@ export const serviceEntry = (service: Service, project: string | null): ServiceE
   fallback_services: service.fallback_services
 })
 
-/** The settings that somebody saved. Those of the environment are no decision of an operator's. */
+/** The stored settings. Settings from the environment are not part of the configuration. */
 export const authSettingsEntry = (shown: AuthSettings): Settings.AuthSettings | undefined => {
   if (shown.source !== "persisted") return undefined
   const { enabled, ...provider } = shown.identity_provider

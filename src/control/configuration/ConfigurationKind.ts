@@ -7,30 +7,35 @@ import * as ConfigurationDiff from "./ConfigurationDiff.ts"
 
 export type InvalidDocument = Refused<"invalid_configuration_document">
 
-/** The name of a list, or of one set of settings, in the document. */
+/** The name of a list or of a settings object in the document. */
 export type Section = Exclude<keyof Configuration, "format">
 
-/** What there is, by section and identity. */
+/** The current entries by section and identity. */
 export type ConfigurationState = ReadonlyMap<Section, ConfigurationDiff.EntriesById>
 
-/** What a change may fail with: whatever the endpoint of its object refuses. */
+/** A write fails with whatever error the object's own endpoint fails with. */
 export type Write = Effect.Effect<unknown, ControlError, Actor>
 
-/** How one kind of object is read and written. What has no `create` or `remove` is neither made nor removed here. */
+/**
+ * Reads and writes one kind of object. Without `create` or `remove`, a document cannot create or delete such objects.
+ */
 export interface KindDefinition<Entry> {
   readonly section: Section
   readonly schema: Schema.Codec<Entry, unknown>
-  /** What the configuration knows it by. */
+  /** The id of an entry within its section. */
   readonly identity: (entry: Entry) => string
   readonly read: Effect.Effect<ReadonlyArray<Entry>, StoreFailure>
   readonly fromDocument: (document: Configuration) => ReadonlyArray<Entry> | undefined
   readonly create?: (entry: Entry) => Write
-  /** `changed` says of a field of the entry whether there is anything new in it. */
+  /** `changed` returns whether a field of the entry, or a field inside it, differs. */
   readonly update: (entry: Entry, changed: (field: string) => boolean) => Write
   readonly remove?: (entry: Entry) => Write
-  /** What stays although a document does not name it, where others are removed. */
+  /**
+   * Returns true for entries that stay even though the document does not list them. By default every entry stays when
+   * the kind has no `remove`.
+   */
   readonly isKept?: (entry: Schema.JsonObject) => boolean
-  /** Lower goes first: what others refer to is there before them and goes after them. */
+  /** Steps run in ascending rank: an object is written before the objects that refer to it, and deleted after them. */
   readonly rank: (action: ConfigurationDiff.EntryChange["action"], entry: Entry) => number
   readonly summary?: (
     entry: Entry,
@@ -39,19 +44,17 @@ export interface KindDefinition<Entry> {
   ) => string | null
 }
 
-/** One change, and the writing of it. */
 export interface ConfigurationStep {
   readonly change: ConfigurationChange
   readonly rank: number
   readonly write: Write
 }
 
-/** A kind of object, as what compares and applies sees every one of them. */
+/** A kind of object with its entry type erased. */
 export interface ConfigurationKind {
   readonly section: Section
-  /** What there is, by identity. */
   readonly currentEntries: Effect.Effect<ConfigurationDiff.EntriesById, StoreFailure>
-  /** The section of a document that says so; `undefined` where it says nothing. */
+  /** The content of the section; `undefined` leaves the section out of the document. */
   readonly toDocument: (state: ConfigurationDiff.EntriesById) => Schema.Json | undefined
   readonly steps: (
     current: ConfigurationState,
@@ -83,7 +86,7 @@ export const makeKind = <Entry>(definition: KindDefinition<Entry>): Configuratio
       return yield* invalidDocument(
         section,
         id,
-        "is not there, and cannot be made by a document: its secret would be nowhere"
+        "does not exist, and a document cannot create it because it carries no secrets"
       )
     }
     return {
@@ -104,14 +107,14 @@ export const makeKind = <Entry>(definition: KindDefinition<Entry>): Configuratio
   return {
     section,
     currentEntries: Effect.flatMap(read, entriesOf),
-    // the same text for the same configuration
+    // Sorted, so that equal configurations export equal text.
     toDocument: (state) => [...state].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry),
     steps: Effect.fnUntraced(function* (current, document) {
       const documentEntries = fromDocument(document)
       if (documentEntries === undefined) return []
       const before = current.get(section) ?? new Map()
       const after = yield* entriesOf(documentEntries)
-      if (after.size < documentEntries.length) return yield* invalidDocument(section, "", "names an object twice")
+      if (after.size < documentEntries.length) return yield* invalidDocument(section, "", "lists an object twice")
       const keptEntries = [...before].filter(([, entry]) => isKept(entry))
       return yield* Effect.forEach(
         ConfigurationDiff.diffEntries(before, new Map([...keptEntries, ...after])),
@@ -121,11 +124,11 @@ export const makeKind = <Entry>(definition: KindDefinition<Entry>): Configuratio
   }
 }
 
-/** Settings of which there is one set: changed, never removed. */
+/** A kind with one settings object, which can be changed but not deleted. */
 export const makeSettingsKind = <Entry>(definition: {
   readonly section: Section
   readonly schema: Schema.Codec<Entry, unknown>
-  /** `undefined`: nobody has decided anything yet. */
+  /** `undefined` when no settings are stored. */
   readonly read: Effect.Effect<Entry | undefined, StoreFailure>
   readonly fromDocument: (document: Configuration) => Entry | undefined
   readonly update: (entry: Entry) => Write

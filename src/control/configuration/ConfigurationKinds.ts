@@ -35,7 +35,7 @@ import * as Entries from "./ConfigurationEntries.ts"
 import { type ConfigurationKind, type ConfigurationState, makeKind, makeSettingsKind } from "./ConfigurationKind.ts"
 import * as KeyChangeSummary from "./KeyChangeSummary.ts"
 
-/** The tables that hold them: while a document is applied, nobody else writes there. */
+/** The tables that hold the configuration. Applying a document locks them against other writers. */
 export const lockedTables = [
   "projects",
   "api_keys",
@@ -66,12 +66,12 @@ const everyPage = Effect.fnUntraced(function* <A, E>(
   return items
 })
 
-/** All that can still be changed. */
+/** Revoked keys cannot be changed, so they are not part of the configuration. */
 export const unrevokedKeys = Effect.flatMap(Keys, (keys) =>
   Effect.map(everyPage(keys.list), (all) => all.filter(({ revoked_at }) => revoked_at === null))
 )
 
-/** Every kind that the document has, each by the stores that its endpoints use. */
+/** All kinds of the document, each over the store that its endpoints use. */
 export const make = Effect.gen(function* () {
   const [projects, keys, providers] = [yield* Projects, yield* Keys, yield* Providers]
   const [mappings, prices, routes] = [yield* CredentialMappings, yield* ModelPrices, yield* Routes]
@@ -97,12 +97,12 @@ export const make = Effect.gen(function* () {
 
   const findProvider = Effect.fnUntraced(function* (kind: string, name: string) {
     const found = (yield* providers.list).find((row) => row.provider === kind && row.name === name)
-    return found ?? (yield* new ControlError("missing_provider_config", "It is gone."))
+    return found ?? (yield* new ControlError("missing_provider_config", "The provider row no longer exists."))
   })
 
   const mappingTargetId = Effect.fnUntraced(function* ({ scope, target }: MappingEntry) {
     if (scope === "project") return (yield* findProject(target)).id
-    return isId(target) ? target : yield* new ControlError("invalid_request", "Its target is not the id of a key.")
+    return isId(target) ? target : yield* new ControlError("invalid_request", "The target is not the id of a key.")
   })
 
   const upsertMapping = (entry: MappingEntry) =>
@@ -139,7 +139,7 @@ export const make = Effect.gen(function* () {
       fromDocument: ({ guardrails }) => guardrails,
       create: ({ endpoint_url, provider_kind, timeout_ms, ...entry }) =>
         provider_kind === "built_in"
-          ? Effect.fail(new ControlError("invalid_guardrail_request", "It is built in elsewhere; here there is none."))
+          ? Effect.fail(new ControlError("invalid_guardrail_request", "This gateway has no built-in guardrail of this name."))
           : guardrails.create({ ...entry, endpoint_url: endpoint_url ?? "", ...(timeout_ms && { timeout_ms }) }),
       update: ({ description, endpoint_url, name, provider_kind, timeout_ms, ...patch }) =>
         guardrails.update(name, {
@@ -153,7 +153,7 @@ export const make = Effect.gen(function* () {
       remove: ({ name }) => guardrails.remove(name),
       isKept: (entry) => entry["provider_kind"] === "built_in",
       summary: credentialRemovedNote("endpoint_url"),
-      // A guardrail that goes is forgotten by every policy: those that the document knows better are changed before.
+      // Deleting a guardrail removes it from every policy, so policies that the document changes are written first.
       rank: (action) => (action === "delete" ? 80 : 15)
     }),
     makeKind({
@@ -176,15 +176,15 @@ export const make = Effect.gen(function* () {
           services.update(name, {
             ...patch,
             project_id,
-            // A synced document may hold what nobody could write by hand.
+            // Synced endpoints may break the rules for hand-written ones, so the patch has them only when they change.
             ...(changed("openapi_endpoints") && { openapi_endpoints }),
             ...(changed("endpoint_pricing_rules") && { endpoint_pricing_rules })
           })
         ),
       summary: credentialRemovedNote("upstream_base_url"),
-      // Links may change with it: whoever is left without any is looked for at the end.
-      remove: ({ name }) => services.remove(name, { evenLastLinks: true }),
-      // One service may have a studio_service_id: who gives it up goes before who takes it.
+      // Removing a service may remove last links; `apply` checks for them at the end.
+      remove: ({ name }) => services.remove(name, { allowLastLinks: true }),
+      // A studio_service_id is unique, so entries that give one up go before those that take one.
       rank: (action, { studio_service_id }) => (action === "delete" ? 20 : studio_service_id === null ? 21 : 22)
     }),
     makeKind({
@@ -265,7 +265,7 @@ export const make = Effect.gen(function* () {
         Effect.flatMap(findProvider(provider, name), ({ id }) => providers.update(id, patch)),
       remove: ({ name, provider }) => Effect.flatMap(findProvider(provider, name), ({ id }) => providers.remove(id)),
       summary: credentialRemovedNote("base_url"),
-      // One row may be the upstream: who stops being it goes before who becomes it.
+      // Only one upstream row per family may be enabled, so rows are disabled before others are enabled.
       rank: (action, { enabled }) => (action === "delete" || (action === "update" && !enabled) ? 40 : 41)
     }),
     makeKind({
@@ -344,14 +344,14 @@ export const make = Effect.gen(function* () {
   return kinds
 })
 
-/** Says of a changed address that a stored credential does not go with it. */
+/** Notes that moving to another origin removes the stored credential. */
 const credentialRemovedNote =
   (field: string) =>
   (_entry: unknown, { after, before }: ConfigurationDiff.EntryChange): string | null => {
     const [from, to] = [before?.[field], after?.[field]]
-    // what is no address is refused when it is written
+    // A value that is not a URL is refused when it is written.
     return isAddress(from) && isAddress(to) && originOf(from) !== originOf(to)
-      ? `${field} moves to another scheme, host or port: a stored credential is removed, and has to be stored anew.`
+      ? `${field} moves to another scheme, host or port: a stored credential is removed and must be stored again.`
       : null
   }
 
@@ -362,7 +362,6 @@ const isId = Schema.is(Id)
 const layerName = ({ kind, scope }: Pick<LayerEntry, "kind" | "scope">): string =>
   scope === null ? kind : `${kind}/${scope}`
 
-/** How many keys there are whose requests may be under it. */
 const countKeysUnder = ({ kind, scope }: LayerEntry, held: ConfigurationState): number => {
   const keys = [...(held.get("keys")?.values() ?? [])]
   if (kind === "project") return keys.filter((key) => key["project"] === scope).length

@@ -1,11 +1,11 @@
 import type { Schema } from "effect"
 import { diffFields, type FieldChange } from "./ConfigurationDiff.ts"
 
-/** What a change of its fields means for a key, in one sentence. */
+/** Summarizes in one sentence what the changed fields mean for a key. */
 export const ofKey = (key: string, fields: ReadonlyArray<FieldChange>): string =>
   `Key ${key} ${fields.flatMap(phrasesOf).join("; ")}.`
 
-/** The same for a policy layer, and over how many keys it lies. */
+/** Summarizes the change of a policy layer, with the number of keys that it covers. */
 export const ofLayer = (layer: string, keys: number, before: Schema.JsonObject, after: Schema.JsonObject): string => {
   const effects = diffFields(before, after)
     .filter(({ path }) => path.includes("."))
@@ -43,7 +43,7 @@ type List = ReadonlyArray<Schema.Json> | null
 
 const isList = (json: Schema.Json): json is List => json === null || Array.isArray(json)
 
-/** `null` is everything; a pair of nulls is not a difference. */
+/** `null` allows everything; `before` and `after` are never both `null`. */
 const listPhrases = (what: string, before: List, after: List): ReadonlyArray<string> => {
   if (after === null) return [`gains all ${what} (it had ${nameList(before ?? [])})`]
   if (before === null) return [`loses all ${what} but ${nameList(after)}`]
@@ -56,7 +56,7 @@ const listPhrases = (what: string, before: List, after: List): ReadonlyArray<str
   ]
 }
 
-/** No link leads to every service. */
+/** An empty list of links allows every service. */
 const emptyAsAll = (links: List): List => (links?.length === 0 ? null : links)
 
 const guardrailPhrases = (name: string, before: Schema.Json, after: Schema.Json): ReadonlyArray<string> => {

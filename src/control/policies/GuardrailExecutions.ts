@@ -12,7 +12,7 @@ import { validateRange } from "../usage/Usage.ts"
 
 type InvalidQuery = Refused<"invalid_usage_query">
 
-/** What guardrails did, one row for each run on the way of a request. */
+/** Guardrail runs on requests, as the gateway recorded them: one row per run. */
 export class GuardrailExecutions extends Context.Service<
   GuardrailExecutions,
   {
@@ -74,7 +74,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** All that the catalogue can have at once; names that are no longer in it come on top. */
+/** Covers every combination for a full catalogue, and deleted guardrails with recorded executions. */
 const maxSums = 10_000
 
 const executionRows = storedRows(

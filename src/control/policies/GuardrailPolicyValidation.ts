@@ -11,8 +11,9 @@ import { ControlError } from "../api/schema/Errors.ts"
 import { findSecretMember } from "../store/SecretNames.ts"
 
 /**
- * The guardrail policy that `patch` makes of `held`: `null` clears it, absent keeps it. Every guardrail that the patch
- * names must be in the catalogue, and what is forbidden has nothing to override.
+ * Applies `patch` to the guardrail policy `current`: `null` clears the policy, an absent field keeps its value. Fails
+ * when the patch names a guardrail that is not in the catalogue, carries a secret, or overrides a guardrail that the
+ * policy forbids.
  */
 export const patchedGuardrailPolicy = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -31,7 +32,7 @@ export const patchedGuardrailPolicy = Effect.fnUntraced(function* (
   const secret = findSecretMember(patch.guardrail_config_overrides ?? {})
   if (secret !== undefined) {
     return yield* invalidGuardrail(
-      `guardrail_config_overrides.${secret} looks like a secret, and would be shown by the configuration and the audit log: give the guardrail its bearer_token in the catalogue, or call the member otherwise if it is none.`
+      `guardrail_config_overrides.${secret} looks like a secret, and the configuration and the audit log would show it: set the guardrail's bearer_token in the catalogue instead, or rename the member if it is not a secret.`
     )
   }
   const policy = patched(current, patch)
@@ -39,7 +40,7 @@ export const patchedGuardrailPolicy = Effect.fnUntraced(function* (
     policy.forbidden_guardrails.includes(name)
   )
   if (forbiddenOverride !== undefined) {
-    const message = `The guardrail ${forbiddenOverride} is forbidden here, so there is nothing to override: drop one of the two.`
+    const message = `The guardrail ${forbiddenOverride} is both forbidden and overridden: remove it from forbidden_guardrails or from guardrail_config_overrides.`
     return yield* new ControlError("guardrail_forbidden", message, { param: "guardrail_policy" })
   }
   return policy

@@ -19,19 +19,19 @@ import { type Violation, validateCredential, validateUrl } from "../store/Valida
 
 type Invalid = Refused<"invalid_guardrail_request">
 
-/** The catalogue: what there is to select, and how each entry is asked. */
+/** The guardrail catalogue: the guardrails that policies can select, and how the gateway runs each of them. */
 export class Guardrails extends Context.Service<
   Guardrails,
   {
     readonly list: Effect.Effect<ReadonlyArray<Guardrail>, StoreFailure>
     readonly get: (name: string) => Effect.Effect<Guardrail, Refused<"not_found"> | StoreFailure>
     readonly create: (guardrail: NewGuardrail) => Effect.Effect<Guardrail, Invalid | StoreFailure, Actor>
-    /** A guardrail whose row this version cannot read can be disabled, and nothing else. */
+    /** A guardrail whose row this version cannot read can only be disabled. */
     readonly update: (
       name: string,
       patch: GuardrailPatch
     ) => Effect.Effect<ChangedGuardrail | Unreadable, Invalid | StoreFailure, Actor>
-    /** Every key forgets it too. What it did stays on record. */
+    /** Also removes the guardrail from every policy. Its recorded executions stay. */
     readonly remove: (name: string) => Effect.Effect<void, Invalid | StoreFailure, Actor>
   }
 >()("svc/control/Guardrails") {
@@ -50,7 +50,7 @@ const make = Effect.gen(function* () {
      endpoint_url IS NOT NULL AS endpoint_configured, endpoint_url, timeout_ms, sealed_token IS NOT NULL AS token_configured`
   )
 
-  /** What `input` names, by column. */
+  /** The columns that `input` sets. */
   const columnsOf = Effect.fnUntraced(function* (
     name: string,
     input: GuardrailPatch,
@@ -93,7 +93,7 @@ const make = Effect.gen(function* () {
       (row) => (row === undefined ? Effect.fail(unknownGuardrail) : Effect.succeed(row))
     )
 
-  /** For what needs no more of the row than its name, and whether the gateway does itself what it says. */
+  /** Locks a row that this version may be unable to read; returns it and whether the guardrail is built in. */
   const lockAny = Effect.fnUntraced(function* (name: string) {
     const guardrail = yield* guardrailRows.firstOrUnreadable(
       sql`SELECT ${columns} FROM guardrail_definitions WHERE name = ${name} FOR UPDATE`
@@ -134,7 +134,7 @@ const make = Effect.gen(function* () {
       Effect.gen(function* () {
         const { write } = yield* Mutation
         const [full] = yield* sql`SELECT 1 FROM guardrail_definitions OFFSET ${maxGuardrails - 1} LIMIT 1`
-        if (full !== undefined) return yield* invalid("name", `is one too many: there are ${maxGuardrails} guardrails`)
+        if (full !== undefined) return yield* invalid("name", `cannot be added: the limit of ${maxGuardrails} guardrails is reached; delete one first`)
         const row = yield* onDuplicate(
           guardrailRows.only(write`
             INSERT INTO guardrail_definitions ${sql.insert({ name, provider_kind: "http", ...set })} RETURNING ${columns}`),
@@ -181,10 +181,13 @@ const make = Effect.gen(function* () {
     )
   })
 
-  /** Takes the name out of every key's policy: one that demanded it would otherwise refuse all requests. */
+  /**
+   * Removes the name from the policies of keys and layers: a policy that requires a missing guardrail would refuse
+   * every request.
+   */
   const removeFromPolicies = Effect.fnUntraced(function* (name: string) {
     const { write } = yield* Mutation
-    // a newer version may have fields of another shape: a single name, a number
+    // A newer version may have stored fields that are neither arrays nor objects.
     const policyFields = sql`jsonb_each(CASE jsonb_typeof(guardrail_policy) WHEN 'object' THEN guardrail_policy ELSE '{}' END)
       AS held (field, value)`
     const change = sql`policy_version = policy_version + 1, updated_at = now(), guardrail_policy = (
@@ -240,14 +243,14 @@ const unknownGuardrail = new ControlError("invalid_guardrail_request", "There is
 
 const isSwitchOff = (patch: GuardrailPatch): boolean => patch.enabled === false && Object.keys(patch).length === 1
 
-/** `value`, unless a rule refuses it. The refusal names the field and says the rule, never the value. */
+/** Returns `value` unless `rule` refuses it. The error names the field and the rule, never the value. */
 const validated = <A>(param: string, value: A, rule: (value: A) => Violation): Effect.Effect<A, Invalid> => {
   const refusal = rule(value)
   return refusal === undefined ? Effect.succeed(value) : Effect.fail(invalid(param, refusal))
 }
 
 const exposedSecret =
-  "looks like a secret, and would be shown by the configuration and the audit log: send it as bearer_token, which is sealed, or call it otherwise if it is none"
+  "looks like a secret, and the configuration and the audit log would show it: send it as bearer_token, which is stored encrypted, or rename it if it is not a secret"
 
 const refusedEndpoint = (url: string): Violation => {
   const refusal = validateUrl(url)
@@ -264,7 +267,7 @@ const configText = (param: string, config: Guardrail["runtime_config"]): Effect.
     text.length > maxConfigLength ? `may have at most ${maxConfigLength} characters of JSON` : undefined
   )
 
-/** What the gateway does itself has no address; its one switch must be a switch. */
+/** A built-in guardrail has no endpoint, and its `restore_output` must be a boolean. */
 const checkBuiltInPatch = (patch: GuardrailPatch): Effect.Effect<void, Invalid> => {
   const field = (["description", "endpoint_url", "timeout_ms", "bearer_token"] as const).find((name) => name in patch)
   if (field !== undefined) return Effect.fail(invalid(field, "cannot be set: this guardrail is built in"))

@@ -17,7 +17,7 @@ import { Count, computedRows, type StoreFailure, storedRows, toStoreFailures } f
 import { allowedDecision, appliedLayer, denialReasons, refusedDecision, sharedLimits } from "./PolicyReasons.ts"
 import * as PolicyState from "./PolicyState.ts"
 
-/** What a past request was decided by, from its usage record, and what the same facts would come to now. */
+/** Explains a past request from its usage record: how it was decided, and how it would be decided now. */
 export class PolicyExplanations extends Context.Service<
   PolicyExplanations,
   { readonly explain: (requestId: string) => Effect.Effect<Explanation, Refused<"not_found"> | StoreFailure> }
@@ -31,7 +31,7 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const state = PolicyState.make(sql)
 
-  /** What touched the key's policy, or a layer that the request is under. */
+  /** Audit events since the request that changed the key's policy or a layer that applies to the request. */
   const changesSince = (record: typeof Row.Type, scope: LayerScope) =>
     changeRows.all(sql`SELECT created_at, action, target_type, target_id, actor_token_id FROM audit_events
       WHERE created_at > ${DateTime.toDateUtc(record.created_at)} AND ${sql.or([
@@ -40,7 +40,7 @@ const make = Effect.gen(function* () {
             (field) => sql`before_json->>${field}::text IS DISTINCT FROM after_json->>${field}::text`
           )
         )})`,
-        // of a layer that could not be read nobody knows whom it was about: it denied whoever it might be about
+        // The scope of an unreadable layer is unknown: such a layer denies every request that it might apply to.
         sql`(target_type = 'policy_layer' AND before_json->>'unreadable' = 'true')`,
         sql`(target_type = 'policy_layer' AND (
           coalesce(after_json, before_json)->>'kind', coalesce(coalesce(after_json, before_json)->>'scope_id', '')) IN (
@@ -48,7 +48,7 @@ const make = Effect.gen(function* () {
       ])} ORDER BY created_at DESC, id DESC LIMIT ${maxChanges}`)
 
   const explain = Effect.fn("PolicyExplanations.explain")(function* (requestId: string) {
-    // a client may repeat its request ids: the latest is meant
+    // Clients may reuse request ids; the latest record wins.
     const record =
       yield* records.first(sql`SELECT id, created_at, request_id, key_id, project_id, route, provider, model,
       status_code, error_code, streamed, tools, estimated_input_tokens, policy_version, denial, service_name
@@ -113,7 +113,7 @@ const currentDecision = (
   const facts = factsOf(record, route, models)
   const question: Policy.PolicyRequest = {
     route,
-    // the record says who answered, which after a fallback is another than was asked
+    // After a fallback the record names the provider that answered, not the one that was asked.
     provider: providerOf(route),
     service: record.service_name === null ? undefined : { name: record.service_name, linked: key.services },
     worksLater: false,
@@ -141,7 +141,9 @@ const currentDecision = (
 
 const canonicalAt = (route: PolicyRoute) => canonicalRoutes.find(({ pattern }) => pattern === route)?.id
 
-/** Lists and look-ups have no body, and what is refused before its body is read has none either. */
+/**
+ * Requests without a body, and requests refused before their body was read, have neither a model nor a token estimate.
+ */
 const hasReadBody = ({ estimated_input_tokens, model }: typeof Row.Type): boolean =>
   model !== null || estimated_input_tokens !== null
 
@@ -157,14 +159,14 @@ const factsOf = (record: typeof Row.Type, route: PolicyRoute, models: ReadonlyAr
   }
 }
 
-/** As the gateway accounts what it has read. A service has prices of its own, and the wildcard none. */
+/** The accounting that the gateway uses. Services have their own prices, and the wildcard has none. */
 const accountingOf = (record: typeof Row.Type, route: PolicyRoute): Estimate.Accounting => {
   const id = canonicalAt(route)
   if (id !== undefined && hasReadBody(record)) return Estimate.accountingOf(id, "POST", "managed_by_gateway")
   return route === "/providers/compat/*" && hasReadBody(record) ? "answer" : "free"
 }
 
-/** The wildcard reads no body: what hangs on one is refused or let go as the passthrough settings say. */
+/** The wildcard reads no bodies: its passthrough settings decide about policies that depend on them. */
 const uncheckedAtWildcard = (policy: KeyPolicy): ReadonlyArray<Policy.Check> => [
   ...(Policy.limitOfLaterWork(policy) !== undefined ? (["later_work"] as const) : []),
   ...Policy.bodyChecks(policy),
@@ -173,8 +175,8 @@ const uncheckedAtWildcard = (policy: KeyPolicy): ReadonlyArray<Policy.Check> => 
 ]
 
 /**
- * What a record does not tell: what ran beside the request, and what it asked for beside model, stream, tools and input.
- * It names one model, and the request may have named others.
+ * Checks that a record cannot answer: it holds no concurrent requests, no tool details and no output limit, and names
+ * one model even when the request named several.
  */
 const uncheckedFromRecord = (
   policy: KeyPolicy,
@@ -196,11 +198,11 @@ const uncheckedFromRecord = (
   ...(policy.max_cost_per_request._tag === "Limited" ? (["cost"] as const) : [])
 ]
 
-/** An error that came behind the decision: the upstream failed, or its answer was too large. */
+/** True for errors after the policy decision: the upstream failed, or its response was too large. */
 const wasForwarded = (errorCode: string | null): boolean =>
   errorCode === null || errorCode.startsWith("upstream_") || errorCode === "response_body_too_large"
 
-/** Kind and scope of every layer that there could be for a request. */
+/** The kind and scope of every layer that could apply to the request. */
 const layerScopes = ({
   models,
   projectId,

@@ -18,7 +18,10 @@ type Invalid = Refused<
   "invalid_policy_payload" | "missing_project" | "invalid_guardrail_request" | "guardrail_forbidden"
 >
 
-/** The policies that go over the keys' own, and only ever take away. */
+/**
+ * Policies of the whole gateway, a project, a team, a route or a model. A layer only restricts what a key's own policy
+ * allows.
+ */
 export class PolicyLayers extends Context.Service<
   PolicyLayers,
   {
@@ -27,7 +30,7 @@ export class PolicyLayers extends Context.Service<
       readonly limit?: number
       readonly cursor?: Cursor
     }) => Effect.Effect<Page<PolicyLayer>, StoreFailure>
-    /** The id of the layer about `scopeId`, if there is one. */
+    /** The id of the layer with this scope; `undefined` if there is none. */
     readonly find: (
       kind: PolicyLayer["kind"],
       scopeId: string | null
@@ -50,7 +53,7 @@ export class PolicyLayers extends Context.Service<
 
 const defaultLimit = 100
 
-/** Every gateway holds all of them in memory. */
+/** Every gateway process keeps all layers in memory. */
 const maxLayers = 10_000
 
 const make = Effect.gen(function* () {
@@ -60,7 +63,7 @@ const make = Effect.gen(function* () {
     "id, layer_kind AS kind, scope_id, policy, shared, guardrail_policy, policy_version, created_at, updated_at"
   )
 
-  /** The scope as the layer keeps it, if there is such a thing. */
+  /** Validates the scope and returns it in its stored form. */
   const scopeOf = Effect.fnUntraced(function* ({ kind, scope_id = null }: PolicyLayerUpsert) {
     const refusal = refusedScope(kind, scope_id)
     if (refusal !== undefined) return yield* invalid(`scope_id ${refusal}.`)
@@ -77,7 +80,7 @@ const make = Effect.gen(function* () {
     if ((counted?.n ?? 0) >= maxLayers) {
       return yield* new ControlError(
         "invalid_policy_payload",
-        `There are ${maxLayers} layers already, and there can be no more; delete one first.`
+        `The limit of ${maxLayers} layers is reached; delete one first.`
       )
     }
   })
@@ -119,7 +122,7 @@ const make = Effect.gen(function* () {
           const shared = yield* sharedText(
             input.shared === undefined ? (current?.shared ?? SharedLimits.none) : SharedLimits.of(input.shared ?? {})
           )
-          // what is given is the whole of it
+          // A given guardrail policy replaces the stored one.
           const guardrails = yield* input.guardrail_policy === undefined
             ? Effect.succeed(current?.guardrail_policy ?? GuardrailPolicy.neutral)
             : patchedGuardrailPolicy(sql, GuardrailPolicy.neutral, input.guardrail_policy)
@@ -234,8 +237,8 @@ const isTeam = Schema.is(TeamId)
 const isRoute = Schema.is(PolicyRoute)
 
 const refusedScope = (kind: PolicyLayer["kind"], scope: string | null): string | undefined => {
-  if (kind === "global") return scope === null ? undefined : "must be null: the global layer is about everything"
-  if (scope === null) return `is required: the layer is about one ${kind}`
+  if (kind === "global") return scope === null ? undefined : "must be null: the global layer applies to everything"
+  if (scope === null) return `is required: the layer applies to one ${kind}`
   switch (kind) {
     case "project":
       return isId(scope) ? undefined : "must be the id of a project"
@@ -245,7 +248,7 @@ const refusedScope = (kind: PolicyLayer["kind"], scope: string | null): string |
       return isRoute(scope) ? undefined : `must be one of the routes ${PolicyRoute.literals.join(", ")}`
     case "model":
       return scope.endsWith("*")
-        ? 'must be the name of one model: a layer takes no "*"; allowed_models of any other layer does'
+        ? 'must be the name of one model without "*"; use allowed_models of another layer for patterns'
         : undefined
   }
 }

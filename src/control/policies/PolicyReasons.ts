@@ -5,14 +5,13 @@ import type { PolicyRefusal } from "../../policy/Refusals.ts"
 import { hasLimit } from "../../policy/SharedLimits.ts"
 import type { FinalDecision } from "../api/policies/PolicyApi.ts"
 
-/** A layer as it is shown. */
 export const appliedLayer = ({ kind, scopeId, version }: PolicyLayer) => ({
   kind,
   scope_id: scopeId,
   policy_version: version
 })
 
-/** Layer by layer, what each alone has against the request. */
+/** For each layer, the denials that its policy alone would raise. */
 export const denialReasons = ({ layers }: EffectivePolicy, question: Policy.PolicyRequest) =>
   layers.map((layer) => ({
     ...appliedLayer(layer),
@@ -23,7 +22,6 @@ export const denialReasons = ({ layers }: EffectivePolicy, question: Policy.Poli
     }))
   }))
 
-/** What the request shares with others, layer by layer. */
 export const sharedLimits = ({ layers }: EffectivePolicy) =>
   layers.flatMap((layer) =>
     layer.shared !== undefined && hasLimit(layer.shared.limits)
@@ -34,12 +32,11 @@ export const sharedLimits = ({ layers }: EffectivePolicy) =>
 export const allowedDecision: FinalDecision = {
   allowed: true,
   error_code: null,
-  message: "The request is allowed; its rate limits and budgets were not looked at.",
+  message: "The request is allowed. Rate limits and budgets were not checked.",
   check: null,
   layers: []
 }
 
-/** A refusal as it is shown. */
 export const refusedDecision = ({
   code,
   denial,

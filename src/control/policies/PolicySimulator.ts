@@ -40,8 +40,8 @@ type SimulationRefusal = Refused<
 >
 
 /**
- * Decides on a request that nobody makes, by the functions that the gateway decides with, on what is configured now. No
- * counter is touched. (The specification audits it; a simulation changes nothing else.)
+ * Decides a hypothetical request under the current configuration, with the functions that the gateway uses. A
+ * simulation touches no counter; it only writes the audit event that the specification asks for.
  */
 export class PolicySimulator extends Context.Service<
   PolicySimulator,
@@ -69,7 +69,7 @@ const make = Effect.gen(function* () {
   const evaluate = Effect.fnUntraced(function* (input: Simulation) {
     const method = input.method ?? "POST"
     const reader = new RowReader()
-    // The wildcard has rules of its own, and the simulator does not know them.
+    // The simulator does not cover wildcard passthrough.
     const match = Routing.find(
       method,
       input.path,
@@ -92,7 +92,7 @@ const make = Effect.gen(function* () {
     const provider = input.provider ?? target.provider
     const serviceName = input.service_name ?? target.serviceName
     const serviceCall = target.service
-    // A service that the simulation supposes need not be registered; the compatible upstream's limits stand in for its own.
+    // A simulated service need not be registered; the limits of the compatible upstream then apply.
     const closedRefusal = input.service_name == null ? target.closed : undefined
     const config = isService && serviceCall === undefined ? compat : target.config
 
@@ -200,7 +200,7 @@ const make = Effect.gen(function* () {
     return simulated
   })
 
-  /** The key's own policy as the simulation supposes it to be. */
+  /** The key's own policy with the simulation's changes. */
   const ownLayer = Effect.fnUntraced(function* (stored: PolicyLayer | undefined, input: Simulation) {
     const base = stored !== undefined && input.preset == null ? stored.policy : policyOf(input.preset ?? undefined)
     const currentGuardrails = stored?.guardrails ?? GuardrailPolicy.neutral
@@ -239,7 +239,7 @@ const reservationNanos = ({ method, path, service: { pricing } }: ServiceCall, b
   return ServicePricing.reservation(pricing, method, path, price).nanos
 }
 
-/** A service takes any JSON; what is no object only has a size. */
+/** A service accepts any JSON; only objects have facts beside their size. */
 const factsOf = (
   { provider, routeId }: Routing.Target,
   text: Uint8Array,
@@ -249,7 +249,7 @@ const factsOf = (
     ? Result.succeed(Facts.factsOfSize(Facts.estimateInput(body, "anywhere")))
     : Result.map(Facts.parse(routeId, text), ({ facts }) => facts)
 
-/** An unused key is disabled at its next use, which this would have been. */
+/** An overdue unused key would be disabled by this very request. */
 const keyRefusal = (key: KeyState, { policy }: EffectivePolicy.EffectivePolicy, now: number) => {
   const code =
     unusableReason(key, now) ??
@@ -257,7 +257,7 @@ const keyRefusal = (key: KeyState, { policy }: EffectivePolicy.EffectivePolicy, 
   return code && refusal(code)
 }
 
-/** The body is refused while it comes, before anything in it is known: by the layers whose limit is the strictest. */
+/** The size limit refuses the body while it arrives; the layers with the strictest limit are the cause. */
 const refuseLargeRequest = (
   limit: BodyLimit.BodyLimit,
   { requestBytes }: Policy.PolicyRequest,
@@ -289,7 +289,7 @@ const responseGuard = (selection: Selection.Selection) => ({
 
 const noGuardrails = Result.succeed(undefined)
 
-/** Lists that leave out what is asked for, and lists of layers that leave nothing together. */
+/** Warns about lists that exclude the requested value, and about layers whose lists have nothing in common. */
 const warningsOf = (
   { layers, policy }: EffectivePolicy.EffectivePolicy,
   { facts, provider, route, service }: Policy.PolicyRequest

@@ -7,7 +7,7 @@ import * as StoredLayers from "../../state/StoredLayers.ts"
 import { type RowColumns, RowReader } from "../../state/StoredRows.ts"
 import { storedRows } from "../store/Rows.ts"
 
-/** What the gateway decides by, as it stands in the database. */
+/** Reads the policies, keys and prices that the gateway decides by. */
 export const make = (sql: SqlClient.SqlClient) => ({
   key: (id: string) =>
     Effect.map(
@@ -15,12 +15,11 @@ export const make = (sql: SqlClient.SqlClient) => ({
       (row) => row && StoredKeys.keyOf(row)
     ),
 
-  /** All of them. */
   layers: Effect.map(sql<RowColumns>`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers`, (found) =>
     indexLayers(new RowReader().read(StoredLayers.table, found))
   ),
 
-  /** The layers that apply to every request of a key of this project and team. */
+  /** The layers that apply to every request of the owner, whatever its route or model. */
   layersForOwner: (owner: OwnerScope) =>
     Effect.map(
       sql<RowColumns>`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers WHERE ${sql.or([
@@ -35,7 +34,7 @@ export const make = (sql: SqlClient.SqlClient) => ({
         )
     ),
 
-  /** Those that may be the price of one of `models`. */
+  /** The prices whose name or pattern may match one of `models`. */
   prices: (models: ReadonlyArray<string>) =>
     Effect.map(
       priceRows.all(sql`SELECT model, input_nanos_per_million::text AS input, output_nanos_per_million::text AS output,

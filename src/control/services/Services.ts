@@ -42,11 +42,11 @@ export class Services extends Context.Service<
     ) => Effect.Effect<ChangedService, Missing | Invalid | Duplicate | StoreFailure, Actor>
     /**
      * Links to it go with it, unless one is the last of its owner: nobody may call more because a service goes.
-     * `evenLastLinks`: whoever asks sees to the owners.
+     * `allowLastLinks`: whoever asks sees to the owners.
      */
     readonly remove: (
       name: string,
-      options?: { readonly evenLastLinks?: boolean }
+      options?: { readonly allowLastLinks?: boolean }
     ) => Effect.Effect<void, Missing | Refused<"service_in_use"> | StoreFailure, Actor>
     readonly enable: (name: string) => Effect.Effect<Service, Missing | StoreFailure, Actor>
     /** Also a service whose row this version cannot read. */
@@ -280,12 +280,12 @@ const make = Effect.gen(function* () {
         patch.project_id
       )
     ),
-    remove: Effect.fn("Services.remove")((name, { evenLastLinks = false } = {}) =>
+    remove: Effect.fn("Services.remove")((name, { allowLastLinks = false } = {}) =>
       audit.mutate(
         Effect.gen(function* () {
           const { write } = yield* Mutation
           const before = yield* lockAny(name)
-          if (!evenLastLinks) yield* refuseLastLinks(sql, name)
+          if (!allowLastLinks) yield* refuseLastLinks(sql, name)
           const linkChanges = yield* linkedOwnerChanges(sql, name)
           yield* write`DELETE FROM service_registrations WHERE name = ${name}`
           return {

@@ -324,7 +324,7 @@ suite("Configuration as code, every kind", (it) => {
         ["guardrails", [], "keys", /cannot be as the document says.*guardrail_policy\.mandatory_guardrails/],
         ["services", [], "service_links", /service_links team cannot be as the document says/],
         ["guardrails", [guardrail, { ...builtIn, description: "mine" }], "guardrails", /look at description/],
-        ["guardrails", [guardrail, { ...builtIn, name: "own" }], "guardrails", /own: It is built in elsewhere/],
+        ["guardrails", [guardrail, { ...builtIn, name: "own" }], "guardrails", /own: This gateway has no built-in guardrail/],
         ["guardrails", [{ ...guardrail, endpoint_url: "ftp://x" }], "guardrails", /endpoint_url must be an http/],
         ["services", [{ ...service, project: "nobody" }], "services", /: There is no project nobody\./],
         ["services", [{ ...service, route_pattern: "/v1/*" }], "services", /must not cover \/v1/],
