@@ -1,31 +1,31 @@
 import { Cause, Clock, Effect, Exit, Option, Result } from "effect"
 import { type Sink, Upstream } from "../../services/Upstream.ts"
 
-/** What is asked whether it can be reached. */
+/** A target and the request that checks whether it is reachable. */
 export interface Probe {
-  /** Scheme, host and port; `undefined` where nobody has set one. */
+  /** Scheme, host and port; `undefined` when no address is configured. */
   readonly baseUrl: string | undefined
   readonly method: "GET" | "HEAD"
   readonly path: string
-  /** Name, value, name, value; of a credential, or empty. */
+  /** Name, value, name, value; empty without a credential. */
   readonly credential: ReadonlyArray<string>
   readonly headers: ReadonlyArray<string>
-  /** `success`: it was told by a path of its own what to look at. `answer`: anything but a failure of the server. */
+  /** `success` (a configured health path): only a 2xx status is healthy. `answer`: any status below 500 is. */
   readonly expects: "success" | "answer"
 }
 
 export interface HealthCheckResult {
-  /** `degraded`: it answers, and not to this credential. */
+  /** `degraded`: the target responds but refuses the credential. */
   readonly status: "healthy" | "degraded" | "unhealthy"
   readonly errorCode: string | undefined
-  /** `undefined`: nothing was asked. */
+  /** `undefined` when no request was sent. */
   readonly latencyMs: number | undefined
 }
 
-/** From the connection to the answer's status. */
+/** Limit for the connection and the response status together. */
 const deadlineMs = 3000
 
-/** Asks once and looks at the status of the answer, and at nothing else of it. */
+/** Sends one request and judges its status; the body is not read. */
 export const check = Effect.fn("HealthCheck.check")(function* (probe: Probe) {
   const { baseUrl, credential, headers, method, path } = probe
   if (baseUrl === undefined) return notSent("missing_upstream_url")

@@ -7,10 +7,10 @@ const transitions = Metric.counter("gateway_circuit_transitions_total", {
   incremental: true
 })
 const circuitStates = Metric.gauge("gateway_circuit_breaker_state", {
-  description: "1 for the state that a circuit was last recorded in by this process, 0 for the others"
+  description: "1 for the circuit state last recorded by this process, 0 for the other states"
 })
 
-/** A monitor keeps every series that it has once seen: names beyond these are counted, and not shown one by one. */
+/** Bounds the number of metric series. Transitions of further circuits are counted; their state is not exported. */
 const maxCircuitSeries = 1000
 
 const states: ReadonlyArray<HealthState["circuit_state"]> = ["closed", "open", "half_open"]
@@ -20,7 +20,7 @@ interface StateChange {
   readonly after: HealthState
 }
 
-/** For each process once: tells monitors of the states that it records. */
+/** Returns a function that updates the metrics for a recorded state. Call once per process. */
 export const make = () => {
   const reported = new Set<string>()
   return Effect.fnUntraced(function* ({ after, before }: StateChange) {

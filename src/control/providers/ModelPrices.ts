@@ -7,7 +7,9 @@ import { isUnreadable } from "../api/schema/Fields.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
 import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
-/** What tokens of a model cost when the upstream does not say: dollars on the wire, whole nano-dollars in the table. */
+/**
+ * Token prices of models, for upstreams that do not report costs: dollars in the API, whole nano-dollars in the table.
+ */
 export class ModelPrices extends Context.Service<
   ModelPrices,
   {
@@ -27,7 +29,7 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
 
-  /** A price is replaced or removed as a whole, so that nothing needs to be known of what it was. */
+  /** Locks the price. The row may be unreadable, because a price is only replaced or removed as a whole. */
   const lock = (model: string) =>
     Effect.map(priceRows.firstOrUnreadable(sql`SELECT * FROM model_prices WHERE model = ${model} FOR UPDATE`), (row) =>
       row === undefined ? null : isUnreadable(row) ? row : toModelPrice(row)
@@ -105,7 +107,7 @@ const priceRows = storedRows(Row, { table: "model_prices", key: ["model"] })
 const priceNotFound = new ControlError("not_found", "There is no price for this model.")
 const misplacedStar = new ControlError(
   "invalid_configuration",
-  'A price is for one model, or for all whose names begin alike, with one "*" at the end of the name, such as "gpt-5*".',
+  'The model must be a full name, or a prefix with one "*" at its end, such as "gpt-5*".',
   { param: "model" }
 )
 const isPriced = Schema.is(PricedModel)

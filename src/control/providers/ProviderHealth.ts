@@ -33,17 +33,21 @@ import { Count, computedRows, SkippedRows, type StoreFailure, storedRows, toStor
 import * as HealthCheck from "./HealthCheck.ts"
 import * as HealthMetrics from "./HealthMetrics.ts"
 
-/** How providers and services are, as checks and requests saw it. */
+/** The health of providers and services, from active checks and from usage records. */
 export class ProviderHealth extends Context.Service<
   ProviderHealth,
   {
-    /** From usage records; by name, a service's own or the provider's. */
+    /**
+     * Aggregates usage records by service name, or by provider for other requests. The default range is the last day.
+     */
     readonly observed: (
       query: ObservedQuery
     ) => Effect.Effect<ReadonlyArray<ObservedHealth>, Refused<"invalid_usage_query"> | StoreFailure, Operator>
     readonly states: Effect.Effect<ReadonlyArray<HealthState>, StoreFailure>
     readonly put: (state: NewHealthState) => Effect.Effect<HealthState, StoreFailure, Actor>
-    /** Asks every enabled provider row and service, and the upstreams of the start that are in force. */
+    /**
+     * Checks every enabled provider row and service, and the startup upstreams in use. Stores and returns the states.
+     */
     readonly check: Effect.Effect<HealthResults, StoreFailure, Actor>
   }
 >()("svc/control/ProviderHealth") {
@@ -88,7 +92,10 @@ const make = Effect.gen(function* () {
       ON CONFLICT (provider, name) DO UPDATE SET ${sql.update(set)}, updated_at = now() RETURNING ${columns}`)
   })
 
-  /** A credential that cannot be opened, or belongs to another address, is not there: what is asked will say so. */
+  /**
+   * Returns `undefined` for a credential that cannot be decrypted or belongs to another origin: the check then runs
+   * without it.
+   */
   const openCredential = Effect.fnUntraced(function* (row: Sealed, address: string | null, context: string) {
     if (address === null) return undefined
     const secret = yield* Effect.provideService(open(row.sealed_credential, context), Vault, vault)
@@ -122,7 +129,7 @@ const make = Effect.gen(function* () {
     return [...rows, ...activeStartupUpstreams(served).map(([serves, upstream]) => startupSubject(serves, upstream))]
   })
 
-  /** The upstreams of the start that no provider row stands before. The simulator is none. */
+  /** The startup upstreams that no enabled provider row replaces, without the simulator. */
   const activeStartupUpstreams = (
     rows: ReadonlySet<ServedFamilies>
   ): ReadonlyArray<readonly [ServedFamilies, StartupUpstream]> => {
@@ -167,7 +174,7 @@ const make = Effect.gen(function* () {
       if (!DateTime.isLessThan(since, until)) {
         return yield* new ControlError("invalid_usage_query", "from must be earlier than to.", { param: "from" })
       }
-      // what ends now has what was recorded this very moment
+      // Without `to` there is no upper bound, so the newest records count.
       const before = to === undefined ? sql`true` : sql`created_at < ${DateTime.toDateUtc(until)}`
       return yield* runBounded(() =>
         observationRows.all(sql`
@@ -207,14 +214,14 @@ const make = Effect.gen(function* () {
 
     check: Effect.gen(function* () {
       const subjects = yield* toStoreFailures(
-        // what cannot be read is not asked
         Effect.provideService(
           Effect.zipWith(providers, services, (a, b) => [...a, ...b]),
           SkippedRows,
           []
         )
       )
-      // a service and a provider row of one name have one place; the service, which traffic goes to, keeps it
+      // A service and a provider row of the same name share one state; the service wins, because it receives the
+      // traffic.
       const subjectsByName = new Map(subjects.map((subject) => [`${subject.provider}/${subject.name}`, subject]))
       const checked = yield* Effect.forEach(
         subjectsByName.values(),
@@ -249,11 +256,11 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** A state that cannot be read is judged anew. */
+/** A state that this version cannot read is replaced. */
 const readableOrNull = (state: HealthState | Unreadable | null): HealthState | null =>
   state === null || isUnreadable(state) ? null : state
 
-/** Every API of models has a list of them; what it answers, and whether it takes the credential, is all that is looked at. */
+/** Every model API lists its models. The check looks only at the status, so it also tests the credential. */
 const modelListProbe = (base: UpstreamBase.UpstreamBase, serves: ServedFamilies) =>
   ({
     method: "GET",
@@ -283,7 +290,7 @@ interface CheckSubject {
   readonly probe: HealthCheck.Probe
 }
 
-/** A state of which nothing is known. */
+/** The state before the first check. */
 const unknownState = {
   status: "unknown",
   circuit_state: "closed",
@@ -297,7 +304,7 @@ const unknownState = {
   checked_at: null
 } as const
 
-/** How much a new latency counts in the average. */
+/** The weight of a new latency in the moving average. */
 const latencyWeight = 0.2
 
 const nextState = (
@@ -311,7 +318,7 @@ const nextState = (
     name: before.name,
     provider: before.provider,
     status,
-    // nothing is held back from what a check cannot reach: requests go on
+    // A failed check never opens the circuit: requests continue.
     circuit_state: ok ? "closed" : before.circuit_state,
     active_check_ok: ok,
     passive_success_count: before.passive_success_count,

@@ -31,7 +31,7 @@ type Missing = Refused<"missing_provider_config">
 type Invalid = Refused<"invalid_provider_config_payload">
 type Duplicate = Refused<"duplicate_provider_config">
 
-/** Where traffic goes and how the gateway signs it. At most one enabled row is the upstream. */
+/** The upstream addresses and how the gateway authenticates to them. At most one upstream row per family is enabled. */
 export class Providers extends Context.Service<
   Providers,
   {
@@ -44,7 +44,7 @@ export class Providers extends Context.Service<
     ) => Effect.Effect<ChangedProvider, Missing | Invalid | Duplicate | StoreFailure, Actor>
     readonly remove: (id: string) => Effect.Effect<void, Missing | StoreFailure, Actor>
     readonly enable: (id: string) => Effect.Effect<Provider, Missing | Duplicate | StoreFailure, Actor>
-    /** Also a row that this version cannot read. */
+    /** Also disables a row that this version cannot read. */
     readonly disable: (id: string) => Effect.Effect<Provider | Unreadable, Missing | StoreFailure, Actor>
   }
 >()("svc/control/Providers") {
@@ -60,7 +60,7 @@ const make = Effect.gen(function* () {
      credential_header_mode, credential_header_name, credential_header_value_format, created_at, updated_at`
   )
 
-  /** What `input` names, by column. The rules look at the row as it will be. */
+  /** The columns that `input` sets. Validation applies to the row as it will be. */
   const columnsOf = Effect.fnUntraced(function* (
     id: string,
     input: ProviderPatch,
@@ -71,7 +71,7 @@ const make = Effect.gen(function* () {
     const merged = { ...row, ...input }
     yield* validated("credential_header_name", merged, validateCredentialHeader)
     if (merged.provider !== "upstream" && merged.family !== null) {
-      return yield* invalid("family", "is for rows of the provider upstream: others serve no family")
+      return yield* invalid("family", "applies only to rows with provider upstream")
     }
     const address =
       base_url === undefined
@@ -105,7 +105,7 @@ const make = Effect.gen(function* () {
       orNotFound
     )
 
-  /** For what needs no more of the row than its id. */
+  /** Also locks a row that this version cannot read. */
   const lockAny = (id: string) =>
     Effect.flatMap(
       providerRows.firstOrUnreadable(sql`SELECT ${columns} FROM provider_configs WHERE id = ${id} FOR UPDATE`),
@@ -220,7 +220,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** What the rules look at of a row. */
+/** The fields of a row that validation needs. */
 interface ValidatedRow extends CredentialHeader {
   readonly provider: NewProvider["provider"]
 }
@@ -231,7 +231,7 @@ const newRow: CredentialHeader = {
   family: null
 }
 
-/** As the vendor asks for its credential, where the row does not say anything of it. */
+/** The vendor's credential header, unless the input configures one. */
 const vendorHeader = ({ credential_header_mode, credential_header_name, family }: ProviderPatch): ProviderPatch =>
   family === undefined ||
   family === null ||
@@ -261,7 +261,7 @@ const orNotFound = <A>(row: A | undefined): Effect.Effect<A, Missing> =>
     ? Effect.fail(new ControlError("missing_provider_config", "There is no provider row with this id."))
     : Effect.succeed(row)
 
-/** `value`, unless a rule refuses it. The refusal names the field and says the rule, never the value. */
+/** Returns `value` unless `rule` refuses it. The error names the field and the rule, never the value. */
 const validated = <A>(param: string, value: A, rule: (value: A) => Violation): Effect.Effect<A, Invalid> => {
   const refusal = rule(value)
   return refusal === undefined ? Effect.succeed(value) : Effect.fail(invalid(param, refusal))

@@ -14,20 +14,20 @@ type RouteAction = Extract<AuditAction, { readonly target: "family_a_route" | "f
 type Invalid = Refused<"invalid_provider_config_payload">
 type RouteMutation = Effect.Effect<Route, Refused<"not_found"> | StoreFailure, Actor>
 
-/** The ten canonical routes: whether they are open, how they are served, and their limits. */
+/** Settings of the ten canonical routes: enabled, mode, ownership and limits. */
 export class Routes extends Context.Service<
   Routes,
   {
     readonly list: (family: Family) => Effect.Effect<ReadonlyArray<Route>, StoreFailure>
     readonly enable: (id: RouteId) => RouteMutation
-    /** Also a route whose row this version cannot read. */
+    /** Also disables a route whose row this version cannot read. */
     readonly disable: (id: RouteId) => Effect.Effect<Route | Unreadable, Refused<"not_found"> | StoreFailure, Actor>
     readonly setMode: (id: RouteId, mode: Route["mode"]) => RouteMutation
     readonly configure: (
       id: RouteId,
       patch: RoutePatch & { readonly enabled?: boolean }
     ) => Effect.Effect<Route, Invalid | Effect.Error<RouteMutation>, Actor>
-    /** All ten, or none. */
+    /** Changes all ten routes or, on failure, none. */
     readonly configureAll: (
       patch: RoutePatch
     ) => Effect.Effect<ReadonlyArray<Route>, Invalid | Effect.Error<RouteMutation>, Actor>
@@ -46,7 +46,7 @@ const make = Effect.gen(function* () {
   const selectForUpdate = (id: RouteId) =>
     sql`SELECT ${columns} FROM canonical_routes WHERE route_id = ${id} FOR UPDATE`
 
-  /** The row before may be unreadable: what `set` names may be what mends it. `after` reads the row as it is then. */
+  /** The current row may be unreadable, because `set` may repair it. `after` decodes the changed row. */
   const change = <A extends Route | Unreadable, E>(
     id: RouteId,
     action: RouteAction["action"],
@@ -114,8 +114,8 @@ const make = Effect.gen(function* () {
 })
 
 /**
- * A limit of answers that an operator sets counts for event streams too, and one that is taken back (`null`) does not,
- * unless the operator says otherwise.
+ * A response limit that an operator sets also applies to event streams, and removing it (`null`) ends that, unless the
+ * patch sets `limits_streams` itself.
  */
 export const withStreamLimit = <
   A extends { readonly max_response_body_bytes?: number | null; readonly limits_streams?: boolean | null }
@@ -139,8 +139,8 @@ const refusedOwnership =
   (id: RouteId) =>
   (value: string): Violation => {
     if (!Ownership.literals.some((one) => one === value)) return `must be one of ${Ownership.literals.join(", ")}`
-    // bodies name objects on every route that takes one
-    return id !== "models" || value === "project" ? undefined : "is for routes that create, read or name objects"
+    // Every route but the model list takes bodies that may reference objects.
+    return id !== "models" || value === "project" ? undefined : "applies only to routes that create, read or reference objects"
   }
 
 const routeRows = storedRows(Route.pipe(Schema.fieldsAssign({ updated_at: Schema.DateTimeUtcFromDate })), {

@@ -4,18 +4,18 @@ import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { DebugBundle } from "../api/usage/DebugBundlesApi.ts"
 import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
-/** One request as it can be told afterwards, by the id that its client has. */
+/** Everything recorded about one request, found by its request id. */
 export class DebugBundles extends Context.Service<
   DebugBundles,
   {
-    /** Clients choose request ids, and may choose one twice: this is the latest of them. */
+    /** Clients may reuse request ids; the latest record wins. */
     readonly get: (requestId: string) => Effect.Effect<DebugBundle, Refused<"debug_bundle_not_found"> | StoreFailure>
   }
 >()("svc/control/DebugBundles") {
   static readonly layer = Layer.suspend(() => Layer.effect(DebugBundles, make))
 }
 
-/** More guardrails than a policy can name. */
+/** More than the guardrails that a policy can name. */
 const maxExecutions = 500
 
 const make = Effect.gen(function* () {
@@ -30,7 +30,7 @@ const make = Effect.gen(function* () {
       if (record === undefined) {
         return yield* new ControlError(
           "debug_bundle_not_found",
-          "No request with this id is recorded; records come within seconds of the end of a request."
+          "There is no record of this request id. Records are written within seconds after a request ends."
         )
       }
       const guardrails = yield* executionRows.all(sql`
@@ -81,11 +81,10 @@ const ExecutionRow = Schema.Struct({
 const requestRows = storedRows(RequestRow, { table: "usage_events", key: ["request_id"] })
 const executionRows = storedRows(ExecutionRow, { table: "guardrail_execution_events", key: ["guardrail_name"] })
 
-/** `name=value`, where there is a value. */
 const traceEntry = (name: string, value: string | number | boolean | null | undefined): ReadonlyArray<string> =>
   value === null || value === undefined ? [] : [`${name}=${value}`]
 
-/** Names the construction, so that nobody takes it for a plain hash of the body. */
+/** The label says that this is a keyed hash, not a plain hash of the body. */
 const labelledHash = (hash: string | null): string | null => (hash === null ? null : `keyed-sha256:${hash}`)
 
 const statusOfReason = (reason: string | null): number | null => {
@@ -127,10 +126,10 @@ const toDebugBundle = (
       ...traceEntry("endpoint", record.endpoint_template),
       ...traceEntry("usage_source", record.usage_source),
       ...traceEntry("cost_source", record.cost_source),
-      // the head of the answer was with the client already, and what ended it could not be its status
+      // The client had already received the response head, so the status cannot carry this error.
       ...traceEntry("terminal_error", record.status_code < 400 ? record.error_code : null)
     ],
-    // only the direct compatible upstream has another to fall back to
+    // Only the direct compatible upstream has a fallback.
     fallback_history: Array.from({ length: Math.min(record.fallback_count, 1) }, () => ({
       from_provider: "compat",
       to_provider: record.provider,

@@ -25,18 +25,18 @@ type UsageFailure = Refused<"invalid_usage_query"> | StoreFailure
 type Breakdown = UsageDashboard["breakdowns"]["keys"]
 type Series = UsageDashboard["timeseries"]
 
-/** What a breakdown tells apart. */
+/** The dimension by which a breakdown groups. */
 export type Dimension = keyof typeof labels
 
 /**
- * Sums over what the gateway recorded. Whole hours and days come out of the gateway's sums, and only the ends of a
- * range (and what sums do not know) out of the events; an answer is always one moment of the database.
+ * Aggregates the recorded usage. Whole hours and days come from the rollups; the ends of the range, and filters that
+ * rollups lack, come from the events. Each operation reads one snapshot of the database.
  */
 export class Usage extends Context.Service<
   Usage,
   {
     readonly summary: (filter: UsageFilter) => Effect.Effect<UsageTotal, UsageFailure, Operator>
-    /** Of a project or a key that must be there. */
+    /** Fails with `missing_project` when the project does not exist. */
     readonly ofProject: (
       id: string,
       filter: UsageFilter
@@ -45,17 +45,17 @@ export class Usage extends Context.Service<
       id: string,
       filter: UsageFilter
     ) => Effect.Effect<UsageTotal, UsageFailure | Refused<"not_found">, Operator>
-    /** Ascending; hours or days without a request are left out. */
+    /** In ascending order, without hours or days that had no requests. */
     readonly series: (query: SeriesQuery) => Effect.Effect<Series, UsageFailure, Operator>
     readonly breakdown: (by: Dimension, query: BreakdownQuery) => Effect.Effect<Breakdown, UsageFailure, Operator>
     readonly dashboard: (query: DashboardQuery) => Effect.Effect<UsageDashboard, UsageFailure, Operator>
-    /** In order, the first of those that begin with `prefix`. */
+    /** The first values in order that begin with `prefix`. */
     readonly values: (
       field: string,
       prefix: string,
       limit: number | undefined
     ) => Effect.Effect<Values, UsageFailure, Operator>
-    /** Keys without a request in the range, the newest first. */
+    /** Keys without a request in the range, newest first. */
     readonly unusedKeys: (query: UnusedQuery) => Effect.Effect<ReadonlyArray<UnusedKey>, UsageFailure, Operator>
   }
 >()("svc/control/Usage") {
@@ -67,7 +67,7 @@ interface Values {
   readonly values: ReadonlyArray<string>
 }
 
-/** Of the models without a price. */
+/** Limits the list of models without a price. */
 const maxShownModels = 20
 
 const defaultLimits = { breakdown: 20, series: 744, values: 50, unused: 100 }
@@ -77,24 +77,24 @@ const make = Effect.gen(function* () {
   const { runBounded } = yield* BoundedQueries
   const usageSql = UsageSql.make(sql)
 
-  /** The whole of `read` sees one moment; `mark` is where the sums end at it. */
-  const analyze = <A, E>(range: Range, read: (mark: number) => Effect.Effect<A, E>) =>
+  /** Runs `read` in one snapshot. `watermark` is the time up to which rollups are complete. */
+  const analyze = <A, E>(range: Range, read: (watermark: number) => Effect.Effect<A, E>) =>
     Effect.andThen(validateRange(range), toStoreFailures(runBounded(read)))
 
-  const total = (filter: UsageFilter, mark: number) =>
+  const total = (filter: UsageFilter, watermark: number) =>
     Effect.map(
       sumRow.only(
-        sql`SELECT ${usageSql.sums} FROM (${usageSql.matchingSums(filter, mark, "day", "overview")}) AS matching`
+        sql`SELECT ${usageSql.sums} FROM (${usageSql.matchingSums(filter, watermark, "day", "overview")}) AS matching`
           .unprepared
       ),
       UsageSql.toSummary
     )
 
-  const unpricedModels = (filter: UsageFilter, mark: number) =>
+  const unpricedModels = (filter: UsageFilter, watermark: number) =>
     Effect.map(
       textRows.all(
         sql`SELECT ${sql.literal(labels.models)} AS value
-          FROM (${usageSql.matchingSums(filter, mark, "day", "keys")}) AS matching
+          FROM (${usageSql.matchingSums(filter, watermark, "day", "keys")}) AS matching
           GROUP BY 1 HAVING sum(unpriced_count) > 0 ORDER BY sum(unpriced_count) DESC, 1 LIMIT ${maxShownModels}`
           .unprepared
       ),
@@ -102,19 +102,19 @@ const make = Effect.gen(function* () {
     )
 
   const summary = Effect.fn("Usage.summary")((filter: UsageFilter) =>
-    analyze(filter, (mark) =>
+    analyze(filter, (watermark) =>
       Effect.gen(function* () {
-        const sums = yield* total(filter, mark)
-        const unpriced_models = sums.unpriced_request_count === 0 ? [] : yield* unpricedModels(filter, mark)
+        const sums = yield* total(filter, watermark)
+        const unpriced_models = sums.unpriced_request_count === 0 ? [] : yield* unpricedModels(filter, watermark)
         return { ...sums, unpriced_models }
       })
     )
   )
 
-  /** Reads one more bucket than asked for, to know of it. */
-  const series = (query: SeriesQuery, mark: number, page: Page, ofServices: boolean) => {
+  /** Reads one bucket more than the limit, to detect a next page. */
+  const series = (query: SeriesQuery, watermark: number, page: Page, ofServices: boolean) => {
     const { interval = "hour" } = query
-    const matching = usageSql.matchingSums(query, mark, interval, "overview")
+    const matching = usageSql.matchingSums(query, watermark, interval, "overview")
     const at = sql`date_trunc(${interval}, at, 'UTC')`
     const name = ofServices ? sql`service_name` : sql`''`
     return bucketRows.all(
@@ -128,7 +128,8 @@ const make = Effect.gen(function* () {
     const { breakdown_limit = defaultLimits.breakdown, breakdown_offset = 0 } = query
     const order = orderExpression(query.sort_by ?? "requests", query.sort_order ?? "desc")
     const name = sql.literal(labels[by])
-    // First who is on the page, by one sum alone: the rest is summed up for those, not for two hundred thousand tasks.
+    // The page is selected by one aggregate alone; the other sums are computed for its rows only. There may be 200,000
+    // tasks.
     return sql`
       WITH matching AS NOT MATERIALIZED (${matching}),
       page AS (SELECT ${name} AS name, ${sql.literal(order)} AS place FROM matching
@@ -150,7 +151,7 @@ const make = Effect.gen(function* () {
             ...(to === undefined ? [] : [sql`usage_events.created_at < ${DateTime.toDateUtc(to)}`])
           ])})
           AND NOT EXISTS (SELECT 1 FROM usage_rollups WHERE ${sql.and([
-            // of events that were deleted whole hours are known
+            // Rollups keep whole hours of events that were deleted.
             sql`key_id = api_keys.id AND grain = 'hour'`,
             ...(from === undefined ? [] : [sql`bucket >= ${DateTime.toDateUtc(from)}`]),
             ...(to === undefined ? [] : [sql`bucket + interval '1 hour' <= ${DateTime.toDateUtc(to)}`])
@@ -179,17 +180,17 @@ const make = Effect.gen(function* () {
     }),
 
     series: Effect.fn("Usage.series")((query: SeriesQuery) =>
-      analyze(query, (mark) => {
+      analyze(query, (watermark) => {
         const page = pageOf(query.timeseries_limit, query.timeseries_offset)
-        return Effect.map(series(query, mark, page, false), (read) => read.slice(0, page.limit).map(toBucket))
+        return Effect.map(series(query, watermark, page, false), (read) => read.slice(0, page.limit).map(toBucket))
       })
     ),
 
     breakdown: Effect.fn("Usage.breakdown")((by: Dimension, query: BreakdownQuery) =>
-      analyze(query, (mark) =>
+      analyze(query, (watermark) =>
         Effect.map(
           groupRows.all(
-            breakdownStatement(by, usageSql.matchingSums(query, mark, "day", rollupDetails[by]), query).unprepared
+            breakdownStatement(by, usageSql.matchingSums(query, watermark, "day", rollupDetails[by]), query).unprepared
           ),
           (read) => read.map(toGroup)
         )
@@ -197,10 +198,10 @@ const make = Effect.gen(function* () {
     ),
 
     dashboard: Effect.fn("Usage.dashboard")((query: DashboardQuery) =>
-      analyze(query, (mark) =>
+      analyze(query, (watermark) =>
         Effect.gen(function* () {
-          // One pass over the range; the breakdowns then read what it came to.
-          const merged = usageSql.merged(usageSql.matchingSums(query, mark, "day", "keys"))
+          // One pass over the range; the breakdowns then aggregate its result.
+          const merged = usageSql.merged(usageSql.matchingSums(query, watermark, "day", "keys"))
           const parts = commonBreakdowns.map((by) => sql`(${breakdownStatement(by, sql`SELECT * FROM merged`, query)})`)
           const read = yield* groupRows.all(
             sql`WITH merged AS MATERIALIZED (${merged})
@@ -210,14 +211,14 @@ const make = Effect.gen(function* () {
           const of = (by: Dimension) => read.filter(({ dimension }) => dimension === by).map(toGroup)
           const all = read.find(({ dimension }) => dimension === "all")
           const tasks = yield* groupRows.all(
-            breakdownStatement("tasks", usageSql.matchingSums(query, mark, "day", "tasks"), query).unprepared
+            breakdownStatement("tasks", usageSql.matchingSums(query, watermark, "day", "tasks"), query).unprepared
           )
           const page = pageOf(query.timeseries_limit, query.timeseries_offset)
           const servicePage = pageOf(query.service_timeseries_limit, query.service_timeseries_offset)
-          const timeseries = yield* series(query, mark, page, false)
-          const serviceTimeseries = yield* series(query, mark, servicePage, true)
+          const timeseries = yield* series(query, watermark, page, false)
+          const serviceTimeseries = yield* series(query, watermark, servicePage, true)
           return {
-            summary: all === undefined ? yield* total(query, mark) : UsageSql.toSummary(all),
+            summary: all === undefined ? yield* total(query, watermark) : UsageSql.toSummary(all),
             breakdowns: {
               projects: of("projects"),
               keys: of("keys"),
@@ -257,7 +258,7 @@ const make = Effect.gen(function* () {
       const { bucket, event, part } = valueColumns[field]
       const startsWith = (column: string) =>
         sql`${sql.literal(column)} >= ${prefix} AND starts_with(${sql.literal(column)}, ${prefix})`
-      return yield* analyze({}, (mark) =>
+      return yield* analyze({}, (watermark) =>
         Effect.map(
           textRows.all(
             sql`SELECT DISTINCT value FROM (
@@ -265,7 +266,7 @@ const make = Effect.gen(function* () {
                   WHERE grain = 'day' AND ${sql.literal(part)} AND ${startsWith(bucket)} ORDER BY 1 LIMIT ${limit})
                 UNION ALL
                 (SELECT DISTINCT ${sql.literal(event)} COLLATE "C" AS value FROM usage_events
-                  WHERE created_at >= ${new Date(mark)} AND ${startsWith(`(${event} COLLATE "C")`)} ORDER BY 1 LIMIT ${limit})
+                  WHERE created_at >= ${new Date(watermark)} AND ${startsWith(`(${event} COLLATE "C")`)} ORDER BY 1 LIMIT ${limit})
               ) AS found ORDER BY 1 LIMIT ${limit}`.unprepared
           ),
           (read) => ({ field, values: read.map(({ value }) => value) })
@@ -277,7 +278,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** NULL has a name of its own, so that the groups of a breakdown add up to the summary. */
+/** NULL becomes a named group, so that the groups of a breakdown add up to the summary. */
 const labels = {
   projects: "coalesce(project_id::text, 'individual')",
   keys: "key_id::text",
@@ -289,7 +290,7 @@ const labels = {
   tasks: "coalesce(task_id, 'none')"
 }
 
-/** What people call it; else its name does. Who is gone is called by the id. */
+/** Display names of projects and keys; deleted ones show their id. */
 const displayNames: Partial<Record<Dimension, string>> = {
   projects: `CASE WHEN summed.name = 'individual' THEN summed.name ELSE
     coalesce((SELECT projects.name FROM projects WHERE projects.id = summed.name::uuid), summed.name) END`,
@@ -308,7 +309,7 @@ const rollupDetails: Readonly<Record<Dimension, UsageSql.RollupDetail>> = {
   tasks: "tasks"
 }
 
-/** Those that are made of the same rows; tasks have rows of their own. */
+/** Dimensions that share one set of rows; tasks need rows of their own. */
 const commonBreakdowns = ["projects", "keys", "teams", "services", "endpoints", "providers", "models"] as const
 
 const sortExpressions: Readonly<Record<BreakdownSort, string>> = {
@@ -321,11 +322,11 @@ const sortExpressions: Readonly<Record<BreakdownSort, string>> = {
   fallbacks: "sum(fallback_count)"
 }
 
-/** Ascending by this is the order asked for. */
+/** An SQL expression whose ascending order is the requested order. */
 const orderExpression = (by: BreakdownSort, order: SortOrder): string =>
   order === "asc" ? sortExpressions[by] : `-(${sortExpressions[by]})`
 
-/** Where the values of a field stand, in the sums and in the events. */
+/** The SQL of each filter field in the rollups and in the events. */
 const valueColumns: Readonly<
   Record<FilterField, { readonly bucket: string; readonly event: string; readonly part: string }>
 > = {

@@ -27,15 +27,15 @@ export interface EventsPage {
   readonly next_cursor: Cursor | null
 }
 
-/** What the gateway recorded, one row for each authenticated request. */
+/** The recorded requests: one row per authenticated request. */
 export class UsageEvents extends Context.Service<
   UsageEvents,
   {
-    /** Newest first, unless the query says otherwise. */
+    /** Newest first by default. */
     readonly page: (query: EventsQuery) => Effect.Effect<EventsPage, UsageFailure, Operator>
     /**
-     * Oldest first, a batch at a time and not before it is taken. The first is there when the effect succeeds; a
-     * database that fails later is a defect of the stream, whose answer has begun.
+     * Reads oldest first, in batches, with backpressure. The effect succeeds after the first batch; a later database
+     * failure is a defect of the stream, because the response has already begun.
      */
     readonly batches: (
       query: ExportQuery
@@ -48,10 +48,10 @@ export class UsageEvents extends Context.Service<
 const defaultLimit = 50
 const defaultExport = 1000
 
-/** Where paging goes by time, every row before the offset is read to be thrown away; the cursor has no such limit. */
+/** Limits the offset, because the database reads and discards every row before it. Cursors have no such limit. */
 const maxOffset = 10_000
 
-/** Other orders than that of time look at every row that matches. */
+/** Orders other than time must read every matching row. */
 const maxSortedEvents = 100_000
 
 const batchSize = 500
@@ -94,11 +94,11 @@ const make = Effect.gen(function* () {
     if ((size?.size ?? 0) > maxSortedEvents) {
       return yield* new ControlError(
         "invalid_usage_query",
-        `sort_by ${by} orders at most ${maxSortedEvents} events, and more match; narrow the filter or the range.`,
+        `sort_by ${by} can order at most ${maxSortedEvents} events and more match; narrow the filter or the time range.`,
         { param: "sort_by" }
       )
     }
-    // What is unknown comes last in either order.
+    // NULL sorts last in both orders.
     const order = sql.literal(query.sort_order === "asc" ? "ASC" : "DESC")
     const { next, rows } = yield* readPage(
       eventRows,
@@ -161,13 +161,13 @@ const make = Effect.gen(function* () {
 
 const offsetTooLarge = new ControlError(
   "invalid_usage_query",
-  `offset can be ${maxOffset} at the most; next_cursor leads further.`,
+  `offset must be at most ${maxOffset}; use next_cursor to read further.`,
   { param: "offset" }
 )
 
 const cursorNotAllowed = new ControlError(
   "invalid_usage_query",
-  "cursor goes with the order of time alone; with another sort_by, offset leads on.",
+  "cursor requires sort_by created_at; use offset with another sort_by.",
   { param: "cursor" }
 )
 

@@ -1,7 +1,7 @@
 import { DateTime, Effect, Schema, Stream } from "effect"
 import { UsageEvent, UsageTotal } from "../api/usage/UsageApi.ts"
 
-/** In the order of the reference (§10.4), and behind them the names that people know. */
+/** Clients may read columns by position: new columns go to the end. */
 const columns = [
   "request_id",
   "key_id",
@@ -36,21 +36,20 @@ const columns = [
 ] as const satisfies ReadonlyArray<keyof UsageEvent>
 
 /**
- * Matches text that a spreadsheet takes for a formula: also in the full width of East Asian scripts, and behind blanks and ends of
- * lines, which some leave out.
+ * Matches text that a spreadsheet would run as a formula, also with full-width characters and after leading whitespace.
  */
 const formulaPattern = /^(?:[\t\r\n]|\s*[=+\-@＝＋－＠])/
 
-/** A text as a cell of CSV: an apostrophe keeps a formula from being run; what would end the cell too early is quoted. */
+/** Encodes a CSV cell. A leading apostrophe disarms formulas; text with separators is quoted. */
 export const csvCell = (text: string): string => {
   const inert = formulaPattern.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
 }
 
-/** All nine decimals of a nano-dollar, where they are needed; never an exponent. */
+/** Up to nine decimals (one nano-dollar), never an exponent. */
 export const formatDollars = (usd: number): string => usd.toFixed(9).replace(/\.?0+$/, "")
 
-/** Without the end of its line. */
+/** One CSV line without its line end. */
 export const csvLine = (event: UsageEvent): string =>
   columns
     .map((column) => {
@@ -63,7 +62,7 @@ export const csvLine = (event: UsageEvent): string =>
     })
     .join(",")
 
-/** An export says 0 for tokens that nobody counted. */
+/** Unknown token counts are exported as 0. */
 const withZeroTokens = (event: UsageEvent): UsageEvent => ({
   ...event,
   input_tokens: event.input_tokens ?? 0,
@@ -89,7 +88,7 @@ export const csv = (batches: Batches): Bytes =>
 const encodeSummary = Schema.encodeSync(Schema.fromJsonString(Schema.toCodecJson(UsageTotal)))
 const encodeEvents = Schema.encodeEffect(Schema.toCodecJson(Schema.Array(UsageEvent)))
 
-/** `{"summary":…,"rows":[…]}`, written piece by piece. */
+/** Streams `{"summary":…,"rows":[…]}`. */
 export const json = (summary: UsageTotal, batches: Batches): Bytes => {
   const rows = batches.pipe(
     Stream.filter((events) => events.length > 0),

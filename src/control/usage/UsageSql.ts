@@ -14,17 +14,17 @@ import type { UsageFilter, UsageSummary } from "../api/usage/UsageApi.ts"
 import { Count } from "../store/Rows.ts"
 import { type RollupGrain, splitRange, type TimeRange } from "./UsageTimeRanges.ts"
 
-/** A request of a dollar and more stands out; the sums of the gateway count by this. */
+/** One dollar; the gateway's rollups use the same threshold for expensive requests. */
 const expensiveNanos = 1_000_000_000
 
-/** Fragments of statements about usage. */
+/** SQL fragments for usage queries. */
 export const make = (sql: SqlClient) => {
   const timeConditions = (column: Fragment, { end, start }: TimeRange): ReadonlyArray<Fragment> => [
     ...(Number.isFinite(start) ? [sql`${column} >= ${new Date(start)}`] : []),
     ...(Number.isFinite(end) ? [sql`${column} < ${new Date(end)}`] : [])
   ]
 
-  /** The conditions that sums and events have in common; the columns are of the one alone. */
+  /** The conditions that rollups and events share; their columns differ. */
   const sharedConditions = (
     filter: UsageFilter,
     { endpoint, model, status }: Record<"endpoint" | "model" | "status", Fragment>
@@ -94,13 +94,13 @@ export const make = (sql: SqlClient) => {
   const bucketColumns = sql.literal(`bucket AS at, ${dimensions}, ${summands.join(", ")}`)
 
   return {
-    /** Single events show, and are found by, the name that the client sent. */
+    /** The condition for single events, which are matched by the model name that the client sent. */
     matchingEvents: (filter: UsageFilter): Fragment =>
       eventConditions(filter, rangeOf(filter), { ...eventExpressions, model: rollupColumns.model }),
 
-    /** What matches, as rows of sums that add up to it: buckets where whole ones fit, single events at the ends. */
-    matchingSums: (filter: UsageFilter, mark: number, widest: RollupGrain, detail: RollupDetail): Fragment => {
-      const { days, events, hours } = splitRange(rangeOf(filter), mark, needsEvents(filter) ? "event" : widest)
+    /** The matching rows of sums: rollup buckets where whole ones fit, single events elsewhere. */
+    matchingSums: (filter: UsageFilter, watermark: number, widest: RollupGrain, detail: RollupDetail): Fragment => {
+      const { days, events, hours } = splitRange(rangeOf(filter), watermark, needsEvents(filter) ? "event" : widest)
       const parts = sql.literal(partsFor(filter, detail))
       const buckets = (grain: string, spans: ReadonlyArray<TimeRange>) =>
         spans.map(
@@ -116,12 +116,12 @@ export const make = (sql: SqlClient) => {
       return sql.join(" UNION ALL ", false)([...buckets("day", days), ...buckets("hour", hours), ...single])
     },
 
-    /** The same rows with their time left out, one for each combination of the other columns. */
+    /** The same rows without their time: one row per combination of the other columns. */
     merged: (rows: Fragment): Fragment => sql`
       SELECT ${sql.literal(dimensions)}, ${sql.literal(summands.map((name) => `sum(${name}) AS ${name}`).join(", "))}
       FROM (${rows}) AS matching GROUP BY ${sql.literal(dimensions)}`,
 
-    /** Sums over such rows. */
+    /** The aggregates over such rows; `Sums` decodes them. */
     sums: sql.literal(
       Object.entries(sumExpressions)
         .map(([name, sum]) => `least(coalesce(${sum}, 0), ${Number.MAX_SAFE_INTEGER})::bigint AS ${name}`)
@@ -130,7 +130,7 @@ export const make = (sql: SqlClient) => {
   }
 }
 
-/** Which columns the rows have to tell apart, beside those of the filter: see the parts of `usage_rollups`. */
+/** The columns that the query needs beside those of the filter; they select the part of `usage_rollups`. */
 export type RollupDetail = "overview" | "keys" | "tasks"
 
 const partsFor = (filter: UsageFilter, detail: RollupDetail): string => {
@@ -148,7 +148,7 @@ const partsFor = (filter: UsageFilter, detail: RollupDetail): string => {
     : "('overview')"
 }
 
-/** Sums do not know these. */
+/** Rollups lack trace ids and costs of single requests. */
 const needsEvents = (filter: UsageFilter): boolean => filter.trace_id !== undefined || filter.min_cost_usd !== undefined
 
 const rangeOf = ({ from, to }: UsageFilter): TimeRange => ({
@@ -182,7 +182,6 @@ const sumExpressions = {
   fallback_count: "sum(fallback_count)"
 } satisfies Record<keyof Sums, string>
 
-/** The columns of `sums`, as they come back. */
 export const Sums = Schema.Struct({
   request_count: Count,
   success_count: Count,

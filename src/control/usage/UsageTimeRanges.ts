@@ -1,37 +1,37 @@
-/** Epoch milliseconds; the start is inside, the end outside; infinite where a side is open. */
+/** Epoch milliseconds: `start` inclusive, `end` exclusive, infinite when open. */
 export interface TimeRange {
   readonly start: number
   readonly end: number
 }
 
-/** Where the answer about a span of time is to be read. */
+/** The parts of a time range by the table that answers for them. */
 export interface SplitRange {
-  /** Whole days, in the sums of days. */
+  /** Whole days, read from the daily rollups. */
   readonly days: ReadonlyArray<TimeRange>
-  /** Whole hours, in the sums of hours. */
+  /** Whole hours, read from the hourly rollups. */
   readonly hours: ReadonlyArray<TimeRange>
-  /** What is left at the ends and behind the mark, in the events themselves. */
+  /** The ends of the range, and everything after the watermark, read from the events. */
   readonly events: ReadonlyArray<TimeRange>
 }
 
-/** The widest sums that may be used: a series by the hour has no use for days, and some filters only events answer. */
+/** The coarsest source allowed: an hourly series cannot use days, and some filters need events. */
 export type RollupGrain = "day" | "hour" | "event"
 
 const hour = 3_600_000
 const day = 24 * hour
 
 /**
- * Divides a span into pieces that do not overlap and leave nothing out. Sums hold what is before `mark`, all of it and
- * nothing else: for a span that reaches beyond, a bucket that the mark cuts is therefore a whole one.
+ * Splits a range into parts that neither overlap nor leave gaps. Rollups contain exactly what happened before
+ * `watermark`, so a bucket cut by the watermark counts as whole when the range reaches past it.
  */
-export const splitRange = ({ end, start }: TimeRange, mark: number, widest: RollupGrain): SplitRange => {
-  if (widest === "event" || start >= mark) return { days: [], hours: [], events: nonEmpty({ start, end }) }
-  const reachesMark = end >= mark
-  const stop = reachesMark ? Number.POSITIVE_INFINITY : end
+export const splitRange = ({ end, start }: TimeRange, watermark: number, widest: RollupGrain): SplitRange => {
+  if (widest === "event" || start >= watermark) return { days: [], hours: [], events: nonEmpty({ start, end }) }
+  const reachesWatermark = end >= watermark
+  const stop = reachesWatermark ? Number.POSITIVE_INFINITY : end
   const hours = { start: ceilTo(start, hour), end: floorTo(stop, hour) }
   if (hours.start >= hours.end) return { days: [], hours: [], events: nonEmpty({ start, end }) }
-  const head = { start, end: Math.min(hours.start, mark) }
-  const tail = reachesMark ? { start: mark, end } : { start: hours.end, end }
+  const head = { start, end: Math.min(hours.start, watermark) }
+  const tail = reachesWatermark ? { start: watermark, end } : { start: hours.end, end }
   const days = { start: ceilTo(start, day), end: floorTo(stop, day) }
   return widest === "hour" || days.start >= days.end
     ? { days: [], hours: [hours], events: nonEmpty(head, tail) }

@@ -321,8 +321,8 @@ suite("Configuration as code, every kind", (it) => {
       const guardrail = Object(at(document, "guardrails", 1))
       const service = Object(at(document, "services", 0))
       for (const [section, value, blamed, message] of [
-        ["guardrails", [], "keys", /cannot be as the document says.*guardrail_policy\.mandatory_guardrails/],
-        ["services", [], "service_links", /service_links team cannot be as the document says/],
+        ["guardrails", [], "keys", /contradicts another part of the document.*guardrail_policy\.mandatory_guardrails/],
+        ["services", [], "service_links", /service_links team contradicts another part/],
         ["guardrails", [guardrail, { ...builtIn, description: "mine" }], "guardrails", /look at description/],
         ["guardrails", [guardrail, { ...builtIn, name: "own" }], "guardrails", /own: This gateway has no built-in guardrail/],
         ["guardrails", [{ ...guardrail, endpoint_url: "ftp://x" }], "guardrails", /endpoint_url must be an http/],
