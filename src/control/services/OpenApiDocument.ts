@@ -1,22 +1,22 @@
 import { Predicate, Result } from "effect"
 import { type Endpoint, EndpointMethod, type EndpointPricingRule } from "../../policy/routes/Service.ts"
 
-/** What of a service's OpenAPI document matters here. */
+/** The parts of a service's OpenAPI document that the gateway uses. */
 export interface OpenApiDocument {
   readonly title: string | null
   readonly version: string | null
-  /** By path, then by method, as the document has them. */
+  /** In the document's order of paths, then by method. */
   readonly endpoints: ReadonlyArray<Endpoint>
 }
 
-/** Endpoints of one service, and prices for them. */
+/** Limits the endpoints of a service, and also its endpoint prices. */
 export const maxEndpoints = 500
 
 const maxPathLength = 512
 const maxTextLength = 256
 const maxSummaryLength = 1_024
 
-/** Reads an OpenAPI 3 document, or says in half a sentence what it is instead. */
+/** Parses an OpenAPI 3 document. A failure is a phrase that completes "The document …". */
 export const parse = (text: string): Result.Result<OpenApiDocument, string> => {
   const document = Result.getOrUndefined(Result.try((): unknown => JSON.parse(text)))
   if (!Predicate.isObject(document)) return Result.fail("is not a JSON object")
@@ -29,10 +29,10 @@ export const parse = (text: string): Result.Result<OpenApiDocument, string> => {
   const endpoints: Array<Endpoint> = []
   for (const [path, item] of Object.entries(paths)) {
     if (path.startsWith("x-")) continue
-    if (!isPath(path)) return Result.fail(`has the path ${quoted(path)}, which no request can have`)
+    if (!isPath(path)) return Result.fail(`has the invalid path ${quoted(path)}`)
     const methods = resolvedPathItem(document, item)
     if (!Predicate.isObject(methods))
-      return Result.fail(`says of the path ${quoted(path)} nothing that can be read here`)
+      return Result.fail(`has an unreadable path item for ${quoted(path)}`)
     endpoints.push(...operationsOf(path, methods))
     if (endpoints.length > maxEndpoints) return Result.fail(`has more than ${maxEndpoints} endpoints`)
   }
@@ -40,7 +40,7 @@ export const parse = (text: string): Result.Result<OpenApiDocument, string> => {
   const duplicate = endpoints.find((endpoint, at) => shapes.indexOf(endpointShape(endpoint)) !== at)
   if (duplicate !== undefined)
     return Result.fail(
-      `has ${duplicate.method} ${quoted(duplicate.path_template)} twice, but for the names of parameters`
+      `has ${duplicate.method} ${quoted(duplicate.path_template)} twice; parameter names do not make paths differ`
     )
   const info = field(document, "info")
   return Result.succeed({ title: textOf(field(info, "title")), version: textOf(field(info, "version")), endpoints })
@@ -62,7 +62,7 @@ const operationsOf = (path: string, methods: object): ReadonlyArray<Endpoint> =>
       : []
   })
 
-/** A path item may stand elsewhere in the same document. */
+/** A path item may be a reference into `components.pathItems`. */
 const resolvedPathItem = (document: object, item: unknown): unknown => {
   const reference = field(item, "$ref")
   if (reference === undefined) return item
@@ -76,7 +76,7 @@ const field = (value: unknown, name: string): unknown =>
 const isPath = (path: string): boolean =>
   path.length <= maxPathLength && /^\/[\x21-\x7e]*$/.test(path) && !/\/\/|[?#\\]/.test(path)
 
-/** One line of at most `most` characters; `null` when there is nothing to show. */
+/** The text as one line of at most `most` characters; `null` if it is empty. */
 const textOf = (value: unknown, most = maxTextLength): string | null => {
   const line = typeof value === "string" ? value.replace(/[\s\p{Cc}]+/gu, " ").trim() : ""
   return line === "" ? null : [...line].slice(0, most).join("").trim()
@@ -87,7 +87,7 @@ const quoted = (path: string): string => JSON.stringify(path.slice(0, 64))
 const operationalPaths = new Set(["/health", "/history"])
 const operationalPrefixes = ["/events", "/status", "/dlq", "/broker/dlq", "/failed-tasks", "/svc", "/executions"]
 
-/** The endpoints of task messaging and of operation, for which nobody is charged. */
+/** Endpoints of task messaging and operations, which are free of charge. */
 export const isOperational = (path: string): boolean =>
   operationalPaths.has(path) || operationalPrefixes.some((prefix) => path === prefix || path.startsWith(`${prefix}/`))
 
@@ -96,11 +96,11 @@ interface EndpointKey {
   readonly path_template: string
 }
 
-/** What a request can tell apart: parameters are only places. */
+/** Identifies an endpoint regardless of its parameter names. */
 const endpointShape = ({ method, path_template }: EndpointKey): string =>
   `${method} ${path_template.replace(/\{[^{}]*\}/g, "{}")}`
 
-/** Those of `these` that `those` do not have. */
+/** The endpoints of `these` that are not in `those`. */
 export const without = <A extends EndpointKey>(
   these: ReadonlyArray<A>,
   those: ReadonlyArray<EndpointKey>
@@ -110,8 +110,8 @@ export const without = <A extends EndpointKey>(
 }
 
 /**
- * The endpoint prices after a sync: those that there are stay, also of endpoints that have gone, and a new operational
- * endpoint costs nothing. Other endpoints have the service's price.
+ * The endpoint prices after a sync. Existing prices stay, even those of removed endpoints. New operational endpoints
+ * become free; other new endpoints use the service's price.
  */
 export const pricingAfterSync = (
   rules: ReadonlyArray<EndpointPricingRule>,

@@ -19,7 +19,7 @@ type DocumentFailure = Refused<
   | "service_openapi_unavailable"
 >
 
-/** Takes over the endpoints that a service describes itself, so that they can have prices. */
+/** Imports the endpoints of a service from its own OpenAPI document, so that they can be priced. */
 export class OpenApiSync extends Context.Service<
   OpenApiSync,
   {
@@ -27,7 +27,7 @@ export class OpenApiSync extends Context.Service<
       name: string,
       sourcePath?: string
     ) => Effect.Effect<OpenApiPreview, DocumentFailure | StoreFailure>
-    /** Only the document that was looked at: another hash is refused. */
+    /** Stores the previewed document. Fails when the document's hash has changed since. */
     readonly sync: (
       name: string,
       request: Request
@@ -48,7 +48,7 @@ const make = Effect.gen(function* () {
   const services = yield* Services
   const columns = sql.literal(serviceColumns)
 
-  /** The document as it is now. No credential goes with the request. */
+  /** Fetches the current document, without the service's credential. */
   const fetchDocument = Effect.fnUntraced(function* (service: Service, sourcePath: string) {
     yield* validatePath(sourcePath)
     const { body, headers, status } = yield* Effect.mapError(
@@ -61,9 +61,9 @@ const make = Effect.gen(function* () {
       }),
       fetchError
     )
-    if (status < 200 || status > 299) return yield* unavailable(`The service answered with status ${status}.`)
+    if (status < 200 || status > 299) return yield* unavailable(`The service responded with status ${status}.`)
     if (!/json/i.test(headers["content-type"] ?? "")) {
-      return yield* unavailable("The service answered with a content type that is not JSON.")
+      return yield* unavailable("The service responded with a content type that is not JSON.")
     }
     const document = OpenApiDocument.parse(Buffer.from(body).toString())
     if (Result.isFailure(document)) {
@@ -72,7 +72,7 @@ const make = Effect.gen(function* () {
     return { document: document.success, hash: `sha256:${hash("sha256", body)}` }
   })
 
-  /** Asked for, or where the document was found last time. */
+  /** The requested path, else the path of the last sync, else `/openapi.json`. */
   const sourcePathOf = (service: Service, requested: string | undefined) =>
     requested ?? service.openapi_source_path ?? defaultPath
 
@@ -93,10 +93,10 @@ const make = Effect.gen(function* () {
     sync: Effect.fn("OpenApiSync.sync")(function* (name, { expected_schema_hash, source_path: requestedPath }) {
       const current = yield* services.get(name)
       const source_path = sourcePathOf(current, requestedPath)
-      // before the transaction: nothing else waits for a slow service
+      // Fetched before the transaction, so that a slow service holds no locks.
       const { document, hash: schema_hash } = yield* fetchDocument(current, source_path)
       if (schema_hash !== expected_schema_hash) {
-        return yield* documentChanged("The document is not the one that was previewed; look at a new preview.")
+        return yield* documentChanged("The document has changed since the preview; request a new preview.")
       }
       return yield* audit.mutate(
         Effect.gen(function* () {
@@ -107,7 +107,7 @@ const make = Effect.gen(function* () {
           if (row === undefined) return yield* new ControlError("missing_service", "There is no service of this name.")
           const before = toService(row)
           if (before.upstream_base_url !== current.upstream_base_url) {
-            return yield* documentChanged("The service has another upstream_base_url since; look at a new preview.")
+            return yield* documentChanged("The service's upstream_base_url has changed since the preview; request a new preview.")
           }
           const prices = OpenApiDocument.pricingAfterSync(
             before.endpoint_pricing_rules,
@@ -117,7 +117,7 @@ const make = Effect.gen(function* () {
           if (prices.length > OpenApiDocument.maxEndpoints) {
             return yield* new ControlError(
               "invalid_service_openapi",
-              `The service would have more than ${OpenApiDocument.maxEndpoints} endpoint prices; remove those of endpoints that have gone.`,
+              `The service would have more than ${OpenApiDocument.maxEndpoints} endpoint prices; remove the prices of endpoints that no longer exist.`,
               { param: "endpoint_pricing_rules" }
             )
           }
@@ -148,7 +148,7 @@ const serviceRows = storedRows(ServiceRow, { table: "service_registrations", key
 
 const maxPathLength = 512
 
-/** It stays on the service's origin, and means there what it says here. */
+/** The path must stay on the service's origin and must be canonical. */
 const validatePath = (path: string): Effect.Effect<void, Refused<"invalid_service_openapi">> =>
   path.length <= maxPathLength && /^\/[\x21-\x7e]*$/.test(path) && !/\/\/|[?#\\]|\/\.{1,2}(?:\/|$)/.test(path)
     ? Effect.void
@@ -187,4 +187,4 @@ const documentChanged = (message: string) =>
 const fetchError = ({ message, reason }: EgressError) =>
   reason === "refused_address"
     ? invalidUpstream(message)
-    : unavailable(`The service cannot be asked for its document. ${message}`)
+    : unavailable(`The document could not be fetched. ${message}`)

@@ -5,16 +5,16 @@ import type { Service } from "../api/services/ServicesApi.ts"
 import { validateOrigin } from "../store/Validation.ts"
 import * as ServiceValidation from "./ServiceValidation.ts"
 
-/** A service as it will be, and the one that it was. */
+/** A service before and after a step; `before` is `undefined` for a new service. */
 export interface RegistryStep {
   readonly before: Service | undefined
   readonly after: Registration
 }
 
-/** What an activation would do to a registry. */
+/** The changes that an activation makes to the registry. */
 export interface Plan {
   readonly diff: RegistryDiff
-  /** Every service of the registry as it will be, also those that stay as they are. */
+  /** All services of the registry afterwards, including unchanged ones. */
   readonly steps: ReadonlyArray<RegistryStep>
 }
 
@@ -28,11 +28,11 @@ const byStudio = (registry: ReadonlyArray<Service>, { studio_service_id }: Servi
 const byName = (registry: ReadonlyArray<Service>, { name }: ServiceIdentity): Service | undefined =>
   registry.find((service) => service.name === name)
 
-/** The service that `entry` is about: the one of the same studio service, else the one of the same name. */
+/** The service that `entry` describes: the one with the same studio service id, else the one with the same name. */
 export const matchingService = (registry: ReadonlyArray<Service>, entry: ServiceIdentity): Service | undefined =>
   byStudio(registry, entry) ?? byName(registry, entry)
 
-/** Which of `all` are about none of `others`. */
+/** The elements of `all` that share neither a name nor a studio service id with `others`. */
 export const unrelatedTo = <A extends ServiceIdentity>(
   others: ReadonlyArray<ServiceIdentity>,
   all: ReadonlyArray<A>
@@ -44,7 +44,7 @@ export const unrelatedTo = <A extends ServiceIdentity>(
       )
   )
 
-/** The first rule that `entry` breaks in itself; `undefined` when it can be registered. */
+/** The first rule that `entry` breaks on its own; `undefined` if it is valid. */
 export const findViolation = (
   entry: RegistryEntry,
   before: Service | undefined
@@ -61,7 +61,7 @@ export const findViolation = (
   return suggested && { ...suggested, param: `default_pricing.${suggested.param}` }
 }
 
-/** Whether the name of `entry` belongs to a service that it is not about. */
+/** A violation if the entry's name belongs to a service that the entry does not describe. */
 export const nameConflict = (
   registry: ReadonlyArray<Service>,
   { name, studio_service_id }: ServiceIdentity,
@@ -74,12 +74,12 @@ export const nameConflict = (
     param: "name",
     reason:
       owner.studio_service_id === null
-        ? "is that of a service which is not linked to the studio: set its studio_service_id, or import under another name"
-        : "is that of a service which is linked to another service of the studio: import under another name"
+        ? "belongs to a service that is not linked to the studio: set its studio_service_id, or import under another name"
+        : "belongs to a service that is linked to another studio service: import under another name"
   }
 }
 
-/** `entry` as a registration, on top of the service that it is about. */
+/** Merges `entry` into the service that it describes. */
 export const toRegistration = (entry: RegistryEntry, before: Service | undefined): Registration => {
   if (before === undefined) return mergedRegistration(entry, newRegistration(entry))
   return entry.studio_service_id
@@ -87,7 +87,7 @@ export const toRegistration = (entry: RegistryEntry, before: Service | undefined
     : mergedRegistration(entry, registrationOf(before))
 }
 
-/** A new one is disabled: it has no credential, and somebody should look at it first. */
+/** A new service is disabled: it has no credential yet, and an operator should review it first. */
 const newRegistration = ({ default_pricing, name, studio_service_id }: RegistryEntry): Registration => ({
   name,
   project_id: null,
@@ -113,7 +113,7 @@ const newRegistration = ({ default_pricing, name, studio_service_id }: RegistryE
   sync_status: studio_service_id ? "incomplete" : "local"
 })
 
-/** Name and pricing rules are the studio's; everything else an operator has decided here. */
+/** The studio owns name and pricing rules; all other fields are the operator's. */
 const reimportedRegistration = ({ default_pricing, name }: RegistryEntry, before: Service): Registration => ({
   ...registrationOf(before),
   name,
@@ -122,7 +122,7 @@ const reimportedRegistration = ({ default_pricing, name }: RegistryEntry, before
   sync_status: before.missing_runtime_fields.length === 0 ? "synced" : "incomplete"
 })
 
-/** What `entry` names, on top of `base`. `null` brings back what a new service has. */
+/** Sets the fields that `entry` names on top of `base`; `null` restores the value of a new service. */
 const mergedRegistration = (entry: RegistryEntry, base: Registration): Registration => {
   const initial = newRegistration(entry)
   const { allowed_methods, endpoint_pricing_rules, fallback_services, openapi_endpoints, pricing_rules } = entry
@@ -171,7 +171,7 @@ export const registrationOf = ({
   ...registration
 }: Service): Registration => registration
 
-/** The way from `registry` to the one that `entries` describe. */
+/** Plans the change from `registry` to `entries`. */
 export const ofEntries = (
   registry: ReadonlyArray<Service>,
   entries: ReadonlyArray<RegistryEntry>,
@@ -195,14 +195,14 @@ export const ofEntries = (
   )
 }
 
-/** The way from `registry` back to a snapshot. Projects that have gone meanwhile are left out. */
+/** Plans the change from `registry` back to a snapshot. References to deleted projects are dropped. */
 export const ofSnapshot = (
   registry: ReadonlyArray<Service>,
   snapshot: ReadonlyArray<Registration>,
   knownProjects: ReadonlySet<string>
 ): Plan => {
   const studioMatches = snapshot.map((after) => byStudio(registry, after))
-  // a service that has had another name since is not also the one of the name it has now
+  // A service that was renamed since the snapshot must not also match an entry by its new name.
   const claimed = new Set(studioMatches)
   const unclaimed = registry.filter((service) => !claimed.has(service))
   return planOf(
@@ -219,20 +219,20 @@ const unknownProject = (
   { project_id }: RegistryEntry,
   knownProjects: ReadonlySet<string>
 ): ServiceValidation.RuleViolation | undefined =>
-  project_id && !knownProjects.has(project_id) ? { param: "project_id", reason: "names no project" } : undefined
+  project_id && !knownProjects.has(project_id) ? { param: "project_id", reason: "does not name an existing project" } : undefined
 
 const duplicateEntry = (
   earlier: ReadonlyArray<{ readonly entry: RegistryEntry; readonly before: Service | undefined }>,
   { name, studio_service_id }: RegistryEntry,
   before: Service | undefined
 ): ServiceValidation.RuleViolation | undefined => {
-  if (earlier.some(({ entry }) => entry.name === name)) return { param: "name", reason: "stands there twice" }
+  if (earlier.some(({ entry }) => entry.name === name)) return { param: "name", reason: "is listed twice" }
   const isRepeated = earlier.some(
     (other) =>
       (before !== undefined && other.before === before) ||
       (studio_service_id && other.entry.studio_service_id === studio_service_id)
   )
-  return isRepeated ? { param: "studio_service_id", reason: "stands there twice" } : undefined
+  return isRepeated ? { param: "studio_service_id", reason: "is listed twice" } : undefined
 }
 
 const planOf = (
@@ -258,12 +258,11 @@ const planOf = (
       changed_fields: Object.fromEntries(changes.map(({ fields, name }) => [name, fields])),
       invalid
     },
-    // who leaves a name goes before who takes it
+    // Renames go before inserts, so that a name is free when an insert takes it.
     steps: [...steps, ...disableSteps].sort((a, b) => Number(a.before === undefined) - Number(b.before === undefined))
   }
 }
 
-/** Whether a step does anything. */
 export const isChange = ({ after, before }: RegistryStep): boolean =>
   before === undefined || changedFields(registrationOf(before), after).length > 0
 

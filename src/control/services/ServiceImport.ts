@@ -35,16 +35,16 @@ type Duplicate = Refused<"duplicate_service">
 type Invalid = Refused<"invalid_service_payload" | "invalid_service_upstream" | "missing_project">
 type Missing = Refused<"missing_service">
 
-/** Services that come from elsewhere: one by one from the studio, or a registry at once. */
+/** Imports services: single ones from the studio, or a whole registry. */
 export class ServiceImport extends Context.Service<
   ServiceImport,
   {
-    /** By `studio_service_id`: again is the same as once. `sync` is another word for it. */
+    /** Matches by `studio_service_id`, so importing is idempotent. `action` only names the audit event. */
     readonly importOne: (
       request: ImportRequest,
       action: "import" | "sync"
     ) => Effect.Effect<ChangedService, Invalid | Duplicate | StoreFailure, Actor>
-    /** What an activation would do. */
+    /** The changes that `activate` would make. */
     readonly preview: (draft: RegistryDraft) => Effect.Effect<{ readonly diff: RegistryDiff }, StoreFailure>
     readonly activate: (
       draft: RegistryDraft
@@ -73,7 +73,7 @@ const make = Effect.gen(function* () {
     "version, source, diff, services_json, activated_at, rolled_back_from_version, created_at"
   )
 
-  /** Rows that this version cannot read are left alone, and the answer names them. */
+  /** Rows that this version cannot read are left alone, and the response names them. */
   const readRegistry = Effect.gen(function* () {
     const names: Array<string> = []
     const statement = sql`SELECT ${columns} FROM service_registrations ORDER BY name`
@@ -88,7 +88,10 @@ const make = Effect.gen(function* () {
     answered?.push(...names.filter((name) => !answered.includes(name)))
     return { found: found.map(toService), left }
   })
-  /** What is decided on the whole registry holds until it is written. Projects are held before it (`heldProject`). */
+  /**
+   * The lock keeps decisions about the whole registry valid until they are written. Projects are locked first
+   * (`lockProject`).
+   */
   const lockRegistry = Effect.andThen(sql`LOCK TABLE service_registrations IN SHARE ROW EXCLUSIVE MODE`, readRegistry)
 
   const knownProjects = (ids: ReadonlyArray<string | null | undefined>) => {
@@ -102,7 +105,8 @@ const make = Effect.gen(function* () {
   }
 
   /**
-   * A new name is followed by what refers to the old one: links (by the database), fallbacks, the credential's seal.
+   * Updates the references to a renamed service: fallbacks and the context of the sealed credential. The database
+   * updates links.
    */
   const renameReferences = Effect.fnUntraced(function* (from: string, to: string) {
     const { write } = yield* Mutation
@@ -112,7 +116,7 @@ const make = Effect.gen(function* () {
     const [row] = yield* sql<{ readonly sealed: string | null }>`
       SELECT sealed_credential AS sealed FROM service_registrations WHERE name = ${to}`
     if (row === undefined || row.sealed === null) return []
-    // what cannot be read now could not be read before: it has to be stored again
+    // A credential that cannot be decrypted was unusable before; it must be stored again.
     const sealed = yield* vault.open(row.sealed, credentialContext(from)).pipe(
       Effect.map((credential) => vault.seal(credential, credentialContext(to))),
       Effect.catchTag("UnreadableSecret", () => Effect.succeed(null))
@@ -121,7 +125,7 @@ const make = Effect.gen(function* () {
     return yield* linkedOwnerChanges(sql, to)
   })
 
-  /** What becomes of the credential of a service whose address may change with the step. */
+  /** The credential's fate when the step may change the service's address. */
   const credentialAfter = Effect.fnUntraced(function* (
     before: NonNullable<RegistryPlan.RegistryStep["before"]>,
     address: string | null
@@ -140,7 +144,7 @@ const make = Effect.gen(function* () {
     })
   })
 
-  /** Writes one step. Returns which keys it concerns, and whether it removed a credential. */
+  /** Writes one step. Returns the change notices of renamed links, and whether a credential was removed. */
   const applyStep = Effect.fnUntraced(function* (step: RegistryPlan.RegistryStep, now: Date) {
     const { write } = yield* Mutation
     const { after, before } = step
@@ -197,7 +201,7 @@ const make = Effect.gen(function* () {
     )
   })
 
-  /** Brings the registry to the plan, and keeps how it is then as the next version. */
+  /** Applies the plan and stores the resulting registry as the next version. */
   const applyPlan = Effect.fnUntraced(function* (
     plan: RegistryPlan.Plan,
     version: { readonly source: string; readonly rolledBackFrom: number | null }
@@ -241,7 +245,7 @@ const make = Effect.gen(function* () {
           const others = plan.diff.invalid.length - 1
           return yield* new ControlError(
             "invalid_service_payload",
-            `${firstInvalid.service_name}: ${firstInvalid.message}${others === 0 ? "" : ` ${others} more are wrong: see the preview.`}`,
+            `${firstInvalid.service_name}: ${firstInvalid.message}${others === 0 ? "" : ` ${others} more entries are invalid: see the preview.`}`,
             { param: firstInvalid.field }
           )
         }
@@ -265,7 +269,7 @@ const make = Effect.gen(function* () {
           sql`SELECT ${snapshotColumns} FROM service_registry_snapshots WHERE version = ${version}`
         )
         if (target === undefined) {
-          return yield* new ControlError("missing_service", "There is no version of the registry with this number.")
+          return yield* new ControlError("missing_service", "There is no registry version with this number.")
         }
         const projects = yield* knownProjects(target.services_json.map(({ project_id }) => project_id))
         const { found: before, left } = yield* lockRegistry
@@ -352,7 +356,7 @@ const encodeDiff = Schema.encodeEffect(RegistryDiff)
 const encodeRegistrations = Schema.encodeEffect(Schema.toCodecJson(Schema.Array(Registration)))
 const activationSnapshots = Snapshots.of(Activation)
 
-/** The registry before, with the version that it was; none before the first. */
+/** The audit snapshot of the registry before the change; `null` before the first version. */
 const previousActivation = (
   version: RegistrySnapshot | Unreadable | null,
   services: (typeof Activation.Type)["services"]
@@ -360,11 +364,11 @@ const previousActivation = (
 
 const now = Effect.map(DateTime.now, DateTime.toDateUtc)
 
-/** A studio's service is synced by every activation that names it, also when nothing changes. */
+/** An activation also refreshes the sync time of each studio service that it names. */
 const mustWrite = (step: RegistryPlan.RegistryStep): boolean =>
   RegistryPlan.isChange(step) || (step.after.source === "studio" && step.after.sync_status !== "stale")
 
-/** In an import, `null` says nothing. */
+/** In an import, `null` means the same as absent. */
 const withoutNulls = ({ default_pricing, name, studio_service_id, ...rest }: ImportRequest) => ({
   name,
   studio_service_id,
@@ -392,7 +396,7 @@ const columnsOf = ({
   endpoint_pricing_rules: JSON.stringify(endpoint_pricing_rules)
 })
 
-/** `disabled_at` says since when. */
+/** `disabled_at` is the time of the switch to disabled; disabling again keeps it. */
 const enabledColumns = ({ after: { enabled }, before }: RegistryPlan.RegistryStep, now: Date): ColumnValues => {
   if (enabled) return { enabled, disabled_at: null }
   return before === undefined || before.enabled ? { enabled, disabled_at: now } : { enabled }
@@ -405,7 +409,7 @@ const violationError = (param: string, reason: string) =>
 
 const unreadableService = new ControlError(
   "store_unavailable",
-  "This service, or that of this name, cannot be read by this version of the gateway; a newer version may have written it."
+  "This version of the gateway cannot read the stored service of this name or studio_service_id; a newer version may have written it."
 )
 
 const duplicateError = (message: string) => new ControlError("duplicate_service", message, { param: "name" })

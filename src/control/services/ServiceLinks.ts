@@ -10,15 +10,15 @@ const linkTables = {
   key: { table: "key_service_links", column: "key_id", owner: "api_keys.id" }
 } as const
 
-/** The links of projects, or of keys, to services: none means every service that the policy allows. */
+/** The links of projects or keys to services. An owner without links may call every service that its policy allows. */
 export const linksOf = (sql: SqlClient, kind: keyof typeof linkTables) => {
   const { column, owner, table } = linkTables[kind]
   return {
-    /** The names, as a column of the owner's row. */
+    /** A column of the owner's row: the names of its services. */
     names: sql.literal(
       `ARRAY(SELECT service_name FROM ${table} WHERE ${table}.${column} = ${owner} ORDER BY service_name COLLATE "C") AS service_names`
     ),
-    /** In place of all that there were. The services cannot go meanwhile. */
+    /** Replaces all links of the owner. The services are locked against deletion meanwhile. */
     replace: Effect.fnUntraced(function* (id: string, names: ReadonlyArray<string>) {
       const { write } = yield* Mutation
       const uniqueNames = [...new Set(names)]
@@ -27,7 +27,7 @@ export const linksOf = (sql: SqlClient, kind: keyof typeof linkTables) => {
           SELECT name FROM service_registrations WHERE ${sql.in("name", uniqueNames)} ORDER BY name FOR KEY SHARE`
         const unknown = uniqueNames.find((name) => !known.some((row) => row.name === name))
         if (unknown !== undefined) {
-          return yield* new ControlError("missing_service", `There is no service of the name ${unknown}.`, {
+          return yield* new ControlError("missing_service", `There is no service named ${unknown}.`, {
             param: "service_names"
           })
         }
@@ -42,7 +42,7 @@ export const linksOf = (sql: SqlClient, kind: keyof typeof linkTables) => {
   }
 }
 
-/** Who is linked to the service, told as changes: gateways keep links with their keys. */
+/** Change notices for all projects and keys that are linked to the service, because gateways cache links with keys. */
 export const linkedOwnerChanges = Effect.fnUntraced(function* (sql: SqlClient, name: string) {
   const projects = yield* sql<{ readonly id: string }>`
     SELECT project_id AS id FROM project_service_links WHERE service_name = ${name}`
@@ -55,8 +55,8 @@ export const linkedOwnerChanges = Effect.fnUntraced(function* (sql: SqlClient, n
 })
 
 /**
- * Refuses where the service is all that somebody is linked to: without a link they could call every service that their
- * policy allows. Holds the owners, so that of two links that go at once one is the last. A revoked key calls nothing.
+ * Fails when the service is the only link of some project or unrevoked key: without links the owner could call every
+ * service that its policy allows. Locks the owners, so that concurrent removals cannot each miss the last link.
  */
 export const refuseLastLinks = Effect.fnUntraced(function* (
   sql: SqlClient,
@@ -86,6 +86,6 @@ export const refuseLastLinks = Effect.fnUntraced(function* (
         : ` and ${exclusiveOwners.length - 1} more`
   return yield* new ControlError(
     "service_in_use",
-    `The service is all that ${first.owner}${others} may call, and without a link they could call every other. Link them to something else first, revoke the keys, or disable the service.`
+    `The service is the only link of ${first.owner}${others}; without a link they could call every service. Link them to another service first, revoke the keys, or disable this service.`
   )
 })

@@ -9,7 +9,7 @@ import type {
 } from "../api/services/ServicesApi.ts"
 import type { Violation } from "../store/Validation.ts"
 
-/** A rule that is broken: the field to blame, and why. */
+/** A broken rule: the offending field and the reason. */
 export interface RuleViolation {
   readonly param: string
   readonly reason: string
@@ -24,13 +24,13 @@ const refusedText = (text: string): Violation =>
     ? `must have 1 to ${maxTextLength} characters, none of them a control character`
     : undefined
 
-/** A path at the upstream, without query. */
+/** A path at the upstream, without a query. */
 const refusedPath = (path: string): Violation =>
   path.length <= maxPathLength && /^\/[\x21-\x7e]*$/.test(path) && !/\/\/|[?#\\]/.test(path)
     ? undefined
     : `must be a path of at most ${maxPathLength} visible ASCII characters that begins with /, without //, ?, # or backslash`
 
-/** RFC 6901: nothing, or tokens behind slashes; `~` only as `~0` and `~1`. */
+/** A non-empty JSON pointer (RFC 6901), in which `~` occurs only as `~0` and `~1`. */
 const refusedPointer = (pointer: string): Violation =>
   pointer.length <= maxPathLength && /^(?:\/(?:[^~/]|~[01])*)+$/u.test(pointer)
     ? undefined
@@ -44,7 +44,6 @@ const refusedTemplate = (template: string): Violation => {
     : "must have parameters as whole segments, such as /items/{id}"
 }
 
-/** A fixed price is a price. */
 const refusedCost = (mode: Service["cost_mode"], cost: number | null): Violation =>
   mode === "fixed" && cost === null ? "is required when cost_mode is fixed" : undefined
 
@@ -73,7 +72,7 @@ const checkEach = <A>(
 const pricingRuleViolation = (rule: PricingRuleInput, at: string): RuleViolation | undefined => {
   const pointer = rule.json_pointer ?? rule.path
   if (rule.json_pointer !== undefined && rule.path !== undefined) {
-    return { param: `${at}.path`, reason: "is another name of json_pointer: give one of them" }
+    return { param: `${at}.path`, reason: "is an alias of json_pointer: send only one of the two" }
   }
   if (pointer === undefined) return { param: `${at}.json_pointer`, reason: "is required" }
   return firstViolation(
@@ -100,13 +99,13 @@ const endpointPricingViolation = (rule: EndpointPricingRuleInput, at: string): R
 
 const duplicateViolation = (param: string, values: ReadonlyArray<string>): RuleViolation | undefined => {
   const index = values.findIndex((value, at) => values.indexOf(value) !== at)
-  return index === -1 ? undefined : { param: `${param}.${index}`, reason: "stands there twice" }
+  return index === -1 ? undefined : { param: `${param}.${index}`, reason: "is listed twice" }
 }
 
 const endpointKey = ({ method, path_template }: EndpointInput): string =>
   `${method} ${path_template.replace(/\{[^{}]*\}/g, "{}")}`
 
-/** The first rule that `input` breaks; the price is looked at as it will be. */
+/** The first rule that `input` breaks. `price` is the price after the change. */
 export const findViolation = (
   input: Omit<NewService, "name">,
   price: Pick<Service, "cost_mode" | "estimated_cost_usd">
@@ -148,7 +147,7 @@ const serviceNameRule =
 
 export const refusedName = (name: string): Violation => (serviceNamePattern.test(name) ? undefined : serviceNameRule)
 
-/** Rules in the one form in which they are kept. */
+/** The stored form of a pricing rule. */
 export const toPricingRule = ({ equals, name, path, ...rule }: PricingRuleInput): PricingRule => ({
   name: name ?? null,
   json_pointer: rule.json_pointer ?? path ?? "",

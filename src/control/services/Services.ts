@@ -27,42 +27,45 @@ type Missing = Refused<"missing_service">
 type Invalid = Refused<"invalid_service_payload" | "invalid_service_upstream" | "missing_project">
 type Duplicate = Refused<"duplicate_service">
 
-/** The registry: what stands behind `/services/<name>` and other paths, and what a request there costs. */
+/** The service registry: the upstreams of `/services/<name>` and other routes, and the prices of their requests. */
 export class Services extends Context.Service<
   Services,
   {
-    /** By name. */
+    /** Sorted by name. */
     readonly list: Effect.Effect<ReadonlyArray<Service>, StoreFailure>
     readonly get: (name: string) => Effect.Effect<Service, Missing | StoreFailure>
-    /** Enabled unless it says otherwise; what it lacks is told when it is called. */
+    /**
+     * Creates the service, enabled by default. An incomplete service is accepted; its requests are refused with the
+     * missing fields.
+     */
     readonly create: (service: NewService) => Effect.Effect<Service, Invalid | Duplicate | StoreFailure, Actor>
     readonly update: (
       name: string,
       patch: ServicePatch
     ) => Effect.Effect<ChangedService, Missing | Invalid | Duplicate | StoreFailure, Actor>
     /**
-     * Links to it go with it, unless one is the last of its owner: nobody may call more because a service goes.
-     * `allowLastLinks`: whoever asks sees to the owners.
+     * Deletes the service and its links. Fails if it is the only link of an owner, who could otherwise call more than
+     * before. With `allowLastLinks` the caller checks this itself.
      */
     readonly remove: (
       name: string,
       options?: { readonly allowLastLinks?: boolean }
     ) => Effect.Effect<void, Missing | Refused<"service_in_use"> | StoreFailure, Actor>
     readonly enable: (name: string) => Effect.Effect<Service, Missing | StoreFailure, Actor>
-    /** Also a service whose row this version cannot read. */
+    /** Also disables a service whose row this version cannot read. */
     readonly disable: (name: string) => Effect.Effect<Service | Unreadable, Missing | StoreFailure, Actor>
   }
 >()("svc/control/Services") {
   static readonly layer = Layer.suspend(() => Layer.effect(Services, make))
 }
 
-/** To be read by `found`, and shown by `shown`. */
+/** The columns that `ServiceRow` decodes. */
 export const serviceColumns = `name, project_id, studio_service_id, route_pattern, upstream_base_url, health_check_path, health_check_method,
    enabled, allowed_methods, timeout_ms, max_body_bytes, cost_mode, estimated_cost_usd, pricing_rules, openapi_source_path,
    openapi_endpoints, endpoint_pricing_rules, fallback_services, sealed_credential IS NOT NULL AS credential_configured,
    openapi_schema_hash, openapi_synced_at, source, sync_status, last_synced_at, disabled_at, created_at, updated_at`
 
-/** What the vault binds a service's credential to. */
+/** The vault context of a service's credential. */
 export const credentialContext = (name: string): string => `service_registrations/${name}`
 
 const make = Effect.gen(function* () {
@@ -71,7 +74,7 @@ const make = Effect.gen(function* () {
   const vault = yield* Vault
   const columns = sql.literal(serviceColumns)
 
-  /** What `input` names, by column, valid as the row will be. */
+  /** The columns that `input` sets. Validation applies to the row as it will be. */
   const columnsOf = Effect.fnUntraced(function* (
     name: string,
     input: Omit<NewService, "name"> & ServicePatch,
@@ -156,7 +159,7 @@ const make = Effect.gen(function* () {
       orNotFound
     )
 
-  /** For what needs no more of the row than its name. */
+  /** Also locks a row that this version cannot read. */
   const lockAny = (name: string) =>
     Effect.map(
       Effect.flatMap(
@@ -303,7 +306,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** What to write, and whether that removes a credential which cannot follow its address. */
+/** The columns to write, and whether they remove a credential that cannot follow the service to another address. */
 interface Assignments {
   readonly set: ColumnValues
   readonly cleared: boolean
@@ -311,7 +314,7 @@ interface Assignments {
 
 const configuration: Change = { _tag: "Configuration" }
 
-/** What `null` brings back. */
+/** The values that `null` restores. */
 const defaults = {
   health_check_method: "GET",
   timeout_ms: 60_000,
@@ -320,7 +323,7 @@ const defaults = {
   allowed_methods: ["POST"]
 } as const
 
-/** `disabled_at` says since when: switching off twice keeps it. */
+/** `disabled_at` is the time of the switch to disabled; disabling again keeps it. */
 const enabledColumns = (before: boolean, enabled: boolean): Effect.Effect<ColumnValues> =>
   enabled
     ? Effect.succeed({ enabled, disabled_at: null })
@@ -339,7 +342,7 @@ const serviceRows = storedRows(ServiceRow, { table: "service_registrations", key
 const origins = computedRows(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
 export const snapshots = Snapshots.of(ChangedService)
 
-/** An import that lacked something is synced once it has it. */
+/** A service whose import was incomplete is reported as synced once nothing is missing. */
 export const toService = (row: typeof ServiceRow.Type): Service => {
   const missing_runtime_fields = missingRuntimeFields({
     upstream: row.upstream_base_url !== null,

@@ -9,7 +9,7 @@ import * as StudioExport from "./StudioExport.ts"
 
 type Unavailable = Refused<"studio_unconfigured" | "studio_unavailable">
 
-/** What the studio offers for import. */
+/** The services that the studio offers for import. */
 export class Studio extends Context.Service<
   Studio,
   { readonly services: Effect.Effect<ReadonlyArray<StudioService>, Unavailable | StoreFailure> }
@@ -35,15 +35,15 @@ const make = Effect.gen(function* () {
         withinMs,
         maxBytes
       }),
-      ({ message }: EgressError) => unavailable(`cannot be asked for its services. ${message}`)
+      ({ message }: EgressError) => unavailable(`could not be queried. ${message}`)
     )
     if (status < 200 || status > 299) {
       return yield* unavailable(
-        `answered with status ${status}${status === 401 || status === 403 ? ": it does not take the token" : ""}.`
+        `responded with status ${status}${status === 401 || status === 403 ? ": it does not accept the token" : ""}.`
       )
     }
     const exported = yield* Effect.mapError(decodeExport(Buffer.from(body).toString()), ({ issue }) =>
-      unavailable(`did not answer with a list of services. ${describeFirstIssue(issue)}`)
+      unavailable(`did not return a list of services. ${describeFirstIssue(issue)}`)
     )
     return StudioExport.rowsOf(exported).map(StudioExport.toStudioService)
   })

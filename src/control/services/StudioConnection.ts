@@ -17,18 +17,18 @@ import { trimBaseUrl, validateBaseUrl, validateCredential } from "../store/Valid
 type Invalid = Refused<"invalid_studio_connection_payload">
 type Unconfigured = Refused<"studio_unconfigured">
 
-/** Where the studio is, without a slash at the end, and what it knows this gateway by. */
+/** The studio's base URL without a trailing slash, and the token that the gateway sends. */
 export interface StudioTarget {
   readonly base_url: string
   readonly token: Option.Option<Redacted.Redacted>
 }
 
-/** The studio of the environment (`SVC_STUDIO_BASE_URL`, `SVC_STUDIO_TOKEN`). */
+/** The studio connection from the environment (`SVC_STUDIO_BASE_URL`, `SVC_STUDIO_TOKEN`). */
 export class StudioOfEnvironment extends Context.Service<StudioOfEnvironment, Option.Option<StudioTarget>>()(
   "svc/control/StudioOfEnvironment"
 ) {}
 
-/** The studio in force: what is stored stands for the environment as a whole (specification, start-up rule 5). */
+/** The studio connection in use: a stored connection replaces the environment's as a whole. */
 export class StudioConnection extends Context.Service<
   StudioConnection,
   {
@@ -60,7 +60,7 @@ const make = Effect.gen(function* () {
       : makeView("environment", environment.base_url, Option.isSome(environment.token), null)
   }
 
-  /** The row as it will be; `undefined` stores nothing. */
+  /** The row after the patch; `undefined` removes it. */
   const applyPatch = (before: Row | undefined, { base_url, token }: StudioConnectionPatch) => {
     if (base_url === null || (before === undefined && base_url === undefined && !token)) {
       return { cleared: false, row: undefined }
@@ -90,12 +90,12 @@ const make = Effect.gen(function* () {
     if (typeof base_url === "string") yield* failIfRefused("base_url", validateBaseUrl(base_url))
     if (token) yield* failIfRefused("token", validateCredential(token))
     if (base_url === null && token) {
-      return yield* invalid("token", "cannot be stored without an address: base_url is null, which forgets both")
+      return yield* invalid("token", "cannot be stored without an address: base_url null removes both")
     }
     return yield* audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
-        // there may be no row that two patches could take turns on
+        // A row lock cannot serialize two patches while no row exists.
         yield* sql`LOCK TABLE studio_connection_settings IN EXCLUSIVE MODE`
         const before = yield* readRow
         const { cleared, row } = applyPatch(before, patch)
@@ -169,13 +169,13 @@ const failIfRefused = (param: string, refusal: string | undefined): Effect.Effec
 const invalid = (param: string, refusal: string) =>
   new ControlError("invalid_studio_connection_payload", `${param} ${refusal}.`, { param })
 
-const missingAddress = "is required: no address is stored yet, and SVC_STUDIO_BASE_URL has none"
+const missingAddress = "is required: no address is stored, and SVC_STUDIO_BASE_URL is not set"
 const howToConnect =
   "No studio is configured: PATCH /admin-ui/admin/studio/connection with its base_url, or start with SVC_STUDIO_BASE_URL."
 const unreadableToken =
-  "The stored studio token cannot be opened: GATEWAY_ENCRYPTION_KEY is another or none. Set it, or PATCH the token anew."
+  "The stored studio token cannot be decrypted: GATEWAY_ENCRYPTION_KEY is missing or has changed. Set the key, or PATCH the token again."
 const tokenOfOtherOrigin =
-  "The stored studio token belongs to another address than the present base_url, and is not sent there. PATCH the token anew."
+  "The studio token was stored for another address than the current base_url and is not sent there. PATCH the token again."
 
 const unconfigured = (message: string): Effect.Effect<never, Unconfigured> =>
   Effect.fail(new ControlError("studio_unconfigured", message))

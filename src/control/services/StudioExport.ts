@@ -2,14 +2,14 @@ import { Schema } from "effect"
 import { defaultRoutePattern, ServiceMethod } from "../../policy/routes/Service.ts"
 import type { StudioService } from "../api/services/StudioApi.ts"
 
-/** Rows that one answer may have. */
+/** Limits the services of one export. */
 export const maxServices = 1_000
 
 const Text = Schema.optionalKey(Schema.NullOr(Schema.String))
 const Texts = Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String)))
 const IdText = Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Finite])))
 
-/** A row of the studio's export. What else it says is not read. */
+/** A service in the studio's export; unknown fields are ignored. */
 const Row = Schema.Struct({
   studio_service_id: IdText,
   service_id: IdText,
@@ -33,15 +33,15 @@ type Row = typeof Row.Type
 
 const Rows = Schema.Array(Row).check(Schema.isMaxLength(maxServices))
 
-/** `{"services": […]}`, or the bare list. */
+/** Either `{"services": […]}` or the bare list. */
 export const StudioExport = Schema.fromJsonString(Schema.Union([Schema.Struct({ services: Rows }), Rows]))
 
 export const rowsOf = (answer: typeof StudioExport.Type): ReadonlyArray<Row> =>
   "services" in answer ? answer.services : answer
 
 /**
- * A DNS label out of any text, or `undefined` when nothing of it can stand in one: lower case, accents dropped, what is
- * neither letter nor digit as a hyphen.
+ * Turns a text into a DNS label: lower case, accents dropped, other characters as hyphens. Returns `undefined` if
+ * nothing remains.
  */
 export const serviceNameOf = (text: string): string | undefined => {
   const label = text
@@ -58,7 +58,7 @@ export const serviceNameOf = (text: string): string | undefined => {
 
 const maxNameLength = 64
 
-/** How a row of the studio is shown, and how it would be registered here. */
+/** Maps a service of the export to its view and to its import request. */
 export const toStudioService = (row: Row): StudioService => {
   const studio_service_id = idOf(row) ?? ""
   const name =
@@ -99,13 +99,13 @@ const idOf = (row: { readonly studio_service_id?: unknown; readonly service_id?:
 const isNonEmpty = (text: string | null | undefined): text is string =>
   text !== null && text !== undefined && text !== ""
 
-/** Those that a service can be asked with here; POST when there is none. */
+/** The methods that the registry supports; POST if there is none. */
 const methodsOf = (methods: ReadonlyArray<string>): ReadonlyArray<ServiceMethod> => {
   const named = new Set(methods.map((method) => method.toUpperCase()))
   const known = ServiceMethod.literals.filter((method) => named.has(method))
   return known.length === 0 ? ["POST"] : known
 }
 
-/** A list is one of pricing rules. What the import cannot take it refuses by name. */
+/** A bare list means pricing rules. The import validates the rest. */
 const pricingOf = (pricing: Schema.Json | undefined): Schema.Json =>
   Array.isArray(pricing) ? { pricing_rules: pricing } : (pricing ?? null)

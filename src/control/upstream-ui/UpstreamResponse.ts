@@ -2,20 +2,22 @@ import { Cause, Deferred, Effect, Exit, Queue, type Scope, Stream } from "effect
 import { CollectedBytes } from "../../services/CollectedBytes.ts"
 import { type Exchange, type Sink, Upstream, type UpstreamError } from "../../services/Upstream.ts"
 
-/** An answer of the upstream, from its head on. Its exchange ends with the scope. */
+/** A response of the upstream after its head has arrived. Closing the scope ends the exchange. */
 export interface UpstreamResponse {
   readonly status: number
   /** Name, value, name, value. */
   readonly headers: ReadonlyArray<string>
-  /** The body as it is wanted: who reads slowly slows the upstream down. */
+  /** The body, with backpressure to the upstream. */
   readonly body: Stream.Stream<Uint8Array, UpstreamError>
-  /** The body, when it has at most `most` bytes; otherwise all of it is still in `body`. */
+  /**
+   * Buffers the body if it has at most `most` bytes. Otherwise returns `undefined`, and `body` still yields all of it.
+   */
   readonly bufferUpTo: (most: number) => Effect.Effect<Buffer | undefined, UpstreamError>
 }
 
-/** How much memory may wait to be read. */
+/** Pauses the upstream when more bytes than this are queued. */
 const maxQueuedBytes = 262_144
-/** A chunk in the queue takes so much beside its bytes. */
+/** The estimated memory of a queued chunk beside its bytes. */
 const chunkOverhead = 512
 const queuedCost = (bytes: Uint8Array): number => bytes.length + chunkOverhead
 

@@ -28,8 +28,9 @@ import { forControlOrigin, forwardedHeaders, isServiceWorker, valuesOf } from ".
 import * as UpstreamUiPaths from "./UpstreamUiPaths.ts"
 
 /**
- * The upstream's UI and what it calls, on the control origin: for clients that send an operator token, whatever
- * `ui_exposure` says. Its answers cannot act there as a page of the gateway. Browsers have `UpstreamUiListener`.
+ * Serves the upstream's UI on the control origin to clients that send an operator token, independently of
+ * `ui_exposure`. Response headers keep its pages from acting as pages of the gateway. Browsers use `UpstreamUiListener`
+ * instead.
  */
 export const layer: Layer.Layer<
   never,
@@ -46,7 +47,7 @@ export const layer: Layer.Layer<
   | HttpRouter.Request<"Requires", RequestId>
 > = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    // without the layer's scope: a request has its own
+    // The layer's scope is left out, because each request has its own.
     const services = Context.omit(Scopes.Scope)(
       yield* Effect.context<
         OperatorTokens | Upstream | Database | Vault | GatewaySettings | StartupUpstreams | AuthSettings | BodyMemory
@@ -86,7 +87,7 @@ export const requiredScope: Scope = "providers:update"
 
 const withinMs = 120_000
 
-/** Sends the request on with the upstream's own credential. `cookie`: the cookies that the upstream set. */
+/** Forwards the request with the upstream's credential. `cookie` holds the cookies that the upstream set. */
 export const forwardToUpstream = Effect.fnUntraced(function* (target: string, cookie: string | undefined) {
   const request = yield* HttpServerRequest.HttpServerRequest
   if (isServiceWorker(request.headers)) return yield* serviceWorkerRefused
@@ -106,7 +107,7 @@ const sendUpstream = Effect.fnUntraced(function* (
   const destination = yield* findDestination
   const answer = yield* Effect.mapError(
     UpstreamResponse.request({
-      // the UI is at the root of the host, wherever its API begins
+      // The UI lives at the root of the host, wherever the API begins.
       origin: destination.base.origin,
       method: request.method,
       target,
@@ -117,17 +118,17 @@ const sendUpstream = Effect.fnUntraced(function* (
     }),
     upstreamFailure
   )
-  // no class of answers has it (RFC 9110 §15), and the server of this listener does not write it
+  // A status above 599 is invalid (RFC 9110 §15), and the listener's server cannot write it.
   if (answer.status > 599) return yield* upstreamFailure(new UpstreamError({ phase: "headers", reason: "malformed" }))
   return { answer, origin: destination.base.origin }
 })
 
 const serviceWorkerRefused = new ControlError(
   "service_worker_refused",
-  "Service workers of the upstream's UI are not installed: they would outlive the session."
+  "Service workers of the upstream's UI are refused, because they would outlive the session."
 )
 
-/** Forms and small uploads. */
+/** Enough for forms and small uploads. */
 const maxBodyBytes = 16_777_216
 
 const bodyOf = (request: HttpServerRequest.HttpServerRequest) =>
@@ -149,7 +150,7 @@ interface Destination {
   readonly credential: Redacted.Redacted
 }
 
-/** The enabled upstream and its own credential, else what the environment says. */
+/** The enabled upstream row with its credential, else the upstream from the environment. */
 const findDestination = Effect.gen(function* () {
   const { sql } = yield* Database
   const upstreams = yield* StartupUpstreams
@@ -196,17 +197,17 @@ const providerRows = storedRows(
 
 const noSharedUpstream = new ControlError(
   "upstream_unconfigured",
-  "Each family has an upstream of its own: there is none of both whose UI could be shown."
+  "No upstream serves both families, so there is no UI to show."
 )
 
 const noUsableCredential = new ControlError(
   "upstream_unconfigured",
-  "There is no upstream credential that can be used: store one in the upstream's provider row, or set UPSTREAM_SERVICE_KEY."
+  "There is no usable upstream credential: store one in the upstream's provider row, or set UPSTREAM_SERVICE_KEY."
 )
 
 const credentialOfOtherOrigin = new ControlError(
   "upstream_unconfigured",
-  "The upstream credential was stored for another address than the upstream has now, and is not sent there: store it anew in the provider row. UPSTREAM_SERVICE_KEY goes to UPSTREAM_BASE_URL alone."
+  "The upstream credential was stored for another address and is not sent to the current one: store it again in the provider row. UPSTREAM_SERVICE_KEY is only sent to UPSTREAM_BASE_URL."
 )
 
 const headersOf = Effect.fnUntraced(function* (
@@ -215,7 +216,7 @@ const headersOf = Effect.fnUntraced(function* (
   cookie: string | undefined
 ) {
   const credentialHeader = style._tag === "CustomHeader" ? [style.name.toLowerCase()] : []
-  // the front door may have given the gateway key's header another name
+  // The authentication settings may have renamed the gateway key's header.
   const keyHeader = (yield* (yield* AuthSettings).get).svc_key_header.toLowerCase()
   const requestId = yield* RequestId
   return [
@@ -228,10 +229,10 @@ const headersOf = Effect.fnUntraced(function* (
 
 export const upstreamFailure = ({ reason }: UpstreamError) =>
   reason === "timeout"
-    ? new ControlError("upstream_timeout", `The upstream did not answer within ${withinMs} ms.`)
+    ? new ControlError("upstream_timeout", `The upstream did not respond within ${withinMs} ms.`)
     : new ControlError(
         "upstream_connection",
         reason === "malformed"
-          ? "What the upstream answered is not HTTP."
-          : "The upstream could not be reached, or hung up."
+          ? "The upstream's response is not valid HTTP."
+          : "The upstream could not be reached or closed the connection."
       )

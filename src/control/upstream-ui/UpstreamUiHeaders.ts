@@ -1,35 +1,35 @@
 import { hopByHop, namePattern, neverForwarded } from "../../policy/facts/RequestHeaders.ts"
 
-/** As the server of Effect has them: names in lower case, each with one value. */
+/** Headers as Effect's server represents them: lower-case names, one value each. */
 export type HeaderFields = Readonly<Record<string, string>>
 
-/** As the upstream sent them: name, value, name, value. */
+/** Headers as the upstream sent them: name, value, name, value. */
 type RawHeaders = ReadonlyArray<string>
 
-/** Request headers that do not go to the upstream. `own`: further names, in lower case. */
+/** The request headers that go to the upstream. `alsoStripped` lists further names to drop, in lower case. */
 export const forwardedHeaders = (headers: HeaderFields, alsoStripped: ReadonlyArray<string>): ReadonlyArray<string> =>
   Object.entries(headers)
     .filter(([name]) => !strippedHeaders.test(name) && !alsoStripped.includes(name))
     .flat()
 
 const strippedHeaders = namePattern([
-  // operator tokens, gateway keys and what only the gateway may say
+  // Operator tokens, gateway keys and headers that only the gateway may set.
   ...neverForwarded,
-  // cookies of every program on this host; those that the upstream set are added by name
+  // Cookies of other programs on this host; the upstream's own are added by name.
   "cookie",
-  // an encoded or partial answer could not be rewritten
+  // Encoded or partial responses cannot be rewritten.
   ...["accept-encoding", "range", "if-range"],
-  // the gateway's own is sent in its place
+  // The gateway sends its own request id instead.
   "x-request-id"
 ])
 
-/** The browser wants to install a script that would answer for this origin later, also after the session has ended. */
+/** A service worker could answer for this origin even after the session has ended. */
 export const isServiceWorker = (headers: HeaderFields): boolean =>
   headers["service-worker"] !== undefined || headers["sec-fetch-dest"] === "serviceworker"
 
 /**
- * Response headers for the control origin, where the upstream may describe its answer and nothing else. A browser obeys
- * none of these names for the origin or the host; a header that browsers learn to obey is not among them.
+ * Response headers for the control origin: an allow list of names that only describe the response. None of them makes a
+ * browser do anything to the origin or host, and future headers are excluded.
  */
 export const forControlOrigin = (headers: RawHeaders): Record<string, string> =>
   joinFields(headers, (name) => descriptiveHeaders.test(name) && !originWideHeaders.test(name))
@@ -39,33 +39,33 @@ const descriptiveHeaders = namePattern([
   ...["accept-ranges", "allow", "date", "etag", "last-modified", "retry-after", "vary", "x-.*"]
 ])
 
-/** Response headers for the origin that is the upstream's alone: all but those that reach beyond one answer. */
+/** Response headers for the origin of the upstream's UI: all except those with effects beyond the response. */
 export const forOwnOrigin = (headers: RawHeaders): Record<string, string> =>
   joinFields(headers, (name) => !originWideHeaders.test(name))
 
 const originWideHeaders = namePattern([
-  // they describe the connection to the upstream; the length changes when an answer is rewritten
+  // Connection headers; rewriting changes the length.
   ...[...hopByHop, "content-length", "x-request-id"],
-  // translated by their own rules
+  // Rewritten separately.
   ...["location", "set-cookie", "set-cookie2"],
-  // a service worker would outlive the session and see the codes of later ones
+  // A service worker would outlive the session and could read the codes of later ones.
   "service-worker-allowed",
-  // other origins may not read what an operator's session opens
+  // Other origins must not read what an operator's session opens.
   ...["access-control-.*", "timing-allow-origin", "x-permitted-cross-domain-policies"],
-  // cookies, storage and caches of the whole site, which the control origin may be part of
+  // Clears cookies, storage and caches of the whole site, which may include the control origin.
   "clear-site-data",
-  // they hold for the host on every port, or send its later requests and reports elsewhere
+  // These apply to the host on every port, or redirect its later requests and reports.
   ...["strict-transport-security", "public-key-pins.*", "expect-ct", "alt-svc"],
   ...["report-to", "reporting-endpoints", "nel", "content-security-policy-report-only"],
-  // who may frame or open these pages is decided here
+  // The gateway decides who may frame or open these pages.
   ...["x-frame-options", "cross-origin-.*"],
-  // a browser would ask for a password on this origin, and no answer to it is ever forwarded
+  // A browser would ask for a password on this origin, and the gateway never forwards it.
   ...["www-authenticate", "authentication-info"],
-  // these compression dictionaries and client hints are kept for the whole origin
+  // Browsers keep these dictionaries and client hints for the whole origin.
   ...["use-as-dictionary", "accept-ch", "critical-ch"]
 ])
 
-/** Fields of the same name are joined (RFC 9110 §5.3). */
+/** Joins fields of the same name (RFC 9110 §5.3). */
 const joinFields = (headers: RawHeaders, passes: (name: string) => boolean): Record<string, string> => {
   const fields: Record<string, string> = {}
   for (let i = 0; i + 1 < headers.length; i += 2) {
@@ -77,6 +77,6 @@ const joinFields = (headers: RawHeaders, passes: (name: string) => boolean): Rec
   return fields
 }
 
-/** Every value of `name` (lower case). */
+/** All values of the header `name`, given in lower case. */
 export const valuesOf = (headers: RawHeaders, name: string): ReadonlyArray<string> =>
   headers.filter((_, index) => index % 2 === 1 && headers[index - 1]?.toLowerCase() === name)

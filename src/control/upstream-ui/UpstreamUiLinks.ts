@@ -7,11 +7,11 @@ import type { StoreFailure } from "../store/Rows.ts"
 import { openingPath, UpstreamUiOrigin } from "./UpstreamUiOrigin.ts"
 import { UpstreamUiSessions } from "./UpstreamUiSessions.ts"
 
-/** Links that open the upstream's UI in a browser. The audit log has who asked for one, and when. */
+/** Creates links that open the upstream's UI in a browser. Every link is audited. */
 export class UpstreamUiLinks extends Context.Service<
   UpstreamUiLinks,
   {
-    /** A link for the calling operator. */
+    /** Creates a link for the calling operator. */
     readonly open: Effect.Effect<UpstreamUiLink, Refused<"upstream_ui_unconfigured"> | StoreFailure, Actor>
   }
 >()("svc/control/UpstreamUiLinks") {
@@ -48,10 +48,10 @@ const make = Effect.gen(function* () {
   return UpstreamUiLinks.of({ open: open() })
 })
 
-/** Without the url, which has the code. */
+/** The audit log omits the URL, because it contains the code. */
 const snapshots = Snapshots.of(UpstreamUiLink.mapFields(Struct.omit(["url"])))
 
 const unconfigured = new ControlError(
   "upstream_ui_unconfigured",
-  "The upstream's UI has no address for browsers: set GATEWAY_UPSTREAM_UI_BIND_ADDR and start again."
+  "The upstream's UI has no address for browsers: set GATEWAY_UPSTREAM_UI_BIND_ADDR and restart."
 )

@@ -26,15 +26,15 @@ type Handler = Effect.Effect<
 >
 
 /**
- * The upstream's UI for browsers, at an origin of its own whose root is the upstream's root: its pages need no other
- * links, and its scripts have nothing of the control origin in reach. Nothing but a session's cookie opens it.
+ * Serves the upstream's UI to browsers at an origin of its own, so that links need no prefix and scripts cannot reach
+ * the control origin. Only the session cookie grants access.
  */
 export const layer = (
   origin: string
 ): Layer.Layer<never, never, HttpRouter.HttpRouter | Services | HttpRouter.Request<"Requires", RequestId>> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
-      // without the layer's scope: a request has its own
+      // The layer's scope is left out, because each request has its own.
       const services = Context.omit(Scope.Scope)(yield* Effect.context<Services>())
       const handle = (work: Handler) =>
         Effect.gen(function* () {
@@ -48,7 +48,7 @@ export const layer = (
 
 const isSecure = (origin: string): boolean => origin.startsWith("https:")
 
-/** With TLS the prefix keeps other hosts and plain connections from setting this cookie. */
+/** With TLS, the `__Host-` prefix keeps other hosts and plain connections from setting this cookie. */
 const sessionCookie = (origin: string) => ({
   name: `${isSecure(origin) ? "__Host-" : ""}svc_upstream_ui_session`,
   options: {
@@ -60,7 +60,7 @@ const sessionCookie = (origin: string) => ({
   } as const
 })
 
-/** The first of the request's cookies that is a session. */
+/** The first cookie that holds a valid session. */
 const findSession = Effect.fnUntraced(function* (headers: HeaderFields, origin: string) {
   const sessions = yield* UpstreamUiSessions
   for (const id of UpstreamUiCookies.sessionCandidates(headers["cookie"], sessionCookie(origin).name)) {
@@ -70,7 +70,7 @@ const findSession = Effect.fnUntraced(function* (headers: HeaderFields, origin: 
   return Option.none()
 })
 
-/** Exchanges the code for a session, and leads to a URL without it. */
+/** Exchanges the code for a session cookie, then leads to a URL without the code. */
 const openSession = Effect.fnUntraced(function* (origin: string) {
   const { headers, url } = yield* HttpServerRequest.HttpServerRequest
   const sessions = yield* UpstreamUiSessions
@@ -80,18 +80,18 @@ const openSession = Effect.fnUntraced(function* (origin: string) {
   const id = code === null ? Option.none() : yield* sessions.redeem(code)
   if (Option.isSome(id))
     return HttpServerResponse.setCookieUnsafe(entrancePage, name, Redacted.value(id.value), options)
-  // the page that opened the session was loaded again
+  // A reload of the entrance page is fine while its session is valid.
   return Option.isSome(yield* findSession(headers, origin)) ? entrancePage : yield* usedLink
 })
 
 const usedLink = new ControlError(
   "invalid_upstream_ui_session",
-  "This link was used before or has expired; ask for another one with POST /admin-ui/admin/upstream-ui/session."
+  "This link has been used or has expired; request another one with POST /admin-ui/admin/upstream-ui/session."
 )
 
 /**
- * The page itself goes on, instead of a redirect: a browser sends a `SameSite=Strict` cookie with no request of a chain
- * that another site began.
+ * An HTML refresh instead of a redirect: a browser omits `SameSite=Strict` cookies from every request of a redirect
+ * chain that another site started.
  */
 const entrancePage = HttpServerResponse.html(
   `<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/ui/"><title>Upstream UI</title><a href="/ui/">Upstream UI</a></html>`
@@ -99,7 +99,7 @@ const entrancePage = HttpServerResponse.html(
 
 const proxyPage = Effect.fnUntraced(function* (origin: string) {
   const { headers, method, url } = yield* HttpServerRequest.HttpServerRequest
-  // an absolute target would name another server, and the gateway's own paths are none of the upstream's
+  // An absolute target would name another server; `/admin-ui` paths are not the upstream's.
   if (!url.startsWith("/") || /^\/admin-ui(?:[/?]|$)/.test(url)) return yield* notFound
   if (!isOwnRequest(method, headers, origin)) return yield* crossOrigin
   const session = yield* findSession(headers, origin)
@@ -113,17 +113,17 @@ const notFound = new ControlError("not_found", "There is nothing at this path.")
 
 const noSession = new ControlError(
   "invalid_upstream_ui_session",
-  "There is no session, or it has ended; ask for a link with POST /admin-ui/admin/upstream-ui/session."
+  "There is no session, or it has ended; request a link with POST /admin-ui/admin/upstream-ui/session."
 )
 
 const crossOrigin = new ControlError(
   "cross_origin_request",
-  "Only the pages of the upstream's UI may load this; another page may link to it."
+  "Only pages of the upstream's UI may load this; other pages may only link to it."
 )
 
 /**
- * A cookie comes along on its own, and pages at another port of this host count as the same site. So the browser's word
- * for where a request comes from decides: this origin, the address bar, or a link that is followed in a window.
+ * Browsers send the cookie automatically, and pages on other ports of this host count as the same site. The fetch
+ * metadata therefore decides: this origin, the address bar, or a followed link.
  */
 const isOwnRequest = (method: string, headers: HeaderFields, origin: string): boolean => {
   const site = headers["sec-fetch-site"]
@@ -135,7 +135,7 @@ const isOwnRequest = (method: string, headers: HeaderFields, origin: string): bo
 
 const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"])
 
-/** The largest page, script or JSON in which the upstream's own address is replaced; a longer one passes as it is. */
+/** Larger responses pass without rewriting. */
 const maxRewrittenBytes = 2_097_152
 
 const rewrittenResponse = Effect.fnUntraced(function* (
@@ -170,10 +170,10 @@ const isRewritten = (headers: HeaderFields): boolean =>
     headers["content-type"] ?? ""
   )
 
-/** The upstream's address in a redirect, as a path of this origin. */
+/** Turns a redirect to the upstream's address into a path of this origin. */
 const pathOnOrigin = (link: string, upstream: string): string =>
   link === upstream || link.startsWith(`${upstream}/`) ? link.slice(upstream.length) || "/" : link
 
-/** The upstream's address where a text quotes it, such as the `redirect_url` of a login, becomes this origin. */
+/** Replaces the quoted upstream address, such as the `redirect_url` of a login, with this origin. */
 const replaceOrigin = (text: string, upstream: string, origin: string): string =>
   text.replaceAll(new RegExp(`(?<=["'\`])${Pattern.escape(upstream)}(?=["'\`/?#\\\\])`, "g"), origin)

@@ -1,9 +1,9 @@
 import { Context, Option } from "effect"
 
-/** The origin at which browsers find the upstream's UI; `none` while the environment opens no listener for it. */
+/** The origin of the upstream's UI for browsers; `none` if no listener is configured for it. */
 export const UpstreamUiOrigin = Context.Reference<Option.Option<string>>("svc/control/UpstreamUiOrigin", {
   defaultValue: () => Option.none()
 })
 
-/** On that origin, this path is not the upstream's: it exchanges the code of a link for a session. */
+/** The path on that origin that exchanges a link's code for a session. The upstream does not get it. */
 export const openingPath = "/admin-ui/session"

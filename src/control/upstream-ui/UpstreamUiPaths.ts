@@ -1,9 +1,9 @@
-/** The upstream's UI on the control origin, for clients that send an operator token. */
+/** The path of the upstream's UI on the control origin. */
 export const prefix = "/admin-ui/upstream-ui"
 
 /**
- * Names at the root of the upstream that its UI asks for: below the prefix they lead to the upstream's root, and any
- * other path leads into `/ui`.
+ * First path segments that the UI requests at the upstream's root. Below the prefix they map to the root; every other
+ * path maps to `/ui`.
  */
 const rootSegments = [
   ...["upstream-asset-prefix", "upstream", "v1", "v2", "v3", "get_image", "get", "public", "config", "health", "key"],
@@ -11,14 +11,14 @@ const rootSegments = [
   ...["tag", "team", "user"]
 ]
 
-/** The ways between the prefix on the control origin and the upstream. */
+/** Maps between paths on the control origin and paths at the upstream. */
 export interface UpstreamUiPaths {
-  /** The upstream's path and query for a target of the control listener; `undefined` where there is none. */
+  /** The upstream's path and query for a request target; `undefined` if the target has no counterpart. */
   readonly upstreamTarget: (target: string) => string | undefined
   /**
-   * A redirect's `Location` for a client that may follow it with its operator token. The upstream's own addresses are put
-   * below the prefix; what has no place there, and any other address of the control origin, is left out. `target` and
-   * `origin` say what was asked of the upstream, `host` is the control origin's.
+   * The `Location` for a client that may follow it with its operator token. The upstream's own addresses move below the
+   * prefix. Returns `undefined` for an upstream path without a counterpart, and for an address of the control origin.
+   * `origin` and `target` are the upstream request's; `host` is the control origin's.
    */
   readonly location: (
     link: string,
@@ -26,7 +26,7 @@ export interface UpstreamUiPaths {
   ) => string | undefined
 }
 
-/** `named`: root paths by the names that they have at a deployment's own upstream (`UPSTREAM_UI_PATHS`). */
+/** `extraRoots`: further root paths of the deployment's upstream (`UPSTREAM_UI_PATHS`). */
 export const make = (extraRoots: ReadonlyArray<string>): UpstreamUiPaths => {
   const rootNames: ReadonlySet<string> = new Set([...rootSegments, ...extraRoots.map(firstSegment)])
 
@@ -57,7 +57,7 @@ export const make = (extraRoots: ReadonlyArray<string>): UpstreamUiPaths => {
 
 const firstSegment = (path: string): string => path.slice(1).split("/", 1)[0] ?? ""
 
-/** Two servers could read such a path differently, and so answer for different paths. */
+/** Servers may interpret such a path differently, so it could reach an unintended resource. */
 const ambiguousPath = /[\\#;]|\/\/|\/\.{1,2}(?:\/|$)|%(?:2e|2f|5c|25|00)/i
 
 const isUi = /^\/ui(?=[/?#]|$)/

@@ -7,24 +7,24 @@ import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { Scope } from "../api/schema/Security.ts"
 import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
-/** A random value that stands for an operator token, and how long it does. */
+/** A random value that stands for an operator token for a limited time. */
 interface TokenKind {
   readonly name: "code" | "session"
   readonly lifetime: Duration.Duration
 }
 
-/** Opens one session. It travels in a URL, so it is short-lived and works once. */
+/** Opens one session. A code travels in a URL, so it is short-lived and works once. */
 const codeKind: TokenKind = { name: "code", lifetime: Duration.minutes(1) }
 
-/** The cookie's value. The lifetime is fixed: after an hour the operator asks for another code. */
+/** The session cookie's value. Its lifetime does not extend with use. */
 const sessionKind: TokenKind = { name: "session", lifetime: Duration.hours(1) }
 
 export const sessionLifetime = sessionKind.lifetime
 
-/** Of each kind, for all operators together; the oldest ends when there is one more. */
+/** Per kind, for all operators together; creating another removes the oldest. */
 const maxPerKind = 1000
 
-/** The operator token that a session was begun with, and what that token may do now. */
+/** The operator token that began the session, with its current scopes. */
 export interface Session {
   readonly tokenId: string
   readonly scopes: ReadonlyArray<Scope>
@@ -36,14 +36,14 @@ export interface SessionCode {
 }
 
 /**
- * Sessions of browsers with the upstream's UI. A code that an operator got from the control API begins one; the session
- * ends with that operator's token. Redis knows both by their digests alone, so every control process can take them.
+ * Browser sessions with the upstream's UI. A code from the control API begins a session, and the session ends with the
+ * operator's token. Redis stores digests only, and every control process can check them.
  */
 export class UpstreamUiSessions extends Context.Service<
   UpstreamUiSessions,
   {
     readonly createCode: (tokenId: string) => Effect.Effect<SessionCode, Refused<"store_unavailable">>
-    /** Begins the session of a code; `none` when the code is unknown, expired or was used before. */
+    /** Begins a session; `none` if the code is unknown, expired or already used. */
     readonly redeem: (code: string) => Effect.Effect<Option.Option<Redacted.Redacted>, Refused<"store_unavailable">>
     readonly find: (id: string) => Effect.Effect<Option.Option<Session>, StoreFailure>
   }
@@ -83,7 +83,7 @@ const make = Effect.gen(function* () {
     redeem: Effect.fn("UpstreamUiSessions.redeem")(function* (value) {
       const tokenId = yield* findTokenId(codeKind, value)
       if (Option.isNone(tokenId)) return Option.none()
-      // of several requests with one code, only the one that deletes it begins a session
+      // The request that deletes the code wins; concurrent ones begin no session.
       const deleted = yield* redis.command("DEL", keyOf(codeKind, digestHex(value)))
       return deleted === 1 ? Option.some(yield* create(sessionKind, tokenId.value)) : Option.none()
     }, orStoreUnavailable),
@@ -95,7 +95,7 @@ const make = Effect.gen(function* () {
           AND (expires_at IS NULL OR expires_at > now())`)
       return Option.map(Option.fromUndefinedOr(token), ({ scopes }) => ({
         tokenId: tokenId.value,
-        // a newer version may have given it scopes that this one has no endpoint for
+        // Ignores scopes that only a newer version knows.
         scopes: scopes.filter(isScope)
       }))
     }, toStoreFailures)
@@ -103,7 +103,7 @@ const make = Effect.gen(function* () {
 })
 
 const orStoreUnavailable = <A, R>(work: Effect.Effect<A, RedisError, R>) =>
-  Effect.mapError(work, () => new ControlError("store_unavailable", "Redis cannot answer now; try again later."))
+  Effect.mapError(work, () => new ControlError("store_unavailable", "Redis is unavailable; try again later."))
 
 const isScope = Schema.is(Scope)
 const tokenRows = storedRows(Schema.Struct({ scopes: Schema.Array(Schema.String) }), {

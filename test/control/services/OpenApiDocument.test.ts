@@ -57,9 +57,9 @@ describe("parse", () => {
       [{ openapi: 3.1 }, /not OpenAPI 3/],
       [{ openapi: "3.1.0", paths: "none" }, /paths that are not an object/],
       [{ openapi: "3.1.0", paths: { a: {} } }, /"a"/],
-      [{ openapi: "3.1.0", paths: { "/a//b": {} } }, /no request can have/],
-      [{ openapi: "3.1.0", paths: { "/a": null } }, /nothing that can be read/],
-      [{ openapi: "3.1.0", paths: { "/a": { $ref: "other.json" } } }, /nothing that can be read/],
+      [{ openapi: "3.1.0", paths: { "/a//b": {} } }, /the invalid path/],
+      [{ openapi: "3.1.0", paths: { "/a": null } }, /an unreadable path item/],
+      [{ openapi: "3.1.0", paths: { "/a": { $ref: "other.json" } } }, /an unreadable path item/],
       [{ openapi: "3.1.0", paths: { "/a/{x}": { get: {} }, "/a/{y}": { get: {} } } }, /GET "\/a\/\{y\}" twice/],
       [{ openapi: "3.1.0", paths: operations(maxEndpoints + 1) }, /more than 500 endpoints/]
     ]

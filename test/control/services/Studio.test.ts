@@ -112,7 +112,7 @@ suite("Studio", (it) => {
       const studio = yield* serve()
       yield* connect({ base_url: studio.origin, token: "studio-canary" })
       const sayings: ReadonlyArray<readonly [Saying, RegExp]> = [
-        [{ status: 401 }, /status 401: it does not take the token/],
+        [{ status: 401 }, /status 401: it does not accept the token/],
         [{ status: 500, body: "studio-canary" }, /status 500/],
         [{ status: 302, headers: { location: "http://127.0.0.1:1/" } }, /redirect/],
         [{ body: "<html>" }, /list of services/],

@@ -40,7 +40,7 @@ describeWith(layer(DatabaseEmbedded.layer, { upstream, startup: noUpstreams }), 
         }
         const refused = yield* call("GET", ui)
         assert.deepStrictEqual(refusalOf(refused), { status: 409, code: "upstream_unconfigured", param: null })
-        assert.include(refused.text, "Each family has an upstream of its own")
+        assert.include(refused.text, "No upstream serves both families")
         assert.deepStrictEqual(sent, [])
       })
     )
