@@ -10,7 +10,7 @@ import * as DatabaseCommands from "./DatabaseCommands.ts"
 
 const Text = Schema.NullOr(Schema.String)
 
-/** A line of an archive: everything that the hash of an event covers, as it is hashed. */
+/** A line of an archive: every field that the event's hash covers, in hashed form. */
 const ArchiveLine = Schema.Struct({
   sequence: Schema.Int,
   hash: Schema.Uint8ArrayFromHex,
@@ -22,7 +22,7 @@ const ArchiveLine = Schema.Struct({
   action: Schema.String,
   targetType: Schema.String,
   targetId: Schema.String,
-  /** JSON, in the database's own text. */
+  /** JSON text as the database stores it. */
   before: Text,
   after: Text,
   requestId: Schema.String,
@@ -34,15 +34,15 @@ const encodeLine = Schema.encodeEffect(ArchiveLineJson)
 const decodeLine = Schema.decodeEffect(ArchiveLineJson)
 
 /**
- * Writes the events from before `before` into `file`, which must not be there, and then cuts them off the log. What ends
- * it in between leaves the log whole.
+ * Writes the events before `before` into the new file `file`, then removes them from the log. An interrupted run leaves
+ * the log complete.
  */
 export const archive = Effect.fnUntraced(function* (settings: Settings, file: string, before: DateTime.Utc) {
   const files = yield* FileSystem.FileSystem
   yield* Effect.gen(function* () {
     const archives = yield* AuditArchive
     const part = yield* archives.part(before)
-    if (part === undefined) return yield* Console.log("There is no event from before then: nothing was archived.")
+    if (part === undefined) return yield* Console.log("There are no events before that date; nothing was archived.")
     const digest = createHash("sha256")
     const lastLink = yield* Effect.gen(function* () {
       const handle = yield* files.open(file, { flag: "wx", mode: 0o600 })
@@ -63,7 +63,7 @@ export const archive = Effect.fnUntraced(function* (settings: Settings, file: st
       Effect.catchTag("PlatformError", ({ message }) =>
         Effect.fail(
           new DatabaseCommands.CommandFailed({
-            message: `${file} cannot be written (${message}): nothing was cut off.`
+            message: `${file} cannot be written (${message}). The audit log is unchanged.`
           })
         )
       )
@@ -72,9 +72,10 @@ export const archive = Effect.fnUntraced(function* (settings: Settings, file: st
     const events = lastLink.sequence - part.start.sequence
     yield* archives.cut(part, { through: lastLink.sequence, hash: toHex(lastLink.hash), events, file_sha256 })
     yield* Console.log(
-      `${events} events, up to ${lastLink.sequence}:${toHex(lastLink.hash)}, are in ${file} and no longer in the log. SHA-256 of the file: ${file_sha256}`
+      `Moved ${events} events, up to ${lastLink.sequence}:${toHex(lastLink.hash)}, from the log into ${file}. SHA-256 of the file: ${file_sha256}`
     )
-    if (events === maxEventsPerFile) yield* Console.log("There may be more: run it again with another file.")
+    if (events === maxEventsPerFile)
+      yield* Console.log("There may be more events: run the command again with another file.")
   }).pipe(
     Effect.mapError((error) =>
       error instanceof ControlError ? new DatabaseCommands.CommandFailed({ message: error.message }) : error
@@ -85,7 +86,7 @@ export const archive = Effect.fnUntraced(function* (settings: Settings, file: st
   )
 })
 
-/** Whether the events of an archive are those that were written; prints where it begins and ends. */
+/** Verifies the hash chain of an archive and prints its first and last links. */
 export const verifyArchive = Effect.fnUntraced(function* (file: string) {
   const files = yield* FileSystem.FileSystem
   const unreadable = new DatabaseCommands.CommandFailed({ message: `${file} is not an archive of the audit log.` })
@@ -112,6 +113,6 @@ export const verifyArchive = Effect.fnUntraced(function* (file: string) {
   const { first, last } = links
   if (first === undefined || last === undefined) return yield* unreadable
   yield* Console.log(
-    `The archive is intact: ${last.sequence - first.sequence} events, behind ${first.sequence}:${toHex(first.hash)} and up to ${last.sequence}:${toHex(last.hash)}`
+    `The archive is intact: ${last.sequence - first.sequence} events, after ${first.sequence}:${toHex(first.hash)} and up to ${last.sequence}:${toHex(last.hash)}`
   )
 })

@@ -2,12 +2,12 @@ import { Effect, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { readSettings, withModule } from "./CommandEnvironment.ts"
 
-/** An event that was noted earlier, as `audit verify` printed it: `<sequence>:<hash>`. */
+/** An event as `audit verify` prints it: `<sequence>:<hash>`. */
 const Anchor = Schema.String.check(
   Schema.isPattern(/^\d{1,15}:[0-9a-f]{64}$/, { expected: "<sequence>:<hash>, as an earlier run printed it" })
 )
 
-/** The beginning of a day in UTC. */
+/** The start of a day in UTC. */
 const Day = Schema.String.check(
   Schema.isPattern(/^\d{4}-\d{2}-\d{2}$/, { expected: "a date, such as 2026-01-31" })
 ).pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))
@@ -15,20 +15,22 @@ const Day = Schema.String.check(
 const expect = Flag.String("expect").pipe(
   Flag.withSchema(Anchor),
   Flag.optional,
-  Flag.withDescription("An event that an earlier run printed, <sequence>:<hash>: fails where the log no longer has it")
+  Flag.withDescription(
+    "An event that an earlier run printed, <sequence>:<hash>; the command fails if the log does not contain it"
+  )
 )
 
 const archiveFile = Argument.String("file").pipe(
-  Argument.withDescription("One event a line, as JSON; archiving makes the file, and overwrites none")
+  Argument.withDescription("A file with one JSON event per line; archiving creates it and never overwrites a file")
 )
 
 const before = Flag.String("before").pipe(
   Flag.withSchema(Day),
-  Flag.withDescription("A date: what is older than its beginning in UTC is archived")
+  Flag.withDescription("A date: events before its start in UTC are archived")
 )
 
 export const audit = Command.make("audit").pipe(
-  Command.withDescription("The log of what operators changed"),
+  Command.withDescription("Verify and archive the audit log"),
   Command.withSubcommands([
     Command.make("verify", { expect }, (flags) =>
       Effect.flatMap(readSettings, (settings) =>
@@ -37,7 +39,7 @@ export const audit = Command.make("audit").pipe(
           ({ verifyAudit }) => verifyAudit(settings, flags.expect)
         )
       )
-    ).pipe(Command.withDescription("Whether the log in DATABASE_URL is what was written; prints its head")),
+    ).pipe(Command.withDescription("Verify the audit log in DATABASE_URL and print its head")),
     Command.make("archive", { file: archiveFile, before }, (given) =>
       Effect.flatMap(readSettings, (settings) =>
         withModule(
@@ -45,12 +47,16 @@ export const audit = Command.make("audit").pipe(
           ({ archive }) => archive(settings, given.file, given.before)
         )
       )
-    ).pipe(Command.withDescription("Moves the beginning of the log in DATABASE_URL into a file; an event says so")),
+    ).pipe(
+      Command.withDescription(
+        "Move the oldest events of the log in DATABASE_URL into a file, and record that in the log"
+      )
+    ),
     Command.make("verify-archive", { file: archiveFile }, ({ file }) =>
       withModule(
         () => import("./ArchiveAudit.ts"),
         ({ verifyArchive }) => verifyArchive(file)
       )
-    ).pipe(Command.withDescription("Whether an archive holds what was written"))
+    ).pipe(Command.withDescription("Verify an archive file"))
   ])
 )

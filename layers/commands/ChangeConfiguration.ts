@@ -12,14 +12,15 @@ import * as DatabaseCommands from "./DatabaseCommands.ts"
 
 const DocumentJson = Schema.fromJsonString(Schema.toCodecJson(Document))
 
-/** The document in a file. A mistake is named by its path; what stands there is not repeated. */
+/** Reads the document in a file. Errors name the path of a mistake and do not repeat its value. */
 const readDocument = Effect.fnUntraced(function* (file: string) {
   const text = yield* Effect.flatMap(FileSystem.FileSystem, (files) => files.readFileString(file)).pipe(
     Effect.mapError(() => new DatabaseCommands.CommandFailed({ message: `${file} cannot be read.` }))
   )
   return yield* Schema.decodeEffect(DocumentJson)(text, { onExcessProperty: "error", errors: "all" }).pipe(
     Effect.mapError(
-      (error) => new DatabaseCommands.CommandFailed({ message: `${file} is not a configuration: ${error.message}` })
+      (error) =>
+        new DatabaseCommands.CommandFailed({ message: `${file} is not a configuration document: ${error.message}` })
     )
   )
 })
@@ -42,7 +43,7 @@ const withConfiguration = <A, E, R>(settings: Settings, command: string, work: E
     )
   )
 
-/** Prints the whole configuration as JSON. */
+/** Prints the configuration as JSON. */
 export const print = Effect.fnUntraced(function* (settings: Settings) {
   const document = yield* withConfiguration(
     settings,
@@ -52,7 +53,7 @@ export const print = Effect.fnUntraced(function* (settings: Settings) {
   yield* Console.log(JSON.stringify(yield* Schema.encodeEffect(Schema.toCodecJson(Document))(document), null, 2))
 })
 
-/** Says what the document in `file` would change. */
+/** Prints the changes that the document in `file` would make. */
 export const plan = Effect.fnUntraced(function* (settings: Settings, file: string) {
   const document = yield* readDocument(file)
   const planned = yield* withConfiguration(
@@ -63,7 +64,9 @@ export const plan = Effect.fnUntraced(function* (settings: Settings, file: strin
   yield* Console.log(describePlan(planned, "to change"))
 })
 
-/** Makes it so: against the plan that `base` is of, or against what is now. */
+/**
+ * Applies the document in `file` if the configuration still has the hash `base`, or to the current one without `base`.
+ */
 export const apply = Effect.fnUntraced(function* (settings: Settings, file: string, base: Option.Option<string>) {
   const document = yield* readDocument(file)
   const applied = yield* withConfiguration(

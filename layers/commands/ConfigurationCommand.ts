@@ -2,15 +2,19 @@ import { Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { readSettings, withModule } from "./CommandEnvironment.ts"
 
-const file = Argument.String("file").pipe(Argument.withDescription("A document as `configuration export` prints it"))
+const file = Argument.String("file").pipe(
+  Argument.withDescription("A configuration document as `configuration export` prints it")
+)
 
 const base = Flag.String("base").pipe(
   Flag.optional,
-  Flag.withDescription("What `configuration plan` printed: refused where the configuration has changed since")
+  Flag.withDescription(
+    "The base that `configuration plan` printed; the command fails if the configuration has changed since"
+  )
 )
 
 export const configuration = Command.make("configuration").pipe(
-  Command.withDescription("What operators decided, as one document without secrets"),
+  Command.withDescription("Export, plan and apply the configuration as one document without secrets"),
   Command.withSubcommands([
     Command.make("export", {}, () =>
       Effect.flatMap(readSettings, (settings) =>
@@ -19,7 +23,7 @@ export const configuration = Command.make("configuration").pipe(
           ({ print }) => print(settings)
         )
       )
-    ).pipe(Command.withDescription("Prints the configuration in DATABASE_URL")),
+    ).pipe(Command.withDescription("Print the configuration in DATABASE_URL")),
     Command.make("plan", { file }, (given) =>
       Effect.flatMap(readSettings, (settings) =>
         withModule(
@@ -27,7 +31,7 @@ export const configuration = Command.make("configuration").pipe(
           ({ plan }) => plan(settings, given.file)
         )
       )
-    ).pipe(Command.withDescription("Says what a document would change, and what each key would lose")),
+    ).pipe(Command.withDescription("Print what a document would change, and what each key would gain or lose")),
     Command.make("apply", { file, base }, (given) =>
       Effect.flatMap(readSettings, (settings) =>
         withModule(
@@ -35,6 +39,6 @@ export const configuration = Command.make("configuration").pipe(
           ({ apply }) => apply(settings, given.file, given.base)
         )
       )
-    ).pipe(Command.withDescription("Makes the configuration as a document says, as a whole or not at all"))
+    ).pipe(Command.withDescription("Apply a document in one transaction"))
   ])
 )

@@ -15,16 +15,16 @@ import * as Installation from "../roles/Installation.ts"
 import * as SessionName from "../SessionName.ts"
 import * as Startup from "../Startup.ts"
 
-/** What was asked for was looked at, and is not so. */
+/** A command that ran and failed, or whose check found a problem. The exit code is 1. */
 export class CommandFailed extends Data.TaggedError("CommandFailed")<{ readonly message: string }> {
   override readonly [Runtime.errorExitCode] = 1
 }
 
-/** The installation's database. Commands leave its schema as it is: the services bring it up to date. */
+/** Provides the database in `DATABASE_URL`. Commands never migrate it; the services do. */
 export const withDatabase = Effect.fnUntraced(function* <A, E, R>(settings: Settings, work: Effect.Effect<A, E, R>) {
   if (Option.isNone(settings.databaseUrl)) {
     return yield* new Startup.StartRefused({
-      message: "This command works on the database of an installation: set DATABASE_URL."
+      message: "This command needs a database: set DATABASE_URL."
     })
   }
   return yield* work.pipe(
@@ -33,19 +33,17 @@ export const withDatabase = Effect.fnUntraced(function* <A, E, R>(settings: Sett
   )
 })
 
-/** SQLSTATE 42P01 and 42703: a table or a column is not there. */
+/** SQLSTATE 42P01 (undefined table) and 42703 (undefined column). */
 const isSchemaOutdated = (defect: unknown): boolean =>
   SqlError.isSqlError(defect) &&
   Predicate.hasProperty(defect.reason.cause, "code") &&
   (defect.reason.cause.code === "42P01" || defect.reason.cause.code === "42703")
 
 const outdatedSchema = new CommandFailed({
-  message: "The database is not one of this version: start the service once, which brings it up to date."
+  message: "The database schema does not match this version: start the service once to migrate it."
 })
 
-/**
- * Goes through the whole chain, and compares it with `anchor`. Says so, or fails with the first event that is wrong.
- */
+/** Verifies the whole hash chain, and that it contains `anchor`. Fails with the first event that is wrong. */
 export const verifyAudit = (settings: Settings, anchor: Option.Option<string>) =>
   withDatabase(
     settings,
@@ -58,7 +56,7 @@ export const verifyAudit = (settings: Settings, anchor: Option.Option<string>) =
       if (Option.isSome(anchor)) yield* verifyAnchor(anchor.value, verified.archived?.sequence ?? 0)
       const { archived } = verified
       const archivedSuffix =
-        archived === null ? "" : `, behind ${archived.sequence}:${archived.hash}, up to which they are archived`
+        archived === null ? "" : `; events up to ${archived.sequence}:${archived.hash} are archived`
       const events = sequence - (archived?.sequence ?? 0)
       yield* Console.log(`The audit log is intact: ${events} events, head ${sequence}:${hash}${archivedSuffix}`)
     }).pipe(Effect.provide(AuditChain.layer))
@@ -68,12 +66,12 @@ const verifyAnchor = Effect.fnUntraced(function* (anchor: string, archived: numb
   const [sequence, hash] = anchor.split(":")
   if (Number(sequence) < archived) {
     return yield* new CommandFailed({
-      message: `The audit log is intact, and event ${sequence} is no longer in it: events up to ${archived} are archived. Compare it with the archive.`
+      message: `The audit log is intact but no longer contains event ${sequence}, because events up to ${archived} are archived. Look for the event in the archive.`
     })
   }
   if ((yield* (yield* AuditChain).hashAt(Number(sequence))) !== hash) {
     return yield* new CommandFailed({
-      message: `The audit log is not the one that was noted: event ${sequence} is gone, or has another hash. The chain is whole, so it was written anew from some event on.`
+      message: `The audit log does not contain the expected event: event ${sequence} is missing or has another hash. The chain itself is intact, so the log was rewritten.`
     })
   }
 })
@@ -87,24 +85,24 @@ export const brokenChain = (fault: ChainFault | null) =>
   })
 
 const faultDescriptions: Readonly<Record<ChainFault["fault"], string>> = {
-  missing: "it is not there",
-  repeated: "there are two of this number",
-  not_linked: "it does not carry the hash of the event before it",
-  changed: "its fields are not those that were written",
-  not_the_head: "the head of the chain names another last event",
-  behind_the_head: "the chain ended before it",
-  no_head: "the head of the chain is gone",
-  not_archived: "the log begins with it, and no event says that those before it were archived"
+  missing: "it is missing",
+  repeated: "its number occurs twice",
+  not_linked: "it does not contain the hash of the previous event",
+  changed: "its fields have been changed",
+  not_the_head: "the head of the chain names another event as the last",
+  behind_the_head: "the head of the chain names an earlier event as the last",
+  no_head: "the head of the chain is missing",
+  not_archived: "the log begins with it, but no event records that earlier events were archived"
 }
 
 /**
- * Seals every secret under `GATEWAY_ENCRYPTION_KEY`, and says how many. Not while processes are connected that could not
- * read what it seals, unless by force.
+ * Re-encrypts every secret with `GATEWAY_ENCRYPTION_KEY` and prints the counts. Fails while processes without that key
+ * are connected, unless `force` is set.
  */
 export const rotateSecrets = Effect.fnUntraced(function* (settings: Settings, force: boolean) {
   if (Option.isNone(settings.encryptionKey)) {
     return yield* new Startup.StartRefused({
-      message: "secrets rotate seals every secret under GATEWAY_ENCRYPTION_KEY, which is not set."
+      message: "secrets rotate encrypts every secret with GATEWAY_ENCRYPTION_KEY, which is not set."
     })
   }
   const id = keyId(settings.encryptionKey.value)
@@ -119,14 +117,14 @@ export const rotateSecrets = Effect.fnUntraced(function* (settings: Settings, fo
     ),
     (rotation) => withDatabase(settings, rotation)
   )
-  for (const [column, count] of Object.entries(resealed)) yield* Console.log(`${column}: ${count} sealed anew`)
-  yield* Console.log(`${kept} were sealed under GATEWAY_ENCRYPTION_KEY already.`)
+  for (const [column, count] of Object.entries(resealed)) yield* Console.log(`${column}: ${count} re-encrypted`)
+  yield* Console.log(`${kept} were already encrypted with GATEWAY_ENCRYPTION_KEY.`)
 })
 
 const unreadyProcesses = (sessions: number) =>
-  `Nothing was changed: ${sessions === 1 ? "1 database session belongs" : `${sessions} database sessions belong`} to processes that do not have this GATEWAY_ENCRYPTION_KEY. They could not read the credentials any more, and their requests would fail. Give every process the new key and the old one first. With --force the rotation goes on.`
+  `Nothing was changed: ${sessions === 1 ? "1 database session belongs" : `${sessions} database sessions belong`} to processes that do not have this GATEWAY_ENCRYPTION_KEY. They could no longer read the credentials, and their requests would fail. First give every process both the new key and the old one, or use --force.`
 
-/** Makes a token that may do everything, and prints it: for whoever has the database and has lost the tokens. */
+/** Creates a token with all scopes and prints it, for operators who have the database but no token. */
 export const createOperatorToken = (settings: Settings, name: string) =>
   Effect.gen(function* () {
     const tokens = yield* OperatorTokens
@@ -139,7 +137,7 @@ export const createOperatorToken = (settings: Settings, name: string) =>
     (creation) => withDatabase(settings, creation)
   )
 
-/** Whom the audit log names for a change that a command makes. */
+/** The operator that audit events of a command name. */
 export const commandOperator = (command: string): Layer.Layer<Operator | RequestId> =>
   Layer.merge(
     Layer.succeed(Operator, { tokenId: null, scopes: ["*"], ip: null, userAgent: `svc-runtime ${command}` }),

@@ -9,7 +9,7 @@ const statusUrl = Flag.String("url").pipe(
   Flag.withFallbackConfig(Config.String("SVC_STATUS_URL")),
   Flag.withSchema(Schema.URLFromString),
   Flag.optional,
-  Flag.withDescription("Of a running process that serves dead letters; without this flag SVC_STATUS_URL")
+  Flag.withDescription("The URL of a process that serves dead letters; defaults to SVC_STATUS_URL")
 )
 
 const statusToken = Config.option(Config.Redacted("SVC_STATUS_TOKEN"))
@@ -18,20 +18,22 @@ export const replay = Command.make(
   "replay",
   {
     url: statusUrl,
-    job: optionalFlag("job", "Only shows a job that was begun before"),
-    ids: Flag.String("id").pipe(Flag.atLeast(0), Flag.withDescription("A dlq_id; may be given many times")),
+    job: optionalFlag("job", "Follow this existing job instead of starting one"),
+    ids: Flag.String("id").pipe(Flag.atLeast(0), Flag.withDescription("A dlq_id; may be repeated")),
     queue_name: optionalFlag("queue", "The dead-letter queue"),
-    source_queue_name: optionalFlag("source-queue", "The queue that the messages came from"),
-    reason: optionalFlag("reason", "Such as handler_error"),
-    exception_type: optionalFlag("exception-type", "Such as RangeError"),
-    task_id: optionalFlag("task", "One task"),
+    source_queue_name: optionalFlag("source-queue", "The queue that dead-lettered the messages"),
+    reason: optionalFlag("reason", "The failure reason, such as handler_error"),
+    exception_type: optionalFlag("exception-type", "The exception type, such as RangeError"),
+    task_id: optionalFlag("task", "The task id"),
     state: Flag.Literals("state", ["dead_lettered", "replay_unknown", "replayed"]).pipe(
       Flag.optional,
-      Flag.withDescription("Without this flag those that are open: dead_lettered")
+      Flag.withDescription("The state of the records; defaults to dead_lettered")
     ),
     force: Flag.Boolean("force").pipe(
       Flag.withDefault(false),
-      Flag.withDescription("Also what was replayed before, or may have been, and so may be done twice")
+      Flag.withDescription(
+        "Also replay messages that were or may have been replayed before; their work may be done twice"
+      )
     )
   },
   Effect.fnUntraced(function* ({ force, ids, job, url, ...filter }) {
@@ -48,7 +50,7 @@ export const replay = Command.make(
     )
   })
 ).pipe(
-  Command.withDescription("Replays dead letters, and shows how far it is; SVC_STATUS_TOKEN is the process's token")
+  Command.withDescription("Replay dead letters and show the progress; SVC_STATUS_TOKEN authenticates to the process")
 )
 
 const queueFlags = {
@@ -57,7 +59,7 @@ const queueFlags = {
 }
 
 export const deadLetters = Command.make("dead-letters").pipe(
-  Command.withDescription("The messages of dead-letter queues on the broker, by the API of a running process"),
+  Command.withDescription("Maintain the dead-letter queues of the broker through the API of a running process"),
   Command.withSubcommands([
     Command.make("index", queueFlags, (given) =>
       Effect.flatMap(statusToken, (token) =>
@@ -66,7 +68,11 @@ export const deadLetters = Command.make("dead-letters").pipe(
           ({ index }) => index({ ...given, token })
         )
       )
-    ).pipe(Command.withDescription("Gives records to those that have none, as after a loss of Redis; twice is once")),
+    ).pipe(
+      Command.withDescription(
+        "Create missing records for queued messages, for example after Redis lost data; idempotent"
+      )
+    ),
     Command.make("remove-replayed", queueFlags, (given) =>
       Effect.flatMap(statusToken, (token) =>
         withModule(
@@ -74,6 +80,6 @@ export const deadLetters = Command.make("dead-letters").pipe(
           ({ removeReplayed }) => removeReplayed({ ...given, token })
         )
       )
-    ).pipe(Command.withDescription("Takes those out of their queue that were replayed; their records stay"))
+    ).pipe(Command.withDescription("Remove replayed messages from their queue and keep their records"))
   ])
 )

@@ -12,7 +12,7 @@ export const operatorToken = Command.make("operator-token").pipe(
         name: Flag.String("name").pipe(
           Flag.withSchema(Name),
           Flag.withDefault("command line"),
-          Flag.withDescription("What the list of tokens calls it")
+          Flag.withDescription("The name in the list of tokens")
         )
       },
       ({ name }) =>
@@ -22,6 +22,6 @@ export const operatorToken = Command.make("operator-token").pipe(
             ({ createOperatorToken }) => createOperatorToken(settings, name)
           )
         )
-    ).pipe(Command.withDescription("Makes a token in DATABASE_URL that may do everything, and prints it, once"))
+    ).pipe(Command.withDescription("Create a token with all scopes in DATABASE_URL and print it once"))
   ])
 )

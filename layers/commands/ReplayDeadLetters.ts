@@ -4,18 +4,18 @@ import type * as QueuedLetters from "../../src/status/dead-letters/QueuedLetters
 import * as ReplayClient from "../../src/status/replay/ReplayClient.ts"
 import { CommandFailed } from "./DatabaseCommands.ts"
 
-/** What the command line says of a replay. */
+/** The options of the replay command. */
 export interface ReplayOptions {
   readonly url: Option.Option<URL>
   readonly token: Option.Option<Redacted.Redacted>
-  /** A job that runs already; then nothing is selected. */
+  /** An existing job to follow; `ids` and `filter` are then ignored. */
   readonly job: Option.Option<string>
   readonly ids: ReadonlyArray<string>
   readonly filter: NonNullable<Extract<ReplayClient.Request["selection"], { filter: unknown }>["filter"]>
   readonly force: boolean
 }
 
-/** Where progress is shown: over itself on a terminal, else line by line. */
+/** Where progress is written: on a terminal each line replaces the last, elsewhere lines are appended. */
 export interface ProgressOutput {
   readonly terminal: boolean
   readonly columns: number
@@ -23,14 +23,14 @@ export interface ProgressOutput {
 }
 
 /**
- * Replays dead letters by the API of a running process, and shows how far it is. Fails where anything was left undone: a
- * record that failed, or that nobody knows of, or a job that somebody cancelled. Interrupting it leaves the job running.
+ * Replays dead letters through the API of a running process and prints the progress. Fails when a record failed or has
+ * an unknown outcome, and when the job was cancelled. The job continues if this command is interrupted.
  */
 export const replay = Effect.fnUntraced(
   function* (options: ReplayOptions, screen: ProgressOutput) {
     const server = yield* serverOf(options)
     const id = Option.isSome(options.job) ? options.job.value : (yield* startJob(server, options)).replay_id
-    yield* Console.log(`Replay job ${id}; the server works on it, whether or not this command runs.`)
+    yield* Console.log(`Replay job ${id}. The server continues it even if this command stops.`)
     const show = progressPrinter(screen)
     const last = yield* ReplayClient.follow(server, id).pipe(
       Stream.tap((job) => Effect.sync(() => show(job))),
@@ -38,7 +38,7 @@ export const replay = Effect.fnUntraced(
     )
     if (screen.terminal) screen.write("\n")
     return yield* Option.match(last, {
-      onNone: () => new CommandFailed({ message: `The job ${id} was not heard of.` }),
+      onNone: () => new CommandFailed({ message: `The server reported nothing about the job ${id}.` }),
       onSome: reportResult
     })
   },
@@ -46,21 +46,21 @@ export const replay = Effect.fnUntraced(
   Effect.provide(FetchHttpClient.layer)
 )
 
-/** A server, and one of its dead-letter queues. */
+/** A server and one of its dead-letter queues. */
 export interface QueueOptions extends Pick<ReplayOptions, "url" | "token"> {
   readonly queue: string
 }
 
-/** Gives records to the messages of a dead-letter queue that have none. */
+/** Creates the missing records for messages of a dead-letter queue. Idempotent. */
 export const index = (letters: QueueOptions) =>
-  runQueueWalk(letters, ReplayClient.index, ({ indexed, known }) => `${indexed} indexed, ${known} known before`)
+  runQueueWalk(letters, ReplayClient.index, ({ indexed, known }) => `${indexed} indexed, ${known} already known`)
 
-/** Takes out of a dead-letter queue what was replayed. */
+/** Removes replayed messages from a dead-letter queue. */
 export const removeReplayed = (letters: QueueOptions) =>
   runQueueWalk(
     letters,
     ReplayClient.removeReplayed,
-    ({ kept, removed }) => `${removed} removed, which were replayed; ${kept} kept`
+    ({ kept, removed }) => `${removed} replayed messages removed; ${kept} kept`
   )
 
 const runQueueWalk = <A extends Pick<QueuedLetters.Indexed, "queue_name" | "messages" | "foreign" | "truncated">>(
@@ -74,8 +74,8 @@ const runQueueWalk = <A extends Pick<QueuedLetters.Indexed, "queue_name" | "mess
   Effect.flatMap(serverOf(letters), (server) => walk(server, letters.queue)).pipe(
     Effect.tap((done) =>
       Console.log(
-        `${done.queue_name}: looked at ${done.messages} messages; ${countsOf(done)}${
-          done.foreign > 0 ? `; ${done.foreign} that no worker of this library wrote, left as they are` : ""
+        `${done.queue_name}: ${done.messages} messages examined; ${countsOf(done)}${
+          done.foreign > 0 ? `; ${done.foreign} of another program, left unchanged` : ""
         }.`
       )
     ),
@@ -84,7 +84,7 @@ const runQueueWalk = <A extends Pick<QueuedLetters.Indexed, "queue_name" | "mess
         ? Effect.fail(
             new CommandFailed({
               message:
-                "Not all messages were looked at: there are more than one run looks at, or somebody else took some. Run it again."
+                "Not all messages were examined: one run has a limit, or another consumer took some. Run the command again."
             })
           )
         : Effect.void
@@ -101,7 +101,7 @@ const serverOf = ({
     onNone: () =>
       new CommandFailed({
         message:
-          "Say which process serves the dead letters, by --url or SVC_STATUS_URL, such as --url http://127.0.0.1:8082."
+          "Set --url or SVC_STATUS_URL to a process that serves dead letters, such as --url http://127.0.0.1:8082."
       }),
     onSome: (url) => Effect.succeed({ url, token })
   })
@@ -110,7 +110,7 @@ const startJob = Effect.fnUntraced(function* (server: ReplayClient.Server, { fil
   const filtered = Object.keys(filter).length > 0
   if (filtered === ids.length > 0) {
     return yield* new CommandFailed({
-      message: "Say what to replay: ids by --id, or a filter by --queue, --reason and the like; one of both."
+      message: "Select what to replay: either ids with --id, or a filter such as --queue or --reason."
     })
   }
   return yield* ReplayClient.start(server, { selection: filtered ? { filter } : { ids }, force })
@@ -137,7 +137,7 @@ const countsOf = ({ failed, replayed, skipped, unknown, waiting }: ReplayClient.
     ...(waiting === null ? [] : [`waiting: ${waiting}`])
   ].join(", ")
 
-/** On one line, or the terminal would scroll. */
+/** Cut to one line, because a longer text would scroll the terminal. */
 const progressBar = (job: ReplayClient.Detailed, counts: string, columns: number): string => {
   const part = job.total === 0 ? 1 : doneCount(job) / job.total
   const width = Math.max(10, Math.min(40, columns - 50))
@@ -156,15 +156,17 @@ const reportResult = Effect.fnUntraced(function* (job: ReplayClient.Detailed) {
   if (unresolved.length > maxListedProblems)
     yield* Console.log(`… and ${unresolved.length - maxListedProblems} more in ${job.replay_id}`)
   if (job.state === "cancelled") {
-    return yield* new CommandFailed({ message: `Cancelled with ${job.remaining} of ${job.total} not looked at.` })
+    return yield* new CommandFailed({
+      message: `Cancelled: ${job.remaining} of ${job.total} records were not processed.`
+    })
   }
   if (job.failed + job.unknown > 0) {
     return yield* new CommandFailed({
-      message: `${job.failed} failed and ${job.unknown} are unknown, of ${job.total}.`
+      message: `Of ${job.total} records, ${job.failed} failed and ${job.unknown} have an unknown outcome.`
     })
   }
   yield* Console.log(
-    job.total === 0 ? "Nothing matched: there was nothing to replay." : `Done: ${countsOf(job)} of ${job.total}.`
+    job.total === 0 ? "No record matched; nothing was replayed." : `Done: ${countsOf(job)} of ${job.total}.`
   )
-  if (job.truncated) yield* Console.log("More records match than one job takes: run the command again.")
+  if (job.truncated) yield* Console.log("More records match than one job can take: run the command again.")
 })

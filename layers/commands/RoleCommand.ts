@@ -30,17 +30,17 @@ const runRole = Effect.fnUntraced(function* (wish: CliOptions) {
 const variant = <const Variants extends ReadonlyArray<string>>(door: string, variants: Variants, variable: string) =>
   Flag.Literals(door, variants).pipe(
     Flag.optional,
-    Flag.withDescription(`What the ${door} door opens to; without this flag ${variable} decides`)
+    Flag.withDescription(`The implementation of the ${door} door; without this flag ${variable} decides`)
   )
 
-/** Without a subcommand: runs a role until it is told to end. */
+/** The root command: runs a role until the process is stopped. */
 export const role = Command.make(
   "svc-runtime",
   {
     role: Argument.Literals("role", roles).pipe(
       Argument.withDefault("all"),
       Argument.withDescription(
-        "gateway: the proxy listener; control: the operator API; all: both in one process, and the example's tasks where no real server is used; messaging, with --example: workers of the example's tasks; status: their statuses, event streams and dead letters; graph: their execution graphs"
+        "gateway: the proxy listener; control: the operator API; all: both in one process, and the example's tasks if no real server is used; messaging, with --example: the workers of the example's tasks; status: their statuses, event streams and dead letters; graph: their execution graphs"
       )
     ),
     database: variant("database", databaseVariants, "DATABASE_URL"),
@@ -50,13 +50,13 @@ export const role = Command.make(
     example: Flag.Boolean("example").pipe(
       Flag.withDefault(false),
       Flag.withDescription(
-        "Works on the example's tasks, also on real servers; the role all does so by itself where it uses none"
+        "Run the example's tasks even on real servers; the role all runs them by default if no real server is used"
       )
     )
   },
   runRole
 ).pipe(
   Command.withDescription(
-    "A governed gateway in front of a model proxy, and tasks that are followed, repaired and drawn"
+    "A governed gateway in front of a model proxy, and task messaging with statuses, replay and execution graphs"
   )
 )

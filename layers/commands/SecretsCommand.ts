@@ -4,11 +4,13 @@ import { readSettings, withModule } from "./CommandEnvironment.ts"
 
 const force = Flag.Boolean("force").pipe(
   Flag.withDefault(false),
-  Flag.withDescription("Also while processes are connected that do not have the key, and could not read what it sealed")
+  Flag.withDescription(
+    "Rotate even while processes without the key are connected; they can then no longer read the secrets"
+  )
 )
 
 export const secrets = Command.make("secrets").pipe(
-  Command.withDescription("Stored credentials"),
+  Command.withDescription("Manage stored secrets"),
   Command.withSubcommands([
     Command.make("rotate", { force }, (flags) =>
       Effect.flatMap(readSettings, (settings) =>
@@ -19,7 +21,7 @@ export const secrets = Command.make("secrets").pipe(
       )
     ).pipe(
       Command.withDescription(
-        "Seals every stored credential under GATEWAY_ENCRYPTION_KEY; GATEWAY_PREVIOUS_ENCRYPTION_KEY opens them until then"
+        "Re-encrypt every stored secret with GATEWAY_ENCRYPTION_KEY; GATEWAY_PREVIOUS_ENCRYPTION_KEY decrypts the old ones"
       )
     )
   ])

@@ -7,10 +7,13 @@ import * as Listeners from "../Listeners.ts"
 import * as Observability from "../Observability.ts"
 import * as Startup from "../Startup.ts"
 
-/** How the control listener reads paths, and that it logs by its own means. */
+/** Serve options of the control listener: its path rules, without Effect's own request logs. */
 export const serveOptions = { routerConfig: Probes.routerConfig, disableLogger: true, disableListenLog: true } as const
 
-/** Provided, not merged: what `serve` gives out has its router in it, and the next listener would take that for its own. */
+/**
+ * `listener` is provided, not merged: the output of `serve` contains its router, which the next listener would
+ * otherwise reuse.
+ */
 export const controlListener = <E, R>(listener: Layer.Layer<never, E, R>, announcedPath: string, settings: Settings) =>
   announce(announcedPath).pipe(
     Layer.provide(listener),
@@ -24,6 +27,6 @@ const announce = (entrance: string) =>
     HttpServer.addressFormattedWith((address) => Startup.announceListener("control", address + entrance))
   )
 
-/** The control listener of a role without the operator API. */
+/** The control listener of a role without the operator API: probes and metrics. */
 export const probes = (settings: Settings) =>
   controlListener(HttpRouter.serve(Probes.layer, serveOptions), "/admin-ui/readyz", settings)

@@ -6,7 +6,7 @@ import type { Settings } from "../Environment.ts"
 import * as Migrations from "../postgres/Migrations.ts"
 import { bannerLine, StartRefused } from "../Startup.ts"
 
-/** The schema, then exactly one operator token; a generated one is shown here and never again. */
+/** Migrates the schema and ensures that an operator token exists. Prints a generated token once. */
 export const prepare = (settings: Settings) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
@@ -21,18 +21,18 @@ export const prepare = (settings: Settings) =>
   )
 
 /**
- * Two versions work side by side during a rolling upgrade, and the older one may come back: it starts beside a newer
- * schema and says so, unless a migration's name says that it cannot work with it.
+ * During a rolling upgrade two versions run side by side. The older version may start on a newer schema with a warning,
+ * unless a migration is marked as incompatible.
  */
 const checkNewerSchema = Effect.fnUntraced(function* (newer: ReadonlyArray<Migrations.NewerMigration>) {
   if (newer.length === 0) return
   const named = newer.map(({ id, name }) => `${String(id).padStart(4, "0")}_${name}`).join(", ")
   if (newer.some(Migrations.isIncompatible)) {
     return yield* new StartRefused({
-      message: `The database has been brought up to a version that this one cannot work with (${named}). Start the newer version, or restore a backup from before the upgrade.`
+      message: `The database schema was migrated by a newer version and is incompatible with this one (${named}). Start the newer version, or restore a backup from before the upgrade.`
     })
   }
-  const sentence = `The database is of a newer version (${named}). This one works beside it; what it cannot decode is switched off, and readiness then says degraded.`
+  const sentence = `The database schema is newer than this version (${named}). This version continues; it switches off rows that it cannot decode, and readiness then reports degraded.`
   yield* warn(sentence)
 })
 
@@ -40,8 +40,8 @@ const warn = (sentence: string) =>
   Effect.andThen(Console.log(bannerLine("warning", sentence)), Effect.logWarning(sentence))
 
 const ignoredAdminToken =
-  "GATEWAY_ADMIN_TOKEN was ignored, and opens nothing: another operator token is active. Where that one is lost, `operator-token create` makes one."
+  "GATEWAY_ADMIN_TOKEN is ignored and grants no access, because another operator token is active. If that token is lost, create one with `operator-token create`."
 
-/** Seals under the key, and opens what is sealed under it or the one before. */
+/** Encrypts with the current key; decrypts with the current or the previous key. */
 export const vault = ({ encryptionKey, previousEncryptionKey }: Settings) =>
   Vault.layer(encryptionKey, previousEncryptionKey)

@@ -12,7 +12,7 @@ import { DeadLetterStore } from "../../src/status/dead-letters/DeadLetterStore.t
 import * as RedisDLQStore from "../../src/status/dead-letters/RedisDLQStore.ts"
 import type { Settings } from "../Environment.ts"
 
-/** Who works on the example, whose dead letters are indexed and whose observations are kept and counted. */
+/** The workers of the example, with a dead-letter index and a counted observation sink. */
 const workers = Layer.unwrap(
   Effect.gen(function* () {
     const storedSink = yield* RedisObservationStore.makeRedisObservationSink(yield* ObservationStore)
@@ -23,13 +23,13 @@ const workers = Layer.unwrap(
   })
 ).pipe(Layer.provide([RedisDLQStore.layer(), RedisObservationStore.layer()]))
 
-/** The workers of the example and who gives them work, with broker and Redis left open. */
+/** The workers and the producers of the example. Requires the broker and Redis. */
 export const layer = ({ storeExceptionDetails }: Settings) =>
   Layer.merge(workers, ExamplePublisher.layer).pipe(
     Layer.provide(storeExceptionDetails ? Layer.empty : Layer.succeed(ExceptionDetails, omitted))
   )
 
-/** The broker and Redis answer, and the process is not draining. */
+/** Ready while the broker and Redis respond and the process is not draining. */
 export const readiness = Layer.effect(
   Readiness,
   Effect.gen(function* () {

@@ -14,7 +14,7 @@ export const layer = (settings: Settings) =>
     Layer.provide(upstreamUi(settings))
   )
 
-/** Opens the listener of the upstream's UI where the environment has an address for it, and says where browsers find it. */
+/** Opens the listener of the upstream's UI if an address is configured, and announces its public origin. */
 const upstreamUi = (settings: Settings) =>
   Option.match(settings.upstreamUi, {
     onNone: () => Layer.empty,

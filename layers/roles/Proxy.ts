@@ -18,8 +18,8 @@ import * as Observability from "../Observability.ts"
 import * as ProxyListener from "../ProxyListener.ts"
 
 /**
- * The gateway's program, with the doors, the vault and the settings left open. What is provided later closes later:
- * when the listener on top has drained, the usage records are still written.
+ * The gateway without doors, vault and settings. Layers that are provided later close later, so usage records are
+ * written after the listener has drained.
  */
 const gateway = ProxyApp.layer.pipe(
   Layer.provide([GovernedRequests.layer, IdentityVerifier.layer]),
@@ -28,7 +28,7 @@ const gateway = ProxyApp.layer.pipe(
   Layer.provide([UsageLimits.layer, ControlState.layer])
 )
 
-/** The proxy listener, on a control state that is provided later. */
+/** The proxy listener with the gateway behind it. Its doors, vault and settings are provided later. */
 export const layer = (settings: Settings) =>
   ProxyListener.layer(
     settings.proxyAddress,

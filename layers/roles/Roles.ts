@@ -4,9 +4,9 @@ import type { Doors } from "../Doors.ts"
 import type { Settings } from "../Environment.ts"
 
 /**
- * The whole program of a role, of which nothing is loaded that the role does not need. What is provided later is opened
- * earlier and closed later: readiness turns false, then (after the delay) the proxy listener drains, then the control
- * listener goes, then the doors close.
+ * The whole program of a role; only modules that the role needs are loaded. Layers that are provided later open earlier
+ * and close later: on shutdown readiness turns false, after a delay the proxy listener drains, then the control
+ * listener closes, then the doors.
  */
 export const layer = (doors: Doors, settings: Settings) => Layer.unwrap(Effect.promise(() => load(doors, settings)))
 

@@ -2,13 +2,13 @@ import { Effect, Layer, SubscriptionRef } from "effect"
 import { Lifecycle } from "../../src/process/Lifecycle.ts"
 import type { Settings } from "../Environment.ts"
 
-/** The process starts. */
+/** The lifecycle, in its first phase. */
 export const lifecycle = Lifecycle.layer("starting")
 
 /**
- * Built last, so closed first. Every listener is open by then, and not before then does the process say that it is
- * ready. At the end load balancers see it before anything else happens: what they send until they have looked is still
- * served, if the delay is as long as that takes.
+ * Reports the process as ready, and later as draining. This layer is built last, when every listener is open, and
+ * closed first. During the drain delay load balancers notice that the process is not ready, and requests are still
+ * served.
  */
 export const layer = ({ drainDelaySeconds }: Settings) =>
   Layer.effectDiscard(

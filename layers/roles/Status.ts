@@ -14,10 +14,7 @@ import type { Settings } from "../Environment.ts"
 import * as Listeners from "../Listeners.ts"
 import * as Startup from "../Startup.ts"
 
-/**
- * All of the example's tasks share one status stream. A book is read by some workers, scanned by others, and summarised by
- * the stages of a workflow.
- */
+/** The example's tasks share one status stream: workers read a book, others scan it, and a workflow summarises it. */
 const runtimeOptions = { topology: readTopology, otherTopologies: [scanTopology, summaryTopology] }
 
 const statusRuntimeOptions = ({ eventStreams: { most, perAddress } }: Settings) => ({
@@ -26,7 +23,7 @@ const statusRuntimeOptions = ({ eventStreams: { most, perAddress } }: Settings) 
   ...(Option.isSome(perAddress) && { sseMaxOpenStreamsPerAddress: perAddress.value })
 })
 
-/** Those that somebody works on, each with the one of its dead letters. */
+/** The queues with consumers, each with its dead-letter queue. */
 const queues = [readTopology, scanTopology, summaryTopology]
   .flatMap(({ queues, status }) => queues.filter(({ name }) => name !== status.queue))
   .map(({ name }) => name)
@@ -35,7 +32,7 @@ const queues = [readTopology, scanTopology, summaryTopology]
 
 const statusRoutes = Layer.merge(StatusRoutes.layer(), DeadLetterRoutes.layer({ brokerDlqQueueNames: [] }))
 
-/** The hub, statuses, event streams, histories and dead letters of the example's tasks. */
+/** Statuses, event streams, histories and dead letters of the example's tasks. */
 export const status = (settings: Settings) =>
   EventStream.drainFirst.pipe(
     Layer.provide(listener(statusRoutes, settings)),
@@ -44,14 +41,14 @@ export const status = (settings: Settings) =>
     Layer.provide(StatusRuntime.stores(runtimeOptions))
   )
 
-/** The execution graphs of the example's tasks. */
+/** Execution graphs of the example's tasks. */
 export const graph = (settings: Settings) =>
   listener(GraphRoutes.layer(), settings).pipe(
     Layer.provide(StatusRuntime.graphs(runtimeOptions)),
     Layer.provide(StatusRuntime.stores(runtimeOptions))
   )
 
-/** Both, behind one address. */
+/** Statuses and graphs on one listener. */
 export const all = (settings: Settings) =>
   EventStream.drainFirst.pipe(
     Layer.provide(listener(Layer.merge(statusRoutes, GraphRoutes.layer()), settings)),
@@ -59,7 +56,7 @@ export const all = (settings: Settings) =>
     Layer.provide(StatusRuntime.layer(statusRuntimeOptions(settings)))
   )
 
-/** Event streams, and whatever else is asked beside them. */
+/** Connection limits: the event streams, plus a few for other requests. */
 const connectionLimits = ({ most, perAddress }: Settings["eventStreams"]) => ({
   total: most + Listeners.defaultConnectionLimits.total,
   perAddress: Option.getOrElse(perAddress, () => FairShare.maximum(most)) + Listeners.defaultConnectionLimits.perAddress
@@ -77,7 +74,7 @@ const listener = <E, R>(
         disableListenLog: true
       })
     ),
-    // what is asked here is small, and whoever has no token may send a body too
+    // Request bodies are small, and even callers without a token may send one.
     Layer.provide(
       Listeners.serverLayer(statusAddress, `${drainSeconds} seconds`, {
         format: detailBody,

@@ -9,7 +9,7 @@ import * as Messaging from "./Messaging.ts"
 import * as ServingLifecycle from "./ServingLifecycle.ts"
 import * as Status from "./Status.ts"
 
-/** The program of a role that works on tasks, or tells of them: there is nothing of operators' in it. */
+/** The program of the roles messaging, status and graph, which need no operator state. */
 export const layer = (doors: Doors, role: TasksRole, settings: Settings) =>
   ServingLifecycle.layer(settings).pipe(
     Layer.provide(tasks(role, settings)),
@@ -32,5 +32,5 @@ const tasks = (
   }
 }
 
-/** Workers go first, while the hub still stores what they say at last. */
+/** Workers stop first, while the hub still stores their last statuses. */
 export const all = (settings: Settings) => Messaging.layer(settings).pipe(Layer.provide(Status.all(settings)))

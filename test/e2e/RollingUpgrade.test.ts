@@ -83,7 +83,7 @@ describe.skipIf(!Deployment.available)("beside a newer version", { timeout: 120_
         deployment.rows(Schema.Unknown, `INSERT INTO schema_migrations (migration_id, name) VALUES (${id}, '${name}')`)
       yield* migrated(9001, "more")
       const beside = yield* deployment.start({ role: "gateway" })
-      assert.match(beside.output(), /^ {2}warning {3}The database is of a newer version \(9001_more\)/m)
+      assert.match(beside.output(), /^ {2}warning {3}The database schema is newer than this version \(9001_more\)/m)
       yield* migrated(9002, "incompatible_names")
       const { child, exited, output } = RunningGateway.launch({ role: "gateway", environment: deployment.environment })
       const code = yield* Effect.promise(() => exited).pipe(

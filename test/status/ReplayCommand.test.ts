@@ -45,7 +45,7 @@ describe("the command that replays dead letters", () => {
       const failed = yield* command(["--url", url, "--id", "id-gone", "--id", "id-1"])
       assert.strictEqual(failed.code, 1, failed.output)
       assert.match(failed.output, /failed id-gone: There is no queue .*gone any more/)
-      assert.match(failed.output, /1 failed and 0 are unknown, of 2/)
+      assert.match(failed.output, /Of 2 records, 1 failed and 0 have an unknown outcome/)
 
       const forced = yield* command(["--url", url, "--id", "id-1", "--force"])
       assert.strictEqual(forced.code, 0, forced.output)
@@ -66,10 +66,7 @@ describe("the command that replays dead letters", () => {
       const unnamed = yield* command(["--id", "x"])
       assert.deepStrictEqual(
         [unnamed.code, unnamed.output],
-        [
-          1,
-          "Say which process serves the dead letters, by --url or SVC_STATUS_URL, such as --url http://127.0.0.1:8082."
-        ]
+        [1, "Set --url or SVC_STATUS_URL to a process that serves dead letters, such as --url http://127.0.0.1:8082."]
       )
       const nowhere = yield* command(["--url", `${url}/nowhere`, "--id", "x"])
       assert.strictEqual(nowhere.code, 1, nowhere.output)
@@ -175,14 +172,14 @@ describe("the commands on the messages of a dead-letter queue", () => {
       const indexed = yield* run("index")
       assert.deepStrictEqual(indexed, {
         code: 0,
-        output: `${letters}: looked at 2 messages; 2 indexed, 0 known before.`
+        output: `${letters}: 2 messages examined; 2 indexed, 0 already known.`
       })
       const { items } = (yield* get("/dlq/messages?task_id=t")).body
       yield* post(`/dlq/messages/${items[0].dlq_id}/replay`)
       const removed = yield* run("remove-replayed")
       assert.deepStrictEqual(removed, {
         code: 0,
-        output: `${letters}: looked at 2 messages; 1 removed, which were replayed; 1 kept.`
+        output: `${letters}: 2 messages examined; 1 replayed messages removed; 1 kept.`
       })
       const refused = yield* command(["--url", url, "--queue", source], {}, ["dead-letters", "index"])
       assert.deepStrictEqual(

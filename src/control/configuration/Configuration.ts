@@ -159,4 +159,5 @@ const isLinked = (entry: Schema.JsonObject | undefined): boolean => {
   return Array.isArray(names) && names.length > 0
 }
 
-const losesLastLink = "loses its last link to a service and could then call every service: list its services in the document"
+const losesLastLink =
+  "loses its last link to a service and could then call every service: list its services in the document"

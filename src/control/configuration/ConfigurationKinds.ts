@@ -139,7 +139,9 @@ export const make = Effect.gen(function* () {
       fromDocument: ({ guardrails }) => guardrails,
       create: ({ endpoint_url, provider_kind, timeout_ms, ...entry }) =>
         provider_kind === "built_in"
-          ? Effect.fail(new ControlError("invalid_guardrail_request", "This gateway has no built-in guardrail of this name."))
+          ? Effect.fail(
+              new ControlError("invalid_guardrail_request", "This gateway has no built-in guardrail of this name.")
+            )
           : guardrails.create({ ...entry, endpoint_url: endpoint_url ?? "", ...(timeout_ms && { timeout_ms }) }),
       update: ({ description, endpoint_url, name, provider_kind, timeout_ms, ...patch }) =>
         guardrails.update(name, {

@@ -134,7 +134,11 @@ const make = Effect.gen(function* () {
       Effect.gen(function* () {
         const { write } = yield* Mutation
         const [full] = yield* sql`SELECT 1 FROM guardrail_definitions OFFSET ${maxGuardrails - 1} LIMIT 1`
-        if (full !== undefined) return yield* invalid("name", `cannot be added: the limit of ${maxGuardrails} guardrails is reached; delete one first`)
+        if (full !== undefined)
+          return yield* invalid(
+            "name",
+            `cannot be added: the limit of ${maxGuardrails} guardrails is reached; delete one first`
+          )
         const row = yield* onDuplicate(
           guardrailRows.only(write`
             INSERT INTO guardrail_definitions ${sql.insert({ name, provider_kind: "http", ...set })} RETURNING ${columns}`),

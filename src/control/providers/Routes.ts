@@ -140,7 +140,9 @@ const refusedOwnership =
   (value: string): Violation => {
     if (!Ownership.literals.some((one) => one === value)) return `must be one of ${Ownership.literals.join(", ")}`
     // Every route but the model list takes bodies that may reference objects.
-    return id !== "models" || value === "project" ? undefined : "applies only to routes that create, read or reference objects"
+    return id !== "models" || value === "project"
+      ? undefined
+      : "applies only to routes that create, read or reference objects"
   }
 
 const routeRows = storedRows(Route.pipe(Schema.fieldsAssign({ updated_at: Schema.DateTimeUtcFromDate })), {

@@ -31,8 +31,7 @@ export const parse = (text: string): Result.Result<OpenApiDocument, string> => {
     if (path.startsWith("x-")) continue
     if (!isPath(path)) return Result.fail(`has the invalid path ${quoted(path)}`)
     const methods = resolvedPathItem(document, item)
-    if (!Predicate.isObject(methods))
-      return Result.fail(`has an unreadable path item for ${quoted(path)}`)
+    if (!Predicate.isObject(methods)) return Result.fail(`has an unreadable path item for ${quoted(path)}`)
     endpoints.push(...operationsOf(path, methods))
     if (endpoints.length > maxEndpoints) return Result.fail(`has more than ${maxEndpoints} endpoints`)
   }

@@ -107,7 +107,9 @@ const make = Effect.gen(function* () {
           if (row === undefined) return yield* new ControlError("missing_service", "There is no service of this name.")
           const before = toService(row)
           if (before.upstream_base_url !== current.upstream_base_url) {
-            return yield* documentChanged("The service's upstream_base_url has changed since the preview; request a new preview.")
+            return yield* documentChanged(
+              "The service's upstream_base_url has changed since the preview; request a new preview."
+            )
           }
           const prices = OpenApiDocument.pricingAfterSync(
             before.endpoint_pricing_rules,
@@ -185,6 +187,4 @@ const documentChanged = (message: string) =>
   new ControlError("service_openapi_changed", message, { param: "expected_schema_hash" })
 
 const fetchError = ({ message, reason }: EgressError) =>
-  reason === "refused_address"
-    ? invalidUpstream(message)
-    : unavailable(`The document could not be fetched. ${message}`)
+  reason === "refused_address" ? invalidUpstream(message) : unavailable(`The document could not be fetched. ${message}`)

@@ -219,7 +219,9 @@ const unknownProject = (
   { project_id }: RegistryEntry,
   knownProjects: ReadonlySet<string>
 ): ServiceValidation.RuleViolation | undefined =>
-  project_id && !knownProjects.has(project_id) ? { param: "project_id", reason: "does not name an existing project" } : undefined
+  project_id && !knownProjects.has(project_id)
+    ? { param: "project_id", reason: "does not name an existing project" }
+    : undefined
 
 const duplicateEntry = (
   earlier: ReadonlyArray<{ readonly entry: RegistryEntry; readonly before: Service | undefined }>,

@@ -324,7 +324,12 @@ suite("Configuration as code, every kind", (it) => {
         ["guardrails", [], "keys", /contradicts another part of the document.*guardrail_policy\.mandatory_guardrails/],
         ["services", [], "service_links", /service_links team contradicts another part/],
         ["guardrails", [guardrail, { ...builtIn, description: "mine" }], "guardrails", /look at description/],
-        ["guardrails", [guardrail, { ...builtIn, name: "own" }], "guardrails", /own: This gateway has no built-in guardrail/],
+        [
+          "guardrails",
+          [guardrail, { ...builtIn, name: "own" }],
+          "guardrails",
+          /own: This gateway has no built-in guardrail/
+        ],
         ["guardrails", [{ ...guardrail, endpoint_url: "ftp://x" }], "guardrails", /endpoint_url must be an http/],
         ["services", [{ ...service, project: "nobody" }], "services", /: There is no project nobody\./],
         ["services", [{ ...service, route_pattern: "/v1/*" }], "services", /must not cover \/v1/],
