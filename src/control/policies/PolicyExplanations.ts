@@ -111,7 +111,7 @@ const currentDecision = (
 ) => {
   const effective = EffectivePolicy.of([...layers, key.ownLayer])
   const facts = factsOf(record, route, models)
-  const question: Policy.PolicyRequest = {
+  const request: Policy.PolicyRequest = {
     route,
     // After a fallback the record names the provider that answered, not the one that was asked.
     provider: providerOf(route),
@@ -125,12 +125,12 @@ const currentDecision = (
     estimatedCostNanos: 0,
     unpricedModels: Estimate.unpricedModels(accountingOf(record, route), facts, prices)
   }
-  const refusal = byPolicy(effective, question)
+  const refusal = byPolicy(effective, request)
   return {
     policy_version: effective.version,
     applied_layers: effective.layers.map(appliedLayer),
     shared_limits: sharedLimits(effective),
-    reasons: denialReasons(effective, question),
+    reasons: denialReasons(effective, request),
     decision: refusal === undefined ? allowedDecision : refusedDecision(refusal),
     unchecked:
       route === "/upstream/*"
@@ -141,9 +141,7 @@ const currentDecision = (
 
 const canonicalAt = (route: PolicyRoute) => canonicalRoutes.find(({ pattern }) => pattern === route)?.id
 
-/**
- * Requests without a body, and requests refused before their body was read, have neither a model nor a token estimate.
- */
+/** Without a body that was read, a record has neither a model nor a token estimate. */
 const hasReadBody = ({ estimated_input_tokens, model }: typeof Row.Type): boolean =>
   model !== null || estimated_input_tokens !== null
 
@@ -202,7 +200,6 @@ const uncheckedFromRecord = (
 const wasForwarded = (errorCode: string | null): boolean =>
   errorCode === null || errorCode.startsWith("upstream_") || errorCode === "response_body_too_large"
 
-/** The kind and scope of every layer that could apply to the request. */
 const layerScopes = ({
   models,
   projectId,

@@ -12,10 +12,10 @@ export const appliedLayer = ({ kind, scopeId, version }: PolicyLayer) => ({
 })
 
 /** For each layer, the denials that its policy alone would raise. */
-export const denialReasons = ({ layers }: EffectivePolicy, question: Policy.PolicyRequest) =>
+export const denialReasons = ({ layers }: EffectivePolicy, request: Policy.PolicyRequest) =>
   layers.map((layer) => ({
     ...appliedLayer(layer),
-    denies: Policy.allDenials(layer.policy, question).map(({ check, code, message }) => ({
+    denies: Policy.allDenials(layer.policy, request).map(({ check, code, message }) => ({
       check,
       code,
       message: layer.unreadable === true ? unreadableLayerMessage : message

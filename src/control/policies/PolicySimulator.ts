@@ -66,29 +66,33 @@ const make = Effect.gen(function* () {
   const storedRouting = (reader: RowReader) =>
     Effect.provide(Effect.all({ routes: StoredRoutes.load(reader), services: StoredServices.load(reader) }), context)
 
-  const evaluate = Effect.fnUntraced(function* (input: Simulation) {
-    const method = input.method ?? "POST"
+  /** The target, and its row if this version cannot read it. The simulator does not cover wildcard passthrough. */
+  const targetOf = Effect.fnUntraced(function* (method: string, path: string) {
     const reader = new RowReader()
-    // The simulator does not cover wildcard passthrough.
-    const match = Routing.find(
-      method,
-      input.path,
-      { ...(yield* storedRouting(reader)), passthrough: closedWildcard },
-      paths
-    )
+    const stored = yield* storedRouting(reader)
+    const match = Routing.find(method, path, { ...stored, passthrough: closedWildcard }, paths)
     if (Result.isFailure(match) || match.success.routeId === "wildcard") {
       return yield* new ControlError("unsupported_route", "Route is not supported by this gateway.", { param: "path" })
     }
     const target = match.success
-    const key = input.key_id == null ? undefined : yield* policyState.key(input.key_id)
-    if (input.key_id != null && key === undefined) {
-      return yield* new ControlError("not_found", "There is no key with this id.", { param: "key_id" })
-    }
-    const isService = target.provider === "internal-service"
     const unreadable = reader.unreadable.find(
       ({ row, table }) => table === StoredRoutes.table.name && target.provider === "upstream" && row === target.routeId
     )
+    return { target, unreadable }
+  })
+
+  const keyOf = Effect.fnUntraced(function* (id: string | null | undefined) {
+    if (id == null) return undefined
+    const missing = new ControlError("not_found", "There is no key with this id.", { param: "key_id" })
+    return (yield* policyState.key(id)) ?? (yield* missing)
+  })
+
+  const evaluate = Effect.fnUntraced(function* (input: Simulation) {
+    const method = input.method ?? "POST"
+    const { target, unreadable } = yield* targetOf(method, input.path)
+    const key = yield* keyOf(input.key_id)
     if (unreadable !== undefined) return yield* new UnreadableRow(unreadable)
+    const isService = target.provider === "internal-service"
     const provider = input.provider ?? target.provider
     const serviceName = input.service_name ?? target.serviceName
     const serviceCall = target.service
@@ -117,7 +121,7 @@ const make = Effect.gen(function* () {
     const prices = yield* policyState.prices(requestedModels)
     const price = Estimate.priceOfRequest(facts, prices)
     const now = yield* Clock.currentTimeMillis
-    const question: Policy.PolicyRequest = {
+    const request: Policy.PolicyRequest = {
       route: target.route,
       provider,
       service: serviceName === undefined ? undefined : { name: serviceName, linked: key?.services ?? [] },
@@ -130,12 +134,7 @@ const make = Effect.gen(function* () {
       unpricedModels: serviceCall === undefined ? Estimate.unpricedModels(target.accounting, facts, prices) : [],
       estimatedCostNanos:
         input.estimated_cost_usd == null
-          ? serviceCall === undefined
-            ? Estimate.estimateUsage(Estimate.accountingWithBody(target.accounting, facts), facts, price, {
-                perResponse: Estimate.outputPerOpenChoice(facts, price, effective.policy, []),
-                isSentUpstream: false
-              }).nanos
-            : reservationNanos(serviceCall, input.body)
+          ? costNanos(target, input.body, facts, price, effective)
           : toNanos(input.estimated_cost_usd)
     }
 
@@ -150,68 +149,48 @@ const make = Effect.gen(function* () {
         method,
         { ...target, config },
         policyBeforeBody,
-        { ...question, facts: Facts.noFacts },
+        { ...request, facts: Facts.noFacts },
         layers.of.model
       ) ??
       refuseLargeRequest(
         BodyLimit.ofRequests(config, policyBeforeBody.policy.max_request_body_bytes),
-        question,
+        request,
         policyBeforeBody
       ) ??
       (parsedFacts && Result.getOrUndefined(Result.flip(parsedFacts))) ??
       Refusals.afterBody(
         effective,
-        question,
+        request,
         layers.of.model,
         config.mode === "managed_by_gateway" ? Result.map(selected, responseGuard) : noGuardrails
       ) ??
-      refuseLargeResponse(BodyLimit.ofResponses(config, null)[facts.stream ? "stream" : "whole"], question)
+      refuseLargeResponse(BodyLimit.ofResponses(config, null)[facts.stream ? "stream" : "whole"], request)
 
-    const { policy, version } = effective
-    const simulated: SimulationResult = {
+    const result: SimulationResult = {
       auth: { key_id: key?.id ?? null, source: key === undefined ? "default_policy" : "stored_key" },
       route_match: { route: target.route, provider, service_name: serviceName ?? null },
-      policy_merge: {
-        policy_version: version,
-        deny: policy.deny,
-        allowed_routes: policy.allowed_routes,
-        allowed_models: policy.allowed_models,
-        allowed_providers: policy.allowed_providers,
-        allowed_services: policy.allowed_services,
-        applied_layers: effective.layers.map(appliedLayer)
-      },
-      warnings: warningsOf(effective, question),
+      ...limitsOf(effective),
+      warnings: warningsOf(effective, request),
       guardrail_plan: Result.getOrElse(selected, () => []).map(({ definition }) => definition.name),
-      rate_limit_projection: {
-        rpm_limit: policy.rpm_limit,
-        tpm_limit: policy.tpm_limit,
-        max_requests_per_day: policy.max_requests_per_day,
-        max_tokens_per_day: policy.max_tokens_per_day
-      },
-      budget_projection: {
-        daily_budget_usd: policy.daily_budget_usd,
-        monthly_budget_usd: policy.monthly_budget_usd,
-        max_cost_per_request: policy.max_cost_per_request
-      },
       shared_limits: sharedLimits(effective),
-      reasons: denialReasons(effective, question),
+      reasons: denialReasons(effective, request),
       final_decision: refused === undefined ? allowedDecision : refusedDecision(refused)
     }
-    return simulated
+    return result
   })
 
   /** The key's own policy with the simulation's changes. */
   const ownLayer = Effect.fnUntraced(function* (stored: PolicyLayer | undefined, input: Simulation) {
     const base = stored !== undefined && input.preset == null ? stored.policy : policyOf(input.preset ?? undefined)
     const currentGuardrails = stored?.guardrails ?? GuardrailPolicy.neutral
-    const own: PolicyLayer = {
+    const layer: PolicyLayer = {
       kind: "key",
       scopeId: stored?.scopeId ?? null,
       version: stored?.version ?? 0,
       policy: patched(base, input.policy ?? {}),
       guardrails: yield* patchedGuardrailPolicy(sql, currentGuardrails, input.guardrail_policy ?? undefined)
     }
-    return own
+    return layer
   })
 
   return PolicySimulator.of({
@@ -233,6 +212,44 @@ const make = Effect.gen(function* () {
 })
 
 const snapshots = Snapshots.of(SimulationResult)
+
+const limitsOf = ({ layers, policy, version }: EffectivePolicy.EffectivePolicy) => ({
+  policy_merge: {
+    policy_version: version,
+    deny: policy.deny,
+    allowed_routes: policy.allowed_routes,
+    allowed_models: policy.allowed_models,
+    allowed_providers: policy.allowed_providers,
+    allowed_services: policy.allowed_services,
+    applied_layers: layers.map(appliedLayer)
+  },
+  rate_limit_projection: {
+    rpm_limit: policy.rpm_limit,
+    tpm_limit: policy.tpm_limit,
+    max_requests_per_day: policy.max_requests_per_day,
+    max_tokens_per_day: policy.max_tokens_per_day
+  },
+  budget_projection: {
+    daily_budget_usd: policy.daily_budget_usd,
+    monthly_budget_usd: policy.monthly_budget_usd,
+    max_cost_per_request: policy.max_cost_per_request
+  }
+})
+
+/** The cost that the gateway would reserve for the request. */
+const costNanos = (
+  { accounting, service }: Routing.Target,
+  body: unknown,
+  facts: Facts.Facts,
+  price: ReturnType<typeof Estimate.priceOfRequest>,
+  { policy }: EffectivePolicy.EffectivePolicy
+): number =>
+  service === undefined
+    ? Estimate.estimateUsage(Estimate.accountingWithBody(accounting, facts), facts, price, {
+        perResponse: Estimate.outputPerOpenChoice(facts, price, policy, []),
+        isSentUpstream: false
+      }).nanos
+    : reservationNanos(service, body)
 
 const reservationNanos = ({ method, path, service: { pricing } }: ServiceCall, body: unknown): number => {
   const price = ServicePricing.resolve(pricing, method, path, ServicePricing.selectJson(body))
