@@ -1,7 +1,6 @@
 import { Predicate, Result } from "effect"
 import { type Endpoint, EndpointMethod, type EndpointPricingRule } from "../../policy/routes/Service.ts"
 
-/** The parts of a service's OpenAPI document that the gateway uses. */
 export interface OpenApiDocument {
   readonly title: string | null
   readonly version: string | null
@@ -105,7 +104,7 @@ export const without = <A extends EndpointKey>(
   those: ReadonlyArray<EndpointKey>
 ): ReadonlyArray<A> => {
   const known = new Set(those.map(endpointShape))
-  return these.filter((place) => !known.has(endpointShape(place)))
+  return these.filter((endpoint) => !known.has(endpointShape(endpoint)))
 }
 
 /**

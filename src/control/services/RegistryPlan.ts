@@ -11,7 +11,6 @@ export interface RegistryStep {
   readonly after: Registration
 }
 
-/** The changes that an activation makes to the registry. */
 export interface Plan {
   readonly diff: RegistryDiff
   /** All services of the registry afterwards, including unchanged ones. */
@@ -171,7 +170,6 @@ export const registrationOf = ({
   ...registration
 }: Service): Registration => registration
 
-/** Plans the change from `registry` to `entries`. */
 export const ofEntries = (
   registry: ReadonlyArray<Service>,
   entries: ReadonlyArray<RegistryEntry>,

@@ -21,7 +21,6 @@ import {
   Count,
   computedRows,
   lockProject,
-  onDuplicate,
   SkippedRows,
   type StoreFailure,
   storedRows,
@@ -29,7 +28,14 @@ import {
 } from "../store/Rows.ts"
 import * as RegistryPlan from "./RegistryPlan.ts"
 import { linkedOwnerChanges } from "./ServiceLinks.ts"
-import { credentialContext, ServiceRow, serviceColumns, snapshots as serviceSnapshots, toService } from "./Services.ts"
+import {
+  credentialContext,
+  failOnDuplicate,
+  ServiceRow,
+  serviceColumns,
+  snapshots as serviceSnapshots,
+  toService
+} from "./Services.ts"
 
 type Duplicate = Refused<"duplicate_service">
 type Invalid = Refused<"invalid_service_payload" | "invalid_service_upstream" | "missing_project">
@@ -77,8 +83,8 @@ const make = Effect.gen(function* () {
   const readRegistry = Effect.gen(function* () {
     const names: Array<string> = []
     const statement = sql`SELECT ${columns} FROM service_registrations ORDER BY name`
-    const found = yield* Effect.provideService(serviceRows.all(statement), SkippedRows, names)
-    const left =
+    const stored = yield* Effect.provideService(serviceRows.all(statement), SkippedRows, names)
+    const unreadable =
       names.length === 0
         ? []
         : yield* unreadableServices.all(
@@ -86,28 +92,22 @@ const make = Effect.gen(function* () {
           )
     const answered = yield* SkippedRows
     answered?.push(...names.filter((name) => !answered.includes(name)))
-    return { found: found.map(toService), left }
+    return { services: stored.map(toService), unreadable }
   })
-  /**
-   * The lock keeps decisions about the whole registry valid until they are written. Projects are locked first
-   * (`lockProject`).
-   */
+  /** Keeps decisions about the registry valid until they are written. Lock projects first (`lockProject`). */
   const lockRegistry = Effect.andThen(sql`LOCK TABLE service_registrations IN SHARE ROW EXCLUSIVE MODE`, readRegistry)
 
   const knownProjects = (ids: ReadonlyArray<string | null | undefined>) => {
-    const named = [...new Set(ids.filter((id) => typeof id === "string"))]
-    return named.length === 0
+    const distinctIds = [...new Set(ids.filter((id) => typeof id === "string"))]
+    return distinctIds.length === 0
       ? Effect.succeed(new Set<string>())
       : Effect.map(
-          sql<{ readonly id: string }>`SELECT id FROM projects WHERE ${sql.in("id", named)} FOR KEY SHARE`,
-          (found) => new Set(found.map(({ id }) => id))
+          sql<{ readonly id: string }>`SELECT id FROM projects WHERE ${sql.in("id", distinctIds)} FOR KEY SHARE`,
+          (projects) => new Set(projects.map(({ id }) => id))
         )
   }
 
-  /**
-   * Updates the references to a renamed service: fallbacks and the context of the sealed credential. The database
-   * updates links.
-   */
+  /** Updates fallbacks and the sealed credential of a renamed service; the database updates links. */
   const renameReferences = Effect.fnUntraced(function* (from: string, to: string) {
     const { write } = yield* Mutation
     yield* write`
@@ -151,7 +151,7 @@ const make = Effect.gen(function* () {
     const touched = after.source === "studio" && after.sync_status !== "stale" ? { last_synced_at: now } : {}
     if (before === undefined) {
       yield* write`INSERT INTO service_registrations ${sql.insert({ ...columnsOf(after), ...enabledColumns(step, now), ...touched })}`
-      return { told: [], cleared: false }
+      return { changes: [], cleared: false }
     }
     const moves = before.upstream_base_url !== after.upstream_base_url
     const { cleared, stored } = moves
@@ -162,28 +162,29 @@ const make = Effect.gen(function* () {
       UPDATE service_registrations
       SET ${sql.update({ ...columnsOf(after), ...enabledColumns(step, now), ...touched, ...credential })}, updated_at = now()
       WHERE name = ${before.name}`
-    return { told: before.name === after.name ? [] : yield* renameReferences(before.name, after.name), cleared }
+    return { changes: before.name === after.name ? [] : yield* renameReferences(before.name, after.name), cleared }
   }, failOnDuplicate)
 
-  const one = Effect.fn("ServiceImport.one")(function* (request: ImportRequest, action: "import" | "sync") {
+  const importOne = Effect.fn("ServiceImport.one")(function* (request: ImportRequest, action: "import" | "sync") {
     return yield* audit.mutate(
       Effect.gen(function* () {
         yield* lockProject(sql, request.project_id)
-        const { found: all, left } = yield* lockRegistry
+        const { services: all, unreadable } = yield* lockRegistry
         const entry = withoutNulls(request)
-        if (RegistryPlan.unrelatedTo(left, [entry]).length === 0) return yield* unreadableService
+        if (RegistryPlan.unrelatedTo(unreadable, [entry]).length === 0) return yield* unreadableService
         const before = RegistryPlan.matchingService(all, entry)
         const conflict = RegistryPlan.nameConflict(all, entry, before)
         const breach = RegistryPlan.findViolation(entry, conflict === undefined ? before : undefined)
         if (breach !== undefined) return yield* violationError(breach.param, breach.reason)
-        if (conflict !== undefined) return yield* duplicateError(`name ${conflict.reason}.`)
+        if (conflict !== undefined)
+          return yield* new ControlError("duplicate_service", `name ${conflict.reason}.`, { param: "name" })
         if (entry.project_id && !(yield* knownProjects([entry.project_id])).has(entry.project_id)) {
           return yield* new ControlError("missing_project", "There is no project with this id.", {
             param: "project_id"
           })
         }
         const after = RegistryPlan.toRegistration(entry, before)
-        const { cleared, told } = yield* applyStep({ before, after }, yield* now)
+        const { changes, cleared } = yield* applyStep({ before, after }, yield* now)
         const service = withClearedFlag(
           toService(
             yield* serviceRows.only(sql`SELECT ${columns} FROM service_registrations WHERE name = ${after.name}`)
@@ -195,7 +196,7 @@ const make = Effect.gen(function* () {
           auditAction: { target: "service", action: `services:${action}` } as const,
           targetId: service.name,
           snapshots: yield* serviceSnapshots(before ?? null, service),
-          changes: [configuration, ...told]
+          changes: [configuration, ...changes]
         }
       })
     )
@@ -212,7 +213,7 @@ const make = Effect.gen(function* () {
       Effect.map(applyStep(step, at), (done) => ({ ...done, name: step.after.name }))
     )
     const cleared = new Set(steps.flatMap((step) => (step.cleared ? [step.name] : [])))
-    const { found: after } = yield* readRegistry
+    const { services: after } = yield* readRegistry
     const snapshot = yield* snapshotRows.only(write`
       INSERT INTO service_registry_snapshots ${sql.insert({
         source: version.source,
@@ -224,7 +225,7 @@ const make = Effect.gen(function* () {
       snapshot,
       services: after.map((service) => withClearedFlag(service, cleared.has(service.name)))
     }
-    return { activation, changes: [configuration, ...steps.flatMap(({ told }) => told)] }
+    return { activation, changes: [configuration, ...steps.flatMap((step) => step.changes)] }
   })
 
   const latest = Effect.map(
@@ -238,8 +239,8 @@ const make = Effect.gen(function* () {
     audit.mutate(
       Effect.gen(function* () {
         const projects = yield* knownProjects(entries.map(({ project_id }) => project_id))
-        const { found: before, left } = yield* lockRegistry
-        const plan = RegistryPlan.ofEntries(before, RegistryPlan.unrelatedTo(left, entries), projects)
+        const { services: before, unreadable } = yield* lockRegistry
+        const plan = RegistryPlan.ofEntries(before, RegistryPlan.unrelatedTo(unreadable, entries), projects)
         const [firstInvalid] = plan.diff.invalid
         if (firstInvalid !== undefined) {
           const others = plan.diff.invalid.length - 1
@@ -272,8 +273,12 @@ const make = Effect.gen(function* () {
           return yield* new ControlError("missing_service", "There is no registry version with this number.")
         }
         const projects = yield* knownProjects(target.services_json.map(({ project_id }) => project_id))
-        const { found: before, left } = yield* lockRegistry
-        const plan = RegistryPlan.ofSnapshot(before, RegistryPlan.unrelatedTo(left, target.services_json), projects)
+        const { services: before, unreadable } = yield* lockRegistry
+        const plan = RegistryPlan.ofSnapshot(
+          before,
+          RegistryPlan.unrelatedTo(unreadable, target.services_json),
+          projects
+        )
         const previousSnapshot = yield* latest
         const { activation, changes } = yield* applyPlan(plan, { source: target.source, rolledBackFrom: version })
         return {
@@ -288,11 +293,11 @@ const make = Effect.gen(function* () {
   )
 
   return ServiceImport.of({
-    importOne: one,
+    importOne,
     preview: Effect.fn("ServiceImport.preview")(function* ({ services: entries }) {
       const projects = yield* knownProjects(entries.map(({ project_id }) => project_id))
-      const { found, left } = yield* readRegistry
-      return { diff: RegistryPlan.ofEntries(found, RegistryPlan.unrelatedTo(left, entries), projects).diff }
+      const { services, unreadable } = yield* readRegistry
+      return { diff: RegistryPlan.ofEntries(services, RegistryPlan.unrelatedTo(unreadable, entries), projects).diff }
     }, toStoreFailures),
     activate,
     versions: Effect.fn("ServiceImport.versions")(
@@ -411,14 +416,3 @@ const unreadableService = new ControlError(
   "store_unavailable",
   "This version of the gateway cannot read the stored service of this name or studio_service_id; a newer version may have written it."
 )
-
-const duplicateError = (message: string) => new ControlError("duplicate_service", message, { param: "name" })
-
-const failOnDuplicate = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
-  onDuplicate(statement, (constraint) =>
-    constraint.includes("studio_service_id")
-      ? new ControlError("duplicate_service", "Another service has this studio_service_id.", {
-          param: "studio_service_id"
-        })
-      : duplicateError("Another service has this name.")
-  )

@@ -9,7 +9,6 @@ import type {
 } from "../api/services/ServicesApi.ts"
 import type { Violation } from "../store/Validation.ts"
 
-/** A broken rule: the offending field and the reason. */
 export interface RuleViolation {
   readonly param: string
   readonly reason: string
@@ -60,11 +59,11 @@ const ifPresent = (refused: (text: string) => Violation, text: string | null | u
 const checkEach = <A>(
   param: string,
   items: ReadonlyArray<A>,
-  breach: (item: A, at: string) => RuleViolation | undefined
+  rule: (item: A, at: string) => RuleViolation | undefined
 ): RuleViolation | undefined => {
   for (const [index, item] of items.entries()) {
-    const found = breach(item, `${param}.${index}`)
-    if (found !== undefined) return found
+    const violation = rule(item, `${param}.${index}`)
+    if (violation !== undefined) return violation
   }
   return undefined
 }
@@ -147,7 +146,6 @@ const serviceNameRule =
 
 export const refusedName = (name: string): Violation => (serviceNamePattern.test(name) ? undefined : serviceNameRule)
 
-/** The stored form of a pricing rule. */
 export const toPricingRule = ({ equals, name, path, ...rule }: PricingRuleInput): PricingRule => ({
   name: name ?? null,
   json_pointer: rule.json_pointer ?? path ?? "",

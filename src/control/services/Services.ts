@@ -34,10 +34,7 @@ export class Services extends Context.Service<
     /** Sorted by name. */
     readonly list: Effect.Effect<ReadonlyArray<Service>, StoreFailure>
     readonly get: (name: string) => Effect.Effect<Service, Missing | StoreFailure>
-    /**
-     * Creates the service, enabled by default. An incomplete service is accepted; its requests are refused with the
-     * missing fields.
-     */
+    /** The service is enabled by default. If it is incomplete, its requests are refused with the missing fields. */
     readonly create: (service: NewService) => Effect.Effect<Service, Invalid | Duplicate | StoreFailure, Actor>
     readonly update: (
       name: string,
@@ -65,7 +62,6 @@ export const serviceColumns = `name, project_id, studio_service_id, route_patter
    openapi_endpoints, endpoint_pricing_rules, fallback_services, sealed_credential IS NOT NULL AS credential_configured,
    openapi_schema_hash, openapi_synced_at, source, sync_status, last_synced_at, disabled_at, created_at, updated_at`
 
-/** The vault context of a service's credential. */
 export const credentialContext = (name: string): string => `service_registrations/${name}`
 
 const make = Effect.gen(function* () {
@@ -362,7 +358,7 @@ const orNotFound = <A>(row: A | undefined): Effect.Effect<A, Missing> =>
 const invalid = (param: string, reason: string) =>
   new ControlError("invalid_service_payload", `${param} ${reason}.`, { param })
 
-const failOnDuplicate = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
+export const failOnDuplicate = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
   onDuplicate(statement, (constraint) =>
     constraint.includes("studio_service_id")
       ? new ControlError("duplicate_service", "Another service has this studio_service_id.", {

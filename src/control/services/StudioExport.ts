@@ -2,7 +2,6 @@ import { Schema } from "effect"
 import { defaultRoutePattern, ServiceMethod } from "../../policy/routes/Service.ts"
 import type { StudioService } from "../api/services/StudioApi.ts"
 
-/** Limits the services of one export. */
 export const maxServices = 1_000
 
 const Text = Schema.optionalKey(Schema.NullOr(Schema.String))
@@ -99,11 +98,10 @@ const idOf = (row: { readonly studio_service_id?: unknown; readonly service_id?:
 const isNonEmpty = (text: string | null | undefined): text is string =>
   text !== null && text !== undefined && text !== ""
 
-/** The methods that the registry supports; POST if there is none. */
 const methodsOf = (methods: ReadonlyArray<string>): ReadonlyArray<ServiceMethod> => {
-  const named = new Set(methods.map((method) => method.toUpperCase()))
-  const known = ServiceMethod.literals.filter((method) => named.has(method))
-  return known.length === 0 ? ["POST"] : known
+  const upperCased = new Set(methods.map((method) => method.toUpperCase()))
+  const supported = ServiceMethod.literals.filter((method) => upperCased.has(method))
+  return supported.length === 0 ? ["POST"] : supported
 }
 
 /** A bare list means pricing rules. The import validates the rest. */
