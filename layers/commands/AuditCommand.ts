@@ -40,11 +40,11 @@ export const audit = Command.make("audit").pipe(
         )
       )
     ).pipe(Command.withDescription("Verify the audit log in DATABASE_URL and print its head")),
-    Command.make("archive", { file: archiveFile, before }, (given) =>
+    Command.make("archive", { file: archiveFile, before }, (args) =>
       Effect.flatMap(readSettings, (settings) =>
         withModule(
           () => import("./ArchiveAudit.ts"),
-          ({ archive }) => archive(settings, given.file, given.before)
+          ({ archive }) => archive(settings, args.file, args.before)
         )
       )
     ).pipe(

@@ -43,7 +43,6 @@ const withConfiguration = <A, E, R>(settings: Settings, command: string, work: E
     )
   )
 
-/** Prints the configuration as JSON. */
 export const print = Effect.fnUntraced(function* (settings: Settings) {
   const document = yield* withConfiguration(
     settings,
@@ -53,7 +52,6 @@ export const print = Effect.fnUntraced(function* (settings: Settings) {
   yield* Console.log(JSON.stringify(yield* Schema.encodeEffect(Schema.toCodecJson(Document))(document), null, 2))
 })
 
-/** Prints the changes that the document in `file` would make. */
 export const plan = Effect.fnUntraced(function* (settings: Settings, file: string) {
   const document = yield* readDocument(file)
   const planned = yield* withConfiguration(
@@ -64,9 +62,7 @@ export const plan = Effect.fnUntraced(function* (settings: Settings, file: strin
   yield* Console.log(describePlan(planned, "to change"))
 })
 
-/**
- * Applies the document in `file` if the configuration still has the hash `base`, or to the current one without `base`.
- */
+/** Applies the document in `file`, with `base` only if the configuration still has that hash. */
 export const apply = Effect.fnUntraced(function* (settings: Settings, file: string, base: Option.Option<string>) {
   const document = yield* readDocument(file)
   const applied = yield* withConfiguration(

@@ -24,19 +24,19 @@ export const configuration = Command.make("configuration").pipe(
         )
       )
     ).pipe(Command.withDescription("Print the configuration in DATABASE_URL")),
-    Command.make("plan", { file }, (given) =>
+    Command.make("plan", { file }, (args) =>
       Effect.flatMap(readSettings, (settings) =>
         withModule(
           () => import("./ChangeConfiguration.ts"),
-          ({ plan }) => plan(settings, given.file)
+          ({ plan }) => plan(settings, args.file)
         )
       )
     ).pipe(Command.withDescription("Print what a document would change, and what each key would gain or lose")),
-    Command.make("apply", { file, base }, (given) =>
+    Command.make("apply", { file, base }, (args) =>
       Effect.flatMap(readSettings, (settings) =>
         withModule(
           () => import("./ChangeConfiguration.ts"),
-          ({ apply }) => apply(settings, given.file, given.base)
+          ({ apply }) => apply(settings, args.file, args.base)
         )
       )
     ).pipe(Command.withDescription("Apply a document in one transaction"))

@@ -61,11 +61,11 @@ const queueFlags = {
 export const deadLetters = Command.make("dead-letters").pipe(
   Command.withDescription("Maintain the dead-letter queues of the broker through the API of a running process"),
   Command.withSubcommands([
-    Command.make("index", queueFlags, (given) =>
+    Command.make("index", queueFlags, (args) =>
       Effect.flatMap(statusToken, (token) =>
         withModule(
           () => import("./ReplayDeadLetters.ts"),
-          ({ index }) => index({ ...given, token })
+          ({ index }) => index({ ...args, token })
         )
       )
     ).pipe(
@@ -73,11 +73,11 @@ export const deadLetters = Command.make("dead-letters").pipe(
         "Create missing records for queued messages, for example after Redis lost data; idempotent"
       )
     ),
-    Command.make("remove-replayed", queueFlags, (given) =>
+    Command.make("remove-replayed", queueFlags, (args) =>
       Effect.flatMap(statusToken, (token) =>
         withModule(
           () => import("./ReplayDeadLetters.ts"),
-          ({ removeReplayed }) => removeReplayed({ ...given, token })
+          ({ removeReplayed }) => removeReplayed({ ...args, token })
         )
       )
     ).pipe(Command.withDescription("Remove replayed messages from their queue and keep their records"))

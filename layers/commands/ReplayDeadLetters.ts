@@ -4,7 +4,6 @@ import type * as QueuedLetters from "../../src/status/dead-letters/QueuedLetters
 import * as ReplayClient from "../../src/status/replay/ReplayClient.ts"
 import { CommandFailed } from "./DatabaseCommands.ts"
 
-/** The options of the replay command. */
 export interface ReplayOptions {
   readonly url: Option.Option<URL>
   readonly token: Option.Option<Redacted.Redacted>
@@ -46,32 +45,30 @@ export const replay = Effect.fnUntraced(
   Effect.provide(FetchHttpClient.layer)
 )
 
-/** A server and one of its dead-letter queues. */
 export interface QueueOptions extends Pick<ReplayOptions, "url" | "token"> {
   readonly queue: string
 }
 
 /** Creates the missing records for messages of a dead-letter queue. Idempotent. */
-export const index = (letters: QueueOptions) =>
-  runQueueWalk(letters, ReplayClient.index, ({ indexed, known }) => `${indexed} indexed, ${known} already known`)
+export const index = (options: QueueOptions) =>
+  runQueueWalk(options, ReplayClient.index, ({ indexed, known }) => `${indexed} indexed, ${known} already known`)
 
-/** Removes replayed messages from a dead-letter queue. */
-export const removeReplayed = (letters: QueueOptions) =>
+export const removeReplayed = (options: QueueOptions) =>
   runQueueWalk(
-    letters,
+    options,
     ReplayClient.removeReplayed,
-    ({ kept, removed }) => `${removed} replayed messages removed; ${kept} kept`
+    ({ kept, removed }) => `${removed} removed as replayed; ${kept} kept`
   )
 
 const runQueueWalk = <A extends Pick<QueuedLetters.Indexed, "queue_name" | "messages" | "foreign" | "truncated">>(
-  letters: QueueOptions,
+  options: QueueOptions,
   walk: (
     server: ReplayClient.Server,
     queue: string
   ) => Effect.Effect<A, ReplayClient.ReplayRequestFailed, HttpClient.HttpClient>,
   countsOf: (walked: A) => string
 ) =>
-  Effect.flatMap(serverOf(letters), (server) => walk(server, letters.queue)).pipe(
+  Effect.flatMap(serverOf(options), (server) => walk(server, options.queue)).pipe(
     Effect.tap((done) =>
       Console.log(
         `${done.queue_name}: ${done.messages} messages examined; ${countsOf(done)}${
@@ -117,12 +114,12 @@ const startJob = Effect.fnUntraced(function* (server: ReplayClient.Server, { fil
 })
 
 const progressPrinter = ({ columns, terminal, write }: ProgressOutput) => {
-  let shown = ""
+  let lastText = ""
   return (job: ReplayClient.Detailed): void => {
     const counts = countsOf(job)
     const text = terminal ? progressBar(job, counts, columns) : `${doneCount(job)}/${job.total} done: ${counts}`
-    if (text !== shown) write(terminal ? `\r${text}\x1b[K` : `${text}\n`)
-    shown = text
+    if (text !== lastText) write(terminal ? `\r${text}\x1b[K` : `${text}\n`)
+    lastText = text
   }
 }
 

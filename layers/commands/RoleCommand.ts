@@ -13,18 +13,18 @@ import {
 import * as Startup from "../Startup.ts"
 import { readSettings, startRefused } from "./CommandEnvironment.ts"
 
-const runRole = Effect.fnUntraced(function* (wish: CliOptions) {
+const runRole = Effect.fnUntraced(function* (options: CliOptions) {
   const settings = yield* Effect.mapError(readSettings, ({ message }) =>
-    startRefused([message, ...problemsOf(wish, urlsInEnvironment(process.env))])
+    startRefused([message, ...problemsOf(options, urlsInEnvironment(process.env))])
   )
-  const mistakes = problemsOf(wish, settings)
+  const mistakes = problemsOf(options, settings)
   if (mistakes.length > 0) return yield* startRefused(mistakes)
   const [Doors, Observability, Roles] = yield* Effect.promise(() =>
     Promise.all([import("../Doors.ts"), import("../Observability.ts"), import("../roles/Roles.ts")])
   )
-  const doors = Doors.select(wish, settings)
+  const doors = Doors.select(options, settings)
   yield* Startup.banner(doors, settings)
-  yield* Layer.launch(Roles.layer(doors, settings).pipe(Layer.provide(Observability.layer(settings, wish.role))))
+  yield* Layer.launch(Roles.layer(doors, settings).pipe(Layer.provide(Observability.layer(settings, options.role))))
 })
 
 const variant = <const Variants extends ReadonlyArray<string>>(door: string, variants: Variants, variable: string) =>

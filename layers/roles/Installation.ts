@@ -26,13 +26,13 @@ export const prepare = (settings: Settings) =>
  */
 const checkNewerSchema = Effect.fnUntraced(function* (newer: ReadonlyArray<Migrations.NewerMigration>) {
   if (newer.length === 0) return
-  const named = newer.map(({ id, name }) => `${String(id).padStart(4, "0")}_${name}`).join(", ")
+  const names = newer.map(({ id, name }) => `${String(id).padStart(4, "0")}_${name}`).join(", ")
   if (newer.some(Migrations.isIncompatible)) {
     return yield* new StartRefused({
-      message: `The database schema was migrated by a newer version and is incompatible with this one (${named}). Start the newer version, or restore a backup from before the upgrade.`
+      message: `The database schema was migrated by a newer version and is incompatible with this one (${names}). Start the newer version, or restore a backup from before the upgrade.`
     })
   }
-  const sentence = `The database schema is newer than this version (${named}). This version continues; it switches off rows that it cannot decode, and readiness then reports degraded.`
+  const sentence = `The database schema is newer than this version (${names}). This version continues; it switches off rows that it cannot decode, and readiness then reports degraded.`
   yield* warn(sentence)
 })
 

@@ -6,9 +6,8 @@ import type { Settings } from "../Environment.ts"
 export const lifecycle = Lifecycle.layer("starting")
 
 /**
- * Reports the process as ready, and later as draining. This layer is built last, when every listener is open, and
- * closed first. During the drain delay load balancers notice that the process is not ready, and requests are still
- * served.
+ * Reports the process as ready, and later as draining. Built last, when every listener is open, and closed first.
+ * Requests are still served during the drain delay, in which load balancers notice the change.
  */
 export const layer = ({ drainDelaySeconds }: Settings) =>
   Layer.effectDiscard(

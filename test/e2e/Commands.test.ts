@@ -121,12 +121,15 @@ describe.skipIf(!Deployment.available)("audit archive", () => {
           .digest("hex")
         assert.match(
           archived.output,
-          new RegExp(`^4 events, up to (4:[0-9a-f]{64}), are in .*SHA-256 of the file: ${digest}$`)
+          new RegExp(`^Moved 4 events, up to (4:[0-9a-f]{64}), from the log into .*SHA-256 of the file: ${digest}$`)
         )
 
         // the event that cuts them off is what is left
         const verified = yield* command(deployment, ["audit", "verify"])
-        assert.match(verified.output, /^The audit log is intact: 1 events, head 5:[0-9a-f]{64}; events up to 4:[0-9a-f]{64} are archived/)
+        assert.match(
+          verified.output,
+          /^The audit log is intact: 1 events, head 5:[0-9a-f]{64}; events up to 4:[0-9a-f]{64} are archived/
+        )
         const [event] = yield* deployment.rows(Schema.Any, "SELECT action, after_json FROM audit_events")
         assert.deepInclude(event, { action: "audit:archive" })
         assert.deepInclude(event.after_json, { through: 4, events: 4, file_sha256: digest })

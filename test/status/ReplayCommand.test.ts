@@ -179,7 +179,7 @@ describe("the commands on the messages of a dead-letter queue", () => {
       const removed = yield* run("remove-replayed")
       assert.deepStrictEqual(removed, {
         code: 0,
-        output: `${letters}: 2 messages examined; 1 replayed messages removed; 1 kept.`
+        output: `${letters}: 2 messages examined; 1 removed as replayed; 1 kept.`
       })
       const refused = yield* command(["--url", url, "--queue", source], {}, ["dead-letters", "index"])
       assert.deepStrictEqual(

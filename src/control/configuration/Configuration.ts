@@ -14,9 +14,7 @@ import {
 } from "./ConfigurationKind.ts"
 import * as Kinds from "./ConfigurationKinds.ts"
 
-/**
- * Exports the operators' configuration as one document, plans what applying a document would change, and applies it.
- */
+/** The operators' configuration as one document, which can be exported, planned and applied. */
 export class Configuration extends Context.Service<
   Configuration,
   {
@@ -24,9 +22,8 @@ export class Configuration extends Context.Service<
     /** Returns the changes that applying the document would make, without writing anything. */
     readonly plan: (document: Document) => Effect.Effect<ConfigurationPlan, InvalidDocument | StoreFailure>
     /**
-     * Applies the document in one transaction if the current configuration still has the hash `baseHash`. Each change
-     * runs the store operation behind its own endpoint: the same validation, an audit event and a change notice.
-     * Returns the changes and the new hash.
+     * Applies the document in one transaction if the configuration still has the hash `baseHash`. Each change is
+     * validated, audited and announced as its own endpoint does. Returns the changes and the new hash.
      */
     readonly apply: (
       document: Document,
@@ -40,7 +37,7 @@ export class Configuration extends Context.Service<
 const make = Effect.gen(function* () {
   const { sql, transaction } = yield* Database
   const kinds = yield* Kinds.make
-  const livingKeys = Effect.provideService(Kinds.unrevokedKeys, Keys, yield* Keys)
+  const unrevokedKeys = Effect.provideService(Kinds.unrevokedKeys, Keys, yield* Keys)
 
   const readState = Effect.map(
     Effect.forEach(kinds, (kind) => Effect.map(kind.currentEntries, (state) => [kind.section, state] as const)),
@@ -79,7 +76,7 @@ const make = Effect.gen(function* () {
         const document = yield* Effect.orDie(
           decodeDocument({ format: "svc-configuration/1", ...Object.fromEntries(sections) })
         )
-        const prefixes = new Map((yield* livingKeys).map(({ id, key_prefix }) => [id, { key_prefix }]))
+        const prefixes = new Map((yield* unrevokedKeys).map(({ id, key_prefix }) => [id, { key_prefix }]))
         return { ...document, keys: document.keys?.map((key) => ({ ...key, ...prefixes.get(key.id) })) ?? [] }
       })
     ).pipe(Effect.withSpan("Configuration.export")),
@@ -133,9 +130,8 @@ const contradictionError = ({ change }: ConfigurationStep) =>
   )
 
 /**
- * Projects and keys that had links to services, have none left, and are not changed by the document themselves. An
- * owner without links may call every service that its policy allows, so removing a service must not remove its last
- * link.
+ * Projects and keys that lost their last link although the document does not change them. An owner without links may
+ * call every service that its policy allows.
  */
 const ownersWithoutLinks = (
   before: ConfigurationState,

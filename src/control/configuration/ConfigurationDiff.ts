@@ -20,9 +20,7 @@ export interface EntryChange {
   readonly fields: ReadonlyArray<FieldChange>
 }
 
-/**
- * The changes that turn `before` into `after`, sorted by id. The order of entries and of their fields does not matter.
- */
+/** The changes from `before` to `after`, sorted by id; the order of entries and fields does not matter. */
 export const diffEntries = (before: EntriesById, after: EntriesById): ReadonlyArray<EntryChange> =>
   [...new Set([...before.keys(), ...after.keys()])].sort().flatMap((id) => {
     const oldEntry = before.get(id) ?? null

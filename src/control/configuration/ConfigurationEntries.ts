@@ -111,13 +111,13 @@ export const serviceEntry = (service: Service, project: string | null): ServiceE
 })
 
 /** The stored settings. Settings from the environment are not part of the configuration. */
-export const authSettingsEntry = (shown: AuthSettings): Settings.AuthSettings | undefined => {
-  if (shown.source !== "persisted") return undefined
-  const { enabled, ...provider } = shown.identity_provider
+export const authSettingsEntry = (settings: AuthSettings): Settings.AuthSettings | undefined => {
+  if (settings.source !== "persisted") return undefined
+  const { enabled, ...provider } = settings.identity_provider
   return {
-    svc_key_header: shown.svc_key_header,
+    svc_key_header: settings.svc_key_header,
     identity_enabled: enabled,
     ...provider,
-    trusted_gateway_header_enabled: shown.trusted_gateway.trusted_header_enabled
+    trusted_gateway_header_enabled: settings.trusted_gateway.trusted_header_enabled
   }
 }

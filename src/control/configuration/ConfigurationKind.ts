@@ -13,16 +13,12 @@ export type Section = Exclude<keyof Configuration, "format">
 /** The current entries by section and identity. */
 export type ConfigurationState = ReadonlyMap<Section, ConfigurationDiff.EntriesById>
 
-/** A write fails with whatever error the object's own endpoint fails with. */
 export type Write = Effect.Effect<unknown, ControlError, Actor>
 
-/**
- * Reads and writes one kind of object. Without `create` or `remove`, a document cannot create or delete such objects.
- */
+/** Reads and writes one kind of object. Without `create` or `remove`, documents cannot create or delete it. */
 export interface KindDefinition<Entry> {
   readonly section: Section
   readonly schema: Schema.Codec<Entry, unknown>
-  /** The id of an entry within its section. */
   readonly identity: (entry: Entry) => string
   readonly read: Effect.Effect<ReadonlyArray<Entry>, StoreFailure>
   readonly fromDocument: (document: Configuration) => ReadonlyArray<Entry> | undefined
@@ -30,10 +26,7 @@ export interface KindDefinition<Entry> {
   /** `changed` returns whether a field of the entry, or a field inside it, differs. */
   readonly update: (entry: Entry, changed: (field: string) => boolean) => Write
   readonly remove?: (entry: Entry) => Write
-  /**
-   * Returns true for entries that stay even though the document does not list them. By default every entry stays when
-   * the kind has no `remove`.
-   */
+  /** Entries that stay even if the document does not list them; by default all, if the kind has no `remove`. */
   readonly isKept?: (entry: Schema.JsonObject) => boolean
   /** Steps run in ascending rank: an object is written before the objects that refer to it, and deleted after them. */
   readonly rank: (action: ConfigurationDiff.EntryChange["action"], entry: Entry) => number
@@ -81,7 +74,7 @@ export const makeKind = <Entry>(definition: KindDefinition<Entry>): Configuratio
     const { action, after, before, fields, id } = difference
     const entry = yield* Effect.orDie(decode(after ?? before ?? {}))
     const changed = (field: string) => fields.some(({ path }) => path === field || path.startsWith(`${field}.`))
-    const write = { create, update: (wanted: Entry) => update(wanted, changed), delete: remove }[action]
+    const write = { create, update: (updated: Entry) => update(updated, changed), delete: remove }[action]
     if (write === undefined) {
       return yield* invalidDocument(
         section,

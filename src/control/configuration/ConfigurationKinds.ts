@@ -88,16 +88,16 @@ export const make = Effect.gen(function* () {
   })
 
   const findProject = Effect.fnUntraced(function* (name: string) {
-    const found = (yield* projects.list).find((project) => project.name === name)
-    return found ?? (yield* new ControlError("missing_project", `There is no project ${name}.`))
+    const project = (yield* projects.list).find((candidate) => candidate.name === name)
+    return project ?? (yield* new ControlError("missing_project", `There is no project ${name}.`))
   })
 
   const findProjectId = (name: string | null) =>
     name === null ? Effect.succeed(null) : Effect.map(findProject(name), ({ id }) => id)
 
   const findProvider = Effect.fnUntraced(function* (kind: string, name: string) {
-    const found = (yield* providers.list).find((row) => row.provider === kind && row.name === name)
-    return found ?? (yield* new ControlError("missing_provider_config", "The provider row no longer exists."))
+    const provider = (yield* providers.list).find((row) => row.provider === kind && row.name === name)
+    return provider ?? (yield* new ControlError("missing_provider_config", "The provider row no longer exists."))
   })
 
   const mappingTargetId = Effect.fnUntraced(function* ({ scope, target }: MappingEntry) {
@@ -287,8 +287,8 @@ export const make = Effect.gen(function* () {
       remove: (entry) =>
         Effect.flatMap(mappingTargetId(entry), (target) =>
           Effect.flatMap(mappings.list, (all) => {
-            const found = all.find(({ scope, target_id }) => scope === entry.scope && target_id === target)
-            return found === undefined ? Effect.void : mappings.remove(found.id)
+            const mapping = all.find(({ scope, target_id }) => scope === entry.scope && target_id === target)
+            return mapping === undefined ? Effect.void : mappings.remove(mapping.id)
           })
         ),
       rank: () => 50
@@ -364,8 +364,8 @@ const isId = Schema.is(Id)
 const layerName = ({ kind, scope }: Pick<LayerEntry, "kind" | "scope">): string =>
   scope === null ? kind : `${kind}/${scope}`
 
-const countKeysUnder = ({ kind, scope }: LayerEntry, held: ConfigurationState): number => {
-  const keys = [...(held.get("keys")?.values() ?? [])]
+const countKeysUnder = ({ kind, scope }: LayerEntry, current: ConfigurationState): number => {
+  const keys = [...(current.get("keys")?.values() ?? [])]
   if (kind === "project") return keys.filter((key) => key["project"] === scope).length
   return kind === "team" ? keys.filter((key) => key["team_id"] === scope).length : keys.length
 }

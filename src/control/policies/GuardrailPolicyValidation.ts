@@ -22,12 +22,14 @@ export const patchedGuardrailPolicy = Effect.fnUntraced(function* (
 ) {
   if (patch === undefined) return current
   if (patch === null) return neutral
-  const named = names(patch)
-  const known =
-    named.length === 0
+  const requestedNames = names(patch)
+  const knownRows =
+    requestedNames.length === 0
       ? []
-      : yield* sql<{ readonly name: string }>`SELECT name FROM guardrail_definitions WHERE ${sql.in("name", named)}`
-  const unknown = named.find((name) => !known.some((row) => row.name === name))
+      : yield* sql<{
+          readonly name: string
+        }>`SELECT name FROM guardrail_definitions WHERE ${sql.in("name", requestedNames)}`
+  const unknown = requestedNames.find((name) => !knownRows.some((row) => row.name === name))
   if (unknown !== undefined) return yield* invalidGuardrail(`There is no guardrail ${unknown} in the catalogue.`)
   const secret = findSecretMember(patch.guardrail_config_overrides ?? {})
   if (secret !== undefined) {

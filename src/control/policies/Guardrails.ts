@@ -50,7 +50,6 @@ const make = Effect.gen(function* () {
      endpoint_url IS NOT NULL AS endpoint_configured, endpoint_url, timeout_ms, sealed_token IS NOT NULL AS token_configured`
   )
 
-  /** The columns that `input` sets. */
   const columnsOf = Effect.fnUntraced(function* (
     name: string,
     input: GuardrailPatch,
@@ -185,10 +184,7 @@ const make = Effect.gen(function* () {
     )
   })
 
-  /**
-   * Removes the name from the policies of keys and layers: a policy that requires a missing guardrail would refuse
-   * every request.
-   */
+  /** Removes the name from all policies, because a policy that requires a missing guardrail refuses every request. */
   const removeFromPolicies = Effect.fnUntraced(function* (name: string) {
     const { write } = yield* Mutation
     // A newer version may have stored fields that are neither arrays nor objects.

@@ -18,10 +18,7 @@ type Invalid = Refused<
   "invalid_policy_payload" | "missing_project" | "invalid_guardrail_request" | "guardrail_forbidden"
 >
 
-/**
- * Policies of the whole gateway, a project, a team, a route or a model. A layer only restricts what a key's own policy
- * allows.
- */
+/** Policies of the gateway, a project, a team, a route or a model, which only restrict the keys' own policies. */
 export class PolicyLayers extends Context.Service<
   PolicyLayers,
   {

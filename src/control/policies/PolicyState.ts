@@ -15,8 +15,8 @@ export const make = (sql: SqlClient.SqlClient) => ({
       (row) => row && StoredKeys.keyOf(row)
     ),
 
-  layers: Effect.map(sql<RowColumns>`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers`, (found) =>
-    indexLayers(new RowReader().read(StoredLayers.table, found))
+  layers: Effect.map(sql<RowColumns>`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers`, (stored) =>
+    indexLayers(new RowReader().read(StoredLayers.table, stored))
   ),
 
   /** The layers that apply to every request of the owner, whatever its route or model. */
@@ -28,8 +28,8 @@ export const make = (sql: SqlClient.SqlClient) => ({
         sql`(layer_kind = 'team' AND scope_id = ${owner.teamId ?? null})`,
         sql`layer_kind <> ALL(${LayerKind.literals}::text[])`
       ])}`,
-      (found) =>
-        ownerLayers(indexLayers(new RowReader().read(StoredLayers.table, found)), owner).filter(
+      (stored) =>
+        ownerLayers(indexLayers(new RowReader().read(StoredLayers.table, stored)), owner).filter(
           (layer) => layer !== undefined
         )
     ),
@@ -40,9 +40,9 @@ export const make = (sql: SqlClient.SqlClient) => ({
       priceRows.all(sql`SELECT model, input_nanos_per_million::text AS input, output_nanos_per_million::text AS output,
         cached_input_nanos_per_million::text AS cached_input, cache_write_nanos_per_million::text AS cache_write
         FROM model_prices WHERE model = ANY(${models}::text[]) OR right(model, 1) = '*'`),
-      (found) =>
+      (stored) =>
         new PriceList(
-          found.map(({ cache_write, cached_input, input, model, output }) => [
+          stored.map(({ cache_write, cached_input, input, model, output }) => [
             model,
             { input, output, cachedInput: cached_input, cacheWrite: cache_write }
           ])

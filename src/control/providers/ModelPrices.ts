@@ -7,9 +7,7 @@ import { isUnreadable } from "../api/schema/Fields.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
 import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
-/**
- * Token prices of models, for upstreams that do not report costs: dollars in the API, whole nano-dollars in the table.
- */
+/** Token prices for upstreams that do not report costs: dollars in the API, nano-dollars in the table. */
 export class ModelPrices extends Context.Service<
   ModelPrices,
   {

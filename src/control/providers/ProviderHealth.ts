@@ -37,17 +37,13 @@ import * as HealthMetrics from "./HealthMetrics.ts"
 export class ProviderHealth extends Context.Service<
   ProviderHealth,
   {
-    /**
-     * Aggregates usage records by service name, or by provider for other requests. The default range is the last day.
-     */
+    /** Aggregates usage records by service, or by provider for other requests; by default of the last day. */
     readonly observed: (
       query: ObservedQuery
     ) => Effect.Effect<ReadonlyArray<ObservedHealth>, Refused<"invalid_usage_query"> | StoreFailure, Operator>
     readonly states: Effect.Effect<ReadonlyArray<HealthState>, StoreFailure>
     readonly put: (state: NewHealthState) => Effect.Effect<HealthState, StoreFailure, Actor>
-    /**
-     * Checks every enabled provider row and service, and the startup upstreams in use. Stores and returns the states.
-     */
+    /** Checks all enabled provider rows, services and startup upstreams in use, and stores their states. */
     readonly check: Effect.Effect<HealthResults, StoreFailure, Actor>
   }
 >()("svc/control/ProviderHealth") {
@@ -92,10 +88,7 @@ const make = Effect.gen(function* () {
       ON CONFLICT (provider, name) DO UPDATE SET ${sql.update(set)}, updated_at = now() RETURNING ${columns}`)
   })
 
-  /**
-   * Returns `undefined` for a credential that cannot be decrypted or belongs to another origin: the check then runs
-   * without it.
-   */
+  /** Without a readable credential of this origin the check runs without one. */
   const openCredential = Effect.fnUntraced(function* (row: Sealed, address: string | null, context: string) {
     if (address === null) return undefined
     const secret = yield* Effect.provideService(open(row.sealed_credential, context), Vault, vault)
@@ -104,10 +97,10 @@ const make = Effect.gen(function* () {
   })
 
   const providers = Effect.gen(function* () {
-    const found = yield* providerRows.all(sql`
+    const enabledRows = yield* providerRows.all(sql`
       SELECT id, provider, name, base_url, family, sealed_credential, credential_origin, credential_header_mode, credential_header_name,
         credential_header_value_format FROM provider_configs WHERE enabled ORDER BY provider, name`)
-    const rows = yield* Effect.forEach(found, (row) =>
+    const rows = yield* Effect.forEach(enabledRows, (row) =>
       Effect.map(
         openCredential(row, row.base_url, `provider_configs/${row.id}`),
         (credential): CheckSubject => ({
@@ -124,7 +117,7 @@ const make = Effect.gen(function* () {
       )
     )
     const served = new Set(
-      found.flatMap(({ family, provider }) => (provider === "upstream" ? [servedFamilies(family)] : []))
+      enabledRows.flatMap(({ family, provider }) => (provider === "upstream" ? [servedFamilies(family)] : []))
     )
     return [...rows, ...activeStartupUpstreams(served).map(([serves, upstream]) => startupSubject(serves, upstream))]
   })
@@ -145,10 +138,10 @@ const make = Effect.gen(function* () {
   }
 
   const services = Effect.gen(function* () {
-    const found = yield* serviceRows.all(sql`
+    const enabledRows = yield* serviceRows.all(sql`
       SELECT name, upstream_base_url, sealed_credential, credential_origin, health_check_path, health_check_method
       FROM service_registrations WHERE enabled ORDER BY name`)
-    return yield* Effect.forEach(found, (row) =>
+    return yield* Effect.forEach(enabledRows, (row) =>
       Effect.map(
         openCredential(row, row.upstream_base_url, credentialContext(row.name)),
         (credential): CheckSubject => ({
@@ -197,8 +190,8 @@ const make = Effect.gen(function* () {
         Effect.gen(function* () {
           const { name, provider } = state
           const before = yield* lock(provider, name)
-          const { updated_at: _, ...given } = state
-          const after = yield* upsertState({ ...unknownState, ...given })
+          const { updated_at: _, ...fields } = state
+          const after = yield* upsertState({ ...unknownState, ...fields })
           return {
             result: { before: readableOrNull(before), after },
             auditAction: { target: "provider_health", action: "providers:health_update" },
@@ -290,7 +283,6 @@ interface CheckSubject {
   readonly probe: HealthCheck.Probe
 }
 
-/** The state before the first check. */
 const unknownState = {
   status: "unknown",
   circuit_state: "closed",

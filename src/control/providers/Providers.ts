@@ -112,9 +112,9 @@ const make = Effect.gen(function* () {
       orNotFound
     )
 
-  const create = Effect.fn("Providers.create")(function* ({ provider, ...given }: NewProvider) {
+  const create = Effect.fn("Providers.create")(function* ({ provider, ...fields }: NewProvider) {
     const id = randomUUID()
-    const input = { ...vendorHeader(given), ...given }
+    const input = { ...vendorHeader(fields), ...fields }
     const { set } = yield* columnsOf(id, input, { provider, ...newRow }, undefined)
     return yield* audit.mutate(
       Effect.gen(function* () {
@@ -220,7 +220,6 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** The fields of a row that validation needs. */
 interface ValidatedRow extends CredentialHeader {
   readonly provider: NewProvider["provider"]
 }

@@ -138,7 +138,8 @@ const refusals = (id: RouteId, patch: RoutePatch): ReadonlyArray<readonly [param
 const refusedOwnership =
   (id: RouteId) =>
   (value: string): Violation => {
-    if (!Ownership.literals.some((one) => one === value)) return `must be one of ${Ownership.literals.join(", ")}`
+    if (!Ownership.literals.some((literal) => literal === value))
+      return `must be one of ${Ownership.literals.join(", ")}`
     // Every route but the model list takes bodies that may reference objects.
     return id !== "models" || value === "project"
       ? undefined

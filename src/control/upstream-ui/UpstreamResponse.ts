@@ -9,9 +9,7 @@ export interface UpstreamResponse {
   readonly headers: ReadonlyArray<string>
   /** The body, with backpressure to the upstream. */
   readonly body: Stream.Stream<Uint8Array, UpstreamError>
-  /**
-   * Buffers the body if it has at most `most` bytes. Otherwise returns `undefined`, and `body` still yields all of it.
-   */
+  /** Returns a body of at most `most` bytes; otherwise `undefined`, and `body` still yields all of it. */
   readonly bufferUpTo: (most: number) => Effect.Effect<Buffer | undefined, UpstreamError>
 }
 

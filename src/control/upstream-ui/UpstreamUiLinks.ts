@@ -11,7 +11,6 @@ import { UpstreamUiSessions } from "./UpstreamUiSessions.ts"
 export class UpstreamUiLinks extends Context.Service<
   UpstreamUiLinks,
   {
-    /** Creates a link for the calling operator. */
     readonly open: Effect.Effect<UpstreamUiLink, Refused<"upstream_ui_unconfigured"> | StoreFailure, Actor>
   }
 >()("svc/control/UpstreamUiLinks") {

@@ -60,7 +60,6 @@ const sessionCookie = (origin: string) => ({
   } as const
 })
 
-/** The first cookie that holds a valid session. */
 const findSession = Effect.fnUntraced(function* (headers: HeaderFields, origin: string) {
   const sessions = yield* UpstreamUiSessions
   for (const id of UpstreamUiCookies.sessionCandidates(headers["cookie"], sessionCookie(origin).name)) {

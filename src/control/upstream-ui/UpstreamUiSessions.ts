@@ -66,7 +66,9 @@ const make = Effect.gen(function* () {
     yield* redis.command("EXPIRE", digests, seconds)
     const oldest = yield* redis.command("LRANGE", digests, maxPerKind, -1)
     yield* redis.command("LTRIM", digests, 0, maxPerKind - 1)
-    yield* Effect.forEach(Array.isArray(oldest) ? oldest : [], (one) => redis.command("DEL", keyOf(kind, String(one))))
+    yield* Effect.forEach(Array.isArray(oldest) ? oldest : [], (digest) =>
+      redis.command("DEL", keyOf(kind, String(digest)))
+    )
     return Redacted.make(value)
   })
 

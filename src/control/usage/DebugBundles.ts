@@ -4,7 +4,6 @@ import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { DebugBundle } from "../api/usage/DebugBundlesApi.ts"
 import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
-/** Everything recorded about one request, found by its request id. */
 export class DebugBundles extends Context.Service<
   DebugBundles,
   {

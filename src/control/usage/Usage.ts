@@ -25,7 +25,6 @@ type UsageFailure = Refused<"invalid_usage_query"> | StoreFailure
 type Breakdown = UsageDashboard["breakdowns"]["keys"]
 type Series = UsageDashboard["timeseries"]
 
-/** The dimension by which a breakdown groups. */
 export type Dimension = keyof typeof labels
 
 /**
@@ -67,7 +66,6 @@ interface Values {
   readonly values: ReadonlyArray<string>
 }
 
-/** Limits the list of models without a price. */
 const maxShownModels = 20
 
 const defaultLimits = { breakdown: 20, series: 744, values: 50, unused: 100 }
@@ -326,7 +324,6 @@ const sortExpressions: Readonly<Record<BreakdownSort, string>> = {
 const orderExpression = (by: BreakdownSort, order: SortOrder): string =>
   order === "asc" ? sortExpressions[by] : `-(${sortExpressions[by]})`
 
-/** The SQL of each filter field in the rollups and in the events. */
 const valueColumns: Readonly<
   Record<FilterField, { readonly bucket: string; readonly event: string; readonly part: string }>
 > = {

@@ -143,14 +143,14 @@ const make = Effect.gen(function* () {
     batches: Effect.fn("UsageEvents.batches")(function* (query) {
       yield* validateRange(query)
       const { all = "false", limit = defaultExport, offset = 0, ...filter } = query
-      const wanted = all === "true" ? Number.POSITIVE_INFINITY : limit
-      const first = yield* readBatch(filter, undefined, Math.min(batchSize, wanted), offset)
+      const remaining = all === "true" ? Number.POSITIVE_INFINITY : limit
+      const first = yield* readBatch(filter, undefined, Math.min(batchSize, remaining), offset)
       const rest = Stream.paginate(
-        { cursor: first.next, wanted: wanted - first.rows.length },
-        Effect.fnUntraced(function* ({ cursor, wanted }) {
-          if (cursor === undefined || wanted <= 0) return [[], Option.none()] as const
-          const { next, rows } = yield* readBatch(filter, cursor, Math.min(batchSize, wanted), 0)
-          return [[rows], Option.some({ cursor: next, wanted: wanted - rows.length })] as const
+        { cursor: first.next, remaining: remaining - first.rows.length },
+        Effect.fnUntraced(function* ({ cursor, remaining }) {
+          if (cursor === undefined || remaining <= 0) return [[], Option.none()] as const
+          const { next, rows } = yield* readBatch(filter, cursor, Math.min(batchSize, remaining), 0)
+          return [[rows], Option.some({ cursor: next, remaining: remaining - rows.length })] as const
         })
       )
       const ofOperator = Stream.provideService(rest, Operator, yield* Operator)

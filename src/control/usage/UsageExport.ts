@@ -35,9 +35,7 @@ const columns = [
   "team_id"
 ] as const satisfies ReadonlyArray<keyof UsageEvent>
 
-/**
- * Matches text that a spreadsheet would run as a formula, also with full-width characters and after leading whitespace.
- */
+/** Text that a spreadsheet runs as a formula, also with full-width characters or leading whitespace. */
 const formulaPattern = /^(?:[\t\r\n]|\s*[=+\-@＝＋－＠])/
 
 /** Encodes a CSV cell. A leading apostrophe disarms formulas; text with separators is quoted. */
@@ -49,7 +47,6 @@ export const csvCell = (text: string): string => {
 /** Up to nine decimals (one nano-dollar), never an exponent. */
 export const formatDollars = (usd: number): string => usd.toFixed(9).replace(/\.?0+$/, "")
 
-/** One CSV line without its line end. */
 export const csvLine = (event: UsageEvent): string =>
   columns
     .map((column) => {

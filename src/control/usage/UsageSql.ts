@@ -17,7 +17,6 @@ import { type RollupGrain, splitRange, type TimeRange } from "./UsageTimeRanges.
 /** One dollar; the gateway's rollups use the same threshold for expensive requests. */
 const expensiveNanos = 1_000_000_000
 
-/** SQL fragments for usage queries. */
 export const make = (sql: SqlClient) => {
   const timeConditions = (column: Fragment, { end, start }: TimeRange): ReadonlyArray<Fragment> => [
     ...(Number.isFinite(start) ? [sql`${column} >= ${new Date(start)}`] : []),
