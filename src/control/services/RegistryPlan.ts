@@ -54,8 +54,8 @@ export const findViolation = (
   const refusedUpstream = input.upstream_base_url ? validateOrigin(input.upstream_base_url) : undefined
   if (refusedUpstream !== undefined) return { param: "upstream_base_url", reason: refusedUpstream }
   const price = toRegistration(entry, before)
-  const breach = ServiceValidation.findViolation(input, price)
-  if (breach !== undefined) return breach
+  const violation = ServiceValidation.findViolation(input, price)
+  if (violation !== undefined) return violation
   const suggested = ServiceValidation.findViolation({ pricing_rules: default_pricing?.pricing_rules ?? [] }, price)
   return suggested && { ...suggested, param: `default_pricing.${suggested.param}` }
 }
@@ -177,14 +177,14 @@ export const ofEntries = (
 ): Plan => {
   const matches = entries.map((entry) => ({ entry, before: matchingService(registry, entry) }))
   const invalid = matches.flatMap(({ before, entry }, at): ReadonlyArray<InvalidEntry> => {
-    const breach =
+    const violation =
       findViolation(entry, before) ??
       nameConflict(registry, entry, before) ??
       unknownProject(entry, knownProjects) ??
       duplicateEntry(matches.slice(0, at), entry, before)
-    return breach === undefined
+    return violation === undefined
       ? []
-      : [{ service_name: entry.name, field: breach.param, message: `${breach.param} ${breach.reason}.` }]
+      : [{ service_name: entry.name, field: violation.param, message: `${violation.param} ${violation.reason}.` }]
   })
   return planOf(
     registry,

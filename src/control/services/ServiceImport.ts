@@ -174,8 +174,8 @@ const make = Effect.gen(function* () {
         if (RegistryPlan.unrelatedTo(unreadable, [entry]).length === 0) return yield* unreadableService
         const before = RegistryPlan.matchingService(all, entry)
         const conflict = RegistryPlan.nameConflict(all, entry, before)
-        const breach = RegistryPlan.findViolation(entry, conflict === undefined ? before : undefined)
-        if (breach !== undefined) return yield* violationError(breach.param, breach.reason)
+        const violation = RegistryPlan.findViolation(entry, conflict === undefined ? before : undefined)
+        if (violation !== undefined) return yield* violationError(violation.param, violation.reason)
         if (conflict !== undefined)
           return yield* new ControlError("duplicate_service", `name ${conflict.reason}.`, { param: "name" })
         if (entry.project_id && !(yield* knownProjects([entry.project_id])).has(entry.project_id)) {

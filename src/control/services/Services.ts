@@ -81,8 +81,8 @@ const make = Effect.gen(function* () {
       cost_mode: input.cost_mode === undefined ? before.cost_mode : (input.cost_mode ?? "none"),
       estimated_cost_usd: input.estimated_cost_usd === undefined ? before.estimated_cost_usd : input.estimated_cost_usd
     }
-    const breach = ServiceValidation.findViolation(input, price)
-    if (breach !== undefined) return yield* invalid(breach.param, breach.reason)
+    const violation = ServiceValidation.findViolation(input, price)
+    if (violation !== undefined) return yield* invalid(violation.param, violation.reason)
     if (input.project_id) {
       const [project] = yield* sql`SELECT 1 FROM projects WHERE id = ${input.project_id} FOR KEY SHARE`
       if (project === undefined) {
@@ -114,29 +114,7 @@ const make = Effect.gen(function* () {
       set["credential_origin"] = stored.credential_origin
     }
     if (input.enabled !== undefined) Object.assign(set, yield* enabledColumns(before.enabled, input.enabled))
-    for (const field of ["project_id", "studio_service_id", "health_check_path", "openapi_source_path"] as const) {
-      if (input[field] !== undefined) set[field] = input[field]
-    }
-    if (input.estimated_cost_usd !== undefined) set["estimated_cost_usd"] = input.estimated_cost_usd
-    for (const field of ["health_check_method", "timeout_ms", "max_body_bytes", "cost_mode"] as const) {
-      if (input[field] !== undefined) set[field] = input[field] ?? defaults[field]
-    }
-    if (input.route_pattern !== undefined) set["route_pattern"] = input.route_pattern ?? defaultRoutePattern(name)
-    if (input.allowed_methods !== undefined) set["allowed_methods"] = input.allowed_methods ?? defaults.allowed_methods
-    if (input.fallback_services !== undefined) set["fallback_services"] = input.fallback_services ?? []
-    if (input.sync_status !== undefined) set["sync_status"] = input.sync_status
-    if (input.pricing_rules !== undefined) {
-      set["pricing_rules"] = JSON.stringify((input.pricing_rules ?? []).map(ServiceValidation.toPricingRule))
-    }
-    if (input.openapi_endpoints !== undefined) {
-      set["openapi_endpoints"] = JSON.stringify((input.openapi_endpoints ?? []).map(ServiceValidation.toEndpoint))
-    }
-    if (input.endpoint_pricing_rules !== undefined) {
-      set["endpoint_pricing_rules"] = JSON.stringify(
-        (input.endpoint_pricing_rules ?? []).map(ServiceValidation.toEndpointPricingRule)
-      )
-    }
-    return { cleared, set }
+    return { cleared, set: { ...set, ...settingsColumns(name, input) } }
   })
 
   const readCredential = ({ credential_configured, name, upstream_base_url }: Service) =>
@@ -318,6 +296,34 @@ const defaults = {
   cost_mode: "none",
   allowed_methods: ["POST"]
 } as const
+
+/** The columns that need neither the vault nor the current row. */
+const settingsColumns = (name: string, input: Omit<NewService, "name"> & ServicePatch): ColumnValues => {
+  const set: Record<string, ColumnValues[string]> = {}
+  for (const field of ["project_id", "studio_service_id", "health_check_path", "openapi_source_path"] as const) {
+    if (input[field] !== undefined) set[field] = input[field]
+  }
+  if (input.estimated_cost_usd !== undefined) set["estimated_cost_usd"] = input.estimated_cost_usd
+  for (const field of ["health_check_method", "timeout_ms", "max_body_bytes", "cost_mode"] as const) {
+    if (input[field] !== undefined) set[field] = input[field] ?? defaults[field]
+  }
+  if (input.route_pattern !== undefined) set["route_pattern"] = input.route_pattern ?? defaultRoutePattern(name)
+  if (input.allowed_methods !== undefined) set["allowed_methods"] = input.allowed_methods ?? defaults.allowed_methods
+  if (input.fallback_services !== undefined) set["fallback_services"] = input.fallback_services ?? []
+  if (input.sync_status !== undefined) set["sync_status"] = input.sync_status
+  if (input.pricing_rules !== undefined) {
+    set["pricing_rules"] = JSON.stringify((input.pricing_rules ?? []).map(ServiceValidation.toPricingRule))
+  }
+  if (input.openapi_endpoints !== undefined) {
+    set["openapi_endpoints"] = JSON.stringify((input.openapi_endpoints ?? []).map(ServiceValidation.toEndpoint))
+  }
+  if (input.endpoint_pricing_rules !== undefined) {
+    set["endpoint_pricing_rules"] = JSON.stringify(
+      (input.endpoint_pricing_rules ?? []).map(ServiceValidation.toEndpointPricingRule)
+    )
+  }
+  return set
+}
 
 /** `disabled_at` is the time of the switch to disabled; disabling again keeps it. */
 const enabledColumns = (before: boolean, enabled: boolean): Effect.Effect<ColumnValues> =>
