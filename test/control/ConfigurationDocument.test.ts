@@ -271,7 +271,7 @@ suite("Configuration as code", (it) => {
         ],
         ["projects", [{ name: "x".repeat(121) }, { name: "team" }], /name must have 1 to 120 characters/],
         ["projects", [{ name: "team" }, { name: " team " }], /projects lists an object twice/],
-        ["keys", [{ ...Object(at(document, "keys", 0)), id: nobody }], /keys 0{8}.* cannot be made by a document/],
+        ["keys", [{ ...Object(at(document, "keys", 0)), id: nobody }], /keys 0{8}.* a document cannot create it/],
         ["keys", [{ ...Object(at(document, "keys", 0)), project: "nobody" }], /: There is no project nobody\./]
       ] as const) {
         const wanted = { ...withSection(document, section, entries), model_prices: [] }

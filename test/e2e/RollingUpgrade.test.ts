@@ -90,7 +90,7 @@ describe.skipIf(!Deployment.available)("beside a newer version", { timeout: 120_
         Effect.ensuring(Effect.sync(() => void child.kill("SIGKILL")))
       )
       assert.strictEqual(code, 78, output())
-      assert.include(output(), "a version that this one cannot work with (9001_more, 9002_incompatible_names)")
+      assert.include(output(), "is incompatible with this one (9001_more, 9002_incompatible_names)")
     })
   )
 })

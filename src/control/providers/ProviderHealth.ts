@@ -88,7 +88,7 @@ const make = Effect.gen(function* () {
       ON CONFLICT (provider, name) DO UPDATE SET ${sql.update(set)}, updated_at = now() RETURNING ${columns}`)
   })
 
-  /** Without a readable credential of this origin the check runs without one. */
+  /** Returns `undefined` unless the credential can be decrypted and belongs to this origin. */
   const openCredential = Effect.fnUntraced(function* (row: Sealed, address: string | null, context: string) {
     if (address === null) return undefined
     const secret = yield* Effect.provideService(open(row.sealed_credential, context), Vault, vault)
@@ -253,7 +253,7 @@ const make = Effect.gen(function* () {
 const readableOrNull = (state: HealthState | Unreadable | null): HealthState | null =>
   state === null || isUnreadable(state) ? null : state
 
-/** Every model API lists its models. The check looks only at the status, so it also tests the credential. */
+/** Requests the model list, which every model API has. Its status also tells whether the credential is accepted. */
 const modelListProbe = (base: UpstreamBase.UpstreamBase, serves: ServedFamilies) =>
   ({
     method: "GET",

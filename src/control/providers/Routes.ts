@@ -114,8 +114,8 @@ const make = Effect.gen(function* () {
 })
 
 /**
- * A response limit that an operator sets also applies to event streams, and removing it (`null`) ends that, unless the
- * patch sets `limits_streams` itself.
+ * A response limit that is set also applies to event streams, and one that is removed (`null`) no longer does, unless
+ * the patch sets `limits_streams` itself.
  */
 export const withStreamLimit = <
   A extends { readonly max_response_body_bytes?: number | null; readonly limits_streams?: boolean | null }

@@ -129,7 +129,7 @@ export const make = (sql: SqlClient) => {
   }
 }
 
-/** The columns that the query needs beside those of the filter; they select the part of `usage_rollups`. */
+/** The columns that a query groups by. Together with the filter they decide which parts of `usage_rollups` it reads. */
 export type RollupDetail = "overview" | "keys" | "tasks"
 
 const partsFor = (filter: UsageFilter, detail: RollupDetail): string => {

@@ -4,7 +4,7 @@ export interface TimeRange {
   readonly end: number
 }
 
-/** The parts of a time range by the table that answers for them. */
+/** A time range, divided by the table from which each part is read. */
 export interface SplitRange {
   /** Whole days, read from the daily rollups. */
   readonly days: ReadonlyArray<TimeRange>

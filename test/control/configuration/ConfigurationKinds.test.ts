@@ -323,7 +323,7 @@ suite("Configuration as code, every kind", (it) => {
       for (const [section, value, blamed, message] of [
         ["guardrails", [], "keys", /contradicts another part of the document.*guardrail_policy\.mandatory_guardrails/],
         ["services", [], "service_links", /service_links team contradicts another part/],
-        ["guardrails", [guardrail, { ...builtIn, description: "mine" }], "guardrails", /look at description/],
+        ["guardrails", [guardrail, { ...builtIn, description: "mine" }], "guardrails", /check description/],
         [
           "guardrails",
           [guardrail, { ...builtIn, name: "own" }],
@@ -333,12 +333,7 @@ suite("Configuration as code, every kind", (it) => {
         ["guardrails", [{ ...guardrail, endpoint_url: "ftp://x" }], "guardrails", /endpoint_url must be an http/],
         ["services", [{ ...service, project: "nobody" }], "services", /: There is no project nobody\./],
         ["services", [{ ...service, route_pattern: "/v1/*" }], "services", /must not cover \/v1/],
-        [
-          "service_links",
-          [{ project: "team", service_names: ["none"] }],
-          "service_links",
-          /no service of the name none/
-        ],
+        ["service_links", [{ project: "team", service_names: ["none"] }], "service_links", /no service named none/],
         [
           "policy_layers",
           [{ kind: "project", scope: "nobody", policy: {}, guardrail_policy: {} }],
