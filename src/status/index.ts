@@ -1,6 +1,6 @@
 /**
- * What users of the library import to keep, read and follow statuses, and to index and replay dead letters. Names are
- * the specification's; a module with a `make` and a `layer` comes as a whole.
+ * The public API of the status library: store, read and stream task statuses, and index and replay dead letters. A
+ * module with a `make` or a `layer` is exported as a namespace.
  */
 
 export {

@@ -1,17 +1,17 @@
 import { Effect, Metric } from "effect"
 
 const events = Metric.counter("svc_status_hub_events_total", {
-  description: "Messages of the status plane by what became of them: stored, duplicate, malformed or left_out",
+  description: "Messages of the status plane by outcome: stored, duplicate, malformed or left_out",
   incremental: true
 })
 
 const failures = Metric.counter("svc_status_hub_store_failures_total", {
-  description: "Tries to store an event that failed; each is tried again",
+  description: "Failed attempts to store an event",
   incremental: true
 })
 
 const boundariesMs = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000, 30_000, 300_000, 3_600_000]
-const description = "From the timestamp of an event to when it was stored, by the clocks of two machines"
+const description = "Time from an event's timestamp to its storage, measured with the clocks of two machines"
 const lag = Metric.histogram("svc_status_hub_lag_seconds", {
   description,
   boundaries: boundariesMs.map((ms) => ms / 1000),
@@ -22,7 +22,7 @@ const lagMs = Metric.histogram("svc_status_hub_lag_ms", {
   boundaries: boundariesMs
 })
 
-/** What a hub counts, for every message: plain calls. */
+/** Counters of a hub. They are plain calls because they run for every message. */
 export const make = Effect.map(Effect.context<never>(), (context) => {
   const counted = (outcome: string) => {
     const counter = Metric.withAttributes(events, { outcome })

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto"
 import { Effect } from "effect"
 
-/** A message of a stream, and where it stands there. */
+/** A message of a stream and its offset. */
 export class StreamOffset {
   readonly offset: number
   #content: Uint8Array | undefined
@@ -13,7 +13,7 @@ export class StreamOffset {
     this.#content = content
   }
 
-  /** By which the message is known again. Asked for only of a few, and its content is let go by then. */
+  /** Identifies the message. Computed lazily, which also releases the content. */
   get digest(): string {
     if (this.#content !== undefined) {
       this.#digest = digestOf(this.#content)
@@ -25,10 +25,13 @@ export class StreamOffset {
 
 export const digestOf = (content: Uint8Array): string => hash("sha1", content, "hex")
 
-/** Messages that may be done beyond one that is not; then those that come wait for it. */
+/** How many messages may be tracked from the first unfinished one on; later ones wait for it. */
 const capacity = 10_000
 
-/** How far a stream has been read without a gap: what is done beyond one that is not does not count yet. */
+/**
+ * The low-water mark of a stream: the highest offset up to which every message is done. Messages done after a gap do
+ * not count yet.
+ */
 export class LowWaterMark {
   #pending: Array<StreamOffset> = []
   #head = 0
@@ -36,15 +39,18 @@ export class LowWaterMark {
   #reached: StreamOffset | undefined
   #waiting: Array<() => void> = []
 
-  /** The last of which it is true that everything up to it is done. */
+  /** The last message up to which all messages are done. */
   get latest(): StreamOffset | undefined {
     return this.#reached
   }
 
-  /** To be called for every delivery in its order; what it answers is called when the delivery is done. */
+  /**
+   * Registers a delivery; must be called in the order of the deliveries. The caller calls the returned function when
+   * the message is done.
+   */
   track(epoch: number, offset: number, content: Uint8Array): () => void {
     if (epoch !== this.#epoch) {
-      // those of the channel before come again
+      // the broker redelivers the messages of the previous channel
       this.#epoch = epoch
       this.#pending = []
       this.#head = 0
@@ -55,7 +61,7 @@ export class LowWaterMark {
     return () => {
       entry.isDone = true
       if (this.#pending[this.#head] === entry) this.#advance()
-      // one that hangs must not hold the contents of all that come behind it
+      // releases the content: one stuck message must not retain the contents of all later ones
       else void entry.digest
     }
   }
@@ -64,7 +70,7 @@ export class LowWaterMark {
     return this.#pending.length - this.#head > capacity
   }
 
-  /** For what is delivered while it is full. */
+  /** Succeeds once the mark is not full. */
   get whenNotFull(): Effect.Effect<void> {
     return Effect.callback((resume) => {
       if (!this.isFull) return resume(Effect.void)
@@ -77,7 +83,7 @@ export class LowWaterMark {
       this.#reached = next
       this.#head++
     }
-    // now and then, as cutting off the front moves all the rest
+    // amortizes the cost of `splice`, which moves the rest
     if (this.#head > 1_024 || this.#head === this.#pending.length) {
       this.#pending.splice(0, this.#head)
       this.#head = 0

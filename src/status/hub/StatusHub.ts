@@ -25,78 +25,87 @@ import * as StreamCheckpoint from "./StreamCheckpoint.ts"
 import { TaskOrder } from "./TaskOrder.ts"
 
 export interface Options {
-  /** Events that are held at once, and so stored at once: 1 to 65,535. With their sizes the bound of its memory. Default: 200. */
+  /**
+   * How many events may be in progress, and stored concurrently: 1 to 65,535. Together with the sizes of the events it
+   * bounds the hub's memory. Default: 200.
+   */
   readonly prefetch?: number | undefined
-  /** Members of an event's `meta` that are not stored. Default: `["auth_token"]`. */
+  /** Members of an event's `meta` that are removed before storing. Default: `["auth_token"]`. */
   readonly sanitizeMetaKeys?: ReadonlyArray<string> | undefined
-  /** Default: the client's. */
+  /** Field aliases of incoming events. Default: those of the client. */
   readonly aliasConfig?: ContractAliasConfig | undefined
   /**
-   * Of the subscription. `x-stream-offset` says where a hub begins that nobody has run before, over what the topology
-   * says; by default with the first event. Later it goes on where it stopped.
+   * Arguments of the subscription. On a stream, `x-stream-offset` sets where a hub begins that has no checkpoint yet,
+   * and overrides the topology's setting; by default with the first event. Later runs resume from the checkpoint.
    */
   readonly consumeArguments?: Fields | undefined
   readonly observationSink?: ObservationSink | undefined
   /**
-   * Of the key that says how far a stream is stored; the same as that of the store that is filled, so that two stores of
-   * one stream do not share it. Without braces. Default: `svc`, as of the store.
+   * Prefix of the key that holds the stream checkpoint; without braces. Use the prefix of the store that the hub fills:
+   * two stores of one stream must not share a checkpoint. Default: `svc`.
    */
   readonly prefix?: string | undefined
-  /** For events that are being stored when the hub stops. Default: 10 seconds. */
+  /** How long a stopping hub waits for events that are being stored. Default: 10 seconds. */
   readonly stopWithin?: Duration.Input
-  /** The pause after an error of the hub itself, in seconds. Default: 2. */
+  /** Seconds between an error of the consumer and the next attempt. Default: 2. */
   readonly idleRetrySeconds?: number
 }
 
 interface StreamSession extends StreamCheckpoint.CheckpointSession {
   readonly startedAt: number
   readonly lowWaterMark: LowWaterMark
-  /** The last offset that is written down. */
+  /** The offset of the last saved checkpoint. */
   checkpointedOffset: number
 }
 
-/** What others may wait for. Both succeed at once where it is so already. */
+/** How far a hub has come. Both effects succeed at once if their condition already holds. */
 export interface Progress {
-  /** Until the hub consumes for the first time: then the status exchange and its queue are there. */
+  /** Succeeds when the hub first consumes: the status exchange and its queue exist from then on. */
   readonly started: Effect.Effect<void>
   /**
-   * Until everything is stored, or left out, that the status queue held when this was asked. Of several hubs on a queue
-   * that is no stream, it is what this one took. Waits as long as broker or store are away.
+   * Succeeds when every event that was in the status queue at the time of the call is stored or left out. Of several
+   * hubs on a queue that is not a stream, it covers the events delivered to this one. Waits while the broker or the
+   * store is unavailable.
    */
   readonly caughtUp: Effect.Effect<void>
 }
 
-/** How far the hub of `layer` is: for a program that is ready only then. */
+/** The progress of the hub of `layer`, for a program that becomes ready when the hub has caught up. */
 export class HubProgress extends Context.Service<HubProgress, Progress>()("svc/status/HubProgress") {}
 
 export interface StatusHub extends Progress {
-  /** The specification's `run_forever`: stores events until it is stopped or interrupted. Fails never. */
+  /** The specification's `run_forever`: stores events until the hub is stopped or interrupted. Never fails. */
   readonly run: Effect.Effect<void>
-  /** Takes no further event; succeeds when those that were taken are stored or given back, and where it was is kept. */
+  /**
+   * Stops consuming. Succeeds when the events in progress are stored or returned to the broker and the checkpoint is
+   * saved.
+   */
   readonly stop: Effect.Effect<void>
 }
 
-/** Between two tries of an event that the store does not take. */
 const backoff = Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced("1 second")]).pipe(Schedule.jittered)
 
-/** How far a stream is stored is written down so often, and after so many events. */
+/** A checkpoint is saved this often, and after this many events. */
 const checkpointInterval = { time: "1 second", events: 1_000 } as const
 
-/** For the last time, when the hub stops. */
+/** Timeout of the last checkpoint, when the hub stops. */
 const finalCheckpointTimeout = "2 seconds"
 
 /**
- * Copies the status queue or stream of the client's topology into the store. An event is acknowledged when it is stored;
- * what the store does not take is held, and tried again until it does, so an outage of Redis costs time and nothing else.
- * Events above the topology's `status_max_event_bytes` are left out as malformed; the library's clients publish none.
- * A crash gives events again that are stored, and the store knows them. Events of one task are stored in their order,
- * those of different tasks at once.
+ * Copies the status queue or stream of the client's topology into the store.
  *
- * Several hubs may run. On a stream each reads everything, and the store keeps one of each event. On a queue they
- * share the events, and two events of one task that two hubs hold may be stored in either order.
+ * - An event is acknowledged once it is stored. If the store is unavailable, the hub holds the event and retries, so an
+ *   outage of Redis delays events and loses none.
+ * - Events larger than the topology's `status_max_event_bytes` are left out as malformed. Clients of this library do
+ *   not publish such events.
+ * - Delivery is at-least-once. The store recognizes events that are redelivered after a crash.
+ * - Events of one task are stored in order, events of different tasks concurrently.
  *
- * A stream is read on from where it is stored, which a key in Redis says, with every channel to the broker: it may be
- * another stream by then. Should Redis come back with less than it had, what was lost is read again.
+ * Several hubs may run. On a stream each one reads everything, and the store keeps one copy of each event. On a queue
+ * they share the events, so two hubs may store two events of the same task in either order.
+ *
+ * On a stream, a checkpoint in Redis records how far everything is stored. The hub reads it whenever it opens a
+ * channel, because the stream may have been redeclared meanwhile. If Redis loses data, the lost events are read again.
  */
 export const make = Effect.fnUntraced(function* (
   options: Options = {}
@@ -126,11 +135,10 @@ export const make = Effect.fnUntraced(function* (
     queue
   })
   const checkpointDue = yield* Queue.sliding<void>(1)
-  /** What is read of the stream since the last start. */
+  /** The current run over the stream; `undefined` before it starts, and on a queue. */
   let session: StreamSession | undefined
-  /** Events that the store has refused at least once, and not taken yet. */
+  /** Events in progress that the store has rejected at least once. */
   let retryingCount = 0
-  /** Deliveries that are not settled yet. */
   const unsettled = new Set<Delivery>()
   const started = Deferred.makeUnsafe<void>()
 
@@ -150,7 +158,9 @@ export const make = Effect.fnUntraced(function* (
   const retryUntilStored = (event: PublishedStatus) =>
     Effect.acquireUseRelease(
       Effect.suspend(() =>
-        retryingCount++ === 0 ? Effect.logWarning(`The store takes no statuses: ${queue} waits`) : Effect.void
+        retryingCount++ === 0
+          ? Effect.logWarning(`The status store is unavailable: events of ${queue} wait until it is back`)
+          : Effect.void
       ),
       () =>
         Effect.retry(
@@ -158,15 +168,20 @@ export const make = Effect.fnUntraced(function* (
           { schedule: backoff, while: (error) => !isWrongKeyType(error) }
         ),
       () =>
-        Effect.suspend(() => (--retryingCount === 0 ? Effect.logInfo(`The store takes statuses again`) : Effect.void))
+        Effect.suspend(() =>
+          --retryingCount === 0 ? Effect.logInfo("The status store is available again") : Effect.void
+        )
     )
 
-  /** What can never be stored would be tried for ever, and hold up the rest: it is left out, loudly. */
+  /**
+   * An event that can never be stored would be retried forever and block its task, so it is left out with an error in
+   * the log.
+   */
   const leaveOut = (event: PublishedStatus, why: string, error: unknown) => {
     count.leftOut()
     observeStoreFailure(event, error)
     const which = `event ${JSON.stringify(event.event_id)} of task ${JSON.stringify(event.task_id)}`
-    return throttledLeftOut((more) => Effect.logError(`${why}: ${which} is left out${more}`, error))
+    return throttledLeftOut((suppressed) => Effect.logError(`${why}: ${which} is left out${suppressed}`, error))
   }
 
   const storeEvent = (event: PublishedStatus) =>
@@ -195,8 +210,8 @@ export const make = Effect.fnUntraced(function* (
     count.malformed()
     const task_id = taskId ?? taskIdHeader(properties)
     observe((at) => Observation.of("StatusHubMalformedMessage", at, { task_id, reason }))
-    return throttledMalformed((more) =>
-      Effect.logWarning(`A message of ${queue} is no status event: ${reason}${more}`, detail)
+    return throttledMalformed((suppressed) =>
+      Effect.logWarning(`A message of ${queue} is not a status event: ${reason}${suppressed}`, detail)
     )
   }
 
@@ -213,7 +228,7 @@ export const make = Effect.fnUntraced(function* (
       Queue.offerUnsafe(checkpointDue, undefined)
   }
 
-  /** Before anything is awaited: deliveries come in their order, and that is the order of a task's events. */
+  /** Registers the delivery synchronously: deliveries arrive in order, which is the order of a task's events. */
   const handleDelivery = (delivery: Delivery): Effect.Effect<DeliveryVerdict> => {
     unsettled.add(delivery)
     return Effect.onExit(processDelivery(delivery), () => Effect.sync(() => unsettled.delete(delivery)))
@@ -231,11 +246,11 @@ export const make = Effect.fnUntraced(function* (
 
   const storeOrLeaveOut = (event: PublishedStatus) =>
     storeEvent(event).pipe(
-      Effect.catch((error) => leaveOut(event, "A key of the task in Redis is of somebody else's kind", error)),
-      Effect.catchDefect((defect) => leaveOut(event, "The store broke", defect))
+      Effect.catch((error) => leaveOut(event, "A Redis key of the task has an unexpected type", error)),
+      Effect.catchDefect((defect) => leaveOut(event, "The status store threw an unexpected error", defect))
     )
 
-  /** Too far beyond an event that is not taken. */
+  /** Backpressure: waits while too many messages are tracked after an unfinished one. */
   const afterCapacity = (stored: Effect.Effect<void>) =>
     session?.lowWaterMark.isFull === true ? Effect.andThen(session.lowWaterMark.whenNotFull, stored) : stored
 
@@ -248,7 +263,6 @@ export const make = Effect.fnUntraced(function* (
     }
   }
 
-  /** Writes down how far everything is stored. */
   const saveCheckpoint = (read: StreamSession) =>
     Effect.suspend(() => {
       const { latest } = read.lowWaterMark
@@ -258,7 +272,7 @@ export const make = Effect.fnUntraced(function* (
       })
     })
 
-  /** For every channel: the stream may have been declared again since the one before, or have lost its end. */
+  /** Runs for every channel: the stream may have been redeclared, or have lost its last messages. */
   const startSession = Effect.gen(function* () {
     if (session !== undefined) yield* saveCheckpoint(session)
     session = undefined
@@ -298,18 +312,18 @@ export const make = Effect.fnUntraced(function* (
           retry_delay_seconds: retryDelaySeconds
         })
       ),
-    // a stream has messages and counts no consumers, so silence says nothing of it
+    // RabbitMQ reports no consumer counts for streams, so the check for a silent consumer does not apply
     ...(isStream && { consumeTimeoutSeconds: null }),
     idleRetrySeconds: options.idleRetrySeconds,
     stopWithin: options.stopWithin
   })
 
-  /** Also where nothing was stored since: Redis may have lost what was. */
+  /** Runs even if nothing was stored meanwhile, to detect that Redis lost data. */
   const checkpointOrRestart = Effect.gen(function* () {
     const read = session
-    // or another start comes first
+    // another session has begun meanwhile
     if (read === undefined || (yield* saveCheckpoint(read)) === "moved" || session !== read) return
-    yield* Effect.logWarning(`Redis may have lost what was stored of stream ${queue} last: it is read again from there`)
+    yield* Effect.logWarning(`Redis may have lost the latest events of stream ${queue}: the hub reads them again`)
     session = undefined
     yield* loop.stop
   }).pipe(Effect.ignore)
@@ -318,7 +332,10 @@ export const make = Effect.fnUntraced(function* (
     Effect.andThen(Effect.timeoutOption(Queue.take(checkpointDue), checkpointInterval.time), checkpointOrRestart)
   )
 
-  /** Whether the stream is stored up to an offset. A hub that begins later than the first event may get nothing before. */
+  /**
+   * True if all events up to the offset are stored. A hub that starts after the first event may not receive any earlier
+   * one.
+   */
   const isStoredUpTo = (end: number): boolean => {
     if (session === undefined) return false
     const { from, lowWaterMark, startedAt } = session
@@ -336,7 +353,7 @@ export const make = Effect.fnUntraced(function* (
     yield* pollUntil(
       Effect.map(broker.inspect(queue), Option.match({ onNone: () => true, onSome: ({ messages }) => messages === 0 }))
     )
-    // what was under way to this process arrives before the answer
+    // deliveries already under way to this process arrive before the response
     yield* broker.ping
     const pending = [...unsettled]
     yield* pollUntil(Effect.sync(() => !pending.some((delivery) => unsettled.has(delivery))))
@@ -346,7 +363,7 @@ export const make = Effect.fnUntraced(function* (
 
   const consuming = isStream
     ? Effect.raceFirst(
-        // it ends when it is stopped, and when it has to begin anew
+        // the loop ends when the hub stops, and when it has to read again
         Effect.repeat(loop.run, { while: () => current?.isStopping !== true }),
         checkpointing
       ).pipe(Effect.ensuring(Effect.suspend(() => Effect.timeoutOption(checkpointOrRestart, finalCheckpointTimeout))))
@@ -379,10 +396,10 @@ export const make = Effect.fnUntraced(function* (
 const pollUntil = <E>(holds: Effect.Effect<boolean, E>) =>
   Effect.asVoid(Effect.repeat(holds, { schedule: Schedule.spaced("50 millis"), until: (isSo) => isSo }))
 
-/** For the broker to deliver what a consumer begins with. */
+/** How long the broker may take to deliver the first message to a new consumer. */
 const firstDeliveryWaitMs = 1_000
 
-/** A hub for as long as the layer is there; it stops as `stop` does. */
+/** Runs a hub for the lifetime of the layer, and stops it like `stop`. */
 export const layer = (
   options?: Options
 ): Layer.Layer<HubProgress, SettingsError, Broker | BrokerClient | StatusStore | Redis> =>
@@ -395,10 +412,10 @@ export const layer = (
     })
   )
 
-/** Not of the store, which comes back, but of one key: until somebody deletes it, Redis refuses whatever is written there. */
+/** A permanent error of a single key: Redis rejects every write until the key is deleted. */
 const isWrongKeyType = (error: RedisError): boolean => /\bWRONGTYPE\b/.test(error.message)
 
-/** The header that clients of the library send beside the body. */
+/** The task id in the header that clients of this library send along with the body. */
 const taskIdHeader = ({ headers }: Delivery["properties"]): string | null => {
   const taskId = headers?.["task_id"]
   return typeof taskId === "string" ? taskId : null
@@ -408,7 +425,7 @@ const settingsErrorOf = (options: Options, isStream: boolean): SettingsError | u
   const findings = new ValidationIssues()
   const { prefix = defaultPrefix } = options
   findings.checkInteger("prefetch", options.prefetch, 1, 65_535)
-  if (prefix.trim() === "" || /[{}]/.test(prefix)) findings.addMistake("prefix", "must not be blank, or hold { or }")
+  if (prefix.trim() === "" || /[{}]/.test(prefix)) findings.addMistake("prefix", "must not be blank or contain { or }")
   const { idleRetrySeconds: pause } = options
   if (pause !== undefined && !(pause > 0 && pause <= 86_400)) {
     findings.addMistake("idleRetrySeconds", "must be more than 0 and at most a day, in seconds")
@@ -417,7 +434,10 @@ const settingsErrorOf = (options: Options, isStream: boolean): SettingsError | u
   ConsumerOptions.checkPriority(options.consumeArguments, findings)
   const offset = options.consumeArguments?.["x-stream-offset"]
   if (offset !== undefined && !isStream) {
-    findings.addMistake("consumeArguments.x-stream-offset", "is of streams alone, and the status queue is none")
+    findings.addMistake(
+      "consumeArguments.x-stream-offset",
+      "applies only to streams, and the status queue is not a stream"
+    )
   } else if (offset !== undefined && !isStreamOffset(offset)) {
     const problem = "must be first, last, next, an offset of 0 or more, a Date, or an age such as 1h"
     findings.addMistake("consumeArguments.x-stream-offset", problem)

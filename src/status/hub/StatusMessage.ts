@@ -5,21 +5,20 @@ import * as StatusEvent from "../../messaging/envelope/StatusEvent.ts"
 import type { Timestamp } from "../../messaging/envelope/Timestamp.ts"
 import type { ContractAliasConfig } from "../../messaging/topology/Aliases.ts"
 
-/** Why a message is no status event. `detail`: for the log, without values of the message. */
+/** Why a message is not a status event. `detail` is for the log and contains no values of the message. */
 export interface Malformed {
   readonly reason: "oversized" | "malformed_json" | "payload_not_mapping" | "invalid_envelope"
   readonly detail: string
-  /** As far as it can be told. */
   readonly taskId?: string
 }
 
 export interface ReadingOptions {
   readonly aliases: ContractAliasConfig
-  /** Members of an event's `meta` that are secret. Default: `["auth_token"]`. */
+  /** Members of an event's `meta` to remove. Default: `["auth_token"]`. */
   readonly sanitizeMetaKeys: ReadonlyArray<string> | undefined
 }
 
-/** From the bytes of a message to what may be shown of it: by canonical names, every number as it came. */
+/** Reads a message: canonical names, secret members removed, every number exactly as it was sent. */
 export const sanitizingReader = ({ aliases, sanitizeMetaKeys: secret = ["auth_token"] }: ReadingOptions) => {
   const sanitize = (event: JsonObject): JsonObject => {
     const { meta } = event
@@ -35,12 +34,12 @@ export interface Options extends ReadingOptions {
   readonly maxEventBytes: number
 }
 
-/** From the bytes of a message to the event that is stored: what may be shown, and an id, as `StatusEvent.receive` says. */
+/** Reads the event to store from a message. `StatusEvent.readForStorage` fills in missing members and the event id. */
 export const eventReader = ({ maxEventBytes, ...options }: Options) => {
   const read = sanitizingReader(options)
   return (content: Uint8Array, now: Timestamp): Result.Result<ReceivedStatus, Malformed> => {
     if (content.byteLength > maxEventBytes) {
-      const detail = `It has ${content.byteLength} bytes, and may have ${maxEventBytes} (status_max_event_bytes of the topology).`
+      const detail = `The message has ${content.byteLength} bytes; the limit is ${maxEventBytes} (status_max_event_bytes of the topology).`
       return Result.fail({ reason: "oversized", detail })
     }
     const event = read(content)
@@ -63,7 +62,7 @@ const invalid = (detail: string, taskId: unknown): Malformed => ({
 })
 
 const validate = (json: JsonObject, now: Timestamp, bytes: number): Result.Result<ReceivedStatus, EnvelopeError> => {
-  // JSON is read at any depth, and written at a few thousand levels, which take more bytes than most events have
+  // The parser accepts any depth, the encoder only a few thousand levels. A shorter message cannot be that deep.
   const encoded = bytes > alwaysEncodableBytes ? encode("status", json) : undefined
   return encoded !== undefined && Result.isFailure(encoded)
     ? Result.fail(encoded.failure)

@@ -4,35 +4,37 @@ import type { Call, Redis, RedisError, Script } from "../../services/Redis.ts"
 import { digestOf, type StreamOffset } from "./LowWaterMark.ts"
 
 /**
- * How far a stream has been copied into the store: the last message up to which everything is stored, in one key that all
- * replicas share, as they fill the same store. The digest of that message is kept beside its offset: a stream that was
- * deleted and declared again counts from 0, and its offsets mean something else.
+ * Records in Redis how far a stream is stored: the last message up to which everything is stored. All hub replicas
+ * share the key, as they fill the same store. The checkpoint contains a digest of the message, because a stream that
+ * was deleted and redeclared counts its offsets from 0 again.
  *
- * A Redis that crashes, or is replaced by a replica that lagged behind, loses what was written last. The bookmark is
- * written behind the events that it stands for, so one that is found is right in whatever is left. But events that were
- * stored since may be gone while it is just where it was left, and then it must not be moved over them. So it is moved
- * only within one history of the data, the one that Redis had when it was read and that all events since were stored in.
- * Redis gives each history a name of its own, a new one with every start and every promotion (`master_replid`), and the
- * script that writes the bookmark asks for it in the same step, of the server that it writes to: no connection has to be
- * watched, and what stands in between does not matter. It costs one `INFO` for a second or 1,000 events. Now and then a
- * history gets another name and has lost nothing (the first replica comes); then the last second is read twice.
- * Where its user may not ask, histories have no name: then only a bookmark that is not even where it was left is noticed.
+ * A Redis that crashes, or fails over to a lagging replica, loses its latest writes. The checkpoint is written after
+ * the events that it covers, so a checkpoint that survives is valid. But events stored after it may be lost, and the
+ * checkpoint must not be advanced over them. Therefore it is advanced only within one replication history: the
+ * `master_replid` that Redis had when the session began, which changes with every restart and every promotion. The
+ * script that advances the checkpoint compares the history in the same step, on the server that it writes to. This
+ * costs one `INFO` per second or per 1,000 events. A history can also change without a loss (when a first replica
+ * joins); then about a second of the stream is read twice.
  *
- * This holds of one Redis. Of a Redis Cluster each node loses what was its own, and the one that has the bookmark speaks
- * for itself alone.
+ * If the Redis user may not run `INFO`, the history is unknown, and only a checkpoint that has moved backwards reveals
+ * a loss. On a Redis Cluster each node loses its own writes, so the check covers only the node that holds the
+ * checkpoint.
  */
 export interface StreamCheckpoint {
-  /** Where to read from. `otherwise`: where nothing is known. Forgets a bookmark that the stream contradicts. */
+  /**
+   * Determines where to read from: the checkpoint, or `initialOffset` if there is none. Resets a checkpoint that
+   * contradicts the stream.
+   */
   readonly start: (initialOffset: Field) => Effect.Effect<CheckpointSession, RedisError | BrokerError>
 }
 
-/** What is read and stored from one start to the next. */
+/** One run over the stream, from one start to the next. */
 export interface CheckpointSession {
   readonly from: Field
 
   /**
-   * Moves the bookmark forward, never back; without a place it only looks. `lost`: events that were stored may be gone,
-   * as Redis has another history by now, or the bookmark is not even where it was left; nothing was moved.
+   * Advances the checkpoint, never backwards; without `to` it only checks. `lost`: stored events may be lost, because
+   * Redis has a different history or an older checkpoint. Nothing was written.
    */
   readonly advance: (to?: Pick<StreamOffset, "offset" | "digest">) => Effect.Effect<"moved" | "lost", RedisError>
 }
@@ -42,7 +44,7 @@ export const make = (
   broker: Broker["Service"],
   { key, queue }: { readonly key: string; readonly queue: string }
 ): StreamCheckpoint => {
-  /** `left`: up to where this process knows everything to be stored. */
+  /** `storedUpTo`: this process knows everything up to this offset to be stored. */
   const sessionFrom = (from: Field, history: string, storedUpTo = -1): CheckpointSession => ({
     from,
     advance: (to) =>
@@ -59,7 +61,7 @@ export const make = (
       )
   })
 
-  // at the first start, and not with every one that a broken connection brings
+  // warns at the first start only, not after every lost connection
   let isWarned = false
 
   const start: StreamCheckpoint["start"] = Effect.fnUntraced(function* (initialOffset) {
@@ -67,7 +69,7 @@ export const make = (
     if (history === "" && !isWarned) {
       isWarned = true
       yield* Effect.logWarning(
-        `Redis refuses INFO to its user: what it loses of the last second in a crash or a failover is not noticed then, and not read again from stream ${queue}. Allow it (ACL SETUSER <user> +info)`
+        `The Redis user may not run INFO: if Redis loses its latest writes in a crash or failover, the hub cannot detect it and does not read them again from stream ${queue}. Allow the command (ACL SETUSER <user> +info)`
       )
     }
     if (text === startOfStream) return sessionFrom("first", history)
@@ -79,13 +81,13 @@ export const make = (
       const missingCount = found.offset - offset - 1
       if (missingCount > 0) {
         yield* Effect.logWarning(
-          `Stream ${queue} no longer holds ${missingCount} messages behind offset ${offset}: they were never stored`
+          `Stream ${queue} no longer holds ${missingCount} messages after offset ${offset}: they were never stored. Raise the retention of the stream`
         )
       }
       return sessionFrom(offset + 1, history, offset)
     }
     yield* Effect.logWarning(
-      `Stream ${queue} is not the one that was stored up to offset ${offset}, or has lost its end: it is read from its beginning`
+      `Stream ${queue} was redeclared after it was stored up to offset ${offset}, or it lost its last messages: the hub reads it from the beginning`
     )
     yield* redis.run(resetCheckpoint, [key], [text, startOfStream])
     return sessionFrom("first", history)
@@ -99,7 +101,7 @@ interface Checkpoint {
   readonly digest: string
 }
 
-/** In place of a mark. */
+/** Stored instead of a checkpoint. */
 const startOfStream = "beginning"
 
 const encodeCheckpoint = ({ digest, offset }: Checkpoint): string => `${offset} ${digest}`
@@ -109,17 +111,18 @@ const decodeCheckpoint = (text: string): Checkpoint | undefined => {
   return offset === undefined ? undefined : { offset: Number(offset), digest }
 }
 
-/** For a stream to deliver anything. */
 const deliveryTimeout = "30 seconds"
 
-/** For what is delivered beside the end of a stream, on the same channel. */
+/** How long the message at the offset may take after the end of the stream has arrived on the same channel. */
 const confirmationWait = "3 seconds"
 
 /**
- * The message at an offset, the first behind it where the stream's front is cut off, or none where the stream ends before
- * it. Behind the end a consumer waits, and is told nothing, as by a broker that is slow; and what the broker says of a
- * stream's length is old, or 0. So the end is asked for as well: it is before the offset where that delivers and the offset,
- * which was asked for first, does not. Where neither delivers, nothing is known, and nothing is to be done.
+ * Returns the message at an offset, the first one after it if the stream was truncated, or `undefined` if the stream
+ * ends before it.
+ *
+ * A consumer beyond the end receives nothing, which looks like a slow broker, and the length that the broker reports is
+ * outdated or 0. Therefore a second consumer reads the end: if the end arrives and the offset, which was requested
+ * first, does not, the stream ends before the offset. If neither arrives, the effect times out.
  */
 const messageAt = Effect.fnUntraced(function* (broker: Broker["Service"], queue: string, offset: number) {
   const { consume, ended } = yield* broker.channel({ prefetch: 1 })
@@ -137,7 +140,7 @@ const messageAt = Effect.fnUntraced(function* (broker: Broker["Service"], queue:
   })
   const atOffset = yield* first(offset)
   const last = yield* first("last")
-  // it is the first of several that were written at once, and they may reach as far as the offset
+  // the end is the first message of a chunk, which may reach as far as the offset
   const offsetMissing = Effect.flatMap(last, (last) =>
     last.offset > offset ? Effect.never : Effect.sleep(confirmationWait)
   )
@@ -149,20 +152,19 @@ const messageAt = Effect.fnUntraced(function* (broker: Broker["Service"], queue:
           new BrokerError({
             operation: "consume",
             reason: "timeout",
-            message: `Stream ${queue} delivers nothing, so it cannot be told whether it was stored up to offset ${offset}`
+            message: `Stream ${queue} delivers nothing, so the hub cannot tell whether it was stored up to offset ${offset}`
           })
         )
     })
   )
 }, Effect.scoped)
 
-/** Rounds in which the end of a stream is listened to, and how long one is. */
 const endRounds = 4
 const endRound = "250 millis"
 
 /**
- * The offset of the last message of a stream; -1 of an empty one. The last chunk is read until nothing more comes, or for
- * a second where messages keep coming: what was there before is read by then.
+ * The offset of the last message of a stream; -1 if the stream is empty. Reads the last chunk until no message comes
+ * for one round, or for all rounds if messages keep coming: everything that was there at the call is read by then.
  */
 export const lastOffsetOf = Effect.fnUntraced(function* (broker: Broker["Service"], queue: string) {
   const { consume, ended } = yield* broker.channel({ prefetch: 1_000 })
@@ -181,7 +183,7 @@ export const lastOffsetOf = Effect.fnUntraced(function* (broker: Broker["Service
       yield* Effect.sleep(endRound)
       if (end >= 0 && end === before) break
     }
-    // a broker that stands still is as quiet as an empty stream, and does not answer
+    // a broker that hangs is as quiet as an empty stream, but does not respond to a ping
     yield* broker.ping
   })
   yield* Effect.raceFirst(readUntilQuiet, ended)
@@ -189,22 +191,21 @@ export const lastOffsetOf = Effect.fnUntraced(function* (broker: Broker["Service
   return end
 }, Effect.scoped)
 
-/** Where a delivery stands in its stream. */
+/** The offset of a delivery in its stream. */
 export const offsetOf = (properties: { readonly headers?: Readonly<Record<string, unknown>> }): number | undefined => {
   const offset = properties.headers?.["x-stream-offset"]
   return typeof offset === "number" ? offset : undefined
 }
 
-/** No name where `INFO` is refused: a user without dangerous commands has a hub all the same. */
+/** The history is empty if `INFO` is not allowed, so a user without dangerous commands can run a hub. */
 const historyLua = `
-local told = redis.pcall('INFO', 'replication')
-local history = type(told) == 'string' and string.match(told, 'master_replid:(%w+)') or ''`
+local info = redis.pcall('INFO', 'replication')
+local history = type(info) == 'string' and string.match(info, 'master_replid:(%w+)') or ''`
 
-/** In memory nobody is refused anything. */
 const historyOf = (call: Call): string =>
   /master_replid:([0-9A-Za-z]+)/.exec(String(call("INFO", "replication")))?.[1] ?? ""
 
-/** KEYS: bookmark. Answers its text, or nothing, and the name of the history that it was found in. */
+/** KEYS: checkpoint. Returns its text or an empty string, and the replication history. */
 const findCheckpoint: Script<{ readonly text: string; readonly history: string }> = {
   name: "find-stream-bookmark",
   lua: `${historyLua}
@@ -216,7 +217,10 @@ return {redis.call('GET', KEYS[1]) or '', history}`,
   }
 }
 
-/** KEYS: bookmark. ARGV: offset (or -1, to move it nowhere), the mark itself, where it was left at least, history. */
+/**
+ * KEYS: checkpoint. ARGV: offset (or -1, to check only), text of the checkpoint, minimum offset expected in Redis,
+ * replication history.
+ */
 const advanceCheckpoint: Script<"moved" | "lost"> = {
   name: "move-stream-bookmark",
   lua: `${historyLua}
@@ -225,19 +229,19 @@ local at = tonumber(string.match(redis.call('GET', KEYS[1]) or '', '^%d+') or '-
 if at < tonumber(ARGV[3]) then return 0 end
 if at < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[2]) end
 return 1`,
-  step: (call, [key = ""], [offset = "", mark = "", left = "", history = ""]) => {
+  step: (call, [key = ""], [offset = "", checkpoint = "", storedUpTo = "", history = ""]) => {
     if (historyOf(call) !== history) return 0
     const at = Number(/^\d+/.exec(String(call("GET", key) ?? ""))?.[0] ?? -1)
-    if (at < Number(left)) return 0
-    if (at < Number(offset)) call("SET", key, mark)
+    if (at < Number(storedUpTo)) return 0
+    if (at < Number(offset)) call("SET", key, checkpoint)
     return 1
   },
   decode: (reply) => (reply === 0 ? "lost" : "moved")
 }
 
 /**
- * KEYS: bookmark. ARGV: the mark that it holds, what stands for the beginning. Another replica may have begun anew since,
- * and one that comes now has to begin there as well: what is known is that nothing is stored.
+ * KEYS: checkpoint. ARGV: the expected text, the replacement. Does nothing if another replica has written a checkpoint
+ * meanwhile.
  */
 const resetCheckpoint: Script<void> = {
   name: "forget-stream-bookmark",

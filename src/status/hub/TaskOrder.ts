@@ -1,16 +1,16 @@
 import { Effect, Exit } from "effect"
 
-/** Work of the same task goes one after the other, in the order in which it was begun; of different tasks at once. */
+/** Runs the work of one task sequentially, in the order of the calls, and the work of different tasks concurrently. */
 export class TaskOrder {
   readonly #waiting = new Map<string, Array<() => void>>()
 
   runInOrder<A, E, R>(taskId: string, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    // Waiting is not interruptible, and does not have to be: what is in front is, and gives way.
+    // Waiting is uninterruptible, which is safe: the work ahead of it is interruptible, and makes way.
     return Effect.acquireUseRelease(
       this.#turn(taskId),
       () => work,
-      // Who is interrupted is so together with those behind it, one by one: none of them may begin in between, as what
-      // is in front of it comes again.
+      // An interruption reaches all waiting work of the task, one by one. Nothing may start in between, because the
+      // work ahead will be delivered again.
       (_, exit) => (Exit.hasInterrupts(exit) ? Effect.andThen(Effect.yieldNow, this.#next(taskId)) : this.#next(taskId))
     )
   }

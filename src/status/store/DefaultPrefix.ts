@@ -1,5 +1,5 @@
 /**
- * Of the keys of statuses and dead letters, behind that of the deployment, where a program says nothing: workers, hubs and
- * routers meet under it.
+ * The default key prefix of statuses and dead letters, after the deployment's own prefix. Workers, hubs and HTTP routes
+ * of one deployment must use the same prefix.
  */
 export const defaultPrefix = "svc"

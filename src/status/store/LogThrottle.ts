@@ -3,12 +3,11 @@ import { Clock, Effect } from "effect"
 const intervalMs = 60_000
 
 /**
- * For a log line that senders or outages could have written without end: the first at once, then one a minute at most,
- * which is told how many were left out before it. The metrics count each.
+ * Limits a log line that a sender or an outage could repeat without end: logs the first call at once, then at most one
+ * a minute. The callback gets the text that reports how many calls were suppressed.
  */
-export const make: Effect.Effect<(log: (leftOut: string) => Effect.Effect<void>) => Effect.Effect<void>> = Effect.map(
-  Clock.Clock,
-  (clock) => {
+export const make: Effect.Effect<(log: (suppressed: string) => Effect.Effect<void>) => Effect.Effect<void>> =
+  Effect.map(Clock.Clock, (clock) => {
     let loggedAt = Number.NEGATIVE_INFINITY
     let suppressedCount = 0
     return (log) =>
@@ -18,10 +17,9 @@ export const make: Effect.Effect<(log: (leftOut: string) => Effect.Effect<void>)
           suppressedCount++
           return Effect.void
         }
-        const suppressed = suppressedCount === 0 ? "" : `, and ${suppressedCount} more since the last such line`
+        const suppressed = suppressedCount === 0 ? "" : `, and ${suppressedCount} more since the last log line`
         loggedAt = now
         suppressedCount = 0
         return log(suppressed)
       })
-  }
-)
+  })

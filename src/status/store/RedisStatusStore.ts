@@ -11,24 +11,27 @@ import { indexChild, readHistory, storeStatus } from "./StatusScripts.ts"
 import { StatusStore, type StoredStatus } from "./StatusStore.ts"
 import * as TimeToLive from "./TimeToLive.ts"
 
-/** By the specification's names, and two of our own. */
+/** Names with underscores are the specification's. */
 export interface StatusStoreParameters {
-  /** Of all its keys, behind that of the deployment; without braces. Default: `svc`. */
+  /** Prefix of every key of the store, after the deployment's prefix. Must not contain braces. Default: `svc`. */
   readonly prefix?: string | undefined
-  /** A task is forgotten so long after its last event; `null` or 0: never. At most ten years. Default: 86400. */
+  /**
+   * Seconds after its last event when a task's history is deleted; `null` or 0 keeps it forever. At most ten years.
+   * Default: 86400.
+   */
   readonly ttl_seconds?: number | null | undefined
-  /** How many events of a task are kept: 1 to 100,000. Default: 50. */
+  /** Events kept per task: 1 to 100,000. Default: 50. */
   readonly history_maxlen?: number | undefined
   /**
-   * An event is known again while fewer than so many others of its task were stored since. It must exceed what can come
-   * again of one task: what was published since the offset that a hub resumes from (a second, or 1,000 events), what a
-   * hub holds unacknowledged, and on a stream what one replica of it is behind another. From `history_maxlen` to
-   * 1,000,000; default: 10,000, or `history_maxlen` where that is more.
+   * How many of a task's latest event ids are remembered to recognize duplicates. The number must exceed what can be
+   * delivered again for one task: events published since the offset from which a hub resumes (one second, or 1,000
+   * events), events that a hub holds unacknowledged, and on a stream the lag of one hub replica behind another. From
+   * `history_maxlen` to 1,000,000. Default: 10,000, or `history_maxlen` if that is greater.
    */
   readonly dedup_maxlen?: number
   /**
-   * How many children of a task are indexed: the first so many, 1 to 1,000,000. Those that come later are left out, with
-   * a warning and the counter `svc_status_children_left_out_total`. Default: 10,000.
+   * Children indexed per parent task: the first ones, 1 to 1,000,000. Later children are left out with a warning, and
+   * counted by `svc_status_children_left_out_total`. Default: 10,000.
    */
   readonly children_maxlen?: number
 }
@@ -39,9 +42,9 @@ const validate = (parameters: StatusStoreParameters, findings: ValidationIssues)
   const { children_maxlen = 10_000, history_maxlen = 50, prefix = defaultPrefix, ttl_seconds = 86_400 } = parameters
   const { dedup_maxlen = Math.max(defaultDedup, history_maxlen) } = parameters
   if (prefix.trim() === "") findings.addMistake("prefix", "must not be blank")
-  // the task id is in braces, by which a cluster finds the slot of a key
+  // the task id is the hash tag of the key, so braces in the prefix would break it
   else if (/[{}]/.test(prefix))
-    findings.addMistake("prefix", "must not hold { or }: they mark the slots of a Redis Cluster")
+    findings.addMistake("prefix", "must not contain { or }, which mark the hash slot in a Redis Cluster")
   const ttl = TimeToLive.normalize(ttl_seconds, findings)
   findings.checkInteger("history_maxlen", history_maxlen, 1, 100_000)
   findings.checkInteger("children_maxlen", children_maxlen, 1, 1_000_000)
@@ -53,10 +56,14 @@ const validate = (parameters: StatusStoreParameters, findings: ValidationIssues)
 }
 
 /**
- * The store of the specification, in any Redis from 6 on. One script per event, whose keys share a slot, so that a
- * Redis Cluster serves it; the index of children lies in the slot of the parent, and is written in the same pipeline,
- * for known events too. So a crash between the two leaves a child without events, or an event that its redelivery puts
- * into the index. Redis must not evict (`maxmemory-policy noeviction`): it would forget events that are acknowledged.
+ * Creates a store in Redis 6 or later. `store` is idempotent per event id.
+ *
+ * Each event is written by one script whose keys share a slot, so the store works on a Redis Cluster. The index of
+ * children lies in the parent's slot and is written in the same pipeline, also for duplicates: after a crash between
+ * the two writes, the redelivered event completes the index.
+ *
+ * Redis must run with `maxmemory-policy noeviction`; otherwise it can evict events that were already acknowledged to
+ * the broker.
  */
 export const make = Effect.fnUntraced(function* (
   parameters: StatusStoreParameters = {}
@@ -75,7 +82,7 @@ export const make = Effect.fnUntraced(function* (
       Metric.update(childrenLeftOut, 1),
       throttled((suppressed) =>
         Effect.logWarning(
-          `Task ${parent} has more than ${children_maxlen} children: ${child} is not indexed${suppressed}. Raise children_maxlen.`
+          `Task ${parent} has more than ${children_maxlen} children: child ${child} is not indexed${suppressed}. Raise children_maxlen.`
         )
       )
     )
@@ -120,7 +127,7 @@ export const make = Effect.fnUntraced(function* (
 
     childTaskIds: (parentTaskId, { limit = children_maxlen } = {}) =>
       Effect.map(
-        // of equal scores: in the order of their bytes
+        // members of equal score are sorted by their bytes
         redis.command(
           "ZRANGEBYSCORE",
           keyOf("children", parentTaskId),
@@ -145,20 +152,22 @@ export const layer = (parameters?: StatusStoreParameters): Layer.Layer<StatusSto
   Layer.effect(StatusStore, make(parameters))
 
 const childrenLeftOut = Metric.counter("svc_status_children_left_out_total", {
-  description: "Events whose task found no room in the index of its parent's children",
+  description: "Events of children that were not indexed because the index of their parent was full",
   incremental: true
 })
 
-/** A brace of the id would end the tag, or make it empty, and the keys of the task would lie in different slots. */
+/**
+ * A brace in a task id would end the hash tag or leave it empty, and the keys of the task would lie in different slots.
+ */
 const escaped = (taskId: string): string => taskId.replace(/[%{}]/g, encodeURIComponent)
 
-/** Ids of up to 64 bytes, as all that are made here, are kept in Redis's compact form. */
+/** Redis keeps a sorted set in its compact encoding while members have at most 64 bytes. */
 const maxMemberBytes = 64
 
 const idMember = (eventId: string): string =>
   Buffer.byteLength(eventId) <= maxMemberBytes && isWellFormed(eventId) ? eventId : EventId.hashOf(eventId)
 
-/** Three lines with the sequence in front of them: JSON text has no line breaks of its own. */
+/** An entry without its sequence: a JSON header and the event, one line each. */
 const encodeEntry = (event: PublishedStatus): string => {
   const { event_id, status, timestamp } = event
   const header = isAggregationStatus(event)
@@ -181,7 +190,7 @@ const decodeEntry = (entry: string): StoredStatus | undefined => {
   return { sequence: Number(entry.slice(0, sequenceEnd)), ...header, json: entry.slice(headerEnd + 1) }
 }
 
-/** What the second line says; none in what somebody else has written or published there. */
+/** Returns `undefined` for an entry that this library did not write. */
 const decodeHeader = (line: string): Omit<StoredStatus, "sequence" | "json"> | undefined => {
   try {
     const header: unknown = JSON.parse(line)
@@ -199,5 +208,5 @@ const decodeHeader = (line: string): Omit<StoredStatus, "sequence" | "json"> | u
   }
 }
 
-/** Numbers of a request that went wrong ask for nothing, or for everything. */
+/** Maps invalid numbers into the range that Redis accepts. */
 const toWholeNumber = (value: number): number => Math.min(Math.max(Math.trunc(value) || 0, 0), Number.MAX_SAFE_INTEGER)

@@ -1,19 +1,19 @@
 import type { Reply, Script } from "../../services/Redis.ts"
 
 /**
- * What is kept of a task, in keys of one slot:
+ * The data of a task is in two keys of one slot:
  *
- * - its history: a list of entries, oldest first. An entry is its sequence, a line break, and what the caller wrote.
- * - its event ids: a sorted set of those that were stored last, by their sequences. The empty one stands for the newest
- *   sequence of all, so that numbering goes on whatever is trimmed.
+ * - the history: a list of entries, oldest first. An entry is its sequence, a line break and the text from the caller.
+ * - the event ids: a sorted set of the latest ids by sequence. The empty id carries the newest sequence of all, so
+ *   numbering continues whatever is trimmed.
  *
- * Both expire in the same moment, and numbering starts again with the next event. Where memory pressure took the ids
- * alone, the history would be of an earlier life, and goes as well.
+ * Both keys expire together, and numbering restarts with the next event. If Redis evicts only the ids, the next event
+ * deletes the history, because its sequences would no longer match.
  */
 
 /**
- * KEYS: history, event ids. ARGV: event id, entry without its sequence, channel, seconds to keep (or nothing), entries to
- * keep, event ids to keep. Answers the sequence of the event, or 0 where its id is known.
+ * KEYS: history, event ids. ARGV: event id, entry without its sequence, channel, TTL in seconds or an empty string,
+ * maximum entries, maximum ids. Returns the sequence of the event, or 0 for a duplicate.
  */
 export const storeStatus: Script<"stored" | "duplicate"> = {
   name: "store-status",
@@ -40,13 +40,13 @@ return next`,
   step: (
     call,
     [history = "", ids = ""],
-    [id = "", written = "", channel = "", seconds = "", maxEntries = "", maxIds = ""]
+    [id = "", payload = "", channel = "", seconds = "", maxEntries = "", maxIds = ""]
   ) => {
     const last = call("ZSCORE", ids, "")
     if (last === null) call("DEL", history)
     else if (call("ZSCORE", ids, id) !== null) return 0
     const next = Number(last ?? 0) + 1
-    const entry = `${next}\n${written}`
+    const entry = `${next}\n${payload}`
     if (Number(call("RPUSH", history, entry)) > Number(maxEntries)) call("LTRIM", history, `-${maxEntries}`, "-1")
     call("ZADD", ids, next, "", next, id)
     const forgotten = next - Number(maxIds)
@@ -61,10 +61,10 @@ return next`,
   decode: (reply) => (reply === 0 ? "duplicate" : "stored")
 }
 
-/** Entries that are looked at in one go, where few may be asked for and all of them may be large. */
+/** Entries read with one command when a byte limit applies. */
 const chunkSize = 8
 
-/** So many come however large they are: the one that a reader has, and the next. */
+/** Entries returned regardless of their size: the last one that the reader has, and the next. */
 const minimumEntries = 2
 
 export interface HistoryRead {
@@ -74,9 +74,9 @@ export interface HistoryRead {
 }
 
 /**
- * KEYS: history, event ids. ARGV: the sequence behind which to begin, how many of the newest at most (or nothing), and of
- * these how many of the oldest at most and how many bytes (or nothing). Sequences have no gaps, so that the place of an
- * entry follows from the newest and from how many are kept.
+ * KEYS: history, event ids. ARGV: the sequence after which to read, how many of the newest entries at most or an empty
+ * string; of these, how many of the oldest at most and how many bytes, or empty strings. Sequences have no gaps, so an
+ * entry's index follows from the newest sequence and the length of the list.
  */
 export const readHistory: Script<HistoryRead> = {
   name: "read-status-history",
@@ -129,8 +129,8 @@ return {newest, oldest, entries}`,
 }
 
 /**
- * KEYS: children of a parent. ARGV: child, seconds to keep (or nothing), children to keep. A child that finds no room is
- * left out, and those that are known stay: which ones a reader sees does not change from one event to the next.
+ * KEYS: children of a parent. ARGV: child, TTL in seconds or an empty string, maximum children. A child that exceeds
+ * the maximum is left out and known children stay, so readers see a stable set.
  */
 export const indexChild: Script<"indexed" | "full"> = {
   name: "index-child",

@@ -3,55 +3,61 @@ import type { PublishedStatus } from "../../messaging/envelope/StatusEvent.ts"
 import type { RedisError } from "../../services/Redis.ts"
 import type { StatusFacts } from "./TaskEnd.ts"
 
-/** A status event as it is kept. */
+/** A stored status event. */
 export interface StoredStatus extends StatusFacts {
-  /** Its place among the events of its task: from 1, without a gap, in the order of storing. */
+  /** Position among the task's events: starts at 1, has no gaps, and follows the order of storing. */
   readonly sequence: number
   readonly eventId: string
-  /** The event itself, with canonical names. */
+  /** The event as JSON, with canonical field names. */
   readonly json: string
 }
 
-/** What is kept of a task, oldest first. */
+/** The stored events of a task, oldest first. */
 export interface StatusHistory {
   readonly events: ReadonlyArray<StoredStatus>
-  /** Of the newest event that was ever stored; 0 without any. */
+  /** Sequence of the newest event ever stored; 0 if there is none. */
   readonly newest: number
-  /** Of the oldest event that is still kept; 0 without any. Events before it are gone. */
+  /** Sequence of the oldest event still stored; 0 if there is none. Earlier events were trimmed. */
   readonly oldest: number
 }
 
 export interface HistoryOptions {
-  /** Only events behind this sequence. */
+  /** Returns only events after this sequence. */
   readonly after?: number
-  /** Only the newest so many. */
+  /** Returns only this many of the newest events. */
   readonly limit?: number
-  /** Of these, only so many of the oldest, and none behind those that have so many bytes; but two however large. */
+  /**
+   * Of the selected events, returns only the oldest: up to `events` of them, and none after their sizes exceed `bytes`.
+   * The first two are returned whatever their size.
+   */
   readonly atMost?: { readonly events: number; readonly bytes: number }
 }
 
-/** Every task's recent status events, each once, in one order that all readers share. */
+/** Recent status events of every task. Each event is stored once, in one order that all readers share. */
 export class StatusStore extends Context.Service<
   StatusStore,
   {
-    /** `duplicate`: an event of this task with this id was stored before; nothing was changed, and nobody is told. */
+    /**
+     * Stores an event. Returns `duplicate`, and changes and publishes nothing, if an event of this task with this id
+     * was stored before.
+     */
     readonly store: (event: PublishedStatus) => Effect.Effect<"stored" | "duplicate", RedisError>
 
-    /** The last that was stored, if any is kept. */
+    /** The newest stored event of a task, if any. */
     readonly latest: (taskId: string) => Effect.Effect<StoredStatus | undefined, RedisError>
 
-    /** Default: all that is kept. */
+    /** The stored events of a task. Default: all of them. */
     readonly history: (taskId: string, options?: HistoryOptions) => Effect.Effect<StatusHistory, RedisError>
 
-    /** The tasks whose events named this one as `meta.parent_task_id`, sorted. */
+    /** Ids of the tasks whose events have this task as `meta.parent_task_id`, sorted. */
     readonly childTaskIds: (
       parentTaskId: string,
       options?: { readonly limit?: number }
     ) => Effect.Effect<ReadonlyArray<string>, RedisError>
 
     /**
-     * Events from now on: listening when the effect succeeds. The stream fails when it may have missed one. None: somebody
-     * published there what is no event.
+     * Subscribes to the events of a task. Once the effect succeeds, no later event is missed: the stream fails if one
+     * may have been. `None` stands for a message on the channel that is not an event.
      */
     readonly live: (
       taskId: string

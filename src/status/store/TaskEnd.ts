@@ -1,18 +1,19 @@
 import * as Timestamp from "../../messaging/envelope/Timestamp.ts"
 
-/** What a status says of whether its task has ended. */
+/** The fields of a status that decide whether its task has ended. */
 export interface StatusFacts {
   readonly status: string
-  /** None: an earlier release stored it. */
+  /** Absent for events stored by an earlier release. */
   readonly timestamp?: Timestamp.Timestamp | undefined
-  /** `meta.aggregation_role` is set: it tells what becomes of the task's part in its parent. */
+  /** `meta.aggregation_role` is set: the status describes the task's part in its parent's aggregation. */
   readonly ofAggregation?: boolean | undefined
 }
 
 /**
- * The terminal status that holds once `next` is stored; none while the task is at work. Not every status behind a terminal
- * one takes the task up again: one that is earlier by its time is a straggler, and one of aggregation comes from a worker
- * of the parent.
+ * The terminal status in effect after `next` is stored; `undefined` while the task is running.
+ *
+ * A non-terminal status after a terminal one normally means that the task was resumed. There are two exceptions: a
+ * status with an earlier timestamp arrived late, and a status of aggregation comes from a worker of the parent.
  */
 export const terminalStatusAfter = <S extends StatusFacts>(
   current: S | undefined,

@@ -1,6 +1,6 @@
 /**
- * The statuses that end a task, unless it is taken up again. Whatever their case and the blanks around them; a blank
- * status is never one of them. Default: `completed` and `failed`.
+ * The statuses that end a task, unless a later status resumes it. Case and surrounding whitespace are ignored; a blank
+ * status is never terminal. Default: `completed` and `failed`.
  */
 export class TerminalStatusSet {
   readonly #statuses: ReadonlySet<string>

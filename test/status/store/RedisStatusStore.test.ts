@@ -290,7 +290,7 @@ describe("RedisStatusStore", () => {
       assert.deepStrictEqual(
         mistakes.map(({ field, problem }) => `${field} ${problem}`),
         [
-          "prefix must not hold { or }: they mark the slots of a Redis Cluster",
+          "prefix must not contain { or }, which mark the hash slot in a Redis Cluster",
           "ttl_seconds must be an integer from 0 to 315360000",
           "history_maxlen must be an integer from 1 to 100000",
           "children_maxlen must be an integer from 1 to 1000000",
