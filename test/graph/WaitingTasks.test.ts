@@ -46,7 +46,7 @@ const publish = (...ids: ReadonlyArray<string>) =>
     Effect.forEach(ids, (task_id) => publishTask({ task_id }), { discard: true })
   ).pipe(Effect.provide(BrokerClient.layer({ topology })))
 
-const where = "tasks.queue (behind at most 2 others; nobody consumes it)"
+const where = "tasks.queue (after at most 2 other messages; no consumer)"
 
 describe("a task that nobody has taken", () => {
   it.live("is explained by the queue that it waits in, and how many are before it", () =>

@@ -8,20 +8,23 @@ import type { RedisError } from "../../services/Redis.ts"
 import { StatusStore } from "../store/StatusStore.ts"
 import * as StatusScan from "./StatusScan.ts"
 
-/** `store`: what Redis keeps of a task. `stream`: the messages of the broker's status queue. */
+/** Where the history is read: `store` is the status store in Redis, `stream` the broker's status queue. */
 export type Source = "store" | "stream"
 
 export interface HistoryQuery {
   readonly taskId?: string | undefined
-  /** `last`: the newest event; of a stream, its last chunk. A number: of a stream its offset, of the store a sequence. */
+  /**
+   * First event to return. `last`: the newest event, or the last chunk of a stream. A number: an offset of the stream,
+   * or a sequence of the store.
+   */
   readonly startOffset: "first" | "last" | number
-  /** Of a stream, default: `maxSeconds` of the reader. */
+  /** Time limit. Default for a stream: `maxSeconds` of the reader. */
   readonly maxSeconds?: number | undefined
-  /** At most so many events, from the start. Default: `maxEvents` of the reader. */
+  /** Maximum number of events, counted from `startOffset`. Default: `maxEvents` of the reader. */
   readonly maxScan?: number | undefined
 }
 
-/** Too many scans run already. */
+/** All permitted scans of the status queue are in use. */
 export class HistoryBusy extends Schema.TaggedError<HistoryBusy>()("HistoryBusy", { message: Schema.String }) {}
 
 export interface StreamReader {
@@ -32,13 +35,13 @@ export interface StreamReader {
   ) => Effect.Effect<StatusScan.ScanResult, BrokerError | HistoryBusy | StatusScan.QueueInUse>
 }
 
-/** What happened to a task, or on the status stream. */
+/** Reads the history of a task, or of the status stream. */
 export class HistoryReader extends Context.Service<
   HistoryReader,
   {
-    /** Of who asks for none. */
+    /** The source of requests that name none. */
     readonly source: Source
-    /** No query may ask for more. */
+    /** Upper limits of a query. */
     readonly caps: { readonly maxSeconds: number; readonly maxEvents: number }
     readonly store: (taskId: string, query: HistoryQuery) => Effect.Effect<StatusScan.ScanResult, RedisError>
     readonly stream: StreamReader | undefined
@@ -46,28 +49,31 @@ export class HistoryReader extends Context.Service<
 >()("svc/status/HistoryReader") {}
 
 export interface StoreOptions {
-  /** No query takes longer. Default: 10. */
+  /** Maximum duration of a query, in seconds. Default: 10. */
   readonly maxSeconds?: number
-  /** No answer has more events. Default: 10,000. */
+  /** Maximum number of events in a result. Default: 10,000. */
   readonly maxEvents?: number
-  /** Of the events of an answer, but two however large. Default: 32 MiB. */
+  /** Maximum size of the events in a result; the first two are returned whatever their size. Default: 32 MiB. */
   readonly maxBytes?: number
 }
 
 export interface Options extends StoreOptions {
-  /** Default: `store`. */
+  /** The default source. Default: `store`. */
   readonly source?: Source
-  /** Whose status queue is read. */
+  /** The topology whose status queue is read. */
   readonly topology: Topology
-  /** How events on the broker may be named. Default: `ContractAliases`, or the built-in alias alone. */
+  /** Field aliases of events on the broker. Default: `ContractAliases`, or the built-in alias alone. */
   readonly aliasConfig?: ContractAliasConfig | undefined
-  /** Members of an event's `meta` that the stream has and nobody is shown, as of the hub. Default: `["auth_token"]`. */
+  /**
+   * Members of an event's `meta` that are removed from events of the stream; use the same list as the hub. Default:
+   * `["auth_token"]`.
+   */
   readonly sanitizeMetaKeys?: ReadonlyArray<string> | undefined
-  /** Messages that a scan looks at. Default: 1,000,000. */
+  /** Maximum number of messages that a scan examines. Default: 1,000,000. */
   readonly maxMessages?: number
 }
 
-/** Reads the store, and the broker's status queue for who asks for it with `source=stream`. */
+/** Reads the store, and the broker's status queue for requests with `source=stream`. */
 export const layer = (options: Options): Layer.Layer<HistoryReader, SettingsError, StatusStore | Broker> =>
   Layer.effect(
     HistoryReader,
@@ -77,7 +83,7 @@ export const layer = (options: Options): Layer.Layer<HistoryReader, SettingsErro
       const { status } = options.topology
       const { sanitizeMetaKeys } = options
       const aliases = options.aliasConfig ?? (yield* ContractAliases) ?? new ContractAliasConfig()
-      // of what is no stream, each would have a part
+      // concurrent scans of a plain queue would share its messages
       const scans = yield* Semaphore.make(status.isStream ? maxConcurrentScans : 1)
       const read = Effect.fn("HistoryReader.stream")(({ maxScan, maxSeconds, startOffset, taskId }: HistoryQuery) =>
         StatusScan.scan(
@@ -98,7 +104,9 @@ export const layer = (options: Options): Layer.Layer<HistoryReader, SettingsErro
           scans.withPermitsIfAvailable(1),
           Effect.flatMap(Effect.fromOption),
           Effect.catchTag("NoSuchElementError", () =>
-            Effect.fail(new HistoryBusy({ message: "Others read the status queue now: try again in a moment." }))
+            Effect.fail(
+              new HistoryBusy({ message: "The status queue is being read by other requests: try again in a moment." })
+            )
           )
         )
       )
@@ -111,7 +119,7 @@ export const layer = (options: Options): Layer.Layer<HistoryReader, SettingsErro
     })
   )
 
-/** Reads the store alone. */
+/** Reads only the store. */
 export const layerStore = (options: StoreOptions = {}): Layer.Layer<HistoryReader, SettingsError, StatusStore> =>
   Layer.effect(
     HistoryReader,
@@ -144,7 +152,7 @@ const capsOf = (options: StoreOptions & Pick<Options, "maxMessages">): Effect.Ef
     : Effect.succeed(caps)
 }
 
-/** One round trip, which Redis has a deadline of its own for. */
+/** A read is one round trip, which has its own deadline; `maxSeconds` can only shorten it. */
 const storeReader = (store: StatusStore["Service"], caps: Caps): HistoryReader["Service"]["store"] =>
   Effect.fn("HistoryReader.store")((taskId, { maxScan = caps.maxEvents, maxSeconds, startOffset }) => {
     const read = Effect.map(
@@ -175,5 +183,5 @@ const storeReader = (store: StatusStore["Service"], caps: Caps): HistoryReader["
 const rangeOf = (startOffset: HistoryQuery["startOffset"]) =>
   startOffset === "first" ? {} : startOffset === "last" ? { limit: 1 } : { after: startOffset - 1 }
 
-/** Each is a channel, and up to `maxBytes` of memory. */
+/** Each scan takes a channel and up to `maxBytes` of memory. */
 const maxConcurrentScans = 4

@@ -8,16 +8,15 @@ import { offsetOf } from "../hub/StreamCheckpoint.ts"
 
 export interface ScanBounds {
   readonly seconds: number
-  /** Events that match. */
+  /** Maximum number of matching events. */
   readonly matches: number
-  /** Messages that are looked at. */
+  /** Maximum number of examined messages. */
   readonly messages: number
-  /** Of the events that match. */
+  /** Maximum size of the matching events. */
   readonly bytes: number
 }
 
 export interface Scan {
-  /** Default: every task. */
   readonly taskId?: string | undefined
   readonly startOffset: "first" | "last" | number
   readonly bounds: ScanBounds
@@ -26,22 +25,24 @@ export interface Scan {
 export interface ScanResult {
   /** Canonical JSON objects, oldest first. */
   readonly events: ReadonlyArray<string>
-  /** A bound ended it, or the broker stood still: there may be more. */
+  /** A limit ended the scan, or the broker hangs: there may be more events. */
   readonly truncated: boolean
-  /** Where it goes on: behind all that was looked at. None where that is not known, as of a queue that is no stream. */
+  /** Where to continue: after the last examined message. Absent if unknown, as for a queue that is not a stream. */
   readonly nextOffset?: number | undefined
-  /** Of the store alone, the oldest event that it keeps: what was before is gone. */
+  /** Set by the store only: the sequence of its oldest event. Earlier events were trimmed. */
   readonly oldestOffset?: number | undefined
 }
 
-/** Somebody consumes the queue, and would get what a scan returns behind what came later. */
+/** The queue has a consumer, which would get the messages returned by a scan out of order. */
 export class QueueInUse extends Schema.TaggedError<QueueInUse>()("QueueInUse", { queue: Schema.String }) {}
 
 /**
- * Reads a status queue from an offset to its present end, on a channel of its own. It does not stop at a terminal status:
- * a task that was taken up again has others behind it. A stream stays as it is. What is read of any other queue goes back
- * to it, which is why no more than a prefetch of it can be seen, and only while it has no consumer. One that begins during
- * the scan is not noticed.
+ * Reads a status queue from an offset to its present end, on a channel of its own. A scan does not stop at a terminal
+ * status, because a resumed task has further ones.
+ *
+ * A scan leaves a stream unchanged. On any other queue the messages read are returned to it afterwards, so a scan sees
+ * at most one prefetch of messages, and only while the queue has no consumer. A consumer that starts during the scan is
+ * not detected.
  */
 export const scan = Effect.fnUntraced(function* (
   broker: Broker["Service"],
@@ -86,7 +87,7 @@ export const scan = Effect.fnUntraced(function* (
     }
   })
   const isQuiet = () => quietAt <= clock.currentTimeMillisUnsafe()
-  // a broker that stands still is as quiet as one that has nothing more, but does not answer
+  // a broker that hangs is as quiet as one without messages, but does not respond to a ping
   const atEnd: Effect.Effect<void, BrokerError> = Effect.suspend(() =>
     isQuiet()
       ? Effect.andThen(
@@ -100,13 +101,14 @@ export const scan = Effect.fnUntraced(function* (
     Effect.raceFirst(channel.ended),
     Effect.timeoutOption(bounds.seconds * 1_000)
   )
-  // first the consumer, then the channel: some clients return what is under way, and a stream dies of that
+  // cancel the consumer before closing the channel: some clients return deliveries in flight, which is an error on a
+  // stream
   yield* subscription.cancel
   const scanned: ScanResult = { events, truncated: Option.getOrElse(ended, () => true), nextOffset }
   return scanned
 }, Effect.scoped) satisfies (...args: never) => Effect.Effect<ScanResult, BrokerError | QueueInUse>
 
-/** None of one that is unreadable or another task's. */
+/** Returns `undefined` for an event that is unreadable or belongs to another task. */
 const eventOf = (read: Result.Result<JsonObject, EnvelopeError>, taskId: string | undefined): string | undefined =>
   Result.isSuccess(read) && (taskId === undefined || read.success["task_id"] === taskId)
     ? JSON.stringify(read.success)
@@ -114,8 +116,8 @@ const eventOf = (read: Result.Result<JsonObject, EnvelopeError>, taskId: string 
 
 const prefetch = 1_000
 
-/** So long without a message is the end of the queue. */
+/** A pause of this length marks the end of the queue. */
 const quietMs = 250
 
-/** A consumer may take longer to begin. */
+/** The first message of a consumer may take longer. */
 const firstMessageWaitMs = 1_000

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { Broker } from "../../services/Broker.ts"
 
-/** A queue with messages that nobody has taken. */
+/** A queue with ready messages. */
 export interface WaitingQueue {
   readonly queue: string
   readonly ready: number
@@ -9,23 +9,25 @@ export interface WaitingQueue {
 }
 
 /**
- * What waits in the queues of workers. A task that was published, and that no worker has taken, leaves no other trace:
- * who asks about a task of which nothing was heard is told of these.
+ * Reports the ready messages in the queues of workers. A published task that no worker has received leaves no other
+ * trace, so responses about an unknown task mention these queues.
  */
 export class WaitingMessages extends Context.Service<
   WaitingMessages,
   {
-    /** As of a second ago at most. Empty where nothing waits, and where the broker does not say. */
+    /**
+     * The queues with ready messages, at most a second old. Empty if there are none, or if the broker does not respond.
+     */
     readonly queues: Effect.Effect<ReadonlyArray<WaitingQueue>>
   }
 >()("svc/WaitingMessages") {}
 
-/** Who asks about a task waits no longer than this for the broker. */
+/** A request about a task waits no longer than this for the broker. */
 const inspectTimeout = "2 seconds"
-/** Clients that poll for the first status of a task must not become questions to the broker. */
+/** Clients that poll for the first status of a task must not cause a request to the broker each time. */
 const cacheTtl = "1 second"
 
-/** `queues`: those that the workers of the tasks receive from. */
+/** Inspects `queues`, from which the workers consume tasks. */
 export const layer = (queues: ReadonlyArray<string>): Layer.Layer<WaitingMessages, never, Broker> =>
   Layer.effect(
     WaitingMessages,
@@ -38,7 +40,7 @@ export const layer = (queues: ReadonlyArray<string>): Layer.Layer<WaitingMessage
           onSome: ({ consumers, messages: ready }) => (ready > 0 ? [{ queue, ready, consumers }] : [])
         })
       })
-      // all at once: one that is silent must not make the others late
+      // concurrently: a queue that does not respond must not delay the others
       const inspectAll = Effect.map(Effect.forEach(queues, inspectQueue, { concurrency: "unbounded" }), (found) =>
         found.flat()
       )
@@ -46,20 +48,19 @@ export const layer = (queues: ReadonlyArray<string>): Layer.Layer<WaitingMessage
     })
   )
 
-/** The queues where somebody provides the service, and else none. */
+/** The waiting queues if the service is provided, otherwise none. */
 export const queues: Effect.Effect<ReadonlyArray<WaitingQueue>> = Effect.flatMap(
   Effect.serviceOption(WaitingMessages),
   Option.match({ onNone: () => Effect.succeed([]), onSome: ({ queues }) => queues })
 )
 
-/** A sentence has room for so many. */
 const maxNamedQueues = 5
 
-/** Where a task is that nobody has taken, if there is one; empty where nothing waits. */
+/** A sentence that names the queues where an unreceived task may wait; empty if no message waits. */
 export const sentence = (waiting: ReadonlyArray<WaitingQueue>): string => {
   if (waiting.length === 0) return ""
   const named = waiting.slice(0, maxNamedQueues).map(({ consumers, queue, ready }) => {
-    const others = ready === 1 ? "as the only message" : `behind at most ${ready - 1} others`
+    const others = ready === 1 ? "as the only message" : `after at most ${ready - 1} other messages`
     return `${queue} (${others}; ${describeConsumers(consumers)})`
   })
   const more = waiting.length > maxNamedQueues ? ", or in another queue" : ""
@@ -67,6 +68,6 @@ export const sentence = (waiting: ReadonlyArray<WaitingQueue>): string => {
 }
 
 const describeConsumers = (consumers: number): string => {
-  if (consumers === 0) return "nobody consumes it"
+  if (consumers === 0) return "no consumer"
   return consumers === 1 ? "1 consumer" : `${consumers} consumers`
 }

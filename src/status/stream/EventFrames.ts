@@ -1,24 +1,24 @@
 import * as EventId from "../store/EventId.ts"
 import type { Reset, ResetReason } from "./ResumeCursor.ts"
 
-/** The frames of an event stream, as the text of WHATWG's server-sent events. */
+/** The frames of an event stream, in the text format of server-sent events (WHATWG HTML). */
 
 export const ready = "event: ready\ndata: {}\n\n"
 
 export const keepalive = ": keepalive\n\n"
 
 /**
- * The last of a stream whose server goes. `retryMs`: each client gets a wait of its own, or thousands of them would knock
- * at the next replica at once.
+ * The last frame of a stream whose server shuts down. `retryMs` differs per client, so that thousands of clients do not
+ * reconnect to the next replica at once.
  */
 export const shutdownNotice = (retryMs: number): string =>
   `retry: ${retryMs}\n: the server is going down; reconnect with the id of the last event\n\n`
 
-/** `json`: on one line. */
+/** `json` must not contain line breaks. */
 export const status = (eventId: string, json: string): string =>
   `id: ${frameIdOf(eventId)}\nevent: status\ndata: ${json}\n\n`
 
-/** Whatever the client has of the task is void: what is kept of it follows from its beginning. */
+/** Tells the client to discard its events of the task; the stored history follows from its beginning. */
 export const reset = ({ from, reason }: Reset): string => {
   const data = {
     reason,
@@ -30,28 +30,30 @@ export const reset = ({ from, reason }: Reset): string => {
 }
 
 const resetMessages: Readonly<Record<ResetReason, string>> = {
-  history_trimmed: "Events behind the last one received are no longer kept. All that is kept follows.",
-  history_gone: "Nothing of this task is kept any more.",
-  unknown_event: "The last event received is not in the history of this task. All that is kept follows.",
-  sequence_restarted: "The history of this task expired and began again. All that is kept follows."
+  history_trimmed:
+    "Events after the last one received are no longer stored. The stored history follows from its beginning.",
+  history_gone: "No event of this task is stored any more.",
+  unknown_event:
+    "The last event received is not in the history of this task. The stored history follows from its beginning.",
+  sequence_restarted: "The history of this task expired and restarted. The stored history follows from its beginning."
 }
 
 /**
- * The id of an event in its frame: its own. One that would break the frame, or that is too long to come back in a header,
- * is named by its hash.
+ * The id of an event in its frame: the event id, or its hash if the id would break the frame or is too long to come
+ * back in a header.
  */
 export const frameIdOf = (eventId: string): string =>
   eventId.length <= maxLastEventIdLength && headerSafe.test(eventId) ? eventId : `sha256:${EventId.hashOf(eventId)}`
 
 export const maxLastEventIdLength = 512
 
-// a header's value is trimmed on its way
+// proxies and servers trim header values
 const headerSafe = /^(?!\s)[^\p{Cc}\p{Cs}]+(?<!\s)$/u
 
-/** JSON text without the line breaks between its members, which would end the `data` of a frame. */
+/** Removes line breaks between JSON members, which would end the `data` of a frame. */
 export const oneLine = (json: string): string => (/[\r\n]/.test(json) ? json.replace(/[\r\n]+/g, " ") : json)
 
-/** Node reads headers as latin1, and browsers send the id back as UTF-8. */
+/** Node decodes headers as Latin-1, and browsers send the id back as UTF-8. */
 export const lastEventIdOf = (header: string | undefined): string | undefined => {
   if (header === undefined || header === "") return undefined
   const bytes = Buffer.from(header, "latin1")

@@ -27,54 +27,60 @@ import { SseConnection, type SseLimits } from "./SseConnection.ts"
 import * as TaskSubscriptions from "./TaskSubscriptions.ts"
 
 export interface Options extends Presentation {
-  /** Default: `completed` and `failed`. */
+  /** Statuses that end a task. Default: `completed` and `failed`. */
   readonly terminalStatuses?: TerminalStatusSet | undefined
-  /** A comment after so much silence, in seconds. `null`: none. Default: 15. */
+  /** Seconds of silence after which a keepalive comment is sent; `null` sends none. At most 3,600. Default: 15. */
   readonly keepaliveIntervalSeconds?: number | null
-  /** Streams that are open at once; more are refused. Default: 10,000. */
+  /** How many streams may be open; further ones are refused. Default: 10,000. */
   readonly maxOpenStreams?: number
   /**
-   * Of those, what clients of one address may have. Behind a proxy all clients have its address: give it all. Default: a
-   * quarter.
+   * How many streams one client address may have open. Behind a proxy all clients share its address, so raise the value
+   * to `maxOpenStreams` there. Default: a quarter of `maxOpenStreams`.
    */
   readonly maxOpenStreamsPerAddress?: number
-  /** What may wait for one slow client; the rest waits in the store. Default: 64. */
+  /** How many events are buffered for one slow client; the rest is read from the store later. Default: 64. */
   readonly maxWaitingEvents?: number
-  /** The same in characters of JSON; one event may be longer. Default: 65,536. */
+  /** Size of that buffer in UTF-16 units of JSON; a single event may be longer. Default: 65,536. */
   readonly maxWaitingSize?: number
-  /** A client that takes nothing for so long is cut off, in seconds. Default: 60. */
+  /** Seconds after which a client that reads nothing is disconnected. Default: 60. */
   readonly stalledSeconds?: number
   readonly observationSink?: ObservationSink | undefined
 }
 
-/** `limit`: as many streams are open as may be. `share`: by this address. `draining`: the server goes down. */
+/**
+ * A stream was not opened.
+ *
+ * - `limit`: the process has `maxOpenStreams` open.
+ * - `share`: the client's address has its share of streams open.
+ * - `draining`: the server is shutting down.
+ */
 export class StreamRefused extends Schema.TaggedError<StreamRefused>()("StreamRefused", {
   reason: Schema.Literals(["limit", "share", "draining"]),
   message: Schema.String
 }) {}
 
 /**
- * A task's statuses for one client after another: what happened after the last event that it knows, and then what happens.
- * Each event once, in the order of the store. The history of a task whose events the client cannot have all begins again
- * behind a `reset` frame. Redis may come and go meanwhile: the stream stays, and makes up for it.
+ * Streams a task's statuses to a client: the events after the last one that the client knows, then live events. Each
+ * event is sent once, in the order of the store. If events between are no longer stored, a `reset` frame is sent and
+ * the history starts again. A stream survives outages of Redis and catches up afterwards.
  */
 export class EventStream extends Context.Service<
   EventStream,
   {
     /**
-     * The frames of a stream that belongs to the scope. It ends after the terminal status of a task that is not taken up
-     * again by a later status, also for who had it before.
+     * Opens a stream that lives as long as the scope, and returns its frames. The stream ends after a terminal status
+     * that no later status revokes, also for a client that already has that status.
      */
     readonly open: (
       taskId: string,
       options?: {
         readonly lastEventId?: string | undefined
-        /** The client's. Without one, no share is looked at. */
+        /** The client's address. Without one, the limit per address does not apply. */
         readonly address?: string | undefined
       }
     ) => Effect.Effect<Stream.Stream<Uint8Array>, StreamRefused, Scope.Scope>
 
-    /** Ends every stream with a comment, and refuses new ones. */
+    /** Ends every stream with a shutdown comment and refuses new ones. */
     readonly drain: Effect.Effect<void>
   }
 >()("svc/status/EventStream") {}
@@ -93,7 +99,6 @@ const make = Effect.fnUntraced(function* (
   const frameEvent = makeFramer({ ...options, aliasConfig: options.aliasConfig ?? (yield* ContractAliases) })
   const throttled = yield* LogThrottle.make
   const open = new Set<SseConnection>()
-  /** Open streams of each address. */
   const streamsByCaller = new Map<string, number>()
   let draining = false
 
@@ -157,12 +162,15 @@ const make = Effect.fnUntraced(function* (
   const readHistory = (stream: SseConnection, lastEventId: string | undefined) =>
     store.history(stream.taskId, stream.cursor.beginRead()).pipe(
       Effect.map((history) => applyHistory(stream, lastEventId, history)),
-      // the client stays, and the next sweep tries again
+      // the stream stays open, and the next sweep reads again
       Effect.catchCause((cause) => {
         stream.onReadFailed()
         return Cause.hasInterruptsOnly(cause)
           ? Effect.interrupt
-          : Effect.logDebug(`The history of task ${stream.taskId} could not be read`, cause)
+          : Effect.logDebug(
+              `The history of task ${stream.taskId} could not be read, and is read again in a moment`,
+              cause
+            )
       })
     )
 
@@ -175,7 +183,7 @@ const make = Effect.fnUntraced(function* (
     }
   }
 
-  /** The frames of everything that waits, and what the output adapter threw. */
+  /** Takes the frames of all buffered events, and the errors that the output adapter threw. */
   const takeFrames = (
     stream: SseConnection
   ): { readonly chunks: ReadonlyArray<Uint8Array>; readonly failures: ReadonlyArray<unknown> } => {
@@ -206,7 +214,7 @@ const make = Effect.fnUntraced(function* (
         })
       )
     }
-    // that nothing newer follows a terminal status is for the store to say
+    // the store must confirm that no newer event follows a terminal status
     if (events.length > historicalCount && ended) stream.cursor.markStale()
     return { chunks, failures }
   }
@@ -214,12 +222,12 @@ const make = Effect.fnUntraced(function* (
   const logAdapterFailure = (taskId: string, failures: ReadonlyArray<unknown>) =>
     throttled((suppressed) =>
       Effect.logError(
-        `The output adapter of event streams threw: an event of task ${taskId} is left out${suppressed}`,
+        `The output adapter of event streams threw an error: an event of task ${taskId} was not sent${suppressed}`,
         failures[0]
       )
     )
 
-  /** The next chunks; asked for when the client has taken the last ones. */
+  /** Returns the next chunks. Called when the client has taken the previous ones. */
   const pull = (stream: SseConnection, lastEventId: string | undefined): Pull.Pull<Chunks> =>
     Effect.withFiber((fiber) => {
       stream.onPull(fiber)
@@ -230,9 +238,9 @@ const make = Effect.fnUntraced(function* (
         stream.unsubscribe = subscriptions.subscribe(stream.taskId, stream)
         return handOver([ready])
       }
-      if (stream.shutdownNotice === "said") return Cause.done()
+      if (stream.shutdownNotice === "sent") return Cause.done()
       if (stream.shutdownNotice === "due") {
-        stream.shutdownNotice = "said"
+        stream.shutdownNotice = "sent"
         return Effect.flatMap(Random.nextIntBetween(...reconnectMs), (wait) =>
           handOver([Buffer.from(EventFrames.shutdownNotice(wait))])
         )
@@ -271,12 +279,12 @@ const make = Effect.fnUntraced(function* (
       : open.size >= settings.maxOpenStreams
         ? new StreamRefused({
             reason: "limit",
-            message: `All ${settings.maxOpenStreams} event streams of this process are in use.`
+            message: `This process has ${settings.maxOpenStreams} event streams open, which is its limit. Try again later.`
           })
         : caller !== undefined && (streamsByCaller.get(caller) ?? 0) >= settings.maxOpenStreamsPerAddress
           ? new StreamRefused({
               reason: "share",
-              message: `All ${settings.maxOpenStreamsPerAddress} event streams that one address may have open are in use. Close one of them first.`
+              message: `This address has ${settings.maxOpenStreamsPerAddress} event streams open, which is its limit. Close one of them first.`
             })
           : undefined
 
@@ -309,8 +317,8 @@ export const layer = (options: Options = {}): Layer.Layer<EventStream, SettingsE
   Layer.effect(EventStream, make(options))
 
 /**
- * Drains before anything that it is built after closes: provide the listener to it, and its open streams end at once
- * instead of holding up the shutdown.
+ * Drains the streams before the layers that it depends on close. Provide the listener to this layer: its open streams
+ * then end at once and do not delay the shutdown.
  */
 export const drainFirst: Layer.Layer<never, never, EventStream> = Layer.effectDiscard(
   Effect.flatMap(EventStream, ({ drain }) => Effect.addFinalizer(() => drain))
@@ -348,7 +356,7 @@ const validate = (options: Options, findings: ValidationIssues): Settings => {
   }
 }
 
-/** Streams of the same task share the bytes of what they hear. */
+/** Encodes each event once for all streams of its task. */
 const makeFramer = (presentation: Presentation) => {
   const toPublicJson = makePresenter(presentation)
   const frames = new WeakMap<StoredStatus, Uint8Array>()
@@ -369,11 +377,11 @@ const isLastEvent = ({ eventId }: StoredStatus, lastEventId: string): boolean =>
 const ready = Buffer.from(EventFrames.ready)
 const keepalive = Buffer.from(EventFrames.keepalive)
 
-/** How long clients of a server that goes wait before they connect again. */
+/** Range of the reconnect delay sent to clients at shutdown. */
 const reconnectMs = [500, 3_000] as const
 
 const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
-const openStreams = Metric.gauge("svc_status_open_streams", { description: "Event streams that are open" })
-const eventsSent = counter("svc_status_stream_events_sent_total", "Status events that went out on event streams")
-const resets = counter("svc_status_stream_resets_total", "Streams that began again because events were missing")
+const openStreams = Metric.gauge("svc_status_open_streams", { description: "Open event streams" })
+const eventsSent = counter("svc_status_stream_events_sent_total", "Status events sent on event streams")
+const resets = counter("svc_status_stream_resets_total", "Streams reset because events were missing")
 const keepalives = counter("svc_status_stream_keepalives_total", "Keepalive comments on event streams")

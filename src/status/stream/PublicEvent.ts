@@ -4,22 +4,25 @@ import type { ContractAliasConfig } from "../../messaging/topology/Aliases.ts"
 import * as EventFrames from "./EventFrames.ts"
 
 /**
- * Changes an event on its way to a client: it sees the public names, and what it returns is sent. A number from 2^53 on is
- * the nearest that JavaScript has. In `exact` it is a value of `JSON.rawJSON`, which is sent as it came: that is what to
- * pass on where clients have such numbers.
+ * Transforms an event before it is sent to a client. Both arguments have the public field names. In `event` a number
+ * from 2^53 on is rounded to the nearest JavaScript number; in `exact` it is a value of `JSON.rawJSON`, which keeps
+ * every digit. Return members of `exact` if clients need such numbers.
  */
 export type OutputAdapter = (event: JsonObject, exact: JsonObject) => JsonObject
 
 export interface Presentation {
-  /** Names of fields. Default: `ContractAliases`, or the canonical ones. */
+  /** Public field names. Default: `ContractAliases`, or the canonical names. */
   readonly aliasConfig?: ContractAliasConfig | undefined
   readonly outputAdapter?: OutputAdapter | undefined
 }
 
-/** The JSON of a stored event as clients see it, on one line; none when it is no object. Throws what the adapter throws. */
+/**
+ * Returns the public JSON of a stored event on one line; `undefined` if it is not an object. Throws what the adapter
+ * throws.
+ */
 export type EventPresenter = (json: string) => string | undefined
 
-/** An event that nothing changes goes out as it was stored, unread. */
+/** Without aliases and adapter, events are sent as stored, without parsing. */
 export const makePresenter = ({ aliasConfig, outputAdapter }: Presentation): EventPresenter =>
   aliasConfig === undefined && outputAdapter === undefined
     ? EventFrames.oneLine

@@ -2,60 +2,59 @@ import type { HistoryOptions, StatusHistory, StoredStatus } from "../store/Statu
 import * as TaskEnd from "../store/TaskEnd.ts"
 
 /**
- * Why a stream starts over.
+ * Why a stream restarts from the beginning of the stored history.
  *
- * - `history_trimmed`: events behind the client's last one are no longer kept.
- * - `history_gone`: nothing of the task is kept.
- * - `unknown_event`: the client's last event is none of this task, or of an earlier life of it.
+ * - `history_trimmed`: events after the client's last one were trimmed.
+ * - `history_gone`: no event of the task is stored.
+ * - `unknown_event`: the client's last event does not belong to this task, or to an earlier history of it.
  * - `sequence_restarted`: the history expired, and the task has a new one.
  */
 export type ResetReason = "history_trimmed" | "history_gone" | "unknown_event" | "sequence_restarted"
 
 export interface Reset {
   readonly reason: ResetReason
-  /** The first event that follows; none is kept. */
+  /** The first event sent after the reset; `undefined` if no event is stored. */
   readonly from: StoredStatus | undefined
 }
 
-/** An event without its text, of which thousands of quiet streams would hold one each. */
+/** An event without its JSON, which thousands of quiet streams would otherwise retain. */
 export type Position = Omit<StoredStatus, "json">
 
-/** What a read of the history brought. */
+/** The result of applying a history read. */
 export interface AppliedHistory {
-  /** Only of the first read of a client that resumes: whether its last event was found. */
+  /** Set by the first read of a resuming client: true if its last event was found. */
   readonly resumed?: boolean
-  /** Comes before the events that wait now. */
+  /** Must be sent before the buffered events. */
   readonly reset?: Reset
   readonly replayed: number
 }
 
 export interface BufferBounds {
   readonly events: number
-  /** Of their JSON, in UTF-16 units. One event may be longer. */
+  /** Total length of their JSON in UTF-16 code units. A single event may be longer. */
   readonly size: number
 }
 
 /**
- * How far one client has come in a task's events, and what waits for it. Sequences decide: an event goes out if it is the
- * very next one. Whatever else arrives live says that something was missed, and the history is read again from the last
- * event that went out. So is it when a client is too slow for what waits to stay within its bounds: the store is the
- * buffer of slow readers.
+ * The position of one client in a task's events, and its buffer. An event is sent if its sequence directly follows the
+ * last one. Any other live event shows that something was missed, so the history is read again from the last event
+ * sent. A client too slow for its buffer is treated the same way: it re-reads from the store.
  */
 export class ResumeCursor {
-  /** The last that went out, or that the client had before. */
+  /** The last event sent, or the last one that the client already had. */
   #at: Position | undefined
-  /** The terminal status that holds at that place. */
+  /** The terminal status in effect at that position. */
   #end: Position | undefined
-  /** Of a client that resumes, until the first read has looked for it. */
+  /** Set for a resuming client until the first read has searched for the event. */
   #lastEventId: string | undefined
   #startsOver: ResetReason | undefined
   #waiting: Array<StoredStatus> = []
   #size = 0
-  /** How many of those that wait come from the history. */
+  /** How many buffered events come from the history. */
   #historical = 0
   #reading = false
   #stale = true
-  /** The newest event when the history was last read to its end. */
+  /** Sequence of the newest event when the history was last read to its end. */
   #newestRead: number | undefined
   readonly #isLastEvent: (event: StoredStatus, lastEventId: string) => boolean
   readonly #isTerminal: (status: string) => boolean
@@ -73,23 +72,22 @@ export class ResumeCursor {
     this.#bounds = options.bounds
   }
 
-  /** The history is to be read. */
   get needsHistory(): boolean {
     return this.#stale && this.#waiting.length === 0
   }
 
-  /** The terminal status that ended the task, if the store said that nothing newer was there. */
+  /** The terminal status that ended the task, once the store has confirmed that no newer event exists. */
   get terminalStatus(): Position | undefined {
     const settled = !this.#stale && !this.#reading && this.#waiting.length === 0
     return settled && this.#at?.sequence === this.#newestRead ? this.#end : undefined
   }
 
-  /** Events may have been missed. */
+  /** Marks the buffer as incomplete: events may have been missed. */
   markStale(): void {
     this.#stale = true
   }
 
-  /** An event that was just stored. Answers whether there is something to do now. */
+  /** Handles a live event. Returns true if the stream has something to do now. */
   offer(event: StoredStatus): boolean {
     if (this.#stale && !this.#reading) return false
     const last = this.#waiting.at(-1) ?? (this.#reading ? undefined : this.#at)
@@ -103,22 +101,22 @@ export class ResumeCursor {
   }
 
   /**
-   * What to ask the store for; `arrived` or `unread` follows. No more than may wait: with the whole of a long history each
-   * time, a client would cost as many events as the square of it. Where the last event has to be looked for, the whole of
-   * it is read once.
+   * Options for the next read; `applyHistory` or `readFailed` must follow. A read is limited to the size of the buffer,
+   * because reading a long history in full each time would take quadratic time. Only the search for the last event
+   * reads all of it once.
    */
   beginRead(): HistoryOptions {
     this.#stale = false
     this.#reading = true
     if (this.#lastEventId !== undefined) return {}
     const { events, size } = this.#bounds
-    // the last event comes along: another one in its place is another history
+    // includes the last event sent: a different one at its position is a different history
     return this.#at === undefined
       ? { atMost: { events, bytes: size } }
       : { after: this.#at.sequence - 1, atMost: { events: events + 1, bytes: size } }
   }
 
-  /** The read failed: what came meanwhile is in the next one. */
+  /** The read failed: the next one covers the live events received meanwhile. */
   readFailed(): void {
     this.#reading = false
     this.#stale = true
@@ -147,7 +145,7 @@ export class ResumeCursor {
     return { replayed: 0 }
   }
 
-  /** Everything that waits goes out. `ended`: the last of it leaves the task at its end. */
+  /** Removes all buffered events to send them. `ended`: the task is ended after the last one. */
   take(): { readonly events: ReadonlyArray<StoredStatus>; readonly historicalCount: number; readonly ended: boolean } {
     const events = this.#waiting
     const historical = this.#historical
@@ -185,7 +183,7 @@ export class ResumeCursor {
     this.#historical = replayed
     if ((history.events.at(-1)?.sequence ?? history.newest) < history.newest) this.#stale = true
     if (this.#stale) return { replayed }
-    // a history that expired under an open stream says nothing against what the client has
+    // a history that expired under an open stream does not contradict the client's events
     this.#newestRead = history.newest === 0 ? this.#at?.sequence : history.newest
     for (const event of live) {
       if (history.events.some((read) => isSameEvent(read, event))) continue
@@ -219,8 +217,8 @@ const missingEventReason = (history: StatusHistory): ResetReason =>
   history.events.length === 0 ? "history_gone" : history.oldest > 1 ? "history_trimmed" : "unknown_event"
 
 /**
- * Why the history does not go on from `at`, if so. It was read from `at` on: that this very event is still there is the
- * only proof that what follows it is the same history.
+ * Why the history does not continue from `at`; `undefined` if it does. The read starts at `at`: only the same event at
+ * its position proves that the history is the same.
  */
 const discontinuityAfter = (at: Position, history: StatusHistory): ResetReason | undefined => {
   if (history.newest === 0) return undefined

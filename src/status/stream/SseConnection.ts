@@ -11,27 +11,26 @@ export interface SseLimits {
 }
 
 /**
- * A stream that a client has open: one small object and one waiting fiber, since there are thousands. It is woken by
- * what happens to its task, and by a sweep over all of them, which serves as everybody's timer.
+ * An open event stream of a client: one small object and one waiting fiber, because there are thousands. The fiber is
+ * woken by events of the task, and by one timer that sweeps over all connections.
  */
 export class SseConnection implements TaskSubscriber {
   readonly taskId: string
   readonly cursor: ResumeCursor
-  /** To go out before the events that wait. */
+  /** Must be sent before the buffered events. */
   reset: Reset | undefined
   sentCount = 0
-  /** The terminal status that ended it. */
   endedBy: Position | undefined
-  shutdownNotice: "due" | "said" | undefined
+  shutdownNotice: "due" | "sent" | undefined
   hasSentReady = false
   unsubscribe: () => void = () => {}
   readonly onMalformed: () => void
   readonly #limits: SseLimits
-  /** A subscription was tried: reading before would only have to be done again. */
+  /** A subscription succeeded or failed. Reading the history earlier would only have to be repeated. */
   #tried = false
   #readFailed = false
   #handedAt: number
-  /** Whether the client has yet to take what it was handed. */
+  /** True while the client has not taken the last chunks. */
   #handed = false
   #signalled = false
   #resume: ((woken: Effect.Effect<void>) => void) | undefined
@@ -88,7 +87,7 @@ export class SseConnection implements TaskSubscriber {
     return keepaliveMs !== undefined && now - this.#handedAt >= keepaliveMs
   }
 
-  /** The client has taken everything, and is about to wait in `fiber`. */
+  /** The client has taken everything, and `fiber` is about to wait for more. */
   onPull(fiber: Fiber.Fiber<unknown, unknown>): void {
     this.#handed = false
     this.#signalled = false
@@ -103,7 +102,7 @@ export class SseConnection implements TaskSubscriber {
 
   sweep(now: number): void {
     if (this.#handed) {
-      // as if it had hung up
+      // treated like a client that disconnected
       if (now - this.#handedAt >= this.#limits.stalledMs) this.#fiber?.interruptUnsafe()
       return
     }
@@ -117,7 +116,7 @@ export class SseConnection implements TaskSubscriber {
     this.#wake()
   }
 
-  /** Something may be to be done. Also when it happened between the last look and the waiting. */
+  /** Succeeds when there may be something to do, also if the signal came before the wait. */
   readonly awaitWake: Effect.Effect<void> = Effect.callback((resume) => {
     if (this.#signalled) return resume(Effect.void)
     this.#resume = resume

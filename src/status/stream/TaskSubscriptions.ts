@@ -1,21 +1,21 @@
 import { Effect, type Fiber, FiberSet, Option, Random, type Scope, Stream } from "effect"
 import type { StatusStore, StoredStatus } from "../store/StatusStore.ts"
 
-/** Somebody who hears of a task's events. Called between other things: plain, and quick. */
+/** A receiver of a task's events. The callbacks run inside other work and must be fast. */
 export interface TaskSubscriber {
   readonly onEvent: (event: StoredStatus) => void
-  /** Somebody published what is no event. */
+  /** The channel carried a message that is not an event. */
   readonly onMalformed: () => void
-  /** Listening, from now on or again: what was stored before is in the history. */
+  /** The subscription is active, for the first time or again. Earlier events are in the history. */
   readonly onSubscribed: () => void
-  /** Events are not heard at present. */
+  /** The subscription is interrupted: events may be missed. */
   readonly onDisconnected: () => void
 }
 
 export interface TaskSubscriptions {
-  /** Answers how to leave. Whoever leaves last ends the subscription. */
-  readonly subscribe: (taskId: string, follower: TaskSubscriber) => () => void
-  /** Tasks that are followed. */
+  /** Subscribes, and returns the function that unsubscribes. The subscription ends with its last subscriber. */
+  readonly subscribe: (taskId: string, subscriber: TaskSubscriber) => () => void
+  /** Number of subscribed tasks. */
   readonly size: () => number
 }
 
@@ -25,7 +25,7 @@ interface SubscribedTask {
   fiber: Fiber.Fiber<void> | undefined
 }
 
-/** One subscription for a task, however many follow it here: it is renewed for as long as somebody does. */
+/** Shares one subscription per task among all subscribers in this process, and renews it while there is one. */
 export const make = (live: StatusStore["Service"]["live"]): Effect.Effect<TaskSubscriptions, never, Scope.Scope> =>
   Effect.gen(function* () {
     const tasks = new Map<string, SubscribedTask>()
@@ -37,13 +37,13 @@ export const make = (live: StatusStore["Service"]["live"]): Effect.Effect<TaskSu
         const events = yield* Effect.timeout(live(taskId), subscribeTimeout)
         failures = 0
         task.state = "listening"
-        for (const follower of task.subscribers) follower.onSubscribed()
+        for (const subscriber of task.subscribers) subscriber.onSubscribed()
         yield* Stream.runForEachArray(events, (batch) =>
           Effect.sync(() => {
             for (const event of batch) {
-              for (const follower of task.subscribers) {
-                if (Option.isSome(event)) follower.onEvent(event.value)
-                else follower.onMalformed()
+              for (const subscriber of task.subscribers) {
+                if (Option.isSome(event)) subscriber.onEvent(event.value)
+                else subscriber.onMalformed()
               }
             }
           })
@@ -54,7 +54,7 @@ export const make = (live: StatusStore["Service"]["live"]): Effect.Effect<TaskSu
         Effect.andThen(
           Effect.gen(function* () {
             task.state = "disconnected"
-            for (const follower of task.subscribers) follower.onDisconnected()
+            for (const subscriber of task.subscribers) subscriber.onDisconnected()
             const pauseMs = Math.min(firstPauseMs * 2 ** failures++, longestPauseMs)
             yield* Effect.sleep(pauseMs * (0.5 + (yield* Random.next) / 2))
           })
@@ -64,16 +64,16 @@ export const make = (live: StatusStore["Service"]["live"]): Effect.Effect<TaskSu
     }
 
     return {
-      subscribe: (taskId, follower) => {
+      subscribe: (taskId, subscriber) => {
         const task = tasks.get(taskId) ?? { subscribers: new Set(), state: "opening", fiber: undefined }
-        task.subscribers.add(follower)
+        task.subscribers.add(subscriber)
         if (task.fiber === undefined) {
           tasks.set(taskId, task)
           task.fiber = run(listen(taskId, task))
-        } else if (task.state === "listening") follower.onSubscribed()
-        else if (task.state === "disconnected") follower.onDisconnected()
+        } else if (task.state === "listening") subscriber.onSubscribed()
+        else if (task.state === "disconnected") subscriber.onDisconnected()
         return () => {
-          if (!task.subscribers.delete(follower) || task.subscribers.size > 0) return
+          if (!task.subscribers.delete(subscriber) || task.subscribers.size > 0) return
           tasks.delete(taskId)
           task.fiber?.interruptUnsafe()
         }
@@ -84,6 +84,6 @@ export const make = (live: StatusStore["Service"]["live"]): Effect.Effect<TaskSu
 
 const subscribeTimeout = "10 seconds"
 
-/** Between two subscriptions: half of it to all of it. */
+/** Pause before a new subscription, with jitter between half and all of it. */
 const firstPauseMs = 100
 const longestPauseMs = 5_000

@@ -437,7 +437,7 @@ describeWith(
         const refused = yield* Effect.promise(() => fetch(`${url}/events/${task()}`))
         assert.deepStrictEqual([refused.status, refused.headers.get("retry-after")], [429, "5"])
         const body: unknown = yield* Effect.promise(() => refused.json())
-        const detail = "All 2 event streams that one address may have open are in use. Close one of them first."
+        const detail = "This address has 2 event streams open, which is its limit. Close one of them first."
         assert.deepStrictEqual(body, { detail })
         open[0]?.hangUp()
         yield* eventually(
@@ -460,7 +460,9 @@ describeWith(
         const refused = yield* Effect.promise(() => fetch(`${url}/events/${task()}`))
         assert.deepStrictEqual([refused.status, refused.headers.get("retry-after")], [503, "5"])
         const body: unknown = yield* Effect.promise(() => refused.json())
-        assert.deepStrictEqual(body, { detail: "All 1 event streams of this process are in use." })
+        assert.deepStrictEqual(body, {
+          detail: "This process has 1 event streams open, which is its limit. Try again later."
+        })
         first.hangUp()
         yield* eventually(
           Effect.flatMap(connect(`${url}/events/${task()}`), (next) =>
@@ -566,7 +568,7 @@ describeWith(
         assert.deepStrictEqual(client.ids, ["e1", "e3"])
         assert.strictEqual(seen.filter(({ event_type }) => event_type === "SSEMalformedPubsubPayload").length, 1)
         assert.deepStrictEqual(log.lines(), [
-          `The output adapter of event streams threw: an event of task ${id} is left out Error: not this one`
+          `The output adapter of event streams threw an error: an event of task ${id} was not sent Error: not this one`
         ])
       }).pipe(Effect.provide(log.layer))
     })
