@@ -4,10 +4,10 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { hostnameOf, isLoopback, requestHostname } from "../../http/RequestHost.ts"
 import { refusal } from "./ErrorBody.ts"
 
-/** Whoever has the token; without one, programs of this machine. */
+/** The token that callers must present; without one, only programs on this machine are admitted. */
 export type BearerToken = Option.Option<Redacted.Redacted>
 
-/** What an admission is decided by. */
+/** The headers that decide whether a caller is admitted. */
 export interface CallerHeaders {
   readonly authorization: string | undefined
   readonly host: string | undefined
@@ -15,9 +15,11 @@ export interface CallerHeaders {
 }
 
 /**
- * Why a caller is not let in. Without a token a listener is bound to a loopback address, which every page in a browser
- * of this machine reaches too: by its own name that leads there, or by a form that it sends. Neither comes from
- * loopback by its `Host` and `Origin`.
+ * Why a caller is refused; `undefined` if it is admitted.
+ *
+ * Without a token the listener is bound to a loopback address, which any web page in a browser on this machine can
+ * reach too: through a DNS name of its own that resolves to loopback, or by submitting a form. Such requests carry a
+ * foreign `Host` or `Origin`.
  */
 export const refusalOf = (
   access: BearerToken,
@@ -25,21 +27,25 @@ export const refusalOf = (
 ): { readonly status: 401 | 403; readonly detail: string } | undefined => {
   if (Option.isSome(access)) {
     const token = /^bearer +(\S+) *$/i.exec(authorization ?? "")?.[1]
-    if (token === undefined) return { status: 401, detail: "Authorization must be `Bearer` and the token." }
+    if (token === undefined)
+      return { status: 401, detail: "The Authorization header must be `Bearer` followed by the token." }
     return equalInConstantTime(token, Redacted.value(access.value))
       ? undefined
-      : { status: 401, detail: "The token is not known." }
+      : { status: 401, detail: "The token is not valid." }
   }
   if (!isLoopback(requestHostname(host))) {
-    return { status: 403, detail: "Without a token, only requests to a loopback address or to localhost are answered." }
+    return {
+      status: 403,
+      detail: "Without a token, this service accepts only requests to a loopback address or to localhost."
+    }
   }
   if (origin !== undefined && !isLoopback(hostnameOf(origin))) {
-    return { status: 403, detail: "Without a token, pages of other origins are not answered." }
+    return { status: 403, detail: "Without a token, this service refuses requests from pages of other origins." }
   }
   return undefined
 }
 
-/** For every route of a listener, also for those that there are not. */
+/** Middleware for a whole listener: also covers paths without a route. */
 export const layer = (access: BearerToken) =>
   HttpRouter.middleware(
     (httpEffect) =>
@@ -58,5 +64,5 @@ export const layer = (access: BearerToken) =>
 const equalInConstantTime = (given: string, expected: string): boolean =>
   timingSafeEqual(digest(given), digest(expected))
 
-/** Of one length, whatever was given. */
+/** Gives both values the same length, which `timingSafeEqual` requires. */
 const digest = (secret: string): Uint8Array => createHash("sha256").update(secret).digest()

@@ -10,10 +10,13 @@ type Decoded<A> = Result.Result<A, ReadonlyArray<InvalidParameter>>
 const maxLimit = 200
 const defaultLimit = 50
 
-/** Longer than any name, id or cursor that there is. */
+/** Longer than any valid name, id or cursor. */
 const maxTextLength = 1_024
 
-/** Of a query. An empty cursor is none that was given out: it would begin anew, and never end. */
+/**
+ * Reads `limit` and `cursor`. An empty cursor is passed on and refused later: it would restart the listing, and a
+ * client would never reach the end.
+ */
 export const page = (query: URLSearchParams): Decoded<PageOptions> => {
   const cursor = query.get("cursor")
   const limit = query.get("limit")
@@ -24,7 +27,9 @@ export const page = (query: URLSearchParams): Decoded<PageOptions> => {
   return Result.succeed({ limit: number, ...(cursor !== null && { cursor }) })
 }
 
-/** `state` and names of a query; the task's goes by its alias. Empty texts are none, as forms send them. */
+/**
+ * Reads a filter from a query, where the task id goes by its alias. Empty values are ignored, because forms send them.
+ */
 export const filter = (query: URLSearchParams, aliases: ContractAliasConfig): Decoded<DeadLetterFilter> => {
   const task = aliases.httpName("task_id")
   const given = Object.entries({
@@ -50,7 +55,9 @@ export const flag = (query: URLSearchParams, name: string): Decoded<boolean> => 
 const truthy: ReadonlySet<string> = new Set(["true", "1", "yes", "on"])
 const falsy: ReadonlySet<string> = new Set(["false", "0", "no", "off"])
 
-/** What a job is asked to do: `ids` or `filter`, and `force`. Without `state` a filter means those that are open. */
+/**
+ * Reads the request for a replay job: `ids` or `filter`, and `force`. Without `state` a filter selects open records.
+ */
 export const replayRequest = (
   body: unknown,
   maxIds: number,
@@ -59,22 +66,21 @@ export const replayRequest = (
   if (!isObject(body)) return invalid("body", "", "must be a JSON object with ids or filter")
   const unknown = Object.keys(body).filter((name) => !["ids", "filter", "force"].includes(name))
   if (unknown.length > 0) {
-    return Result.fail(unknown.map((name) => problem("body", name, "is not known: ids, filter, force are")))
+    return Result.fail(unknown.map((name) => problem("body", name, "is unknown: use ids, filter or force")))
   }
   const { filter, force = false, ids } = body
   if (typeof force !== "boolean") return invalid("body", "force", "must be true or false")
   if ((ids === undefined) === (filter === undefined))
-    return invalid("body", "ids", "must be given, or filter: one of them")
+    return invalid("body", "ids", "or filter must be given, and not both")
   if (ids !== undefined) return Result.map(idsOf(ids, maxIds), (ids) => ({ selection: { ids }, force }))
   return Result.map(filterOf(filter, force, aliases), (filter) => ({ selection: { filter }, force }))
 }
 
-/** Of a request that is about one dead-letter queue. */
+/** Reads the name of a dead-letter queue. */
 export const queueName = (body: unknown): Decoded<string> => {
   if (!isObject(body)) return invalid("body", "", "must be a JSON object with queue_name")
   const unknown = Object.keys(body).filter((name) => name !== "queue_name")
-  if (unknown.length > 0)
-    return Result.fail(unknown.map((name) => problem("body", name, "is not known: queue_name is")))
+  if (unknown.length > 0) return Result.fail(unknown.map((name) => problem("body", name, "is unknown: use queue_name")))
   const { queue_name } = body
   return isText(queue_name) ? Result.succeed(queue_name) : Result.fail(textProblem("body", "queue_name", queue_name))
 }
@@ -82,7 +88,7 @@ export const queueName = (body: unknown): Decoded<string> => {
 const idsOf = (ids: unknown, maxIds: number): Decoded<ReadonlyArray<string>> =>
   Array.isArray(ids) && ids.length > 0 && ids.length <= maxIds && ids.every(isText)
     ? Result.succeed(ids)
-    : invalid("body", "ids", `must be a list of 1 to ${maxIds} dlq_ids: more of them are several requests`)
+    : invalid("body", "ids", `must be a list of 1 to ${maxIds} dlq_ids: split more of them into several requests`)
 
 const filterOf = (given: unknown, force: boolean, aliases: ContractAliasConfig): Decoded<DeadLetterFilter> => {
   if (!isObject(given)) return invalid("body", "filter", "must be an object")
@@ -91,22 +97,29 @@ const filterOf = (given: unknown, force: boolean, aliases: ContractAliasConfig):
   const problems = entries.flatMap(([field, value]) => {
     const name = `filter.${field === "task_id" ? task : field}`
     if (!Object.hasOwn(DeadLetterFilter.fields, field)) {
-      return [problem("body", name, `is not known: ${Object.keys(DeadLetterFilter.fields).join(", ")} are`)]
+      return [problem("body", name, `is unknown: use ${Object.keys(DeadLetterFilter.fields).join(", ")}`)]
     }
     if (field === "state") {
       const notOpen = value !== "dead_lettered" && !force
       return notOpen && stateProblem("body", value).length === 0
-        ? [problem("body", name, `must be dead_lettered, or force true: the others were published before`)]
+        ? [
+            problem(
+              "body",
+              name,
+              `must be dead_lettered unless force is true: records in other states may have been published before`
+            )
+          ]
         : stateProblem("body", value, name)
     }
     return field === "exception_type" && value === null ? [] : textProblem("body", name, value)
   })
   if (problems.length > 0) return Result.fail(problems)
-  if (entries.length === 0) return invalid("body", "filter", "must name something: nobody means everything there is")
+  if (entries.length === 0)
+    return invalid("body", "filter", "must have at least one member: an empty filter would select every record")
   return Result.succeed(decodeFilter(Object.fromEntries(entries)))
 }
 
-/** Of what was looked at before. */
+/** For input that was validated before. */
 const decodeFilter = Schema.decodeUnknownSync(DeadLetterFilter)
 
 const states = DeadLetterRecord.fields.state.literals
@@ -123,7 +136,7 @@ const stateProblem = (where: InvalidParameter["loc"][0], value: unknown, name = 
   isState(value) ? [] : [problem(where, name, `must be one of ${states.join(", ")}`)]
 
 const textProblem = (where: InvalidParameter["loc"][0], name: string, value: unknown) =>
-  isText(value) ? [] : [problem(where, name, `must be a text of 1 to ${maxTextLength} characters`)]
+  isText(value) ? [] : [problem(where, name, `must be a string of 1 to ${maxTextLength} characters`)]
 
 const problem = (where: InvalidParameter["loc"][0], name: string, msg: string): InvalidParameter => ({
   loc: [where, name],

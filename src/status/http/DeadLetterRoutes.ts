@@ -24,36 +24,42 @@ import * as RequestParameters from "./RequestParameters.ts"
 type Path = `/${string}`
 
 export interface Options {
-  /** Registers the route of the broker's queues: these and the indexed ones. An empty list is enough. */
+  /**
+   * Registers the route of the broker's queues, which lists these queues and the indexed ones. An empty list is enough.
+   * Default: no such route.
+   */
   readonly brokerDlqQueueNames?: ReadonlyArray<string>
-  /** Default: `ContractAliases`, as a `StatusRuntime` provides them. */
+  /** Field names in bodies, paths and queries. Default: `ContractAliases`, as `StatusRuntime` provides them. */
   readonly aliasConfig?: ContractAliasConfig
-  /** Indexing a queue again, and removing what was replayed from it, are behind it. Default: `/dlq/queues`. */
+  /** Path of the indexed queues, of `/index` (reindexes a queue) and of `/remove-replayed`. Default: `/dlq/queues`. */
   readonly queuesPath?: Path
-  /** Default: `/broker/dlq/queues`. */
+  /** Path of the broker's dead-letter queues. Default: `/broker/dlq/queues`. */
   readonly brokerQueuesPath?: Path
-  /** Detail and replay are behind it. Default: `/dlq/messages`. */
+  /** Path of the list of dead letters; detail and replay are below it. Default: `/dlq/messages`. */
   readonly messagesPath?: Path
-  /** Default: `/dlq/groups`. */
+  /** Path of the groups of similar dead letters. Default: `/dlq/groups`. */
   readonly groupsPath?: Path
-  /** One job, and its end, are behind it. Without `ReplayJobs` there is no such route. Default: `/dlq/replays`. */
+  /**
+   * Path of the replay jobs; one job and its cancellation are below it. Registered only if `ReplayJobs` is provided.
+   * Default: `/dlq/replays`.
+   */
   readonly replaysPath?: Path
 }
 
 type Requirements = DeadLetterStore | Broker
 
-/** A list of ten thousand ids fits in. */
+/** Room for a list of ten thousand ids. */
 const maxBody = ByteSize.mebibytes(1)
 
 /**
- * Dead letters over HTTP: what is indexed, what the broker says of it, and replays of one and of many. Details carry the
- * task's statuses where a `StatusStore` is provided. There are routes of replay jobs where `ReplayJobs` are provided;
- * somebody has to work on those: `ReplayWorker.layer`.
+ * Dead letters over HTTP: the index, its comparison with the broker, and replays of one or many records. If
+ * `StatusStore` is provided, details include the statuses of the task. If `ReplayJobs` is provided, there are routes
+ * for replay jobs; a `ReplayWorker.layer` must run to process them.
  */
 export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | Requirements> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
-      // without the layer's scope: a request has its own
+      // without the layer's scope: each request has its own
       const services = Context.pick(DeadLetterStore, Broker)(yield* Effect.context<Requirements>())
       const statuses = yield* Effect.serviceOption(StatusStore)
       const replayJobs = yield* Effect.serviceOption(ReplayJobs)
@@ -116,7 +122,6 @@ type RouteError =
   | Invalid
   | Plain
 
-/** Parameters that cannot be taken. */
 interface Invalid {
   readonly _tag: "Invalid"
   readonly parameters: ReadonlyArray<InvalidParameter>
@@ -134,11 +139,10 @@ const failWith = (status: number, detail: string): Effect.Effect<never, Plain> =
 const orInvalid = <A>(read: Result.Result<A, ReadonlyArray<InvalidParameter>>): Effect.Effect<A, Invalid> =>
   Effect.mapError(Effect.fromResult(read), (parameters) => ({ _tag: "Invalid", parameters }))
 
-/** Every refusal in the shape of these routers. */
 const withErrorResponses = <R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, RouteError, R>) =>
   Effect.catch(handler, (error) =>
     error._tag === "RedisError"
-      ? Effect.as(Effect.logWarning("Dead letters cannot be read", error.message), toResponse(error))
+      ? Effect.as(Effect.logWarning("The index of dead letters cannot be read", error.message), toResponse(error))
       : Effect.succeed(toResponse(error))
   )
 
@@ -150,23 +154,27 @@ const toResponse = (error: RouteError): HttpServerResponse.HttpServerResponse =>
       return refusal(error.status, error.detail)
     case "UnknownCursor":
       return invalidParameters([
-        { loc: ["query", "cursor"], msg: "is none that this index has given out: start again without it" }
+        { loc: ["query", "cursor"], msg: "was not issued by this index: start again without a cursor" }
       ])
     case "RedisError":
-      return unavailable("The index of dead letters cannot be reached now: try again in a moment.")
+      return unavailable("The index of dead letters is unavailable: try again in a moment.")
     case "NoPlace":
       return LargeResponses.refusalOf(error)
     case "NoRoom":
       return error.whose === "caller"
-        ? refusal(429, "The bodies of this address have a quarter of the room for all: send fewer at once.", retrySoon)
-        : unavailable("There is no room for the body of this request: try again in a moment.")
-    case "LettersNotWalked":
+        ? refusal(
+            429,
+            "The request bodies of this address use their share of the memory for bodies: send fewer at once.",
+            retrySoon
+          )
+        : unavailable("The memory for request bodies is in use: try again in a moment.")
+    case "QueueWalkFailed":
       if (error.reason === "unavailable") return unavailable(error.message)
       return refusal(error.reason === "busy" ? 409 : 404, error.message)
     case "ReplayJobRefused":
       return error.reason === "too_many"
-        ? unavailable("Too many replay jobs run already: wait for one of them, or cancel one.")
-        : refusal(422, "This Idempotency-Key was used for another request: a new request takes a new key.")
+        ? unavailable("Too many replay jobs are running: wait until one finishes, or cancel one.")
+        : refusal(422, "This Idempotency-Key was used for another request: use a new key for a new request.")
     case "ReplayError":
       return replayRefusal(replayStatus[error.reason], error.message)
   }
@@ -177,7 +185,9 @@ const retrySoon = { "retry-after": "1" }
 const replayRefusal = (status: number, message: string) =>
   status === 503 ? unavailable(message) : refusal(status, message)
 
-/** A queue that is gone is a conflict, as the request was right; a broker whose answer was lost is a gateway's timeout. */
+/**
+ * A missing source queue is a conflict, because the request itself was valid. An unknown outcome is a gateway timeout.
+ */
 const replayStatus: Readonly<Record<ReplayError["reason"], number>> = {
   absent: 404,
   replayed: 409,
@@ -217,7 +227,7 @@ const onQueue = <A>(
   Effect.gen(function* () {
     const body = yield* given.room.withReservation(Number(maxQueueBody))(bodyText(maxQueueBody))
     const queue = yield* orInvalid(Parameters.queueName(parseOrUndefined(body)))
-    // messages of a working queue are nobody's dead letters, and must not be taken from their workers
+    // a walk must not take messages of a working queue from its workers
     const isDeadLetterQueue =
       queue.endsWith(defaultSuffix) ||
       given.configured.includes(queue) ||
@@ -225,13 +235,13 @@ const onQueue = <A>(
     if (!isDeadLetterQueue) {
       return yield* failWith(
         422,
-        `${queue} is not known as a dead-letter queue: its name does not end with ${defaultSuffix}, nothing is indexed of it, and brokerDlqQueueNames does not name it.`
+        `${queue} is not known as a dead-letter queue: its name does not end with ${defaultSuffix}, it has no indexed records, and brokerDlqQueueNames does not list it.`
       )
     }
     return ok(yield* walk(queue, given.aliases))
   })
 
-/** Of dead-letter queues, where a retry policy does not say otherwise. */
+/** The suffix of dead-letter queues, unless a retry policy sets another. */
 const defaultSuffix = ".dlq"
 
 const maxQueueBody = ByteSize.kibibytes(4)
@@ -301,7 +311,7 @@ const bodyText = (maxBytes: typeof maxBody) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ text }) =>
     text.pipe(
       Effect.provideService(HttpServerRequest.MaxBodySize, maxBytes),
-      Effect.catch(() => failWith(413, `The body cannot be read: it may have at most ${maxBytes} bytes.`))
+      Effect.catch(() => failWith(413, `The body cannot be read: its limit is ${maxBytes} bytes.`))
     )
   )
 
@@ -330,17 +340,17 @@ const jobBody = (aliases: ContractAliasConfig, job: ReplayJob) => ({
   filter: job.filter === null ? null : withTaskAlias(aliases, job.filter)
 })
 
-/** Of records and filters: the task's name alone, as theirs are no envelopes. */
+/** Renames `task_id` to its alias in a record or a filter; other aliases apply only to envelopes. */
 const withTaskAlias = (aliases: ContractAliasConfig, object: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(object).map(([name, value]) => [name === "task_id" ? aliases.fieldName(name) : name, value])
   )
 
-/** Of bodies and statuses. */
+/** Applies the aliases to a message body or a status. */
 const withAliases = (aliases: ContractAliasConfig, value: unknown): unknown =>
   isJsonObject(value) ? aliases.outbound(value) : value
 
-/** `undefined` for what is no JSON. */
+/** Returns `undefined` for invalid JSON. */
 const parseOrUndefined = (text: string, parse: (text: string) => unknown = JSON.parse): unknown => {
   try {
     return parse(text)

@@ -1,22 +1,22 @@
 import { HttpServerResponse } from "effect/http"
 
-/** One parameter that cannot be taken: where it was given, and what would be taken instead. */
+/** A parameter that is not valid: where it was given, and what is accepted. */
 export interface InvalidParameter {
   readonly loc: readonly ["path" | "query" | "header" | "body", string]
   readonly msg: string
 }
 
-/** How the messaging routers refuse: one shape, whatever the status. */
+/** An error of the messaging routers: `{"detail": …}` for every status. */
 export const refusal = (
   status: number,
   detail: string,
   headers: Readonly<Record<string, string>> = {}
 ): HttpServerResponse.HttpServerResponse => HttpServerResponse.jsonUnsafe({ detail }, { status, headers })
 
-/** Every parameter that cannot be taken, at once. */
+/** A 422 that lists every invalid parameter. */
 export const invalidParameters = (parameters: ReadonlyArray<InvalidParameter>): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe({ detail: parameters }, { status: 422 })
 
-/** What is asked for cannot be done now, and can be later. */
+/** A 503 for a temporary failure. */
 export const unavailable = (detail: string, retryAfterSeconds = 1): HttpServerResponse.HttpServerResponse =>
   refusal(503, detail, { "retry-after": String(retryAfterSeconds) })

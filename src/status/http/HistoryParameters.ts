@@ -6,7 +6,9 @@ export interface HistoryRequest extends HistoryQuery {
   readonly source: Source
 }
 
-/** What `GET /history` was asked, or every parameter that cannot be taken. `taskField`: the query's name for a task id. */
+/**
+ * Reads the query of `GET /history`, or returns every invalid parameter. `taskField` is the public name of the task id.
+ */
 export const read = (
   query: URLSearchParams,
   taskField: string,
@@ -39,7 +41,7 @@ export const read = (
     mistake(taskField, "must be given: the store keeps its history by task")
   }
   if (source === "stream" && taskId === undefined && maxSeconds === undefined && maxScan === undefined) {
-    mistake(taskField, `must be given, or else max_seconds or max_scan: the whole stream would be read`)
+    mistake(taskField, `or max_seconds or max_scan must be given: otherwise the whole stream would be read`)
   }
   if (mistakes.length > 0) return mistakes
   return {
@@ -50,7 +52,7 @@ export const read = (
     maxScan
   }
 
-  /** What is no number is out of every range. */
+  /** Returns `NaN`, which is outside every range, for text that is not a number. */
   function number(name: string, form: RegExp): number | undefined {
     const text = query.get(name)
     return text === null ? undefined : form.test(text) ? Number(text) : Number.NaN

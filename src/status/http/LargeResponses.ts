@@ -4,16 +4,19 @@ import * as ConcurrencyLimit from "../../services/ConcurrencyLimit.ts"
 import * as FairShare from "../../services/FairShare.ts"
 import { refusal, unavailable } from "./ErrorBody.ts"
 
-/** Each may have tens of MiB, and a process serves others beside those who ask for it. */
+/** A response may have tens of MiB, and the process serves other requests too. */
 const maxConcurrentResponses = 4
-/** An address may have one answer made while another one waits for its client. */
+/** Lets an address have one response produced while another is being sent. */
 const maxProducedPerAddress = 2
 const waitTimeoutSeconds = 10
 
-/** A client that is slow to take no more than this keeps nobody from anything. */
+/** Smaller responses need no place while they are sent. */
 const smallResponseBytes = 256 * 1024
 
-/** Runs what makes an answer that may be large, where there is a place for it. A large one has one until its client has it. */
+/**
+ * Runs an effect that may produce a large response once there is a place for it. A large response keeps a place until
+ * the client has received it.
+ */
 export type ResponseLimiter = <E, R>(
   answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 ) => Effect.Effect<
@@ -22,7 +25,6 @@ export type ResponseLimiter = <E, R>(
   R | HttpServerRequest.HttpServerRequest | Scope.Scope
 >
 
-/** The places of one router. */
 export const make: Effect.Effect<ResponseLimiter, never, Scope.Scope> = Effect.gen(function* () {
   const waits = `${waitTimeoutSeconds} seconds` as const
   const producing = yield* ConcurrencyLimit.make({
@@ -61,9 +63,9 @@ export const refusalOf = ({
   whose === "caller"
     ? refusal(
         429,
-        `This address is being sent as many large answers as it may have at once, and none ended within ${waitTimeoutSeconds} seconds.`,
+        `This address already receives as many large responses as it may have at once, and none ended within ${waitTimeoutSeconds} seconds: try again in a moment.`,
         { "retry-after": "1" }
       )
     : unavailable(
-        `${maxConcurrentResponses} large answers are under way, as many as may be, and none ended within ${waitTimeoutSeconds} seconds: try again in a moment.`
+        `${maxConcurrentResponses} large responses are being produced or sent, which is the limit, and none ended within ${waitTimeoutSeconds} seconds: try again in a moment.`
       )

@@ -6,16 +6,22 @@ import type { InvalidParameter } from "./ErrorBody.ts"
 
 export const query = Effect.map(HttpServerRequest.HttpServerRequest, ({ url }) => parametersOf(url))
 
-/** Everything behind the first `?`, as a query may hold others. A target may be a whole URL, and no valid one. */
+/**
+ * Everything after the first `?`, as a query may contain further ones. The target may be an absolute URL, even an
+ * invalid one, so it is not parsed as a URL.
+ */
 export const parametersOf = (url: string): URLSearchParams => {
   const at = url.indexOf("?")
   return new URLSearchParams(at < 0 ? "" : url.slice(at + 1).replaceAll(nameWithoutValue, "$&="))
 }
 
-/** A name without `=`, which says the same with one: Node.js takes quadratic time over many names without. */
+/**
+ * A name without `=`, which is equivalent to one with an empty value. Node.js takes quadratic time to parse many such
+ * names.
+ */
 const nameWithoutValue = /(?<![^&])[^&=]+(?![^&])/g
 
-/** The task of a path that has `:task_id`, or why there can be no such task. */
+/** The task id of a path with `:task_id`, or why it is not valid. */
 export const taskId = (aliases: ContractAliasConfig | undefined) =>
   Effect.gen(function* () {
     const { task_id: taskId = "" } = yield* HttpRouter.params
@@ -26,7 +32,7 @@ export const taskId = (aliases: ContractAliasConfig | undefined) =>
   })
 
 const problemOf = (taskId: string, url: string): string | undefined => {
-  // the router takes one for the end of the path, and the task for another
+  // the router treats a semicolon as the end of the path, which would select another task
   if (/^[^?#]*;/.test(url)) return "must have its semicolons percent-encoded, as %3B"
   if (taskId.trim() === "") return "must not be blank"
   return fitsShortString(taskId) ? undefined : "must have at most 255 bytes"

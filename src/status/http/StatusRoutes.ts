@@ -16,29 +16,29 @@ import * as LargeResponses from "./LargeResponses.ts"
 import * as RequestParameters from "./RequestParameters.ts"
 
 export interface Options {
-  /** Default: `/events/{task_id}`. */
+  /** Path of the event streams. Default: `/events/{task_id}`. */
   readonly eventsPath?: string
-  /** Default: `/history`. */
+  /** Path of the history. Default: `/history`. */
   readonly historyPath?: string
-  /** Default: `/status/{task_id}`. */
+  /** Path of the latest status. Default: `/status/{task_id}`. */
   readonly statusPath?: string
   /**
-   * Whether `/history` refuses `source=stream`, and nothing else, where the status queue is no stream. Default: true.
-   * `false`: reads it where nobody else consumes it. A hub that begins during such a scan gets the messages out of order,
-   * and a quorum queue may count each scan towards its delivery limit.
+   * True: `/history` refuses `source=stream` if the status queue is not a stream. Default: true. `false` lets it scan a
+   * plain queue that has no consumer. A hub that starts during such a scan gets messages out of order, and a quorum
+   * queue may count each scan towards its delivery limit.
    */
   readonly requireStream?: boolean
-  /** Names in bodies, paths and queries. Default: `ContractAliases`, as a `StatusRuntime` provides them. */
+  /** Field names in bodies, paths and queries. Default: `ContractAliases`, as `StatusRuntime` provides them. */
   readonly aliasConfig?: ContractAliasConfig | undefined
-  /** Changes the event of `/status`. What it throws is logged and makes the answer a 500. */
+  /** Transforms the event of `/status`. An error that it throws is logged and turns the response into a 500. */
   readonly latestOutputAdapter?: OutputAdapter
-  /** Changes the events of `/history`, and is as strict. */
+  /** Transforms the events of `/history`, with the same handling of errors. */
   readonly historyOutputAdapter?: OutputAdapter
 }
 
 /**
- * For `HttpRouter.serve`: a task id is one segment of a path, up to 255 bytes and percent-encoded, where the router's own
- * default ends at 100 characters.
+ * Pass this to `HttpRouter.serve`. A task id is one path segment of up to 255 bytes, percent-encoded; the router's
+ * default limit is 100 characters.
  */
 export const routerConfig = {
   caseSensitive: true,
@@ -48,8 +48,8 @@ export const routerConfig = {
 } as const
 
 /**
- * `GET /events/{task_id}`, `GET /history` and `GET /status/{task_id}`, to be mounted anywhere. There is a route for what is
- * provided: `EventStream`, `HistoryReader`, `StatusStore`.
+ * `GET /events/{task_id}`, `GET /history` and `GET /status/{task_id}`, to be mounted in any router. Each route requires
+ * its service: `EventStream`, `HistoryReader` and `StatusStore`; without the service it is not registered.
  */
 export const layer = (given: Options = {}): Layer.Layer<never, SettingsError, HttpRouter.HttpRouter> =>
   HttpRouter.use(
@@ -85,7 +85,7 @@ const events = (stream: EventStream["Service"], { aliasConfig }: Options): Handl
     Effect.gen(function* () {
       const { headers, method, remoteAddress } = yield* HttpServerRequest.HttpServerRequest
       if (!acceptsEventStream(headers["accept"]))
-        return refusal(406, "This is an event stream: accept text/event-stream.")
+        return refusal(406, "This path is an event stream: send Accept: text/event-stream.")
       const lastEventId = EventFrames.lastEventIdOf(headers["last-event-id"])
       if (lastEventId !== undefined && lastEventId.length > EventFrames.maxLastEventIdLength) {
         const msg = `must have at most ${EventFrames.maxLastEventIdLength} characters`
@@ -120,7 +120,7 @@ const history = (
     if (!("source" in request)) return invalidParameters(request)
     const { source, taskId } = request
     if (source === "stream" && requireStream && reader.stream?.isStream === false) {
-      return refusal(400, `The status queue ${reader.stream.queue} is not a stream; ask with source=store.`)
+      return refusal(400, `The status queue ${reader.stream.queue} is not a stream: use source=store.`)
     }
     return yield* limitResponse(
       Effect.gen(function* () {
@@ -145,7 +145,7 @@ const history = (
         Effect.succeed(
           refusal(
             409,
-            `The status queue ${queue} is not a stream and has a consumer, which would get what is read here out of order: ask with source=store.`
+            `The status queue ${queue} is not a stream and has a consumer, which would get its messages out of order: use source=store.`
           )
         ),
       BrokerError: ({ message, reason }) =>
@@ -191,7 +191,7 @@ const withTaskId = (aliasConfig: ContractAliasConfig | undefined, handler: (task
     Result.isSuccess(taskId) ? handler(taskId.success) : Effect.succeed(invalidParameters(taskId.failure))
   )
 
-/** The JSON is put together from what is stored, which nobody needs to parse for that. */
+/** The JSON is assembled from stored JSON without parsing it. */
 const json = (body: string) => HttpServerResponse.text(body, { contentType: "application/json" })
 
 const storeUnavailable = unavailable("The status store cannot be read now.")
@@ -205,7 +205,7 @@ const eventStreamHeaders = {
   "x-accel-buffering": "no"
 }
 
-/** Whether an `Accept` header takes an event stream. */
+/** True if an `Accept` header admits an event stream. */
 const acceptsEventStream = (header: string | undefined): boolean =>
   header === undefined ||
   header.split(",").some((range) => {
@@ -214,7 +214,7 @@ const acceptsEventStream = (header: string | undefined): boolean =>
     return !refused && /^(\*\/\*|text\/\*|text\/event-stream|)$/.test(type)
   })
 
-/** The router knows the parameter by one name, whatever documents call it. */
+/** The router uses one internal parameter name, whatever the public name is. */
 const pathsOf = (options: Options, findings: ValidationIssues) => {
   const parameters = new Set(
     ["task_id", options.aliasConfig?.httpName("task_id") ?? "task_id"].map((name) => `{${name}}`)
@@ -225,7 +225,10 @@ const pathsOf = (options: Options, findings: ValidationIssues) => {
     const literal = segments.every((segment) => parameters.has(segment) || /^[^?#\s{}:*]+$/.test(segment))
     if (!template.startsWith("/") || !literal || named.length !== (ofTask ? 1 : 0)) {
       const task = ofTask ? `, one of them ${[...parameters].join(" or ")}` : ""
-      findings.addMistake(field, `must be segments behind slashes${task}, without wildcards and other parameters`)
+      findings.addMistake(
+        field,
+        `must consist of segments that start with a slash${task}, without wildcards and other parameters`
+      )
     }
     return `/${segments.map((segment) => (parameters.has(segment) ? ":task_id" : segment)).join("/")}`
   }

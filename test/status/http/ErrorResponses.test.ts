@@ -125,7 +125,7 @@ describe("the routers' refusals", () => {
         assert.match(String(detail(answer.text)), /through no fault of its own/)
       }
       assert.lengthOf(
-        log.lines().filter((line) => line.includes("A GET request broke its handler")),
+        log.lines().filter((line) => line.includes("The handler of a GET request failed unexpectedly")),
         paths.length
       )
     }).pipe(Effect.provide(log.layer))

@@ -245,7 +245,7 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, broker: Layer.Laye
           assert.strictEqual(status, 500)
           assert.match(body.detail, /The log says why/)
         }
-        const line = "A GET request broke its handler Error: not this one"
+        const line = "The handler of a GET request failed unexpectedly Error: not this one"
         assert.deepStrictEqual(log.lines(), [line, line])
       }).pipe(Effect.provide(log.layer))
     })
