@@ -1,86 +1,87 @@
 import type { Call, Reply } from "../../services/Redis.ts"
 
 /**
- * How dead letters lie in Redis; every key shares the hash tag of the prefix, so that one script may touch them all.
+ * The keys of the dead-letter index in Redis. All keys share the hash tag of the prefix, so one script may use any of
+ * them.
  *
- * - `…stats`: a hash of the last sequence and of totals. It is the one key that scripts are given: the others are named
- *   after it.
- * - `…record:<id>`: a hash of the record, of what filters ask for, and of the claim of a replay.
- * - `…by:<what>[:<value>]`: sorted sets of ids by sequence, one for every value of a filter. Without a value: `null`.
- *   `…by:group:<group>` holds open records alone.
- * - `…times:queue:<queue>`, `…times:group:<group>`: sorted sets of the same members as their index, each as the time of the
- *   dead letter and its id on two lines, all of score 0. Records may be indexed in another order than that of their times.
- * - `…queues`, `…groups`: those that hold anything, by the sequence of their newest record.
+ * - `…stats`: a hash with the last sequence and the totals. Scripts get only this key and derive the others from it.
+ * - `…record:<id>`: a hash with the record, the fields that filters compare, and the claim of a replay.
+ * - `…by:<dimension>[:<value>]`: sorted sets of ids by sequence, one for each value of a filter; without a value for
+ *   `null`. `…by:group:<group>` contains only open records.
+ * - `…times:queue:<queue>`, `…times:group:<group>`: sorted sets with the same members as their index. Each member is
+ *   the time and the id on two lines, with score 0. They are needed because records may be indexed in another order
+ *   than that of their times.
+ * - `…queues`, `…groups`: the queues and groups that are not empty, by the sequence of their newest record.
  */
 export const fields = ["queue_name", "task_id", "reason", "exception_type", "source_queue_name"] as const
 
 export const states = ["dead_lettered", "replay_unknown", "replayed"] as const
 
-/** Of a claim, and of what is put back when it comes to nothing. */
+/** The fields of a claim, and the earlier state that is restored if its replay publishes nothing. */
 export const claimFields = ["claim", "claim_phase", "claim_until", "claim_by", "before_state", "before_at", "before_by"]
 
-/** How many records are dropped on the way of one script. */
+/** Maximum number of records that one script drops. */
 const dropsAtOnce = 100
 
-/** The name of the index of one value; its key is behind the base. */
+/** The name of the index of one value, to be appended to the base. */
 export const indexName = (dimension: string, value: string | null): string =>
   value === null ? `by:${dimension}` : `by:${dimension}:${value}`
 
-/** What the Lua of every script begins with; the functions below are the same in TypeScript. */
+/** Lua functions that every script starts with; the functions below do the same in TypeScript. */
 export const prelude = `
 local base = string.sub(KEYS[1], 1, -6)
 local function recordKey(id) return base .. 'record:' .. id end
-local function indexOf(what, value)
+local function indexKey(what, value)
   if value then return base .. 'by:' .. what .. ':' .. value end
   return base .. 'by:' .. what
 end
 local function first(key) return redis.call('ZRANGEBYSCORE', key, '-inf', '+inf', 'LIMIT', '0', '1')[1] end
 local function last(key) return redis.call('ZREVRANGEBYSCORE', key, '+inf', '-inf', 'LIMIT', '0', '1')[1] end
-local function times(what, value) return base .. 'times:' .. what .. ':' .. value end
-local function timed(id) return redis.call('HGET', recordKey(id), 'at') .. '\\n' .. id end
+local function timesKey(what, value) return base .. 'times:' .. what .. ':' .. value end
+local function timeMember(id) return redis.call('HGET', recordKey(id), 'at') .. '\\n' .. id end
 local function timeOf(member, otherwise)
   if member then return string.match(member, '^[^\\n]*') end
   return redis.call('HGET', recordKey(otherwise), 'at')
 end
-local function enter(id, seq, state, queue, group)
-  redis.call('ZADD', indexOf('state', state), seq, id)
-  redis.call('ZADD', indexOf('queue_state', state .. ':' .. queue), seq, id)
+local function indexByState(id, seq, state, queue, group)
+  redis.call('ZADD', indexKey('state', state), seq, id)
+  redis.call('ZADD', indexKey('queue_state', state .. ':' .. queue), seq, id)
   if state == 'dead_lettered' then
-    redis.call('ZADD', indexOf('group', group), seq, id)
-    redis.call('ZADD', times('group', group), '0', timed(id))
+    redis.call('ZADD', indexKey('group', group), seq, id)
+    redis.call('ZADD', timesKey('group', group), '0', timeMember(id))
     local known = redis.call('ZSCORE', base .. 'groups', group)
     if not known or tonumber(known) < tonumber(seq) then redis.call('ZADD', base .. 'groups', seq, group) end
   end
 end
-local function leave(id, state, queue, group)
-  redis.call('ZREM', indexOf('state', state), id)
-  redis.call('ZREM', indexOf('queue_state', state .. ':' .. queue), id)
+local function unindexByState(id, state, queue, group)
+  redis.call('ZREM', indexKey('state', state), id)
+  redis.call('ZREM', indexKey('queue_state', state .. ':' .. queue), id)
   if state == 'dead_lettered' then
-    redis.call('ZREM', indexOf('group', group), id)
-    redis.call('ZREM', times('group', group), timed(id))
-    if redis.call('ZCARD', indexOf('group', group)) == 0 then redis.call('ZREM', base .. 'groups', group) end
+    redis.call('ZREM', indexKey('group', group), id)
+    redis.call('ZREM', timesKey('group', group), timeMember(id))
+    if redis.call('ZCARD', indexKey('group', group)) == 0 then redis.call('ZREM', base .. 'groups', group) end
   end
 end
-local function move(id, to)
+local function changeState(id, to)
   local record = redis.call('HMGET', recordKey(id), 'seq', 'state', 'queue_name', 'group')
   if record[2] ~= to then
-    leave(id, record[2], record[3], record[4])
-    enter(id, record[1], to, record[3], record[4])
+    unindexByState(id, record[2], record[3], record[4])
+    indexByState(id, record[1], to, record[3], record[4])
     redis.call('HSET', recordKey(id), 'state', to)
   end
 end
 local function drop(id, total)
   local record = redis.call('HMGET', recordKey(id), 'state', 'group', 'bytes', ${fields.map((field) => `'${field}'`).join(", ")})
-  leave(id, record[1], record[4], record[2])
+  unindexByState(id, record[1], record[4], record[2])
   redis.call('ZREM', base .. 'by:all', id)
-  redis.call('ZREM', times('queue', record[4]), timed(id))
-${fields.map((field, i) => `  redis.call('ZREM', indexOf('${field}', record[${i + 4}]), id)`).join("\n")}
-  if redis.call('ZCARD', indexOf('queue_name', record[4])) == 0 then redis.call('ZREM', base .. 'queues', record[4]) end
+  redis.call('ZREM', timesKey('queue', record[4]), timeMember(id))
+${fields.map((field, i) => `  redis.call('ZREM', indexKey('${field}', record[${i + 4}]), id)`).join("\n")}
+  if redis.call('ZCARD', indexKey('queue_name', record[4])) == 0 then redis.call('ZREM', base .. 'queues', record[4]) end
   redis.call('DEL', recordKey(id))
   redis.call('HINCRBY', KEYS[1], 'bytes', '-' .. record[3])
   redis.call('HINCRBY', KEYS[1], total, '1')
 end
-local function present(id, expiredBefore)
+local function isPresent(id, expiredBefore)
   local at = redis.call('HGET', recordKey(id), 'indexed_at')
   return at and tonumber(at) > tonumber(expiredBefore)
 end
@@ -92,7 +93,7 @@ local function trim(maxRecords, maxBytes, expiredBefore)
     local full = count > tonumber(maxRecords) or (bytes > tonumber(maxBytes) and count > 1)
     if not full and tonumber(expiredBefore) < 0 then return end
     local id = first(base .. 'by:all')
-    if not present(id, expiredBefore) then drop(id, 'expired')
+    if not isPresent(id, expiredBefore) then drop(id, 'expired')
     elseif full then drop(id, 'evicted')
     else return end
   end
@@ -101,7 +102,7 @@ end`
 export interface Index {
   readonly call: Call
   readonly stats: string
-  /** What every key begins with. */
+  /** The prefix of every key. */
   readonly base: string
 }
 
@@ -119,7 +120,7 @@ export const texts = (reply: Reply): ReadonlyArray<string> => items(reply).map((
 const first = ({ call }: Index, key: string): Reply =>
   items(call("ZRANGEBYSCORE", key, "-inf", "+inf", "LIMIT", "0", "1"))[0] ?? null
 
-/** Enters a record into the times of its queue, where it stays as long as it is indexed. */
+/** Adds a record to the times of its queue, where it stays as long as it is indexed. */
 export const indexTime = (index: Index, id: string, queue: string): void => {
   index.call("ZADD", timesKey(index, "queue", queue), 0, timeMember(index, id))
 }
@@ -131,7 +132,10 @@ const timesKey = ({ base }: Index, what: "queue" | "group", value: string): stri
 
 const timeMember = (index: Index, id: string): string => `${index.call("HGET", recordKey(index, id), "at")}\n${id}`
 
-/** When the last of a queue or a group was dead-lettered. Earlier releases kept no times: then that of the last record. */
+/**
+ * When the newest dead letter of a queue or group was dead-lettered. Earlier releases stored no times; then it is the
+ * time of the record indexed last.
+ */
 export const newestTime = (index: Index, what: "queue" | "group", value: string): Reply =>
   timeOf(index, last(index, timesKey(index, what, value)), () => last(index, index.base + matchingIndex(what, value)))
 

@@ -2,11 +2,11 @@ import { Effect, Option } from "effect"
 import { Broker, type BrokerError } from "../../services/Broker.ts"
 import { DeadLetterStore, type IndexedQueue } from "./DeadLetterStore.ts"
 
-/** The index and the broker, of one dead-letter queue. */
+/** A dead-letter queue as the index and the broker see it. */
 export interface QueueComparison extends IndexedQueue {
-  /** `null`: the broker did not answer. */
+  /** `null` if the broker did not respond. */
   readonly exists: boolean | null
-  /** That are ready; `null` where there is no such queue, or no answer. */
+  /** Ready messages; `null` if the queue does not exist or the broker did not respond. */
   readonly message_count: number | null
   readonly verdict: "agrees" | "not_indexed" | "taken_out" | "no_queue" | "no_answer"
   readonly explanation: string
@@ -14,7 +14,7 @@ export interface QueueComparison extends IndexedQueue {
 
 const inspectConcurrency = 16
 
-/** No question to any queue would be answered now. */
+/** True if the broker is unavailable altogether, so that inspecting other queues would fail too. */
 export const isBrokerUnavailable = ({ reason }: BrokerError): boolean =>
   reason === "unreachable" || reason === "lost" || reason === "timeout" || reason === "closed"
 
@@ -26,13 +26,13 @@ const nothingIndexed = {
   last_indexed_at: null
 }
 
-/** The queues that are indexed, each by one question to the broker. */
+/** Compares every indexed queue with the broker. */
 export const indexed = Effect.gen(function* () {
   const store = yield* DeadLetterStore
   return yield* compareAll(yield* store.queues)
 }).pipe(Effect.withSpan("DeadLetterQueues.indexed"))
 
-/** With those that are named. What is neither indexed nor there is left out. */
+/** Like `indexed`, and includes the named queues. Leaves out queues that neither have records nor exist. */
 export const withNamed = Effect.fn("DeadLetterQueues.withNamed")(function* (names: ReadonlyArray<string>) {
   const store = yield* DeadLetterStore
   const known = yield* store.queues
@@ -45,8 +45,8 @@ export const withNamed = Effect.fn("DeadLetterQueues.withNamed")(function* (name
 })
 
 /**
- * Asks the broker about each queue. The first question that finds no broker ends all of them: each would wait for as long,
- * and learn no more.
+ * Inspects each queue. If the broker is unavailable, the first failure ends all inspections, because each would only
+ * wait for its timeout.
  */
 const compareAll = Effect.fnUntraced(function* (queues: ReadonlyArray<IndexedQueue>) {
   const broker = yield* Broker
@@ -62,7 +62,7 @@ const compareAll = Effect.fnUntraced(function* (queues: ReadonlyArray<IndexedQue
   return queues.map((queue) => compare(queue, messageCounts.get(queue.queue_name)))
 })
 
-/** `messages`: `null` where the broker has no such queue, `undefined` where it did not answer. */
+/** `messages`: `null` if the queue does not exist, `undefined` if the broker did not respond. */
 const compare = (queue: IndexedQueue, messages: number | null | undefined): QueueComparison =>
   messages === undefined
     ? {
@@ -70,13 +70,13 @@ const compare = (queue: IndexedQueue, messages: number | null | undefined): Queu
         exists: null,
         message_count: null,
         verdict: "no_answer",
-        explanation: "The broker did not answer: only the index is known."
+        explanation: "The broker did not respond: only the index is known."
       }
     : { ...queue, exists: messages !== null, message_count: messages, ...verdictOf(queue, messages) }
 
 /**
- * A replay leaves the message in its queue until the replayed ones are removed: there are as many messages as records, or
- * fewer by those that were replayed.
+ * A replay leaves its message in the queue until `remove-replayed` takes it out. So a queue has as many messages as
+ * records, or fewer by up to the number of replayed records.
  */
 export const verdictOf = (
   { indexed_count, open_count, replayed_count }: Pick<IndexedQueue, "indexed_count" | "open_count" | "replayed_count">,
@@ -85,23 +85,23 @@ export const verdictOf = (
   if (messages === null) {
     return {
       verdict: "no_queue",
-      explanation: `The broker has no such queue. What the ${indexed_count} records hold can be replayed nonetheless.`
+      explanation: `The broker has no such queue. The ${indexed_count} records can still be replayed, because they contain the messages.`
     }
   }
   if (messages > indexed_count) {
     return {
       verdict: "not_indexed",
-      explanation: `${messages - indexed_count} more messages than records: their records have left the index or were never written, or a worker without an index put them there. POST /dlq/queues/index indexes them again.`
+      explanation: `The queue has ${messages - indexed_count} more messages than records: their records have left the index or were never written, or a worker without an index dead-lettered them. POST /dlq/queues/index indexes them again.`
     }
   }
   if (messages < indexed_count - replayed_count) {
     return {
       verdict: "taken_out",
-      explanation: `${indexed_count - messages} fewer messages than records: somebody consumed or purged them, or a consumer holds them. ${open_count} records wait to be replayed, which needs no message in the queue.`
+      explanation: `The queue has ${indexed_count - messages} fewer messages than records: they were consumed or purged, or a consumer holds them. ${open_count} records wait to be replayed, which needs no message in the queue.`
     }
   }
   return {
     verdict: "agrees",
-    explanation: `${messages === indexed_count ? "As many messages as records." : "Each record that was not replayed has its message."} ${open_count} wait to be replayed; a replay leaves its message in the queue, until POST /dlq/queues/remove-replayed takes it out.`
+    explanation: `${messages === indexed_count ? "The queue has as many messages as records." : "Each record that was not replayed has its message in the queue."} ${open_count} records wait to be replayed. A replay leaves its message in the queue until POST /dlq/queues/remove-replayed takes it out.`
   }
 }

@@ -2,7 +2,7 @@ import { Array as Arr } from "effect"
 import type { Reply, Script } from "../../services/Redis.ts"
 import * as Index from "./DeadLetterIndex.ts"
 
-/** What a record is read from, in this order. */
+/** The hash fields that a summary is read from, in this order. */
 export const summaryFields = [
   "summary",
   "state",
@@ -14,21 +14,24 @@ export const summaryFields = [
   "claim_until"
 ] as const
 
-/** ARGV: id, now, most records, most bytes, expired before, then the fields of the record as pairs. */
+/**
+ * ARGV: id, now, maximum records, maximum bytes, expiry bound, then the fields of the record as pairs. Records indexed
+ * at or before the expiry bound have expired.
+ */
 export const record: Script<boolean> = {
   name: "dlq-record",
   lua: `${Index.prelude}
 local id, now = ARGV[1], ARGV[2]
-if present(id, ARGV[5]) then return 0 end
+if isPresent(id, ARGV[5]) then return 0 end
 if redis.call('EXISTS', recordKey(id)) == 1 then drop(id, 'expired') end
 local seq = redis.call('HINCRBY', KEYS[1], 'seq', '1')
 redis.call('HSET', recordKey(id), 'seq', seq, 'indexed_at', now, unpack(ARGV, 6))
 local record = redis.call('HMGET', recordKey(id), 'state', 'group', 'bytes', ${Index.fields.map((field) => `'${field}'`).join(", ")})
 redis.call('ZADD', base .. 'by:all', seq, id)
-${Index.fields.map((field, i) => `redis.call('ZADD', indexOf('${field}', record[${i + 4}]), seq, id)`).join("\n")}
+${Index.fields.map((field, i) => `redis.call('ZADD', indexKey('${field}', record[${i + 4}]), seq, id)`).join("\n")}
 redis.call('ZADD', base .. 'queues', seq, record[4])
-redis.call('ZADD', times('queue', record[4]), '0', timed(id))
-enter(id, seq, record[1], record[4], record[2])
+redis.call('ZADD', timesKey('queue', record[4]), '0', timeMember(id))
+indexByState(id, seq, record[1], record[4], record[2])
 redis.call('HINCRBY', KEYS[1], 'bytes', record[3])
 redis.call('HINCRBY', KEYS[1], 'indexed', '1')
 trim(ARGV[3], ARGV[4], ARGV[5])
@@ -59,7 +62,7 @@ return 1`,
   decode: (reply) => reply === 1
 }
 
-/** ARGV: most records, most bytes, expired before. Answers the totals. */
+/** ARGV: maximum records, maximum bytes, expiry bound. Returns the totals. */
 export const trim: Script<ReadonlyArray<number>> = {
   name: "dlq-trim",
   lua: `${Index.prelude}
@@ -78,19 +81,19 @@ return answer`,
   decode: (reply) => Index.items(reply).map((item) => Number(item ?? 0))
 }
 
-/** One look at an index. */
+/** The result of scanning a part of an index. */
 export interface IndexScan {
-  /** Of the newest record that there ever was. */
+  /** Sequence of the newest record ever indexed. */
   readonly newest: number
-  /** Of the last record that was looked at; none at the end of the index. */
+  /** Sequence of the last scanned record; `undefined` at the end of the index. */
   readonly last: number | undefined
   readonly found: ReadonlyArray<{ readonly id: string; readonly seq: number; readonly values: ReadonlyArray<Reply> }>
 }
 
 /**
- * ARGV: the bound above, how many to look at, how many to find, expired before, number of indexes that could serve, their
- * names, then for each filter: field, value, and whether it has one (0: `null`). The smallest index serves, and what it
- * holds is compared with the filters.
+ * ARGV: upper bound of the sequence, how many ids to scan, how many records to find, expiry bound, number of candidate
+ * indexes, their names, then for each filter: field, value, and 1 or 0 for a `null` value. The smallest candidate is
+ * scanned, and its records are compared with the filters.
  */
 export const page: Script<IndexScan> = {
   name: "dlq-page",
@@ -118,7 +121,7 @@ local ids = redis.call('ZREVRANGEBYSCORE', serving, ARGV[1], '-inf', 'LIMIT', '0
 for i, id in ipairs(ids) do
   local key = recordKey(id)
   local seq = redis.call('HGET', key, 'seq')
-  if present(id, expiredBefore) and matches(key) then
+  if isPresent(id, expiredBefore) and matches(key) then
     local found = redis.call('HMGET', key, ${summaryFields.map((field) => `'${field}'`).join(", ")})
     table.insert(found, 1, seq)
     table.insert(found, 1, id)
@@ -173,21 +176,21 @@ return answer`,
   }
 }
 
-/** More dead-letter queues than anybody has. */
+/** More dead-letter queues than any deployment has. */
 const maxQueues = 1_000
 
-/** Without arguments. For each queue: name, records of it, records in each state, the time of its newest dead letter. */
+/** No ARGV. Returns for each queue: name, number of records, number in each state, time of its newest dead letter. */
 export const queues: Script<ReadonlyArray<ReadonlyArray<Reply>>> = {
   name: "dlq-queues",
   lua: `${Index.prelude}
 local answer = {}
 for i, queue in ipairs(redis.call('ZREVRANGEBYSCORE', base .. 'queues', '+inf', '-inf', 'LIMIT', '0', '${maxQueues}')) do
-  local of = indexOf('queue_name', queue)
+  local of = indexKey('queue_name', queue)
   local states = {}
   for s, state in ipairs({ ${Index.states.map((state) => `'${state}'`).join(", ")} }) do
-    states[s] = redis.call('ZCARD', indexOf('queue_state', state .. ':' .. queue))
+    states[s] = redis.call('ZCARD', indexKey('queue_state', state .. ':' .. queue))
   end
-  answer[i] = { queue, redis.call('ZCARD', of), states[1], states[2], states[3], timeOf(last(times('queue', queue)), last(of)) }
+  answer[i] = { queue, redis.call('ZCARD', of), states[1], states[2], states[3], timeOf(last(timesKey('queue', queue)), last(of)) }
 end
 return answer`,
   step: (call, keys) => {
@@ -207,16 +210,19 @@ return answer`,
   decode: (reply) => Index.items(reply).map(Index.items)
 }
 
-/** ARGV: the bound above, how many. The newest sequence, then for each group: name, sequence, count, newest, oldest. */
+/**
+ * ARGV: upper bound of the sequence, limit. Returns the newest sequence, then for each group: name, sequence, count,
+ * newest time, oldest time.
+ */
 export const groups: Script<readonly [newest: number, groups: ReadonlyArray<ReadonlyArray<Reply>>]> = {
   name: "dlq-groups",
   lua: `${Index.prelude}
 local answer = { redis.call('HGET', KEYS[1], 'seq') or '0' }
 local found = redis.call('ZREVRANGEBYSCORE', base .. 'groups', ARGV[1], '-inf', 'WITHSCORES', 'LIMIT', '0', ARGV[2])
 for i = 1, #found, 2 do
-  local of = indexOf('group', found[i])
+  local of = indexKey('group', found[i])
   answer[#answer + 1] = { found[i], found[i + 1], redis.call('ZCARD', of),
-    timeOf(last(times('group', found[i])), last(of)), timeOf(first(times('group', found[i])), first(of)) }
+    timeOf(last(timesKey('group', found[i])), last(of)), timeOf(first(timesKey('group', found[i])), first(of)) }
 end
 return answer`,
   step: (call, keys, [above = "", limit = ""]) => {

@@ -2,13 +2,13 @@ import { Context, type Effect, Schema } from "effect"
 import { DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
 import type { RedisError } from "../../services/Redis.ts"
 
-/** A record without what is large. */
+/** A record without its large fields. */
 export type DeadLetterSummary = Omit<
   DeadLetterRecord,
   "exception_stack" | "headers" | "body" | "raw_body_b64" | "properties"
 >
 
-/** All that is given must hold. `exception_type: null`: those that no exception caused. */
+/** Conditions on a dead letter, all of which must hold. `exception_type: null` selects records without an exception. */
 export const DeadLetterFilter = Schema.Struct({
   queue_name: Schema.optionalKey(Schema.String),
   task_id: Schema.optionalKey(Schema.String),
@@ -19,22 +19,22 @@ export const DeadLetterFilter = Schema.Struct({
 })
 export type DeadLetterFilter = typeof DeadLetterFilter.Type
 
-/** The position is none that this index has given out. */
+/** The cursor was not issued by this index. */
 export class UnknownCursor extends Schema.TaggedError<UnknownCursor>()("UnknownCursor", { cursor: Schema.String }) {}
 
-/** One dead-letter queue, by the records of it that are indexed. */
+/** A dead-letter queue with the counts of its indexed records. */
 export interface IndexedQueue {
   readonly queue_name: string
-  /** Of every state. */
+  /** Records in any state. */
   readonly indexed_count: number
   readonly open_count: number
   readonly unknown_count: number
   readonly replayed_count: number
-  /** When the last one was dead-lettered; none where nothing is indexed. */
+  /** When the newest record was dead-lettered; `null` if there is none. */
   readonly last_indexed_at: string | null
 }
 
-/** Records that failed alike, and wait for somebody to decide: those in the state `dead_lettered`. */
+/** Open records (state `dead_lettered`) with the same queue, reason and exception type. */
 export interface DeadLetterGroup {
   readonly queue_name: string
   readonly reason: string
@@ -44,12 +44,12 @@ export interface DeadLetterGroup {
   readonly newest_dead_lettered_at: string
 }
 
-/** What the index holds, and what has left it. The messages themselves are still in their queues. */
+/** The size of the index, and how many records entered and left it. The messages themselves remain in their queues. */
 export interface IndexTotals {
   readonly records: number
-  /** Of everything that is kept of the records. */
+  /** Total size of the stored records. */
   readonly bytes: number
-  /** Since the index was made: let in, pushed out by newer ones, and gone by age. */
+  /** Since the index was created: records indexed, evicted by newer ones, and expired. */
   readonly indexed_total: number
   readonly evicted_total: number
   readonly expired_total: number
@@ -57,35 +57,35 @@ export interface IndexTotals {
 
 export interface PageOptions {
   readonly limit: number
-  /** The `next_cursor` of the page before. */
+  /** The `next_cursor` of the previous page. */
   readonly cursor?: string
-  /** Without those that somebody replays at this moment, who may know soon what comes of it. Default: with them. */
+  /** Excludes records with a replay in progress, whose outcome may be known soon. Default: false. */
   readonly excludeClaimed?: boolean
 }
 
-/** Who wants to replay a record. */
+/** A request to replay a record. */
 export interface Claim {
   readonly dlqId: string
-  /** Of this attempt alone. */
+  /** Identifies this attempt. */
   readonly token: string
   /**
-   * Goes on in another process after a crash, and publishes nothing twice then: nothing at all once it is at another
-   * position than that of this batch. None: a request of its own.
+   * The replay job, which may continue in another process after a crash and then must not publish anything twice. A
+   * claim for another position than the job's current one publishes nothing. Absent for a single request.
    */
   readonly job?: { readonly id: string; readonly position: number } | undefined
   readonly force: boolean
-  /** What its state must be still. Default: any that `force` allows. */
+  /** The state that the record must still be in. Default: any state that `force` allows. */
   readonly state?: DeadLetterRecord["state"] | undefined
 }
 
 /**
- * What a claim met. `at`: when it was replayed or became unknown. `Begun`: by the same job; `isKnown`: and replayed, or the
- * job is done with its batch.
+ * The result of a claim. `at`: when the record was replayed or became unknown. `Begun`: the same job has claimed the
+ * record before; `isAccountedFor`: it was replayed, or the job has completed the batch.
  */
 export type ClaimResult =
   | { readonly _tag: "Claimed"; readonly record: DeadLetterRecord }
   | { readonly _tag: "Absent" }
-  /** Epoch milliseconds. */
+  /** The end of the other claim's lease, in epoch milliseconds. */
   | { readonly _tag: "InProgress"; readonly until: number }
   | { readonly _tag: "Begun"; readonly isAccountedFor: boolean }
   | { readonly _tag: "Replayed"; readonly at: string }
@@ -93,25 +93,26 @@ export type ClaimResult =
   | { readonly _tag: "Changed"; readonly state: string }
 
 /**
- * - `released`: nothing was published. `reverted`: the publish is known to have failed. Both leave the record as it was.
- * - `replayed`: confirmed. `unknown`: nobody knows.
+ * - `released`: nothing was published. `reverted`: the publish is known to have failed. Both leave the record as it
+ *   was.
+ * - `replayed`: the broker confirmed the publish. `unknown`: the outcome is unknown.
  */
 export type ReplaySettlement =
   | { readonly _tag: "released" | "reverted" | "unknown" }
   | { readonly _tag: "replayed"; readonly at: string; readonly queue: string }
 
-/** The index of dead letters; also the `DeadLetterSink` of consumers. */
+/** The index of dead letters. It also serves as the `DeadLetterSink` of consumers. */
 export class DeadLetterStore extends Context.Service<
   DeadLetterStore,
   {
-    /** Answers whether it is new: the same record twice is one. */
+    /** Indexes a record. Idempotent: returns false if the record was indexed before. */
     readonly record: (record: DeadLetterRecord) => Effect.Effect<boolean, RedisError>
 
     readonly get: (dlqId: string) => Effect.Effect<DeadLetterRecord | undefined, RedisError>
 
     /**
-     * Newest first; what is indexed meanwhile stands on no later page. A page may hold fewer records than `limit` where
-     * filters match rarely: the end is where `next_cursor` is `null`.
+     * Lists records, newest first. Records indexed after the first page do not appear on later pages. A page may
+     * contain fewer records than `limit` if the filter is selective; the list ends when `next_cursor` is `null`.
      */
     readonly list: (
       filter: DeadLetterFilter,
@@ -121,10 +122,10 @@ export class DeadLetterStore extends Context.Service<
       RedisError | UnknownCursor
     >
 
-    /** By name. */
+    /** The indexed queues, by name. */
     readonly queues: Effect.Effect<ReadonlyArray<IndexedQueue>, RedisError>
 
-    /** Those that grew last come first. */
+    /** The groups of open records. Groups with the newest records come first. */
     readonly groups: (
       page: PageOptions
     ) => Effect.Effect<
@@ -134,16 +135,19 @@ export class DeadLetterStore extends Context.Service<
 
     readonly totals: Effect.Effect<IndexTotals, RedisError>
 
-    /** The first of three steps: keeps others from the record until the lease ends. Nothing is published yet. */
+    /** First step of a replay: reserves the record until the lease ends. Nothing is published yet. */
     readonly claim: (claim: Claim) => Effect.Effect<ClaimResult, RedisError>
 
     /**
-     * The second: from now on the record is `replay_unknown`, until `settle` says better. `false`: the claim is lost, and
-     * nothing may be published.
+     * Second step: marks the record `replay_unknown` until `settle` records the outcome. Returns false if the claim was
+     * lost; then nothing may be published.
      */
     readonly begin: (claim: Claim) => Effect.Effect<boolean, RedisError>
 
-    /** The third. Answers how often the record was replayed; none where it has left the index. Twice is once. */
+    /**
+     * Third step: records the outcome. Returns how often the record was replayed, or `undefined` if it has left the
+     * index. Idempotent.
+     */
     readonly settle: (claim: Claim, settlement: ReplaySettlement) => Effect.Effect<number | undefined, RedisError>
   }
 >()("svc/DeadLetterStore") {}

@@ -1,7 +1,7 @@
 import { isJsonObject } from "../../messaging/envelope/Envelope.ts"
 import type { DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
 
-/** Failures that a replay of the same message meets again. */
+/** Failures that the same message causes again on every replay. */
 const permanent: ReadonlySet<string> = new Set([
   "malformed_json",
   "invalid_envelope",
@@ -11,7 +11,7 @@ const permanent: ReadonlySet<string> = new Set([
   "payload_schema_violation"
 ])
 
-/** What an operator wants to know before a replay, out of the record alone. */
+/** Facts about a record that help an operator to decide on a replay. */
 export const of = (record: DeadLetterRecord) => {
   const body = isJsonObject(record.body) ? record.body : {}
   return {
@@ -42,15 +42,17 @@ export const of = (record: DeadLetterRecord) => {
 
 const warningsOf = ({ max_retries, reason, retry_attempt, state }: DeadLetterRecord): ReadonlyArray<string> => [
   ...(permanent.has(reason)
-    ? [`The same message fails with ${reason} again: correct the worker first, or publish a corrected message.`]
+    ? [`The same message will fail with ${reason} again: fix the worker first, or publish a corrected message.`]
     : []),
   ...(max_retries > 0 && retry_attempt >= max_retries && !permanent.has(reason)
-    ? [`It failed ${retry_attempt + 1} times: find out whether what it failed for is over.`]
+    ? [`The message failed ${retry_attempt + 1} times: make sure that the cause is resolved before you replay it.`]
     : []),
   ...(state === "replay_unknown"
-    ? ["Whether an earlier replay was published is unknown: look whether the task ran before it is forced."]
+    ? [
+        "It is unknown whether an earlier replay was published: check whether the task ran before you force another one."
+      ]
     : []),
-  ...(state === "replayed" ? ["It was replayed before: force=true publishes it once more."] : [])
+  ...(state === "replayed" ? ["The message was replayed before: force=true publishes it again."] : [])
 ]
 
 const text = (value: unknown): string | null => (typeof value === "string" ? value : null)

@@ -2,16 +2,19 @@ import { type Duration, Effect, Layer, Metric, Option, Schedule } from "effect"
 import { Broker } from "../../services/Broker.ts"
 import { isBrokerUnavailable } from "./DeadLetterQueues.ts"
 
-const messages = Metric.gauge("svc_queue_messages", { description: "Messages that are ready in a queue" })
+const messages = Metric.gauge("svc_queue_messages", { description: "Ready messages in a queue" })
 const consumers = Metric.gauge("svc_queue_consumers", { description: "Consumers of a queue" })
 
 export interface Options {
   readonly queues: ReadonlyArray<string>
-  /** Default: 15 seconds. */
+  /** Interval between two inspections. Default: 15 seconds. */
   readonly every?: Duration.Input
 }
 
-/** Looks at the queues for as long as the layer is there. Of a queue that is not there, both are 0. */
+/**
+ * Publishes `svc_queue_messages` and `svc_queue_consumers` for the given queues for the lifetime of the layer. Both are
+ * 0 for a queue that does not exist.
+ */
 export const layer = ({ every = "15 seconds", queues }: Options): Layer.Layer<never, never, Broker> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
@@ -21,7 +24,7 @@ export const layer = ({ every = "15 seconds", queues }: Options): Layer.Layer<ne
         yield* Metric.update(Metric.withAttributes(messages, { queue }), found.messages)
         yield* Metric.update(Metric.withAttributes(consumers, { queue }), found.consumers)
       })
-      // a broker that is away is told of elsewhere; the gauges keep what was seen last
+      // an unavailable broker is logged elsewhere; the gauges keep their last values
       const round = Effect.forEach(
         queues,
         (queue) =>

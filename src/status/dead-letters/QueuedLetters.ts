@@ -7,52 +7,59 @@ import { Broker, type BrokerError, type Channel, type Delivery, type Field } fro
 import { DeadLetterStore } from "./DeadLetterStore.ts"
 
 /**
- * A walk reads the messages of a dead-letter queue themselves, and not their records. It takes each message in turn without
- * acknowledging it. When it ends, also by a crash, the broker puts every message that it did not remove back in its place.
- * Until then nobody else can take them. Messages that a quorum queue had to put back before go to its end: see `renew`.
+ * A walk reads the messages of a dead-letter queue rather than their records. It takes the messages one by one without
+ * acknowledging them. When the walk ends, even by a crash, the broker returns every message that was not removed to its
+ * position; until then no consumer can receive them. Messages that were returned before go to the end of the queue: see
+ * `requeueAtEnd`.
  */
 const walkCounts = {
   queue_name: Schema.String,
-  /** How many messages the walk has looked at: all that were ready when it began, unless it is truncated. */
+  /** Number of examined messages: all that were ready at the start, unless the walk was truncated. */
   messages: Schema.Int,
-  /** How many of them were dead-lettered by something else than a worker of this library: they stay as they are. */
+  /** Number of messages that no worker of this library dead-lettered. They remain unchanged. */
   foreign: Schema.Int,
-  /** Fewer than were ready: one walk ends after 100,000 messages or four minutes, or somebody else took some meanwhile. */
+  /**
+   * True if fewer messages were examined than were ready: a walk ends after 100,000 messages or four minutes, or a
+   * consumer took some meanwhile.
+   */
   truncated: Schema.Boolean
 }
 
 export const Indexed = Schema.Struct({
   ...walkCounts,
-  /** How many had no record, and have one now. */
+  /** Number of messages that had no record and now have one. */
   indexed: Schema.Int,
-  /** How many had a record before. */
+  /** Number of messages that already had a record. */
   known: Schema.Int
 })
 export type Indexed = typeof Indexed.Type
 
 export const Removed = Schema.Struct({
   ...walkCounts,
-  /** How many were replayed, and are gone from the queue. */
+  /** Number of replayed messages that were removed from the queue. */
   removed: Schema.Int,
-  /** How many stay, as they wait to be replayed or have no record. */
+  /** Number of messages that stay because they were not replayed or have no record. */
   kept: Schema.Int
 })
 export type Removed = typeof Removed.Type
 
-/** `busy`: another walk is under way in this process. */
-export class QueueWalkFailed extends Schema.TaggedError<QueueWalkFailed>()("LettersNotWalked", {
+/**
+ * `no_queue`: the queue does not exist. `unavailable`: the broker failed. `busy`: another walk is in progress in this
+ * process.
+ */
+export class QueueWalkFailed extends Schema.TaggedError<QueueWalkFailed>()("QueueWalkFailed", {
   reason: Schema.Literals(["no_queue", "unavailable", "busy"]),
   message: Schema.String
 }) {}
 
-/** As many as the index has room for by default. */
+/** The default capacity of the index. */
 const maxMessages = 100_000
-/** Clients such as `fetch` give up after five minutes without an answer. */
+/** Clients such as `fetch` time out after five minutes without a response. */
 const walkTimeoutMs = 240_000
 
-/** One walk is under way at a time. */
+/** One walk runs at a time. */
 export const make = Effect.map(Semaphore.make(1), (walkPermit) => {
-  /** `visit` returns whether the message leaves the queue. */
+  /** `visit` returns true to remove the message from the queue. */
   const walk = <E, R>(
     queue: string,
     aliases: ContractAliasConfig,
@@ -83,14 +90,14 @@ export const make = Effect.map(Semaphore.make(1), (walkPermit) => {
       walkPermit.withPermitsIfAvailable(1),
       Effect.flatMap(
         Option.match({
-          onNone: () => failure("busy", "Another dead-letter queue is being read: try again when that is done."),
+          onNone: () => failure("busy", "Another dead-letter queue is being read: try again when that has finished."),
           onSome: Effect.succeed
         })
       )
     )
 
   return {
-    /** Gives a record to each message of the queue that has none, as after a loss of Redis. It is idempotent. */
+    /** Indexes every message of the queue that has no record, for example after a loss of Redis data. Idempotent. */
     index: Effect.fn("QueuedLetters.index")(function* (queue: string, aliases: ContractAliasConfig) {
       const store = yield* DeadLetterStore
       let [indexed, known] = [0, 0]
@@ -104,7 +111,7 @@ export const make = Effect.map(Semaphore.make(1), (walkPermit) => {
       return { ...walked, indexed, known } satisfies Indexed
     }),
 
-    /** Removes each message from the queue whose record says that it was replayed. The records stay. */
+    /** Removes the messages whose records are replayed. The records stay. */
     removeReplayed: Effect.fn("QueuedLetters.removeReplayed")(function* (queue: string, aliases: ContractAliasConfig) {
       const store = yield* DeadLetterStore
       let [removed, kept] = [0, 0]
@@ -129,13 +136,14 @@ const toUnavailable =
     failure("unavailable", `The queue ${queue} cannot be read now: ${message}`)
 
 /**
- * A quorum queue counts how often it had to put a message back, and drops the message above its delivery limit, which is 20
- * on RabbitMQ 4 unless somebody sets another. A message that was put back before is published to the end of the queue, where
- * its count begins anew, and then acknowledged. A crash in between leaves it there twice, with one `dlq_id`.
+ * A quorum queue counts how often a message was returned to it, and drops or dead-letters the message above its
+ * delivery limit (20 by default on RabbitMQ 4). Therefore a message that was returned before is published to the end of
+ * the queue, where its count starts again, and then acknowledged. A crash in between leaves two copies with the same
+ * `dlq_id`.
  */
 const requeueAtEnd = (channel: Channel, { content, properties, queue, settle }: Delivery) =>
   Effect.gen(function* () {
-    // by `CC` the broker would copy the message to other queues, and it refuses the user id of another user
+    // the broker would copy the message to the queues in `CC`, and rejects the user id of another user
     const { userId: _, headers: { [deliveryCountHeader]: times, CC: __, ...headers } = {}, ...described } = properties
     if (RetryHeaders.count(times) === 0) return
     const outcome = yield* channel.publish({
@@ -148,18 +156,17 @@ const requeueAtEnd = (channel: Channel, { content, properties, queue, settle }: 
       const why = outcome._tag === "Returned" ? "no queue took it" : outcome.reason
       return yield* failure(
         "unavailable",
-        `A message of ${queue} could not be put at its end (${why}). The queue counts each time that it is read, and may drop messages above its delivery limit: find out why before you try again.`
+        `A message of ${queue} could not be moved to the end of the queue (${why}). A quorum queue counts every read and may drop messages above its delivery limit: find the cause before you try again.`
       )
     }
     settle("ack")
   }).pipe(Effect.uninterruptible)
 
-/** A header that quorum queues write. */
 const deliveryCountHeader = "x-delivery-count"
 
 /**
- * The record that the worker made of its dead letter, or would have made: the headers of the message hold everything but the
- * exception's message and stack. `undefined` where no worker of this library wrote those headers.
+ * Rebuilds the record that the worker wrote for its dead letter: the headers contain everything but the exception's
+ * message and stack. Returns `undefined` if no worker of this library wrote the headers.
  */
 const recordFromMessage = (
   queue: string,
@@ -191,7 +198,7 @@ const recordFromMessage = (
   })
 }
 
-/** As workers write times, to the letter: the `dlq_id` is made of the text. */
+/** The exact text that workers write: the `dlq_id` is derived from it. */
 const isExactTimestamp = (at: Field | undefined): at is Timestamp =>
   typeof at === "string" && Option.contains(readTimestamp(at), at)
 

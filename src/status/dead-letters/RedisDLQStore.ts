@@ -18,22 +18,26 @@ import * as ReplayScripts from "./ReplayScripts.ts"
 import * as Stored from "./StoredDeadLetter.ts"
 
 export interface Options {
-  /** Workers and the HTTP runtime must agree on it. Default: `svc`. */
+  /** Key prefix, which workers and the HTTP service must share. Default: `svc`. */
   readonly prefix?: string | undefined
-  /** How long a record is kept after it was indexed: ten years at most. `null` or 0: while there is room. Default: `null`. */
+  /**
+   * Seconds that a record is kept after it was indexed, at most ten years. `null` or 0 keeps it while there is room.
+   * Default: `null`.
+   */
   readonly ttl_seconds?: number | null | undefined
-  /** The oldest record leaves the index when a newer one needs its place. Default: 100,000. */
+  /** Maximum number of records; beyond it the oldest record is evicted. Default: 100,000. */
   readonly max_records?: number
-  /** The same, by the bytes of what is kept of the records. Default: 1 GiB. */
+  /** Maximum size of the stored records in bytes. Default: 1 GiB. */
   readonly max_bytes?: number
   /**
-   * For one replay, longer than the broker may take to answer a publish (10 seconds, unless its layer says otherwise): from
-   * 1 to 3,600. After a crash nobody replays the records that the dead process had claimed until then. Default: 30.
+   * Lease of one replay in seconds: 1 to 3,600. Must exceed the publish timeout of the broker (10 seconds, unless its
+   * layer sets another). After a crash the records that the process had claimed cannot be replayed until the lease
+   * ends. Default: 30.
    */
   readonly replay_lease_seconds?: number
 }
 
-/** The keys of everything about dead letters under one prefix, which share a hash tag. */
+/** The prefix of all dead-letter keys, which share a hash tag. */
 export const baseOf = (redis: Redis["Service"], prefix = defaultPrefix): string => redis.key(`{${prefix}:dlq}:`)
 
 const indexed = Metric.counter("svc_dlq_indexed_total", {
@@ -41,7 +45,7 @@ const indexed = Metric.counter("svc_dlq_indexed_total", {
   incremental: true
 })
 
-/** How many ids one script looks at, and how many such looks one page takes. */
+/** How many ids one script scans, and how many scans one page may take. */
 const idsPerScan = 500
 const scansPerPage = 20
 
@@ -73,7 +77,7 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
     return { ...Stored.summaryOf(values), ...Stored.contentOf(content) }
   })
 
-  /** Goes on until the page is full or the index at its end, but not for ever. */
+  /** Scans until the page is full, the index ends, or the scans per page are used up. */
   const list = Effect.fn("DeadLetterStore.list")(function* (filter: DeadLetterFilter, page: PageOptions) {
     const now = yield* Clock.currentTimeMillis
     const indexes = candidateIndexes(filter)
@@ -194,10 +198,7 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
 const settingsOf = Effect.fnUntraced(function* (options: Options) {
   const findings = new ValidationIssues()
   if (options.prefix !== undefined && !/^[^{}]+$/.test(options.prefix)) {
-    findings.addMistake(
-      "prefix",
-      "must not be empty, and be without braces, which would change the hash tag of its keys"
-    )
+    findings.addMistake("prefix", "must not be empty or contain braces, which would change the hash tag of the keys")
   }
   const ttl_seconds = TimeToLive.normalize(options.ttl_seconds ?? null, findings)
   findings.checkInteger("max_records", options.max_records, 1, 100_000_000)
@@ -207,14 +208,14 @@ const settingsOf = Effect.fnUntraced(function* (options: Options) {
   return ttl_seconds
 })
 
-/** Dead letters in Redis, for all processes that share it. */
+/** A `DeadLetterStore` in Redis, shared by all processes with the same prefix. */
 export const layer = (options: Options = {}): Layer.Layer<DeadLetterStore, SettingsError, Redis> =>
   Layer.effect(
     DeadLetterStore,
     Effect.flatMap(settingsOf(options), (ttl_seconds) => make(options, ttl_seconds))
   )
 
-/** A cursor is the sequence of the last record of its page: it stays true when that record has left the index. */
+/** A cursor is the sequence of the last record of its page. It stays valid after that record has left the index. */
 const upperBoundOf = (cursor: string | undefined): Effect.Effect<string, UnknownCursor> => {
   if (cursor === undefined) return Effect.succeed("+inf")
   return /^[1-9]\d{0,14}$/.test(cursor) ? Effect.succeed(`(${cursor}`) : Effect.fail(new UnknownCursor({ cursor }))
@@ -223,7 +224,7 @@ const upperBoundOf = (cursor: string | undefined): Effect.Effect<string, Unknown
 const requireKnownCursor = (cursor: string | undefined, newest: number): Effect.Effect<void, UnknownCursor> =>
   cursor !== undefined && Number(cursor) > newest ? Effect.fail(new UnknownCursor({ cursor })) : Effect.void
 
-/** Every index that holds all that match. */
+/** All indexes that contain every matching record. */
 const candidateIndexes = ({
   exception_type,
   queue_name,

@@ -1,7 +1,6 @@
 import type { Reply, Script } from "../../services/Redis.ts"
 import * as Index from "./DeadLetterIndex.ts"
 
-/** Of the Lua and of the TypeScript alike. */
 const claimFields = Index.claimFields.map((field) => `'${field}'`).join(", ")
 
 const prelude = `${Index.prelude}
@@ -13,14 +12,14 @@ const jobKey = ({ base }: Index.Index, job: string): string => `${base}replay:${
 const begunKey = (index: Index.Index, job: string): string => `${jobKey(index, job)}:begun`
 
 /**
- * ARGV: id, token, by, job or nothing, position of its batch, force (0/1), now, end of the lease, expired before, the state
- * that it must be in or nothing. Answers what is in the way, or the content.
+ * ARGV: id, token, claimant, job or an empty string, position of its batch, force (0/1), now, end of the lease, expiry
+ * bound, required state or an empty string. Returns `claimed`, or why the record cannot be claimed.
  *
- * Who has the same name may take over a claim with which nothing was published: it is a job that another process goes on
- * with. But a job does not publish again what it has begun, whoever forced that since: it was interrupted. It remembers so
- * by itself, as the record tells of its last replay alone, and forgets it when it goes on to its next batch. So who is still
- * at another batch, as its lease ended meanwhile, is told that the record is done with: its `advance` is `lost`, and what it
- * was told counts for nothing.
+ * The same job may take over its own claim if nothing was published under it: another process continues the job. But a
+ * job never publishes a record again that it has begun, even if somebody forced a replay since. The job keeps that in a
+ * hash of its own, because a record remembers only its last replay, and deletes the hash when it goes on to its next
+ * batch. A worker that is still at an earlier batch because its lease ended is told `begun, replayed`; its `advance`
+ * will return `lost` and count nothing.
  */
 export const claim: Script<ReadonlyArray<Reply>> = {
   name: "dlq-claim",
@@ -28,7 +27,7 @@ export const claim: Script<ReadonlyArray<Reply>> = {
 local id, token, by, job, force, now, untilMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6] == '1', ARGV[7], ARGV[8]
 if job ~= '' and redis.call('HGET', jobKey(job), 'position') ~= ARGV[5] then return { 'begun', 'replayed' } end
 local begun = job ~= '' and redis.call('HGET', begunKey(job), id)
-if not present(id, ARGV[9]) then return begun and { 'begun', begun } or { 'absent' } end
+if not isPresent(id, ARGV[9]) then return begun and { 'begun', begun } or { 'absent' } end
 local key = recordKey(id)
 local c = redis.call('HMGET', key, 'state', 'claim', 'claim_phase', 'claim_until', 'claim_by', 'replayed_at', 'unknown_at', 'unknown_by')
 if c[2] and tonumber(c[4]) > tonumber(now) and not (c[5] == by and c[3] == 'claimed') then
@@ -91,8 +90,8 @@ return { 'claimed' }`,
 }
 
 /**
- * ARGV: id, token, now, end of the lease, now as text, job or nothing. Whether the claim still holds; the record is unknown
- * from here on.
+ * ARGV: id, token, now, end of the lease, now as text, job or an empty string. Returns whether the claim still holds;
+ * if so, the record becomes `replay_unknown`.
  */
 export const begin: Script<boolean> = {
   name: "dlq-begin",
@@ -104,7 +103,7 @@ if c[1] ~= token or c[2] ~= 'claimed' or tonumber(c[3]) <= tonumber(now) then re
 redis.call('HSET', key, 'claim_phase', 'publishing', 'claim_until', untilMs, 'before_state', c[5], 'unknown_at', at, 'unknown_by', c[4])
 if c[6] then redis.call('HSET', key, 'before_at', c[6], 'before_by', c[7]) end
 if job ~= '' then redis.call('HSET', begunKey(job), id, token) end
-move(id, 'replay_unknown')
+changeState(id, 'replay_unknown')
 return 1`,
   step: (call, keys, [id = "", token = "", now = "", until = "", at = "", job = ""]) => {
     const index = Index.of(call, keys)
@@ -124,10 +123,11 @@ return 1`,
 }
 
 /**
- * ARGV: id, token, what came of it, when, target, job or nothing. Answers how often the record was replayed, nothing where it is gone.
+ * ARGV: id, token, outcome, time, target queue, job or an empty string. Returns how often the record was replayed, or
+ * nil if it has left the index.
  *
- * A confirmed publish counts whoever holds the record by now: somebody may have forced it after the lease, and what
- * comes of that no longer matters to whether the message is in its queue.
+ * A confirmed publish counts even if another claim holds the record by now: somebody may have forced a replay after the
+ * lease ended, and its outcome does not change that this message is in its queue.
  */
 export const settle: Script<number | undefined> = {
   name: "dlq-settle",
@@ -145,7 +145,7 @@ if outcome == 'replayed' and c[4] ~= token then
   count = redis.call('HINCRBY', key, 'replay_count', '1')
   redis.call('HSET', key, 'settled', token, 'replayed_at', at, 'target', target)
   if mine or not c[2] or c[3] == 'claimed' then
-    move(id, 'replayed')
+    changeState(id, 'replayed')
     redis.call('HDEL', key, 'unknown_at', 'unknown_by')
   else
     redis.call('HSET', key, 'before_state', 'replayed')
@@ -153,7 +153,7 @@ if outcome == 'replayed' and c[4] ~= token then
   end
 end
 if mine and outcome == 'reverted' and c[3] == 'publishing' then
-  move(id, c[5])
+  changeState(id, c[5])
   redis.call('HDEL', key, 'unknown_at', 'unknown_by')
   if c[6] then redis.call('HSET', key, 'unknown_at', c[6], 'unknown_by', c[7]) end
 end

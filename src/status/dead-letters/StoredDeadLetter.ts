@@ -4,7 +4,7 @@ import type { Reply } from "../../services/Redis.ts"
 import * as Index from "./DeadLetterIndex.ts"
 import type { DeadLetterSummary } from "./DeadLetterStore.ts"
 
-/** The fields of a record's hash in Redis, as pairs. The body is kept once, as its bytes. */
+/** The fields of a record's hash in Redis, as pairs. The body is stored once, as bytes. */
 export const hashFieldsOf = (record: DeadLetterRecord): ReadonlyArray<string | number> => {
   const summary = Schema.encodeSync(SummaryJson)(record)
   const content = Schema.encodeSync(ContentJson)(record)
@@ -28,7 +28,7 @@ export const hashFieldsOf = (record: DeadLetterRecord): ReadonlyArray<string | n
   return Object.entries(all).flatMap(([field, value]) => (value === null || value === undefined ? [] : [field, value]))
 }
 
-/** `values`: what `shown` of the scripts names. */
+/** Decodes a summary from the values of `summaryFields`. */
 export const summaryOf = ([summary, state, count, at, target, unknownAt, unknownBy]: ReadonlyArray<Reply>) => {
   const changing = MutableFields.make({
     state: isState(state) ? state : "dead_lettered",
@@ -42,7 +42,7 @@ export const summaryOf = ([summary, state, count, at, target, unknownAt, unknown
     : read
 }
 
-/** Epoch milliseconds, of the same `values`: somebody replays it until then. */
+/** End of a replay's claim in epoch milliseconds, from the same values; 0 without a claim. */
 export const claimedUntil = (values: ReadonlyArray<Reply>): number => Number(values[7] ?? 0)
 
 export const contentOf = (content: string) => {
@@ -50,7 +50,7 @@ export const contentOf = (content: string) => {
   return { ...read, ...bodyOf(Buffer.from(read.raw_body_b64, "base64")) }
 }
 
-/** Those that failed alike. */
+/** The group of records with the same queue, reason and exception type. */
 export const groupName = (queue: string, reason: string, exceptionType: string | null): string =>
   JSON.stringify([queue, reason, exceptionType])
 
@@ -65,7 +65,7 @@ const MutableFields = DeadLetterRecord.mapFields(
   Struct.pick(["state", "replay_count", "replayed_at", "replay_target_queue_name"])
 )
 
-/** What never changes, and is small. */
+/** The small fields that never change. */
 const SummaryJson = Schema.fromJsonString(
   DeadLetterRecord.mapFields(
     Struct.omit([
