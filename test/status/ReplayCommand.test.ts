@@ -44,7 +44,7 @@ describe("the command that replays dead letters", () => {
 
       const failed = yield* command(["--url", url, "--id", "id-gone", "--id", "id-1"])
       assert.strictEqual(failed.code, 1, failed.output)
-      assert.match(failed.output, /failed id-gone: There is no queue .*gone any more/)
+      assert.match(failed.output, /failed id-gone: The queue .*gone does not exist any more/)
       assert.match(failed.output, /Of 2 records, 1 failed and 0 have an unknown outcome/)
 
       const forced = yield* command(["--url", url, "--id", "id-1", "--force"])

@@ -7,7 +7,7 @@ import { Broker, type Field, type Fields, type Outcome, type Publication } from 
 import type { RedisError } from "../../services/Redis.ts"
 import { type Claim, DeadLetterStore, type ReplaySettlement } from "../dead-letters/DeadLetterStore.ts"
 
-/** Confirmed by the broker: the message is in `target_queue_name`. */
+/** A successful replay: the broker has confirmed that the message is in `target_queue_name`. */
 export interface Replayed {
   readonly dlq_id: string
   readonly target_queue_name: string
@@ -18,13 +18,15 @@ export interface Replayed {
 }
 
 /**
- * Nothing was published with all but `unknown`, and the record is as it was.
+ * A failed replay. For every reason but `unknown` nothing was published and the record is unchanged.
  *
- * - `absent`: there is no such record. `replayed`, `in_progress`, `replay_unknown`: so it is already. `begun`: by the
- *   same job. Such a job counts its earlier work by it. `changed`: it is in another state than the one that was asked for.
- * - `no_queue`: the source queue is gone. `unavailable`: the broker takes nothing now. `refused`: it will not take this.
- * - `unknown`: it was published, and nobody knows whether it was stored; the record says so too. A job is told so of its
- *   own earlier work as well.
+ * - `absent`: the record does not exist. `replayed`, `in_progress`, `replay_unknown`: the record is already in this
+ *   state. `begun`: the same job has replayed it before, and counts it as done. `changed`: the record is in another
+ *   state than the required one.
+ * - `no_queue`: the source queue does not exist. `unavailable`: the broker accepts no publishes now. `refused`: the
+ *   broker rejects this message.
+ * - `unknown`: the message was published, and it is unknown whether the broker stored it; the record says so too. A job
+ *   also gets it for its own earlier attempt.
  */
 export class ReplayError extends Schema.TaggedError<ReplayError>()("ReplayError", {
   reason: Schema.Literals([
@@ -43,23 +45,23 @@ export class ReplayError extends Schema.TaggedError<ReplayError>()("ReplayError"
 }) {}
 
 export interface ReplayOptions {
-  /** Also what was replayed before, or may have been. Default: false. */
+  /** Also replays a record that was, or may have been, replayed before. Default: false. */
   readonly force?: boolean
-  /** Only while it is in this state. Default: in any that `force` allows. */
+  /** The state that the record must be in. Default: any state that `force` allows. */
   readonly state?: Claim["state"]
-  /** What it is done for, and where that stands. Default: a request of its own. */
+  /** The job and its position. Default: a single request. */
   readonly job?: Claim["job"]
 }
 
 const replays = Metric.counter("svc_dlq_replays_total", {
-  description: "Replays of dead letters, by what came of them",
+  description: "Replays of dead letters by outcome",
   incremental: true
 })
 
 /**
- * Publishes a dead letter to its source queue again: claim, publish, mark. Between the claim and the mark the record says
- * `replay_unknown`, so that a crash at any point leaves either nothing done or a record that says what is in doubt. It is
- * not interrupted half-way: everything in it has a deadline.
+ * Publishes a dead letter to its source queue again, in three steps: claim, publish, mark. Between the claim and the
+ * mark the record is `replay_unknown`, so a crash at any point leaves either nothing done or a record that shows the
+ * doubt. The effect is uninterruptible; every step in it has a deadline.
  */
 export const replay = (
   dlqId: string,
@@ -81,7 +83,7 @@ const attemptReplay = Effect.fnUntraced(function* (claim: Claim) {
   const begun = yield* store
     .begin(claim)
     .pipe(Effect.tapError(() => Effect.ignore(settle(claim, { _tag: "reverted" }))))
-  if (!begun) return yield* failure("in_progress", `Somebody else took over the replay of ${claim.dlqId}.`)
+  if (!begun) return yield* failure("in_progress", `Another replay took over ${claim.dlqId}.`)
   const queue = record.source_queue_name
   const outcome = yield* (yield* Broker).publish(publicationOf(record, now))
   if (outcome._tag !== "Confirmed") return yield* failUnconfirmed(claim, queue, outcome)
@@ -90,7 +92,7 @@ const attemptReplay = Effect.fnUntraced(function* (claim: Claim) {
       (error) =>
         new ReplayError({
           reason: "unknown",
-          message: `${claim.dlqId} was published to ${queue} and confirmed, but could not be marked (${error.message}): the record still says replay_unknown.`
+          message: `${claim.dlqId} was published to ${queue} and confirmed, but its record could not be updated (${error.message}): its state is still replay_unknown.`
         })
     )
   )
@@ -99,7 +101,7 @@ const attemptReplay = Effect.fnUntraced(function* (claim: Claim) {
     target_queue_name: queue,
     state: "replayed",
     replayed_at: now,
-    // it may have left the index meanwhile
+    // the record may have left the index meanwhile
     replay_count: count ?? record.replay_count + 1,
     forced: claim.force
   } satisfies Replayed
@@ -121,28 +123,31 @@ const claimRecord = Effect.fnUntraced(function* (claim: Claim) {
     case "InProgress":
       return yield* failure(
         "in_progress",
-        `A replay of ${dlqId} is in progress, until ${withOffset(ofMillis(result.until))} at the latest: look again then.`
+        `A replay of ${dlqId} is in progress until ${withOffset(ofMillis(result.until))} at the latest: check again then.`
       )
     case "Begun":
       return yield* result.isAccountedFor
         ? failure("begun", `${dlqId} was replayed by this job before it was interrupted.`)
         : failure(
             "unknown",
-            `This job began a replay of ${dlqId} before it was interrupted, and whether it was published is unknown: look whether the task ran, or publish it again with force=true, which may duplicate it.`
+            `This job began a replay of ${dlqId} before it was interrupted, and it is unknown whether the message was published: check whether the task ran, or publish it again with force=true, which may duplicate it.`
           )
     case "Replayed":
-      return yield* failure("replayed", `${dlqId} was already replayed at ${result.at}: force=true replays it again.`)
+      return yield* failure(
+        "replayed",
+        `${dlqId} was already replayed at ${result.at}: use force=true to replay it again.`
+      )
     case "Changed":
-      return yield* failure("changed", `${dlqId} is ${result.state} by now, and not ${claim.state} any more.`)
+      return yield* failure("changed", `${dlqId} is now in state ${result.state}, not ${claim.state}.`)
     case "Unknown":
       return yield* failure(
         "replay_unknown",
-        `A replay of ${dlqId} by ${result.by} began at ${result.at}, and whether it was published is unknown: look whether the task ran, or publish it again with force=true, which may duplicate it.`
+        `A replay of ${dlqId} by ${result.by} began at ${result.at}, and it is unknown whether the message was published: check whether the task ran, or publish it again with force=true, which may duplicate it.`
       )
   }
 })
 
-/** Redis may be gone for a moment, and much depends on it. Settling twice is settling once. */
+/** Retries, because Redis may be unavailable for a moment. Settling is idempotent. */
 const settle = (claim: Claim, settlement: ReplaySettlement) =>
   Effect.flatMap(DeadLetterStore, (store) => store.settle(claim, settlement)).pipe(
     Effect.retry({
@@ -157,32 +162,32 @@ const failUnconfirmed = Effect.fnUntraced(function* (
   outcome: Exclude<Outcome, { readonly _tag: "Confirmed" }>
 ) {
   if (outcome._tag === "Unknown") {
-    // without it the record says the same, only its lease lasts
+    // optional: the record is in this state anyway, only until its lease ends it also counts as claimed
     yield* Effect.ignore(settle(claim, { _tag: "unknown" }))
     return yield* failure(
       "unknown",
-      `Whether ${claim.dlqId} arrived in ${queue} is unknown (${outcome.reason}): ${outcome.detail}. Its state is replay_unknown; force=true publishes it again, and may duplicate it.`
+      `It is unknown whether ${claim.dlqId} arrived in ${queue} (${outcome.reason}): ${outcome.detail}. Its state is replay_unknown; force=true publishes it again and may duplicate it.`
     )
   }
-  // if this fails, the record says that it is unknown: more than is true, but safe
+  // if this fails, the record stays replay_unknown, which is safe
   yield* settle(claim, { _tag: "reverted" })
   if (outcome._tag === "Returned") {
     return yield* failure(
       "no_queue",
-      `There is no queue ${queue} any more, so ${claim.dlqId} was not replayed: start the worker that declares it, then replay again.`
+      `The queue ${queue} does not exist any more, so ${claim.dlqId} was not replayed: start the worker that declares it, then replay again.`
     )
   }
   const isTemporary = outcome.reason === "unreachable" || outcome.reason === "closed" || outcome.reason === "blocked"
   return yield* failure(
     isTemporary ? "unavailable" : "refused",
-    `The publish of ${claim.dlqId} to ${queue} was refused (${outcome.reason}): ${outcome.detail}. Nothing was changed.`
+    `The publish of ${claim.dlqId} to ${queue} was refused (${outcome.reason}): ${outcome.detail}. The record is unchanged.`
   )
 })
 
 /**
- * Straight to the source queue, where other implementations go by its retry queue: that one is named after a delay which
- * a later release of the worker may no longer have, and the broker drops it when it is idle; its message would wait for nothing.
- * A publish is mandatory, so a queue that is gone is told, and `Confirmed` means that the message is in the queue.
+ * Publishes straight to the source queue rather than through its retry queue. The retry queue is named after a delay
+ * that a later release of the worker may not use any more, and the broker deletes it when it is idle. Publishes are
+ * mandatory, so a missing queue is reported, and `Confirmed` means that the message is in the queue.
  */
 const publicationOf = (record: DeadLetterRecord, at: string): Publication => {
   const { properties = {} } = record
@@ -207,7 +212,7 @@ const publicationOf = (record: DeadLetterRecord, at: string): Publication => {
   }
 }
 
-/** Its attempts count from 0 again; why it failed stays readable under names that retries do not write. */
+/** Restarts the count of attempts. The cause of the failure moves to headers that retries do not overwrite. */
 const headersOf = ({ dlq_id, headers }: DeadLetterRecord, at: string): Fields => {
   const {
     [RetryHeaders.failureReason]: reason,
@@ -228,7 +233,7 @@ const headersOf = ({ dlq_id, headers }: DeadLetterRecord, at: string): Fields =>
   return RetryHeaders.withoutBrokerHeaders(Object.fromEntries(Object.entries(given).filter(isField)))
 }
 
-/** What was made safe for JSON is a field again; a record that somebody else wrote may hold anything. */
+/** Drops values that AMQP cannot carry, in case the record was not written by this library. */
 const isField = (entry: [string, unknown]): entry is [string, Field] => isFieldValue(entry[1])
 
 const isFieldValue = (value: unknown): value is Field =>

@@ -5,15 +5,15 @@ import * as QueuedLetters from "../dead-letters/QueuedLetters.ts"
 import * as Problems from "./ReplayJobs.ts"
 import { ReplayJob, type Selection } from "./ReplayJobs.ts"
 
-/** A process that serves dead letters. */
+/** The process whose dead-letter routes are called. */
 export interface Server {
-  /** Of its listener, with the prefix that the routes are mounted under. */
+  /** URL of its listener, including the prefix under which the routes are mounted. */
   readonly url: URL
-  /** `SVC_STATUS_TOKEN`, where the process demands one. */
+  /** Its `SVC_STATUS_TOKEN`, if it requires one. */
   readonly token: Option.Option<Redacted.Redacted>
-  /** Default: `/dlq/replays`. */
+  /** Path of the replay jobs. Default: `/dlq/replays`. */
   readonly replaysPath?: string
-  /** Default: `/dlq/queues`. */
+  /** Path of the dead-letter queues. Default: `/dlq/queues`. */
   readonly queuesPath?: string
 }
 
@@ -22,7 +22,7 @@ export interface Request {
   readonly force: boolean
 }
 
-/** `status`: 0 where there was no answer. */
+/** A failed request. `status` is the HTTP status, or 0 if there was no response. */
 export class ReplayRequestFailed extends Schema.TaggedError<ReplayRequestFailed>()("ReplayRequestFailed", {
   status: Schema.Int,
   message: Schema.String
@@ -31,13 +31,13 @@ export class ReplayRequestFailed extends Schema.TaggedError<ReplayRequestFailed>
 const Detailed = Schema.Struct({ ...ReplayJob.fields, problems: Schema.Array(Problems.Problem) })
 export type Detailed = typeof Detailed.Type
 
-/** An answer that is late is none. */
+/** Timeout of a request. */
 const responseTimeout: Duration.Input = "10 seconds"
 
-/** A server that restarts is waited for so long. */
+/** How long requests are retried while the server restarts. */
 const restartSchedule = Schedule.upTo(Schedule.spaced("500 millis"), { duration: "1 minute" })
 
-/** Begins a job. Sent again until it is answered: the same request is one job. */
+/** Creates a job. The request is retried with one idempotency key, so it creates at most one job. */
 export const start = (server: Server, { force, selection }: Request) =>
   HttpClientRequest.post(urlOf(server)).pipe(
     HttpClientRequest.setHeader("Idempotency-Key", randomUUID()),
@@ -52,10 +52,12 @@ export const get = (server: Server, replayId: string) =>
 export const cancel = (server: Server, replayId: string) =>
   retryWhileUnavailable(send(server, HttpClientRequest.post(urlOf(server, replayId, "cancel")), ReplayJob))
 
-/** Gives each message of a dead-letter queue a record that has none. Not sent again: the server may be at work still. */
+/**
+ * Indexes the messages of a dead-letter queue that have no record. Not retried: the server may still be working on it.
+ */
 export const index = (server: Server, queue: string) => postToQueue(server, queue, "index", QueuedLetters.Indexed)
 
-/** Takes out of a dead-letter queue what was replayed. */
+/** Removes the replayed messages from a dead-letter queue. Not retried either. */
 export const removeReplayed = (server: Server, queue: string) =>
   postToQueue(server, queue, "remove-replayed", QueuedLetters.Removed)
 
@@ -65,7 +67,7 @@ const postToQueue = <A, I>(server: Server, queue_name: string, action: string, s
     (request) => send(server, request, schema, "6 minutes")
   )
 
-/** A job as it goes on, to its end, which is the last element. */
+/** Emits the job repeatedly until it has ended; the last element is its final state. */
 export const follow = (server: Server, replayId: string, every: Duration.Input = "200 millis") =>
   Stream.fromEffectSchedule(get(server, replayId), Schedule.spaced(every)).pipe(
     Stream.takeUntil(({ state }) => state !== "running")
@@ -100,22 +102,25 @@ const send = <A, I>(
     Effect.timeout(within),
     Effect.catchTags({
       HttpClientError: (error) => unreachable(request, innermostMessage(error)),
-      TimeoutError: () => unreachable(request, "no answer in time"),
+      TimeoutError: () => unreachable(request, "no response in time"),
       SchemaError: ({ message }) =>
-        new ReplayRequestFailed({ status: 200, message: `What answered is no such server: ${message}` })
+        new ReplayRequestFailed({
+          status: 200,
+          message: `The response is not that of a dead-letter service: ${message}`
+        })
     })
   )
 
 const unreachable = ({ url }: HttpClientRequest.HttpClientRequest, why: string) =>
   new ReplayRequestFailed({ status: 0, message: `${url} cannot be reached: ${why}` })
 
-/** What the network said, such as `connect ECONNREFUSED 127.0.0.1:8082`: it is the last of a chain of causes. */
+/** The innermost message of a chain of causes, such as `connect ECONNREFUSED 127.0.0.1:8082`. */
 const innermostMessage = (error: HttpClientError.HttpClientError): string => {
   const { reason } = error
   let cause: unknown = "cause" in reason ? reason.cause : undefined
   let why = error.message
   for (let depth = 0; depth < 10 && cause instanceof Error; depth++) {
-    // one for each address of a name: they fail alike
+    // one error per address of the host name; the first is representative
     const [first]: ReadonlyArray<unknown> = cause instanceof AggregateError ? cause.errors : []
     if (cause.message !== "") why = cause.message
     cause = first ?? cause.cause

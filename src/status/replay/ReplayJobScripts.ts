@@ -2,11 +2,15 @@ import type { Reply, Script } from "../../services/Redis.ts"
 import { items, texts } from "../dead-letters/DeadLetterIndex.ts"
 
 /**
- * The keys of replay jobs, beside those of the index: `…replays` and `…replays:running`, sorted sets of job ids in the
- * order of their making; `…replay:<id>`, a hash; `…replay:<id>:ids` and `…replay:<id>:problems`, lists;
- * `…replay:<id>:begun`, a hash of those of the present batch that it began to publish: the token of the attempt, or
- * `replayed`; `…replay-key:<hash>`, the job that an idempotency key stands for. Scripts are given `…stats`, as those of the
- * index.
+ * The keys of replay jobs, next to those of the index:
+ *
+ * - `…replays`, `…replays:running`: sorted sets of job ids in the order of creation.
+ * - `…replay:<id>`: a hash with the job. `…replay:<id>:ids` and `…replay:<id>:problems` are lists.
+ * - `…replay:<id>:begun`: a hash with the records of the current batch whose publish has begun. The value is the token
+ *   of the attempt, or `replayed`.
+ * - `…replay-key:<hash>`: the job of an idempotency key.
+ *
+ * Scripts get `…stats` as their key, like those of the index.
  */
 const prelude = `
 local base = string.sub(KEYS[1], 1, -6)
@@ -14,21 +18,21 @@ local function jobKey(id) return base .. 'replay:' .. id end`
 
 const baseOf = ([stats = ""]: ReadonlyArray<string>): string => stats.slice(0, -"stats".length)
 
-/** So many ids fit into one command from Lua. */
+/** The number of ids in one `RPUSH`; `unpack` in Lua is limited. */
 const idsPerPush = 1_000
 
-/** At most so many old jobs go on the way of a new one. */
+/** How many old jobs one new job removes at most. */
 const dropsAtOnce = 10
 
-/** What a request for a job came to. */
 export type CreateResult =
   | { readonly _tag: "Created" | "Existing"; readonly id: string }
   | { readonly _tag: "OtherRequest" }
   | { readonly _tag: "TooMany" }
 
 /**
- * ARGV: id, hash of the idempotency key or nothing, fingerprint of the request, seconds that the key is kept, most jobs,
- * most running ones, 1 for a job with anything to do, number of field arguments, the fields as pairs, then the ids.
+ * ARGV: id, hash of the idempotency key or an empty string, fingerprint of the request, TTL of the key in seconds,
+ * maximum jobs, maximum running jobs, 1 if the job has records, number of field arguments, the fields as pairs, then
+ * the ids.
  */
 export const create: Script<CreateResult> = {
   name: "dlq-replay-create",
@@ -121,8 +125,8 @@ return { 'created', id }`,
 }
 
 /**
- * ARGV: id, worker, now, end of the lease. Whether the job is this worker's: it was nobody's, or its own, or the lease
- * of the one before has ended.
+ * ARGV: id, worker, now, end of the lease. Returns 1 if the worker owns the job from now on: the job had no owner, or
+ * this one, or the previous lease had ended.
  */
 export const take: Script<boolean> = {
   name: "dlq-replay-take",
@@ -146,8 +150,8 @@ return 1`,
 const counters = ["replayed", "skipped", "failed", "unknown"] as const
 
 /**
- * ARGV: id, worker, position before, position after, four counts, now as text, most problems, problems. Counts a batch
- * once. Answers whether there is more to do, or `lost`: it is another worker's by now.
+ * ARGV: id, worker, position before, position after, four counts, now as text, maximum problems, problems. Counts a
+ * batch once. Returns `running` if there is more to do, `over` if not, or `lost` if another worker owns the job.
  */
 export const advance: Script<"running" | "over" | "lost"> = {
   name: "dlq-replay-advance",
@@ -191,7 +195,7 @@ return 'over'`,
   decode: (reply) => (reply === "running" || reply === "over" ? reply : "lost")
 }
 
-/** ARGV: id, worker, why it waits. */
+/** ARGV: id, worker, reason for waiting. */
 export const wait: Script<boolean> = {
   name: "dlq-replay-wait",
   lua: `${prelude}
@@ -207,7 +211,7 @@ return 1`,
   decode: (reply) => reply === 1
 }
 
-/** ARGV: id, now as text. The state before; nothing where there is no such job. */
+/** ARGV: id, now as text. Returns the earlier state, or nil if the job does not exist. */
 export const cancel: Script<string | undefined> = {
   name: "dlq-replay-cancel",
   lua: `${prelude}

@@ -11,14 +11,17 @@ import { DeadLetterFilter, DeadLetterStore, UnknownCursor } from "../dead-letter
 import { baseOf } from "../dead-letters/RedisDLQStore.ts"
 import * as Scripts from "./ReplayJobScripts.ts"
 
-/** Which records: these, or those that match now, and are still in that state when their turn comes. */
+/**
+ * The records to replay: the given ids, or those that match the filter now and are still in that state when their turn
+ * comes.
+ */
 export const Selection = Schema.Union([
   Schema.Struct({ ids: Schema.Array(Schema.String) }),
   Schema.Struct({ filter: DeadLetterFilter })
 ])
 export type Selection = typeof Selection.Type
 
-/** A record that was not replayed, or of which nobody knows. */
+/** A record that was not replayed, or whose outcome is unknown. */
 export const Problem = Schema.Struct({
   dlq_id: Schema.String,
   outcome: Schema.Literals(["skipped", "failed", "unknown"]),
@@ -26,47 +29,51 @@ export const Problem = Schema.Struct({
 })
 export type Problem = typeof Problem.Type
 
-/** A replay of many records, as it is now. */
+/** The current state of a replay of many records. */
 export const ReplayJob = Schema.Struct({
   replay_id: Schema.String,
   state: Schema.Literals(["running", "finished", "cancelled"]),
   force: Schema.Boolean,
-  /** Of one by ids: how many were named. Of one by filter: the filter, as it was. */
   filter: Schema.NullOr(Schema.Record(Schema.String, Schema.NullOr(Schema.String))),
   total: Schema.Int,
-  /** More records matched than one job takes: another job with the same filter takes the next. */
+  /** True if more records matched than one job takes. Another job with the same filter takes the next ones. */
   truncated: Schema.Boolean,
   replayed: Schema.Int,
-  /** They were replayed or gone already, or not in the state of the filter any more, or somebody else was at them. */
+  /**
+   * Records that were already replayed or removed, that left the state of the filter, or that another replay had
+   * claimed.
+   */
   skipped: Schema.Int,
   failed: Schema.Int,
-  /** Published, and nobody knows whether they arrived: their state is `replay_unknown`, until somebody forces them. */
+  /** Records that were published with an unknown outcome. Their state is `replay_unknown` until a replay is forced. */
   unknown: Schema.Int,
   remaining: Schema.Int,
-  /** What it waits for; none while it goes on. */
+  /** Why the job waits; `null` while it makes progress. */
   waiting: Schema.NullOr(Schema.String),
   started_at: Schema.String,
   updated_at: Schema.String
 })
 export type ReplayJob = typeof ReplayJob.Type
 
-/** `other_request`: the idempotency key stands for another request. `too_many`: so many jobs run already. */
+/**
+ * `other_request`: the idempotency key was used for another request. `too_many`: the maximum number of jobs is running.
+ */
 export class ReplayJobRefused extends Schema.TaggedError<ReplayJobRefused>()("ReplayJobRefused", {
   reason: Schema.Literals(["other_request", "too_many"])
 }) {}
 
 export interface Options {
-  /** That of the store. Default: `svc`. */
+  /** Key prefix; the same as that of the store. Default: `svc`. */
   readonly prefix?: string | undefined
-  /** Finished and cancelled ones beyond it go, the oldest first. Default: 1,000. */
+  /** Number of jobs kept. The oldest finished and cancelled jobs beyond it are deleted. Default: 1,000. */
   readonly maxJobs?: number
-  /** Default: 100. */
+  /** Maximum number of running jobs. Default: 100. */
   readonly maxRunning?: number
-  /** Of one job. Default: 10,000, which a request of a megabyte can name. */
+  /** Maximum number of records of one job. Default: 10,000, whose ids fit into a request of 1 MiB. */
   readonly maxIds?: number
 }
 
-/** What a batch of a job came to. */
+/** The outcomes of a batch. */
 export interface Progress {
   readonly replayed: number
   readonly skipped: number
@@ -75,13 +82,16 @@ export interface Progress {
   readonly problems: ReadonlyArray<Problem>
 }
 
-/** Replays of many records, which any process works on, and another goes on with. */
+/** Replay jobs over many records. Any worker process may work on a job, and another may continue it. */
 export class ReplayJobs extends Context.Service<
   ReplayJobs,
   {
     readonly maxIds: number
 
-    /** The same `idempotencyKey` is the same job for a day. Records that match later are not of it. */
+    /**
+     * Creates a job over the records that match now. Returns the existing job if `idempotencyKey` was used within a
+     * day.
+     */
     readonly create: (request: {
       readonly selection: Selection
       readonly force: boolean
@@ -90,7 +100,7 @@ export class ReplayJobs extends Context.Service<
 
     readonly get: (id: string) => Effect.Effect<ReplayJob | undefined, RedisError>
 
-    /** The first thousand. */
+    /** The problems of a job, up to 1,000. */
     readonly problems: (id: string) => Effect.Effect<ReadonlyArray<Problem>, RedisError>
 
     /** Newest first. */
@@ -102,16 +112,16 @@ export class ReplayJobs extends Context.Service<
       RedisError | UnknownCursor
     >
 
-    /** The job as it is then; what is being published goes on to its end. */
+    /** Cancels a job and returns its state. Publishes in progress are completed. */
     readonly cancel: (id: string) => Effect.Effect<ReplayJob | undefined, RedisError>
 
-    /** Those that run, oldest first. */
+    /** Ids of the running jobs, oldest first. */
     readonly running: Effect.Effect<ReadonlyArray<string>, RedisError>
 
-    /** Makes the job this worker's for so long. `false`: it is another's, or over. */
+    /** Takes or renews the lease of a job. Returns false if another worker holds it or the job has ended. */
     readonly take: (id: string, worker: string, leaseMs: number) => Effect.Effect<boolean, RedisError>
 
-    /** The next ids of the job, and where they stand. */
+    /** The next ids of the job and their position. */
     readonly next: (
       id: string,
       count: number
@@ -119,7 +129,7 @@ export class ReplayJobs extends Context.Service<
       {
         readonly position: number
         readonly force: boolean
-        /** What a record must be in still; any of them where ids were named. */
+        /** The state that the records must be in; `undefined` for a job by ids. */
         readonly state: DeadLetterRecord["state"] | undefined
         readonly ids: ReadonlyArray<string>
       },
@@ -155,7 +165,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     return jobOf(id, items(reply))
   })
 
-  /** A snapshot: records that are indexed meanwhile stand in front of the first page. */
+  /** A snapshot: records indexed meanwhile sort before the first page. */
   const selectIds = Effect.fnUntraced(function* (selection: Selection) {
     if ("ids" in selection) return { ids: [...new Set(selection.ids)], truncated: false }
     const filter = { ...selection.filter, state: stateOf(selection.filter) }
@@ -209,7 +219,8 @@ const make = Effect.fnUntraced(function* (options: Options) {
       if (created._tag === "OtherRequest") return yield* new ReplayJobRefused({ reason: "other_request" })
       if (created._tag === "TooMany") return yield* new ReplayJobRefused({ reason: "too_many" })
       const job = yield* readJob(created.id)
-      if (job === undefined) return yield* Effect.die(new Error(`The job ${created.id} is gone as soon as it was made`))
+      if (job === undefined)
+        return yield* Effect.die(new Error(`The job ${created.id} disappeared right after it was created`))
       return { job, existing: created._tag === "Existing" }
     }),
     get: Effect.fn("ReplayJobs.get")(readJob),
@@ -272,7 +283,7 @@ const settingsErrorOf = (options: Options): SettingsError | undefined => {
   return findings.mistakes.length > 0 ? SettingsError.of("ReplayJobs", findings.mistakes) : undefined
 }
 
-/** Replay jobs in the Redis of their dead letters. */
+/** Stores replay jobs in the Redis of the dead letters. */
 export const layer = (options: Options = {}): Layer.Layer<ReplayJobs, SettingsError, Redis | DeadLetterStore> =>
   Layer.effect(
     ReplayJobs,
@@ -281,10 +292,10 @@ export const layer = (options: Options = {}): Layer.Layer<ReplayJobs, SettingsEr
 
 const now = Effect.map(Clock.currentTimeMillis, (millis) => withOffset(ofMillis(millis)))
 
-/** Whatever else is asked for might name another key of a job: `<id>:ids`. */
+/** Other texts might address another key of a job, such as `<id>:ids`. */
 const isJobId = (id: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)
 
-/** Of those that are taken by a filter. */
+/** The state that a filter selects. */
 const stateOf = ({ state = "dead_lettered" }: DeadLetterFilter) => state
 
 const decodeFilter = Schema.decodeSync(Schema.fromJsonString(DeadLetterFilter))

@@ -10,22 +10,22 @@ import { type ReplayError, type ReplayOptions, replay } from "./Replay.ts"
 import { type Problem, type Progress, ReplayJobs } from "./ReplayJobs.ts"
 
 export interface Options {
-  /** How many records are replayed at once: 1 to 1,000. Default: 32. */
+  /** How many records of a job are replayed concurrently: 1 to 1,000. Default: 32. */
   readonly window?: number
-  /** Records per second, on the average of a window. Default: 500. */
+  /** Maximum rate in records per second, averaged over a window. Default: 500. */
   readonly perSecond?: number
-  /** Between two looks for jobs that nobody works on. Default: half a second. */
+  /** Interval between two checks for running jobs. Default: 500 milliseconds. */
   readonly lookEvery?: Duration.Input
-  /** A job whose worker gave no sign for so long is another's. Default: 15. */
+  /** Seconds without a sign of its worker after which another worker may continue a job. Default: 15. */
   readonly leaseSeconds?: number
 }
 
-/** Between two tries of what the broker or Redis does not take now. */
+/** Backoff while the broker or Redis is unavailable. */
 const retrySchedule = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")])
 
 /**
- * Works on replay jobs, one after the other, for as long as it lives. A job that is interrupted, here or by a crash, is
- * gone on with by whichever worker is first after its lease: what was published is known by the records themselves.
+ * Works on replay jobs, one at a time, for the lifetime of the layer. A job that is interrupted, by a shutdown or a
+ * crash, is continued by the first worker after its lease ends. The records show what was already published.
  */
 export const layer = (
   options: Options = {}
@@ -40,8 +40,10 @@ export const layer = (
         for (const id of yield* jobs.running) yield* work(id, worker, options)
       })
       yield* workOnRunningJobs.pipe(
-        Effect.catch((error) => Effect.logWarning("Replay jobs wait for Redis", error.message)),
-        Effect.catchDefect((defect) => Effect.logError("A replay job failed, and is tried again", defect)),
+        Effect.catch((error) =>
+          Effect.logWarning("Redis is unavailable: replay jobs wait until it is back", error.message)
+        ),
+        Effect.catchDefect((defect) => Effect.logError("A replay job failed unexpectedly, and is retried", defect)),
         Effect.repeat(Schedule.spaced(options.lookEvery ?? "500 millis")),
         Effect.forkScoped
       )
@@ -57,7 +59,7 @@ const settingsErrorOf = (options: Options): SettingsError | undefined => {
   return findings.mistakes.length > 0 ? SettingsError.of("ReplayWorker", findings.mistakes) : undefined
 }
 
-/** Goes on with a job to its end, unless another worker is at it. */
+/** Works on a job until it ends, unless another worker holds it. */
 export const work = Effect.fnUntraced(function* (
   id: string,
   worker: string,
@@ -66,7 +68,7 @@ export const work = Effect.fnUntraced(function* (
   const jobs = yield* ReplayJobs
   const take = jobs.take(id, worker, leaseSeconds * 1_000)
   if (!(yield* take)) return
-  // not taken any more: cancelled, or another's after a pause
+  // succeeds when the lease cannot be renewed: the job was cancelled, or another worker has it
   const untilLeaseLost = take.pipe(
     Effect.retry(Schedule.spaced("1 second")),
     Effect.repeat({ schedule: Schedule.spaced(`${(leaseSeconds * 1_000) / 3} millis`), while: (mine) => mine })
@@ -95,17 +97,17 @@ export const work = Effect.fnUntraced(function* (
     Effect.repeat({ while: (outcome) => outcome === "running" })
   )
   const isLost = yield* Effect.raceFirst(Effect.as(batches, false), Effect.as(untilLeaseLost, true))
-  // of a job that was cancelled while records waited; another's is not counted here
+  // counts what a cancelled job had done; a job of another worker is not counted here
   if (isLost && batch !== undefined) yield* jobs.advance(id, worker, batch.position, progressOf(batch.results))
 })
 
-/** What is worked on at once, and what has come of it so far. */
+/** The records replayed concurrently, and their results so far. */
 interface Batch {
   readonly position: number
   readonly results: ReadonlyArray<RecordResult>
 }
 
-/** What became of one record: `undefined` where it was replayed. */
+/** `undefined` for a record that was replayed. */
 type RecordResult = Problem | undefined
 
 const progressOf = (results: ReadonlyArray<RecordResult>): Progress => {
@@ -120,7 +122,10 @@ const progressOf = (results: ReadonlyArray<RecordResult>): Progress => {
   }
 }
 
-/** Waits out what passes: a broker or a Redis that is gone, and whoever else is at the record. */
+/**
+ * Replays a record, and retries while the failure is temporary: the broker or Redis is unavailable, or another replay
+ * is in progress.
+ */
 const replayUntilSettled = (
   job: NonNullable<Claim["job"]>,
   worker: string,
@@ -138,7 +143,7 @@ const replayUntilSettled = (
           : Effect.sync(() => void report(problemOf(dlqId, error)))
       }
     }),
-    // what was published is told, also where nobody waits for the rest any more
+    // uninterruptible, so that the result of a publish is always reported
     Effect.uninterruptible,
     Effect.repeat({ schedule: retrySchedule, while: (outcome) => outcome === "again" })
   )
