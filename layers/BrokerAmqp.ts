@@ -18,36 +18,36 @@ type Url = string | Redacted.Redacted
 
 export interface Options {
   /**
-   * `amqp:`, or `amqps:` for TLS with the certificates that Node trusts. Several for the nodes of a cluster: they are
-   * tried in their order, and a lost connection is followed by one to the address after it. A text is redacted at once,
-   * as it may hold the password.
+   * An `amqp:` URL, or `amqps:` for TLS with the certificates that Node trusts. Give several URLs for the nodes of a
+   * cluster: they are tried in order, and after a lost connection the next one is tried. A plain string is redacted at
+   * once, because it may contain the password.
    */
   readonly url: Url | Arr.NonEmptyReadonlyArray<Url>
   /**
-   * Where nobody answers at the start: `fail`, or `wait` as for a connection that is lost later. Who answers with a no,
-   * such as to a wrong password, fails it in either case. Default: `fail`.
+   * What to do if the broker is unreachable at the start: `fail`, or `wait` and retry as after a lost connection. A
+   * refusal by the broker, such as a wrong password, fails in either case. Default: `fail`.
    */
   readonly whenUnreachable?: "fail" | "wait" | undefined
-  /** How RabbitMQ's own tools call this connection. Default: `svc-runtime`. */
+  /** The connection's name in RabbitMQ's management tools. Default: `svc-runtime`. */
   readonly name?: string | undefined
-  /** How often each side gives a sign of life; two that stay away end the connection. Default: 10 seconds. */
+  /** AMQP heartbeat interval; two missed heartbeats end the connection. Default: 10 seconds. */
   readonly heartbeatSeconds?: number | undefined
-  /** For a connection with its handshake. Default: 5 seconds. */
+  /** Timeout of a connection attempt, including the handshake. Default: 5 seconds. */
   readonly connectWithin?: Duration.Input | undefined
-  /** For an answer of the broker, and for a connection to ask it by. Default: 5 seconds. */
+  /** Timeout of a request to the broker, and of waiting for a connection to send it on. Default: 5 seconds. */
   readonly answerWithin?: Duration.Input | undefined
-  /** For a publish, from its call to its outcome. Default: 10 seconds. */
+  /** Timeout of a publish, from the call to the outcome. Default: 10 seconds. */
   readonly publishWithin?: Duration.Input | undefined
-  /** For each step of closing in order. Default: 2 seconds. */
+  /** Timeout of each step of an orderly shutdown. Default: 2 seconds. */
   readonly closeWithin?: Duration.Input | undefined
-  /** How many publishes of a purpose may be unanswered, of statuses those to one exchange: 1 to 1,000. Default: 256. */
+  /** Maximum number of unconfirmed publishes per purpose; for statuses, per exchange. From 1 to 1,000. Default: 256. */
   readonly windows?: Partial<Readonly<Record<Purpose, number>>> | undefined
 }
 
 /**
- * RabbitMQ over AMQP 0-9-1, by amqplib's connections and channels: one connection, a confirm channel for each purpose and
- * each exchange of statuses, and a channel for each consumer. What amqplib leaves open is closed here: heartbeats are on, a close settles whatever
- * the peer does, channels come back as connections do, and what a callback throws harms nobody else.
+ * RabbitMQ over AMQP 0-9-1, on amqplib's connections and channels. There is one connection, a confirm channel for each
+ * purpose and each exchange of statuses, and a channel for each consumer. Beyond amqplib, this layer enables
+ * heartbeats, bounds every close in time, reconnects connections and channels, and isolates callbacks that throw.
  */
 const make = Effect.fnUntraced(function* (options: Options) {
   const millis = (given: Duration.Input | undefined, otherwise: number) =>
@@ -85,7 +85,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     statusPublishers.set(exchange, latest)
     return latest
   }
-  // What is under way gets a little time for its answer.
+  // Unconfirmed publishes get a short time for their confirmation.
   yield* Effect.addFinalizer(() =>
     Effect.suspend(() => {
       const all = [...Object.values(publisherByPurpose), ...statusPublishers.values()]
@@ -118,12 +118,13 @@ const isOne = (url: Options["url"]): url is Url => typeof url === "string" || Re
 const redacted = (url: Url): Redacted.Redacted => (typeof url === "string" ? Redacted.make(url) : url)
 
 /**
- * Statuses to so many exchanges have a channel for each exchange; those to further ones share the last. A stream of RabbitMQ
- * before 4.0 loses what it confirms when the channel carries more than what is for it (see `Publisher.attach`).
+ * The number of exchanges of statuses that have a channel each; further exchanges share the last channel. Before
+ * RabbitMQ 4.0, a stream loses confirmed messages if its channel also carries messages for other queues (see
+ * `Publisher.attach`).
  */
 const maxStatusExchanges = 16
 
-/** Each for publishes of one purpose, over all links. */
+/** Returns a function that makes publishers which survive reconnects. */
 const makePublisherFactory = Effect.fnUntraced(function* (recovery: Recovery.Recovery) {
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   const scope = yield* Effect.scope
@@ -137,7 +138,7 @@ const makePublisherFactory = Effect.fnUntraced(function* (recovery: Recovery.Rec
         .pipe(
           Effect.map((channel) => publisher.attach(channel, distrustsConfirms(opened.server))),
           Effect.catch((error) =>
-            Effect.logWarning("A channel to publish on could not be opened", error.message).pipe(
+            Effect.logWarning("A channel for publishing could not be opened, and is retried", error.message).pipe(
               Effect.andThen(Effect.sleep(reopenAfterMs)),
               Effect.andThen(
                 Effect.sync(() => {
@@ -168,7 +169,7 @@ const makePublisherFactory = Effect.fnUntraced(function* (recovery: Recovery.Rec
 
 const hasStreamDeduplicationBug = ({ version }: Server): boolean => Number.parseInt(version, 10) < 4
 
-/** After a refusal; a connection that is gone wakes the publisher by its successor. */
+/** Delay after a refused channel. After a lost connection, the next connection wakes the publisher. */
 const reopenAfterMs = 100
 
 export const layer = (options: Options): Layer.Layer<Broker, BrokerError> => Layer.effect(Broker, make(options))

@@ -3,25 +3,25 @@ import { BrokerError } from "../../src/services/Broker.ts"
 type Operation = BrokerError["operation"]
 type Reason = BrokerError["reason"]
 
-/** amqplib wraps what the broker said: `Operation failed: QueueDeclare; 406 (PRECONDITION-FAILED) with message "…"`. */
+/** amqplib wraps the broker's error: `Operation failed: QueueDeclare; 406 (PRECONDITION-FAILED) with message "…"`. */
 const brokerReply = /(\d{3}) \([A-Z-]+\) with message "([\s\S]*)"$/
 
 const text = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
-  // Both addresses of a host refused: Node leaves the text to the parts.
+  // If all addresses of a host fail, Node leaves the message to the individual errors.
   return error instanceof AggregateError ? error.errors.map(text).join(", ") : error.message
 }
 
-/** The broker's own words, where it said any. */
+/** The broker's own message, if it sent one. */
 export const messageOf = (error: unknown): string => brokerReply.exec(text(error))?.[2] ?? text(error)
 
-/** The reply code of AMQP, where the broker gave one. */
+/** The AMQP reply code, if the broker sent one. */
 export const replyCodeOf = (error: unknown): number | undefined => {
   const code = brokerReply.exec(text(error))?.[1]
   return code === undefined ? undefined : Number(code)
 }
 
-/** Whether a publish was what made the broker close the channel. */
+/** True if the broker closed the channel because of a publish. */
 export const isPublishError = (error: unknown): boolean =>
   error instanceof Error &&
   "classId" in error &&
@@ -40,11 +40,11 @@ const reasons: Readonly<Record<number, Reason>> = {
   406: "mismatch"
 }
 
-/** With the code of a queue that is not there, which is another matter. */
+/** RabbitMQ uses the code of a missing queue for a queue whose node is down. */
 const isDown = /^NOT_FOUND - home node .* is down or inaccessible$/
 
 const lostStreamAdvice =
-  "where this lasts and the node is up, the queue is a stream that RabbitMQ lost track of in a crash: the README says how it comes back"
+  "if this persists while the node is up, the queue is a stream that RabbitMQ lost track of in a crash: the README says how to recover it"
 
 export const toBrokerError = (operation: Operation, error: unknown): BrokerError => {
   const code = replyCodeOf(error)
@@ -56,7 +56,7 @@ export const toBrokerError = (operation: Operation, error: unknown): BrokerError
   return new BrokerError({ operation, reason, message: words })
 }
 
-/** It cannot be sent: amqplib threw while it encoded. */
+/** An error that amqplib threw while it encoded a request. */
 export const toEncodingError = (operation: Operation, error: unknown): BrokerError =>
   error instanceof TypeError || error instanceof RangeError
     ? new BrokerError({ operation, reason: "refused", message: text(error) })

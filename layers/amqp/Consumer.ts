@@ -10,7 +10,6 @@ import { pauseBefore, type Recovery } from "./Recovery.ts"
 import { Settlements } from "./Settlements.ts"
 import type { Topology } from "./Topology.ts"
 
-/** A channel with one consumer. */
 interface Epoch {
   readonly link: Link
   readonly channel: Channel
@@ -19,12 +18,12 @@ interface Epoch {
   readonly ended: Deferred.Deferred<void>
 }
 
-/** An epoch that is over sooner counts as a failed try. */
+/** An epoch that ends sooner counts as a failed attempt. */
 const stableAfterMs = 2_000
 
 /**
- * A consumer through all its epochs. Nothing in it waits for a receiver: a new epoch begins while the deliveries of the
- * one before are still being worked on.
+ * A consumer that survives channel and connection losses. Each channel is an epoch. The consumer never waits for its
+ * receiver: a new epoch begins while deliveries of the previous one are still in progress.
  */
 export const make = Effect.fnUntraced(function* (
   recovery: Recovery,
@@ -77,7 +76,7 @@ export const make = Effect.fnUntraced(function* (
         (message) => {
           if (message === null) {
             end("The broker cancelled the consumer")
-            // The broker gives to somebody again what was delivered here, as it does with every other end.
+            // Closing the channel makes the broker redeliver the unsettled deliveries.
             fork(link.closeChannel(channel))
           } else if (!cancelled && current?.ended === over)
             Deliveries.deliver(Deliveries.of(message, source), options.onDelivery, logDeliveryDefect)
@@ -86,7 +85,7 @@ export const make = Effect.fnUntraced(function* (
         (error, reply) => {
           const epoch = { link, channel, settlements: opened, consumerTag: error ? "" : reply.consumerTag, ended: over }
           if (!error) {
-            // Here, and not when the fiber gets to it: the first deliveries may stand in the same bytes.
+            // Set here rather than in the fiber: the first deliveries may be in the same read of the socket.
             isConsuming = true
             current = epoch
             if (number > 1) notify("onResumed", () => options.onResumed?.(number))
@@ -116,7 +115,7 @@ export const make = Effect.fnUntraced(function* (
       const begun = yield* Effect.result(
         Effect.gen(function* () {
           const link = yield* recovery.anyLink
-          // The connection is well, and this consumer is not: its queue may be gone.
+          // The connection works but the consumer failed, so its queue may be missing.
           if (link === previousLink) yield* topology.declareAgain(link)
           previousLink = link
           return yield* openEpoch(link)
@@ -124,7 +123,10 @@ export const make = Effect.fnUntraced(function* (
       )
       if (begun._tag === "Success") return { epoch: begun.success, attempt }
       if (begun.failure.message !== lastLogged)
-        yield* Effect.logWarning(`The consumer of queue ${queue} is not back yet`, begun.failure.message)
+        yield* Effect.logWarning(
+          `The consumer of queue ${queue} could not resume yet, and is retried`,
+          begun.failure.message
+        )
       lastLogged = begun.failure.message
     }
   })

@@ -3,10 +3,9 @@ import { BrokerError, type ConsumeOptions, type Delivery, type Field, type Field
 import * as Messages from "./Messages.ts"
 import type { Settlements } from "./Settlements.ts"
 
-/** How long a delivery is held that its receiver threw at, before it goes back to its queue. */
+/** How long a delivery whose receiver threw is held before it is requeued. */
 const requeueDelayMs = 1_000
 
-/** Where a channel's deliveries come from. */
 export interface DeliverySource {
   readonly queue: string
   readonly isStream: boolean
@@ -14,7 +13,7 @@ export interface DeliverySource {
   readonly settlements: Settlements
 }
 
-/** Once for each delivery of a channel, in their order. */
+/** Must be called once for each delivery of a channel, in order. */
 export const of = (message: Message, { epoch, queue, settlements, isStream }: DeliverySource): Delivery => {
   const { deliveryTag, exchange, redelivered, routingKey } = message.fields
   const properties = Messages.propertiesOf(message.properties)
@@ -29,14 +28,14 @@ export const of = (message: Message, { epoch, queue, settlements, isStream }: De
     redelivered,
     deliveryTag,
     epoch,
-    // What a stream does not know would close the connection.
+    // A stream supports only acknowledgements; anything else closes the connection.
     settle: (how) => settlements.settle(deliveryTag, isStream ? "ack" : how)
   }
 }
 
 /**
- * What the receiver throws must not reach amqplib, which would close the connection. The delivery goes back, as nothing
- * may be lost by a defect; after a pause, as it comes again at once.
+ * Calls the receiver. An error that it throws must not reach amqplib, which would close the connection. The delivery is
+ * requeued so that a defect loses nothing; the delay avoids a tight loop.
  */
 export const deliver = (
   delivery: Delivery,
@@ -51,18 +50,18 @@ export const deliver = (
   }
 }
 
-/** The name of the header of a stream's deliveries, and of the argument of its consumers. */
+/** A header of stream deliveries, and an argument of stream consumers. */
 const streamOffset = "x-stream-offset"
 
-/** Anything else makes the broker close the connection. */
+/** Checks options for which the broker would close the connection. */
 export const problemOf = (options: Pick<ConsumeOptions, "arguments"> & { readonly prefetch: number }) => {
   const { prefetch } = options
   if (!Number.isInteger(prefetch) || prefetch < 1 || prefetch > 65_535)
-    return refusal(`prefetch is ${prefetch}: it can be 1 to 65535`)
+    return refusal(`prefetch is ${prefetch}: it must be from 1 to 65535`)
   const offset = options.arguments?.[streamOffset]
   if (offset !== undefined && !isOffset(offset))
     return refusal(
-      `x-stream-offset is ${String(offset)}: it can be first, last, next, an offset, a time, or a time span such as 1h`
+      `x-stream-offset is ${String(offset)}: it must be first, last, next, an offset, a time, or a time span such as 1h`
     )
   return undefined
 }
@@ -76,6 +75,6 @@ const isOffset = (offset: Field): boolean => {
   return offset instanceof Date && offset.getTime() >= 0
 }
 
-/** From there on, where the stream was read to a known point. */
+/** Resumes a stream after the last settled delivery, if known. */
 export const withResumeOffset = (given: Fields, resumeAt: number | undefined): Fields =>
   resumeAt === undefined ? given : { ...given, [streamOffset]: resumeAt }

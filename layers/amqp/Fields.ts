@@ -1,6 +1,6 @@
 import type { Field, Fields } from "../../src/services/Broker.ts"
 
-/** amqplib's notation for a field whose type it would not guess: `{ "!": type, value }`. */
+/** amqplib's notation for a field with an explicit type. */
 interface Typed {
   readonly "!": string
   readonly value: unknown
@@ -8,9 +8,11 @@ interface Typed {
 
 type Wire = string | number | boolean | null | Buffer | Typed | ReadonlyArray<Wire> | { readonly [name: string]: Wire }
 
-/** Throws a `RangeError` at a number that cannot be carried; what is too large otherwise, amqplib's encoder says. */
+/**
+ * Throws a `RangeError` for a number that AMQP cannot carry. amqplib's encoder reports other fields that are too large.
+ */
 export const toWire = (fields: Fields): { readonly [name: string]: Wire } => {
-  // Without a prototype: a field may be called `__proto__`.
+  // No prototype, because a field may be named `__proto__`.
   const wire: Record<string, Wire> = Object.create(null)
   for (const [name, field] of Object.entries(fields)) wire[name] = wireOf(field)
   return wire
@@ -28,11 +30,11 @@ const wireOf = (field: Field): Wire => {
 }
 
 /**
- * RabbitMQ is written in a language without NaN and infinities, and closes the connection on one. amqplib takes fractions
- * beyond 2^50 for integers, which it then cannot encode.
+ * Erlang has no NaN or infinities, so RabbitMQ closes the connection on them. amqplib treats fractions beyond 2^50 as
+ * integers and then fails to encode them.
  */
 const wireOfNumber = (number: number): Wire => {
-  if (!Number.isFinite(number)) throw new RangeError(`${number} is a number that RabbitMQ does not have`)
+  if (!Number.isFinite(number)) throw new RangeError(`RabbitMQ cannot represent the number ${number}`)
   return Number.isInteger(number) && number >= smallestInteger ? number : { "!": "double", value: number }
 }
 
@@ -63,7 +65,7 @@ const decodeTyped = (value: object): Field | undefined => {
   return "digits" in inner && "places" in inner ? Number(inner.digits) / 10 ** Number(inner.places) : undefined
 }
 
-/** Whether `sent` came back as `received`: the broker's integers have no width here, and its bytes are another array. */
+/** True if `sent` came back as `received`. Integers have no width here, and bytes arrive in another array type. */
 export const isSameField = (sent: Field | undefined, received: Field | undefined): boolean => {
   if (sent === received) return true
   if (typeof sent === "number" || typeof sent === "bigint") return Object.is(Number(sent), received)

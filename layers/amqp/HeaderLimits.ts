@@ -1,14 +1,14 @@
 import type { Fields } from "../../src/services/Broker.ts"
 
-/** amqplib's buffer for the headers of a message. */
+/** The size of amqplib's buffer for the headers of a message. */
 const maxHeaderBytes = 65_536
 
-/** Far below where readers run out of stack, as amqplib does at some thousands; and the end of every cycle. */
+/** Far below the depth of some thousands where amqplib's decoder overflows the stack; also ends cycles. */
 const maxDepth = 100
 
 /**
- * Which header AMQP, RabbitMQ or amqplib could not carry, and why. amqplib would say it without the name, and the model
- * in memory not at all.
+ * Which header AMQP, RabbitMQ or amqplib cannot carry, and why. amqplib would report it without the name, and the
+ * in-memory broker not at all.
  */
 export const problemOf = (headers: Fields): string | undefined => {
   let left: BytesLeft = maxHeaderBytes - lengthBytes
@@ -23,18 +23,18 @@ export const problemOf = (headers: Fields): string | undefined => {
   return undefined
 }
 
-/** How many bytes are left behind a value; or what is wrong with it. */
+/** The bytes left after a value, or what is wrong with the value. */
 type BytesLeft = number | string
 
-const tooManyBytes = `is one too many: amqplib carries headers of ${maxHeaderBytes} bytes together`
+const tooManyBytes = `exceeds the limit: all headers of a message together may have ${maxHeaderBytes} bytes`
 
-/** Of a table, a list, a text and bytes. */
+/** The length field of a table, a list, a string or bytes. */
 const lengthBytes = 4
 
 const bytesLeftAfterMember = (name: string, field: unknown, left: number, depth: number): BytesLeft => {
   const bytes = Buffer.byteLength(name)
-  if (bytes > 255) return `has a name of ${bytes} bytes: AMQP carries at most 255`
-  if (name === "__proto__") return "cannot be read again: amqplib takes the name for the prototype of the table"
+  if (bytes > 255) return `has a name of ${bytes} bytes: AMQP allows at most 255`
+  if (name === "__proto__") return "is not allowed: amqplib would take the name for the prototype of the table"
   return bytesLeftAfter(field, left - 1 - bytes, depth)
 }
 
@@ -61,7 +61,7 @@ const bytesLeftAfter = (field: unknown, left: number, depth: number): BytesLeft 
   return rest
 }
 
-/** Behind the byte of its type; of lists and tables the length alone. */
+/** The size without the type byte; for lists and tables, only their length field. */
 const bytesOf = (field: unknown): number | string => {
   switch (typeof field) {
     case "string":
@@ -69,7 +69,7 @@ const bytesOf = (field: unknown): number | string => {
     case "boolean":
       return 1
     case "number":
-      return Number.isFinite(field) ? bytesOfNumber(field) : `is ${field}: RabbitMQ has no such number`
+      return Number.isFinite(field) ? bytesOfNumber(field) : `is ${field}: RabbitMQ cannot represent this number`
     case "bigint":
       return BigInt.asIntN(64, field) === field ? 8 : "is an integer of more than 64 bits"
     case "object":
@@ -81,15 +81,15 @@ const bytesOf = (field: unknown): number | string => {
   }
 }
 
-/** The narrowest integer, as amqplib has it; else a double. */
+/** The narrowest integer type, as amqplib chooses it; otherwise a double. */
 const bytesOfNumber = (number: number): number => {
   if (!Number.isInteger(number) || number < -2_147_483_648 || number > 2_147_483_647) return 8
   if (number < -32_768 || number > 32_767) return 4
   return number < -128 || number > 127 ? 2 : 1
 }
 
-/** AMQP counts whole seconds from 1970 on. */
+/** AMQP timestamps are whole seconds since 1970. */
 export const isTime = (date: Date): boolean => date.getTime() >= 0
 
-/** For an error: the beginning of a name, which nothing has bounded yet. */
+/** Shortens a name for an error message. */
 const shortened = (name: string): string => (name.length > 60 ? `${name.slice(0, 60)}…` : name)

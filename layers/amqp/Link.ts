@@ -6,25 +6,25 @@ import * as AmqpFailure from "./AmqpFailure.ts"
 
 export interface Endpoint {
   readonly url: Redacted.Redacted
-  /** How RabbitMQ's own tools call this connection. */
+  /** The connection's name in RabbitMQ's management tools. */
   readonly name: string
   readonly heartbeatSeconds: number
-  /** Milliseconds, for the socket and AMQP's handshake together. */
+  /** Milliseconds for the socket and the AMQP handshake together. */
   readonly connectWithin: number
-  /** Milliseconds, for every question to the broker. */
+  /** Milliseconds for every request to the broker. */
   readonly answerWithin: number
-  /** Milliseconds, for the broker's word that it has closed. */
+  /** Milliseconds for the broker to confirm a close. */
   readonly closeWithin: number
 }
 
 type Operation = BrokerError["operation"]
 
-/** One AMQP connection, from its handshake to its end. What comes after it is another link. */
+/** One AMQP connection, from its handshake to its end. A reconnect makes a new link. */
 export class Link {
   readonly server: Server
-  /** Why the broker takes no publishes, while it takes none. */
+  /** Why the broker blocks publishes, while it does. */
   blockedReason: string | undefined
-  /** Why it ended, once it has. */
+  /** Why the connection ended, once it has. */
   failure: Error | undefined
   readonly #connection: Connection
   readonly #socket: AbortController
@@ -49,7 +49,7 @@ export class Link {
     connection.on("unblocked", () => this.#block(undefined))
     connection.once("close", (error) => {
       this.failure ??= error ?? new Error("The connection was closed")
-      // amqplib only ends its side: a peer that is silent would keep the socket for ever.
+      // amqplib only ends its own side: a silent peer would keep the socket open forever.
       socket.abort()
       for (const listener of this.#onEnd) listener()
     })
@@ -70,7 +70,7 @@ export class Link {
   ): Effect.Effect<A, BrokerError> {
     return Effect.callback<A, BrokerError>((resume) => {
       try {
-        // Not within amqplib's callback: it is not done with the channel, and what runs next may close it.
+        // Not within amqplib's callback: amqplib is still working on the channel, and the continuation may close it.
         question((error, reply) =>
           queueMicrotask(() => resume(error ? Effect.fail(this.#failure(operation, error)) : Effect.succeed(reply)))
         )
@@ -92,7 +92,7 @@ export class Link {
     )
   }
 
-  /** `ended` is told once why the channel is no more, unless it is closed from here. */
+  /** `ended` is called once with the reason when the channel ends, unless it is closed through this link. */
   channel(operation: Operation, ended: (why: Error) => void): Effect.Effect<Channel, BrokerError> {
     return this.ask<Channel>(operation, (answer) => {
       this.#watch(this.#connection.createChannel(answer), ended)
@@ -106,15 +106,16 @@ export class Link {
   }
 
   /**
-   * Settles in time, whatever the peer does; and at once after a close that the peer did not answer, as there may be many
-   * to come. The broker has what was sent on the channel before it says that it closed.
+   * Closes a channel within the timeout, whatever the peer does. After a close that the peer did not confirm, further
+   * closes do not wait, as there may be many of them. The broker has received everything sent on the channel before it
+   * confirms the close.
    */
   closeChannel(channel: Channel): Effect.Effect<void> {
     return Effect.suspend(() => {
       const patience = this.#silent ? 0 : this.#endpoint.closeWithin
       return Effect.callback<void>((resume) => {
         this.#closing.add(channel)
-        // Not by the callback of `close`: it is not called when the connection ends first.
+        // Not the callback of `close`, which is not called if the connection ends first.
         channel.once("close", () => {
           this.#silent = false
           resume(Effect.void)
@@ -136,7 +137,7 @@ export class Link {
     })
   }
 
-  /** A channel for a few questions. */
+  /** Opens a channel for a few requests. */
   withChannel<A>(
     operation: Operation,
     use: (channel: Channel) => Effect.Effect<A, BrokerError>
@@ -159,7 +160,7 @@ export class Link {
     this.#socket.abort()
   }
 
-  /** To amqplib, a question that the connection did not outlive has ended with its channel; the connection knows why. */
+  /** amqplib reports a lost connection as an ended channel; the reason is with the connection. */
   #failure(operation: Operation, error: Error): BrokerError {
     return AmqpFailure.replyCodeOf(error) === undefined && this.failure !== undefined
       ? new BrokerError({ operation, reason: "lost", message: AmqpFailure.messageOf(this.failure) })
@@ -176,11 +177,11 @@ export class Link {
     channel.on("error", (error) => {
       why = error
     })
-    // While there is a listener, amqplib does not take the connection down for what a callback throws.
+    // With this listener, amqplib does not close the connection when a callback throws.
     channel.on("handler-error", () => {})
     channel.once("close", () => {
       if (this.#closing.has(channel)) return
-      // Not within amqplib's callback: while a connection ends, it would take what is opened on it for alive.
+      // Not within amqplib's callback: while a connection ends, a channel opened on it would seem alive.
       queueMicrotask(() => ended(why ?? this.failure ?? new Error("The connection was lost")))
     })
   }
@@ -189,8 +190,8 @@ export class Link {
 const noop = () => {}
 
 /**
- * Frames of one turn leave in one write: amqplib hands them to the socket one by one, and each would be a system call.
- * The multiplexer is not in amqplib's types.
+ * Batches the frames of one tick into one write. amqplib writes each frame to the socket by itself, which costs a
+ * system call each. The multiplexer is missing in amqplib's types.
  */
 const corkWrites = (connection: object): void => {
   const stream: unknown = Reflect.get(connection, "stream")
@@ -214,7 +215,7 @@ export const open = (endpoint: Endpoint): Effect.Effect<Link, BrokerError> =>
     if (!URL.canParse(url)) return Effect.fail(unusable("The URL of RabbitMQ is not a URL"))
     const { hostname, password, pathname, port, protocol, username } = new URL(url)
     if (protocol !== "amqp:" && protocol !== "amqps:")
-      return Effect.fail(unusable("The URL of RabbitMQ begins with neither amqp: nor amqps:"))
+      return Effect.fail(unusable("The URL of RabbitMQ must begin with amqp: or amqps:"))
     return Effect.callback<Link, BrokerError>((resume) => {
       const socket = new AbortController()
       const options = {
@@ -243,21 +244,22 @@ export const open = (endpoint: Endpoint): Effect.Effect<Link, BrokerError> =>
           }
         )
       } catch {
-        // Its text may quote the password: a percent sign that starts no escape.
+        // The error is dropped because its text may quote the password: a percent sign without a valid escape.
         resume(Effect.fail(unusable("The URL of RabbitMQ is not valid")))
       }
       return Effect.sync(() => socket.abort())
     }).pipe(
       Effect.timeoutOrElse({
         duration: endpoint.connectWithin,
-        orElse: () => Effect.fail(unreachable(`RabbitMQ did not open within ${endpoint.connectWithin} ms`))
+        orElse: () =>
+          Effect.fail(unreachable(`RabbitMQ did not accept the connection within ${endpoint.connectWithin} ms`))
       })
     )
   })
 
 const frameMax = 131_072
 
-/** amqplib keeps to itself what the broker says at the last step, where it can say no to the virtual host alone. */
+/** amqplib hides the broker's error at the last step of the handshake, where only the virtual host can be refused. */
 const refusal = (error: Error): BrokerError =>
   error.message.startsWith("Expected ConnectionOpenOk; got <ConnectionClose")
     ? new BrokerError({ operation: "connect", reason: "refused", message: "RabbitMQ refused the virtual host" })

@@ -15,19 +15,19 @@ const shortTexts = [
 ] as const
 
 /**
- * What keeps AMQP from carrying a name, a routing key or a property: its short strings are counted in one byte, and half
- * of a surrogate pair would arrive as another text.
+ * Why AMQP cannot carry a name, a routing key or a property: short strings have at most 255 bytes, and an unpaired
+ * surrogate would arrive as different text.
  */
 export const problemOfShortText = (name: string, text: string): string | undefined => {
   if (text.length > 85 && Buffer.byteLength(text) > 255)
-    return `${name} has ${Buffer.byteLength(text)} bytes: AMQP carries at most 255`
-  // the engine knows it at once of a text without characters beyond Latin-1
-  return text.isWellFormed() ? undefined : `${name} has half of a surrogate pair, which UTF-8 does not have`
+    return `${name} has ${Buffer.byteLength(text)} bytes: AMQP allows at most 255`
+  // constant time for strings that contain only Latin-1 characters
+  return text.isWellFormed() ? undefined : `${name} contains an unpaired surrogate, which UTF-8 cannot encode`
 }
 
 /**
- * What AMQP, or RabbitMQ, could not take: said before it is sent, as it would cost the channel and all that is under way
- * there.
+ * What AMQP or RabbitMQ would refuse. It is checked before sending, because a refusal would close the channel and
+ * affect all publishes on it.
  */
 export const problemOf = ({
   exchange,
@@ -42,9 +42,9 @@ export const problemOf = ({
     if (problem !== undefined) return problem
   }
   const { expiration, headers, priority, timestamp } = properties
-  if (priority !== undefined && !isWithin(priority, 255)) return `priority is ${priority}: it can be 0 to 255`
+  if (priority !== undefined && !isWithin(priority, 255)) return `priority is ${priority}: it must be from 0 to 255`
   if (expiration !== undefined && !isWithin(expiration, 4_294_967_295))
-    return `expiration is ${expiration}: it can be 0 to 4294967295 whole milliseconds`
+    return `expiration is ${expiration}: it must be from 0 to 4294967295 whole milliseconds`
   if (timestamp !== undefined && !HeaderLimits.isTime(timestamp)) return "timestamp is not a time from 1970 on"
   if (headers === undefined) return undefined
   for (const name of ["CC", "BCC"])
@@ -63,14 +63,14 @@ export const propertiesOf = (received: Message["properties"]): Properties => {
   if (received.priority !== undefined) properties.priority = received.priority
   if (received.expiration !== undefined) properties.expiration = Number(received.expiration)
   if (received.timestamp !== undefined) {
-    // other programs write what they like: microseconds, taken for seconds, are no date
+    // other programs may write microseconds, which are out of range as seconds
     const timestamp = new Date(received.timestamp * 1_000)
     if (HeaderLimits.isTime(timestamp)) properties.timestamp = timestamp
   }
   return properties
 }
 
-/** Everything that routing looks at, and the ids that tell twins apart. */
+/** Compares everything that routing depends on, and the ids. */
 export const isSameMessage = (sent: Omit<Publication, "purpose">, returned: Message): boolean =>
   sent.exchange === returned.fields.exchange &&
   sent.routingKey === returned.fields.routingKey &&

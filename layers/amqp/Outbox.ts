@@ -1,61 +1,61 @@
 import type { Publication } from "../../src/services/Broker.ts"
 import * as PublishFrames from "./PublishFrames.ts"
 
-/** What of a channel is not in amqplib's types. */
+/** The parts of a channel that amqplib's types do not declare. */
 interface ChannelInternals {
-  /** Its number. */
+  /** The channel number. */
   readonly ch: number
-  /** In place of its class's, one of its own, which throws, as soon as the channel begins to close. */
+  /** amqplib replaces this method with one that throws as soon as the channel begins to close. */
   readonly sendMessage: unknown
   readonly connection: {
     readonly frameMax: number
-    /** Likewise, as soon as the connection begins to close. */
+    /** Likewise for the connection. */
     readonly sendMessage: unknown
-    /** Straight to the socket; and no heartbeat is due for a while. */
+    /** Writes to the socket, and resets the heartbeat timer. */
     readonly sendBytes: (bytes: Buffer) => void
     readonly stream: { readonly writableLength: number }
   }
 }
 
 /**
- * Publishes on a confirm channel, past amqplib's encoder and its buffers: the frames of one turn of the event loop are
- * written one behind the other into one buffer, and leave in one write. Everything else on the channel is amqplib's, and
- * nothing of it depends on the order among publishes: the channel is open by now, and once it begins to close, nothing
- * is taken here any more.
+ * Publishes on a confirm channel, bypassing amqplib's encoder and buffers: the frames of one tick are written into one
+ * buffer and sent with one write. Everything else on the channel goes through amqplib. Nothing of it depends on its
+ * order relative to publishes, because the channel is already open, and the outbox accepts nothing once the channel
+ * begins to close.
  */
 export class Outbox {
   readonly #channel: ChannelInternals
   readonly #open: unknown
   readonly #connectionOpen: unknown
-  readonly #flush = () => this.#leave()
+  readonly #flush = () => this.#sendBuffered()
   #buffer = emptyBuffer
-  /** What is behind it in the buffer, and before `#end`, is yet to leave. */
+  /** The bytes from here to `#end` are not sent yet. */
   #start = 0
   #end = 0
-  #tag = 0
+  #lastTag = 0
 
-  /** `channel`: a confirm channel of amqplib. */
   constructor(channel: object) {
-    if (!hasInternals(channel)) throw new TypeError("amqplib keeps its channels in another form than 2.3")
+    if (!hasInternals(channel))
+      throw new TypeError("The internals of amqplib's channels differ from those of version 2.3: use that version")
     this.#channel = channel
     this.#open = inheritedSendMessage(channel)
     this.#connectionOpen = inheritedSendMessage(channel.connection)
   }
 
   /**
-   * The delivery tag by which the broker will answer; none where the channel takes nothing any more. Throws, and sends
-   * nothing, at a message that became unfit since it was checked.
+   * Returns the delivery tag of the publish, or `undefined` if the channel no longer accepts publishes. Throws, and
+   * sends nothing, if the message was changed after its check and is no longer valid.
    */
   send(message: Omit<Publication, "purpose">): number | undefined {
     if (!this.#isOpen) return undefined
     const { ch, connection } = this.#channel
     const room = PublishFrames.maxFrameBytes(message, connection.frameMax)
-    if (this.#buffer.length - this.#end < room) this.#replace(room)
+    if (this.#buffer.length - this.#end < room) this.#makeRoom(room)
     const end = PublishFrames.write(this.#buffer, this.#end, ch, connection.frameMax, message)
     if (this.#start === this.#end) process.nextTick(this.#flush)
     this.#end = end
-    this.#tag += 1
-    return this.#tag
+    this.#lastTag += 1
+    return this.#lastTag
   }
 
   get #isOpen(): boolean {
@@ -63,18 +63,18 @@ export class Outbox {
     return channel.sendMessage === this.#open && channel.connection.sendMessage === this.#connectionOpen
   }
 
-  #leave(): void {
+  #sendBuffered(): void {
     if (this.#start === this.#end) return
     const { connection } = this.#channel
     if (this.#isOpen) connection.sendBytes(this.#buffer.subarray(this.#start, this.#end))
     if (this.#buffer.length > bufferBytes) this.#buffer = emptyBuffer
-    // once the system has it all, nobody reads the buffer any more
+    // once everything is handed to the operating system, the buffer can be reused
     if (connection.stream.writableLength === 0 || this.#buffer === emptyBuffer) this.#end = 0
     this.#start = this.#end
   }
 
-  #replace(room: number): void {
-    this.#leave()
+  #makeRoom(room: number): void {
+    this.#sendBuffered()
     if (this.#buffer.length - this.#end >= room) return
     this.#buffer = Buffer.allocUnsafeSlow(Math.max(room, bufferBytes))
     this.#start = 0
@@ -84,7 +84,7 @@ export class Outbox {
 
 const emptyBuffer = Buffer.alloc(0)
 
-/** Some hundred messages of usual size. */
+/** Room for a few hundred messages of typical size. */
 const bufferBytes = 262_144
 
 const inheritedSendMessage = (object: object): unknown =>

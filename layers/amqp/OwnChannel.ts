@@ -8,10 +8,10 @@ import { Publisher, type PublisherLimits } from "./Publisher.ts"
 import * as QueueKind from "./QueueKind.ts"
 import { Settlements } from "./Settlements.ts"
 
-/** The only epoch there is. */
+/** The channel does not reconnect, so there is only one epoch. */
 const epoch = 1
 
-/** A channel that ends with its scope, or before, and does not come back. */
+/** A channel that ends with its scope, or with an error, and does not reconnect. */
 export const make = Effect.fnUntraced(function* (
   link: Link,
   limits: PublisherLimits,
@@ -29,7 +29,7 @@ export const make = Effect.fnUntraced(function* (
     settlements?.invalidate()
     publisher.detach(why)
     publisher.close(failure.message)
-    // Last, as whoever waits for it goes on within this call.
+    // Last, because waiting code continues within this call.
     Deferred.doneUnsafe(ended, Exit.fail(failure))
   }
   const channel = yield* Effect.acquireRelease(link.confirmChannel("channel", end), (channel) =>
@@ -64,7 +64,7 @@ export const make = Effect.fnUntraced(function* (
       return yield* new BrokerError({
         operation: "channel",
         reason: "refused",
-        message: `${queue} is a stream, which can only be consumed`
+        message: `The queue ${queue} is a stream, which can only be consumed`
       })
     return yield* ask<Option.Option<Delivery>>((answer) =>
       channel.get(queue, { noAck: false }, (error, message) =>

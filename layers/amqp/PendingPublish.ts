@@ -4,12 +4,12 @@ import type { Outcome, Publication } from "../../src/services/Broker.ts"
 export type PublishRequest = Omit<Publication, "purpose">
 export type OutcomeCallback = (outcome: Effect.Effect<Outcome>) => void
 
-/** A publish, until its caller has its outcome or has left. */
+/** A publish until its caller has the outcome, or has stopped waiting for it. */
 export class PendingPublish {
   readonly publication: PublishRequest
   readonly expiresAt: number
   returnReason: string | undefined
-  /** A channel has confirmed it in vain, or was left before it answered. */
+  /** Set if an earlier channel confirmed the publish unreliably, or was replaced before it answered. */
   mayBeStored = false
   #answer: OutcomeCallback | undefined
 
@@ -28,12 +28,11 @@ export class PendingPublish {
     this.#answer = undefined
   }
 
-  /** As far as the channel of now knows. */
+  /** The current channel did not store the message; an earlier one may have. */
   resolveNotStored(outcome: Effect.Effect<Outcome>, words: string): void {
     this.resolve(this.mayBeStored ? unknown("lost", words) : outcome)
   }
 
-  /** Nobody listens any more. */
   abandon(): void {
     this.#answer = undefined
   }
@@ -48,7 +47,7 @@ export const refused = (
   detail: string
 ): Effect.Effect<Outcome> => Effect.succeed({ _tag: "Refused", reason, detail })
 
-export const nackedMessage = "The broker could not store it: a full queue, or a failing one"
+export const nackedMessage = "The broker could not store the message: a queue is full or failing"
 
 export const nacked = refused("nacked", nackedMessage)
 

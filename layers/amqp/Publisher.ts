@@ -20,62 +20,65 @@ import {
 } from "./PendingPublish.ts"
 
 export interface PublisherLimits {
-  /** How many publishes may be unanswered. */
+  /** Maximum number of unconfirmed publishes. */
   readonly window: number
-  /** Milliseconds, for the turn and the answer together. */
+  /** Milliseconds for waiting in the queue and for the confirmation together. */
   readonly timeoutMs: number
 }
 
 interface Confirmation {
   readonly deliveryTag: number
-  /** With all before it. */
+  /** Also confirms all earlier tags. */
   readonly multiple: boolean
 }
 
 /**
- * A channel on which the broker refuses a publish is replaced, at the earliest so long after it was opened. RabbitMQ
- * 3.10 needs it: a channel that first publishes to a quorum queue after its leader has died and before it has another
- * asks the dead node for its version, each time, and refuses everything until that very node is back.
+ * After the broker rejects a publish, the channel is replaced, but not sooner than this after it was opened. RabbitMQ
+ * 3.10 requires a new channel: one that first publishes to a quorum queue between the death of its leader and the
+ * election of another keeps asking the dead node for its version, and rejects everything until that node is back.
  */
 const renewAfterMs = 500
 
-/** For the answers that the channel still owes; if they do not come, it stays, unless it confirms in vain. */
+/**
+ * How long a channel to be replaced may take for outstanding confirmations. If they do not come, it stays in use,
+ * unless it confirms unreliably.
+ */
 const renewalGraceMs = 250
 
 /**
- * Publishes of one purpose: a window of unanswered ones on one confirm channel, and a line of those who wait for their
- * turn. Plain callbacks, as this is the hot path; what is in the line outlives the channel, and the connection.
+ * Publishes the messages of one purpose: a window of unconfirmed publishes on one confirm channel, and a queue of
+ * waiting ones. Plain callbacks, because this is the hot path. The queue outlives the channel and the connection.
  *
- * What is in the window when the channel ends may be stored. One thing is known: the broker handles a channel in order,
- * and nothing behind what it closed the channel for. So behind such a publish the rest goes back to the line, those to
- * the same exchange share its fate, and the outcome of those in front of it is unknown.
+ * When the channel ends, its unconfirmed publishes may or may not be stored. But the broker processes a channel in
+ * order, and nothing after the publish that it closed the channel for. So publishes after that one are queued again,
+ * those to the same exchange fail like it, and the outcome of earlier ones is unknown.
  */
 export class Publisher<C extends EventEmitter = ConfirmChannel> {
   readonly #limits: PublisherLimits
-  /** To be answered by `attach`. */
+  /** Must lead to a call of `attach` or `openFailed`. */
   readonly #open: () => void
-  /** Takes a channel that is to be replaced; none where there is only one. */
+  /** Closes a channel that was replaced; absent if the channel cannot be replaced. */
   readonly #discard: ((channel: C) => void) | undefined
   #waiting: Array<PendingPublish> = []
-  #next = 0
-  /** In the order of their delivery tags, which are the channel's. */
+  #head = 0
+  /** By delivery tag of the current channel, in order. */
   readonly #sent = new Map<number, PendingPublish>()
   #channel: C | undefined
   #outbox: Outbox | undefined
   #openedAt = 0
-  /** A broker whose confirmations are not to be believed once the channel miscounts. */
-  #doubts = false
-  /** Something was returned, so that the channel has counted further than a stream behind it. */
-  #miscounts = false
-  /** Of what is confirmed in vain, and stays in `#sent` to be sent again on the next channel. */
-  readonly #doubted = new Set<number>()
-  /** While the channel is about to be replaced: nothing more is sent on it. */
+  /** The broker's confirmations are unreliable once the channel counts differently from a stream. */
+  #distrustsConfirms = false
+  /** A message was returned, so the channel has counted further than the stream. */
+  #countsAhead = false
+  /** Tags whose confirmation is unreliable; they stay in `#sent` and are sent again on the next channel. */
+  readonly #unreliableTags = new Set<number>()
+  /** Set while the channel is about to be replaced; nothing more is sent on it. */
   #renewal: NodeJS.Timeout | undefined
   #opening = false
   #blocked: string | undefined
   #closed: string | undefined
   #onIdle: (() => void) | undefined
-  #clock: NodeJS.Timeout | undefined
+  #expiryTimer: NodeJS.Timeout | undefined
 
   constructor(limits: PublisherLimits, open: () => void, discard?: (channel: C) => void) {
     this.#limits = limits
@@ -83,15 +86,15 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     this.#discard = discard
   }
 
-  /** The answer comes once, unless the caller leaves by calling what is returned. */
+  /** Calls `answer` once with the outcome, unless the caller cancels with the returned function. */
   publish(publication: PublishRequest, answer: OutcomeCallback): () => void {
     const problem = Messages.problemOf(publication)
     if (problem !== undefined) return refuse(answer, "invalid", problem)
     if (this.#closed !== undefined) return refuse(answer, "closed", this.#closed)
     const { timeoutMs } = this.#limits
     const publishing = new PendingPublish(publication, performance.now() + timeoutMs, answer)
-    this.#clock ??= setTimeout(expire, timeoutMs, this)
-    if (this.#free && this.#next === this.#waiting.length) this.#send(publishing)
+    this.#expiryTimer ??= setTimeout(expire, timeoutMs, this)
+    if (this.#canSend && this.#head === this.#waiting.length) this.#send(publishing)
     else {
       this.#waiting.push(publishing)
       this.wake()
@@ -100,42 +103,44 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
   }
 
   /**
-   * `doubts`: whether the publishes may be for a stream of RabbitMQ before 4.0. When such a stream gets another leader,
-   * that one is sent what the leader before had not written, by the numbers of the channel instead of the stream's own.
-   * Where the channel has counted further, since the broker returned something while the stream was not there, what
-   * follows is taken for duplicates: confirmed, and never written (rabbitmq/rabbitmq-server#12236). So there, what is
-   * confirmed behind something that was returned is sent again, on a new channel, and may be stored twice. That the channel
-   * is ahead is not seen where another queue alone has taken a publish.
+   * Starts to publish on the channel.
+   *
+   * `distrustsConfirms`: the publishes may go to a stream of RabbitMQ before 4.0. When such a stream changes its
+   * leader, the new leader is sent the messages that the previous one had not written, numbered by the channel instead
+   * of by the stream. If the channel has counted further, because the broker returned a message while the stream did
+   * not exist, later messages are taken for duplicates: they are confirmed and never written
+   * (rabbitmq/rabbitmq-server#12236). Therefore, messages confirmed after a returned one are sent again on a new
+   * channel, and may be stored twice. A channel that is ahead because only another queue took a message is not
+   * detected.
    */
   attach(channel: C, distrustsConfirms = false): void {
     this.#opening = false
     this.#channel = channel
-    this.#doubts = distrustsConfirms
-    this.#miscounts = false
+    this.#distrustsConfirms = distrustsConfirms
+    this.#countsAhead = false
     this.#outbox = new Outbox(channel)
     this.#openedAt = performance.now()
     channel.on("return", (message) => this.#returned(message))
-    // In place of amqplib's own, which look for callbacks of publishes that it knows nothing of.
-    channel.removeAllListeners("ack").on("ack", (ack) => this.#answered(ack, true))
-    channel.removeAllListeners("nack").on("nack", (nack) => this.#answered(nack, false))
-    this.#pump()
+    // Replaces amqplib's listeners, which do not know these publishes.
+    channel.removeAllListeners("ack").on("ack", (ack) => this.#onConfirmation(ack, true))
+    channel.removeAllListeners("nack").on("nack", (nack) => this.#onConfirmation(nack, false))
+    this.#sendWaiting()
   }
 
-  /** Opens a channel if somebody waits for one. */
+  /** Opens a channel if publishes wait for one. */
   wake(): void {
-    if (this.#channel !== undefined || this.#opening || this.#next === this.#waiting.length) return
+    if (this.#channel !== undefined || this.#opening || this.#head === this.#waiting.length) return
     this.#opening = true
     this.#open()
   }
 
-  /** No channel came of `open`. */
   openFailed(): void {
     this.#opening = false
   }
 
   block(reason: string | undefined): void {
     this.#blocked = reason
-    if (reason === undefined) this.#pump()
+    if (reason === undefined) this.#sendWaiting()
   }
 
   detach(why: Error): void {
@@ -151,22 +156,22 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
         publishing.resolveNotStored(refused(refusalOf(why), words), words)
       else requeued.push(publishing)
     })
-    this.#line(requeued)
-    this.#rest()
+    this.#requeue(requeued)
+    this.#finishClose()
     this.wake()
   }
 
-  /** Nothing is taken any more, and nobody in the line gets a turn. */
+  /** Refuses new publishes and all waiting ones. */
   close(detail: string): void {
     this.#closed = detail
-    for (const publishing of this.#waiting.slice(this.#next))
+    for (const publishing of this.#waiting.slice(this.#head))
       publishing.resolveNotStored(refused("closed", detail), detail)
     this.#waiting = []
-    this.#next = 0
-    this.#rest()
+    this.#head = 0
+    this.#finishClose()
   }
 
-  /** Succeeds when the last answer has come. */
+  /** Succeeds when no publish is unconfirmed. */
   get idle(): Effect.Effect<void> {
     return Effect.callback<void>((resume) => {
       if (this.#sent.size === 0) resume(Effect.void)
@@ -174,26 +179,26 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     })
   }
 
-  #rest(): void {
+  #finishClose(): void {
     if (this.#closed === undefined || this.#sent.size > 0) return
-    clearTimeout(this.#clock)
+    clearTimeout(this.#expiryTimer)
     this.#endRenewal()
     this.#onIdle?.()
   }
 
-  get #free(): boolean {
+  get #canSend(): boolean {
     if (this.#channel === undefined || this.#renewal !== undefined) return false
     return this.#blocked === undefined && this.#sent.size < this.#limits.window
   }
 
-  #pump(): void {
-    while (this.#free && this.#next < this.#waiting.length) {
-      const publishing = this.#waiting[this.#next++]!
+  #sendWaiting(): void {
+    while (this.#canSend && this.#head < this.#waiting.length) {
+      const publishing = this.#waiting[this.#head++]!
       if (publishing.isAwaited) this.#send(publishing)
     }
-    if (this.#next === this.#waiting.length || this.#next > 1_024) {
-      this.#waiting.splice(0, this.#next)
-      this.#next = 0
+    if (this.#head === this.#waiting.length || this.#head > 1_024) {
+      this.#waiting.splice(0, this.#head)
+      this.#head = 0
     }
   }
 
@@ -202,33 +207,33 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
       const tag = this.#outbox!.send(publishing.publication)
       if (tag === undefined) {
         this.#channel = undefined
-        this.#waiting.splice(this.#next, 0, publishing)
+        this.#waiting.splice(this.#head, 0, publishing)
       } else this.#sent.set(tag, publishing)
     } catch (error) {
-      // Its caller changed it while it waited: nothing has left.
+      // The caller changed the message while it waited: nothing was sent.
       publishing.resolve(refused("invalid", AmqpFailure.messageOf(error)))
     }
   }
 
-  #answered({ deliveryTag, multiple }: Confirmation, stored: boolean): void {
+  #onConfirmation({ deliveryTag, multiple }: Confirmation, stored: boolean): void {
     if (multiple) {
       for (const tag of this.#sent.keys()) {
         if (tag > deliveryTag) break
-        this.#settle(tag, stored)
+        this.#confirm(tag, stored)
       }
-    } else this.#settle(deliveryTag, stored)
-    if (!stored) this.#distrust()
-    if (this.#renewal !== undefined && this.#sent.size === this.#doubted.size) this.#renew()
-    this.#rest()
-    if (this.#next < this.#waiting.length) this.#pump()
+    } else this.#confirm(deliveryTag, stored)
+    if (!stored) this.#scheduleRenewal()
+    if (this.#renewal !== undefined && this.#sent.size === this.#unreliableTags.size) this.#renew()
+    this.#finishClose()
+    if (this.#head < this.#waiting.length) this.#sendWaiting()
   }
 
-  #settle(tag: number, stored: boolean): void {
+  #confirm(tag: number, stored: boolean): void {
     const publishing = this.#sent.get(tag)
-    if (publishing === undefined || this.#doubted.has(tag)) return
+    if (publishing === undefined || this.#unreliableTags.has(tag)) return
     const { returnReason: whyReturned } = publishing
-    if (stored && whyReturned === undefined && this.#doubts && this.#miscounts) {
-      this.#doubted.add(tag)
+    if (stored && whyReturned === undefined && this.#distrustsConfirms && this.#countsAhead) {
+      this.#unreliableTags.add(tag)
       publishing.mayBeStored = true
       this.#renewal ??= setTimeout(endRenewalGrace, renewalGraceMs, this)
       return
@@ -237,13 +242,13 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     if (!stored) publishing.resolveNotStored(nacked, nackedMessage)
     else if (whyReturned === undefined) publishing.resolve(confirmed)
     else {
-      // what took it for a stream would have counted it as well
-      this.#miscounts = true
+      // a stream that received the message would have counted it too
+      this.#countsAhead = true
       publishing.resolveNotStored(returned(whyReturned), whyReturned)
     }
   }
 
-  #distrust(): void {
+  #scheduleRenewal(): void {
     if (this.#discard === undefined || this.#channel === undefined || this.#renewal !== undefined) return
     if (performance.now() - this.#openedAt > renewAfterMs)
       this.#renewal = setTimeout(endRenewalGrace, renewalGraceMs, this)
@@ -258,29 +263,29 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
       publishing.mayBeStored = true
       publishing.returnReason = undefined
     }
-    this.#line(sent)
+    this.#requeue(sent)
     if (channel !== undefined) {
-      // what it still says is of publishes that are sent again
+      // later events of the channel concern publishes that are sent again
       for (const answer of ["ack", "nack", "return"]) channel.removeAllListeners(answer)
       this.#discard?.(channel)
     }
     this.wake()
   }
 
-  /** In front of those who wait. After the close nobody does. */
-  #line(again: ReadonlyArray<PendingPublish>): void {
+  /** Puts publishes at the front of the queue; refuses them after the close. */
+  #requeue(again: ReadonlyArray<PendingPublish>): void {
     if (this.#closed !== undefined) {
       for (const publishing of again) publishing.resolveNotStored(refused("closed", this.#closed), this.#closed)
       return
     }
-    this.#waiting = [...again.filter(({ isAwaited }) => isAwaited), ...this.#waiting.slice(this.#next)]
-    this.#next = 0
+    this.#waiting = [...again.filter(({ isAwaited }) => isAwaited), ...this.#waiting.slice(this.#head)]
+    this.#head = 0
   }
 
   #takeSent(): Array<PendingPublish> {
     const sent = [...this.#sent.values()]
     this.#sent.clear()
-    this.#doubted.clear()
+    this.#unreliableTags.clear()
     return sent
   }
 
@@ -289,22 +294,23 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     this.#renewal = undefined
   }
 
-  /** The channel still owes answers. */
+  /** The grace period ended with confirmations outstanding. */
   endRenewalGrace(): void {
-    if (this.#doubted.size > 0) {
+    if (this.#unreliableTags.size > 0) {
       this.#renew()
-      this.#rest()
+      this.#finishClose()
       return
     }
     this.#endRenewal()
     this.#openedAt = performance.now()
-    this.#pump()
+    this.#sendWaiting()
   }
 
   /**
-   * A return says nothing of which publish it answers but the message itself, and comes at some time before the
-   * acknowledgement, which may be one for many. Returns come in the order of the publishes; twins are told apart by no
-   * one. An interceptor of the broker may have changed the headers: then the first to this place it is.
+   * `basic.return` carries no delivery tag, so the publish is matched by exchange, routing key and content. It arrives
+   * before the confirmation, which may cover several publishes. Returns arrive in the order of the publishes, so of
+   * identical publishes the first is matched. If a broker interceptor changed the headers, the first publish with the
+   * same exchange and routing key is matched.
    */
   #returned(message: Message): void {
     let likely: PendingPublish | undefined
@@ -323,7 +329,7 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
   }
 
   expire(): void {
-    this.#clock = undefined
+    this.#expiryTimer = undefined
     const now = performance.now()
     let next = Number.POSITIVE_INFINITY
     let isOverdue = false
@@ -336,27 +342,27 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
         break
       }
     }
-    while (this.#next < this.#waiting.length) {
-      const publishing = this.#waiting[this.#next]!
+    while (this.#head < this.#waiting.length) {
+      const publishing = this.#waiting[this.#head]!
       if (publishing.expiresAt > now) {
         next = Math.min(next, publishing.expiresAt)
         break
       }
-      this.#next += 1
-      publishing.resolve(publishing.mayBeStored ? deadlineExceeded(this.#limits.timeoutMs) : this.#turnless())
+      this.#head += 1
+      publishing.resolve(publishing.mayBeStored ? deadlineExceeded(this.#limits.timeoutMs) : this.#notSentOutcome())
     }
-    if (next < Number.POSITIVE_INFINITY) this.#clock = setTimeout(expire, Math.ceil(next - now), this)
-    // a new leader confirms by the wrong numbers: some publishes are never answered, and would fill the window
-    if (isOverdue && this.#doubts && this.#miscounts) {
+    if (next < Number.POSITIVE_INFINITY) this.#expiryTimer = setTimeout(expire, Math.ceil(next - now), this)
+    // a new leader confirms wrong numbers: some publishes are never confirmed and would fill the window
+    if (isOverdue && this.#distrustsConfirms && this.#countsAhead) {
       this.#renew()
-      this.#rest()
+      this.#finishClose()
     }
   }
 
-  #turnless(): Effect.Effect<Outcome> {
+  #notSentOutcome(): Effect.Effect<Outcome> {
     if (this.#blocked !== undefined) return refused("blocked", this.#blocked)
     const why = this.#channel === undefined ? "not connected" : "the window was full"
-    return refused("unreachable", `It was not sent within ${this.#limits.timeoutMs} ms: ${why}`)
+    return refused("unreachable", `The message was not sent within ${this.#limits.timeoutMs} ms: ${why}`)
   }
 }
 

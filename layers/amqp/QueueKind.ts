@@ -6,9 +6,9 @@ import type { Link } from "./Link.ts"
 type Operation = BrokerError["operation"]
 
 /**
- * Whether an existing queue is a stream; not, if there is none. AMQP does not tell, and what is refused on a stream
- * (`nack`, `reject`, `get`) costs the whole connection. So it is declared as a stream with an argument that no stream may
- * have: an existing stream does not look at it, another queue says where it differs, and none comes into being.
+ * True if the queue exists and is a stream. AMQP does not tell, and an operation that a stream does not support
+ * (`nack`, `reject`, `get`) closes the whole connection. So the queue is declared as a stream with an argument that no
+ * stream may have: an existing stream ignores it, another queue reports the difference, and no queue is created.
  */
 export const isStream = (link: Link, operation: Operation, queue: string): Effect.Effect<boolean, BrokerError> =>
   probe(link, operation, queue, { "x-queue-type": "stream", "x-max-priority": 1 })
@@ -28,7 +28,7 @@ const probe = (
     .pipe(
       Effect.as(true),
       Effect.catch((error) => {
-        // The queue of somebody else is no stream: those are nobody's own.
+        // An exclusive queue of another connection is not a stream: streams cannot be exclusive.
         if (error.reason === "locked" || error.reason === "not_found") return Effect.succeed(false)
         if (error.reason !== "mismatch") return Effect.fail(error)
         const difference = differenceIn(error.message)

@@ -3,37 +3,38 @@ import { type BrokerError, type Connection, BrokerError as Failed } from "../../
 import * as Link from "./Link.ts"
 
 export interface Recovery {
-  /** The link of now, or the next one if it comes within the deadline. */
+  /** The current link, or the next one if it comes within the timeout. */
   readonly link: (operation: BrokerError["operation"]) => Effect.Effect<Link.Link, BrokerError>
-  /** The same without a deadline, for those who have nothing else to do. */
+  /** The same without a timeout. */
   readonly anyLink: Effect.Effect<Link.Link>
-  /** Told of the link of now, and of every later one, in the driver's own callbacks. */
+  /** Called with the current link and with every later one, inside the driver's callbacks. */
   readonly onLink: (listener: (link: Link.Link) => void) => void
   readonly state: SubscriptionRef.SubscriptionRef<Connection>
 }
 
 export interface Options extends Omit<Link.Endpoint, "url"> {
-  /** Each try is for the address after the one before; the last is followed by the first. */
+  /** Addresses in the order of the attempts; after the last one the first is tried again. */
   readonly urls: Arr.NonEmptyReadonlyArray<Redacted.Redacted>
-  /** Where nobody answers at the first try of each address. */
+  /** What to do if no address responds at the start. */
   readonly whenUnreachable: "fail" | "wait"
-  /** Runs on every link before anybody else gets it, but the first. */
+  /** Runs on every link except the first before the link is used. */
   readonly prepare: (link: Link.Link) => Effect.Effect<void>
 }
 
 /**
- * Milliseconds before the given try. The first comes at once; the longest pause is well below a second, so that work
- * goes on within a second of the broker's return. Jitter keeps those who were lost together from coming back together.
+ * Milliseconds before the given attempt. The first comes almost at once. The longest pause is well below a second, so
+ * work resumes within a second of the broker's return. Jitter prevents clients that were disconnected together from
+ * reconnecting together.
  */
 export const pauseBefore = (attempt: number, random: number): number =>
   attempt <= 1 ? 20 * random : Math.min(50 * 2 ** (attempt - 2), 700) * (0.5 + random / 2)
 
-/** A link that is lost earlier counts as a failed try: a broker that hangs up at once is not stormed. */
+/** A link lost earlier counts as a failed attempt, so a broker that disconnects at once is not flooded. */
 const stableAfterMs = 2_000
 
 /**
- * Keeps a link for as long as the scope is open. The first one must come from one try of each address, or be refused by
- * nobody where it is waited for; the later ones are tried for ever.
+ * Keeps a link for the lifetime of the scope. The first link is tried once per address; with `whenUnreachable: "wait"`
+ * it fails only if the broker refuses. Later links are retried forever.
  */
 export const make = Effect.fnUntraced(function* (
   options: Options
@@ -85,21 +86,22 @@ export const make = Effect.fnUntraced(function* (
       const opened = yield* Effect.result(open)
       if (Result.isSuccess(opened)) return { link: opened.success, attempt }
       const { message, reason } = opened.failure
-      // nobody answering is what is waited for; a no would be waited for in vain
-      if (reason !== "unreachable" && message !== failure) yield* Effect.logError("RabbitMQ refuses us", message)
+      // an unreachable broker is expected while waiting; a refusal needs an operator
+      if (reason !== "unreachable" && message !== failure)
+        yield* Effect.logError("RabbitMQ refuses the connection", message)
       failure = message
     }
   })
 
   const logUnusableAddress = (error: BrokerError) =>
-    urls.length > 1 ? Effect.logWarning("RabbitMQ cannot be used at one of its addresses", error.message) : Effect.void
+    urls.length > 1 ? Effect.logWarning("One address of RabbitMQ cannot be used", error.message) : Effect.void
   const first = yield* Effect.result(
     Effect.retry(Effect.tapError(open, logUnusableAddress), { times: urls.length - 1 })
   )
   if (Result.isFailure(first)) {
     const { message, reason } = first.failure
     if (options.whenUnreachable === "fail" || reason !== "unreachable") return yield* first.failure
-    yield* Effect.logWarning("RabbitMQ cannot be reached yet, and is tried until it can be", message)
+    yield* Effect.logWarning("RabbitMQ cannot be reached yet: the connection is retried", message)
   }
 
   const awaitLoss = Effect.fnUntraced(function* (link: Link.Link) {
@@ -112,7 +114,7 @@ export const make = Effect.fnUntraced(function* (
     let attempt = 0
     for (;;) {
       const next = yield* reconnect(attempt + 1, why)
-      // Interrupted here, the link is nobody's yet.
+      // Until `adopt`, nothing else closes the link.
       yield* Effect.onInterrupt(options.prepare(next.link), () => Effect.sync(() => next.link.destroy()))
       yield* adopt(next.link)
       if (next.link.failure === undefined) yield* Effect.logInfo("The connection to RabbitMQ is back")
@@ -143,7 +145,10 @@ export const make = Effect.fnUntraced(function* (
   const link: Recovery["link"] = (operation) =>
     Effect.suspend((): Effect.Effect<Link.Link, BrokerError> => {
       if (current !== undefined) return Effect.succeed(current)
-      if (closed) return Effect.fail(new Failed({ operation, reason: "closed", message: "It was closed" }))
+      if (closed)
+        return Effect.fail(
+          new Failed({ operation, reason: "closed", message: "The connection to RabbitMQ was closed" })
+        )
       return Effect.timeoutOrElse(someLink, {
         duration: options.answerWithin,
         orElse: () =>

@@ -1,7 +1,7 @@
 import type { Channel, Message } from "amqplib/callback_api"
 import type { Settled, Settlement } from "../../src/services/Broker.ts"
 
-/** In the order of their tags, each delivery is: not settled; acknowledged here, and the broker not told; done. */
+/** The state of a delivery: unsettled, acknowledged here but not yet at the broker, or done. */
 type DeliveryState = typeof open | typeof ackPending | typeof done
 const open = 0
 const ackPending = 1
@@ -11,48 +11,48 @@ const maxBatch = 50
 const maxDelayMs = 5
 
 /**
- * The deliveries of one channel. Acknowledgements are sent together, after 5 ms or when 50 (or half of what the broker
- * lets be unsettled) have come together: one for the whole prefix of finished tags, and each by itself behind a tag that
- * is not settled yet.
+ * The deliveries of one channel. Acknowledgements are batched: they are sent after 5 ms, or once 50 (or half of the
+ * prefetch) are pending. One acknowledgement covers the whole prefix of finished tags; tags after an unsettled one are
+ * acknowledged individually.
  */
 export class Settlements {
   readonly #channel: Channel
-  readonly #enough: number
+  readonly #batchSize: number
   readonly #states: Array<DeliveryState> = []
   readonly #offsets: Array<number> = []
   #head = 0
-  /** The tag of `#states[0]`. */
-  #base = 1
-  #gathered: Array<number> = []
+  #firstTag = 1
+  #pendingAcks: Array<number> = []
   #timer: NodeJS.Timeout | undefined
-  #void = false
+  #isInvalid = false
   #resumeAt: number | undefined
 
-  /** `prefetch`: how many the broker lets be unsettled; beyond, it waits for acknowledgements. */
+  /** `prefetch`: the number of unsettled deliveries at which the broker stops delivering. */
   constructor(channel: Channel, prefetch: number) {
     this.#channel = channel
-    this.#enough = Math.min(maxBatch, Math.ceil(prefetch / 2))
+    this.#batchSize = Math.min(maxBatch, Math.ceil(prefetch / 2))
   }
 
-  /** Tags of a channel come in order and without gaps. `offset`: where it stands in its stream. */
+  /** Tags of a channel have no gaps. `offset`: the offset in a stream. */
   track(offset = -1): void {
     this.#states.push(open)
     this.#offsets.push(offset)
   }
 
   settle(tag: number, how: Settlement): Settled {
-    const index = tag - this.#base
+    const index = tag - this.#firstTag
     if (index < this.#head || this.#states[index] !== open) return "settled"
-    if (this.#void) return "stale"
+    if (this.#isInvalid) return "stale"
     if (how === "ack") {
       this.#states[index] = ackPending
-      this.#gathered.push(tag)
-      if (this.#gathered.length >= this.#enough) this.flush()
+      this.#pendingAcks.push(tag)
+      if (this.#pendingAcks.length >= this.#batchSize) this.flush()
       else this.#timer ??= setTimeout(() => this.flush(), maxDelayMs)
     } else {
       this.#states[index] = done
       const message = messageWithTag(tag)
-      // From RabbitMQ 4.3 on, only a rejection counts as a failed delivery: what is given back unharmed is a nack.
+      // From RabbitMQ 4.3 on, only `reject` counts as a failed delivery, so an unharmed message is returned with
+      // `nack`.
       this.#send(() =>
         how === "requeue" ? this.#channel.nack(message, false, true) : this.#channel.reject(message, false)
       )
@@ -64,23 +64,23 @@ export class Settlements {
   flush(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    if (this.#gathered.length === 0 || this.#void) return
+    if (this.#pendingAcks.length === 0 || this.#isInvalid) return
     const firstUnfinished = this.#advance()
-    for (const tag of this.#gathered) {
+    for (const tag of this.#pendingAcks) {
       if (tag < firstUnfinished) continue
-      this.#states[tag - this.#base] = done
+      this.#states[tag - this.#firstTag] = done
       this.#send(() => this.#channel.ack(messageWithTag(tag), false))
     }
-    this.#gathered = []
+    this.#pendingAcks = []
   }
 
-  /** The channel is gone: what was not settled by now never will be. */
+  /** The channel ended: unsettled deliveries can no longer be settled. */
   invalidate(): void {
-    this.#void = true
+    this.#isInvalid = true
     clearTimeout(this.#timer)
   }
 
-  /** Of a stream: the offset behind everything that is settled without a gap. None: nothing was delivered. */
+  /** The offset after the low-water mark of a stream; `undefined` if nothing was delivered. */
   get resumeAt(): number | undefined {
     let index = this.#head
     while (index < this.#states.length && this.#states[index] !== open) index += 1
@@ -90,7 +90,7 @@ export class Settlements {
     return last === undefined ? this.#resumeAt : last + 1
   }
 
-  /** Acknowledges the finished prefix, and says which tag is the first behind it. */
+  /** Acknowledges the finished prefix, and returns the first tag after it. */
   #advance(): number {
     let index = this.#head
     let last = -1
@@ -104,22 +104,22 @@ export class Settlements {
       index += 1
     }
     if (last >= 0) {
-      // Up to the last that the broker waits for: it knows no tag that is settled already, and would close the channel.
-      const tag = this.#base + last
+      // Up to the last tag the broker waits for: it would close the channel for a tag that is already settled.
+      const tag = this.#firstTag + last
       this.#send(() => this.#channel.ack(messageWithTag(tag), count > 1))
     }
     if (index > this.#head) this.#resumeAt = (this.#offsets[index - 1] ?? -1) + 1
     this.#head = index
     this.#compact()
-    return this.#base + this.#head
+    return this.#firstTag + this.#head
   }
 
-  /** Now and then, as cutting off the front moves all the rest. */
+  /** Runs rarely, because `splice` moves the rest. */
   #compact(): void {
     if (this.#head < 1_024 && this.#head < this.#states.length) return
     this.#states.splice(0, this.#head)
     this.#offsets.splice(0, this.#head)
-    this.#base += this.#head
+    this.#firstTag += this.#head
     this.#head = 0
   }
 
@@ -127,13 +127,13 @@ export class Settlements {
     try {
       request()
     } catch {
-      // The channel has begun to close; its end is on the way.
+      // The channel has begun to close; its end is reported separately.
       this.invalidate()
     }
   }
 }
 
-/** amqplib wants a whole message, and looks at its tag alone. */
+/** amqplib requires a whole message but reads only its tag. */
 const token: Message = {
   content: Buffer.alloc(0),
   fields: { deliveryTag: 0, redelivered: false, exchange: "", routingKey: "" },

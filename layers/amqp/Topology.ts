@@ -62,7 +62,7 @@ const nameOf = (declaration: Declaration): string => {
   return `binding ${JSON.stringify([declaration.binding.queue, declaration.binding.exchange, declaration.binding.routingKey])}`
 }
 
-/** What was declared, for the connections to come; and the questions about what is there. */
+/** Declares and inspects exchanges, queues and bindings, and remembers the declarations for later connections. */
 export const make = (getLink: GetLink) => {
   let remembered: ReadonlyArray<Declaration> = []
   const mutex = Semaphore.makeUnsafe(1)
@@ -73,7 +73,7 @@ export const make = (getLink: GetLink) => {
     const known = remembered.filter((declaration) => "binding" in declaration || !names.has(nameOf(declaration)))
     const same = new Set(bindings.map((binding) => JSON.stringify(binding, bigintAsText)))
     const others = known.filter((declaration) => !same.has(JSON.stringify(declaration, bigintAsText)))
-    // Exchanges first, then queues, then what binds them, whatever was declared when.
+    // Exchanges first, then queues, then bindings, regardless of the order of the calls.
     remembered = [...others, ...declarations].toSorted((a, b) => rank(a) - rank(b))
   }
 
@@ -91,8 +91,8 @@ export const make = (getLink: GetLink) => {
     })
 
   /**
-   * Each by itself: what the broker refuses today does not keep the rest away. A queue that is down, as after a kill, comes
-   * back by itself; what differs now, or is forbidden, is somebody's to mend.
+   * Repeats the declarations on a new connection. A refused declaration does not prevent the others. A queue whose node
+   * is down recovers by itself; a mismatch or a denial needs an operator.
    */
   const declareAgain = (link: Link): Effect.Effect<void> =>
     Effect.gen(function* () {
@@ -114,8 +114,8 @@ export const make = (getLink: GetLink) => {
         if (refused === undefined) return
         const { message, reason } = outcome.failure
         yield* permanentReasons.has(reason)
-          ? Effect.logError("RabbitMQ refuses what was declared before", nameOf(refused), message)
-          : Effect.logWarning("RabbitMQ cannot declare at present what was declared before", nameOf(refused), message)
+          ? Effect.logError("RabbitMQ refuses to repeat a declaration", nameOf(refused), message)
+          : Effect.logWarning("RabbitMQ cannot repeat a declaration at present", nameOf(refused), message)
         rest = rest.slice(next + 1)
       }
     }).pipe(mutex.withPermits(1))
@@ -142,7 +142,7 @@ export const make = (getLink: GetLink) => {
       )
     })
 
-  /** Passive first: only what is there is declared, and so compared. */
+  /** Checks passively first, so that nothing is created; then declares, which compares the arguments. */
   const examine: Broker["Service"]["examine"] = (declaration) =>
     Effect.flatMap(getLink("examine"), (link) =>
       link
@@ -182,7 +182,7 @@ export const make = (getLink: GetLink) => {
       Effect.catch((error) => (error.reason === "not_found" ? Effect.succeed(Option.none()) : Effect.fail(error)))
     )
 
-  /** As far as it was declared here. */
+  /** Knows only queues that were declared here. */
   const isStream = (name: string): boolean =>
     remembered.some(
       (declaration) =>
