@@ -13,7 +13,7 @@ import { streams } from "./redis-memory/Streams.ts"
 import { strings } from "./redis-memory/Strings.ts"
 
 export interface Options {
-  /** Of every key and channel, as with a Redis that others use too. Default: none. */
+  /** Prefix of every key and channel. Default: none. */
   readonly prefix?: string | undefined
 }
 
@@ -33,8 +33,8 @@ const callOf =
   }
 
 /**
- * Redis within the process, on the clock of whoever calls: the commands of this product, `Script.step` instead of Lua,
- * and channels that reach this process only. Nothing is shared with another process, and nothing outlives this one.
+ * An in-memory Redis, on the clock of the calling fiber. It implements the commands that this product uses, and runs
+ * `Script.step` instead of Lua. Data and channels are private to the process and end with it.
  */
 const make = ({ prefix = "" }: Options): Redis["Service"] => {
   const channels = SubscriberQueue.fanout(RedisReply.lagging)

@@ -5,17 +5,18 @@ import * as RedisReply from "./RedisReply.ts"
 
 export interface Endpoint {
   readonly url: Redacted.Redacted
-  /** How long a silent server is given. */
+  /** Timeout of a reply. */
   readonly deadline: Duration.Duration
 }
 
 type Operation = RedisError["operation"]
 
 /**
- * A connection that closes with the scope, and is not opened yet. It fails fast: nothing is queued while it is down
- * (`enableOfflineQueue`), nothing that was in flight waits for the next connection (`maxRetriesPerRequest`) or is sent
- * twice (`autoResendUnfulfilledCommands`), and a peer that leaves commands unanswered is hung up on (`socketTimeout`):
- * answers come in order, so one clock for the connection serves every command, and costs less than one for each.
+ * A connection that closes with the scope and is not opened yet. It fails fast: no command is queued while the
+ * connection is down (`enableOfflineQueue`), no command in flight waits for the next connection
+ * (`maxRetriesPerRequest`) or is sent twice (`autoResendUnfulfilledCommands`), and a peer that leaves commands
+ * unanswered is disconnected (`socketTimeout`). Replies come in order, so one timer per connection serves every command
+ * and is cheaper than one per command.
  */
 export const make = Effect.fnUntraced(function* (
   endpoint: Endpoint,
@@ -43,7 +44,7 @@ export const make = Effect.fnUntraced(function* (
           reconnectOnError: (error) => error.message.startsWith("READONLY"),
           ...options
         })
-        // without a listener ioredis writes them to the console
+        // without a listener ioredis logs errors to the console
         return client.on("error", () => {})
       },
       catch: () => RedisReply.unanswered(operation, "The Redis URL is not valid")
@@ -52,7 +53,7 @@ export const make = Effect.fnUntraced(function* (
   )
 })
 
-/** The connection is ready when it succeeds. */
+/** Opens the connection, and succeeds when it is ready. */
 export const open = (client: Ioredis, operation: Operation): Effect.Effect<void, RedisError> =>
   Effect.callback<void, RedisError>((resume) => {
     let refusal: Error | undefined
@@ -76,12 +77,12 @@ const connectTimeoutMs = 5_000
 export const failure = (operation: Operation, error: Error): RedisError =>
   isRefusal(error) ? RedisReply.refused(operation, error.message) : RedisReply.unanswered(operation, reason(error))
 
-/** Redis answered, and said no. */
+/** True if Redis replied with an error. */
 export const isRefusal = (error: Error): boolean => error instanceof ReplyError
 
 const reason = (error: Error): string => {
   if (error.name === "MaxRetriesPerRequestError") return "The connection to Redis was lost"
   if (error.message.startsWith("Stream isn't writeable")) return "Not connected to Redis"
-  // Both addresses of a host refused: Node leaves the text to the parts.
+  // If all addresses of a host fail, Node leaves the message to the individual errors.
   return error instanceof AggregateError ? error.errors.map(String).join(", ") : error.message
 }

@@ -3,8 +3,8 @@ import { type Redis, RedisError, type Reply } from "../../src/services/Redis.ts"
 type Operation = RedisError["operation"]
 
 /**
- * Refusals that say "not now": nothing was written, and the same command may succeed later. Memory (`OOM`), disk
- * (`MISCONF`) and replicas (`NOREPLICAS`) come back as a server does that was gone.
+ * Temporary error kinds: nothing was written, and the same command may succeed later. A full memory (`OOM`), failed
+ * snapshots (`MISCONF`) and missing replicas (`NOREPLICAS`) recover like a restarted server.
  */
 const retryableKinds: ReadonlySet<string> = new Set([
   "LOADING",
@@ -18,15 +18,18 @@ const retryableKinds: ReadonlySet<string> = new Set([
   "NOREPLICAS"
 ])
 
-/** Redis answered with an error: its first word is the kind (`ERR`, `WRONGTYPE`, …). */
+/** Redis replied with an error. Its first word is the kind (`ERR`, `WRONGTYPE`, …). */
 export const refused = (operation: Operation, message: string): RedisError =>
   new RedisError({ operation, retryable: retryableKinds.has(kindOf(message)), cause: new Error(message) })
 
-/** Redis 6 puts what a script's command was refused with behind words of its own. */
+/** Redis 6 wraps the error of a command inside a script. */
 const kindOf = (message: string): string =>
   /^ERR Error running script .* -([A-Z]+) /.exec(message)?.[1] ?? message.split(" ", 1)[0] ?? ""
 
-/** No answer. Takes the text of the cause alone: a driver's error carries the command, and so an AUTH its password. */
+/**
+ * There was no reply. Only the text of the cause is kept, because a driver's error contains the command, and for AUTH
+ * the password.
+ */
 export const unanswered = (operation: Operation, why: string): RedisError =>
   new RedisError({ operation, retryable: true, cause: new Error(why) })
 

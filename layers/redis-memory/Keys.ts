@@ -20,7 +20,7 @@ const remaining =
     return deadline === undefined ? -1 : Math.round((deadline - keys.now) / unit)
   }
 
-/** The history of its data never breaks off. */
+/** The replication history is constant, because the data is never lost. */
 const replication = `# Replication\r\nrole:master\r\nmaster_replid:${"0".repeat(40)}\r\n`
 
 const count = (of: Arguments, holds: (key: string) => boolean) =>

@@ -1,7 +1,7 @@
 import type { SortedSet } from "./SortedSet.ts"
 import type { Stream } from "./Stream.ts"
 
-/** An error reply: its first word is the kind, in the server's spelling. */
+/** An error reply. Its first word is the kind, as the server spells it. */
 export class ErrorReply extends Error {}
 
 export const refuse = (message: string): never => {
@@ -19,13 +19,13 @@ export interface Values {
 
 export type Kind = keyof Values
 
-/** What stands for `maxmemory`: past it a new key is refused. */
+/** Takes the place of `maxmemory`: beyond it, new keys are refused. */
 const maxKeys = 1_000_000
 
-/** How many keys that can expire are looked at with each command, so that keys nobody reads again go too. */
+/** How many expiring keys are checked with each command, so that keys nobody reads are deleted too. */
 const sweepPerCommand = 16
 
-/** Keys, their values and when they expire. Time stands still within a command and within a script. */
+/** Keys, their values and their expiry. Time does not advance within a command or a script. */
 export class Keyspace {
   readonly #kinds = new Map<string, Kind>()
   readonly #deadlines = new Map<string, number>()
@@ -80,7 +80,7 @@ export class Keyspace {
     this.#values[kind].set(key, value)
   }
 
-  /** The value to change: a new one where there is none. */
+  /** Returns the value to modify; creates it if it does not exist. */
   obtain<K extends Kind>(key: string, kind: K, create: () => Values[K]): Values[K] {
     const found = this.read(key, kind)
     if (found !== undefined) return found

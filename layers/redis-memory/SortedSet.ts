@@ -1,6 +1,6 @@
 export type Member = readonly [name: string, score: number]
 
-/** Scores by member; the order is made when it is asked for, and kept until the next change. */
+/** Scores by member. The sorted order is computed on demand and cached until the next change. */
 export class SortedSet {
   readonly #scores = new Map<string, number>()
   #order: ReadonlyArray<Member> | undefined
@@ -29,7 +29,7 @@ export class SortedSet {
   }
 }
 
-/** Equal scores stand in the order of their bytes, which is not JavaScript's order of strings. */
+/** Equal scores are sorted by bytes, which differs from JavaScript's order of strings. */
 const ascending = (a: Member, b: Member): number => a[1] - b[1] || Buffer.compare(Buffer.from(a[0]), Buffer.from(b[0]))
 
 export interface Range {

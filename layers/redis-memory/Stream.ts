@@ -1,4 +1,4 @@
-/** Milliseconds and sequence as one number: comparing it compares ids. */
+/** Milliseconds and sequence as one number, so that comparing numbers compares ids. */
 export type Id = bigint
 
 export interface Entry {
@@ -6,7 +6,7 @@ export interface Entry {
   readonly fields: ReadonlyArray<string>
 }
 
-/** `last` outlives its entry: an id is never given twice. */
+/** `last` outlives its entry, so no id is used twice. */
 export interface Stream {
   readonly entries: Array<Entry>
   last: Id
