@@ -17,13 +17,10 @@ export const fields = ["queue_name", "task_id", "reason", "exception_type", "sou
 
 export const states = ["dead_lettered", "replay_unknown", "replayed"] as const
 
-/** The fields of a claim, and the earlier state that is restored if its replay publishes nothing. */
 export const claimFields = ["claim", "claim_phase", "claim_until", "claim_by", "before_state", "before_at", "before_by"]
 
-/** Maximum number of records that one script drops. */
 const dropsAtOnce = 100
 
-/** The name of the index of one value, to be appended to the base. */
 export const indexName = (dimension: string, value: string | null): string =>
   value === null ? `by:${dimension}` : `by:${dimension}:${value}`
 
@@ -102,7 +99,6 @@ end`
 export interface Index {
   readonly call: Call
   readonly stats: string
-  /** The prefix of every key. */
   readonly base: string
 }
 
@@ -120,7 +116,6 @@ export const texts = (reply: Reply): ReadonlyArray<string> => items(reply).map((
 const first = ({ call }: Index, key: string): Reply =>
   items(call("ZRANGEBYSCORE", key, "-inf", "+inf", "LIMIT", "0", "1"))[0] ?? null
 
-/** Adds a record to the times of its queue, where it stays as long as it is indexed. */
 export const indexTime = (index: Index, id: string, queue: string): void => {
   index.call("ZADD", timesKey(index, "queue", queue), 0, timeMember(index, id))
 }

@@ -2,7 +2,6 @@ import { Effect, Option } from "effect"
 import { Broker, type BrokerError } from "../../services/Broker.ts"
 import { DeadLetterStore, type IndexedQueue } from "./DeadLetterStore.ts"
 
-/** A dead-letter queue as the index and the broker see it. */
 export interface QueueComparison extends IndexedQueue {
   /** `null` if the broker did not respond. */
   readonly exists: boolean | null
@@ -14,7 +13,6 @@ export interface QueueComparison extends IndexedQueue {
 
 const inspectConcurrency = 16
 
-/** True if the broker is unavailable altogether, so that inspecting other queues would fail too. */
 export const isBrokerUnavailable = ({ reason }: BrokerError): boolean =>
   reason === "unreachable" || reason === "lost" || reason === "timeout" || reason === "closed"
 
@@ -26,7 +24,6 @@ const nothingIndexed = {
   last_indexed_at: null
 }
 
-/** Compares every indexed queue with the broker. */
 export const indexed = Effect.gen(function* () {
   const store = yield* DeadLetterStore
   return yield* compareAll(yield* store.queues)
@@ -44,10 +41,7 @@ export const withNamed = Effect.fn("DeadLetterQueues.withNamed")(function* (name
     .toSorted((one, other) => (one.queue_name < other.queue_name ? -1 : 1))
 })
 
-/**
- * Inspects each queue. If the broker is unavailable, the first failure ends all inspections, because each would only
- * wait for its timeout.
- */
+/** The first failure of an unavailable broker ends all inspections, because each would wait for its timeout. */
 const compareAll = Effect.fnUntraced(function* (queues: ReadonlyArray<IndexedQueue>) {
   const broker = yield* Broker
   const messageCounts = new Map<string, number | null>()
@@ -62,7 +56,6 @@ const compareAll = Effect.fnUntraced(function* (queues: ReadonlyArray<IndexedQue
   return queues.map((queue) => compare(queue, messageCounts.get(queue.queue_name)))
 })
 
-/** `messages`: `null` if the queue does not exist, `undefined` if the broker did not respond. */
 const compare = (queue: IndexedQueue, messages: number | null | undefined): QueueComparison =>
   messages === undefined
     ? {
@@ -75,8 +68,7 @@ const compare = (queue: IndexedQueue, messages: number | null | undefined): Queu
     : { ...queue, exists: messages !== null, message_count: messages, ...verdictOf(queue, messages) }
 
 /**
- * A replay leaves its message in the queue until `remove-replayed` takes it out. So a queue has as many messages as
- * records, or fewer by up to the number of replayed records.
+ * A replay leaves its message in the queue, so there may be as many messages as records, or fewer by the replayed ones.
  */
 export const verdictOf = (
   { indexed_count, open_count, replayed_count }: Pick<IndexedQueue, "indexed_count" | "open_count" | "replayed_count">,

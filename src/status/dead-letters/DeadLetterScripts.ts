@@ -2,7 +2,6 @@ import { Array as Arr } from "effect"
 import type { Reply, Script } from "../../services/Redis.ts"
 import * as Index from "./DeadLetterIndex.ts"
 
-/** The hash fields that a summary is read from, in this order. */
 export const summaryFields = [
   "summary",
   "state",
@@ -15,8 +14,8 @@ export const summaryFields = [
 ] as const
 
 /**
- * ARGV: id, now, maximum records, maximum bytes, expiry bound, then the fields of the record as pairs. Records indexed
- * at or before the expiry bound have expired.
+ * ARGV: id, now, maximum records, maximum bytes, expiry bound (records indexed until then have expired), then the
+ * record's fields as pairs.
  */
 export const record: Script<boolean> = {
   name: "dlq-record",
@@ -81,9 +80,7 @@ return answer`,
   decode: (reply) => Index.items(reply).map((item) => Number(item ?? 0))
 }
 
-/** The result of scanning a part of an index. */
 export interface IndexScan {
-  /** Sequence of the newest record ever indexed. */
   readonly newest: number
   /** Sequence of the last scanned record; `undefined` at the end of the index. */
   readonly last: number | undefined
@@ -176,7 +173,6 @@ return answer`,
   }
 }
 
-/** More dead-letter queues than any deployment has. */
 const maxQueues = 1_000
 
 /** No ARGV. Returns for each queue: name, number of records, number in each state, time of its newest dead letter. */

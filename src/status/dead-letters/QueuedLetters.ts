@@ -7,16 +7,15 @@ import { Broker, type BrokerError, type Channel, type Delivery, type Field } fro
 import { DeadLetterStore } from "./DeadLetterStore.ts"
 
 /**
- * A walk reads the messages of a dead-letter queue rather than their records. It takes the messages one by one without
- * acknowledging them. When the walk ends, even by a crash, the broker returns every message that was not removed to its
- * position; until then no consumer can receive them. Messages that were returned before go to the end of the queue: see
- * `requeueAtEnd`.
+ * A walk takes the messages of a dead-letter queue one by one without acknowledging them. When it ends, even by a
+ * crash, the broker returns every message that was not removed to its position; until then no consumer can receive
+ * them. Messages returned before go to the end of the queue: see `requeueAtEnd`.
  */
 const walkCounts = {
   queue_name: Schema.String,
   /** Number of examined messages: all that were ready at the start, unless the walk was truncated. */
   messages: Schema.Int,
-  /** Number of messages that no worker of this library dead-lettered. They remain unchanged. */
+  /** Messages that no worker of this library dead-lettered. */
   foreign: Schema.Int,
   /**
    * True if fewer messages were examined than were ready: a walk ends after 100,000 messages or four minutes, or a
@@ -27,18 +26,16 @@ const walkCounts = {
 
 export const Indexed = Schema.Struct({
   ...walkCounts,
-  /** Number of messages that had no record and now have one. */
+  /** Messages that had no record and now have one. */
   indexed: Schema.Int,
-  /** Number of messages that already had a record. */
   known: Schema.Int
 })
 export type Indexed = typeof Indexed.Type
 
 export const Removed = Schema.Struct({
   ...walkCounts,
-  /** Number of replayed messages that were removed from the queue. */
   removed: Schema.Int,
-  /** Number of messages that stay because they were not replayed or have no record. */
+  /** Messages that stay because they were not replayed or have no record. */
   kept: Schema.Int
 })
 export type Removed = typeof Removed.Type
@@ -52,12 +49,10 @@ export class QueueWalkFailed extends Schema.TaggedError<QueueWalkFailed>()("Queu
   message: Schema.String
 }) {}
 
-/** The default capacity of the index. */
 const maxMessages = 100_000
 /** Clients such as `fetch` time out after five minutes without a response. */
 const walkTimeoutMs = 240_000
 
-/** One walk runs at a time. */
 export const make = Effect.map(Semaphore.make(1), (walkPermit) => {
   /** `visit` returns true to remove the message from the queue. */
   const walk = <E, R>(
@@ -136,10 +131,9 @@ const toUnavailable =
     failure("unavailable", `The queue ${queue} cannot be read now: ${message}`)
 
 /**
- * A quorum queue counts how often a message was returned to it, and drops or dead-letters the message above its
- * delivery limit (20 by default on RabbitMQ 4). Therefore a message that was returned before is published to the end of
- * the queue, where its count starts again, and then acknowledged. A crash in between leaves two copies with the same
- * `dlq_id`.
+ * A quorum queue counts how often a message was returned to it, and drops it above its delivery limit (20 by default on
+ * RabbitMQ 4). So a message that was returned before is published to the end of the queue, where its count restarts,
+ * and then acknowledged. A crash in between leaves two copies with the same `dlq_id`.
  */
 const requeueAtEnd = (channel: Channel, { content, properties, queue, settle }: Delivery) =>
   Effect.gen(function* () {
@@ -165,8 +159,8 @@ const requeueAtEnd = (channel: Channel, { content, properties, queue, settle }: 
 const deliveryCountHeader = "x-delivery-count"
 
 /**
- * Rebuilds the record that the worker wrote for its dead letter: the headers contain everything but the exception's
- * message and stack. Returns `undefined` if no worker of this library wrote the headers.
+ * Rebuilds a worker's record from the headers, without the exception's message and stack; `undefined` for a foreign
+ * message.
  */
 const recordFromMessage = (
   queue: string,

@@ -45,7 +45,6 @@ const indexed = Metric.counter("svc_dlq_indexed_total", {
   incremental: true
 })
 
-/** How many ids one script scans, and how many scans one page may take. */
 const idsPerScan = 500
 const scansPerPage = 20
 
@@ -77,7 +76,6 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
     return { ...Stored.summaryOf(values), ...Stored.contentOf(content) }
   })
 
-  /** Scans until the page is full, the index ends, or the scans per page are used up. */
   const list = Effect.fn("DeadLetterStore.list")(function* (filter: DeadLetterFilter, page: PageOptions) {
     const now = yield* Clock.currentTimeMillis
     const indexes = candidateIndexes(filter)
@@ -224,7 +222,6 @@ const upperBoundOf = (cursor: string | undefined): Effect.Effect<string, Unknown
 const requireKnownCursor = (cursor: string | undefined, newest: number): Effect.Effect<void, UnknownCursor> =>
   cursor !== undefined && Number(cursor) > newest ? Effect.fail(new UnknownCursor({ cursor })) : Effect.void
 
-/** All indexes that contain every matching record. */
 const candidateIndexes = ({
   exception_type,
   queue_name,

@@ -15,11 +15,9 @@ const begunKey = (index: Index.Index, job: string): string => `${jobKey(index, j
  * ARGV: id, token, claimant, job or an empty string, position of its batch, force (0/1), now, end of the lease, expiry
  * bound, required state or an empty string. Returns `claimed`, or why the record cannot be claimed.
  *
- * The same job may take over its own claim if nothing was published under it: another process continues the job. But a
- * job never publishes a record again that it has begun, even if somebody forced a replay since. The job keeps that in a
- * hash of its own, because a record remembers only its last replay, and deletes the hash when it goes on to its next
- * batch. A worker that is still at an earlier batch because its lease ended is told `begun, replayed`; its `advance`
- * will return `lost` and count nothing.
+ * A job may take over its own claim if nothing was published under it. It never publishes a record again that it has
+ * begun, even if a replay was forced since: it keeps those of the current batch in a hash. A worker at an earlier
+ * batch, whose lease ended, is told `begun, replayed`; its `advance` will return `lost` and count nothing.
  */
 export const claim: Script<ReadonlyArray<Reply>> = {
   name: "dlq-claim",
@@ -123,11 +121,10 @@ return 1`,
 }
 
 /**
- * ARGV: id, token, outcome, time, target queue, job or an empty string. Returns how often the record was replayed, or
- * nil if it has left the index.
+ * ARGV: id, token, outcome, time, target queue, job or an empty string. Returns the number of replays, or nil without a
+ * record.
  *
- * A confirmed publish counts even if another claim holds the record by now: somebody may have forced a replay after the
- * lease ended, and its outcome does not change that this message is in its queue.
+ * A confirmed publish counts even if another claim holds the record by now: the message is in its queue all the same.
  */
 export const settle: Script<number | undefined> = {
   name: "dlq-settle",

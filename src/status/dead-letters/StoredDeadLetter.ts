@@ -28,7 +28,6 @@ export const hashFieldsOf = (record: DeadLetterRecord): ReadonlyArray<string | n
   return Object.entries(all).flatMap(([field, value]) => (value === null || value === undefined ? [] : [field, value]))
 }
 
-/** Decodes a summary from the values of `summaryFields`. */
 export const summaryOf = ([summary, state, count, at, target, unknownAt, unknownBy]: ReadonlyArray<Reply>) => {
   const changing = MutableFields.make({
     state: isState(state) ? state : "dead_lettered",
@@ -65,7 +64,6 @@ const MutableFields = DeadLetterRecord.mapFields(
   Struct.pick(["state", "replay_count", "replayed_at", "replay_target_queue_name"])
 )
 
-/** The small fields that never change. */
 const SummaryJson = Schema.fromJsonString(
   DeadLetterRecord.mapFields(
     Struct.omit([

@@ -8,7 +8,7 @@ import type { RedisError } from "../../services/Redis.ts"
 import { StatusStore } from "../store/StatusStore.ts"
 import * as StatusScan from "./StatusScan.ts"
 
-/** Where the history is read: `store` is the status store in Redis, `stream` the broker's status queue. */
+/** The source of a history: `store` is the status store in Redis, `stream` the broker's status queue. */
 export type Source = "store" | "stream"
 
 export interface HistoryQuery {

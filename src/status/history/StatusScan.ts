@@ -8,11 +8,9 @@ import { offsetOf } from "../hub/StreamCheckpoint.ts"
 
 export interface ScanBounds {
   readonly seconds: number
-  /** Maximum number of matching events. */
   readonly matches: number
   /** Maximum number of examined messages. */
   readonly messages: number
-  /** Maximum size of the matching events. */
   readonly bytes: number
 }
 
@@ -27,9 +25,8 @@ export interface ScanResult {
   readonly events: ReadonlyArray<string>
   /** A limit ended the scan, or the broker hangs: there may be more events. */
   readonly truncated: boolean
-  /** Where to continue: after the last examined message. Absent if unknown, as for a queue that is not a stream. */
+  /** The offset at which to continue. Absent for a queue that is not a stream. */
   readonly nextOffset?: number | undefined
-  /** Set by the store only: the sequence of its oldest event. Earlier events were trimmed. */
   readonly oldestOffset?: number | undefined
 }
 
@@ -37,12 +34,9 @@ export interface ScanResult {
 export class QueueInUse extends Schema.TaggedError<QueueInUse>()("QueueInUse", { queue: Schema.String }) {}
 
 /**
- * Reads a status queue from an offset to its present end, on a channel of its own. A scan does not stop at a terminal
- * status, because a resumed task has further ones.
- *
- * A scan leaves a stream unchanged. On any other queue the messages read are returned to it afterwards, so a scan sees
- * at most one prefetch of messages, and only while the queue has no consumer. A consumer that starts during the scan is
- * not detected.
+ * Reads a status queue from an offset to its present end, on a channel of its own. A scan leaves a stream unchanged. On
+ * any other queue the messages are returned afterwards, so a scan sees at most one prefetch, and only while the queue
+ * has no consumer. A consumer that starts during the scan is not detected.
  */
 export const scan = Effect.fnUntraced(function* (
   broker: Broker["Service"],
@@ -108,7 +102,6 @@ export const scan = Effect.fnUntraced(function* (
   return scanned
 }, Effect.scoped) satisfies (...args: never) => Effect.Effect<ScanResult, BrokerError | QueueInUse>
 
-/** Returns `undefined` for an event that is unreadable or belongs to another task. */
 const eventOf = (read: Result.Result<JsonObject, EnvelopeError>, taskId: string | undefined): string | undefined =>
   Result.isSuccess(read) && (taskId === undefined || read.success["task_id"] === taskId)
     ? JSON.stringify(read.success)
@@ -116,8 +109,6 @@ const eventOf = (read: Result.Result<JsonObject, EnvelopeError>, taskId: string 
 
 const prefetch = 1_000
 
-/** A pause of this length marks the end of the queue. */
 const quietMs = 250
 
-/** The first message of a consumer may take longer. */
 const firstMessageWaitMs = 1_000

@@ -10,13 +10,9 @@ type Decoded<A> = Result.Result<A, ReadonlyArray<InvalidParameter>>
 const maxLimit = 200
 const defaultLimit = 50
 
-/** Longer than any valid name, id or cursor. */
 const maxTextLength = 1_024
 
-/**
- * Reads `limit` and `cursor`. An empty cursor is passed on and refused later: it would restart the listing, and a
- * client would never reach the end.
- */
+/** An empty cursor is refused later: it would restart the listing, and a client would never reach the end. */
 export const page = (query: URLSearchParams): Decoded<PageOptions> => {
   const cursor = query.get("cursor")
   const limit = query.get("limit")
@@ -76,7 +72,6 @@ export const replayRequest = (
   return Result.map(filterOf(filter, force, aliases), (filter) => ({ selection: { filter }, force }))
 }
 
-/** Reads the name of a dead-letter queue. */
 export const queueName = (body: unknown): Decoded<string> => {
   if (!isObject(body)) return invalid("body", "", "must be a JSON object with queue_name")
   const unknown = Object.keys(body).filter((name) => name !== "queue_name")
@@ -119,7 +114,6 @@ const filterOf = (given: unknown, force: boolean, aliases: ContractAliasConfig):
   return Result.succeed(decodeFilter(Object.fromEntries(entries)))
 }
 
-/** For input that was validated before. */
 const decodeFilter = Schema.decodeUnknownSync(DeadLetterFilter)
 
 const states = DeadLetterRecord.fields.state.literals

@@ -17,6 +17,5 @@ export const refusal = (
 export const invalidParameters = (parameters: ReadonlyArray<InvalidParameter>): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe({ detail: parameters }, { status: 422 })
 
-/** A 503 for a temporary failure. */
 export const unavailable = (detail: string, retryAfterSeconds = 1): HttpServerResponse.HttpServerResponse =>
   refusal(503, detail, { "retry-after": String(retryAfterSeconds) })

@@ -4,7 +4,6 @@ import * as ConcurrencyLimit from "../../services/ConcurrencyLimit.ts"
 import * as FairShare from "../../services/FairShare.ts"
 import { refusal, unavailable } from "./ErrorBody.ts"
 
-/** A response may have tens of MiB, and the process serves other requests too. */
 const maxConcurrentResponses = 4
 /** Lets an address have one response produced while another is being sent. */
 const maxProducedPerAddress = 2

@@ -6,10 +6,7 @@ import type { InvalidParameter } from "./ErrorBody.ts"
 
 export const query = Effect.map(HttpServerRequest.HttpServerRequest, ({ url }) => parametersOf(url))
 
-/**
- * Everything after the first `?`, as a query may contain further ones. The target may be an absolute URL, even an
- * invalid one, so it is not parsed as a URL.
- */
+/** A target may be an absolute URL, even an invalid one, so only the part after the first `?` is parsed. */
 export const parametersOf = (url: string): URLSearchParams => {
   const at = url.indexOf("?")
   return new URLSearchParams(at < 0 ? "" : url.slice(at + 1).replaceAll(nameWithoutValue, "$&="))
@@ -21,7 +18,6 @@ export const parametersOf = (url: string): URLSearchParams => {
  */
 const nameWithoutValue = /(?<![^&])[^&=]+(?![^&])/g
 
-/** The task id of a path with `:task_id`, or why it is not valid. */
 export const taskId = (aliases: ContractAliasConfig | undefined) =>
   Effect.gen(function* () {
     const { task_id: taskId = "" } = yield* HttpRouter.params

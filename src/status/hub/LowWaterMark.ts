@@ -1,7 +1,6 @@
 import { hash } from "node:crypto"
 import { Effect } from "effect"
 
-/** A message of a stream and its offset. */
 export class StreamOffset {
   readonly offset: number
   #content: Uint8Array | undefined
@@ -25,29 +24,22 @@ export class StreamOffset {
 
 export const digestOf = (content: Uint8Array): string => hash("sha1", content, "hex")
 
-/** How many messages may be tracked from the first unfinished one on; later ones wait for it. */
+/** Maximum number of messages tracked from the first unfinished one on; later ones wait for it. */
 const capacity = 10_000
 
-/**
- * The low-water mark of a stream: the highest offset up to which every message is done. Messages done after a gap do
- * not count yet.
- */
+/** The highest offset of a stream up to which every message is done. Messages done after a gap do not count yet. */
 export class LowWaterMark {
   #pending: Array<StreamOffset> = []
   #head = 0
   #epoch = 0
-  #reached: StreamOffset | undefined
+  #latest: StreamOffset | undefined
   #waiting: Array<() => void> = []
 
-  /** The last message up to which all messages are done. */
   get latest(): StreamOffset | undefined {
-    return this.#reached
+    return this.#latest
   }
 
-  /**
-   * Registers a delivery; must be called in the order of the deliveries. The caller calls the returned function when
-   * the message is done.
-   */
+  /** Registers a delivery, in order. The caller calls the returned function when the message is done. */
   track(epoch: number, offset: number, content: Uint8Array): () => void {
     if (epoch !== this.#epoch) {
       // the broker redelivers the messages of the previous channel
@@ -70,7 +62,6 @@ export class LowWaterMark {
     return this.#pending.length - this.#head > capacity
   }
 
-  /** Succeeds once the mark is not full. */
   get whenNotFull(): Effect.Effect<void> {
     return Effect.callback((resume) => {
       if (!this.isFull) return resume(Effect.void)
@@ -80,7 +71,7 @@ export class LowWaterMark {
 
   #advance(): void {
     for (let next = this.#pending[this.#head]; next?.isDone; next = this.#pending[this.#head]) {
-      this.#reached = next
+      this.#latest = next
       this.#head++
     }
     // amortizes the cost of `splice`, which moves the rest

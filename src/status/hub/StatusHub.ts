@@ -26,8 +26,8 @@ import { TaskOrder } from "./TaskOrder.ts"
 
 export interface Options {
   /**
-   * How many events may be in progress, and stored concurrently: 1 to 65,535. Together with the sizes of the events it
-   * bounds the hub's memory. Default: 200.
+   * Maximum number of events in progress, which are stored concurrently: 1 to 65,535. Together with the sizes of the
+   * events it bounds the hub's memory. Default: 200.
    */
   readonly prefetch?: number | undefined
   /** Members of an event's `meta` that are removed before storing. Default: `["auth_token"]`. */
@@ -45,7 +45,7 @@ export interface Options {
    * two stores of one stream must not share a checkpoint. Default: `svc`.
    */
   readonly prefix?: string | undefined
-  /** How long a stopping hub waits for events that are being stored. Default: 10 seconds. */
+  /** Time that a stopping hub waits for events that are being stored. Default: 10 seconds. */
   readonly stopWithin?: Duration.Input
   /** Seconds between an error of the consumer and the next attempt. Default: 2. */
   readonly idleRetrySeconds?: number
@@ -58,7 +58,7 @@ interface StreamSession extends StreamCheckpoint.CheckpointSession {
   checkpointedOffset: number
 }
 
-/** How far a hub has come. Both effects succeed at once if their condition already holds. */
+/** The progress of a hub. Both effects succeed at once if their condition already holds. */
 export interface Progress {
   /** Succeeds when the hub first consumes: the status exchange and its queue exist from then on. */
   readonly started: Effect.Effect<void>
@@ -135,9 +135,7 @@ export const make = Effect.fnUntraced(function* (
     queue
   })
   const checkpointDue = yield* Queue.sliding<void>(1)
-  /** The current run over the stream; `undefined` before it starts, and on a queue. */
   let session: StreamSession | undefined
-  /** Events in progress that the store has rejected at least once. */
   let retryingCount = 0
   const unsettled = new Set<Delivery>()
   const started = Deferred.makeUnsafe<void>()
@@ -173,10 +171,7 @@ export const make = Effect.fnUntraced(function* (
         )
     )
 
-  /**
-   * An event that can never be stored would be retried forever and block its task, so it is left out with an error in
-   * the log.
-   */
+  /** An event that can never be stored would be retried forever and block its task. */
   const leaveOut = (event: PublishedStatus, why: string, error: unknown) => {
     count.leftOut()
     observeStoreFailure(event, error)
@@ -228,7 +223,7 @@ export const make = Effect.fnUntraced(function* (
       Queue.offerUnsafe(checkpointDue, undefined)
   }
 
-  /** Registers the delivery synchronously: deliveries arrive in order, which is the order of a task's events. */
+  /** Registers the delivery synchronously, because deliveries arrive in the order of a task's events. */
   const handleDelivery = (delivery: Delivery): Effect.Effect<DeliveryVerdict> => {
     unsettled.add(delivery)
     return Effect.onExit(processDelivery(delivery), () => Effect.sync(() => unsettled.delete(delivery)))
@@ -332,10 +327,7 @@ export const make = Effect.fnUntraced(function* (
     Effect.andThen(Effect.timeoutOption(Queue.take(checkpointDue), checkpointInterval.time), checkpointOrRestart)
   )
 
-  /**
-   * True if all events up to the offset are stored. A hub that starts after the first event may not receive any earlier
-   * one.
-   */
+  /** A hub that starts after the first event may not receive any earlier one. */
   const isStoredUpTo = (end: number): boolean => {
     if (session === undefined) return false
     const { from, lowWaterMark, startedAt } = session
@@ -362,11 +354,9 @@ export const make = Effect.fnUntraced(function* (
   let current: { isStopping: boolean; readonly ended: Deferred.Deferred<void> } | undefined
 
   const consuming = isStream
-    ? Effect.raceFirst(
-        // the loop ends when the hub stops, and when it has to read again
-        Effect.repeat(loop.run, { while: () => current?.isStopping !== true }),
-        checkpointing
-      ).pipe(Effect.ensuring(Effect.suspend(() => Effect.timeoutOption(checkpointOrRestart, finalCheckpointTimeout))))
+    ? Effect.raceFirst(Effect.repeat(loop.run, { while: () => current?.isStopping !== true }), checkpointing).pipe(
+        Effect.ensuring(Effect.suspend(() => Effect.timeoutOption(checkpointOrRestart, finalCheckpointTimeout)))
+      )
     : loop.run
 
   return {
@@ -396,7 +386,7 @@ export const make = Effect.fnUntraced(function* (
 const pollUntil = <E>(holds: Effect.Effect<boolean, E>) =>
   Effect.asVoid(Effect.repeat(holds, { schedule: Schedule.spaced("50 millis"), until: (isSo) => isSo }))
 
-/** How long the broker may take to deliver the first message to a new consumer. */
+/** Time for the broker to deliver the first message to a new consumer. */
 const firstDeliveryWaitMs = 1_000
 
 /** Runs a hub for the lifetime of the layer, and stops it like `stop`. */

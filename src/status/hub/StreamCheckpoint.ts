@@ -5,30 +5,26 @@ import { digestOf, type StreamOffset } from "./LowWaterMark.ts"
 
 /**
  * Records in Redis how far a stream is stored: the last message up to which everything is stored. All hub replicas
- * share the key, as they fill the same store. The checkpoint contains a digest of the message, because a stream that
- * was deleted and redeclared counts its offsets from 0 again.
+ * share the key. The digest of that message reveals a stream that was redeclared and counts its offsets from 0 again.
  *
- * A Redis that crashes, or fails over to a lagging replica, loses its latest writes. The checkpoint is written after
- * the events that it covers, so a checkpoint that survives is valid. But events stored after it may be lost, and the
- * checkpoint must not be advanced over them. Therefore it is advanced only within one replication history: the
- * `master_replid` that Redis had when the session began, which changes with every restart and every promotion. The
- * script that advances the checkpoint compares the history in the same step, on the server that it writes to. This
- * costs one `INFO` per second or per 1,000 events. A history can also change without a loss (when a first replica
- * joins); then about a second of the stream is read twice.
+ * A Redis that crashes or fails over may lose its latest writes. The checkpoint is written after the events that it
+ * covers, so a checkpoint that survives is valid. But events stored after it may be lost, and it must not be advanced
+ * over them. So it is advanced only while Redis has the replication history (`master_replid`) that it had when the
+ * session began; every restart and every promotion changes it. The script compares the history in the same step, on the
+ * server that it writes to. This costs one `INFO` per checkpoint. A history can also change without a loss; then about
+ * a second of the stream is read twice.
  *
- * If the Redis user may not run `INFO`, the history is unknown, and only a checkpoint that has moved backwards reveals
- * a loss. On a Redis Cluster each node loses its own writes, so the check covers only the node that holds the
- * checkpoint.
+ * If the user may not run `INFO`, only a checkpoint that moved backwards reveals a loss. On a Redis Cluster the check
+ * covers only the node that holds the checkpoint.
  */
 export interface StreamCheckpoint {
   /**
-   * Determines where to read from: the checkpoint, or `initialOffset` if there is none. Resets a checkpoint that
-   * contradicts the stream.
+   * Returns the offset to read from: the checkpoint, or `initialOffset`. Resets a checkpoint that contradicts the
+   * stream.
    */
   readonly start: (initialOffset: Field) => Effect.Effect<CheckpointSession, RedisError | BrokerError>
 }
 
-/** One run over the stream, from one start to the next. */
 export interface CheckpointSession {
   readonly from: Field
 
@@ -44,7 +40,6 @@ export const make = (
   broker: Broker["Service"],
   { key, queue }: { readonly key: string; readonly queue: string }
 ): StreamCheckpoint => {
-  /** `storedUpTo`: this process knows everything up to this offset to be stored. */
   const sessionFrom = (from: Field, history: string, storedUpTo = -1): CheckpointSession => ({
     from,
     advance: (to) =>
@@ -61,7 +56,6 @@ export const make = (
       )
   })
 
-  // warns at the first start only, not after every lost connection
   let isWarned = false
 
   const start: StreamCheckpoint["start"] = Effect.fnUntraced(function* (initialOffset) {
@@ -101,7 +95,6 @@ interface Checkpoint {
   readonly digest: string
 }
 
-/** Stored instead of a checkpoint. */
 const startOfStream = "beginning"
 
 const encodeCheckpoint = ({ digest, offset }: Checkpoint): string => `${offset} ${digest}`
@@ -113,16 +106,15 @@ const decodeCheckpoint = (text: string): Checkpoint | undefined => {
 
 const deliveryTimeout = "30 seconds"
 
-/** How long the message at the offset may take after the end of the stream has arrived on the same channel. */
+/** Grace period for the message at the offset after the end of the stream has arrived on the same channel. */
 const confirmationWait = "3 seconds"
 
 /**
  * Returns the message at an offset, the first one after it if the stream was truncated, or `undefined` if the stream
  * ends before it.
  *
- * A consumer beyond the end receives nothing, which looks like a slow broker, and the length that the broker reports is
- * outdated or 0. Therefore a second consumer reads the end: if the end arrives and the offset, which was requested
- * first, does not, the stream ends before the offset. If neither arrives, the effect times out.
+ * A consumer beyond the end receives nothing, which looks like a slow broker. So a second consumer reads the end: if
+ * the end arrives and the offset, which was requested first, does not, the stream ends before it.
  */
 const messageAt = Effect.fnUntraced(function* (broker: Broker["Service"], queue: string, offset: number) {
   const { consume, ended } = yield* broker.channel({ prefetch: 1 })
@@ -162,10 +154,7 @@ const messageAt = Effect.fnUntraced(function* (broker: Broker["Service"], queue:
 const endRounds = 4
 const endRound = "250 millis"
 
-/**
- * The offset of the last message of a stream; -1 if the stream is empty. Reads the last chunk until no message comes
- * for one round, or for all rounds if messages keep coming: everything that was there at the call is read by then.
- */
+/** The offset of the last message; -1 if the stream is empty. Reads the last chunk until a round brings nothing new. */
 export const lastOffsetOf = Effect.fnUntraced(function* (broker: Broker["Service"], queue: string) {
   const { consume, ended } = yield* broker.channel({ prefetch: 1_000 })
   let end = -1
@@ -191,13 +180,11 @@ export const lastOffsetOf = Effect.fnUntraced(function* (broker: Broker["Service
   return end
 }, Effect.scoped)
 
-/** The offset of a delivery in its stream. */
 export const offsetOf = (properties: { readonly headers?: Readonly<Record<string, unknown>> }): number | undefined => {
   const offset = properties.headers?.["x-stream-offset"]
   return typeof offset === "number" ? offset : undefined
 }
 
-/** The history is empty if `INFO` is not allowed, so a user without dangerous commands can run a hub. */
 const historyLua = `
 local info = redis.pcall('INFO', 'replication')
 local history = type(info) == 'string' and string.match(info, 'master_replid:(%w+)') or ''`
@@ -239,10 +226,7 @@ return 1`,
   decode: (reply) => (reply === 0 ? "lost" : "moved")
 }
 
-/**
- * KEYS: checkpoint. ARGV: the expected text, the replacement. Does nothing if another replica has written a checkpoint
- * meanwhile.
- */
+/** KEYS: checkpoint. ARGV: the expected text, the replacement. */
 const resetCheckpoint: Script<void> = {
   name: "forget-stream-bookmark",
   lua: `

@@ -1,21 +1,22 @@
 import { Effect, Exit } from "effect"
 
-/** Runs the work of one task sequentially, in the order of the calls, and the work of different tasks concurrently. */
+/** Runs the work of one task sequentially and that of different tasks concurrently. */
 export class TaskOrder {
   readonly #waiting = new Map<string, Array<() => void>>()
 
   runInOrder<A, E, R>(taskId: string, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     // Waiting is uninterruptible, which is safe: the work ahead of it is interruptible, and makes way.
     return Effect.acquireUseRelease(
-      this.#turn(taskId),
+      this.#waitForTurn(taskId),
       () => work,
       // An interruption reaches all waiting work of the task, one by one. Nothing may start in between, because the
       // work ahead will be delivered again.
-      (_, exit) => (Exit.hasInterrupts(exit) ? Effect.andThen(Effect.yieldNow, this.#next(taskId)) : this.#next(taskId))
+      (_, exit) =>
+        Exit.hasInterrupts(exit) ? Effect.andThen(Effect.yieldNow, this.#startNext(taskId)) : this.#startNext(taskId)
     )
   }
 
-  #turn(taskId: string): Effect.Effect<void> {
+  #waitForTurn(taskId: string): Effect.Effect<void> {
     return Effect.suspend(() => {
       const waiting = this.#waiting.get(taskId)
       if (waiting === undefined) {
@@ -26,7 +27,7 @@ export class TaskOrder {
     })
   }
 
-  #next(taskId: string): Effect.Effect<void> {
+  #startNext(taskId: string): Effect.Effect<void> {
     return Effect.sync(() => {
       const next = this.#waiting.get(taskId)?.shift()
       if (next === undefined) this.#waiting.delete(taskId)

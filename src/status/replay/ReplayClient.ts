@@ -2,8 +2,7 @@ import { randomUUID } from "node:crypto"
 import { type Duration, Effect, Option, type Redacted, Schedule, Schema, Stream } from "effect"
 import { HttpClient, type HttpClientError, HttpClientRequest } from "effect/http"
 import * as QueuedLetters from "../dead-letters/QueuedLetters.ts"
-import * as Problems from "./ReplayJobs.ts"
-import { ReplayJob, type Selection } from "./ReplayJobs.ts"
+import { Problem, ReplayJob, type Selection } from "./ReplayJobs.ts"
 
 /** The process whose dead-letter routes are called. */
 export interface Server {
@@ -28,13 +27,13 @@ export class ReplayRequestFailed extends Schema.TaggedError<ReplayRequestFailed>
   message: Schema.String
 }) {}
 
-const Detailed = Schema.Struct({ ...ReplayJob.fields, problems: Schema.Array(Problems.Problem) })
+const Detailed = Schema.Struct({ ...ReplayJob.fields, problems: Schema.Array(Problem) })
 export type Detailed = typeof Detailed.Type
 
 /** Timeout of a request. */
 const responseTimeout: Duration.Input = "10 seconds"
 
-/** How long requests are retried while the server restarts. */
+/** Retries requests for a minute while the server restarts. */
 const restartSchedule = Schedule.upTo(Schedule.spaced("500 millis"), { duration: "1 minute" })
 
 /** Creates a job. The request is retried with one idempotency key, so it creates at most one job. */

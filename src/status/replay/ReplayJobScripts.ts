@@ -18,10 +18,8 @@ local function jobKey(id) return base .. 'replay:' .. id end`
 
 const baseOf = ([stats = ""]: ReadonlyArray<string>): string => stats.slice(0, -"stats".length)
 
-/** The number of ids in one `RPUSH`; `unpack` in Lua is limited. */
 const idsPerPush = 1_000
 
-/** How many old jobs one new job removes at most. */
 const dropsAtOnce = 10
 
 export type CreateResult =
@@ -195,7 +193,6 @@ return 'over'`,
   decode: (reply) => (reply === "running" || reply === "over" ? reply : "lost")
 }
 
-/** ARGV: id, worker, reason for waiting. */
 export const wait: Script<boolean> = {
   name: "dlq-replay-wait",
   lua: `${prelude}

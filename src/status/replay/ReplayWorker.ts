@@ -10,7 +10,7 @@ import { type ReplayError, type ReplayOptions, replay } from "./Replay.ts"
 import { type Problem, type Progress, ReplayJobs } from "./ReplayJobs.ts"
 
 export interface Options {
-  /** How many records of a job are replayed concurrently: 1 to 1,000. Default: 32. */
+  /** Number of records that are replayed concurrently: 1 to 1,000. Default: 32. */
   readonly window?: number
   /** Maximum rate in records per second, averaged over a window. Default: 500. */
   readonly perSecond?: number

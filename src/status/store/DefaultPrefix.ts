@@ -1,5 +1,2 @@
-/**
- * The default key prefix of statuses and dead letters, after the deployment's own prefix. Workers, hubs and HTTP routes
- * of one deployment must use the same prefix.
- */
+/** Key prefix of statuses and dead letters, after the deployment's own. Workers, hubs and routes must share it. */
 export const defaultPrefix = "svc"

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 
 /**
- * Replaces an event id that cannot be stored or sent as it is. The hash is over the id's JSON, which escapes unpaired
- * surrogates; in UTF-8 they would all become the same bytes.
+ * Stands in for an event id that cannot be stored or sent as it is. JSON escapes unpaired surrogates, which UTF-8 would
+ * make equal.
  */
 export const hashOf = (eventId: string): string => createHash("sha256").update(JSON.stringify(eventId)).digest("hex")

@@ -3,8 +3,8 @@ import { Clock, Effect } from "effect"
 const intervalMs = 60_000
 
 /**
- * Limits a log line that a sender or an outage could repeat without end: logs the first call at once, then at most one
- * a minute. The callback gets the text that reports how many calls were suppressed.
+ * Limits a log line that could repeat without end: logs the first call at once, then at most one a minute, with the
+ * number of suppressed calls.
  */
 export const make: Effect.Effect<(log: (suppressed: string) => Effect.Effect<void>) => Effect.Effect<void>> =
   Effect.map(Clock.Clock, (clock) => {

@@ -23,9 +23,9 @@ export interface StatusStoreParameters {
   /** Events kept per task: 1 to 100,000. Default: 50. */
   readonly history_maxlen?: number | undefined
   /**
-   * How many of a task's latest event ids are remembered to recognize duplicates. The number must exceed what can be
+   * Number of a task's latest event ids that are remembered to recognize duplicates. It must exceed what can be
    * delivered again for one task: events published since the offset from which a hub resumes (one second, or 1,000
-   * events), events that a hub holds unacknowledged, and on a stream the lag of one hub replica behind another. From
+   * events), events that a hub holds unacknowledged, and on a stream the lag between two hub replicas. From
    * `history_maxlen` to 1,000,000. Default: 10,000, or `history_maxlen` if that is greater.
    */
   readonly dedup_maxlen?: number

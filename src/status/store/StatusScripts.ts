@@ -1,14 +1,11 @@
 import type { Reply, Script } from "../../services/Redis.ts"
 
 /**
- * The data of a task is in two keys of one slot:
+ * The data of a task is in two keys of one slot, which expire together:
  *
- * - the history: a list of entries, oldest first. An entry is its sequence, a line break and the text from the caller.
+ * - the history: a list of entries, oldest first. An entry is its sequence, a line break and the payload.
  * - the event ids: a sorted set of the latest ids by sequence. The empty id carries the newest sequence of all, so
  *   numbering continues whatever is trimmed.
- *
- * Both keys expire together, and numbering restarts with the next event. If Redis evicts only the ids, the next event
- * deletes the history, because its sequences would no longer match.
  */
 
 /**
@@ -61,10 +58,8 @@ return next`,
   decode: (reply) => (reply === 0 ? "duplicate" : "stored")
 }
 
-/** Entries read with one command when a byte limit applies. */
 const chunkSize = 8
 
-/** Entries returned regardless of their size: the last one that the reader has, and the next. */
 const minimumEntries = 2
 
 export interface HistoryRead {
@@ -74,9 +69,9 @@ export interface HistoryRead {
 }
 
 /**
- * KEYS: history, event ids. ARGV: the sequence after which to read, how many of the newest entries at most or an empty
- * string; of these, how many of the oldest at most and how many bytes, or empty strings. Sequences have no gaps, so an
- * entry's index follows from the newest sequence and the length of the list.
+ * KEYS: history, event ids. ARGV: the sequence after which to read, then limits or empty strings: how many of the
+ * newest; of these, how many of the oldest and how many bytes, but at least two. Sequences have no gaps, so they give
+ * the indexes.
  */
 export const readHistory: Script<HistoryRead> = {
   name: "read-status-history",
@@ -129,8 +124,8 @@ return {newest, oldest, entries}`,
 }
 
 /**
- * KEYS: children of a parent. ARGV: child, TTL in seconds or an empty string, maximum children. A child that exceeds
- * the maximum is left out and known children stay, so readers see a stable set.
+ * KEYS: children of a parent. ARGV: child, TTL in seconds or an empty string, maximum children. Known children stay, so
+ * readers see a stable set.
  */
 export const indexChild: Script<"indexed" | "full"> = {
   name: "index-child",

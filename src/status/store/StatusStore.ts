@@ -27,7 +27,7 @@ export interface HistoryOptions {
   /** Returns only this many of the newest events. */
   readonly limit?: number
   /**
-   * Of the selected events, returns only the oldest: up to `events` of them, and none after their sizes exceed `bytes`.
+   * Returns only the oldest of the selected events: up to `events` of them, and none after their sizes exceed `bytes`.
    * The first two are returned whatever their size.
    */
   readonly atMost?: { readonly events: number; readonly bytes: number }

@@ -1,16 +1,11 @@
 import * as EventId from "../store/EventId.ts"
 import type { Reset, ResetReason } from "./ResumeCursor.ts"
 
-/** The frames of an event stream, in the text format of server-sent events (WHATWG HTML). */
-
 export const ready = "event: ready\ndata: {}\n\n"
 
 export const keepalive = ": keepalive\n\n"
 
-/**
- * The last frame of a stream whose server shuts down. `retryMs` differs per client, so that thousands of clients do not
- * reconnect to the next replica at once.
- */
+/** `retryMs` differs per client, so that thousands do not reconnect to the next replica at once. */
 export const shutdownNotice = (retryMs: number): string =>
   `retry: ${retryMs}\n: the server is going down; reconnect with the id of the last event\n\n`
 
@@ -18,7 +13,6 @@ export const shutdownNotice = (retryMs: number): string =>
 export const status = (eventId: string, json: string): string =>
   `id: ${frameIdOf(eventId)}\nevent: status\ndata: ${json}\n\n`
 
-/** Tells the client to discard its events of the task; the stored history follows from its beginning. */
 export const reset = ({ from, reason }: Reset): string => {
   const data = {
     reason,
@@ -38,10 +32,7 @@ const resetMessages: Readonly<Record<ResetReason, string>> = {
   sequence_restarted: "The history of this task expired and restarted. The stored history follows from its beginning."
 }
 
-/**
- * The id of an event in its frame: the event id, or its hash if the id would break the frame or is too long to come
- * back in a header.
- */
+/** The event id, or its hash if the id would break the frame or is too long to come back in a header. */
 export const frameIdOf = (eventId: string): string =>
   eventId.length <= maxLastEventIdLength && headerSafe.test(eventId) ? eventId : `sha256:${EventId.hashOf(eventId)}`
 

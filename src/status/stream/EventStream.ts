@@ -31,14 +31,14 @@ export interface Options extends Presentation {
   readonly terminalStatuses?: TerminalStatusSet | undefined
   /** Seconds of silence after which a keepalive comment is sent; `null` sends none. At most 3,600. Default: 15. */
   readonly keepaliveIntervalSeconds?: number | null
-  /** How many streams may be open; further ones are refused. Default: 10,000. */
+  /** Maximum number of open streams; further ones are refused. Default: 10,000. */
   readonly maxOpenStreams?: number
   /**
-   * How many streams one client address may have open. Behind a proxy all clients share its address, so raise the value
-   * to `maxOpenStreams` there. Default: a quarter of `maxOpenStreams`.
+   * Maximum number of open streams per client address. All clients of a proxy share its address, so raise the value to
+   * `maxOpenStreams` there. Default: a quarter of `maxOpenStreams`.
    */
   readonly maxOpenStreamsPerAddress?: number
-  /** How many events are buffered for one slow client; the rest is read from the store later. Default: 64. */
+  /** Maximum number of events buffered for one slow client; the rest is read from the store later. Default: 64. */
   readonly maxWaitingEvents?: number
   /** Size of that buffer in UTF-16 units of JSON; a single event may be longer. Default: 65,536. */
   readonly maxWaitingSize?: number

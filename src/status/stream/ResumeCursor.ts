@@ -13,14 +13,12 @@ export type ResetReason = "history_trimmed" | "history_gone" | "unknown_event" |
 
 export interface Reset {
   readonly reason: ResetReason
-  /** The first event sent after the reset; `undefined` if no event is stored. */
   readonly from: StoredStatus | undefined
 }
 
 /** An event without its JSON, which thousands of quiet streams would otherwise retain. */
 export type Position = Omit<StoredStatus, "json">
 
-/** The result of applying a history read. */
 export interface AppliedHistory {
   /** Set by the first read of a resuming client: true if its last event was found. */
   readonly resumed?: boolean
@@ -37,24 +35,19 @@ export interface BufferBounds {
 
 /**
  * The position of one client in a task's events, and its buffer. An event is sent if its sequence directly follows the
- * last one. Any other live event shows that something was missed, so the history is read again from the last event
- * sent. A client too slow for its buffer is treated the same way: it re-reads from the store.
+ * last one; otherwise something was missed, and the history is read again from the last event sent. A client too slow
+ * for its buffer is treated the same way.
  */
 export class ResumeCursor {
-  /** The last event sent, or the last one that the client already had. */
-  #at: Position | undefined
-  /** The terminal status in effect at that position. */
+  #position: Position | undefined
   #end: Position | undefined
-  /** Set for a resuming client until the first read has searched for the event. */
   #lastEventId: string | undefined
-  #startsOver: ResetReason | undefined
-  #waiting: Array<StoredStatus> = []
-  #size = 0
-  /** How many buffered events come from the history. */
-  #historical = 0
+  #pendingReset: ResetReason | undefined
+  #buffer: Array<StoredStatus> = []
+  #bufferSize = 0
+  #historicalCount = 0
   #reading = false
   #stale = true
-  /** Sequence of the newest event when the history was last read to its end. */
   #newestRead: number | undefined
   readonly #isLastEvent: (event: StoredStatus, lastEventId: string) => boolean
   readonly #isTerminal: (status: string) => boolean
@@ -73,16 +66,15 @@ export class ResumeCursor {
   }
 
   get needsHistory(): boolean {
-    return this.#stale && this.#waiting.length === 0
+    return this.#stale && this.#buffer.length === 0
   }
 
   /** The terminal status that ended the task, once the store has confirmed that no newer event exists. */
   get terminalStatus(): Position | undefined {
-    const settled = !this.#stale && !this.#reading && this.#waiting.length === 0
-    return settled && this.#at?.sequence === this.#newestRead ? this.#end : undefined
+    const settled = !this.#stale && !this.#reading && this.#buffer.length === 0
+    return settled && this.#position?.sequence === this.#newestRead ? this.#end : undefined
   }
 
-  /** Marks the buffer as incomplete: events may have been missed. */
   markStale(): void {
     this.#stale = true
   }
@@ -90,20 +82,19 @@ export class ResumeCursor {
   /** Handles a live event. Returns true if the stream has something to do now. */
   offer(event: StoredStatus): boolean {
     if (this.#stale && !this.#reading) return false
-    const last = this.#waiting.at(-1) ?? (this.#reading ? undefined : this.#at)
+    const last = this.#buffer.at(-1) ?? (this.#reading ? undefined : this.#position)
     if (last !== undefined && isSameEvent(last, event)) return false
     if (last === undefined ? this.#reading || event.sequence === 1 : event.sequence === last.sequence + 1) {
       if (this.#push(event)) return true
     }
-    this.#drop()
+    this.#clearBuffer()
     this.#stale = true
     return !this.#reading
   }
 
   /**
-   * Options for the next read; `applyHistory` or `readFailed` must follow. A read is limited to the size of the buffer,
-   * because reading a long history in full each time would take quadratic time. Only the search for the last event
-   * reads all of it once.
+   * Options for the next read; `applyHistory` or `readFailed` must follow. Reads no more than the buffer holds: reading
+   * a long history in full each time would take quadratic time.
    */
   beginRead(): HistoryOptions {
     this.#stale = false
@@ -111,66 +102,65 @@ export class ResumeCursor {
     if (this.#lastEventId !== undefined) return {}
     const { events, size } = this.#bounds
     // includes the last event sent: a different one at its position is a different history
-    return this.#at === undefined
+    return this.#position === undefined
       ? { atMost: { events, bytes: size } }
-      : { after: this.#at.sequence - 1, atMost: { events: events + 1, bytes: size } }
+      : { after: this.#position.sequence - 1, atMost: { events: events + 1, bytes: size } }
   }
 
-  /** The read failed: the next one covers the live events received meanwhile. */
   readFailed(): void {
     this.#reading = false
     this.#stale = true
-    this.#drop()
+    this.#clearBuffer()
   }
 
   applyHistory(history: StatusHistory): AppliedHistory {
     this.#reading = false
-    const live = this.#waiting
-    this.#drop()
+    const live = this.#buffer
+    this.#clearBuffer()
     const resumeAfter = this.#lastEventId
     this.#lastEventId = undefined
     if (resumeAfter !== undefined) {
       const found = history.events.findLast((event) => this.#isLastEvent(event, resumeAfter))
       if (found === undefined) return { ...this.#restart(history, missingEventReason(history), live), resumed: false }
-      this.#at = positionOf(found)
-      for (const event of history.events) if (event.sequence <= found.sequence) this.#passed(event)
+      this.#position = positionOf(found)
+      for (const event of history.events) if (event.sequence <= found.sequence) this.#advancePast(event)
       return { ...this.#continue(history, live), resumed: true }
     }
-    if (this.#startsOver !== undefined) return this.#restart(history, this.#startsOver, live)
-    const discontinuity = this.#at === undefined ? undefined : discontinuityAfter(this.#at, history)
+    if (this.#pendingReset !== undefined) return this.#restart(history, this.#pendingReset, live)
+    const discontinuity = this.#position === undefined ? undefined : discontinuityAfter(this.#position, history)
     if (discontinuity === undefined) return this.#continue(history, live)
-    this.#at = undefined
-    this.#startsOver = discontinuity
+    this.#position = undefined
+    this.#pendingReset = discontinuity
     this.#stale = true
     return { replayed: 0 }
   }
 
   /** Removes all buffered events to send them. `ended`: the task is ended after the last one. */
   take(): { readonly events: ReadonlyArray<StoredStatus>; readonly historicalCount: number; readonly ended: boolean } {
-    const events = this.#waiting
-    const historical = this.#historical
+    const events = this.#buffer
+    const historical = this.#historicalCount
     const last = events.at(-1)
-    for (const event of events) this.#passed(event)
-    if (last !== undefined) this.#at = positionOf(last)
-    this.#drop()
+    for (const event of events) this.#advancePast(event)
+    if (last !== undefined) this.#position = positionOf(last)
+    this.#clearBuffer()
     return { events, historicalCount: historical, ended: this.#end !== undefined }
   }
 
-  #passed(event: StoredStatus): void {
+  #advancePast(event: StoredStatus): void {
     const end = TaskEnd.terminalStatusAfter<Position>(this.#end, event, this.#isTerminal)
     this.#end = end === event ? positionOf(event) : end
   }
 
   #restart(history: StatusHistory, reason: ResetReason, live: ReadonlyArray<StoredStatus>): AppliedHistory {
-    this.#startsOver = undefined
-    this.#at = undefined
+    this.#pendingReset = undefined
+    this.#position = undefined
     this.#end = undefined
     const arrival = this.#continue(history, live)
     return { ...arrival, reset: { reason, from: history.events[0] } }
   }
 
   #continue(history: StatusHistory, live: ReadonlyArray<StoredStatus>): AppliedHistory {
-    const lastSequence = this.#at?.sequence ?? 0
+    const lastSequence = this.#position?.sequence ?? 0
     let replayed = 0
     for (const event of history.events) {
       if (event.sequence <= lastSequence) continue
@@ -180,11 +170,11 @@ export class ResumeCursor {
       }
       replayed++
     }
-    this.#historical = replayed
+    this.#historicalCount = replayed
     if ((history.events.at(-1)?.sequence ?? history.newest) < history.newest) this.#stale = true
     if (this.#stale) return { replayed }
     // a history that expired under an open stream does not contradict the client's events
-    this.#newestRead = history.newest === 0 ? this.#at?.sequence : history.newest
+    this.#newestRead = history.newest === 0 ? this.#position?.sequence : history.newest
     for (const event of live) {
       if (history.events.some((read) => isSameEvent(read, event))) continue
       this.offer(event)
@@ -194,17 +184,17 @@ export class ResumeCursor {
 
   #push(event: StoredStatus): boolean {
     const { events, size } = this.#bounds
-    const full = this.#waiting.length >= events || this.#size + event.json.length > size
-    if (full && this.#waiting.length > 0) return false
-    this.#waiting.push(event)
-    this.#size += event.json.length
+    const full = this.#buffer.length >= events || this.#bufferSize + event.json.length > size
+    if (full && this.#buffer.length > 0) return false
+    this.#buffer.push(event)
+    this.#bufferSize += event.json.length
     return true
   }
 
-  #drop(): void {
-    this.#waiting = []
-    this.#size = 0
-    this.#historical = 0
+  #clearBuffer(): void {
+    this.#buffer = []
+    this.#bufferSize = 0
+    this.#historicalCount = 0
   }
 }
 
@@ -217,8 +207,8 @@ const missingEventReason = (history: StatusHistory): ResetReason =>
   history.events.length === 0 ? "history_gone" : history.oldest > 1 ? "history_trimmed" : "unknown_event"
 
 /**
- * Why the history does not continue from `at`; `undefined` if it does. The read starts at `at`: only the same event at
- * its position proves that the history is the same.
+ * Why the history does not continue from `at`, if so. Only the same event at its position proves that it is the same
+ * history.
  */
 const discontinuityAfter = (at: Position, history: StatusHistory): ResetReason | undefined => {
   if (history.newest === 0) return undefined

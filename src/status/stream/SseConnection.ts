@@ -17,7 +17,6 @@ export interface SseLimits {
 export class SseConnection implements TaskSubscriber {
   readonly taskId: string
   readonly cursor: ResumeCursor
-  /** Must be sent before the buffered events. */
   reset: Reset | undefined
   sentCount = 0
   endedBy: Position | undefined
@@ -27,11 +26,10 @@ export class SseConnection implements TaskSubscriber {
   readonly onMalformed: () => void
   readonly #limits: SseLimits
   /** A subscription succeeded or failed. Reading the history earlier would only have to be repeated. */
-  #tried = false
+  #subscriptionSettled = false
   #readFailed = false
-  #handedAt: number
-  /** True while the client has not taken the last chunks. */
-  #handed = false
+  #handedOverAt: number
+  #awaitsClient = false
   #signalled = false
   #resume: ((woken: Effect.Effect<void>) => void) | undefined
   #fiber: Fiber.Fiber<unknown, unknown> | undefined
@@ -53,7 +51,7 @@ export class SseConnection implements TaskSubscriber {
       bounds: limits.bounds
     })
     this.#limits = limits
-    this.#handedAt = now
+    this.#handedOverAt = now
   }
 
   onEvent(event: StoredStatus): void {
@@ -61,20 +59,20 @@ export class SseConnection implements TaskSubscriber {
   }
 
   onSubscribed(): void {
-    this.#tried = true
+    this.#subscriptionSettled = true
     this.#readFailed = false
     this.cursor.markStale()
     this.#wake()
   }
 
   onDisconnected(): void {
-    if (this.#tried) return
-    this.#tried = true
+    if (this.#subscriptionSettled) return
+    this.#subscriptionSettled = true
     this.#wake()
   }
 
   get canRead(): boolean {
-    return this.#tried && !this.#readFailed && this.cursor.needsHistory
+    return this.#subscriptionSettled && !this.#readFailed && this.cursor.needsHistory
   }
 
   onReadFailed(): void {
@@ -84,26 +82,25 @@ export class SseConnection implements TaskSubscriber {
 
   isKeepaliveDue(now: number): boolean {
     const { keepaliveMs } = this.#limits
-    return keepaliveMs !== undefined && now - this.#handedAt >= keepaliveMs
+    return keepaliveMs !== undefined && now - this.#handedOverAt >= keepaliveMs
   }
 
   /** The client has taken everything, and `fiber` is about to wait for more. */
   onPull(fiber: Fiber.Fiber<unknown, unknown>): void {
-    this.#handed = false
+    this.#awaitsClient = false
     this.#signalled = false
     this.#fiber = fiber
   }
 
   handOver<A>(chunks: A, now: number): A {
-    this.#handed = true
-    this.#handedAt = now
+    this.#awaitsClient = true
+    this.#handedOverAt = now
     return chunks
   }
 
   sweep(now: number): void {
-    if (this.#handed) {
-      // treated like a client that disconnected
-      if (now - this.#handedAt >= this.#limits.stalledMs) this.#fiber?.interruptUnsafe()
+    if (this.#awaitsClient) {
+      if (now - this.#handedOverAt >= this.#limits.stalledMs) this.#fiber?.interruptUnsafe()
       return
     }
     const readsAgain = this.#readFailed

@@ -4,18 +4,15 @@ import type { StatusStore, StoredStatus } from "../store/StatusStore.ts"
 /** A receiver of a task's events. The callbacks run inside other work and must be fast. */
 export interface TaskSubscriber {
   readonly onEvent: (event: StoredStatus) => void
-  /** The channel carried a message that is not an event. */
   readonly onMalformed: () => void
   /** The subscription is active, for the first time or again. Earlier events are in the history. */
   readonly onSubscribed: () => void
-  /** The subscription is interrupted: events may be missed. */
   readonly onDisconnected: () => void
 }
 
 export interface TaskSubscriptions {
   /** Subscribes, and returns the function that unsubscribes. The subscription ends with its last subscriber. */
   readonly subscribe: (taskId: string, subscriber: TaskSubscriber) => () => void
-  /** Number of subscribed tasks. */
   readonly size: () => number
 }
 
