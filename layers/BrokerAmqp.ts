@@ -24,7 +24,7 @@ export interface Options {
    */
   readonly url: Url | Arr.NonEmptyReadonlyArray<Url>
   /**
-   * What to do if the broker is unreachable at the start: `fail`, or `wait` and retry as after a lost connection. A
+   * The behaviour if the broker is unreachable at the start: `fail`, or `wait` and retry as after a lost connection. A
    * refusal by the broker, such as a wrong password, fails in either case. Default: `fail`.
    */
   readonly whenUnreachable?: "fail" | "wait" | undefined

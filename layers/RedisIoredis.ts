@@ -15,8 +15,8 @@ export interface Options {
   /** Timeout of a command. A connection with an overdue reply is closed. Default: 1 second. */
   readonly deadline?: Duration.Input | undefined
   /**
-   * What to do if Redis is unreachable at the start: `fail`, or `wait` and retry as after a lost connection. A refusal
-   * by Redis, such as a wrong password, fails in either case. Default: `fail`.
+   * The behaviour if Redis is unreachable at the start: `fail`, or `wait` and retry as after a lost connection. A
+   * refusal by Redis, such as a wrong password, fails in either case. Default: `fail`.
    */
   readonly whenUnreachable?: "fail" | "wait" | undefined
 }

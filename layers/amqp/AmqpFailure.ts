@@ -12,16 +12,13 @@ const text = (error: unknown): string => {
   return error instanceof AggregateError ? error.errors.map(text).join(", ") : error.message
 }
 
-/** The broker's own message, if it sent one. */
 export const messageOf = (error: unknown): string => brokerReply.exec(text(error))?.[2] ?? text(error)
 
-/** The AMQP reply code, if the broker sent one. */
 export const replyCodeOf = (error: unknown): number | undefined => {
   const code = brokerReply.exec(text(error))?.[1]
   return code === undefined ? undefined : Number(code)
 }
 
-/** True if the broker closed the channel because of a publish. */
 export const isPublishError = (error: unknown): boolean =>
   error instanceof Error &&
   "classId" in error &&
@@ -56,7 +53,6 @@ export const toBrokerError = (operation: Operation, error: unknown): BrokerError
   return new BrokerError({ operation, reason, message: words })
 }
 
-/** An error that amqplib threw while it encoded a request. */
 export const toEncodingError = (operation: Operation, error: unknown): BrokerError =>
   error instanceof TypeError || error instanceof RangeError
     ? new BrokerError({ operation, reason: "refused", message: text(error) })

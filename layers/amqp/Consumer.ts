@@ -85,7 +85,7 @@ export const make = Effect.fnUntraced(function* (
         (error, reply) => {
           const epoch = { link, channel, settlements: opened, consumerTag: error ? "" : reply.consumerTag, ended: over }
           if (!error) {
-            // Set here rather than in the fiber: the first deliveries may be in the same read of the socket.
+            // The first deliveries may be in the same read of the socket.
             isConsuming = true
             current = epoch
             if (number > 1) notify("onResumed", () => options.onResumed?.(number))

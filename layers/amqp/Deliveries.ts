@@ -3,7 +3,6 @@ import { BrokerError, type ConsumeOptions, type Delivery, type Field, type Field
 import * as Messages from "./Messages.ts"
 import type { Settlements } from "./Settlements.ts"
 
-/** How long a delivery whose receiver threw is held before it is requeued. */
 const requeueDelayMs = 1_000
 
 export interface DeliverySource {
@@ -50,7 +49,6 @@ export const deliver = (
   }
 }
 
-/** A header of stream deliveries, and an argument of stream consumers. */
 const streamOffset = "x-stream-offset"
 
 /** Checks options for which the broker would close the connection. */
@@ -75,6 +73,5 @@ const isOffset = (offset: Field): boolean => {
   return offset instanceof Date && offset.getTime() >= 0
 }
 
-/** Resumes a stream after the last settled delivery, if known. */
 export const withResumeOffset = (given: Fields, resumeAt: number | undefined): Fields =>
   resumeAt === undefined ? given : { ...given, [streamOffset]: resumeAt }

@@ -1,6 +1,5 @@
 import type { Field, Fields } from "../../src/services/Broker.ts"
 
-/** amqplib's notation for a field with an explicit type. */
 interface Typed {
   readonly "!": string
   readonly value: unknown
@@ -65,7 +64,6 @@ const decodeTyped = (value: object): Field | undefined => {
   return "digits" in inner && "places" in inner ? Number(inner.digits) / 10 ** Number(inner.places) : undefined
 }
 
-/** True if `sent` came back as `received`. Integers have no width here, and bytes arrive in another array type. */
 export const isSameField = (sent: Field | undefined, received: Field | undefined): boolean => {
   if (sent === received) return true
   if (typeof sent === "number" || typeof sent === "bigint") return Object.is(Number(sent), received)

@@ -1,6 +1,5 @@
 import type { Fields } from "../../src/services/Broker.ts"
 
-/** The size of amqplib's buffer for the headers of a message. */
 const maxHeaderBytes = 65_536
 
 /** Far below the depth of some thousands where amqplib's decoder overflows the stack; also ends cycles. */
@@ -23,12 +22,10 @@ export const problemOf = (headers: Fields): string | undefined => {
   return undefined
 }
 
-/** The bytes left after a value, or what is wrong with the value. */
 type BytesLeft = number | string
 
 const tooManyBytes = `exceeds the limit: all headers of a message together may have ${maxHeaderBytes} bytes`
 
-/** The length field of a table, a list, a string or bytes. */
 const lengthBytes = 4
 
 const bytesLeftAfterMember = (name: string, field: unknown, left: number, depth: number): BytesLeft => {
@@ -81,15 +78,12 @@ const bytesOf = (field: unknown): number | string => {
   }
 }
 
-/** The narrowest integer type, as amqplib chooses it; otherwise a double. */
 const bytesOfNumber = (number: number): number => {
   if (!Number.isInteger(number) || number < -2_147_483_648 || number > 2_147_483_647) return 8
   if (number < -32_768 || number > 32_767) return 4
   return number < -128 || number > 127 ? 2 : 1
 }
 
-/** AMQP timestamps are whole seconds since 1970. */
 export const isTime = (date: Date): boolean => date.getTime() >= 0
 
-/** Shortens a name for an error message. */
 const shortened = (name: string): string => (name.length > 60 ? `${name.slice(0, 60)}…` : name)

@@ -6,7 +6,6 @@ import * as AmqpFailure from "./AmqpFailure.ts"
 
 export interface Endpoint {
   readonly url: Redacted.Redacted
-  /** The connection's name in RabbitMQ's management tools. */
   readonly name: string
   readonly heartbeatSeconds: number
   /** Milliseconds for the socket and the AMQP handshake together. */
@@ -22,9 +21,7 @@ type Operation = BrokerError["operation"]
 /** One AMQP connection, from its handshake to its end. A reconnect makes a new link. */
 export class Link {
   readonly server: Server
-  /** Why the broker blocks publishes, while it does. */
   blockedReason: string | undefined
-  /** Why the connection ended, once it has. */
   failure: Error | undefined
   readonly #connection: Connection
   readonly #socket: AbortController
@@ -32,7 +29,7 @@ export class Link {
   readonly #onEnd = new Set<() => void>()
   readonly #onBlocked = new Set<() => void>()
   readonly #closing = new WeakSet<Channel>()
-  #silent = false
+  #isPeerSilent = false
 
   constructor(connection: Connection, socket: AbortController, endpoint: Endpoint) {
     this.#connection = connection
@@ -106,18 +103,17 @@ export class Link {
   }
 
   /**
-   * Closes a channel within the timeout, whatever the peer does. After a close that the peer did not confirm, further
-   * closes do not wait, as there may be many of them. The broker has received everything sent on the channel before it
-   * confirms the close.
+   * Closes a channel within the timeout, whatever the peer does. After a close without a reply, further ones do not
+   * wait. The broker has received everything sent on the channel before it confirms the close.
    */
   closeChannel(channel: Channel): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const patience = this.#silent ? 0 : this.#endpoint.closeWithin
+      const patience = this.#isPeerSilent ? 0 : this.#endpoint.closeWithin
       return Effect.callback<void>((resume) => {
         this.#closing.add(channel)
         // Not the callback of `close`, which is not called if the connection ends first.
         channel.once("close", () => {
-          this.#silent = false
+          this.#isPeerSilent = false
           resume(Effect.void)
         })
         try {
@@ -130,14 +126,13 @@ export class Link {
           duration: patience,
           orElse: () =>
             Effect.sync(() => {
-              this.#silent = true
+              this.#isPeerSilent = true
             })
         })
       )
     })
   }
 
-  /** Opens a channel for a few requests. */
   withChannel<A>(
     operation: Operation,
     use: (channel: Channel) => Effect.Effect<A, BrokerError>
@@ -160,7 +155,6 @@ export class Link {
     this.#socket.abort()
   }
 
-  /** amqplib reports a lost connection as an ended channel; the reason is with the connection. */
   #failure(operation: Operation, error: Error): BrokerError {
     return AmqpFailure.replyCodeOf(error) === undefined && this.failure !== undefined
       ? new BrokerError({ operation, reason: "lost", message: AmqpFailure.messageOf(this.failure) })
@@ -189,10 +183,7 @@ export class Link {
 
 const noop = () => {}
 
-/**
- * Batches the frames of one tick into one write. amqplib writes each frame to the socket by itself, which costs a
- * system call each. The multiplexer is missing in amqplib's types.
- */
+/** Batches the frames of one tick into one write; amqplib would make a system call for each frame. */
 const corkWrites = (connection: object): void => {
   const stream: unknown = Reflect.get(connection, "stream")
   const multiplexer: unknown = Reflect.get(connection, "muxer")
@@ -259,7 +250,6 @@ export const open = (endpoint: Endpoint): Effect.Effect<Link, BrokerError> =>
 
 const frameMax = 131_072
 
-/** amqplib hides the broker's error at the last step of the handshake, where only the virtual host can be refused. */
 const refusal = (error: Error): BrokerError =>
   error.message.startsWith("Expected ConnectionOpenOk; got <ConnectionClose")
     ? new BrokerError({ operation: "connect", reason: "refused", message: "RabbitMQ refused the virtual host" })

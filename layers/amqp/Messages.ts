@@ -14,10 +14,7 @@ const shortTexts = [
   "appId"
 ] as const
 
-/**
- * Why AMQP cannot carry a name, a routing key or a property: short strings have at most 255 bytes, and an unpaired
- * surrogate would arrive as different text.
- */
+/** AMQP's short strings have at most 255 bytes, and an unpaired surrogate would arrive as different text. */
 export const problemOfShortText = (name: string, text: string): string | undefined => {
   if (text.length > 85 && Buffer.byteLength(text) > 255)
     return `${name} has ${Buffer.byteLength(text)} bytes: AMQP allows at most 255`
@@ -26,7 +23,7 @@ export const problemOfShortText = (name: string, text: string): string | undefin
 }
 
 /**
- * What AMQP or RabbitMQ would refuse. It is checked before sending, because a refusal would close the channel and
+ * Names what AMQP or RabbitMQ would refuse. It is checked before sending, because a refusal would close the channel and
  * affect all publishes on it.
  */
 export const problemOf = ({
@@ -70,7 +67,6 @@ export const propertiesOf = (received: Message["properties"]): Properties => {
   return properties
 }
 
-/** Compares everything that routing depends on, and the ids. */
 export const isSameMessage = (sent: Omit<Publication, "purpose">, returned: Message): boolean =>
   sent.exchange === returned.fields.exchange &&
   sent.routingKey === returned.fields.routingKey &&

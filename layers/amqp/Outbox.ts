@@ -1,9 +1,7 @@
 import type { Publication } from "../../src/services/Broker.ts"
 import * as PublishFrames from "./PublishFrames.ts"
 
-/** The parts of a channel that amqplib's types do not declare. */
 interface ChannelInternals {
-  /** The channel number. */
   readonly ch: number
   /** amqplib replaces this method with one that throws as soon as the channel begins to close. */
   readonly sendMessage: unknown
@@ -18,10 +16,8 @@ interface ChannelInternals {
 }
 
 /**
- * Publishes on a confirm channel, bypassing amqplib's encoder and buffers: the frames of one tick are written into one
- * buffer and sent with one write. Everything else on the channel goes through amqplib. Nothing of it depends on its
- * order relative to publishes, because the channel is already open, and the outbox accepts nothing once the channel
- * begins to close.
+ * Publishes on a confirm channel, bypassing amqplib's encoder: the frames of one tick are written into one buffer and
+ * sent with one write. Nothing else on the channel depends on its order relative to publishes.
  */
 export class Outbox {
   readonly #channel: ChannelInternals
@@ -43,8 +39,8 @@ export class Outbox {
   }
 
   /**
-   * Returns the delivery tag of the publish, or `undefined` if the channel no longer accepts publishes. Throws, and
-   * sends nothing, if the message was changed after its check and is no longer valid.
+   * Returns the delivery tag, or `undefined` if the channel no longer accepts publishes. Throws, and sends nothing, if
+   * the message was changed after its check and is no longer valid.
    */
   send(message: Omit<Publication, "purpose">): number | undefined {
     if (!this.#isOpen) return undefined
@@ -84,7 +80,6 @@ export class Outbox {
 
 const emptyBuffer = Buffer.alloc(0)
 
-/** Room for a few hundred messages of typical size. */
 const bufferBytes = 262_144
 
 const inheritedSendMessage = (object: object): unknown =>

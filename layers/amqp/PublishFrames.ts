@@ -7,11 +7,9 @@ import type { Field, Fields, Properties, Publication } from "../../src/services/
 
 type Message = Omit<Publication, "purpose">
 
-/** An upper bound of the bytes that `write` needs. */
 export const maxFrameBytes = ({ content }: Message, frameMax: number): number =>
   maxBytesBeforeBody + content.length + frameOverhead * Math.ceil(content.length / (frameMax - frameOverhead))
 
-/** Type, channel, size and end marker. */
 const frameOverhead = 8
 
 /** Headers of 64 KiB (see `HeaderLimits.problemOf`), eleven short strings, and the fields of fixed width. */
@@ -68,7 +66,6 @@ const writeBody = (into: Buffer, start: number, channel: number, frameMax: numbe
   return at
 }
 
-/** Completes the frame around a payload that begins seven bytes after `start`. */
 const closeFrame = (into: Buffer, type: number, channel: number, start: number, end: number): number => {
   if (end >= into.length) throw new RangeError("The message grew after its size was computed")
   into[start] = type
@@ -175,7 +172,6 @@ const writeField = (into: Buffer, at: number, field: Field): number => {
     : writeTable(into, writeTypeTag(into, at, "F"), field)
 }
 
-/** The narrowest integer type, as amqplib chooses it; otherwise a double. */
 const writeNumber = (into: Buffer, at: number, number: number): number => {
   if (!Number.isInteger(number) || number < -(2 ** 63) || number >= 2 ** 63)
     return into.writeDoubleBE(number, writeTypeTag(into, at, "d"))

@@ -20,7 +20,6 @@ import {
 } from "./PendingPublish.ts"
 
 export interface PublisherLimits {
-  /** Maximum number of unconfirmed publishes. */
   readonly window: number
   /** Milliseconds for waiting in the queue and for the confirmation together. */
   readonly timeoutMs: number
@@ -28,51 +27,42 @@ export interface PublisherLimits {
 
 interface Confirmation {
   readonly deliveryTag: number
-  /** Also confirms all earlier tags. */
   readonly multiple: boolean
 }
 
 /**
- * After the broker rejects a publish, the channel is replaced, but not sooner than this after it was opened. RabbitMQ
- * 3.10 requires a new channel: one that first publishes to a quorum queue between the death of its leader and the
- * election of another keeps asking the dead node for its version, and rejects everything until that node is back.
+ * Minimum age of a channel that is replaced after a rejected publish. A channel of RabbitMQ 3.10 that publishes to a
+ * quorum queue while it has no leader keeps asking the dead node for its version, and rejects everything until that
+ * node is back.
  */
 const renewAfterMs = 500
 
-/**
- * How long a channel to be replaced may take for outstanding confirmations. If they do not come, it stays in use,
- * unless it confirms unreliably.
- */
+/** Time that a channel to be replaced waits for outstanding confirmations. If they do not come, it stays in use. */
 const renewalGraceMs = 250
 
 /**
- * Publishes the messages of one purpose: a window of unconfirmed publishes on one confirm channel, and a queue of
- * waiting ones. Plain callbacks, because this is the hot path. The queue outlives the channel and the connection.
+ * A window of unconfirmed publishes on one confirm channel, and a queue of waiting ones that outlives the channel.
+ * Plain callbacks, because this is the hot path.
  *
- * When the channel ends, its unconfirmed publishes may or may not be stored. But the broker processes a channel in
- * order, and nothing after the publish that it closed the channel for. So publishes after that one are queued again,
- * those to the same exchange fail like it, and the outcome of earlier ones is unknown.
+ * The broker processes a channel in order, and nothing after the publish that it closed the channel for. So publishes
+ * after that one are queued again, those to the same exchange fail like it, and the outcome of earlier ones is unknown.
  */
 export class Publisher<C extends EventEmitter = ConfirmChannel> {
   readonly #limits: PublisherLimits
   /** Must lead to a call of `attach` or `openFailed`. */
   readonly #open: () => void
-  /** Closes a channel that was replaced; absent if the channel cannot be replaced. */
   readonly #discard: ((channel: C) => void) | undefined
   #waiting: Array<PendingPublish> = []
   #head = 0
-  /** By delivery tag of the current channel, in order. */
   readonly #sent = new Map<number, PendingPublish>()
   #channel: C | undefined
   #outbox: Outbox | undefined
   #openedAt = 0
-  /** The broker's confirmations are unreliable once the channel counts differently from a stream. */
   #distrustsConfirms = false
   /** A message was returned, so the channel has counted further than the stream. */
   #countsAhead = false
   /** Tags whose confirmation is unreliable; they stay in `#sent` and are sent again on the next channel. */
   readonly #unreliableTags = new Set<number>()
-  /** Set while the channel is about to be replaced; nothing more is sent on it. */
   #renewal: NodeJS.Timeout | undefined
   #opening = false
   #blocked: string | undefined
@@ -103,15 +93,12 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
   }
 
   /**
-   * Starts to publish on the channel.
-   *
    * `distrustsConfirms`: the publishes may go to a stream of RabbitMQ before 4.0. When such a stream changes its
-   * leader, the new leader is sent the messages that the previous one had not written, numbered by the channel instead
-   * of by the stream. If the channel has counted further, because the broker returned a message while the stream did
-   * not exist, later messages are taken for duplicates: they are confirmed and never written
-   * (rabbitmq/rabbitmq-server#12236). Therefore, messages confirmed after a returned one are sent again on a new
-   * channel, and may be stored twice. A channel that is ahead because only another queue took a message is not
-   * detected.
+   * leader, the new leader numbers missing messages by the channel instead of by the stream. If the channel is ahead,
+   * because the broker returned a message while the stream did not exist, later messages are taken for duplicates:
+   * confirmed, and never written (rabbitmq/rabbitmq-server#12236). So messages confirmed after a returned one are sent
+   * again on a new channel, and may be stored twice. A channel that is ahead because only another queue took a message
+   * is not detected.
    */
   attach(channel: C, distrustsConfirms = false): void {
     this.#opening = false
@@ -127,7 +114,6 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     this.#sendWaiting()
   }
 
-  /** Opens a channel if publishes wait for one. */
   wake(): void {
     if (this.#channel !== undefined || this.#opening || this.#head === this.#waiting.length) return
     this.#opening = true
@@ -161,7 +147,6 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     this.wake()
   }
 
-  /** Refuses new publishes and all waiting ones. */
   close(detail: string): void {
     this.#closed = detail
     for (const publishing of this.#waiting.slice(this.#head))
@@ -171,7 +156,6 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     this.#finishClose()
   }
 
-  /** Succeeds when no publish is unconfirmed. */
   get idle(): Effect.Effect<void> {
     return Effect.callback<void>((resume) => {
       if (this.#sent.size === 0) resume(Effect.void)
@@ -265,7 +249,6 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     }
     this.#requeue(sent)
     if (channel !== undefined) {
-      // later events of the channel concern publishes that are sent again
       for (const answer of ["ack", "nack", "return"]) channel.removeAllListeners(answer)
       this.#discard?.(channel)
     }
@@ -294,7 +277,6 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     this.#renewal = undefined
   }
 
-  /** The grace period ended with confirmations outstanding. */
   endRenewalGrace(): void {
     if (this.#unreliableTags.size > 0) {
       this.#renew()
@@ -307,10 +289,9 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
   }
 
   /**
-   * `basic.return` carries no delivery tag, so the publish is matched by exchange, routing key and content. It arrives
-   * before the confirmation, which may cover several publishes. Returns arrive in the order of the publishes, so of
-   * identical publishes the first is matched. If a broker interceptor changed the headers, the first publish with the
-   * same exchange and routing key is matched.
+   * `basic.return` carries no delivery tag and arrives before the confirmation. The publish is matched by exchange,
+   * routing key and content; of identical publishes the first. If a broker interceptor changed the headers, the first
+   * with the same exchange and routing key is matched.
    */
   #returned(message: Message): void {
     let likely: PendingPublish | undefined

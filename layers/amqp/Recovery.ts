@@ -1,30 +1,25 @@
 import { Array as Arr, Effect, Random, type Redacted, Result, type Scope, SubscriptionRef } from "effect"
-import { type BrokerError, type Connection, BrokerError as Failed } from "../../src/services/Broker.ts"
+import { BrokerError, type Connection } from "../../src/services/Broker.ts"
 import * as Link from "./Link.ts"
 
 export interface Recovery {
-  /** The current link, or the next one if it comes within the timeout. */
   readonly link: (operation: BrokerError["operation"]) => Effect.Effect<Link.Link, BrokerError>
   /** The same without a timeout. */
   readonly anyLink: Effect.Effect<Link.Link>
-  /** Called with the current link and with every later one, inside the driver's callbacks. */
+  /** Called with the current link and every later one, inside the driver's callbacks. */
   readonly onLink: (listener: (link: Link.Link) => void) => void
   readonly state: SubscriptionRef.SubscriptionRef<Connection>
 }
 
 export interface Options extends Omit<Link.Endpoint, "url"> {
-  /** Addresses in the order of the attempts; after the last one the first is tried again. */
   readonly urls: Arr.NonEmptyReadonlyArray<Redacted.Redacted>
-  /** What to do if no address responds at the start. */
   readonly whenUnreachable: "fail" | "wait"
-  /** Runs on every link except the first before the link is used. */
   readonly prepare: (link: Link.Link) => Effect.Effect<void>
 }
 
 /**
- * Milliseconds before the given attempt. The first comes almost at once. The longest pause is well below a second, so
- * work resumes within a second of the broker's return. Jitter prevents clients that were disconnected together from
- * reconnecting together.
+ * Milliseconds before the given attempt. Stays well below a second, so work resumes within a second of the broker's
+ * return. Jitter keeps clients that were disconnected together from reconnecting together.
  */
 export const pauseBefore = (attempt: number, random: number): number =>
   attempt <= 1 ? 20 * random : Math.min(50 * 2 ** (attempt - 2), 700) * (0.5 + random / 2)
@@ -32,10 +27,7 @@ export const pauseBefore = (attempt: number, random: number): number =>
 /** A link lost earlier counts as a failed attempt, so a broker that disconnects at once is not flooded. */
 const stableAfterMs = 2_000
 
-/**
- * Keeps a link for the lifetime of the scope. The first link is tried once per address; with `whenUnreachable: "wait"`
- * it fails only if the broker refuses. Later links are retried forever.
- */
+/** Keeps a link for the lifetime of the scope. Later links are retried forever. */
 export const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<Recovery, BrokerError, Scope.Scope> {
@@ -147,13 +139,13 @@ export const make = Effect.fnUntraced(function* (
       if (current !== undefined) return Effect.succeed(current)
       if (closed)
         return Effect.fail(
-          new Failed({ operation, reason: "closed", message: "The connection to RabbitMQ was closed" })
+          new BrokerError({ operation, reason: "closed", message: "The connection to RabbitMQ was closed" })
         )
       return Effect.timeoutOrElse(someLink, {
         duration: options.answerWithin,
         orElse: () =>
           Effect.fail(
-            new Failed({
+            new BrokerError({
               operation,
               reason: "unreachable",
               message: `Not connected to RabbitMQ within ${options.answerWithin} ms`

@@ -1,7 +1,6 @@
 import type { Channel, Message } from "amqplib/callback_api"
 import type { Settled, Settlement } from "../../src/services/Broker.ts"
 
-/** The state of a delivery: unsettled, acknowledged here but not yet at the broker, or done. */
 type DeliveryState = typeof open | typeof ackPending | typeof done
 const open = 0
 const ackPending = 1
@@ -11,9 +10,8 @@ const maxBatch = 50
 const maxDelayMs = 5
 
 /**
- * The deliveries of one channel. Acknowledgements are batched: they are sent after 5 ms, or once 50 (or half of the
- * prefetch) are pending. One acknowledgement covers the whole prefix of finished tags; tags after an unsettled one are
- * acknowledged individually.
+ * The deliveries of one channel. Acknowledgements are sent after 5 ms, or once 50 (or half of the prefetch) are
+ * pending: one for the whole prefix of finished tags, and one for each tag after an unsettled one.
  */
 export class Settlements {
   readonly #channel: Channel
@@ -74,7 +72,6 @@ export class Settlements {
     this.#pendingAcks = []
   }
 
-  /** The channel ended: unsettled deliveries can no longer be settled. */
   invalidate(): void {
     this.#isInvalid = true
     clearTimeout(this.#timer)
@@ -90,7 +87,6 @@ export class Settlements {
     return last === undefined ? this.#resumeAt : last + 1
   }
 
-  /** Acknowledges the finished prefix, and returns the first tag after it. */
   #advance(): number {
     let index = this.#head
     let last = -1
@@ -127,7 +123,6 @@ export class Settlements {
     try {
       request()
     } catch {
-      // The channel has begun to close; its end is reported separately.
       this.invalidate()
     }
   }

@@ -5,18 +5,15 @@ import * as RedisReply from "./RedisReply.ts"
 
 export interface Endpoint {
   readonly url: Redacted.Redacted
-  /** Timeout of a reply. */
   readonly deadline: Duration.Duration
 }
 
 type Operation = RedisError["operation"]
 
 /**
- * A connection that closes with the scope and is not opened yet. It fails fast: no command is queued while the
- * connection is down (`enableOfflineQueue`), no command in flight waits for the next connection
- * (`maxRetriesPerRequest`) or is sent twice (`autoResendUnfulfilledCommands`), and a peer that leaves commands
- * unanswered is disconnected (`socketTimeout`). Replies come in order, so one timer per connection serves every command
- * and is cheaper than one per command.
+ * A connection that closes with the scope and is not opened yet. It fails fast: nothing is queued, retried or sent
+ * twice while it is down, and a peer that leaves commands unanswered is disconnected (`socketTimeout`). Replies come in
+ * order, so one timer per connection serves every command.
  */
 export const make = Effect.fnUntraced(function* (
   endpoint: Endpoint,
@@ -53,7 +50,6 @@ export const make = Effect.fnUntraced(function* (
   )
 })
 
-/** Opens the connection, and succeeds when it is ready. */
 export const open = (client: Ioredis, operation: Operation): Effect.Effect<void, RedisError> =>
   Effect.callback<void, RedisError>((resume) => {
     let refusal: Error | undefined
@@ -77,7 +73,6 @@ const connectTimeoutMs = 5_000
 export const failure = (operation: Operation, error: Error): RedisError =>
   isRefusal(error) ? RedisReply.refused(operation, error.message) : RedisReply.unanswered(operation, reason(error))
 
-/** True if Redis replied with an error. */
 export const isRefusal = (error: Error): boolean => error instanceof ReplyError
 
 const reason = (error: Error): string => {

@@ -2,10 +2,7 @@ import { type Redis, RedisError, type Reply } from "../../src/services/Redis.ts"
 
 type Operation = RedisError["operation"]
 
-/**
- * Temporary error kinds: nothing was written, and the same command may succeed later. A full memory (`OOM`), failed
- * snapshots (`MISCONF`) and missing replicas (`NOREPLICAS`) recover like a restarted server.
- */
+/** Temporary error kinds: nothing was written, and the same command may succeed later. */
 const retryableKinds: ReadonlySet<string> = new Set([
   "LOADING",
   "BUSY",
@@ -18,7 +15,6 @@ const retryableKinds: ReadonlySet<string> = new Set([
   "NOREPLICAS"
 ])
 
-/** Redis replied with an error. Its first word is the kind (`ERR`, `WRONGTYPE`, …). */
 export const refused = (operation: Operation, message: string): RedisError =>
   new RedisError({ operation, retryable: retryableKinds.has(kindOf(message)), cause: new Error(message) })
 

@@ -22,7 +22,7 @@ export type Kind = keyof Values
 /** Takes the place of `maxmemory`: beyond it, new keys are refused. */
 const maxKeys = 1_000_000
 
-/** How many expiring keys are checked with each command, so that keys nobody reads are deleted too. */
+/** Number of expiring keys checked with each command, so that keys nobody reads are deleted too. */
 const sweepPerCommand = 16
 
 /** Keys, their values and their expiry. Time does not advance within a command or a script. */
@@ -80,7 +80,6 @@ export class Keyspace {
     this.#values[kind].set(key, value)
   }
 
-  /** Returns the value to modify; creates it if it does not exist. */
   obtain<K extends Kind>(key: string, kind: K, create: () => Values[K]): Values[K] {
     const found = this.read(key, kind)
     if (found !== undefined) return found

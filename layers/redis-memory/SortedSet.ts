@@ -1,6 +1,5 @@
 export type Member = readonly [name: string, score: number]
 
-/** Scores by member. The sorted order is computed on demand and cached until the next change. */
 export class SortedSet {
   readonly #scores = new Map<string, number>()
   #order: ReadonlyArray<Member> | undefined

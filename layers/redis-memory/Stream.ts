@@ -1,4 +1,4 @@
-/** Milliseconds and sequence as one number, so that comparing numbers compares ids. */
+/** Milliseconds and sequence as one number, which compares like the id. */
 export type Id = bigint
 
 export interface Entry {
