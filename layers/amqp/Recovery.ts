@@ -4,7 +4,7 @@ import * as Link from "./Link.ts"
 
 export interface Recovery {
   readonly link: (operation: BrokerError["operation"]) => Effect.Effect<Link.Link, BrokerError>
-  /** The same without a timeout. */
+  /** Waits for a link without a timeout. */
   readonly anyLink: Effect.Effect<Link.Link>
   /** Called with the current link and every later one, inside the driver's callbacks. */
   readonly onLink: (listener: (link: Link.Link) => void) => void
@@ -27,7 +27,7 @@ export const pauseBefore = (attempt: number, random: number): number =>
 /** A link lost earlier counts as a failed attempt, so a broker that disconnects at once is not flooded. */
 const stableAfterMs = 2_000
 
-/** Keeps a link for the lifetime of the scope. Later links are retried forever. */
+/** Keeps a link for the lifetime of the scope. The first one is tried once per address, later ones forever. */
 export const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<Recovery, BrokerError, Scope.Scope> {

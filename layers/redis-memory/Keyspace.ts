@@ -22,7 +22,7 @@ export type Kind = keyof Values
 /** Takes the place of `maxmemory`: beyond it, new keys are refused. */
 const maxKeys = 1_000_000
 
-/** Number of expiring keys checked with each command, so that keys nobody reads are deleted too. */
+/** Number of expiring keys checked with each command, so that keys that are never read are deleted too. */
 const sweepPerCommand = 16
 
 /** Keys, their values and their expiry. Time does not advance within a command or a script. */

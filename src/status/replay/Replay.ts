@@ -162,7 +162,7 @@ const failUnconfirmed = Effect.fnUntraced(function* (
   outcome: Exclude<Outcome, { readonly _tag: "Confirmed" }>
 ) {
   if (outcome._tag === "Unknown") {
-    // optional: the record is in this state anyway, only until its lease ends it also counts as claimed
+    // best effort: without it the record has the same state, but stays claimed until its lease ends
     yield* Effect.ignore(settle(claim, { _tag: "unknown" }))
     return yield* failure(
       "unknown",

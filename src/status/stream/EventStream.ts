@@ -61,7 +61,7 @@ export class StreamRefused extends Schema.TaggedError<StreamRefused>()("StreamRe
 
 /**
  * Streams a task's statuses to a client: the events after the last one that the client knows, then live events. Each
- * event is sent once, in the order of the store. If events between are no longer stored, a `reset` frame is sent and
+ * event is sent once, in the order of the store. If events in between are no longer stored, a `reset` frame is sent and
  * the history starts again. A stream survives outages of Redis and catches up afterwards.
  */
 export class EventStream extends Context.Service<

@@ -6,7 +6,7 @@ import * as TaskEnd from "../store/TaskEnd.ts"
  *
  * - `history_trimmed`: events after the client's last one were trimmed.
  * - `history_gone`: no event of the task is stored.
- * - `unknown_event`: the client's last event does not belong to this task, or to an earlier history of it.
+ * - `unknown_event`: the client's last event is not one of this task, or belongs to an earlier history.
  * - `sequence_restarted`: the history expired, and the task has a new one.
  */
 export type ResetReason = "history_trimmed" | "history_gone" | "unknown_event" | "sequence_restarted"

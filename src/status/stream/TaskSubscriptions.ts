@@ -13,7 +13,6 @@ export interface TaskSubscriber {
 export interface TaskSubscriptions {
   /** Subscribes, and returns the function that unsubscribes. The subscription ends with its last subscriber. */
   readonly subscribe: (taskId: string, subscriber: TaskSubscriber) => () => void
-  readonly size: () => number
 }
 
 interface SubscribedTask {
@@ -74,8 +73,7 @@ export const make = (live: StatusStore["Service"]["live"]): Effect.Effect<TaskSu
           tasks.delete(taskId)
           task.fiber?.interruptUnsafe()
         }
-      },
-      size: () => tasks.size
+      }
     }
   })
 
