@@ -5,7 +5,7 @@ import { digestOf, LowWaterMark } from "../../../src/status/hub/LowWaterMark.ts"
 
 const contentOf = (offset: number) => Buffer.from(`message ${offset}`)
 
-describe("StreamProgress", () => {
+describe("LowWaterMark", () => {
   it("has reached the last message up to which all are done, in whatever order they are", () => {
     fc.assert(
       fc.property(

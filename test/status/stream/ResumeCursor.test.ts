@@ -3,7 +3,7 @@ import fc from "fast-check"
 import type { HistoryOptions, StatusHistory, StoredStatus } from "../../../src/status/store/StatusStore.ts"
 import { type Reset, ResumeCursor } from "../../../src/status/stream/ResumeCursor.ts"
 
-describe("ClientProgress", () => {
+describe("ResumeCursor", () => {
   it("gives a client every event once and in order, or says that it starts over", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
