@@ -22,8 +22,7 @@ interface Epoch {
 const stableAfterMs = 2_000
 
 /**
- * A consumer that survives channel and connection losses. Each channel is an epoch. The consumer never waits for its
- * receiver: a new epoch begins while deliveries of the previous one are still in progress.
+ * Survives channel and connection losses: each channel is an epoch. A new epoch does not wait for earlier deliveries.
  */
 export const make = Effect.fnUntraced(function* (
   recovery: Recovery,

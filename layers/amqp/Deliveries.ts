@@ -32,10 +32,7 @@ export const of = (message: Message, { epoch, queue, settlements, isStream }: De
   }
 }
 
-/**
- * Calls the receiver. An error that it throws must not reach amqplib, which would close the connection. The delivery is
- * requeued so that a defect loses nothing; the delay avoids a tight loop.
- */
+/** An error thrown into amqplib would close the connection. The delay before the requeue avoids a tight loop. */
 export const deliver = (
   delivery: Delivery,
   receiver: ConsumeOptions["onDelivery"],

@@ -7,9 +7,7 @@ interface Typed {
 
 type Wire = string | number | boolean | null | Buffer | Typed | ReadonlyArray<Wire> | { readonly [name: string]: Wire }
 
-/**
- * Throws a `RangeError` for a number that AMQP cannot carry. amqplib's encoder reports other fields that are too large.
- */
+/** Throws a `RangeError` for a number that AMQP cannot carry; amqplib reports other fields that are too large. */
 export const toWire = (fields: Fields): { readonly [name: string]: Wire } => {
   // No prototype, because a field may be named `__proto__`.
   const wire: Record<string, Wire> = Object.create(null)
@@ -29,8 +27,7 @@ const wireOf = (field: Field): Wire => {
 }
 
 /**
- * Erlang has no NaN or infinities, so RabbitMQ closes the connection on them. amqplib treats fractions beyond 2^50 as
- * integers and then fails to encode them.
+ * RabbitMQ closes the connection on NaN and infinities; amqplib fails on fractions beyond 2^50 unless they are typed.
  */
 const wireOfNumber = (number: number): Wire => {
   if (!Number.isFinite(number)) throw new RangeError(`RabbitMQ cannot represent the number ${number}`)
@@ -40,7 +37,7 @@ const wireOfNumber = (number: number): Wire => {
 const smallestInteger = -(2 ** 63)
 
 /** `Array.isArray` does not narrow to a read-only array. */
-const isList = (field: object): field is ReadonlyArray<Field> => Array.isArray(field)
+export const isList = (field: object): field is ReadonlyArray<Field> => Array.isArray(field)
 
 export const fromWire = (table: object): Fields => {
   const fields: Record<string, Field> = {}

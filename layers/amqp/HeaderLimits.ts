@@ -5,10 +5,7 @@ const maxHeaderBytes = 65_536
 /** Far below the depth of some thousands where amqplib's decoder overflows the stack; also ends cycles. */
 const maxDepth = 100
 
-/**
- * Which header AMQP, RabbitMQ or amqplib cannot carry, and why. amqplib would report it without the name, and the
- * in-memory broker not at all.
- */
+/** Names the header that AMQP, RabbitMQ or amqplib cannot carry; amqplib would report it without the name. */
 export const problemOf = (headers: Fields): string | undefined => {
   let left: BytesLeft = maxHeaderBytes - lengthBytes
   try {

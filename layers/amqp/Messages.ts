@@ -22,10 +22,7 @@ export const problemOfShortText = (name: string, text: string): string | undefin
   return text.isWellFormed() ? undefined : `${name} contains an unpaired surrogate, which UTF-8 cannot encode`
 }
 
-/**
- * Names what AMQP or RabbitMQ would refuse. It is checked before sending, because a refusal would close the channel and
- * affect all publishes on it.
- */
+/** Checked before sending, because a refusal by the broker affects all publishes on the channel. */
 export const problemOf = ({
   exchange,
   routingKey,

@@ -1,4 +1,5 @@
 import type { Field, Fields, Properties, Publication } from "../../src/services/Broker.ts"
+import { isList } from "./Fields.ts"
 
 /**
  * Encodes the frames of `basic.publish` exactly as amqplib does, at a fifth of the cost: each byte is written once,
@@ -180,9 +181,6 @@ const writeNumber = (into: Buffer, at: number, number: number): number => {
   if (number >= -2_147_483_648 && number < 2_147_483_648) return into.writeInt32BE(number, writeTypeTag(into, at, "I"))
   return into.writeBigInt64BE(BigInt(number), writeTypeTag(into, at, "l"))
 }
-
-/** `Array.isArray` does not narrow to a read-only array. */
-const isList = (field: object): field is ReadonlyArray<Field> => Array.isArray(field)
 
 const writeTypeTag = (into: Buffer, at: number, letter: string): number => {
   into[at] = letter.charCodeAt(0)

@@ -6,9 +6,8 @@ import type { Link } from "./Link.ts"
 type Operation = BrokerError["operation"]
 
 /**
- * True if the queue exists and is a stream. AMQP does not tell, and an operation that a stream does not support closes
- * the whole connection. So the queue is declared as a stream with an argument that no stream may have: an existing
- * stream ignores it, another queue reports the difference, and no queue is created.
+ * AMQP does not tell whether a queue is a stream. So the queue is declared as a stream with an argument that no stream
+ * may have: a stream ignores it, another queue reports the difference, and no queue is created.
  */
 export const isStream = (link: Link, operation: Operation, queue: string): Effect.Effect<boolean, BrokerError> =>
   probe(link, operation, queue, { "x-queue-type": "stream", "x-max-priority": 1 })

@@ -17,10 +17,7 @@ export interface Options extends Omit<Link.Endpoint, "url"> {
   readonly prepare: (link: Link.Link) => Effect.Effect<void>
 }
 
-/**
- * Milliseconds before the given attempt. Stays well below a second, so work resumes within a second of the broker's
- * return. Jitter keeps clients that were disconnected together from reconnecting together.
- */
+/** Well below a second, so work resumes within a second of the broker's return, and with jitter. */
 export const pauseBefore = (attempt: number, random: number): number =>
   attempt <= 1 ? 20 * random : Math.min(50 * 2 ** (attempt - 2), 700) * (0.5 + random / 2)
 

@@ -49,8 +49,7 @@ export class Settlements {
     } else {
       this.#states[index] = done
       const message = messageWithTag(tag)
-      // From RabbitMQ 4.3 on, only `reject` counts as a failed delivery, so an unharmed message is returned with
-      // `nack`.
+      // From RabbitMQ 4.3 on only `reject` counts as a failed delivery; `nack` returns an unharmed message.
       this.#send(() =>
         how === "requeue" ? this.#channel.nack(message, false, true) : this.#channel.reject(message, false)
       )

@@ -90,10 +90,7 @@ export const make = (getLink: GetLink) => {
         )
     })
 
-  /**
-   * Repeats the declarations on a new connection. A refused declaration does not prevent the others. A queue whose node
-   * is down recovers by itself; a mismatch or a denial needs an operator.
-   */
+  /** A refused declaration does not prevent the others. A queue whose node is down recovers by itself. */
   const declareAgain = (link: Link): Effect.Effect<void> =>
     Effect.gen(function* () {
       let rest = remembered

@@ -22,10 +22,7 @@ export const refused = (operation: Operation, message: string): RedisError =>
 const kindOf = (message: string): string =>
   /^ERR Error running script .* -([A-Z]+) /.exec(message)?.[1] ?? message.split(" ", 1)[0] ?? ""
 
-/**
- * There was no reply. Only the text of the cause is kept, because a driver's error contains the command, and for AUTH
- * the password.
- */
+/** Keeps only the text of the cause: a driver's error contains the command, and for AUTH the password. */
 export const unanswered = (operation: Operation, why: string): RedisError =>
   new RedisError({ operation, retryable: true, cause: new Error(why) })
 

@@ -41,7 +41,7 @@ export const withNamed = Effect.fn("DeadLetterQueues.withNamed")(function* (name
     .toSorted((one, other) => (one.queue_name < other.queue_name ? -1 : 1))
 })
 
-/** The first failure of an unavailable broker ends all inspections, because each would wait for its timeout. */
+/** The first failure of an unavailable broker ends all inspections: each would wait for its timeout. */
 const compareAll = Effect.fnUntraced(function* (queues: ReadonlyArray<IndexedQueue>) {
   const broker = yield* Broker
   const messageCounts = new Map<string, number | null>()
@@ -67,9 +67,7 @@ const compare = (queue: IndexedQueue, messages: number | null | undefined): Queu
       }
     : { ...queue, exists: messages !== null, message_count: messages, ...verdictOf(queue, messages) }
 
-/**
- * A replay leaves its message in the queue, so there may be as many messages as records, or fewer by the replayed ones.
- */
+/** Replayed records may or may not still have their message in the queue. */
 export const verdictOf = (
   { indexed_count, open_count, replayed_count }: Pick<IndexedQueue, "indexed_count" | "open_count" | "replayed_count">,
   messages: number | null

@@ -17,10 +17,7 @@ const walkCounts = {
   messages: Schema.Int,
   /** Messages that no worker of this library dead-lettered. */
   foreign: Schema.Int,
-  /**
-   * True if fewer messages were examined than were ready: a walk ends after 100,000 messages or four minutes, or a
-   * consumer took some meanwhile.
-   */
+  /** A walk ends after 100,000 messages or four minutes, or when consumers took messages meanwhile. */
   truncated: Schema.Boolean
 }
 
@@ -40,10 +37,7 @@ export const Removed = Schema.Struct({
 })
 export type Removed = typeof Removed.Type
 
-/**
- * `no_queue`: the queue does not exist. `unavailable`: the broker failed. `busy`: another walk is in progress in this
- * process.
- */
+/** `busy`: another walk is in progress in this process. */
 export class QueueWalkFailed extends Schema.TaggedError<QueueWalkFailed>()("QueueWalkFailed", {
   reason: Schema.Literals(["no_queue", "unavailable", "busy"]),
   message: Schema.String
@@ -158,10 +152,7 @@ const requeueAtEnd = (channel: Channel, { content, properties, queue, settle }: 
 
 const deliveryCountHeader = "x-delivery-count"
 
-/**
- * Rebuilds a worker's record from the headers, without the exception's message and stack; `undefined` for a foreign
- * message.
- */
+/** The headers contain the record but for the exception's message and stack. Foreign messages have none. */
 const recordFromMessage = (
   queue: string,
   { content, properties }: Delivery,

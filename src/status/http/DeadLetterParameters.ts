@@ -23,9 +23,7 @@ export const page = (query: URLSearchParams): Decoded<PageOptions> => {
   return Result.succeed({ limit: number, ...(cursor !== null && { cursor }) })
 }
 
-/**
- * Reads a filter from a query, where the task id goes by its alias. Empty values are ignored, because forms send them.
- */
+/** The task id goes by its alias. Empty values are ignored, because forms send them. */
 export const filter = (query: URLSearchParams, aliases: ContractAliasConfig): Decoded<DeadLetterFilter> => {
   const task = aliases.httpName("task_id")
   const given = Object.entries({
@@ -51,9 +49,7 @@ export const flag = (query: URLSearchParams, name: string): Decoded<boolean> => 
 const truthy: ReadonlySet<string> = new Set(["true", "1", "yes", "on"])
 const falsy: ReadonlySet<string> = new Set(["false", "0", "no", "off"])
 
-/**
- * Reads the request for a replay job: `ids` or `filter`, and `force`. Without `state` a filter selects open records.
- */
+/** A filter without `state` selects open records. */
 export const replayRequest = (
   body: unknown,
   maxIds: number,

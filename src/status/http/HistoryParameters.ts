@@ -6,9 +6,7 @@ export interface HistoryRequest extends HistoryQuery {
   readonly source: Source
 }
 
-/**
- * Reads the query of `GET /history`, or returns every invalid parameter. `taskField` is the public name of the task id.
- */
+/** Returns the query, or every invalid parameter. `taskField` is the public name of the task id. */
 export const read = (
   query: URLSearchParams,
   taskField: string,

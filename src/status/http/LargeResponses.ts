@@ -12,10 +12,7 @@ const waitTimeoutSeconds = 10
 /** Smaller responses need no place while they are sent. */
 const smallResponseBytes = 256 * 1024
 
-/**
- * Runs an effect that may produce a large response once there is a place for it. A large response keeps a place until
- * the client has received it.
- */
+/** A large response keeps its place until the client has received it. */
 export type ResponseLimiter = <E, R>(
   answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 ) => Effect.Effect<

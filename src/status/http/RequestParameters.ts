@@ -12,10 +12,7 @@ export const parametersOf = (url: string): URLSearchParams => {
   return new URLSearchParams(at < 0 ? "" : url.slice(at + 1).replaceAll(nameWithoutValue, "$&="))
 }
 
-/**
- * A name without `=`, which is equivalent to one with an empty value. Node.js takes quadratic time to parse many such
- * names.
- */
+/** Equivalent to `name=`: Node.js takes quadratic time to parse many names without `=`. */
 const nameWithoutValue = /(?<![^&])[^&=]+(?![^&])/g
 
 export const taskId = (aliases: ContractAliasConfig | undefined) =>

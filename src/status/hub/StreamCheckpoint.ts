@@ -18,10 +18,7 @@ import { digestOf, type StreamOffset } from "./LowWaterMark.ts"
  * covers only the node that holds the checkpoint.
  */
 export interface StreamCheckpoint {
-  /**
-   * Returns the offset to read from: the checkpoint, or `initialOffset`. Resets a checkpoint that contradicts the
-   * stream.
-   */
+  /** Returns the offset to read from. Resets a checkpoint that contradicts the stream. */
   readonly start: (initialOffset: Field) => Effect.Effect<CheckpointSession, RedisError | BrokerError>
 }
 

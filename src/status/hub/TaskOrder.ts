@@ -9,8 +9,7 @@ export class TaskOrder {
     return Effect.acquireUseRelease(
       this.#waitForTurn(taskId),
       () => work,
-      // An interruption reaches all waiting work of the task, one by one. Nothing may start in between, because the
-      // work ahead will be delivered again.
+      // An interruption reaches the work of a task one by one; nothing may start in between and overtake it.
       (_, exit) =>
         Exit.hasInterrupts(exit) ? Effect.andThen(Effect.yieldNow, this.#startNext(taskId)) : this.#startNext(taskId)
     )

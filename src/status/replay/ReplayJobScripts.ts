@@ -122,10 +122,7 @@ return { 'created', id }`,
   }
 }
 
-/**
- * ARGV: id, worker, now, end of the lease. Returns 1 if the worker owns the job from now on: the job had no owner, or
- * this one, or the previous lease had ended.
- */
+/** ARGV: id, worker, now, end of the lease. Returns 0 if the job has ended or another worker's lease lasts. */
 export const take: Script<boolean> = {
   name: "dlq-replay-take",
   lua: `${prelude}

@@ -1,7 +1,4 @@
 import { createHash } from "node:crypto"
 
-/**
- * Stands in for an event id that cannot be stored or sent as it is. JSON escapes unpaired surrogates, which UTF-8 would
- * make equal.
- */
+/** Hashes the JSON of the id, which escapes unpaired surrogates; in UTF-8 they would all be equal. */
 export const hashOf = (eventId: string): string => createHash("sha256").update(JSON.stringify(eventId)).digest("hex")

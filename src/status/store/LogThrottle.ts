@@ -2,10 +2,7 @@ import { Clock, Effect } from "effect"
 
 const intervalMs = 60_000
 
-/**
- * Limits a log line that could repeat without end: logs the first call at once, then at most one a minute, with the
- * number of suppressed calls.
- */
+/** Logs the first call at once, then at most one a minute, with the number of suppressed calls. */
 export const make: Effect.Effect<(log: (suppressed: string) => Effect.Effect<void>) => Effect.Effect<void>> =
   Effect.map(Clock.Clock, (clock) => {
     let loggedAt = Number.NEGATIVE_INFINITY

@@ -92,10 +92,7 @@ export class ResumeCursor {
     return !this.#reading
   }
 
-  /**
-   * Options for the next read; `applyHistory` or `readFailed` must follow. Reads no more than the buffer holds: reading
-   * a long history in full each time would take quadratic time.
-   */
+  /** Reads no more than the buffer holds: reading a long history in full each time would take quadratic time. */
   beginRead(): HistoryOptions {
     this.#stale = false
     this.#reading = true
@@ -206,10 +203,7 @@ const isSameEvent = (one: Position, other: Position): boolean =>
 const missingEventReason = (history: StatusHistory): ResetReason =>
   history.events.length === 0 ? "history_gone" : history.oldest > 1 ? "history_trimmed" : "unknown_event"
 
-/**
- * Why the history does not continue from `at`, if so. Only the same event at its position proves that it is the same
- * history.
- */
+/** Only the same event at the same position proves that the history continues. */
 const discontinuityAfter = (at: Position, history: StatusHistory): ResetReason | undefined => {
   if (history.newest === 0) return undefined
   const anchor = history.events.find(({ sequence }) => sequence === at.sequence)

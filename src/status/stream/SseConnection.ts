@@ -10,10 +10,7 @@ export interface SseLimits {
   readonly stalledMs: number
 }
 
-/**
- * An open event stream of a client: one small object and one waiting fiber, because there are thousands. The fiber is
- * woken by events of the task, and by one timer that sweeps over all connections.
- */
+/** One small object and one waiting fiber per client, woken by events and by one sweep over all connections. */
 export class SseConnection implements TaskSubscriber {
   readonly taskId: string
   readonly cursor: ResumeCursor
