@@ -12,12 +12,8 @@ export const findOffender = (sent: ReadonlyArray<PendingPublish>, why: Error): n
   })
 }
 
-export const failsWithOffender = (
-  publishing: PendingPublish,
-  offender: PendingPublish | undefined,
-  why: Error
-): boolean =>
-  messageOf(why).includes("exchange '") && publishing.publication.exchange === offender?.publication.exchange
+export const failsWithOffender = (pending: PendingPublish, offender: PendingPublish | undefined, why: Error): boolean =>
+  messageOf(why).includes("exchange '") && pending.publication.exchange === offender?.publication.exchange
 
 export const refusalOf = (why: Error): "no_exchange" | "denied" | "invalid" => {
   const code = replyCodeOf(why)

@@ -11,21 +11,21 @@ export class PendingPublish {
   returnReason: string | undefined
   /** Set if an earlier channel confirmed the publish unreliably, or was replaced before it answered. */
   mayBeStored = false
-  #answer: OutcomeCallback | undefined
+  #onOutcome: OutcomeCallback | undefined
 
-  constructor(publication: PublishRequest, expiresAt: number, answer: OutcomeCallback) {
+  constructor(publication: PublishRequest, expiresAt: number, onOutcome: OutcomeCallback) {
     this.publication = publication
     this.expiresAt = expiresAt
-    this.#answer = answer
+    this.#onOutcome = onOutcome
   }
 
   get isAwaited(): boolean {
-    return this.#answer !== undefined
+    return this.#onOutcome !== undefined
   }
 
   resolve(outcome: Effect.Effect<Outcome>): void {
-    this.#answer?.(outcome)
-    this.#answer = undefined
+    this.#onOutcome?.(outcome)
+    this.#onOutcome = undefined
   }
 
   /** The current channel did not store the message; an earlier one may have. */
@@ -34,7 +34,7 @@ export class PendingPublish {
   }
 
   abandon(): void {
-    this.#answer = undefined
+    this.#onOutcome = undefined
   }
 }
 

@@ -76,20 +76,20 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     this.#discard = discard
   }
 
-  /** Calls `answer` once with the outcome, unless the caller cancels with the returned function. */
-  publish(publication: PublishRequest, answer: OutcomeCallback): () => void {
+  /** Calls `onOutcome` once with the outcome, unless the caller cancels with the returned function. */
+  publish(publication: PublishRequest, onOutcome: OutcomeCallback): () => void {
     const problem = Messages.problemOf(publication)
-    if (problem !== undefined) return refuse(answer, "invalid", problem)
-    if (this.#closed !== undefined) return refuse(answer, "closed", this.#closed)
+    if (problem !== undefined) return refuse(onOutcome, "invalid", problem)
+    if (this.#closed !== undefined) return refuse(onOutcome, "closed", this.#closed)
     const { timeoutMs } = this.#limits
-    const publishing = new PendingPublish(publication, performance.now() + timeoutMs, answer)
+    const pending = new PendingPublish(publication, performance.now() + timeoutMs, onOutcome)
     this.#expiryTimer ??= setTimeout(expire, timeoutMs, this)
-    if (this.#canSend && this.#head === this.#waiting.length) this.#send(publishing)
+    if (this.#canSend && this.#head === this.#waiting.length) this.#send(pending)
     else {
-      this.#waiting.push(publishing)
+      this.#waiting.push(pending)
       this.wake()
     }
-    return () => publishing.abandon()
+    return () => pending.abandon()
   }
 
   /**
@@ -136,11 +136,11 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     const offender = AmqpFailure.isPublishError(why) ? findOffender(sent, why) : -1
     const words = AmqpFailure.messageOf(why)
     const requeued: Array<PendingPublish> = []
-    sent.forEach((publishing, index) => {
-      if (offender < 0 || index < offender) publishing.resolve(unknown("lost", words))
-      else if (index === offender || failsWithOffender(publishing, sent[offender], why))
-        publishing.resolveNotStored(refused(refusalOf(why), words), words)
-      else requeued.push(publishing)
+    sent.forEach((pending, index) => {
+      if (offender < 0 || index < offender) pending.resolve(unknown("lost", words))
+      else if (index === offender || failsWithOffender(pending, sent[offender], why))
+        pending.resolveNotStored(refused(refusalOf(why), words), words)
+      else requeued.push(pending)
     })
     this.#requeue(requeued)
     this.#finishClose()
@@ -149,8 +149,7 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
 
   close(detail: string): void {
     this.#closed = detail
-    for (const publishing of this.#waiting.slice(this.#head))
-      publishing.resolveNotStored(refused("closed", detail), detail)
+    for (const pending of this.#waiting.slice(this.#head)) pending.resolveNotStored(refused("closed", detail), detail)
     this.#waiting = []
     this.#head = 0
     this.#finishClose()
@@ -177,8 +176,8 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
 
   #sendWaiting(): void {
     while (this.#canSend && this.#head < this.#waiting.length) {
-      const publishing = this.#waiting[this.#head++]!
-      if (publishing.isAwaited) this.#send(publishing)
+      const pending = this.#waiting[this.#head++]!
+      if (pending.isAwaited) this.#send(pending)
     }
     if (this.#head === this.#waiting.length || this.#head > 1_024) {
       this.#waiting.splice(0, this.#head)
@@ -186,16 +185,16 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     }
   }
 
-  #send(publishing: PendingPublish): void {
+  #send(pending: PendingPublish): void {
     try {
-      const tag = this.#outbox!.send(publishing.publication)
+      const tag = this.#outbox!.send(pending.publication)
       if (tag === undefined) {
         this.#channel = undefined
-        this.#waiting.splice(this.#head, 0, publishing)
-      } else this.#sent.set(tag, publishing)
+        this.#waiting.splice(this.#head, 0, pending)
+      } else this.#sent.set(tag, pending)
     } catch (error) {
       // The caller changed the message while it waited: nothing was sent.
-      publishing.resolve(refused("invalid", AmqpFailure.messageOf(error)))
+      pending.resolve(refused("invalid", AmqpFailure.messageOf(error)))
     }
   }
 
@@ -203,32 +202,32 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     if (multiple) {
       for (const tag of this.#sent.keys()) {
         if (tag > deliveryTag) break
-        this.#confirm(tag, stored)
+        this.#resolveTag(tag, stored)
       }
-    } else this.#confirm(deliveryTag, stored)
+    } else this.#resolveTag(deliveryTag, stored)
     if (!stored) this.#scheduleRenewal()
     if (this.#renewal !== undefined && this.#sent.size === this.#unreliableTags.size) this.#renew()
     this.#finishClose()
     if (this.#head < this.#waiting.length) this.#sendWaiting()
   }
 
-  #confirm(tag: number, stored: boolean): void {
-    const publishing = this.#sent.get(tag)
-    if (publishing === undefined || this.#unreliableTags.has(tag)) return
-    const { returnReason: whyReturned } = publishing
-    if (stored && whyReturned === undefined && this.#distrustsConfirms && this.#countsAhead) {
+  #resolveTag(tag: number, stored: boolean): void {
+    const pending = this.#sent.get(tag)
+    if (pending === undefined || this.#unreliableTags.has(tag)) return
+    const { returnReason } = pending
+    if (stored && returnReason === undefined && this.#distrustsConfirms && this.#countsAhead) {
       this.#unreliableTags.add(tag)
-      publishing.mayBeStored = true
+      pending.mayBeStored = true
       this.#renewal ??= setTimeout(endRenewalGrace, renewalGraceMs, this)
       return
     }
     this.#sent.delete(tag)
-    if (!stored) publishing.resolveNotStored(nacked, nackedMessage)
-    else if (whyReturned === undefined) publishing.resolve(confirmed)
+    if (!stored) pending.resolveNotStored(nacked, nackedMessage)
+    else if (returnReason === undefined) pending.resolve(confirmed)
     else {
       // a stream that received the message would have counted it too
       this.#countsAhead = true
-      publishing.resolveNotStored(returned(whyReturned), whyReturned)
+      pending.resolveNotStored(returned(returnReason), returnReason)
     }
   }
 
@@ -243,25 +242,25 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     this.#channel = undefined
     this.#endRenewal()
     const sent = this.#takeSent()
-    for (const publishing of sent) {
-      publishing.mayBeStored = true
-      publishing.returnReason = undefined
+    for (const pending of sent) {
+      pending.mayBeStored = true
+      pending.returnReason = undefined
     }
     this.#requeue(sent)
     if (channel !== undefined) {
-      for (const answer of ["ack", "nack", "return"]) channel.removeAllListeners(answer)
+      for (const event of ["ack", "nack", "return"]) channel.removeAllListeners(event)
       this.#discard?.(channel)
     }
     this.wake()
   }
 
   /** Puts publishes at the front of the queue; refuses them after the close. */
-  #requeue(again: ReadonlyArray<PendingPublish>): void {
+  #requeue(publishes: ReadonlyArray<PendingPublish>): void {
     if (this.#closed !== undefined) {
-      for (const publishing of again) publishing.resolveNotStored(refused("closed", this.#closed), this.#closed)
+      for (const pending of publishes) pending.resolveNotStored(refused("closed", this.#closed), this.#closed)
       return
     }
-    this.#waiting = [...again.filter(({ isAwaited }) => isAwaited), ...this.#waiting.slice(this.#head)]
+    this.#waiting = [...publishes.filter(({ isAwaited }) => isAwaited), ...this.#waiting.slice(this.#head)]
     this.#head = 0
   }
 
@@ -296,17 +295,17 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
   #returned(message: Message): void {
     let likely: PendingPublish | undefined
     let found: PendingPublish | undefined
-    for (const publishing of this.#sent.values()) {
-      if (publishing.returnReason !== undefined) continue
-      const { exchange, routingKey } = publishing.publication
+    for (const pending of this.#sent.values()) {
+      if (pending.returnReason !== undefined) continue
+      const { exchange, routingKey } = pending.publication
       if (exchange !== message.fields.exchange || routingKey !== message.fields.routingKey) continue
-      likely ??= publishing
-      if (!Messages.isSameMessage(publishing.publication, message)) continue
-      found = publishing
+      likely ??= pending
+      if (!Messages.isSameMessage(pending.publication, message)) continue
+      found = pending
       break
     }
-    const publishing = found ?? likely
-    if (publishing !== undefined) publishing.returnReason = describeReturn(message)
+    const pending = found ?? likely
+    if (pending !== undefined) pending.returnReason = describeReturn(message)
   }
 
   expire(): void {
@@ -314,23 +313,23 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     const now = performance.now()
     let next = Number.POSITIVE_INFINITY
     let isOverdue = false
-    for (const publishing of this.#sent.values()) {
-      if (publishing.expiresAt <= now) {
-        publishing.resolve(deadlineExceeded(this.#limits.timeoutMs))
+    for (const pending of this.#sent.values()) {
+      if (pending.expiresAt <= now) {
+        pending.resolve(deadlineExceeded(this.#limits.timeoutMs))
         isOverdue = true
-      } else if (publishing.isAwaited) {
-        next = publishing.expiresAt
+      } else if (pending.isAwaited) {
+        next = pending.expiresAt
         break
       }
     }
     while (this.#head < this.#waiting.length) {
-      const publishing = this.#waiting[this.#head]!
-      if (publishing.expiresAt > now) {
-        next = Math.min(next, publishing.expiresAt)
+      const pending = this.#waiting[this.#head]!
+      if (pending.expiresAt > now) {
+        next = Math.min(next, pending.expiresAt)
         break
       }
       this.#head += 1
-      publishing.resolve(publishing.mayBeStored ? deadlineExceeded(this.#limits.timeoutMs) : this.#notSentOutcome())
+      pending.resolve(pending.mayBeStored ? deadlineExceeded(this.#limits.timeoutMs) : this.#notSentOutcome())
     }
     if (next < Number.POSITIVE_INFINITY) this.#expiryTimer = setTimeout(expire, Math.ceil(next - now), this)
     // a new leader confirms wrong numbers: some publishes are never confirmed and would fill the window
@@ -351,8 +350,8 @@ const expire = (publisher: { expire(): void }): void => publisher.expire()
 
 const endRenewalGrace = (publisher: { endRenewalGrace(): void }): void => publisher.endRenewalGrace()
 
-const refuse = (answer: OutcomeCallback, reason: "invalid" | "closed", detail: string): (() => void) => {
-  answer(refused(reason, detail))
+const refuse = (onOutcome: OutcomeCallback, reason: "invalid" | "closed", detail: string): (() => void) => {
+  onOutcome(refused(reason, detail))
   return () => {}
 }
 
