@@ -194,15 +194,15 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
 })
 
 const settingsOf = Effect.fnUntraced(function* (options: Options) {
-  const findings = new ValidationIssues()
+  const issues = new ValidationIssues()
   if (options.prefix !== undefined && !/^[^{}]+$/.test(options.prefix)) {
-    findings.addMistake("prefix", "must not be empty or contain braces, which would change the hash tag of the keys")
+    issues.addMistake("prefix", "must not be empty or contain braces, which would change the hash tag of the keys")
   }
-  const ttl_seconds = TimeToLive.normalize(options.ttl_seconds ?? null, findings)
-  findings.checkInteger("max_records", options.max_records, 1, 100_000_000)
-  findings.checkInteger("max_bytes", options.max_bytes, 1, 2 ** 50)
-  findings.checkInteger("replay_lease_seconds", options.replay_lease_seconds, 1, 3_600)
-  if (findings.mistakes.length > 0) return yield* SettingsError.of("RedisDLQStore", findings.mistakes)
+  const ttl_seconds = TimeToLive.normalize(options.ttl_seconds ?? null, issues)
+  issues.checkInteger("max_records", options.max_records, 1, 100_000_000)
+  issues.checkInteger("max_bytes", options.max_bytes, 1, 2 ** 50)
+  issues.checkInteger("replay_lease_seconds", options.replay_lease_seconds, 1, 3_600)
+  if (issues.mistakes.length > 0) return yield* SettingsError.of("RedisDLQStore", issues.mistakes)
   return ttl_seconds
 })
 

@@ -138,17 +138,17 @@ interface Caps {
 }
 
 const capsOf = (options: StoreOptions & Pick<Options, "maxMessages">): Effect.Effect<Caps, SettingsError> => {
-  const findings = new ValidationIssues()
+  const issues = new ValidationIssues()
   const bounded = (field: string, value: number, maximum: number) =>
-    findings.checkInteger(field, value, 1, maximum) ?? value
+    issues.checkInteger(field, value, 1, maximum) ?? value
   const caps = {
     maxSeconds: bounded("maxSeconds", options.maxSeconds ?? 10, 3_600),
     maxEvents: bounded("maxEvents", options.maxEvents ?? 10_000, 1_000_000),
     maxMessages: bounded("maxMessages", options.maxMessages ?? 1_000_000, 1_000_000_000),
     maxBytes: bounded("maxBytes", options.maxBytes ?? 32 * 1024 * 1024, 1024 ** 3)
   }
-  return findings.mistakes.length > 0
-    ? Effect.fail(SettingsError.of("HistoryReader", findings.mistakes))
+  return issues.mistakes.length > 0
+    ? Effect.fail(SettingsError.of("HistoryReader", issues.mistakes))
     : Effect.succeed(caps)
 }
 

@@ -55,9 +55,9 @@ export const layer = (given: Options = {}): Layer.Layer<never, SettingsError, Ht
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
       const options = { ...given, aliasConfig: given.aliasConfig ?? (yield* ContractAliases) }
-      const findings = new ValidationIssues()
-      const paths = pathsOf(options, findings)
-      if (findings.mistakes.length > 0) return yield* SettingsError.of("StatusRoutes", findings.mistakes)
+      const issues = new ValidationIssues()
+      const paths = pathsOf(options, issues)
+      if (issues.mistakes.length > 0) return yield* SettingsError.of("StatusRoutes", issues.mistakes)
       const provided = yield* Effect.context<never>()
       const waiting = Effect.provideContext(WaitingMessages.queues, provided)
       const limitResponse = yield* LargeResponses.make
@@ -215,7 +215,7 @@ const acceptsEventStream = (header: string | undefined): boolean =>
   })
 
 /** The router uses one internal parameter name, whatever the public name is. */
-const pathsOf = (options: Options, findings: ValidationIssues) => {
+const pathsOf = (options: Options, issues: ValidationIssues) => {
   const parameters = new Set(
     ["task_id", options.aliasConfig?.httpName("task_id") ?? "task_id"].map((name) => `{${name}}`)
   )
@@ -225,7 +225,7 @@ const pathsOf = (options: Options, findings: ValidationIssues) => {
     const literal = segments.every((segment) => parameters.has(segment) || /^[^?#\s{}:*]+$/.test(segment))
     if (!template.startsWith("/") || !literal || named.length !== (ofTask ? 1 : 0)) {
       const task = ofTask ? `, one of them ${[...parameters].join(" or ")}` : ""
-      findings.addMistake(
+      issues.addMistake(
         field,
         `must consist of segments that start with a slash${task}, without wildcards and other parameters`
       )

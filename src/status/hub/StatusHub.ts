@@ -123,7 +123,7 @@ export const make = Effect.fnUntraced(function* (
 
   const observe = yield* makeObserve(options.observationSink)
   const count = yield* HubMetrics.make
-  const [throttledMalformed, throttledLeftOut] = [yield* LogThrottle.make, yield* LogThrottle.make]
+  const [logMalformed, logLeftOut] = [yield* LogThrottle.make, yield* LogThrottle.make]
   const readEvent = StatusMessage.eventReader({
     aliases: options.aliasConfig ?? client.aliases,
     sanitizeMetaKeys: options.sanitizeMetaKeys,
@@ -176,7 +176,7 @@ export const make = Effect.fnUntraced(function* (
     count.leftOut()
     observeStoreFailure(event, error)
     const which = `event ${JSON.stringify(event.event_id)} of task ${JSON.stringify(event.task_id)}`
-    return throttledLeftOut((suppressed) => Effect.logError(`${why}: ${which} is left out${suppressed}`, error))
+    return logLeftOut((suppressed) => Effect.logError(`${why}: ${which} is left out${suppressed}`, error))
   }
 
   const storeEvent = (event: PublishedStatus) =>
@@ -205,7 +205,7 @@ export const make = Effect.fnUntraced(function* (
     count.malformed()
     const task_id = taskId ?? taskIdHeader(properties)
     observe((at) => Observation.of("StatusHubMalformedMessage", at, { task_id, reason }))
-    return throttledMalformed((suppressed) =>
+    return logMalformed((suppressed) =>
       Effect.logWarning(`A message of ${queue} is not a status event: ${reason}${suppressed}`, detail)
     )
   }
@@ -412,25 +412,25 @@ const taskIdHeader = ({ headers }: Delivery["properties"]): string | null => {
 }
 
 const settingsErrorOf = (options: Options, isStream: boolean): SettingsError | undefined => {
-  const findings = new ValidationIssues()
+  const issues = new ValidationIssues()
   const { prefix = defaultPrefix } = options
-  findings.checkInteger("prefetch", options.prefetch, 1, 65_535)
-  if (prefix.trim() === "" || /[{}]/.test(prefix)) findings.addMistake("prefix", "must not be blank or contain { or }")
+  issues.checkInteger("prefetch", options.prefetch, 1, 65_535)
+  if (prefix.trim() === "" || /[{}]/.test(prefix)) issues.addMistake("prefix", "must not be blank or contain { or }")
   const { idleRetrySeconds: pause } = options
   if (pause !== undefined && !(pause > 0 && pause <= 86_400)) {
-    findings.addMistake("idleRetrySeconds", "must be more than 0 and at most a day, in seconds")
+    issues.addMistake("idleRetrySeconds", "must be more than 0 and at most a day, in seconds")
   }
-  ConsumerOptions.checkDuration("stopWithin", options.stopWithin, findings, "zero")
-  ConsumerOptions.checkPriority(options.consumeArguments, findings)
+  ConsumerOptions.checkDuration("stopWithin", options.stopWithin, issues, "zero")
+  ConsumerOptions.checkPriority(options.consumeArguments, issues)
   const offset = options.consumeArguments?.["x-stream-offset"]
   if (offset !== undefined && !isStream) {
-    findings.addMistake(
+    issues.addMistake(
       "consumeArguments.x-stream-offset",
       "applies only to streams, and the status queue is not a stream"
     )
   } else if (offset !== undefined && !isStreamOffset(offset)) {
     const problem = "must be first, last, next, an offset of 0 or more, a Date, or an age such as 1h"
-    findings.addMistake("consumeArguments.x-stream-offset", problem)
+    issues.addMistake("consumeArguments.x-stream-offset", problem)
   }
-  return findings.mistakes.length > 0 ? SettingsError.of("StatusHub", findings.mistakes) : undefined
+  return issues.mistakes.length > 0 ? SettingsError.of("StatusHub", issues.mistakes) : undefined
 }

@@ -276,11 +276,11 @@ const make = Effect.fnUntraced(function* (options: Options) {
 })
 
 const settingsErrorOf = (options: Options): SettingsError | undefined => {
-  const findings = new ValidationIssues()
-  findings.checkInteger("maxJobs", options.maxJobs, 1, 100_000)
-  findings.checkInteger("maxRunning", options.maxRunning, 1, 1_000)
-  findings.checkInteger("maxIds", options.maxIds, 1, 100_000)
-  return findings.mistakes.length > 0 ? SettingsError.of("ReplayJobs", findings.mistakes) : undefined
+  const issues = new ValidationIssues()
+  issues.checkInteger("maxJobs", options.maxJobs, 1, 100_000)
+  issues.checkInteger("maxRunning", options.maxRunning, 1, 1_000)
+  issues.checkInteger("maxIds", options.maxIds, 1, 100_000)
+  return issues.mistakes.length > 0 ? SettingsError.of("ReplayJobs", issues.mistakes) : undefined
 }
 
 /** Stores replay jobs in the Redis of the dead letters. */

@@ -51,12 +51,12 @@ export const layer = (
   )
 
 const settingsErrorOf = (options: Options): SettingsError | undefined => {
-  const findings = new ValidationIssues()
-  findings.checkInteger("window", options.window, 1, 1_000)
-  findings.checkInteger("perSecond", options.perSecond, 1, 1_000_000)
-  findings.checkInteger("leaseSeconds", options.leaseSeconds, 1, 3_600)
-  checkDuration("lookEvery", options.lookEvery, findings)
-  return findings.mistakes.length > 0 ? SettingsError.of("ReplayWorker", findings.mistakes) : undefined
+  const issues = new ValidationIssues()
+  issues.checkInteger("window", options.window, 1, 1_000)
+  issues.checkInteger("perSecond", options.perSecond, 1, 1_000_000)
+  issues.checkInteger("leaseSeconds", options.leaseSeconds, 1, 3_600)
+  checkDuration("lookEvery", options.lookEvery, issues)
+  return issues.mistakes.length > 0 ? SettingsError.of("ReplayWorker", issues.mistakes) : undefined
 }
 
 /** Works on a job until it ends, unless another worker holds it. */

@@ -38,19 +38,19 @@ export interface StatusStoreParameters {
 
 const defaultDedup = 10_000
 
-const validate = (parameters: StatusStoreParameters, findings: ValidationIssues) => {
+const validate = (parameters: StatusStoreParameters, issues: ValidationIssues) => {
   const { children_maxlen = 10_000, history_maxlen = 50, prefix = defaultPrefix, ttl_seconds = 86_400 } = parameters
   const { dedup_maxlen = Math.max(defaultDedup, history_maxlen) } = parameters
-  if (prefix.trim() === "") findings.addMistake("prefix", "must not be blank")
+  if (prefix.trim() === "") issues.addMistake("prefix", "must not be blank")
   // the task id is the hash tag of the key, so braces in the prefix would break it
   else if (/[{}]/.test(prefix))
-    findings.addMistake("prefix", "must not contain { or }, which mark the hash slot in a Redis Cluster")
-  const ttl = TimeToLive.normalize(ttl_seconds, findings)
-  findings.checkInteger("history_maxlen", history_maxlen, 1, 100_000)
-  findings.checkInteger("children_maxlen", children_maxlen, 1, 1_000_000)
-  findings.checkInteger("dedup_maxlen", dedup_maxlen, 1, 1_000_000)
+    issues.addMistake("prefix", "must not contain { or }, which mark the hash slot in a Redis Cluster")
+  const ttl = TimeToLive.normalize(ttl_seconds, issues)
+  issues.checkInteger("history_maxlen", history_maxlen, 1, 100_000)
+  issues.checkInteger("children_maxlen", children_maxlen, 1, 1_000_000)
+  issues.checkInteger("dedup_maxlen", dedup_maxlen, 1, 1_000_000)
   if (dedup_maxlen < history_maxlen) {
-    findings.addMistake("dedup_maxlen", `must be at least history_maxlen, which is ${history_maxlen}`)
+    issues.addMistake("dedup_maxlen", `must be at least history_maxlen, which is ${history_maxlen}`)
   }
   return { prefix, seconds: ttl ?? "", history_maxlen, dedup_maxlen, children_maxlen }
 }
@@ -68,11 +68,11 @@ const validate = (parameters: StatusStoreParameters, findings: ValidationIssues)
 export const make = Effect.fnUntraced(function* (
   parameters: StatusStoreParameters = {}
 ): Effect.fn.Return<StatusStore["Service"], SettingsError, Redis> {
-  const findings = new ValidationIssues()
-  const { children_maxlen, dedup_maxlen, history_maxlen, prefix, seconds } = validate(parameters, findings)
-  if (findings.mistakes.length > 0) return yield* SettingsError.of("RedisStatusStore", findings.mistakes)
+  const issues = new ValidationIssues()
+  const { children_maxlen, dedup_maxlen, history_maxlen, prefix, seconds } = validate(parameters, issues)
+  if (issues.mistakes.length > 0) return yield* SettingsError.of("RedisStatusStore", issues.mistakes)
   const redis = yield* Redis
-  const throttled = yield* LogThrottle.make
+  const logThrottled = yield* LogThrottle.make
 
   const keyOf = (kind: string, taskId: string) => redis.key(`${prefix}:${kind}:{${escaped(taskId)}}`)
   const keysOf = (taskId: string) => [keyOf("history", taskId), keyOf("ids", taskId)]
@@ -80,7 +80,7 @@ export const make = Effect.fnUntraced(function* (
   const warnChildLeftOut = (child: string, parent: string) =>
     Effect.andThen(
       Metric.update(childrenLeftOut, 1),
-      throttled((suppressed) =>
+      logThrottled((suppressed) =>
         Effect.logWarning(
           `Task ${parent} has more than ${children_maxlen} children: child ${child} is not indexed${suppressed}. Raise children_maxlen.`
         )

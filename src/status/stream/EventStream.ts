@@ -88,16 +88,16 @@ export class EventStream extends Context.Service<
 const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<EventStream["Service"], SettingsError, StatusStore | Scope.Scope> {
-  const findings = new ValidationIssues()
-  const settings = validate(options, findings)
-  if (findings.mistakes.length > 0) return yield* SettingsError.of("EventStream", findings.mistakes)
+  const issues = new ValidationIssues()
+  const settings = validate(options, issues)
+  if (issues.mistakes.length > 0) return yield* SettingsError.of("EventStream", issues.mistakes)
   const store = yield* StatusStore
   const clock = yield* Clock.Clock
   const metrics = yield* Effect.context<never>()
   const observe = yield* makeObserve(options.observationSink)
   const subscriptions = yield* TaskSubscriptions.make(store.live)
   const frameEvent = makeFramer({ ...options, aliasConfig: options.aliasConfig ?? (yield* ContractAliases) })
-  const throttled = yield* LogThrottle.make
+  const logThrottled = yield* LogThrottle.make
   const open = new Set<SseConnection>()
   const streamsByCaller = new Map<string, number>()
   let draining = false
@@ -220,7 +220,7 @@ const make = Effect.fnUntraced(function* (
   }
 
   const logAdapterFailure = (taskId: string, failures: ReadonlyArray<unknown>) =>
-    throttled((suppressed) =>
+    logThrottled((suppressed) =>
       Effect.logError(
         `The output adapter of event streams threw an error: an event of task ${taskId} was not sent${suppressed}`,
         failures[0]
@@ -332,23 +332,23 @@ interface Settings extends SseLimits {
   readonly sweepMs: number
 }
 
-const validate = (options: Options, findings: ValidationIssues): Settings => {
+const validate = (options: Options, issues: ValidationIssues): Settings => {
   const seconds = (field: string, value: number, maximum: number) => {
-    if (!(value > 0 && value <= maximum)) findings.addMistake(field, `must be more than 0 and at most ${maximum}`)
+    if (!(value > 0 && value <= maximum)) issues.addMistake(field, `must be more than 0 and at most ${maximum}`)
     return value * 1_000
   }
   const { keepaliveIntervalSeconds: keepalive = 15 } = options
-  const maxOpenStreams = findings.checkInteger("maxOpenStreams", options.maxOpenStreams ?? 10_000, 1, 1_000_000) ?? 0
+  const maxOpenStreams = issues.checkInteger("maxOpenStreams", options.maxOpenStreams ?? 10_000, 1, 1_000_000) ?? 0
   const perAddress = options.maxOpenStreamsPerAddress ?? FairShare.maximum(maxOpenStreams)
   const keepaliveMs = keepalive === null ? undefined : seconds("keepaliveIntervalSeconds", keepalive, 3_600)
   const { terminalStatuses = new TerminalStatusSet() } = options
   return {
     isTerminal: (status) => terminalStatuses.has(status),
     maxOpenStreams,
-    maxOpenStreamsPerAddress: findings.checkInteger("maxOpenStreamsPerAddress", perAddress, 1, 1_000_000) ?? 0,
+    maxOpenStreamsPerAddress: issues.checkInteger("maxOpenStreamsPerAddress", perAddress, 1, 1_000_000) ?? 0,
     bounds: {
-      events: findings.checkInteger("maxWaitingEvents", options.maxWaitingEvents ?? 64, 1, 100_000) ?? 0,
-      size: findings.checkInteger("maxWaitingSize", options.maxWaitingSize ?? 65_536, 1, 1_000_000_000) ?? 0
+      events: issues.checkInteger("maxWaitingEvents", options.maxWaitingEvents ?? 64, 1, 100_000) ?? 0,
+      size: issues.checkInteger("maxWaitingSize", options.maxWaitingSize ?? 65_536, 1, 1_000_000_000) ?? 0
     },
     keepaliveMs,
     stalledMs: seconds("stalledSeconds", options.stalledSeconds ?? 60, 86_400),
