@@ -122,7 +122,7 @@ describe("the routers' refusals", () => {
       for (const path of paths) {
         const answer = yield* ask("GET", path)
         assert.strictEqual(answer.status, 500, path)
-        assert.match(String(detail(answer.text)), /through no fault of its own/)
+        assert.match(String(detail(answer.text)), /The reason is in its log/)
       }
       assert.lengthOf(
         log.lines().filter((line) => line.includes("The handler of a GET request failed unexpectedly")),

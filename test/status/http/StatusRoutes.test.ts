@@ -243,7 +243,7 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, broker: Layer.Laye
         for (const path of [`/status/${encodeURIComponent(id)}`, `/history?task_id=${encodeURIComponent(id)}`]) {
           const { body, status } = yield* get(url + path)
           assert.strictEqual(status, 500)
-          assert.match(body.detail, /The log says why/)
+          assert.match(body.detail, /The reason is in its log/)
         }
         const line = "The handler of a GET request failed unexpectedly Error: not this one"
         assert.deepStrictEqual(log.lines(), [line, line])
@@ -393,7 +393,7 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, broker: Layer.Laye
             yield* publish("t1", "queued", "running", "completed")
             const { body, status } = yield* Fiber.join(scan)
             assert.strictEqual(status, 409)
-            assert.match(body.detail, /has a consumer.*ask with source=store/)
+            assert.match(body.detail, /has a consumer.*use source=store/)
             yield* eventually(Effect.succeed(met), ({ length }) => length >= 3)
             yield* consumer.cancel
           })

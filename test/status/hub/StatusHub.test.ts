@@ -374,7 +374,7 @@ const suite = <E>(name: string, world: Layer.Layer<Broker | Redis, E>) =>
           assert.match(JSON.stringify(seen.of("StatusHubStoreWriteFailed")[0]), /WRONGTYPE/)
           assert.lengthOf(seen.of("StatusHubMalformedMessage"), 20)
           const logged = (what: string) => lines.filter((line) => line.includes(what)).length
-          assert.deepStrictEqual([logged("is left out"), logged("is no status event")], [1, 1])
+          assert.deepStrictEqual([logged("is left out"), logged("is not a status event")], [1, 1])
           yield* redis.command("DEL", redis.key(`${prefix}:history:{mine}`), redis.key(`${prefix}:ids:{mine}`))
           yield* say("mine", ["later"])
           yield* until("mine", 1)
@@ -607,7 +607,7 @@ describe("StatusHub", () => {
         ["prefetch", "prefix", "idleRetrySeconds", "consumeArguments.x-stream-offset"]
       )
       const offset = { consumeArguments: { "x-stream-offset": "first" } }
-      assert.match((yield* make(offset, false)).message, /is of streams alone/)
+      assert.match((yield* make(offset, false)).message, /applies only to streams/)
     }).pipe(Effect.provide(memory))
   )
 })
