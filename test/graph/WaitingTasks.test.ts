@@ -100,7 +100,7 @@ describe("a task that nobody has taken", () => {
       )
       assert.match(
         String(body["sentence"]),
-        /tasks\.queue \(as the only message; nobody .*\), or in write\.queue \(as the only message/
+        /tasks\.queue \(as the only message; no consumer\), or in write\.queue \(as the only message/
       )
       assert.isNull(body["queue_name"])
       const server = yield* BrokerMemory.BrokerServer
