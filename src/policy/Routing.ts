@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import { type Accounting, accountingOf } from "./Estimate.ts"
+import type { BodyRoute } from "./facts/Facts.ts"
 import {
   type CanonicalRoute,
   compatConfig,
@@ -21,37 +22,31 @@ import * as UpstreamPaths from "./routes/UpstreamPaths.ts"
 import { byName, byPattern, type ServiceCall, type ServiceMatch, type ServiceRefusal } from "./ServiceCall.ts"
 import type { ServiceTable } from "./ServiceTable.ts"
 
-/** Where a request goes, and under which of the operator's settings. */
 export interface RoutedRequest {
   readonly route: PolicyRoute
   readonly provider: Provider
   readonly config: RouteConfig
   /** Path and query for the upstream, byte for byte. */
   readonly target: string
-  /** The registered service that answers, where one does. */
   readonly service?: ServiceCall
-  /** What it does with objects that live at the upstream. */
   readonly objects: ObjectUse
 }
 
-/** A route whose bodies and answers are read. */
 export interface Target extends RoutedRequest {
-  /** What its body is read as: at the compatible upstream as on the gateway's own route of the same path. */
-  readonly routeId: RouteId | "compat" | "service"
-  /** In whose terms the answer reports its usage: the path's, whatever the request's headers say. */
+  /** The canonical route that defines the body's format. The compatible upstream uses the route of the same path. */
+  readonly routeId: BodyRoute
+  /** The format of reported usage. The path decides it, whatever the request's headers say. */
   readonly family: Family
   readonly accounting: Accounting
-  /** The protocol reports a stream's usage only when it is asked to (family A chat). */
+  /** The protocol reports a stream's usage only on request (family A chat). */
   readonly isUsageOptIn: boolean
-  /** The model that is asked about. */
   readonly model?: string
-  /** The service that is asked, whether or not one of that name is registered. */
+  /** The service name in the path, even if no such service is registered. */
   readonly serviceName?: string
-  /** Why nothing answers: told to whoever is known, and to nobody else. */
+  /** The reason why the service cannot be called. Only authenticated callers see it. */
   readonly closed?: ServiceRefusal
 }
 
-/** A path that the wildcard lets through, to whom `access` says. */
 export interface WildcardTarget extends RoutedRequest {
   readonly routeId: "wildcard"
   readonly access: Exclude<Exposure.WildcardAccess, "closed">
@@ -61,24 +56,20 @@ export interface WildcardTarget extends RoutedRequest {
 const compatUse = (method: string, segments: ReadonlyArray<string>, like: RouteId | undefined): ObjectUse =>
   like === undefined ? useOf(method, segments) : useOfRoute(like, method, segments)
 
-/** What operators decide about the places where requests go. */
 export interface RoutingSettings {
   readonly routes: ReadonlyMap<RouteId, RouteConfig>
   readonly services: ServiceTable
   readonly passthrough: Passthrough
 }
 
-/** Why no route takes a request, which is told before anybody is authenticated. */
+/** The reason why no route matches. Callers see it before authentication. */
 export interface RoutingFailure {
   readonly code: "unsupported_route"
   readonly message: string
 }
 
-/** The part of the upstreams' paths that a deployment decides by its environment. */
 export interface RoutingPaths {
-  /** What the upstream's UI loads, by the names that it has at this deployment. */
   readonly support: UpstreamPaths.UiSupportPaths
-  /** What of the direct compatible upstream is open. */
   readonly compat: ReadonlyArray<string>
   readonly compatConfig: RouteConfig
 }
@@ -111,7 +102,6 @@ const canonicalTarget = (
   })
 }
 
-/** Finds the target of a request, or says why there is none. */
 export const find = (
   method: string,
   target: string,
@@ -150,7 +140,7 @@ export const find = (
         )
       )
     case "Control":
-      return Result.fail(unsupported("The control API is served by the control listener, not here."))
+      return Result.fail(unsupported("The control listener serves the control API; this listener does not."))
     case "Unrouted": {
       const registered = byPattern(settings.services, method, path.success)
       if (registered !== undefined) return Result.succeed(serviceTarget(registered, "", target, path.success.path))
@@ -164,12 +154,14 @@ export const find = (
         return Result.map(found, (list) => ({ ...list, model }))
       }
       if (alias !== undefined) {
-        return Result.fail(unsupported(`The gateway serves this as ${method} ${alias.pattern}; send it there.`))
+        return Result.fail(
+          unsupported(`The gateway serves this path as ${method} ${alias.pattern}. Send the request there.`)
+        )
       }
       return Result.fail(
         route.allowed.length === 0
           ? unrouted(method, path.success.path)
-          : unsupported(`This path is served for ${route.allowed.join(" and ")} only.`)
+          : unsupported(`This path accepts ${route.allowed.join(" and ")} only.`)
       )
     }
   }
@@ -200,7 +192,6 @@ const wildcard = (
   objects
 })
 
-/** The target of a service's path: open, or closed with the reason. `name`: the one that the path asks for. */
 const serviceTarget = ({ call, closed, prefix }: ServiceMatch, name: string, target: string, path: string): Target => ({
   routeId: "service",
   route: RouteTable.serviceRoute(path),
@@ -216,7 +207,7 @@ const serviceTarget = ({ call, closed, prefix }: ServiceMatch, name: string, tar
   ...(closed !== undefined && { closed })
 })
 
-/** The settings of a service that there is not: nothing comes as far as using them. */
+/** Placeholder settings for a service that is not registered. No request uses them. */
 const unregisteredConfig: RouteConfig = {
   enabled: true,
   mode: "managed_by_gateway",
@@ -228,7 +219,7 @@ const unregisteredConfig: RouteConfig = {
   ownership: "shared"
 }
 
-/** The canonical form keeps segments one to one, so the raw target is cut at the same place. */
+/** Removes leading segments from a raw target. Canonicalisation keeps the number of segments, so the index is valid. */
 export const withoutLeadingSegments = (target: string, segments: number): string => {
   let end = 0
   for (let cut = 0; cut < segments; cut++) {
@@ -243,21 +234,19 @@ export const withoutLeadingSegments = (target: string, segments: number): string
 const unsupported = (message: string): RoutingFailure => ({ code: "unsupported_route", message })
 
 const closedAtCompat = unsupported(
-  "This path of the direct compatible upstream is not open. An operator can open paths by DIRECT_COMPAT_ALLOWED_PATHS; the upstream's UI and administration stay closed."
+  "This path of the direct compatible upstream is not open. An operator can open paths with DIRECT_COMPAT_ALLOWED_PATHS; the upstream's UI and administration stay closed."
 )
 
-/** A path is as long as a head may be. */
 const maxShownCharacters = 128
 
 const unrouted = (method: string, path: string) =>
   unsupported(
-    `Route is not supported by this gateway. There is no ${method} ${path.slice(0, maxShownCharacters)} here; POST /v1/chat/completions, /v1/responses, /v1/embeddings and /v1/messages, and GET /v1/models are the usual ones.`
+    `Route is not supported by this gateway. There is no ${method} ${path.slice(0, maxShownCharacters)} here. Common routes are POST /v1/chat/completions, /v1/responses, /v1/embeddings and /v1/messages, and GET /v1/models.`
   )
 
-/** The family of a path; on one that both families share, the client's headers tell them apart. */
+/** Returns the family of a path. On paths that both families share, the client's headers decide. */
 export const familyOfPath = (path: string): Family => (path.startsWith("/v1/messages") ? "b" : "a")
 
-/** The provider of a route, as policies and usage records name it. */
 export const providerOf = (route: PolicyRoute): Provider =>
   route === "/providers/compat/*"
     ? "compat"

@@ -8,51 +8,45 @@ import * as JsonBounds from "./JsonBounds.ts"
 import * as JsonMembers from "./JsonMembers.ts"
 import * as NamedModels from "./NamedModels.ts"
 
-/** What a decision needs to know of a body, from one parse. */
 export interface Facts {
-  /** How many requests the body holds: one, or those of a message batch. */
   readonly requests: number
-  /** The models that its requests ask for: one, or several in a message batch. Prices go by them. */
   readonly models: ReadonlyArray<string>
-  /** Models that stand beside them, as in `fallbacks`: the upstream may use each, and need not know any. */
+  /** Further models that the upstream may use, as in `fallbacks`. They need not exist. */
   readonly alternativeModels: ReadonlyArray<string>
-  /** A request of the body leaves its model to the upstream, on a route that has one. */
+  /** A request names no model on a route that takes one, so the upstream chooses. */
   readonly omitsModel: boolean
-  /** A member that may choose a model in a way that nobody here can follow. */
+  /** A member that may select a model in a way that the gateway cannot evaluate. */
   readonly unjudgedMember: string | undefined
   readonly stream: boolean
-  /** The upstream answers at once and works later; the result is fetched by a request of its own. */
   readonly background: boolean
   readonly tools: boolean
-  /** How many tools a request offers, and the bytes of their JSON; in a message batch, of the request with the most. */
+  /** The number of offered tools and the bytes of their JSON; in a batch, the maximum of all requests. */
   readonly toolCount: number
   readonly toolSchemaBytes: number
-  /** The registered service that the body names. */
   readonly service: string | undefined
-  /** Estimated tokens of the input. */
   readonly inputTokens: number
-  /** Output tokens that the requests bound themselves, summed over all answers; by the largest member of each. */
+  /** Output tokens that the requests bound, summed over all choices. */
   readonly boundedOutput: number
-  /** How many answers have no bound that their route knows. */
+  /** The number of choices without a bound that the route knows. */
   readonly openChoices: number
-  /** By whichever member an upstream may go, of the one request that asks for the most; 0 when none says. */
+  /** The largest output bound of one request by any known member; 0 if no request has one. */
   readonly largestOutput: number
-  /** The same, summed over all requests. */
+  /** The output bounds of all requests by any known member, summed. */
   readonly totalOutput: number
-  /** How many texts the one request asks for that asks for the most; 0 where a route has none to bound. */
+  /** The most choices that one request asks for; 0 on routes without text output. */
   readonly choices: number
-  /** Top-level `guardrails`: names that the client asks for. The member is the gateway's, and no upstream sees it. */
+  /** Guardrail names that the client asks for. The gateway removes the member before forwarding. */
   readonly guardrails: ReadonlyArray<string>
   readonly namesGuardrails: boolean
-  /** Objects at the upstream that the body refers to. */
   readonly references: ReadonlyArray<UpstreamObject>
-  /** Whether the upstream is to keep the answer. `undefined`: the body does not say. */
+  /** `undefined` if the body does not say whether the upstream keeps the response. */
   readonly stored: boolean | undefined
-  /** The answer is to be spoken. */
   readonly audio: boolean
-  /** The ids that the client chose for the items which it adds to a conversation. */
   readonly itemIds: ReadonlyArray<string>
 }
+
+/** The route that defines the format of a body. */
+export type BodyRoute = RouteId | "compat" | "service"
 
 export const noFacts: Facts = {
   requests: 1,
@@ -80,20 +74,15 @@ export const noFacts: Facts = {
   itemIds: []
 }
 
-/** Of a body that says nothing and has a size. */
 export const factsOfSize = (inputTokens: number): Facts => ({ ...noFacts, inputTokens: Math.max(1, inputTokens) })
 
-/** Every model that the request may use. */
 export const allModels = ({
   alternativeModels,
   models
 }: Pick<Facts, "models" | "alternativeModels">): ReadonlyArray<string> =>
   alternativeModels.length === 0 ? models : [...new Set([...models, ...alternativeModels])]
 
-/**
- * As `facts`, of a request to `target`: a path of the compatible upstream may name models too, and where neither it nor
- * the body does, the upstream chooses one, unless the path is known to have none.
- */
+/** A compatible upstream may take models from the path. If path and body name none, it chooses one. */
 export const withTarget = (
   facts: Facts,
   { provider, target }: { readonly provider: Provider; readonly target: string }
@@ -105,13 +94,12 @@ export const withTarget = (
   return { ...facts, models, omitsModel: leavesModel, unjudgedMember: facts.unjudgedMember ?? named.unjudgedMember }
 }
 
-/** What a form is read for. Under other names a registered service's is its own business. */
-export const formFieldNames = (routeId: RouteId | "compat" | "service"): ReadonlyArray<string> =>
+export const formFieldNames = (routeId: BodyRoute): ReadonlyArray<string> =>
   routeId === "service" ? ["model", "stream"] : [...decidingMembers, ...referringMembers]
 
-/** What a form says, as that of an audio transcription, by the fields that `fieldNames` has. A file counts as media do. */
+/** Each file counts as one image. */
 export const ofForm = (
-  routeId: RouteId | "compat" | "service",
+  routeId: BodyRoute,
   form: { readonly fields: ReadonlyMap<string, string>; readonly files: number; readonly textBytes: number }
 ): Result.Result<Facts, BodyProblem> => {
   const request: { [name: string]: Json } = {}
@@ -119,7 +107,10 @@ export const ofForm = (
     const text = form.fields.get(name) ?? ""
     if (text === "") continue
     const value = formValueOf(name, text)
-    if (value === undefined) return Result.fail(problem(`A form cannot say "${printable(name)}" so: send JSON.`, name))
+    if (value === undefined)
+      return Result.fail(
+        problem(`The form field "${printable(name)}" has an unsupported value. Send the request as JSON.`, name)
+      )
     request[name] = value
   }
   const { background, model, stream } = request
@@ -136,7 +127,7 @@ export const ofForm = (
 const formValueOf = (name: string, text: string): Json | undefined => {
   if (name === "stream") return /^(?:true|1)$/i.test(text) ? true : /^(?:false|0)$/i.test(text) ? false : undefined
   if (countMembers.includes(name)) return /^\d{1,15}(?:\.\d+)?$/.test(text) ? Number(text) : undefined
-  // tools would have to be read as JSON, and guardrails to be taken out
+  // tools would need JSON parsing, and guardrails would have to be removed
   return toolMembers.includes(name) || name === "guardrails" ? undefined : text
 }
 
@@ -146,32 +137,27 @@ export interface BodyProblem {
   readonly param?: string
 }
 
-/** A body that was read: its text for rewriting, and its facts. */
 export interface ParsedBody {
   readonly text: string
   readonly facts: Facts
-  /** `stream_options` as the client wrote it, when it is an object (family A). */
   readonly streamOptions: JsonObject | undefined
-  /** The same of `extra_body`, where it says so anew. */
   readonly extraStreamOptions: Json | undefined
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-/** JSON of any kind, within the bounds of bodies. */
 export interface JsonText {
   readonly text: string
   readonly json: Json
   readonly shape: JsonBounds.JsonShape
 }
 
-/** Why bytes are no `JsonText`; `isExcess`: they hold too much, whether or not they are JSON. */
+/** `isExcess`: the text exceeds the size bounds, whether or not it is JSON. */
 export interface UnreadableJson {
   readonly isExcess: boolean
   readonly problem: BodyProblem
 }
 
-/** Reads JSON once, for all who look at it. */
 export const readJson = (bytes: Uint8Array): Result.Result<JsonText, UnreadableJson> => {
   const shape = JsonBounds.shapeOf(bytes)
   if (shape.excess !== undefined) return Result.fail({ isExcess: true, problem: problem(shape.excess) })
@@ -183,23 +169,13 @@ export const readJson = (bytes: Uint8Array): Result.Result<JsonText, UnreadableJ
   return unread(text === "" ? "The body is empty; this route takes a JSON object." : "The body is not valid JSON.")
 }
 
-/** Reads the JSON object that a canonical route takes. */
-export const parse = (
-  routeId: RouteId | "compat" | "service",
-  bytes: Uint8Array
-): Result.Result<ParsedBody, BodyProblem> => {
+export const parse = (routeId: BodyRoute, bytes: Uint8Array): Result.Result<ParsedBody, BodyProblem> => {
   const read = readJson(bytes)
   return Result.isFailure(read) ? Result.fail(read.failure.problem) : ofJson(routeId, read.success)
 }
 
-/**
- * What a JSON object says. Whatever two readers could understand differently is refused: of a member that stands twice
- * in one object, deep down too, some upstreams take the first, and what was judged is the last.
- */
-export const ofJson = (
-  routeId: RouteId | "compat" | "service",
-  { json, shape, text }: JsonText
-): Result.Result<ParsedBody, BodyProblem> => {
+/** Refuses duplicate members at any depth: some upstreams use the first value, and the gateway judges the last. */
+export const ofJson = (routeId: BodyRoute, { json, shape, text }: JsonText): Result.Result<ParsedBody, BodyProblem> => {
   if (!isObject(json)) return Result.fail(problem("The body must be a JSON object."))
   const scanned = isPlain(routeId, json, shape) ? nothingFound : scanMembers(routeId, decidingObjects(routeId, text))
   if (Result.isFailure(scanned)) return Result.fail(scanned.failure)
@@ -207,7 +183,7 @@ export const ofJson = (
     return Result.fail(problem('"requests" must be an array.', "requests"))
   }
   if (routeId === "message-batches" && json["extra_body"] != null) {
-    return Result.fail(problem('A batch takes "extra_body" in the "params" of its requests.', "extra_body"))
+    return Result.fail(problem('Move "extra_body" into the "params" of its requests.', "extra_body"))
   }
   const requests = requestsOf(routeId, json)
   const mistyped = typeMistake(json, requests, routeId)
@@ -215,7 +191,7 @@ export const ofJson = (
   const priceMember = routeId === "service" ? undefined : priceMemberIn(json, requests)
   if (priceMember !== undefined) {
     return Result.fail(
-      problem(`"${printable(priceMember)}" cannot be sent: a request sets no price.`, printable(priceMember))
+      problem(`"${printable(priceMember)}" must be removed: a request cannot set a price.`, printable(priceMember))
     )
   }
   const guardrails = json["guardrails"] ?? []
@@ -229,7 +205,7 @@ export const ofJson = (
   const input = InputEstimate.estimateInput(json, routeId === "service" ? "anywhere" : "messages", outputMembers)
   if (routeId !== "service" && input.members !== shape.allMembers) {
     return Result.fail(
-      problem("An object in the body has a member more than once. Name each member of an object once.")
+      problem("The body contains an object with a duplicate member. Name each member of an object once.")
     )
   }
   const extra = routeId === "service" ? undefined : json["extra_body"]
@@ -280,10 +256,10 @@ const problem = (message: string, param?: string): BodyProblem => ({
   ...(param === undefined ? {} : { param })
 })
 
-const printable = (name: string): string => name.replace(/[^\x20-\x7e]/g, "?").slice(0, 64)
+/** Makes a client's name safe for an error message. */
+export const printable = (name: string): string => name.replace(/[^\x20-\x7e]/g, "?").slice(0, 64)
 
-/** The objects whose members decide: the body, in a message batch each request and its `params`, and `extra_body`. */
-const decidingObjects = (routeId: RouteId | "compat" | "service", text: string): ReadonlyArray<string> => {
+const decidingObjects = (routeId: BodyRoute, text: string): ReadonlyArray<string> => {
   const extras = (objects: ReadonlyArray<string>) =>
     text.includes('"extra_body"') ? objects.flatMap((object) => valuesOf(object, "extra_body")) : []
   if (routeId === "service") return [text]
@@ -298,15 +274,8 @@ const valuesOf = (text: string, key: string): ReadonlyArray<string> =>
     member.key === key ? [text.slice(member.valueStart, member.end)] : []
   )
 
-/**
- * What `scan` would find nothing in, told for a third of its price: each name is there once and without escapes, and
- * none of them is a tool's.
- */
-const isPlain = (
-  routeId: RouteId | "compat" | "service",
-  json: JsonObject,
-  { members }: JsonBounds.JsonShape
-): boolean => {
+/** A fast path at a third of the cost of `scanMembers`: no duplicate, escaped or unusual name, and no tools. */
+const isPlain = (routeId: BodyRoute, json: JsonObject, { members }: JsonBounds.JsonShape): boolean => {
   if (routeId === "message-batches") return false
   const names = Object.keys(json)
   return (
@@ -315,23 +284,17 @@ const isPlain = (
   )
 }
 
-/** As clients write the members of requests. What is written otherwise may be taken for one of them. */
+/** Upstreams may normalise other names to one of these. */
 const usualMemberName = /^[a-z0-9_]*$/
 
 const nothingFound = Result.succeed(0)
 
 /**
- * What two readers could understand differently: a key that appears twice, and a plain one in disguise
- * (`"m\u006fdel"`). V8's own parser is one of the readers: it can take an escaped key for another one that an earlier
- * body had in its place (nodejs/node#63785), and then a model, a stream or a tool would pass unseen. Some upstreams
- * match names without regard to case. Where there is none of it, the result is the most bytes that the tools of one
- * object have.
+ * Refuses duplicate, escaped and oddly cased members. V8 itself can mistake an escaped key for one of an earlier body
+ * (nodejs/node#63785). Returns the largest byte size of one object's tools.
  */
-const scanMembers = (
-  routeId: RouteId | "compat" | "service",
-  objects: ReadonlyArray<string>
-): Result.Result<number, BodyProblem> => {
-  let most = 0
+const scanMembers = (routeId: BodyRoute, objects: ReadonlyArray<string>): Result.Result<number, BodyProblem> => {
+  let maxBytes = 0
   for (const object of objects) {
     const seen = new Set<string>()
     let bytes = 0
@@ -349,12 +312,12 @@ const scanMembers = (
       if (toolMembers.includes(key)) bytes += Buffer.byteLength(object.slice(valueStart, end))
       seen.add(key)
     }
-    most = Math.max(most, bytes)
+    maxBytes = Math.max(maxBytes, bytes)
   }
-  return Result.succeed(most)
+  return Result.succeed(maxBytes)
 }
 
-/** `functions` is the older name of the same permission; the others are tools that the upstream's side hosts. */
+/** `functions` is the older name of `tools`; the others enable tools that the upstream hosts. */
 const toolMembers = ["tools", "functions", "mcp_servers", "plugins", "web_search_options", "extra_body"]
 
 const plainKey = /^[\w-]{1,64}$/
@@ -365,19 +328,14 @@ const isObject = (json: Json | undefined): json is JsonObject =>
 const isStrings = (json: Json): json is ReadonlyArray<string> =>
   Array.isArray(json) && json.every((item) => typeof item === "string")
 
-/** The requests inside a body: itself, or each of a message batch. */
-const requestsOf = (routeId: RouteId | "compat" | "service", json: JsonObject): ReadonlyArray<Json> => {
+const requestsOf = (routeId: BodyRoute, json: JsonObject): ReadonlyArray<Json> => {
   const batch = json["requests"]
   if (routeId !== "message-batches" || !Array.isArray(batch)) return [json]
   return batch.map((item: Json) => (isObject(item) ? (item["params"] ?? null) : null))
 }
 
-/** The members that decisions hang on must have their types: `"stream":"true"` must not stream past a permission. */
-const typeMistake = (
-  json: JsonObject,
-  requests: ReadonlyArray<Json>,
-  routeId: RouteId | "compat" | "service"
-): BodyProblem | undefined => {
+/** Checks the types of deciding members: `"stream":"true"` must not bypass a permission to stream. */
+const typeMistake = (json: JsonObject, requests: ReadonlyArray<Json>, routeId: BodyRoute): BodyProblem | undefined => {
   for (let index = 0; index < requests.length; index++) {
     const request = requests[index]!
     const mistake = mistakeOf(routeId, request) ?? extraMistakeOf(routeId, request)
@@ -390,8 +348,7 @@ const typeMistake = (
 }
 
 /**
- * A member that sets a price, as `input_cost_per_token`. Some upstreams believe it, and report a cost by it, to this
- * client or to all who use the model.
+ * Finds a member that sets a price, such as `input_cost_per_token`. Some upstreams accept it and report costs by it.
  */
 const priceMemberIn = (json: JsonObject, requests: ReadonlyArray<Json>): string | undefined => {
   let found = priceMemberOf(json) ?? priceMemberOf(json["extra_body"])
@@ -408,12 +365,12 @@ const priceMemberName = /_cost_per_/i
 
 type TypeMistake = readonly [type: string, ...path: ReadonlyArray<string>]
 
-const mistakeOf = (routeId: RouteId | "compat" | "service", request: Json): TypeMistake | undefined =>
+const mistakeOf = (routeId: BodyRoute, request: Json): TypeMistake | undefined =>
   mistakeIn(request) ??
   (routeId === "service" ? undefined : countMistakeIn(request)) ??
   (routeId === "responses" ? backgroundMistakeIn(request) : undefined)
 
-const extraMistakeOf = (routeId: RouteId | "compat" | "service", request: Json): TypeMistake | undefined => {
+const extraMistakeOf = (routeId: BodyRoute, request: Json): TypeMistake | undefined => {
   const extra = isObject(request) && routeId !== "service" ? request["extra_body"] : undefined
   const mistake = isObject(extra) ? mistakeOf(routeId, extra) : undefined
   return mistake && [mistake[0], "extra_body", ...mistake.slice(1)]
@@ -428,7 +385,6 @@ const mistakeIn = (request: Json): TypeMistake | undefined => {
   return undefined
 }
 
-/** What goes by these names in a registered service's body is its own business. */
 const countMistakeIn = (request: Json): TypeMistake | undefined => {
   if (!isObject(request)) return undefined
   const list = ["functions", "mcp_servers", "plugins"].find(
@@ -439,14 +395,14 @@ const countMistakeIn = (request: Json): TypeMistake | undefined => {
   return count === undefined ? undefined : ["a number", count]
 }
 
-/** On other routes the member means something else, as how a picture is to look. */
+/** On other routes `background` has other meanings, such as the background of an image. */
 const backgroundMistakeIn = (request: Json): TypeMistake | undefined =>
   isObject(request) && request["background"] != null && typeof request["background"] !== "boolean"
     ? ["true or false", "background"]
     : undefined
 
 const factsOf = (
-  routeId: RouteId | "compat" | "service",
+  routeId: BodyRoute,
   json: JsonObject,
   {
     audio,
@@ -462,50 +418,24 @@ const factsOf = (
     readonly toolBytes: number
   }
 ): Facts => {
-  const asked: Array<RequestVariants> = []
-  for (const request of requests) if (isObject(request)) asked.push(variantsOf(routeId, request))
-  const { boundedOutput, largestOutput, totalOutput, openChoices } = outputBounds(routeId, asked)
-  const models: Array<string> = []
-  const alternativeModels: Array<string> = []
-  let streams = false
-  let toolCount = 0
-  let leavesModel = false
-  let unjudged: string | undefined
-  for (const readings of asked) {
-    const [request] = readings
-    const { model } = request
-    if (typeof model === "string" && model !== "") models.push(model)
-    else leavesModel ||= modelRoutes.has(routeId)
-    streams ||= readings.some(({ stream }) => stream === true)
-    toolCount = Math.max(toolCount, toolsOf(request))
-    if (routeId === "service") continue
-    const named = NamedModels.namedInRequest(request)
-    alternativeModels.push(...named.models)
-    unjudged ??= named.unjudgedMember
-    if (isObject(request["extra_body"])) {
-      toolCount = Math.max(toolCount, toolsOf(request) + toolsOf(request["extra_body"]))
-    }
-  }
+  const requestVariants: Array<RequestVariants> = []
+  for (const request of requests) if (isObject(request)) requestVariants.push(variantsOf(routeId, request))
+  const toolCount = requestVariants.reduce((most, variants) => Math.max(most, toolCountOf(variants)), 0)
   return {
     requests: requests.length,
-    models: models.length < 2 ? models : [...new Set(models)],
-    alternativeModels,
-    omitsModel: leavesModel,
-    unjudgedMember: unjudged,
-    stream: streams,
+    ...modelsOf(routeId, requestVariants),
+    stream: requestVariants.some((variants) => variants.some(({ stream }) => stream === true)),
     background:
-      routeId === "responses" && asked.some((readings) => readings.some(({ background }) => background === true)),
+      routeId === "responses" &&
+      requestVariants.some((variants) => variants.some(({ background }) => background === true)),
     tools: toolCount > 0,
     toolCount,
     toolSchemaBytes: toolCount > 0 ? toolBytes : 0,
     service: nonEmptyString(json["service"]) ?? nonEmptyString(json["service_name"]),
     inputTokens,
-    boundedOutput,
-    openChoices,
-    largestOutput,
-    totalOutput,
+    ...outputBounds(routeId, requestVariants),
     choices: generatingRoutes.has(routeId)
-      ? asked.reduce((most, readings) => Math.max(most, maxChoices(readings)), 1)
+      ? requestVariants.reduce((most, variants) => Math.max(most, maxChoices(variants)), 1)
       : 0,
     guardrails,
     namesGuardrails: json["guardrails"] !== undefined,
@@ -516,25 +446,42 @@ const factsOf = (
   }
 }
 
-/** A request as upstreams may read it: as it stands, and with `extra_body` laid over it, as some do. */
-type RequestVariants = readonly [request: JsonObject, ...laidOver: ReadonlyArray<JsonObject>]
+const modelsOf = (
+  routeId: BodyRoute,
+  requestVariants: ReadonlyArray<RequestVariants>
+): Pick<Facts, "models" | "alternativeModels" | "omitsModel" | "unjudgedMember"> => {
+  const models: Array<string> = []
+  const alternativeModels: Array<string> = []
+  let omitsModel = false
+  let unjudgedMember: string | undefined
+  for (const [request] of requestVariants) {
+    const { model } = request
+    if (typeof model === "string" && model !== "") models.push(model)
+    else omitsModel ||= modelRoutes.has(routeId)
+    if (routeId === "service") continue
+    const named = NamedModels.namedInRequest(request)
+    alternativeModels.push(...named.models)
+    unjudgedMember ??= named.unjudgedMember
+  }
+  return { models: models.length < 2 ? models : [...new Set(models)], alternativeModels, omitsModel, unjudgedMember }
+}
 
-const variantsOf = (routeId: RouteId | "compat" | "service", request: JsonObject): RequestVariants => {
+/** A request as upstreams may read it: as sent and, as some do, with `extra_body` merged over it. */
+type RequestVariants = readonly [request: JsonObject] | readonly [request: JsonObject, merged: JsonObject]
+
+const variantsOf = (routeId: BodyRoute, request: JsonObject): RequestVariants => {
   const extra = routeId === "service" ? undefined : request["extra_body"]
   return isObject(extra) ? [request, { ...request, ...extra }] : [request]
 }
 
-/** Routes of which each request goes to a model. */
 export const modelRoutes: ReadonlySet<string> = new Set([
   ...["chat-completions", "responses", "embeddings", "messages", "messages-count-tokens", "message-batches"]
 ])
 
 const generatingRoutes: ReadonlySet<string> = new Set(["chat-completions", "responses", "messages", "message-batches"])
 
-/** Where a request may leave the length of its answer open. Embeddings and counts have no output. */
 const openLengthRoutes: ReadonlySet<string> = new Set([...generatingRoutes, "compat"])
 
-/** What a request offers to be used: its own functions, and what the upstream's side hosts. */
 const toolsOf = (request: JsonObject): number => {
   const { functions, mcp_servers, plugins, prompt, tools, web_search_options } = request
   return (
@@ -543,9 +490,14 @@ const toolsOf = (request: JsonObject): number => {
     lengthOf(mcp_servers) +
     lengthOf(plugins) +
     (web_search_options == null ? 0 : 1) +
-    // a prompt that is stored at the upstream may bring tools
+    // a prompt stored at the upstream may bring tools
     (isObject(prompt) ? 1 : 0)
   )
+}
+
+const toolCountOf = ([request, merged]: RequestVariants): number => {
+  const extra = merged && request["extra_body"]
+  return toolsOf(request) + (isObject(extra) ? toolsOf(extra) : 0)
 }
 
 const lengthOf = (json: Json | undefined): number => (Array.isArray(json) ? json.length : 0)
@@ -553,21 +505,20 @@ const lengthOf = (json: Json | undefined): number => (Array.isArray(json) ? json
 const nonEmptyString = (json: Json | undefined): string | undefined =>
   typeof json === "string" && json !== "" ? json : undefined
 
-/** Members that bound an answer. They are no input. */
 const outputMembers = ["max_completion_tokens", "max_output_tokens", "max_tokens"]
 
-/** Those that a route has. By the others it may be asked too, and an upstream may not know them. */
-const ownOutputMembers: Partial<Record<RouteId | "compat" | "service", ReadonlyArray<string>>> = {
+/** Routes not listed may obey any of `outputMembers`. */
+const ownOutputMembers: Partial<Record<BodyRoute, ReadonlyArray<string>>> = {
   "chat-completions": ["max_completion_tokens", "max_tokens"],
   responses: ["max_output_tokens"],
   messages: ["max_tokens"],
   "message-batches": ["max_tokens"]
 }
 
-/** Upstreams take `"5000"` for a number too. */
+/** Some upstreams accept numeric strings here, so the types are checked. */
 const countMembers = [...outputMembers, "n", "best_of"]
 
-/** The members that decisions hang on, by which no query may be asked for something else. */
+/** Members that affect decisions. A query must not set them. */
 export const decidingMembers: ReadonlySet<string> = new Set([
   "model",
   "stream",
@@ -577,34 +528,32 @@ export const decidingMembers: ReadonlySet<string> = new Set([
   ...countMembers
 ])
 
-/** The same, and those that refer to objects: in a query they would name one that nobody has judged. */
 export const bodyMembers: ReadonlySet<string> = new Set([...decidingMembers, ...referringMembers])
 
 /**
- * How much output the requests of the body bound, and how many answers they leave open. Upstreams differ in the member
- * that they obey, so of several the largest counts. A member that the route does not know bounds nothing, and a request
- * is bounded only where each of its readings is.
+ * Upstreams differ in the member that they obey, so the largest bound counts. A request is bounded only if each of its
+ * variants has a bound that the route knows.
  */
 const outputBounds = (
-  routeId: RouteId | "compat" | "service",
-  asked: ReadonlyArray<RequestVariants>
+  routeId: BodyRoute,
+  requestVariants: ReadonlyArray<RequestVariants>
 ): Pick<Facts, "boundedOutput" | "openChoices" | "largestOutput" | "totalOutput"> => {
   const own = ownOutputMembers[routeId] ?? outputMembers
   let boundedOutput = 0
   let openChoices = 0
   let largestOutput = 0
   let totalOutput = 0
-  for (const readings of asked) {
+  for (const variants of requestVariants) {
     let largest = 0
     let isBounded = true
-    for (const reading of readings) {
-      largest = Math.max(largest, largestBound(reading, outputMembers))
-      isBounded &&= largestBound(reading, own) > 0
+    for (const variant of variants) {
+      largest = Math.max(largest, largestBound(variant, outputMembers))
+      isBounded &&= largestBound(variant, own) > 0
     }
     largestOutput = Math.max(largestOutput, largest)
     totalOutput += largest
     if (isBounded) boundedOutput += largest
-    else openChoices += maxChoices(readings)
+    else openChoices += maxChoices(variants)
   }
   return {
     boundedOutput: routeId === "service" || openLengthRoutes.has(routeId) ? boundedOutput : 0,
@@ -614,27 +563,25 @@ const outputBounds = (
   }
 }
 
-/** By the largest of the members; 0 where none of them bounds the request. */
 const largestBound = (request: JsonObject, members: ReadonlyArray<string>): number => {
   let largest = 0
   for (const name of members) {
-    const asked = request[name]
-    if (typeof asked !== "number" || asked <= 0) continue
-    largest = Math.max(largest, Math.min(Math.ceil(asked) * choicesOf(request), maxCount))
+    const bound = request[name]
+    if (typeof bound !== "number" || bound <= 0) continue
+    largest = Math.max(largest, Math.min(Math.ceil(bound) * choicesOf(request), maxCount))
   }
   return largest
 }
 
-const maxChoices = (readings: RequestVariants): number =>
-  readings.reduce((most, reading) => Math.max(most, choicesOf(reading)), 0)
+const maxChoices = (variants: RequestVariants): number =>
+  variants.reduce((most, variant) => Math.max(most, choicesOf(variant)), 0)
 
-/** How many answers a request asks for at once (`best_of` are made, `n` of them shown): whole ones, as tokens are. */
+/** The upstream generates `best_of` choices and returns `n` of them. */
 const choicesOf = ({ best_of, n }: JsonObject): number =>
   Math.min(maxCount, Math.ceil(Math.max(1, typeof n === "number" ? n : 1, typeof best_of === "number" ? best_of : 1)))
 
-/** Beyond every limit, and small enough that sums and products stay exact. */
+/** Keeps sums and products exact. */
 const maxCount = 1e12
 
-/** Estimated input tokens of any JSON. */
 export const estimateInput = (json: Json, media: InputEstimate.Media): number =>
   InputEstimate.estimateInput(json, media, outputMembers).tokens

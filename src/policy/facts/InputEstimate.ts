@@ -1,67 +1,61 @@
 import type { Json, JsonObject } from "./Json.ts"
 
-/**
- * Where media may stand in place of text: `messages`, in the content parts of messages; `anywhere`, in any JSON, as that
- * of registered services.
- */
+/** Media may occur in the content parts of `messages`, or `anywhere`, as in bodies of registered services. */
 export type Media = "messages" | "anywhere"
 
 export interface TokenEstimate {
   readonly tokens: number
-  /** The members of all objects that were walked through. */
   readonly members: number
 }
 
 /**
- * Estimated input tokens of a JSON body: each string a quarter of its bytes and at least 1, numbers and booleans 1,
- * `null` 0, names that are not the protocols' own a quarter of their bytes, bounds of the output nothing. Base64 says
- * nothing about tokens, so pictures, documents and audio count by their kind, where a model would see them as such:
- * anywhere else the same text is prose. The walk keeps its own stack: a body may nest deeper than the call stack.
+ * Strings and unknown names count a quarter of their bytes, numbers and booleans 1. Base64 counts by kind where a model
+ * sees media. The walk keeps its own stack, because a body may nest deeper than the call stack.
  */
 export const estimateInput = (json: Json, media: Media, outputMembers: ReadonlyArray<string>): TokenEstimate => {
   let tokens = 0
   let members = 0
   const values: Array<Json> = []
-  const places: Array<ContentPosition> = []
-  const push = (value: Json, place: ContentPosition) => {
+  const positions: Array<ContentPosition> = []
+  const push = (value: Json, position: ContentPosition) => {
     if (value === null) return
     values.push(value)
-    places.push(place)
+    positions.push(position)
   }
   if (isObject(json)) {
     for (const name of Object.keys(json)) {
       members++
       if (outputMembers.includes(name)) continue
       if (!protocolNames.has(name)) tokens += textTokens(name)
-      push(json[name]!, media === "anywhere" ? "media" : (placesAtTop.get(name) ?? "text"))
+      push(json[name]!, media === "anywhere" ? "media" : (positionsAtTop.get(name) ?? "text"))
     }
   } else push(json, media === "anywhere" ? "media" : "text")
   for (let value = values.pop(); value !== undefined; value = values.pop()) {
-    const place = places.pop()!
-    if (typeof value === "string") tokens += (place === "media" ? dataUrlTokens(value) : undefined) ?? textTokens(value)
-    else if (Array.isArray(value)) for (const item of value) push(item, place)
+    const position = positions.pop()!
+    if (typeof value === "string")
+      tokens += (position === "media" ? dataUrlTokens(value) : undefined) ?? textTokens(value)
+    else if (Array.isArray(value)) for (const item of value) push(item, position)
     else if (isObject(value)) {
-      const base64 = base64Tokens(value, place)
+      const base64 = base64Tokens(value, position)
       tokens += base64 ?? 0
       for (const name of Object.keys(value)) {
         members++
         if (!protocolNames.has(name)) tokens += textTokens(name)
-        if (base64 === undefined || name !== "data") push(value[name]!, placeOf(name, place))
+        if (base64 === undefined || name !== "data") push(value[name]!, positionOf(name, position))
       }
     } else tokens += 1
   }
   return { tokens, members }
 }
 
-/** What may stand at a place: text alone, messages and their parts, or the medium itself. */
 type ContentPosition = "text" | "parts" | "source" | "media"
 
-const placesAtTop: ReadonlyMap<string, ContentPosition> = new Map(
+const positionsAtTop: ReadonlyMap<string, ContentPosition> = new Map(
   ["messages", "input", "system", "requests"].map((name) => [name, "parts"])
 )
 
-/** Below parts. What a tool is given or described by is text to the model, whatever its members are called. */
-const placesInParts: ReadonlyMap<string, ContentPosition> = new Map([
+/** The arguments and descriptions of tools are text to the model, whatever their members are called. */
+const positionsInParts: ReadonlyMap<string, ContentPosition> = new Map([
   ["params", "parts"],
   ["messages", "parts"],
   ["system", "parts"],
@@ -74,23 +68,22 @@ const placesInParts: ReadonlyMap<string, ContentPosition> = new Map([
   ["file_data", "media"]
 ])
 
-const placeOf = (name: string, place: ContentPosition): ContentPosition => {
-  if (place === "parts") return placesInParts.get(name) ?? "text"
-  // the source of a document may be content again
-  if (place === "source") return name === "content" ? "parts" : "text"
-  return place
+const positionOf = (name: string, position: ContentPosition): ContentPosition => {
+  if (position === "parts") return positionsInParts.get(name) ?? "text"
+  if (position === "source") return name === "content" ? "parts" : "text"
+  return position
 }
 
 const textTokens = (text: string): number => Math.max(1, Math.ceil(Buffer.byteLength(text) / 4))
 
-/** What providers charge for a picture of usual size, whatever its bytes; and at the least for any other medium. */
+/** The usual price of an image, and the minimum for other media. */
 export const imageTokens = 1600
 
-/** Bytes of base64 for a token: pages of a document are from 3 to 100 KiB, a second of audio is from 8 to 48. */
+/** Base64 bytes per token. A document page has 3 to 100 KiB, a second of audio 8 to 48 KiB. */
 const documentBytesPerToken = 16
 const audioBytesPerToken = 1024
 
-/** Models read them as they read prose, which has three bytes in four of base64. */
+/** Models read these types as text. Base64 carries three bytes in four characters. */
 const textType = /^(?:text\/|application\/(?:[\w.+-]+\+)?(?:json|xml|yaml|javascript)\b)/i
 const textBytesPerToken = 16 / 3
 
@@ -102,7 +95,7 @@ const mediaTokens = (type: string, base64Length: number): number => {
   return imageTokens
 }
 
-/** All of the text must be one, so that no prose passes for a picture by its first words. */
+/** The whole string must be a data URL, so that prose is never counted as media. */
 const dataUrlTokens = (text: string): number | undefined => {
   if (!text.startsWith("data:")) return undefined
   const comma = text.indexOf(",")
@@ -111,20 +104,20 @@ const dataUrlTokens = (text: string): number | undefined => {
   return mediaTokens(head, text.length - comma)
 }
 
-/** Of an object whose member `data` is base64: `source` of family B, `input_audio` of family A. */
-const base64Tokens = (value: JsonObject, place: ContentPosition): number | undefined => {
+/** Covers `source` (family B) and `input_audio` (family A). */
+const base64Tokens = (value: JsonObject, position: ContentPosition): number | undefined => {
   const { data, format, media_type, type } = value
-  if (place !== "source" && place !== "media") return undefined
+  if (position !== "source" && position !== "media") return undefined
   if (typeof data !== "string" || !isBase64(data)) return undefined
   if (type === "base64") return mediaTokens(typeof media_type === "string" ? media_type : "", data.length)
-  return place === "source" && typeof format === "string" ? mediaTokens("audio/", data.length) : undefined
+  return position === "source" && typeof format === "string" ? mediaTokens("audio/", data.length) : undefined
 }
 
 const isBase64 = (text: string): boolean => /^[A-Za-z0-9+/=_-]*$/.test(text)
 
 const isObject = (json: Json): json is JsonObject => typeof json === "object" && json !== null && !Array.isArray(json)
 
-/** The protocols' own names say nothing to a model. Any other may be a sentence. */
+/** Names of the protocols cost no tokens. Any other name may be prose. */
 const protocolNames: ReadonlySet<string> = new Set(
   `arguments background cache_control content custom_id data description detail dimensions effort encoding_format file file_data
   file_id filename format function functions guardrails id image_url include_usage input input_audio input_schema

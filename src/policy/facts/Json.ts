@@ -1,4 +1,3 @@
-/** A JSON value as `JSON.parse` returns it. */
 export type Json = null | boolean | number | string | ReadonlyArray<Json> | JsonObject
 export interface JsonObject {
   readonly [key: string]: Json

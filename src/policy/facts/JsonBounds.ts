@@ -1,34 +1,21 @@
 import { backslash, closeBrace, closeBracket, colon, comma, openBrace, openBracket, quote } from "./JsonScan.ts"
 
-/** JSON schemas of tools nest to about 60 levels. */
+/** Tool schemas nest to about 60 levels. */
 export const maxDepth = 256
 
-/**
- * How much a body of any length may hold, so that no raised byte limit makes one body cost more than tens of
- * milliseconds: long strings and numbers are cheap, members and containers are not. An embeddings request of 300,000
- * token ids stays below it.
- */
+/** Keeps parsing below tens of milliseconds at any byte limit. An embeddings request of 300,000 token IDs fits. */
 export const maxWeight = 1_000_000
 const structureWeight = 10
 
-/** What one pass over JSON text finds before anything parses it. */
 export interface JsonShape {
-  /** Why the text is not parsed, in words for its sender. */
   readonly excess: string | undefined
-  /**
-   * How many members the top-level object has, those of one name counted apart; `undefined` where one of their names is
-   * written with escapes.
-   */
+  /** Members of the top-level object, counting duplicates; `undefined` if one of their names is escaped. */
   readonly members: number | undefined
-  /** The members of all objects, those of one name counted apart. */
+  /** Members of all objects, counting duplicates. */
   readonly allMembers: number
 }
 
-/**
- * Measures JSON text. `JSON.parse` takes a tenth of a second and many times the memory for a megabyte of brackets, and
- * any key may send one, so nesting and number of values are bounded here. The text may be none that `JSON.parse`
- * accepts. Of bytes, and without a list of what is in them: every body comes by here, and few have more to tell.
- */
+/** `JSON.parse` takes 0.1 s and much memory for a megabyte of brackets. The text need not be valid JSON. */
 export const shapeOf = (json: Uint8Array, weightLimit = maxWeight): JsonShape => {
   let members = 0
   let allMembers = 0
@@ -39,7 +26,7 @@ export const shapeOf = (json: Uint8Array, weightLimit = maxWeight): JsonShape =>
   const { length } = json
   for (let at = 0; at < length; at++) {
     const byte = json[at]!
-    // letters, digits and blanks outside of strings, which are most of what is left
+    // skips most bytes outside strings: letters, digits and blanks
     if (byte < quote || (byte > colon && byte < openBracket)) continue
     switch (byte) {
       case quote:
@@ -77,17 +64,13 @@ export const shapeOf = (json: Uint8Array, weightLimit = maxWeight): JsonShape =>
   return { excess: undefined, members: anyEscaped ? undefined : members, allMembers }
 }
 
-/**
- * Whether parsing what an upstream sent would take too long: a megabyte of brackets takes a third of a second, in which
- * nobody else is served.
- */
+/** Parsing a megabyte of brackets blocks the event loop for 0.3 s. */
 export const isExcessive = (json: Uint8Array): boolean =>
   json.length > smallJsonBytes && shapeOf(json).excess !== undefined
 
-/** For less, looking costs more than it spares. */
+/** Below this size, measuring costs more than parsing. */
 const smallJsonBytes = 4_096
 
-/** For texts that are only in memory as text. */
 export const excessOf = (json: string, weightLimit = maxWeight): string | undefined =>
   shapeOf(Buffer.from(json), weightLimit).excess
 
@@ -98,7 +81,7 @@ const tooDeep: JsonShape = {
 }
 
 const tooHeavy = (limit: number): JsonShape => ({
-  excess: `The JSON holds too many values: at most ${limit}, of which each object, array and member counts for ${structureWeight}. Send it in parts.`,
+  excess: `The JSON exceeds the limit of ${limit} values (each object, array and member counts as ${structureWeight}). Send it in parts.`,
   members: undefined,
   allMembers: 0
 })

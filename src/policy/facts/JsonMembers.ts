@@ -1,22 +1,14 @@
 import { closeBrace, closeBracket, comma, openBrace, openBracket, quote, stringEnd } from "./JsonScan.ts"
 
-/** One member of a JSON object, by its place in the text. */
 export interface Member {
   readonly key: string
-  /** Its text has escapes. */
   readonly escaped: boolean
-  /** Where the key's opening quote stands. */
   readonly start: number
   readonly valueStart: number
-  /** Just behind the value. */
   readonly end: number
 }
 
-/**
- * The members of the top-level object of `text`, which `JSON.parse` has accepted: this walks, it does not validate.
- * With it a member is replaced or removed and every other byte stays as the client wrote it: numbers keep their digits,
- * keys their order.
- */
+/** Locates the members of valid JSON, so that edits leave all other bytes unchanged, such as digits of numbers. */
 export const topLevel = (text: string): ReadonlyArray<Member> => {
   const members: Array<Member> = []
   let at = skipSpace(text, 0)
@@ -38,7 +30,6 @@ export const topLevel = (text: string): ReadonlyArray<Member> => {
   return members
 }
 
-/** The items of the array that `text` is, each as its text. */
 export const items = (text: string): ReadonlyArray<string> => {
   const found: Array<string> = []
   let at = skipSpace(text, 0)
@@ -53,7 +44,6 @@ export const items = (text: string): ReadonlyArray<string> => {
   return found
 }
 
-/** `text` without the members that `drop` names, each with the comma that led to it (the first: that led from it). */
 export const without = (text: string, drop: (key: string) => boolean): string => {
   const members = topLevel(text)
   const [head] = members
@@ -68,7 +58,7 @@ export const without = (text: string, drop: (key: string) => boolean): string =>
   return text.slice(0, head.start) + kept + text.slice(tail.end)
 }
 
-/** `text` with `key` set to `json`: in the place of its last occurrence, or as the first member. */
+/** Sets `key` to `json` in place of its last occurrence, or as the first member. */
 export const withMember = (text: string, key: string, json: string): string => {
   const members = topLevel(text)
   const found = members.findLast((member) => member.key === key)
@@ -102,7 +92,6 @@ const valueEnd = (text: string, from: number): number => {
   }
 }
 
-/** Just behind a number, `true`, `false` or `null`, which ends before space, a comma or a bracket. */
 const scalarEnd = (text: string, from: number): number => {
   let at = from
   for (; at < text.length; at++) {

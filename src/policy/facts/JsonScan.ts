@@ -1,4 +1,3 @@
-/** What a reader of JSON text looks for. */
 export const quote = 0x22
 export const comma = 0x2c
 export const colon = 0x3a
@@ -8,9 +7,7 @@ export const openBracket = 0x5b
 export const closeBracket = 0x5d
 export const backslash = 0x5c
 
-/**
- * Just behind the closing quote of the string that opens at `from`, in valid JSON. `indexOf` makes long strings cheap.
- */
+/** Returns the index after the closing quote. `indexOf` makes long strings cheap. */
 export const stringEnd = (text: string, from: number): number => {
   let end = text.indexOf('"', from + 1)
   while (isEscaped(text, end)) end = text.indexOf('"', end + 1)

@@ -3,20 +3,17 @@ import * as Path from "../routes/Path.ts"
 import * as UpstreamPaths from "../routes/UpstreamPaths.ts"
 import type { Json, JsonObject } from "./Json.ts"
 
-/** What a request says beside `model` about who answers it. */
 export interface NamedModels {
-  /** Models that it names as well, each of which the upstream may use. */
   readonly models: ReadonlyArray<string>
-  /** The first member that may choose a model in a way that nobody here can follow. */
   readonly unjudgedMember: string | undefined
 }
 
-/** Lists of further models: names, `{"model": …}`, or `{"big": ["small"]}`, which says what follows on failure. */
+/** These hold names, `{"model": …}`, or `{"big": ["small"]}` (the fallbacks of a model). */
 const listMembers = [
   ...["fallbacks", "models", "context_window_fallbacks", "content_policy_fallbacks", "default_fallbacks"]
 ]
 
-/** Routers take these for another deployment, upstream, credential or stored configuration, each with its own model. */
+/** Routers read these as another deployment, upstream, credential or stored configuration, each with its own model. */
 const opaqueMembers = [
   ...[
     "agent",
@@ -51,10 +48,9 @@ const relevantMembers: ReadonlySet<string> = new Set([
   "tools"
 ])
 
-/** Of most requests, which hold no member that could name another model. */
 const noModels: NamedModels = { models: [], unjudgedMember: undefined }
 
-/** `extra_body` is laid over the request by some readers, so that its members are read like those of the request. */
+/** Some upstreams merge `extra_body` over the request, so its members are read too. */
 export const namedInRequest = (request: JsonObject): NamedModels => {
   if (!Object.keys(request).some((name) => relevantMembers.has(name))) return noModels
   const models: Array<string> = []
@@ -83,9 +79,9 @@ export const namedInRequest = (request: JsonObject): NamedModels => {
     for (const name of listMembers) if (from[name] !== undefined) collect(from[name], prefix + name)
     const found = opaqueMembers.find((name) => from[name] != null)
     if (found !== undefined) markUnjudged(prefix + found)
-    // a prompt that is stored at the upstream may bring a model and tools of its own
+    // a prompt stored at the upstream may bring a model and tools
     if (isObject(from["prompt"])) markUnjudged(`${prefix}prompt`)
-    // some hosted tools are models of their own
+    // some hosted tools are models
     const { tools } = from
     if (isList(tools))
       for (const tool of tools) if (isObject(tool) && typeof tool["model"] === "string") models.push(tool["model"])
@@ -98,37 +94,30 @@ const isList = (value: Json | undefined): value is ReadonlyArray<Json> => Array.
 const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/**
- * The models that the path of a request target names, as `/openai/deployments/m/…`, `/v1/engines/m/…` and
- * `/v1beta/models/m:generateContent` do: all of them, because upstreams differ in the one that they take. A query names
- * none. A canonical path hides no slash behind an escape, so that its segments are read as upstreams decode them.
- */
+/** Reads `/openai/deployments/m/…` or `/v1beta/models/m:generateContent`; upstreams differ in the segment they use. */
 export const namedInPath = (target: string): NamedModels => {
   const canonical = Path.canonicalise(target)
   if (Result.isFailure(canonical)) return unreadable
   const segments = canonical.success.segments.map(decodeURIComponent)
   const names = UpstreamPaths.foldedPath(canonical.success.path)
-  // the segments would be others to an upstream that folds them too
+  // the upstream would split the path differently
   if (names?.length !== segments.length) return unreadable
-  const places = names.flatMap((name, at) => (namingSegments.has(name) ? [at] : []))
-  if (places.length > maxNamingSegments) return unreadable
-  const models = new Set(places.flatMap((at) => modelsAfter(names[at] === "models", segments.slice(at + 1))))
+  const indexes = names.flatMap((name, at) => (namingSegments.has(name) ? [at] : []))
+  if (indexes.length > maxNamingSegments) return unreadable
+  const models = new Set(indexes.flatMap((at) => modelsAfter(names[at] === "models", segments.slice(at + 1))))
   return { models: [...models], unjudgedMember: undefined }
 }
 
 const unreadable: NamedModels = { models: [], unjudgedMember: "path" }
 
-/** Segments that a model's name follows. */
 const namingSegments: ReadonlySet<string> = new Set(["deployments", "engines", "models"])
 
-/** More than any honest path has. */
 const maxNamingSegments = 8
 
-/** The models that the segments after one of `naming` may stand for. */
 const modelsAfter = (takesColon: boolean, rest: ReadonlyArray<string>): ReadonlyArray<string> => {
   const [first = ""] = rest
   if (first === "") return []
-  // the name may have slashes and colons; what is to be done stands after a colon
+  // the name may contain slashes and colons; the action follows a colon
   const text = takesColon ? rest.join("/") : ""
   return text.includes(":") ? [text.slice(0, text.indexOf(":")), text.slice(0, text.lastIndexOf(":"))] : [first]
 }

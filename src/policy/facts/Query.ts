@@ -1,10 +1,7 @@
 import { memberOf } from "./MemberName.ts"
 import * as UrlEncoded from "./UrlEncoded.ts"
 
-/**
- * What a decision hangs on belongs into the body, which is read. Upstreams may take a parameter of the same name in the
- * query for it, before the body's (LiteLLM does so with `model`): the first of those in a request's target.
- */
+/** Finds a query parameter that upstreams may read instead of a body member (LiteLLM does so with `model`). */
 export const decidingParameter = (target: string, members: ReadonlySet<string>): string | undefined => {
   const question = target.indexOf("?")
   if (question === -1) return undefined

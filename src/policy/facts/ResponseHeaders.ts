@@ -1,28 +1,23 @@
 import { hopByHop, namePattern } from "./RequestHeaders.ts"
 
-/**
- * A `program` calls a route with a key. A `browser` uses the upstream's UI, which the wildcard serves once an operator
- * exposes it, and needs the upstream's cookies to stay signed in there.
- */
+/** A `program` calls a route with a key. A `browser` uses the upstream's UI and needs its cookies. */
 export type ClientKind = "program" | "browser"
 
-/** The headers of an upstream's answer that no client gets, because the client would take them for the gateway's word. */
+/** Upstream headers that no client receives, because they would take effect for the gateway's host. */
 const neverReturned = [
-  // they describe the connection between the gateway and the upstream
+  // describe the upstream connection
   ...[...hopByHop, "alt-svc", "proxy-authorization", "authorization"],
-  // only the gateway says these
   "x-svc-.*",
-  // they hold for the gateway's host on every port, and long after this answer
+  // apply to every port of the gateway's host, beyond this response
   ...["strict-transport-security", "public-key-pins", "expect-ct", "clear-site-data", "service-worker-allowed"],
-  // they send later reports about the gateway's host elsewhere
+  // send reports about the gateway's host elsewhere
   ...["nel", "report-to", "reporting-endpoints"],
-  // which web pages may read answers with the client's rights is not for an upstream to say
+  // grant web pages access with the client's rights
   ...["access-control-.*", "timing-allow-origin", "x-permitted-cross-domain-policies"],
-  // obsolete, and no cookie that a UI of today needs
   "set-cookie2"
 ]
 
-/** A program that keeps cookies would send those of one upstream along to every other upstream of the gateway's host. */
+/** A program that stores cookies would send them to every other upstream of the gateway. */
 const browserOnly = ["set-cookie"]
 
 export const strippedFromResponses: Readonly<Record<ClientKind, RegExp>> = {

@@ -1,6 +1,5 @@
 import type { LimitSetter, RouteConfig } from "./CanonicalRoute.ts"
 
-/** The stricter of the route's and the key's limit, and whose it is, for the message. */
 export interface BodyLimit {
   readonly bytes: number
   readonly setBy: LimitSetter
@@ -19,7 +18,6 @@ export const ofRequests = (
   policy: number | null
 ): BodyLimit => stricter(maxRequestBodyBytes, limitsSetBy, policy)
 
-/** How many bytes an answer may have in one piece, and as an event stream. */
 export interface ResponseLimits {
   readonly whole: BodyLimit
   readonly stream: BodyLimit
@@ -33,7 +31,7 @@ export const ofResponses = (
   stream: stricter(limitsStreams ? maxResponseBodyBytes : Number.POSITIVE_INFINITY, limitsSetBy, policy)
 })
 
-/** What raises a limit: a call of the control API, or a variable of the environment. */
+/** The field that sets a limit, and the API call or variable that raises it. */
 interface LimitSetting {
   readonly field: string
   readonly by: string
@@ -57,10 +55,10 @@ const settingOf = (setBy: LimitSetter, what: "request" | "response"): LimitSetti
 
 export const requestTooLarge = ({ bytes, setBy }: BodyLimit): string => {
   const { by, field } = settingOf(setBy, "request")
-  return `The request body is larger than ${bytes} bytes (${field} of ${setBy}). Send less, or ask an operator to raise it: ${by}.`
+  return `The request body is larger than ${bytes} bytes (${field} of ${setBy}). Send a smaller body, or ask an operator to raise the limit: ${by}.`
 }
 
 export const responseTooLarge = ({ bytes, setBy }: BodyLimit): string => {
   const { by, field } = settingOf(setBy, "response")
-  return `The answer is larger than ${bytes} bytes (${field} of ${setBy}). Ask for less, or ask an operator to raise it: ${by}.`
+  return `The response is larger than ${bytes} bytes (${field} of ${setBy}). Request a smaller response, or ask an operator to raise the limit: ${by}.`
 }

@@ -4,34 +4,26 @@ import * as RouteTable from "./RouteTable.ts"
 import { useOf } from "./UpstreamObjects.ts"
 import * as UpstreamPaths from "./UpstreamPaths.ts"
 
-/** Of the direct compatible upstream, until an operator names other paths (`DIRECT_COMPAT_ALLOWED_PATHS`). */
+/** The default of `DIRECT_COMPAT_ALLOWED_PATHS`. */
 export const defaultPaths: ReadonlyArray<string> = ["/v1/*"]
 
-/**
- * Whether a POST to `path` of the direct compatible upstream may go there, with the credential that the gateway keeps
- * for it. The upstream's UI and its administration are never open. A path that a lax upstream would take for one of the
- * canonical routes has to be written as that route.
- */
+/** A path that a lenient upstream reads as a canonical route must be spelled as that route. */
 export const isOpen = (allowed: ReadonlyArray<string>, path: string): boolean => {
   if (!allowed.some((pattern) => Path.matches(pattern, path))) return false
   const segments = UpstreamPaths.foldedPath(path)
   if (segments === undefined || UpstreamPaths.isUi(segments) || UpstreamPaths.isAdminLike(segments)) return false
-  const taken = RouteTable.canonicalRoute("POST", segments)
-  return taken === undefined || taken === RouteTable.canonicalRoute("POST", path.slice(1).split("/"))
+  const lenientRoute = RouteTable.canonicalRoute("POST", segments)
+  return lenientRoute === undefined || lenientRoute === RouteTable.canonicalRoute("POST", path.slice(1).split("/"))
 }
 
-/**
- * What a POST to a path of the compatible upstream has it do: `answer`, which a model may give; `later`, work that goes on
- * after the answer, with models and tokens that no answer reports; `none`, nothing that has a model.
- */
+/** `later` work continues after the response, and its usage is never reported. `none` uses no model. */
 export type CompatWork = "answer" | "later" | "none"
 
-/** Segments of the paths that begin work, also by the names that other providers have for them. */
 const laterNames: ReadonlySet<string> = new Set([
   ...["batch", "batches", "evals", "fine-tunes", "fine-tuning", "fine_tunes", "fine_tuning", "runs", "video", "videos"]
 ])
 
-/** A POST that is known to have no model: to the collection of a kind (`creates`), and below an object of it. */
+/** POSTs that use no model, to the collection (`creates`) and below an object (`below`). */
 const postsWithoutModel: ReadonlyMap<string, { readonly creates: boolean; readonly below: RegExp }> = new Map([
   ["assistant", { creates: false, below: /^$/ }],
   ["batch", { creates: false, below: /^cancel$/ }],
@@ -49,7 +41,7 @@ const postsWithoutModel: ReadonlyMap<string, { readonly creates: boolean; readon
   ["vector_store", { creates: true, below: /^(?:search|files(?:\/[^/]+)?|file_batches(?:\/[^/]+\/cancel)?)?$/ }]
 ])
 
-/** Of a path that nobody knows, `answer`: a model may stand behind it. */
+/** An unknown path counts as `answer`, because it may use a model. */
 export const workOf = (target: string): CompatWork => {
   const path = Path.canonicalise(target)
   if (Result.isFailure(path)) return "answer"

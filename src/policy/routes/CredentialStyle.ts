@@ -1,20 +1,18 @@
 import { Redacted, Schema } from "effect"
 import type { Family } from "./CanonicalRoute.ts"
 
-/** How the upstream credential is presented (specification, "stripping and injection"). */
+/** The header that carries the upstream credential (specification, "stripping and injection"). */
 export type CredentialStyle =
   | { readonly _tag: "AuthorizationBearer" }
   | { readonly _tag: "CustomHeader"; readonly name: string; readonly format: "raw" | "bearer" }
 
 export const authorizationBearer: CredentialStyle = { _tag: "AuthorizationBearer" }
 
-/** How the vendors of the families ask for their credential. */
 export const styleOfFamily: Readonly<Record<Family, CredentialStyle>> = {
   a: authorizationBearer,
   b: { _tag: "CustomHeader", name: "x-api-key", format: "raw" }
 }
 
-/** Name and value of the header that carries the credential. */
 export const credentialField = (style: CredentialStyle, credential: Redacted.Redacted): readonly [string, string] => {
   const secret = Redacted.value(credential)
   if (style._tag === "AuthorizationBearer") return ["authorization", `Bearer ${secret}`]
@@ -24,7 +22,6 @@ export const credentialField = (style: CredentialStyle, credential: Redacted.Red
 export const HeaderMode = Schema.Literals(["authorization_bearer", "custom_header"])
 export const HeaderValueFormat = Schema.Literals(["raw", "bearer"])
 
-/** The columns of a provider row that say how its credential is presented. */
 export const styleColumns = {
   credential_header_mode: HeaderMode,
   credential_header_name: Schema.NullOr(Schema.String),
@@ -37,7 +34,7 @@ export const styleOf = (row: typeof StyleColumns.Type): CredentialStyle =>
     ? { _tag: "CustomHeader", name: row.credential_header_name, format: row.credential_header_value_format }
     : authorizationBearer
 
-/** Header names that a provider row must not take over: framing, and everything that the gateway strips or sets. */
+/** Headers that must not carry a credential: framing, and headers that the gateway sets or strips. */
 const reservedHeaders = new Set([
   "host",
   "content-length",
@@ -65,11 +62,11 @@ const reservedHeaders = new Set([
   "x-trusted-gateway-signature"
 ])
 
-/** The sensitive-header validation: why `name` cannot carry the upstream credential, or `undefined` when it can. */
+/** Returns why `name` cannot carry the upstream credential, or `undefined`. */
 export const refusedHeaderName = (name: string): string | undefined => {
   if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/.test(name)) return "is not a header name"
   const lower = name.toLowerCase()
-  if (lower.startsWith("x-svc-")) return "begins with x-svc-, which is the gateway's own"
+  if (lower.startsWith("x-svc-")) return "begins with x-svc-, which is reserved for the gateway"
   return reservedHeaders.has(lower)
     ? "names a header that the gateway sets or strips itself; choose another"
     : undefined

@@ -3,27 +3,19 @@ import { type CanonicalPath, matches } from "./Path.ts"
 import * as RouteTable from "./RouteTable.ts"
 import * as UpstreamPaths from "./UpstreamPaths.ts"
 
-/** What a request by the wildcard asks of its caller. */
 export type WildcardAccess =
-  /** Not routable, whoever asks. */
   | "closed"
-  /** A gateway key. */
   | "key"
-  /** A gateway key and, beside it, an identity that a provider or a trusted gateway vouches for. */
+  /** A gateway key and an identity from an identity provider or a trusted gateway. */
   | "identity"
-  /** Nothing: the ingress in front has seen to it. */
+  /** Nothing: a trusted ingress has authenticated the caller. */
   | "open"
 
 export type CallerKind = "nobody" | "key" | "identified"
 
-/**
- * - `unsupported`: there is no such route, which is said before anybody is authenticated.
- * - `unauthenticated`: come again with a gateway key.
- * - `forbidden`: the key alone is not enough.
- */
+/** `unsupported` is returned before authentication. `forbidden` means that a key alone does not suffice. */
 export type ExposureDecision = "forward" | "unsupported" | "unauthenticated" | "forbidden"
 
-/** The specification's table of exposure modes, by who calls. */
 export const decide = (access: WildcardAccess, caller: CallerKind): ExposureDecision => {
   switch (access) {
     case "closed":
@@ -37,10 +29,7 @@ export const decide = (access: WildcardAccess, caller: CallerKind): ExposureDeci
   }
 }
 
-/**
- * Whom the settings let in, for a request that no other route has taken. Allowlists are read strictly, on the canonical
- * path; sensitive groups are recognised generously, on what a lax upstream might take the path for.
- */
+/** Allowlists match the canonical path; sensitive groups match every spelling that a lenient upstream may accept. */
 export const accessOf = (
   settings: Passthrough,
   support: UpstreamPaths.UiSupportPaths,
@@ -53,7 +42,7 @@ export const accessOf = (
     : []
   if (!enabled || matchingPaths.length === 0) return "closed"
   const segments = UpstreamPaths.foldedPath(path.path)
-  // not a way around a route of the gateway's own, either
+  // the wildcard must not bypass a route of the gateway
   if (segments === undefined || RouteTable.match(method, pathOf(segments))._tag !== "Unrouted") return "closed"
   if (RouteTable.aliasOf(method, segments) !== undefined) return "closed"
   if (ui_exposure === "trusted_ingress" && isOpen(admin_api_exposure, support, method, path.segments)) {
@@ -65,14 +54,10 @@ export const accessOf = (
   return UpstreamPaths.isPublicApi(segments) || loadedByUi || matchingPaths.some(namesFirstSegment) ? "key" : "closed"
 }
 
-/**
- * Upstreams keep much at their root that no list of ours knows. Outside the public API, and beside what an exposed UI
- * loads, a path is open only where its first segment is written out: `/rerank` and `/rerank/*` name a place, `/*` and
- * `/r*` do not.
- */
+/** Outside the public API a pattern must spell out its first segment: `/rerank/*` opens a path, `/r*` does not. */
 const namesFirstSegment = (pattern: string): boolean => !/^\/[^/]*\*$/.test(pattern)
 
-/** Behind a trusted ingress. Without a credential goes only what is written as it is listed. */
+/** Without a credential, only exact spellings of listed paths are forwarded. */
 const isOpen = (
   admin: Passthrough["admin_api_exposure"],
   support: UpstreamPaths.UiSupportPaths,
@@ -85,14 +70,14 @@ const isOpen = (
   return admin === "explicitly_exposed" && (supports || UpstreamPaths.isAdminLike(written))
 }
 
-/** Signing in and out sends forms; all else that a browser may do without a credential is reading. */
+/** Browsers sign in and out by POST and otherwise only read. */
 const isBrowserSafe = (method: string, written: UpstreamPaths.Segments): boolean =>
   method === "GET" ||
   method === "HEAD" ||
   method === "OPTIONS" ||
   (method === "POST" && UpstreamPaths.isSignInOrOut(written))
 
-/** What is left of `trusted_ingress` here are the UI's paths in another writing. */
+/** With `trusted_ingress`, only other spellings of the UI's paths reach this point. */
 const accessByExposure = {
   disabled: "closed",
   operator_only: "identity",

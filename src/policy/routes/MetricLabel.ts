@@ -1,5 +1,2 @@
-/**
- * Somebody's name as the value of a metric's label: of the characters that no monitor escapes or reads anything into,
- * and of bounded length.
- */
+/** Restricts a name to characters that need no escaping in metric labels, and to 128 characters. */
 export const of = (name: string): string => name.replace(/[^A-Za-z0-9\-_.]/g, "").slice(0, 128)

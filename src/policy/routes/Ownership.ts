@@ -1,5 +1,5 @@
 import { Schema } from "effect"
 
-/** Who may use an object that a key created at the upstream: its project, the key alone, or every key. */
+/** An object that a key creates at the upstream belongs to its project, to the key alone, or to every key. */
 export const Ownership = Schema.Literals(["project", "key", "shared"])
 export type Ownership = typeof Ownership.Type

@@ -2,39 +2,35 @@ import { Schema } from "effect"
 import { BodyBytes, TimeoutMs } from "./CanonicalRoute.ts"
 import { Ownership } from "./Ownership.ts"
 
-/** Who may reach the upstream's UI through the wildcard (specification, "exposure modes"). */
+/** The access to the upstream's UI through the wildcard (specification, "exposure modes"). */
 export const UiExposure = Schema.Literals(["disabled", "operator_only", "explicitly_exposed", "trusted_ingress"])
 
-/** Who may reach the upstream's admin-like paths. There is no trusted ingress of its own for them. */
 export const AdminApiExposure = Schema.Literals(["disabled", "operator_only", "explicitly_exposed"])
 
-/** Whether a request whose policy the wildcard cannot hold is refused, or goes without. */
+/** The handling of policies that the wildcard cannot enforce: refuse the request, or skip the policy. */
 export const UnenforceablePolicy = Schema.Literals(["refuse", "skip"])
 
-/** What an operator decides about the wildcard, which takes what no other route has taken. */
 export const Passthrough = Schema.Struct({
   enabled: Schema.Boolean,
-  /** A `*` at the end stands for any rest; without one the path is meant exactly. */
+  /** A trailing `*` matches any rest; other patterns match exactly. */
   allowed_paths: Schema.Array(Schema.String),
-  /** In capitals. */
   allowed_methods: Schema.Array(Schema.String),
   ui_exposure: UiExposure,
   admin_api_exposure: AdminApiExposure,
-  /** About guardrails that a key is under without asking for them: nothing here is shown to one. */
+  /** For guardrails that a key has without asking for them: the wildcard runs no guardrails. */
   guardrails: UnenforceablePolicy,
-  /** About policies that hang on what a body says, such as `allowed_models`: no body is read here. */
+  /** For policies that check bodies, such as `allowed_models`: the wildcard reads no bodies. */
   body_policies: UnenforceablePolicy,
-  /** Who may use the objects that keys create at the upstream. */
   ownership: Ownership,
   timeout_ms: TimeoutMs,
   max_request_body_bytes: BodyBytes,
   max_response_body_bytes: BodyBytes,
-  /** Whether that counts for event streams too: from when an operator sets it. */
+  /** True once an operator sets `max_response_body_bytes`: the limit then applies to event streams too. */
   limits_streams: Schema.Boolean
 })
 export type Passthrough = typeof Passthrough.Type
 
-/** What holds until an operator decides otherwise; the migration seeds the same. */
+/** The migration seeds the same values. */
 export const defaults: Passthrough = {
   enabled: false,
   allowed_paths: ["/v1/*"],

@@ -1,16 +1,16 @@
 import { Result } from "effect"
 
-/** A request target that has one reading only. `path` is for decisions; what is forwarded is the target as it came. */
+/** An unambiguous request path, used for decisions. The gateway forwards the original target. */
 export interface CanonicalPath {
-  /** Without query; percent-escapes of letters, digits, `-`, `_` and `~` decoded. */
+  /** Without query; escapes of letters, digits, `-`, `_` and `~` are decoded. */
   readonly path: string
   readonly segments: ReadonlyArray<string>
 }
 
-/** Of a path; a query is as long as the server lets a request's head be (16 KiB). */
+/** Applies to the path. The server bounds the query by its limit on heads (16 KiB). */
 const maxLength = 8192
 
-/** Reasons are sentences about the path, for the caller's eyes. */
+/** Each reason completes the sentence "The request path …". */
 const refusals: ReadonlyArray<readonly [RegExp, string]> = [
   [/[^\x21-\x7e]/, "contains a character that must be percent-encoded"],
   [/[\\#;]/, "contains a backslash, # or ;"],
@@ -23,13 +23,10 @@ const refusals: ReadonlyArray<readonly [RegExp, string]> = [
   [/\/\.{1,2}(?:\/|$)/, "contains a dot segment"]
 ]
 
-/** Letters, digits, `-`, `_` and `~` between single slashes: one test in the place of six, and nothing to decode. */
+/** A fast path: such a path passes all checks and needs no decoding. */
 const plainPath = /^(?:\/[\w~-]+)+\/?$/
 
-/**
- * Upstreams disagree about dot segments, empty segments and escapes; a path that two of them could read differently is
- * refused, so nothing is decided on one path and served from another.
- */
+/** Refuses paths that upstreams could read differently, so that the judged path is the served path. */
 export const canonicalise = (target: string): Result.Result<CanonicalPath, string> => {
   if (!target.startsWith("/")) return Result.fail("does not begin with /")
   const question = target.indexOf("?")
@@ -39,7 +36,7 @@ export const canonicalise = (target: string): Result.Result<CanonicalPath, strin
   const refusal = refusals.find(([pattern]) => pattern.test(raw))
   if (refusal !== undefined) return Result.fail(refusal[1])
   if (!isDecodable(raw)) return Result.fail("contains a percent-escape that is not UTF-8")
-  // what is left encodes characters that no upstream treats as structure
+  // the remaining escapes encode characters that no upstream treats as structure
   const path = raw.includes("%")
     ? raw.replace(/%([0-9a-f]{2})/gi, (escape, hex: string) => {
         const character = String.fromCharCode(Number.parseInt(hex, 16))
@@ -49,13 +46,9 @@ export const canonicalise = (target: string): Result.Result<CanonicalPath, strin
   return Result.succeed(canonical(path))
 }
 
-/**
- * Paths as operators write them down: in the one form that canonical paths have, or with a `/*` for what lies below.
- */
 export const isPattern = (text: string): boolean =>
   /^(?:\/[A-Za-z0-9_~.-]+)+(?:\/\*)?$/.test(text) && !/\/\.{1,2}(?:\/|$)/.test(text)
 
-/** A trailing `*` of an allowed path stands for any rest: the test is of the text before it. */
 export const matches = (pattern: string, path: string): boolean =>
   pattern.endsWith("*") ? path.startsWith(pattern.slice(0, -1)) : path === pattern
 

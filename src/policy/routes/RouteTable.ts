@@ -3,20 +3,16 @@ import type { CanonicalPath } from "./Path.ts"
 import { builtInServices } from "./Service.ts"
 
 export type RouteMatch =
-  /** `/admin-ui…`: the control listener's, never served or forwarded here. */
+  /** `/admin-ui…` is served by the control listener only. */
   | { readonly _tag: "Control" }
-  /** `/services…`, and POST on the four services with a path of their own: never falls through to anything else. */
+  /** `/services…` and POST on the four built-in paths never fall through to another route. */
   | { readonly _tag: "Service"; readonly name: string }
   | { readonly _tag: "Canonical"; readonly route: CanonicalRoute }
-  /**
-   * `/providers/compat/…`: the direct compatible upstream. `rest` is the path there, `like` the gateway's own route of
-   * it.
-   */
+  /** `rest` is the path at the direct compatible upstream, `like` the canonical route of that path. */
   | { readonly _tag: "Compat"; readonly rest: string; readonly like?: CanonicalRoute }
-  /** `allowed`: methods that the path has, when it has any. */
   | { readonly _tag: "Unrouted"; readonly allowed: ReadonlyArray<string> }
 
-/** The specification's routing order, first match wins (Endpoints, proxy listener). */
+/** Follows the specification's routing order; the first match wins. */
 export const match = (method: string, { path, segments }: CanonicalPath): RouteMatch => {
   const [first, second] = segments
   if (first === "admin-ui") return { _tag: "Control" }
@@ -40,24 +36,17 @@ export const canonicalRoute = (method: string, segments: ReadonlyArray<string>):
   return route?.methods.some((one) => one === method) ? route : undefined
 }
 
-/**
- * The canonical route that an upstream may serve at this path too, under another prefix: `/chat/completions`,
- * `/openai/deployments/m/chat/completions`, `/anthropic/v1/messages`. Through another door it would come without the
- * policies of that route.
- */
+/** Finds the route that an upstream may also serve here; the wildcard must not open it past the route's policies. */
 export const aliasOf = (method: string, segments: ReadonlyArray<string>): CanonicalRoute | undefined => {
-  const wanted = withoutTrailingSlash(segments)
+  const trimmed = withoutTrailingSlash(segments)
   return aliases.find(
     ({ alone, below, route }) =>
       route.methods.some((one) => one === method) &&
-      (fits(alone, wanted) || (wanted.length > below.length && fits(below, wanted.slice(-below.length))))
+      (fits(alone, trimmed) || (trimmed.length > below.length && fits(below, trimmed.slice(-below.length))))
   )?.route
 }
 
-/**
- * The model that a path below the list of models is about, whose name may have slashes; `undefined` for any other path.
- * It goes by the list's route.
- */
+/** Returns the model of `GET /v1/models/<name>`; the name may contain slashes. */
 export const modelOf = (method: string, { segments }: CanonicalPath): string | undefined => {
   const [version, models, ...name] = segments
   return method === "GET" && version === "v1" && models === "models" && name.length > 0 && !name.includes("")
@@ -65,18 +54,15 @@ export const modelOf = (method: string, { segments }: CanonicalPath): string | u
     : undefined
 }
 
-/** The route of a registered service's path, as policies and records name it. */
 export const serviceRoute = (path: string): PolicyRoute => serviceRoutes.get(path) ?? "/services/*"
 
 const serviceRoutes: ReadonlyMap<string, PolicyRoute> = new Map(builtInServices.map((name) => [`/${name}`, `/${name}`]))
 
-/** No path fits two of them. */
+/** No path matches two routes. */
 const routes = canonicalRoutes.map((route) => ({ route, segments: route.pattern.slice(1).split("/") }))
 
 /**
- * `alone`: the whole path. `below`: its end, after any prefix. `/v1/threads/t/messages` is another API, so that below a
- * prefix the second family's paths are told by their `/v1`. The list of models is no secret, and the upstream's UI reads
- * it at `/models`.
+ * `below` matches the end of a path. Family B needs its `/v1` there, because `/v1/threads/t/messages` is another API.
  */
 const aliases = routes
   .filter(({ route }) => route.id !== "models")
@@ -86,7 +72,6 @@ const aliases = routes
     below: route.family === "a" ? segments.slice(1) : segments
   }))
 
-/** The route whose path is exactly `target`, as in nearly every request: nothing of it has to be looked at. */
 export const matchExact = (method: string, target: string) => {
   const found = literals.get(target)
   return found?.route.methods.some((one) => one === method) ? found : undefined
@@ -97,11 +82,11 @@ const literals = new Map<string, (typeof routes)[number]>(
 )
 
 const routeOfPath = (segments: ReadonlyArray<string>): CanonicalRoute | undefined => {
-  const wanted = withoutTrailingSlash(segments)
-  return routes.find((route) => fits(route.segments, wanted))?.route
+  const trimmed = withoutTrailingSlash(segments)
+  return routes.find((route) => fits(route.segments, trimmed))?.route
 }
 
-/** It is the same route: an upstream that ignores a trailing slash must not be a way around the route's policy. */
+/** Upstreams may ignore a trailing slash, so it must not bypass the route's policy. */
 const withoutTrailingSlash = (segments: ReadonlyArray<string>): ReadonlyArray<string> =>
   segments.at(-1) === "" ? segments.slice(0, -1) : segments
 

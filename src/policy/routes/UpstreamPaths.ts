@@ -1,15 +1,10 @@
 import { isPattern } from "./Path.ts"
 
-/**
- * What the upstream keeps at its paths, as far as the gateway has to know it: its UI, what it lets administrators do,
- * and what the UI's pages load. One table for the wildcard's exposure, the operator's UI and the registration of
- * services.
- */
+/** The wildcard, the operator's UI and the registration of services share this table of upstream paths. */
 export type Segments = ReadonlyArray<string>
 
 const segmentsOf = (path: string): Segments => path.slice(1).split("/")
 
-/** Each path of a group, and whatever lies below it. */
 const group = (...paths: ReadonlyArray<string>): ReadonlyArray<Segments> => paths.map(segmentsOf)
 const liesIn = (paths: ReadonlyArray<Segments>, segments: Segments): boolean =>
   paths.some((path) => path.every((part, index) => part === segments[index]))
@@ -18,7 +13,7 @@ const liesIn = (paths: ReadonlyArray<Segments>, segments: Segments): boolean =>
 const uiPaths = group("/ui")
 export const isUi = (segments: Segments): boolean => liesIn(uiPaths, segments)
 
-/** The management API of a LiteLLM-like upstream: users, keys, teams, models, configuration, spend. */
+/** The management API of a LiteLLM-like upstream. */
 const adminLikeNames = [
   ...["access_group", "add", "alerting", "api", "audit", "budget", "cache", "callbacks", "cloudzero", "compliance"],
   ...["config", "config_overrides", "cost", "credentials", "customer", "debug", "delete", "email", "fallback", "files"],
@@ -28,19 +23,16 @@ const adminLikeNames = [
   ...["search_tools", "settings", "spend", "sso", "tag", "team", "update", "user", "utils", "v2", "v3", "vector_store"]
 ]
 
-/** `/files` is an administrator's, and `/v1/files` is where clients keep theirs. */
+/** `/files` belongs to administrators, `/v1/files` to clients. */
 const clientNames: ReadonlySet<string> = new Set(["files"])
 
-/** They answer with a short-lived credential of the upstream, which works there past every policy of the gateway. */
+/** These return short-lived upstream credentials, which would bypass every policy of the gateway. */
 const credentialPaths = [
   ...["/v1/chatkit/sessions", "/v1/realtime/client_secrets", "/v1/realtime/sessions"],
   "/v1/realtime/transcription_sessions"
 ]
 
-/**
- * Governed by `admin_api_exposure`: what administrators call, at the root and below `/v1`, where upstreams serve many of
- * these paths a second time; and what only stands below `/v1`, such as the organization APIs of the providers.
- */
+/** Governed by `admin_api_exposure`. Upstreams serve many of these paths both at the root and below `/v1`. */
 const adminLikePaths = group(
   ...adminLikeNames.map((name) => `/${name}`),
   ...adminLikeNames.filter((name) => !clientNames.has(name)).map((name) => `/v1/${name}`),
@@ -50,23 +42,20 @@ const adminLikePaths = group(
 )
 export const isAdminLike = (segments: Segments): boolean => liesIn(adminLikePaths, segments)
 
-/** The part of an upstream's paths that is its public API, whoever made it. */
 export const isPublicApi = ([first]: Segments): boolean => first === "v1"
 
-/** The sensitive group that a path lies in, however it is written. */
 export const sensitiveGroup = (path: string): string | undefined => {
   const segments = foldedPath(path)
   const found = segments && [...uiPaths, ...adminLikePaths].find((one) => liesIn([one], segments))
   return found && `/${found.join("/")}`
 }
 
-/** What the pages of the UI load beside themselves: these paths alone, and what lies below those. */
+/** Paths that UI pages load: exact paths, and everything below a prefix. */
 export interface UiSupportPaths {
   readonly exact: ReadonlyArray<Segments>
   readonly below: ReadonlyArray<Segments>
 }
 
-/** Reference §11.3. */
 export const defaultUiSupport: UiSupportPaths = {
   exact: group(
     ...["/", "/get_image", "/in_product_nudges", "/upstream/.well-known/upstream-ui-config", "/login", "/logout"],
@@ -77,9 +66,7 @@ export const defaultUiSupport: UiSupportPaths = {
   )
 }
 
-/**
- * With the names that a deployment knows its upstream's paths by (`UPSTREAM_UI_PATHS`): exact ones, and `/prefix/*`.
- */
+/** Adds a deployment's own paths (`UPSTREAM_UI_PATHS`): exact paths and `/prefix/*`. */
 export const uiSupportWith = (named: ReadonlyArray<string>): UiSupportPaths => {
   const below = named.filter((path) => path.endsWith("/*"))
   return {
@@ -95,27 +82,22 @@ export const isUiSupport = ({ exact, below }: UiSupportPaths, segments: Segments
 const signing = group("/login", "/logout", "/v2/login")
 export const isSignInOrOut = (segments: Segments): boolean => liesIn(signing, segments)
 
-/**
- * Why a path cannot be named as one of the UI's, or `undefined`: each is read without a key behind a trusted ingress.
- */
+/** A trusted ingress serves UI paths without a key. */
 export const refusedUiPath = (path: string): string | undefined => {
   if (!isPattern(path)) {
     return "must be a path of letters, digits and - _ ~ . between single slashes; at its end it may have /*"
   }
   const [first, second] = segmentsOf(path)
   if (first === "admin-ui" || first === "services" || first === "providers" || (first === "v1" && second === "*")) {
-    return "must not take what is the gateway's own"
+    return "must not cover a path of the gateway"
   }
   const sensitive = path.endsWith("/*") ? sensitiveGroup(path) : undefined
   return sensitive === undefined
     ? undefined
-    : `must not open all that is below it, because ${sensitive} is sensitive: name the paths one by one`
+    : `must not open everything below it, because ${sensitive} is sensitive: list the paths individually`
 }
 
-/**
- * The path as the laxest upstream might read it: decoded, without regard to case, width and invisible characters, dots
- * and blanks at a segment's end gone. `undefined`: there is no telling how it would be read.
- */
+/** Reads a path as the most lenient upstream may, folded in case and width; `undefined` if that is uncertain. */
 export const foldedPath = (path: string): Segments | undefined => {
   const text = plain(decodeURIComponent(path))
   if (/[\\?#%;]/.test(text)) return undefined
@@ -123,7 +105,6 @@ export const foldedPath = (path: string): Segments | undefined => {
   return segments.slice(0, -1).includes("") ? undefined : segments
 }
 
-/** One decoded segment, or a name, as the laxest upstream might read it. */
 export const foldedSegment = (segment: string): string => withoutBlanks(plain(segment))
 
 const plain = (text: string): string =>
@@ -134,7 +115,7 @@ const plain = (text: string): string =>
 
 const withoutBlanks = (segment: string): string => withoutEnd(segment.trim())
 
-/** Without the dots and blanks at its end, taken one by one: a pattern that ends with `+$` starts anew at each dot. */
+/** Strips trailing dots and blanks in linear time; a pattern ending in `+$` would restart at each dot. */
 const withoutEnd = (segment: string): string => {
   let end = segment.length
   while (end > 0 && /[.\s]/.test(segment.charAt(end - 1))) end--
