@@ -1,6 +1,6 @@
 import { Schema, SchemaTransformation } from "effect"
 
-/** Everything, or what is listed. An empty list allows nothing. */
+/** `AllowAll` allows every value. `Allow` allows the listed values only; an empty list allows nothing. */
 export type AllowList<A> = { readonly _tag: "AllowAll" } | { readonly _tag: "Allow"; readonly values: ReadonlyArray<A> }
 
 export const allowAll: AllowList<never> = { _tag: "AllowAll" }
@@ -9,14 +9,13 @@ export const allow = <A>(values: ReadonlyArray<A>): AllowList<A> => ({ _tag: "Al
 export const allows = <A>(list: AllowList<A>, value: A): boolean =>
   list._tag === "AllowAll" || list.values.includes(value)
 
-/** What both allow. Lists that have nothing in common allow nothing. */
 export const intersection = <A>(a: AllowList<A>, b: AllowList<A>): AllowList<A> => {
   if (a._tag === "AllowAll") return b
   if (b._tag === "AllowAll") return a
   return allow(a.values.filter((value) => b.values.includes(value)))
 }
 
-/** On the wire: an array of at most 1,000 items, or `null` for no restriction. */
+/** The wire form is an array of at most 1,000 items, or `null` for no restriction. */
 export const allowListOf = <A extends string | number>(item: Schema.Codec<A, A>) =>
   Schema.NullOr(Schema.Array(item).check(Schema.isMaxLength(1000))).pipe(
     Schema.decodeTo(

@@ -1,25 +1,24 @@
 import { Context, Option, type Redacted, Schema } from "effect"
 
-/** Signatures that an identity provider may use. Shared secrets (HS…) and `none` are never among them. */
+/** Identity providers must sign with a public-key algorithm. Shared secrets (HS…) and `none` are not supported. */
 export const Algorithm = Schema.Literals(["RS256", "RS384", "RS512", "ES256", "ES384", "ES512"])
 export type Algorithm = typeof Algorithm.Type
 
 const Text = Schema.String.check(Schema.isBetweenLength(1, 512))
 const seconds = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 
-/** How callers prove who they are, beside their gateway key, under its wire names. */
 export const AuthSettings = Schema.Struct({
-  /** The header of the gateway key while an identity is asked for. */
+  /** The header that carries the gateway key while identity checks are enabled. */
   svc_key_header: Schema.String,
   identity_enabled: Schema.Boolean,
   tenant_id: Schema.NullOr(Text),
   audience: Schema.NullOr(Text),
   issuer: Schema.NullOr(Text),
   oidc_discovery_url: Schema.NullOr(Schema.String),
-  /** `null`: not checked. */
+  /** `null` disables the check. */
   required_scope: Schema.NullOr(Text),
   required_role: Schema.NullOr(Text),
-  /** One of them suffices; none: not checked. */
+  /** The caller must be in at least one of these groups. An empty list disables the check. */
   allowed_groups: Schema.Array(Text).check(Schema.isMaxLength(200)),
   accepted_algorithms: Schema.Array(Algorithm).check(Schema.isBetweenLength(1, Algorithm.literals.length)),
   jwks_cache_ttl_seconds: seconds(1, 86_400),
@@ -28,7 +27,6 @@ export const AuthSettings = Schema.Struct({
 })
 export type AuthSettings = typeof AuthSettings.Type
 
-/** No identity is asked for: the gateway key is all. */
 export const disabledAuth: AuthSettings = {
   svc_key_header: "X-Svc-Key",
   identity_enabled: false,
@@ -45,27 +43,24 @@ export const disabledAuth: AuthSettings = {
   trusted_gateway_header_enabled: false
 }
 
-/** Settings, and the secret that signs trusted gateway headers. */
 export interface ConfiguredAuth {
   readonly settings: AuthSettings
   readonly secret: Option.Option<Redacted.Redacted>
 }
 
-/** What the environment says (`IDENTITY_*`, `TRUSTED_GATEWAY_*`): in force until settings are saved. */
+/** The settings of the environment (`IDENTITY_*`, `TRUSTED_GATEWAY_*`). They apply until an operator saves settings. */
 export const StartupAuthSettings = Context.Reference<Option.Option<ConfiguredAuth>>("svc/policy/StartupAuthSettings", {
   defaultValue: () => Option.none()
 })
 
-/** Binds the sealed secret to its row. */
 export const secretContext = "gateway_auth_settings/true"
 
 export interface SettingsMistake {
   readonly field: keyof AuthSettings | "trusted_gateway_header_secret"
-  /** What the field must be; never its value. */
   readonly message: string
 }
 
-/** What is wrong with settings that are each of the right type: half a configuration, or one that would open a door. */
+/** Returns the contradictions between settings that are each of the right type, such as a half-configured provider. */
 export const mistakes = (settings: AuthSettings, secretConfigured: boolean): ReadonlyArray<SettingsMistake> => {
   const found: Array<SettingsMistake> = []
   const keyHeader = refusedKeyHeader(settings.svc_key_header)
@@ -102,7 +97,7 @@ const isDocumentUrl = (text: string): boolean => {
   )
 }
 
-/** Headers with a meaning of their own: a gateway key in one of them would be taken for something else, or strip it. */
+/** Headers that already have a meaning: the gateway would strip a key sent in one of them, or misread it. */
 const reservedHeaders = new Set([
   "accept",
   "accept-encoding",

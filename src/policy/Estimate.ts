@@ -4,20 +4,17 @@ import { cost, highestPrice, type ModelPrice, type PricedTokens, toNanos } from 
 import type { PriceList } from "./PriceList.ts"
 import type { RouteId, RouteMode } from "./routes/CanonicalRoute.ts"
 
-/** What a request on a billable route counts as when nobody knows its price. */
+/** The flat cost of a billable request whose price is unknown: $0.01. */
 export const defaultCostNanos = 10_000_000
 
-/** Output tokens of an answer that neither the request nor a policy bounds. */
+/** The assumed output of a response that neither the request nor a policy bounds. */
 export const defaultOutputTokens = 4096
 
 /**
- * How a request is accounted.
- *
- * - `answer`: reserved, then settled by what its answer reports.
- * - `estimate`: reserved, and the reservation is the account: a message batch is answered before it is run, and so is a
- *   response in the background.
- * - `status`: direct mode. Nobody reads the answer, so the reservation stands, for tokens and for money.
- * - `free`: lists, look-ups and counts cost nothing.
+ * - `answer`: reserved, then settled by the usage that the response reports.
+ * - `estimate`: the reservation is final. Message batches and background responses finish after their response.
+ * - `status`: direct mode. The gateway does not read the response, so the reservation is final.
+ * - `free`: lists, look-ups and token counts cost nothing.
  */
 export type Accounting = "answer" | "estimate" | "status" | "free"
 
@@ -32,35 +29,27 @@ export const accountingOf = (routeId: RouteId, method: string, mode: RouteMode):
   return mode === "direct_upstream_passthrough" && kind !== "free" ? "status" : kind
 }
 
-/** The same, once the body is known. */
 export const accountingWithBody = (accounting: Accounting, { background }: Facts): Accounting =>
   background && accounting === "answer" ? "estimate" : accounting
 
-/** What a request will use at the most, as far as one can tell. */
 export interface UsageEstimate {
-  /** Tokens that are certain: the input, the output that the request bounds, and one for each answer left open. */
+  /** Tokens that are certain: the input, the requested output bound, and one token per unbounded choice. */
   readonly inputTokens: number
-  /** The same, with the output that the gateway supposes. Only that part shrinks where a limit is smaller. */
+  /** `inputTokens` plus the assumed output. Only the assumed part is reduced to fit a smaller limit. */
   readonly tokens: number
   readonly nanos: number
-  /** `nanos` is what a request counts as whose price is not known. */
+  /** True if `nanos` is the flat cost of a request without a known price. */
   readonly nanosEstimated: boolean
 }
 
-/** Neither tokens nor money. */
 export const requestOnly: UsageEstimate = { inputTokens: 0, tokens: 0, nanos: 0, nanosEstimated: false }
 
-/** A limit in one unit, as far as a reservation has to fit it. */
 export interface Ceiling {
   readonly unit: "requests" | "tokens" | "nanos"
   readonly limit: number
 }
 
-/**
- * Output tokens for each answer that the request leaves open: the policy's bound, which the answers of one request
- * share, else `defaultOutputTokens`; and no more than what fits the limits that the request is under, so that a guess
- * never locks a key out.
- */
+/** Caps the assumed output at the request's limits, so that an estimate never locks a key out. */
 export const outputPerOpenChoice = (
   facts: Facts,
   price: ModelPrice | undefined,
@@ -79,7 +68,7 @@ export const outputPerOpenChoice = (
   return Math.max(1, each)
 }
 
-/** How many output tokens fit `ceiling` beside the input while nothing of it is used. Negative: not even the input does. */
+/** Returns the output tokens that fit `ceiling` after the input; negative if the input alone exceeds it. */
 export const outputTokensThatFit = (
   { inputTokens }: Facts,
   price: ModelPrice | undefined,
@@ -98,15 +87,15 @@ export const outputTokensThatFit = (
 const costOf = (price: ModelPrice, input: number, output: number): number =>
   cost(price, { input, output, cachedInput: 0, cacheWrite: 0 })
 
-/** What is held of the limits until the answer is known, and what the answer may be guessed at. */
 export interface ReservedUsage extends UsageEstimate {
-  /** Output tokens that are held. */
   readonly output: number
-  /** A guess at the output never exceeds it: what the upstream was told, where it was told a bound. */
+  /** An estimate of the output never exceeds this: the bound sent upstream, or `maxUnboundedOutput`. */
   readonly maxOutput: number
 }
 
-/** `perResponse`: output tokens for each open answer; `isSentUpstream`: the upstream is told so. */
+/**
+ * `perResponse`: assumed tokens per unbounded choice. `isSentUpstream`: the gateway writes that bound into the request.
+ */
 export const estimateUsage = (
   accounting: Accounting,
   facts: Facts,
@@ -117,56 +106,48 @@ export const estimateUsage = (
   const { boundedOutput, inputTokens, totalOutput, openChoices, requests } = facts
   const hasOutput = boundedOutput > 0 || openChoices > 0
   const named = hasOutput ? totalOutput : 0
-  const most = (each: number) => Math.max(named, boundedOutput + openChoices * each)
-  const output = most(open.perResponse)
+  const outputWith = (each: number) => Math.max(named, boundedOutput + openChoices * each)
+  const output = outputWith(open.perResponse)
   const nanos =
     price === undefined
       ? defaultCostNanos * requests
       : charge(price, { input: inputTokens, output, cachedInput: 0, cacheWrite: 0 })
   return {
-    inputTokens: inputTokens + most(1),
+    inputTokens: inputTokens + outputWith(1),
     tokens: inputTokens + output,
     nanos,
     nanosEstimated: isDefaultCharge(price, nanos),
     output,
-    maxOutput: most(open.isSentUpstream ? open.perResponse : maxUnboundedOutput)
+    maxOutput: outputWith(open.isSentUpstream ? open.perResponse : maxUnboundedOutput)
   }
 }
 
-/** No answer is taken for longer, whatever passed: what today's models write at the most. */
+/** Current models write at most this many tokens, so no estimate exceeds it. */
 const maxUnboundedOutput = 128_000
 
 const free: ReservedUsage = { inputTokens: 0, tokens: 0, nanos: 0, nanosEstimated: false, output: 0, maxOutput: 0 }
 
-/** What a request is priced by: the dearest of the models that it names, as far as their prices are known. */
 export interface RequestPrice extends ModelPrice {
-  /** Nano-dollars that it costs in any case, where a model that it asks for has no price. */
+  /** Minimum charge in nano-dollars, set when one of the requested models has no price. */
   readonly minimumNanos?: number
 }
 
-/** Nano-dollars. */
 export const charge = (price: RequestPrice, tokens: PricedTokens): number =>
   Math.max(price.minimumNanos ?? 0, cost(price, tokens))
 
-/** Whether `nanos`, charged by `price`, is the default of requests without a price. */
 export const isDefaultCharge = (price: RequestPrice | undefined, nanos: number): boolean =>
   price === undefined || nanos === price.minimumNanos
 
-/** A request of the body asks for no model by its name. */
 const isUnnamed = ({ omitsModel, models }: Facts): boolean => omitsModel || models.length === 0
 
-/** The models that a billable request may use and whose price is not known; `""` where it names none. */
+/** Returns the models of a billable request that have no price; `""` stands for an omitted model name. */
 export const unpricedModels = (accounting: Accounting, facts: Facts, prices: PriceList): ReadonlyArray<string> => {
   if (accounting === "free") return []
   const unknown = allModels(facts).filter((model) => prices.priceOf(model) === undefined)
   return isUnnamed(facts) ? ["", ...unknown] : unknown
 }
 
-/**
- * A name costs the client nothing, so that none may lower a price: it is the dearest of all models whose price is
- * known. Where a model that is asked for is not among them, the request costs at least what one without a price does;
- * one that only stands beside it need not exist.
- */
+/** Takes the highest known price of all named models, so that naming a further model never lowers a charge. */
 export const priceOfRequest = (facts: Facts, prices: PriceList): RequestPrice | undefined => {
   const { alternativeModels, models, requests } = facts
   if (models.length === 1 && alternativeModels.length === 0 && !facts.omitsModel) return prices.priceOf(models[0]!)

@@ -1,24 +1,19 @@
 import { Schema } from "effect"
 
-/** When a guardrail looks: at the request, at the whole answer, at an answer while it streams. */
 export const Mode = Schema.Literals(["pre_call", "post_call", "during_call"])
 export type Mode = typeof Mode.Type
 
-/** What a guardrail does: nothing, refuse, change the text, or note something and let it pass. */
 export const Action = Schema.Literals(["allow", "block", "modify", "warn"])
 export type Action = typeof Action.Type
 
-/**
- * What becomes of a guardrail's failure. `fail_closed`: the request fails with it. `fail_open`: it is noted, and the
- * request goes on. `dry_run`: whatever the guardrail says is only noted.
- */
+/** `fail_open` records a failure and continues; `dry_run` only records the result, whatever it is. */
 export const FailurePolicy = Schema.Literals(["fail_closed", "fail_open", "dry_run"])
 export type FailurePolicy = typeof FailurePolicy.Type
 
 export const Config = Schema.Record(Schema.String, Schema.Json)
 export type Config = typeof Config.Type
 
-/** One run of one guardrail, as it is kept and shown: nothing of the text that it looked at. */
+/** One guardrail run as stored and shown. It never contains the checked text. */
 export const Execution = Schema.Struct({
   guardrail_name: Schema.String,
   mode: Mode,

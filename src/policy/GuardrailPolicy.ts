@@ -1,14 +1,10 @@
 import { Schema, Struct } from "effect"
 
-/** How a guardrail is called in policies and requests. */
 export const GuardrailName = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9._-]{1,128}$/))
 
 const Names = Schema.Array(GuardrailName).check(Schema.isMaxLength(100))
 
-/**
- * Which guardrails a key's requests go through (specification, "guardrail_policy"), under its wire names. Overrides lie
- * shallow over the catalogue's `runtime_config`, and wait where their guardrail is not selected.
- */
+/** Specification, "guardrail_policy". An override replaces top-level members of the catalogue's `runtime_config`. */
 export const GuardrailPolicy = Schema.Struct({
   mandatory_guardrails: Names,
   optional_guardrails: Names,
@@ -27,17 +23,13 @@ export const neutral: GuardrailPolicy = {
   guardrail_config_overrides: {}
 }
 
-/** A policy that says nothing is the neutral one itself, so that what it selects is remembered for all such keys. */
+/** Returns the shared `neutral` value for an empty patch, because callers cache selections by identity. */
 export const of = (patch: GuardrailPolicyPatch): GuardrailPolicy =>
   Object.keys(patch).length === 0 ? neutral : { ...neutral, ...patch }
 
-/** What `patch` names replaces what stood there; what it leaves out stays. */
 export const patched = (base: GuardrailPolicy, patch: GuardrailPolicyPatch): GuardrailPolicy => ({ ...base, ...patch })
 
-/**
- * Unions, and what one forbids is neither an option nor a configuration of the other. Of two overrides the later one,
- * `b`'s, wins whole.
- */
+/** Forbidding a guardrail removes the other policy's option and override. Of two overrides `b`'s applies. */
 export const merged = (a: GuardrailPolicy, b: GuardrailPolicy): GuardrailPolicy => {
   const forbidden = union(a.forbidden_guardrails, b.forbidden_guardrails)
   return {
@@ -50,7 +42,7 @@ export const merged = (a: GuardrailPolicy, b: GuardrailPolicy): GuardrailPolicy 
   }
 }
 
-/** A policy that forbids what it configures itself keeps its contradiction, which selection refuses. */
+/** A policy that forbids and configures the same guardrail keeps the override; selection refuses the contradiction. */
 const permittedOverrides = (
   own: GuardrailPolicy,
   other: GuardrailPolicy
@@ -64,7 +56,6 @@ const permittedOverrides = (
 
 const union = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set([...a, ...b])]
 
-/** Every guardrail that a policy names, each once. */
 export const names = (policy: GuardrailPolicyPatch): ReadonlyArray<string> =>
   [
     policy.mandatory_guardrails ?? [],

@@ -8,16 +8,10 @@ import { ServiceName } from "./routes/Service.ts"
 const Hour = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 23 }))
 const ModelName = Schema.String.check(Schema.isBetweenLength(1, 256))
 
-/**
- * How a request for a model without a price is treated: `flat` charges $0.01 for each request, whatever it uses;
- * `refuse` refuses it, because no budget can hold an unknown cost.
- */
+/** `flat` charges $0.01 per request; `refuse` refuses it, because no budget can bound an unknown cost. */
 const UnpricedModels = Schema.Literals(["flat", "refuse"])
 
-/**
- * What a key may do, under its wire names. A limit or list that is `null` on the wire restricts
- * nothing, and so does a policy that says nothing: a new key works on every canonical route.
- */
+/** `null` on the wire means unrestricted. An empty policy restricts nothing. */
 export const KeyPolicy = Schema.Struct({
   deny: Schema.Boolean,
   allowed_routes: AllowList.allowListOf(PolicyRoute),
@@ -37,28 +31,23 @@ export const KeyPolicy = Schema.Struct({
   unpriced_models: UnpricedModels,
   max_input_tokens_per_request: Limit.CountLimit,
   max_output_tokens_per_request: Limit.CountLimit,
-  /** A key that was not used for so many days is disabled at its next use. */
+  /** A key that was unused for this many days is disabled at its next use. */
   unused_key_auto_disable_after_days: Limit.between(1, 3650),
   max_request_body_bytes: Schema.NullOr(BodyBytes),
   max_response_body_bytes: Schema.NullOr(BodyBytes),
   max_stream_duration_seconds: Limit.between(1, 604_800),
   max_sse_event_bytes: Limit.between(1, maxBodyBytes),
-  /** How many tools a request may offer, and how long their JSON may be, as it is in the body. */
   max_tool_call_count: Limit.CountLimit,
   max_tool_schema_bytes: Limit.CountLimit,
-  /** Requests of the key that may run at once in one gateway process. */
+  /** Limits the key's concurrent requests in each gateway process. */
   max_concurrent_requests: Limit.CountLimit
 }).annotate({ identifier: "KeyPolicy" })
 export type KeyPolicy = typeof KeyPolicy.Type
 
-/** Any part of a policy, as it is read back from its row. */
 export const KeyPolicyPatch = KeyPolicy.mapFields(Struct.map(Schema.optionalKey))
 export type KeyPolicyPatch = typeof KeyPolicyPatch.Type
 
-/**
- * Any part of a policy, as a request to create or change one says it. Rows of older versions may hold model names that
- * are refused here.
- */
+/** A partial policy in an API request. Stored rows of older versions may contain model names that are refused here. */
 export const KeyPolicyInput = KeyPolicyPatch.pipe(
   Schema.fieldsAssign({
     allowed_models: Schema.optionalKey(AllowList.allowListOf(ModelName.check(ModelPattern.isModelPattern)))
@@ -94,13 +83,9 @@ export const neutral: KeyPolicy = {
   max_concurrent_requests: Limit.unlimited
 }
 
-/** What `patch` names replaces what stood there; what it leaves out stays. */
 export const patched = (base: KeyPolicy, patch: KeyPolicyPatch): KeyPolicy => ({ ...base, ...patch })
 
-/**
- * What both allow. The neutral policy changes nothing, the order does not matter, and what one of them
- * denies stays denied: for each request the result denies exactly what one of the two denies.
- */
+/** Denies a request exactly if `a` or `b` denies it; commutative, with `neutral` as identity. */
 export const intersection = (a: KeyPolicy, b: KeyPolicy): KeyPolicy => ({
   deny: a.deny || b.deny,
   allowed_routes: AllowList.intersection(a.allowed_routes, b.allowed_routes),

@@ -3,10 +3,7 @@ import { allow } from "./AllowList.ts"
 import { type KeyPolicy, neutral } from "./KeyPolicy.ts"
 import { limited } from "./Limit.ts"
 
-/**
- * A policy to begin a new key with (`coding_agent` is this gateway's own). What it was made from, a key does not
- * remember.
- */
+/** A starting policy; the key does not record its preset. */
 export const KeyPreset = Schema.Literals([
   "developer",
   "coding_agent",
@@ -17,7 +14,6 @@ export const KeyPreset = Schema.Literals([
 ])
 export type KeyPreset = typeof KeyPreset.Type
 
-/** The policy of a preset; the neutral one where there is none. */
 export const policyOf = (preset: KeyPreset | undefined): KeyPolicy =>
   preset === undefined ? neutral : { ...neutral, ...presets[preset] }
 
@@ -29,8 +25,8 @@ const presets: Record<KeyPreset, Partial<KeyPolicy>> = {
     max_request_body_bytes: 1_048_576,
     max_response_body_bytes: 2_097_152
   },
-  // An agent sends its whole context, of some ten thousand tokens at least, with every step. Codex bounds none of its
-  // answers: they may be as long as today's models write, instead of ending where the gateway bounds other open answers.
+  // An agent sends its whole context with every step, at least ten thousand tokens. Codex does not bound its output,
+  // so the policy allows as much as current models write.
   coding_agent: {
     rpm_limit: limited(120),
     tpm_limit: limited(2_000_000),

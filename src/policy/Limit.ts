@@ -1,12 +1,11 @@
 import { Schema, SchemaTransformation } from "effect"
 
-/** A ceiling, or none. Zero is zero: `Limited(0)` lets nothing through. */
+/** A maximum, or no limit. `Limited(0)` allows nothing. */
 export type Limit = { readonly _tag: "Unlimited" } | { readonly _tag: "Limited"; readonly max: number }
 
 export const unlimited: Limit = { _tag: "Unlimited" }
 export const limited = (max: number): Limit => ({ _tag: "Limited", max })
 
-/** The stricter of two. */
 export const strictest = (a: Limit, b: Limit): Limit =>
   a._tag === "Unlimited" ? b : b._tag === "Unlimited" ? a : limited(Math.min(a.max, b.max))
 
@@ -22,17 +21,13 @@ const transformation = SchemaTransformation.transform<Limit, number | null>({
   encode: (limit) => (limit._tag === "Unlimited" ? null : limit.max)
 })
 
-/** On the wire: a whole number between the two, or `null` for no limit. */
+/** The wire form is an integer in the range, or `null` for no limit. */
 export const between = (minimum: number, maximum: number) =>
   Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum, maximum }))).pipe(Schema.decodeTo(Tagged, transformation))
 
-/** On the wire: a whole number from 0, or `null` for no limit. */
 export const CountLimit = between(0, Number.MAX_SAFE_INTEGER)
 
-/**
- * On the wire: US dollars from 0 to 9,000,000, or `null` for no limit. Counters hold whole nano-dollars exactly up to
- * there.
- */
+/** The wire form is US dollars from 0 to 9,000,000, or `null` for no limit. Counters are exact up to that maximum. */
 export const DollarLimit = Schema.NullOr(
   Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 }))
 ).pipe(Schema.decodeTo(Tagged, transformation))

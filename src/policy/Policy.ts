@@ -1,5 +1,5 @@
 import { type AllowList, allows } from "./AllowList.ts"
-import { allModels, type Facts } from "./facts/Facts.ts"
+import { allModels, type Facts, printable } from "./facts/Facts.ts"
 import type { KeyPolicy } from "./KeyPolicy.ts"
 import { exceeds, type Limit } from "./Limit.ts"
 import { allowsModel } from "./ModelPattern.ts"
@@ -8,24 +8,21 @@ import { requestTooLarge, responseTooLarge } from "./routes/BodyLimit.ts"
 import type { PolicyRoute, Provider } from "./routes/CanonicalRoute.ts"
 import * as CompatPaths from "./routes/CompatPaths.ts"
 
-/** What is asked for, as far as a policy looks at it. */
 export interface PolicyRequest {
   readonly route: PolicyRoute
   readonly provider: Provider
-  /** The registered service that is asked, and those that the key is linked to. Else the body may name one. */
+  /** The called service and the services linked to the key. If absent, the body may name a service. */
   readonly service?: { readonly name: string; readonly linked: ReadonlyArray<string> } | undefined
-  /** The upstream is to do work whose models and tokens nobody here will see. */
+  /** The request starts upstream work whose models and tokens the gateway never sees. */
   readonly worksLater: boolean
   readonly facts: Facts
-  /** Of the body as it came. */
   readonly requestBytes: number
-  /** Unknown before the answer: there the byte path counts. A simulation may suppose it. */
+  /** Unknown before the response, where the forwarder enforces the limit. A simulation may assume a size. */
   readonly responseBytes: number | undefined
   readonly hourUtc: number
-  /** Requests of the key that run at once in this process, this one among them. */
   readonly running: number
   readonly estimatedCostNanos: number
-  /** What the request would use and the operator's price list does not name; `""` for a model that is not named. */
+  /** The request's models without a price; `""` stands for an omitted model name. */
   readonly unpricedModels: ReadonlyArray<string>
 }
 
@@ -60,59 +57,60 @@ export interface Denial {
   readonly code: DenialCode
   readonly message: string
   readonly param?: string
-  /** Where the same request may be allowed later. */
   readonly retryAfterSeconds?: number
 }
 
-/** The first check that fails decides; `passed` are those before it. */
+/** The first failing check decides. `passed` lists the checks before it. */
 export type Decision =
   | { readonly _tag: "Allowed"; readonly passed: ReadonlyArray<Check> }
   | { readonly _tag: "Denied"; readonly passed: ReadonlyArray<Check>; readonly denial: Denial }
 
-/** The same function for the request path and for whoever asks why. */
-export const decide = (policy: KeyPolicy, question: PolicyRequest): Decision => decideBy(checks, policy, question)
+/** Decides by all checks. The gateway, the simulator and the explanations share this function. */
+export const decide = (policy: KeyPolicy, request: PolicyRequest): Decision => decideBy(checks, policy, request)
 
-/**
- * The checks that need nothing of the body. They are the first of all checks, so that what is refused before the body
- * is read is what would be refused after it.
- */
-export const decideBeforeBody = (policy: KeyPolicy, question: PolicyRequest): Decision =>
-  decideBy(checksBeforeBody, policy, question)
+/** Uses only the checks that need no body. They come first, so a refusal is the same before and after reading it. */
+export const decideBeforeBody = (policy: KeyPolicy, request: PolicyRequest): Decision =>
+  decideBy(checksBeforeBody, policy, request)
 
-const decideBy = (checks: ReadonlyArray<CheckRule>, policy: KeyPolicy, question: PolicyRequest): Decision => {
+const decideBy = (checks: ReadonlyArray<CheckRule>, policy: KeyPolicy, request: PolicyRequest): Decision => {
   for (let index = 0; index < checks.length; index++) {
-    const denial = denialOf(checks[index]!, policy, question)
+    const denial = denialOf(checks[index]!, policy, request)
     if (denial !== undefined) return { _tag: "Denied", passed: names.slice(0, index), denial }
   }
   return allowed
 }
 
-/** Whether a decision hangs on what a body says, or on how long one is that does not say so before (`unsized`). */
+/** True if the policy checks a body's content, or the size of a body without an announced length (`unsized`). */
 export const dependsOnBody = (policy: KeyPolicy, unsized = false): boolean =>
-  bodyRules.some(({ needs, when }) => (when === "said" || (when === "sized" && unsized)) && needs(policy))
+  bodyRules.some(({ needs, when }) => (when === "content" || (when === "size" && unsized)) && needs(policy))
 
-/** What of a policy hangs on bodies: on what they say (of a model's price, not at services), or on their unannounced size. */
+/** The policy fields that need the body's content, its model's price (not for services), or its unannounced size. */
 const bodyRules: ReadonlyArray<{
   readonly field: keyof KeyPolicy
   readonly check: Check
-  readonly when: "said" | "priced" | "sized"
+  readonly when: "content" | "price" | "size"
   readonly needs: (policy: KeyPolicy) => boolean
 }> = [
-  { field: "allowed_models", check: "model", when: "said", needs: (policy) => policy.allowed_models._tag === "Allow" },
+  {
+    field: "allowed_models",
+    check: "model",
+    when: "content",
+    needs: (policy) => policy.allowed_models._tag === "Allow"
+  },
   {
     field: "unpriced_models",
     check: "price",
-    when: "priced",
+    when: "price",
     needs: (policy) => policy.unpriced_models === "refuse"
   },
-  { field: "allow_streaming", check: "streaming", when: "said", needs: (policy) => !policy.allow_streaming },
-  { field: "allow_tools", check: "tools", when: "said", needs: (policy) => !policy.allow_tools },
+  { field: "allow_streaming", check: "streaming", when: "content", needs: (policy) => !policy.allow_streaming },
+  { field: "allow_tools", check: "tools", when: "content", needs: (policy) => !policy.allow_tools },
   ...(
     [
-      ["max_tool_call_count", "tool_count", "said"],
-      ["max_tool_schema_bytes", "tool_schema", "said"],
-      ["max_output_tokens_per_request", "output_tokens", "said"],
-      ["max_input_tokens_per_request", "input_tokens", "sized"]
+      ["max_tool_call_count", "tool_count", "content"],
+      ["max_tool_schema_bytes", "tool_schema", "content"],
+      ["max_output_tokens_per_request", "output_tokens", "content"],
+      ["max_input_tokens_per_request", "input_tokens", "size"]
     ] as const
   ).map(([field, check, when]) => ({
     field,
@@ -122,14 +120,12 @@ const bodyRules: ReadonlyArray<{
   }))
 ]
 
-/** Whether a POST to `target` begins work whose models and tokens nobody here will see. */
 export const worksLater = (provider: Provider, target: string): boolean =>
   provider === "compat" && CompatPaths.workOf(target) === "later"
 
-/** The limits that a request counts on by what its answer reports. */
 export const usageLimitFields = ["tpm_limit", "max_tokens_per_day", "daily_budget_usd", "monthly_budget_usd"] as const
 
-/** The limits of a policy that nobody can hold work to that the upstream does later. */
+/** The limits that cannot be enforced on work after the response. */
 const laterRules: ReadonlyArray<{ readonly field: keyof KeyPolicy; readonly needs: (policy: KeyPolicy) => boolean }> = [
   ...bodyRules.filter(({ check }) => check !== "streaming"),
   ...([...usageLimitFields, "max_cost_per_request"] as const).map((field) => ({
@@ -138,24 +134,18 @@ const laterRules: ReadonlyArray<{ readonly field: keyof KeyPolicy; readonly need
   }))
 ]
 
-/** The first limit of `policy` that work cannot be held to that the upstream does later. */
 export const limitOfLaterWork = (policy: KeyPolicy): keyof KeyPolicy | undefined =>
   laterRules.find(({ needs }) => needs(policy))?.field
 
-/** Why work that the upstream does later is refused. `limit`: what it cannot be held to. */
 export const laterWorkDenial = (limit: string): Omit<Denial, "check"> => ({
   code: "policy_denied",
-  message: `This key is under ${limit}, and this path has the upstream do work whose models and tokens the gateway does not see. Send the requests themselves (in numbers to /v1/messages/batches), or ask an operator for a key without that limit.`
+  message: `The gateway cannot enforce ${limit} on this path, because the upstream works after its response and does not report models and tokens. Send the requests individually (or in bulk to /v1/messages/batches), or ask an operator for a key without that limit.`
 })
 
-/** The checks of `policy` that cannot be made without a body. */
 export const bodyChecks = (policy: KeyPolicy): ReadonlyArray<Check> =>
   bodyRules.flatMap(({ check, needs }) => (needs(policy) ? [check] : []))
 
-/**
- * Why a body that nothing reads cannot be judged by `policy`; `undefined` where nothing of it hangs on bodies.
- * `modelLayers`: some models have policies of their own, and a body may name one of them.
- */
+/** `modelLayers`: some models have policies, and the unread body may name one of them. */
 export const unreadBodyDenial = (policy: KeyPolicy, modelLayers = false): Denial | undefined => {
   const rule = bodyRules.find(({ needs }) => needs(policy))
   if (rule !== undefined) return denyUnreadBody(rule.check, `This key's policy sets ${rule.field}`)
@@ -165,34 +155,28 @@ export const unreadBodyDenial = (policy: KeyPolicy, modelLayers = false): Denial
 const denyUnreadBody = (check: Check, reason: string): Denial => ({
   check,
   code: "policy_denied",
-  message: `${reason}, and bodies are not read here. Use a route that the gateway reads, or ask an operator to set body_policies to skip in the passthrough settings.`
+  message: `${reason}, and the gateway does not read bodies on this path. Use a route whose bodies the gateway reads, or ask an operator to set body_policies to skip in the passthrough settings.`
 })
 
-/** Every check that fails, in their order: what one layer alone has against a request. */
-export const allDenials = (policy: KeyPolicy, question: PolicyRequest): ReadonlyArray<Denial> =>
-  checks.flatMap((rule) => denialOf(rule, policy, question) ?? [])
+export const allDenials = (policy: KeyPolicy, request: PolicyRequest): ReadonlyArray<Denial> =>
+  checks.flatMap((rule) => denialOf(rule, policy, request) ?? [])
 
-/**
- * Of `layers`, those that deny by `check` on their own. A merged policy denies what one of its layers denies, so that
- * there is one for each denial.
- */
+/** Returns at least one layer, because a merged policy denies only what a layer denies. */
 export const denyingLayers = <Layer extends { readonly policy: KeyPolicy }>(
   layers: ReadonlyArray<Layer>,
   check: Check,
-  question: PolicyRequest
-): ReadonlyArray<Layer> =>
-  layers.filter(({ policy }) => allDenials(policy, question).some((one) => one.check === check))
+  request: PolicyRequest
+): ReadonlyArray<Layer> => layers.filter(({ policy }) => allDenials(policy, request).some((one) => one.check === check))
 
-const denialOf = (rule: CheckRule, policy: KeyPolicy, question: PolicyRequest): Denial | undefined => {
-  const denial = rule.test(policy, question)
+const denialOf = (rule: CheckRule, policy: KeyPolicy, request: PolicyRequest): Denial | undefined => {
+  const denial = rule.test(policy, request)
   return denial === undefined ? undefined : { check: rule.name, code: "policy_denied", ...denial }
 }
 
-/** Why the upstream is not asked what it says of a single model. */
 export const unlistedModelMessage = (model: string): string =>
   `There is no model "${printable(model)}" that this key may use.`
 
-/** The lists that allow nothing although each layer's own allows something, and the layers that set them. */
+/** Returns the merged lists that allow nothing although each layer's own list allows something. */
 export const disjointLists = <Layer extends { readonly policy: KeyPolicy }>(
   merged: KeyPolicy,
   layers: ReadonlyArray<Layer>
@@ -216,11 +200,11 @@ const allowsNothing = (list: AllowList<string | number>): boolean => list._tag =
 
 interface CheckRule {
   readonly name: Check
-  /** Needs nothing of the body; the service of a request counts where its path names it. */
+  /** The check needs no body. The service check runs before the body only if the path names the service. */
   readonly beforeBody?: true
   readonly test: (
     policy: KeyPolicy,
-    question: PolicyRequest
+    request: PolicyRequest
   ) => (Omit<Denial, "check" | "code"> & { readonly code?: DenialCode }) | undefined
 }
 
@@ -233,7 +217,7 @@ const checks: ReadonlyArray<CheckRule> = [
   {
     name: "route",
     beforeBody: true,
-    // the way to a linked service needs no permission of its own
+    // a linked service needs no permission for its route
     test: (policy, { route, service }) =>
       allows(policy.allowed_routes, route) || service?.linked.includes(service.name) === true
         ? undefined
@@ -262,7 +246,7 @@ const checks: ReadonlyArray<CheckRule> = [
       exceeds(policy.max_concurrent_requests, running)
         ? {
             code: "concurrency_limit_exceeded",
-            message: `This key would have ${running} requests running at once; max_concurrent_requests of its policy is ${limitText(policy.max_concurrent_requests)}. Wait for one of them to end, or ask an operator to raise it.`,
+            message: `This key would have ${running} requests running at once; the limit max_concurrent_requests of its policy is ${limitText(policy.max_concurrent_requests)}. Wait for a request to end, or ask an operator to raise the limit.`,
             retryAfterSeconds: 1
           }
         : undefined
@@ -287,7 +271,7 @@ const checks: ReadonlyArray<CheckRule> = [
         : {
             message:
               service.linked.length > 0
-                ? "This key is linked to other services, and not to this one."
+                ? "This key is not linked to this service. Ask an operator to link it."
                 : "This key's policy does not allow this service."
           }
   },
@@ -299,12 +283,12 @@ const checks: ReadonlyArray<CheckRule> = [
       if (refused !== undefined) return { message: refusedModelMessage(refused, allowed_models.values), param: "model" }
       if (facts.unjudgedMember !== undefined) {
         return {
-          message: `This key's policy has a list of models, and what "${facts.unjudgedMember}" makes of the request cannot be judged by it. Send the request without that member.`,
+          message: `This key's policy restricts models, and the gateway cannot determine the models that "${facts.unjudgedMember}" selects. Send the request without that member.`,
           param: facts.unjudgedMember
         }
       }
       return facts.omitsModel
-        ? { message: "This key's policy has a list of models, so that a request must name its model.", param: "model" }
+        ? { message: "This key's policy restricts models, so the request must name its model.", param: "model" }
         : undefined
     }
   },
@@ -330,7 +314,7 @@ const checks: ReadonlyArray<CheckRule> = [
     test: (policy, { facts }) =>
       exceeds(policy.max_tool_call_count, facts.toolCount)
         ? {
-            message: `The request offers ${facts.toolCount} tools; max_tool_call_count of this key's policy is ${limitText(policy.max_tool_call_count)}. Offer fewer, or ask an operator to raise it.`,
+            message: `The request offers ${facts.toolCount} tools; the limit max_tool_call_count of this key's policy is ${limitText(policy.max_tool_call_count)}. Offer fewer tools, or ask an operator to raise the limit.`,
             param: "tools"
           }
         : undefined
@@ -340,28 +324,28 @@ const checks: ReadonlyArray<CheckRule> = [
     test: (policy, { facts }) =>
       exceeds(policy.max_tool_schema_bytes, facts.toolSchemaBytes)
         ? {
-            message: `The request's tools take ${facts.toolSchemaBytes} bytes; max_tool_schema_bytes of this key's policy is ${limitText(policy.max_tool_schema_bytes)}. Describe them in fewer, or ask an operator to raise it.`,
+            message: `The request's tools take ${facts.toolSchemaBytes} bytes; the limit max_tool_schema_bytes of this key's policy is ${limitText(policy.max_tool_schema_bytes)}. Shorten the tools' schemas, or ask an operator to raise the limit.`,
             param: "tools"
           }
         : undefined
   },
   {
     name: "request_bytes",
-    test: ({ max_request_body_bytes: most }, { requestBytes }) =>
-      most !== null && requestBytes > most
+    test: ({ max_request_body_bytes: maximum }, { requestBytes }) =>
+      maximum !== null && requestBytes > maximum
         ? {
             code: "request_body_too_large",
-            message: requestTooLarge({ bytes: most, setBy: "this key's policy" })
+            message: requestTooLarge({ bytes: maximum, setBy: "this key's policy" })
           }
         : undefined
   },
   {
     name: "response_bytes",
-    test: ({ max_response_body_bytes: most }, { responseBytes }) =>
-      most !== null && responseBytes !== undefined && responseBytes > most
+    test: ({ max_response_body_bytes: maximum }, { responseBytes }) =>
+      maximum !== null && responseBytes !== undefined && responseBytes > maximum
         ? {
             code: "response_body_too_large",
-            message: responseTooLarge({ bytes: most, setBy: "this key's policy" })
+            message: responseTooLarge({ bytes: maximum, setBy: "this key's policy" })
           }
         : undefined
   },
@@ -370,7 +354,7 @@ const checks: ReadonlyArray<CheckRule> = [
     test: (policy, { facts }) =>
       exceeds(policy.max_input_tokens_per_request, facts.inputTokens)
         ? {
-            message: `The request's estimated ${facts.inputTokens} input tokens exceed max_input_tokens_per_request of this key's policy.`
+            message: `The request has an estimated ${facts.inputTokens} input tokens; the limit max_input_tokens_per_request of this key's policy is ${limitText(policy.max_input_tokens_per_request)}. Shorten the input, or ask an operator to raise the limit.`
           }
         : undefined
   },
@@ -379,7 +363,7 @@ const checks: ReadonlyArray<CheckRule> = [
     test: (policy, { facts }) =>
       exceeds(policy.max_output_tokens_per_request, outputOf(facts))
         ? {
-            message: `The request asks for up to ${outputOf(facts)} output tokens; max_output_tokens_per_request of this key's policy is ${limitText(policy.max_output_tokens_per_request)}. Ask for fewer, or ask an operator to raise it.`,
+            message: `The request asks for up to ${outputOf(facts)} output tokens; the limit max_output_tokens_per_request of this key's policy is ${limitText(policy.max_output_tokens_per_request)}. Request fewer tokens, or ask an operator to raise the limit.`,
             param: "max_tokens"
           }
         : undefined
@@ -389,7 +373,7 @@ const checks: ReadonlyArray<CheckRule> = [
     test: (policy, { estimatedCostNanos }) =>
       exceeds(policy.max_cost_per_request, toDollars(estimatedCostNanos))
         ? {
-            message: `The request's estimated cost of $${toDollars(estimatedCostNanos)} exceeds max_cost_per_request of this key's policy.`
+            message: `The request's estimated cost is $${toDollars(estimatedCostNanos)}; the limit max_cost_per_request of this key's policy is $${limitText(policy.max_cost_per_request)}. Shorten the request, or ask an operator to raise the limit.`
           }
         : undefined
   },
@@ -398,14 +382,13 @@ const checks: ReadonlyArray<CheckRule> = [
     test: ({ unpriced_models }, { unpricedModels: [model] }) =>
       unpriced_models === "refuse" && model !== undefined
         ? {
-            message: `This key's policy refuses models without a price (unpriced_models), and ${model === "" ? "the request names no model" : `"${printable(model)}" has none`}. Use a model that has one, or ask an operator to add its price to model-prices.`,
+            message: `This key's policy refuses models without a price (unpriced_models), and ${model === "" ? "the request names no model" : `"${printable(model)}" has none`}. Use a model with a price, or ask an operator to add one to model-prices.`,
             param: "model"
           }
         : undefined
   }
 ]
 
-/** Of the models that are allowed, as many as a message names. */
 const maxNamedModels = 10
 
 const refusedModelMessage = (model: string, allowed: ReadonlyArray<string>): string => {
@@ -415,9 +398,7 @@ const refusedModelMessage = (model: string, allowed: ReadonlyArray<string>): str
   return `This key's policies do not allow the requested model "${printable(model)}" (${choice}).`
 }
 
-const printable = (name: string): string => name.replace(/[^\x20-\x7e]/g, "?").slice(0, 64)
-
-/** An answer has one token at the least; where the request leaves it open, the policy's bound is written into it. */
+/** Each choice has at least one token. An unbounded request is sent upstream with the policy's bound. */
 const outputOf = ({ choices, largestOutput }: Facts): number => Math.max(choices, largestOutput)
 
 const bodyService = ({ service }: Facts): PolicyRequest["service"] =>

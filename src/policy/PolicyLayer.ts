@@ -3,46 +3,34 @@ import type { PolicyRoute } from "./routes/CanonicalRoute.ts"
 import type * as SharedLimits from "./SharedLimits.ts"
 import type { Policies } from "./StoredPolicies.ts"
 
-/**
- * What a stored layer is about, from the general to the particular. A key's own policy comes behind
- * them.
- */
+/** The kinds of stored layers, from general to specific. A key's own policy follows them. */
 export const LayerKind = Schema.Literals(["global", "project", "team", "route", "model"])
 export type LayerKind = typeof LayerKind.Type
 
-/** One of the policies that a request is under. */
 export interface PolicyLayer extends Policies {
-  /** `unknown`: a layer of a kind that this version does not know. It may be about any request, so it is about all. */
+  /** `unknown`: a newer version's kind. The layer may concern any request, so it applies to all. */
   readonly kind: LayerKind | "key" | "unknown"
-  /**
-   * The project, team, route, model or key; `null` for the global layer, and for the policy of no stored key. Of an
-   * unknown kind, kind and scope.
-   */
+  /** `null` for the global layer and for a policy without a stored key. For `unknown`: kind and scope. */
   readonly scopeId: string | null
   readonly version: number
-  /** This version cannot decode the row, so the layer denies every request that is under it. */
+  /** This version cannot decode the row, so the layer denies every request. */
   readonly unreadable?: true
-  /** When each limit of `policy` was set. Absent: before changes were numbered. */
+  /** The change number that set each limit; absent before changes were numbered. */
   readonly since?: SharedLimits.Since
-  /** What all requests under the layer share. Absent: nothing. */
   readonly shared?: { readonly limits: SharedLimits.SharedLimits; readonly since: SharedLimits.Since }
 }
 
-/** The layers that there are, where the request path finds those of a request. */
 export interface PolicyLayers {
-  /** No layer at all: every key has its own policy and nothing else. */
   readonly empty: boolean
   readonly of: { readonly [Kind in LayerKind]: ReadonlyMap<string, PolicyLayer> }
-  /** Of kinds that this version does not know: about every request. */
   readonly unknown: ReadonlyArray<PolicyLayer>
 }
 
-/** What a request is about, as far as layers go by it. */
 export interface LayerScope {
   readonly projectId: string | undefined
   readonly teamId: string | undefined
   readonly route: PolicyRoute
-  /** Every one of them: a message batch is under the layers of all its models. */
+  /** All models of the request: a message batch is subject to the layers of each. */
   readonly models: ReadonlyArray<string>
 }
 
@@ -62,7 +50,6 @@ export const indexLayers = (layers: ReadonlyArray<PolicyLayer>): PolicyLayers =>
 
 export const noLayers = indexLayers([])
 
-/** The layers that a request is under, in their order. None is as good as a neutral one. */
 export const applicableLayers = (layers: PolicyLayers, scope: LayerScope): ReadonlyArray<PolicyLayer> =>
   layers.empty
     ? []
@@ -74,7 +61,6 @@ export const applicableLayers = (layers: PolicyLayers, scope: LayerScope): Reado
 
 export type OwnerScope = Pick<LayerScope, "projectId" | "teamId">
 
-/** What every request of a key is under, whatever it asks for. */
 export const ownerLayers = (
   { of, unknown }: PolicyLayers,
   { projectId, teamId }: OwnerScope
@@ -85,24 +71,22 @@ export const ownerLayers = (
   teamId === undefined ? undefined : of.team.get(teamId)
 ]
 
-/** Of a key's requests, those that count: all, or those to these routes and with these models. */
 export type CountedRequests = "all" | { readonly routes: ReadonlyArray<string>; readonly models: ReadonlyArray<string> }
 
-/** What a counter counts, and the number of the change since which it counted every such request. */
+/** The requests that a counter includes, and the change number since which it is complete. */
 export interface CountedSince {
   readonly counted: CountedRequests
   readonly since: number
 }
 
-/** Whose key it is. `since`: the number of the change that moved it there. */
+/** The owner of a key. `since` is the number of the change that assigned it. */
 export interface KeyOwner extends OwnerScope {
   readonly since: number
 }
 
 /**
- * What a key's counter for the limit `field` counts: everything, where the key's own policy or a layer over all its
- * requests sets the limit, since the oldest of these; else the requests under the route and model layers that set it,
- * since the youngest of them.
+ * Includes all requests if the key, or a layer over all its requests, sets the limit; then it is complete since the
+ * oldest such change. Otherwise it includes the requests of the route and model layers that set the limit.
  */
 export const countedRequests = (
   layers: PolicyLayers,
@@ -123,19 +107,14 @@ export const countedRequests = (
   }
 }
 
-/**
- * How a layer is called in usage records and explanations: `global`, `key`, `project:<id>`, `model:<name>`, and
- * `team:<name> (unreadable)` where the layer denies because its row cannot be decoded.
- */
+/** Examples: `global`, `project:<id>`, `model:<name> (unreadable)`. Usage records store the name. */
 export const layerName = ({ kind, scopeId, unreadable }: PolicyLayer): string => {
   const name = kind === "global" || kind === "key" || scopeId === null ? kind : `${kind}:${scopeId}`
   return unreadable === true ? `${name} (unreadable)` : name
 }
 
-/** How a refusal calls a limit that all requests under a layer share. */
 export const sharedLimitName = ({ kind, scopeId }: PolicyLayer, field: SharedLimits.LimitField): string =>
   `shared ${field} of ${kind === "global" ? "all keys" : `${kind} ${scopeId ?? ""}`}`
 
-/** Why an unreadable layer denies, for operators. */
 export const unreadableLayerMessage =
   "This version of the program cannot decode the stored policy, so it denies every request that is under it. Update the program, or save the policy again."

@@ -1,16 +1,13 @@
 import { prefixOf } from "./ModelPattern.ts"
 import type { ModelPrice } from "./Price.ts"
 
-/**
- * The operator's prices, by the name of a model or by the beginning of its name (`claude-*`). The price of the model
- * itself goes before any other, and of those that match its beginning the longest wins.
- */
+/** An exact name takes precedence over prefixes (`claude-*`), and a longer prefix over a shorter one. */
 export class PriceList {
   static readonly empty = new PriceList([])
 
   readonly #named = new Map<string, ModelPrice>()
   readonly #beginning = new Map<string, ModelPrice>()
-  /** Of the beginnings, the longest first: a look-up takes one step for each, however many prices there are. */
+  /** Prefix lengths, longest first: a look-up takes one step per distinct length. */
   readonly #lengths: ReadonlyArray<number>
 
   constructor(prices: Iterable<readonly [pattern: string, price: ModelPrice]>) {

@@ -3,15 +3,14 @@ import { serviceNamePattern } from "./routes/Service.ts"
 import * as ServicePricing from "./ServicePricing.ts"
 import * as ServiceTable from "./ServiceTable.ts"
 
-/** A request that a registered service answers. */
 export interface ServiceCall {
   readonly service: ServiceTable.RegisteredService
   readonly method: string
-  /** The path as the service sees it, canonical and without query: what prices and records go by. */
+  /** The path as the service sees it, canonical and without query. Prices and records use it. */
   readonly path: string
 }
 
-/** Why nothing answers: told to whoever is known, and to nobody else. */
+/** The reason why the service cannot be called. Only authenticated callers see it. */
 export interface ServiceRefusal {
   readonly code:
     | "missing_service"
@@ -24,12 +23,12 @@ export interface ServiceRefusal {
 
 export interface ServiceMatch {
   readonly call: ServiceCall | undefined
-  /** How many segments of the path are the gateway's. */
+  /** The number of leading path segments that belong to the gateway. */
   readonly prefix: number
   readonly closed: ServiceRefusal | undefined
 }
 
-/** The service of a path that some pattern fits, if one does. What is the gateway's own is never asked about. */
+/** Finds the service whose pattern matches the path. Paths of the gateway itself never match. */
 export const byPattern = (
   services: ServiceTable.ServiceTable,
   method: string,
@@ -43,9 +42,7 @@ export const byPattern = (
   return matchOf(service, method, path, below ? service.pattern.split("/").length - 2 : 0)
 }
 
-/**
- * The service of `/services/<name>…`, or of one of the paths that a service's name alone is. It never falls through.
- */
+/** Handles `/services/<name>…` and built-in paths such as `/ocr`, which never fall through to another route. */
 export const byName = (
   services: ServiceTable.ServiceTable,
   method: string,
@@ -76,7 +73,7 @@ const misspelledEndpoint = ({ method, path, service }: ServiceCall): ServiceRefu
     ? undefined
     : {
         code: "unsupported_route",
-        message: `This path may be taken for the service's endpoint ${template}, which has a price of its own. Write it exactly so.`
+        message: `This path resembles the service's endpoint ${template}, which has its own price. Use the exact spelling of that endpoint.`
       }
 }
 
@@ -105,10 +102,10 @@ const disabled: ServiceRefusal = {
 
 const incomplete = (missing: ReadonlyArray<string>): ServiceRefusal => ({
   code: "incomplete_service",
-  message: `The service cannot be called yet: it lacks ${missing.join(" and ")}. An operator can set that.`
+  message: `The service cannot be called yet: it lacks ${missing.join(" and ")}. Ask an operator to complete it.`
 })
 
 const otherMethods = ({ methods }: ServiceTable.RegisteredService): ServiceRefusal => ({
   code: "unsupported_route",
-  message: `This service is served for ${methods.join(" and ")} only.`
+  message: `This service accepts ${methods.join(" and ")} only.`
 })

@@ -5,12 +5,10 @@ import { toNanos } from "./Price.ts"
 import type { CostMode, Endpoint, EndpointPricingRule, PricingRule } from "./routes/Service.ts"
 import { foldedSegment } from "./routes/UpstreamPaths.ts"
 
-/** What an operator said a service costs, made ready for requests. */
 export interface Pricing {
   readonly base: Cost
   readonly bodyRules: ReadonlyArray<PricingRule>
   readonly endpointRules: ReadonlyArray<Templated<EndpointPricingRule>>
-  /** Of the service's OpenAPI document. */
   readonly endpoints: ReadonlyArray<Templated<Endpoint>>
 }
 
@@ -21,11 +19,10 @@ interface Cost {
 
 export interface Templated<A> {
   readonly rule: A
-  /** Without escapes. */
   readonly segments: ReadonlyArray<string>
-  /** The same as a lax upstream matches them, without the empty one after a slash at the end. */
+  /** The segments as a lenient upstream matches them, without trailing empty segments. */
   readonly folded: ReadonlyArray<string>
-  /** How many segments are plain text: the more, the closer the template is to what it fits. */
+  /** The number of literal segments. A template with more of them is more specific. */
   readonly literalCount: number
 }
 
@@ -65,53 +62,48 @@ const closestFirst = <A extends { readonly path_template: string }>(rules: Reado
     })
     .sort((a, b) => b.literalCount - a.literalCount)
 
-/** The template that `method` and `path` are an instance of, the one with the most plain segments before others. */
 export const closestTemplate = <A extends { readonly method: string }>(
   templates: ReadonlyArray<Templated<A>>,
   method: string,
   path: string
 ): A | undefined => {
   if (templates.length === 0) return undefined
-  const wanted = segmentsOf(path)
-  return templates.find(({ rule, segments }) => rule.method === method && isInstance(segments, wanted))?.rule
+  const pathSegments = segmentsOf(path)
+  return templates.find(({ rule, segments }) => rule.method === method && isInstance(segments, pathSegments))?.rule
 }
 
 const isInstance = (template: ReadonlyArray<string>, segments: ReadonlyArray<string>): boolean =>
   template.length === segments.length &&
   template.every((part, index) => (isParameter(part) ? segments[index] !== "" : part === segments[index]))
 
-/**
- * The template of an endpoint with a price of its own that a lax upstream would take `path` for, although it is written
- * otherwise: with a slash at its end, in other letter case, with blanks. It would cost what other paths do.
- */
+/** Finds the priced endpoint that a lenient upstream serves for a misspelled `path`, which would avoid its price. */
 export const misspelledTemplate = ({ endpointRules }: Pricing, method: string, path: string): string | undefined => {
   if (endpointRules.length === 0) return undefined
-  const wanted = segmentsOf(path)
-  const folded = foldedEnd(wanted.map(foldedSegment))
-  const meant = endpointRules.find(
+  const pathSegments = segmentsOf(path)
+  const folded = foldedEnd(pathSegments.map(foldedSegment))
+  const lenientMatch = endpointRules.find(
     ({ folded: template, rule }) => rule.method === method && isInstance(template, folded)
   )
-  const written = endpointRules.find(({ rule, segments }) => rule.method === method && isInstance(segments, wanted))
-  return meant !== undefined && (written === undefined || meant.literalCount > written.literalCount)
-    ? meant.rule.path_template
+  const exactMatch = endpointRules.find(
+    ({ rule, segments }) => rule.method === method && isInstance(segments, pathSegments)
+  )
+  return lenientMatch !== undefined && (exactMatch === undefined || lenientMatch.literalCount > exactMatch.literalCount)
+    ? lenientMatch.rule.path_template
     : undefined
 }
 
-/** What one request costs, and by which rule. */
 export interface ServicePrice extends Cost {
-  /** `rule`: of an endpoint or of the body; `default`: the service's own. */
+  /** `rule`: an endpoint rule or a body rule. `default`: the service's own price. */
   readonly by: "default" | "rule"
   readonly ruleName: string | undefined
 }
 
-/** The text at a JSON pointer of the request's body; `undefined` where there is nothing to compare. */
 export type SelectText = (pointer: string) => string | undefined
 
-/** What the price of a request depends on beside its path, as far as it must be known. */
 export const dependsOnBody = (pricing: Pricing, method: string, path: string): boolean =>
   pricing.bodyRules.length > 0 && !isFree(endpointPrice(pricing, method, path))
 
-/** An endpoint's own rule says so: nothing of the body changes it. */
+/** An endpoint rule of `none` makes the request free whatever its body contains. */
 const isFree = ({ by, cost_mode }: ServicePrice): boolean => by === "rule" && cost_mode === "none"
 
 const endpointPrice = (pricing: Pricing, method: string, path: string): ServicePrice => {
@@ -126,10 +118,7 @@ const endpointPrice = (pricing: Pricing, method: string, path: string): ServiceP
       }
 }
 
-/**
- * The endpoint's price or the service's; then the first rule that the body fits. A free endpoint is free whatever its
- * body says.
- */
+/** Returns the price of the first matching body rule, else the endpoint's price, else the service's price. */
 export const resolve = (pricing: Pricing, method: string, path: string, select: SelectText): ServicePrice => {
   const base = endpointPrice(pricing, method, path)
   if (isFree(base)) return base
@@ -144,10 +133,7 @@ export const resolve = (pricing: Pricing, method: string, path: string, select: 
       }
 }
 
-/**
- * What to reserve, in nano-dollars. A body that is known has one price. Of one that is not, and of an answer that will
- * say its price itself, the dearest that is written down.
- */
+/** Reserves the highest configured price if the body is unknown or the response reports its own price. */
 export const reservation = (
   pricing: Pricing,
   method: string,
@@ -167,7 +153,7 @@ export const reservation = (
   return { nanos: toNanos(dearest), nanosEstimated: true }
 }
 
-/** The texts of a JSON body: strings as they are, numbers and booleans as JSON writes them. */
+/** Selects from a JSON body. Numbers and booleans are compared as JSON writes them. */
 export const selectJson =
   (json: unknown): SelectText =>
   (pointer) => {
@@ -189,17 +175,14 @@ const hasMember = (value: unknown, name: string): value is { readonly [name: str
   Object.hasOwn(value, name) &&
   !(Array.isArray(value) && name === "length")
 
-/** RFC 6901. */
+/** Parses a JSON pointer (RFC 6901). */
 export const pointerTokens = (pointer: string): ReadonlyArray<string> =>
   pointer
     .split("/")
     .slice(1)
     .map((token) => token.replace(/~1/g, "/").replace(/~0/g, "~"))
 
-/**
- * The first member of the JSON `text` on the way of a price rule that two readers could read differently: it is there
- * twice, with escapes, or in other letter case. Every value is walked once for each level of the rules' pointers.
- */
+/** Finds the first member on a rule's path that parsers may read differently: duplicated, escaped or in other case. */
 export const ambiguousMember = ({ bodyRules }: Pricing, text: string): string | undefined =>
   ambiguousIn(
     text,
@@ -223,9 +206,9 @@ const ambiguousIn = (text: string, pointers: ReadonlyArray<ReadonlyArray<string>
   const seen = new Set<string>()
   for (const { end, escaped, key, valueStart } of JsonMembers.topLevel(text)) {
     const folded = foldedSegment(key)
-    const meant = pointersByName.get(folded)
-    if (meant === undefined) continue
-    if (escaped || seen.has(folded) || !meant.some(([name]) => name === key)) return key
+    const rulePointers = pointersByName.get(folded)
+    if (rulePointers === undefined) continue
+    if (escaped || seen.has(folded) || !rulePointers.some(([name]) => name === key)) return key
     seen.add(folded)
     const deeper = below(key, text.slice(valueStart, end))
     if (deeper !== undefined) return deeper
@@ -238,7 +221,7 @@ const ambiguousIn = (text: string, pointers: ReadonlyArray<ReadonlyArray<string>
   return undefined
 }
 
-/** The fields of a form by which it may say what stands at a pointer: plainly, or in ways that are not read here. */
+/** `other` lists spellings of the pointer that this parser does not read. */
 export const formFieldsOf = (
   pointer: string
 ): { readonly plain: string | undefined; readonly other: ReadonlyArray<string> } => {
@@ -249,7 +232,6 @@ export const formFieldsOf = (
     : { plain: undefined, other: [name, [name, ...deeper].join(".")] }
 }
 
-/** The fields of a form are members of its top level. */
 export const selectFields =
   (fields: ReadonlyMap<string, string>): SelectText =>
   (pointer) => {

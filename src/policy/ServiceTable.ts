@@ -3,13 +3,11 @@ import { missingRuntimeFields, type RuntimeField } from "./routes/Service.ts"
 import type { StoredCredential } from "./routes/StoredCredential.ts"
 import type * as ServicePricing from "./ServicePricing.ts"
 
-/** A registered service as the request path needs it. */
 export interface RegisteredService {
   readonly name: string
-  /** `X/*` stands for `X` and everything below it; any other pattern for itself. */
+  /** `X/*` matches `X` and everything below it. Any other pattern matches one path. */
   readonly pattern: string
   readonly enabled: boolean
-  /** Upper case. */
   readonly methods: ReadonlyArray<string>
   /** Scheme, host and port. */
   readonly origin: string | undefined
@@ -18,10 +16,9 @@ export interface RegisteredService {
   readonly pricing: ServicePricing.Pricing
 }
 
-/** All of them, found by name and by path in time that does not grow with their number. */
 export interface ServiceTable {
   readonly byName: ReadonlyMap<string, RegisteredService>
-  /** Several of one pattern differ in their methods; the first by name that has the method answers. */
+  /** Services with the same pattern differ in their methods. The first by name that has the method wins. */
   readonly byPattern: ReadonlyMap<string, ReadonlyArray<RegisteredService>>
 }
 
@@ -33,10 +30,7 @@ export const of = (services: ReadonlyArray<RegisteredService>): ServiceTable => 
   }
 }
 
-/**
- * The service whose pattern fits a canonical path, the longest pattern first, of two as long (`/a/b`
- * and `/a/*`) the exact one. One that does not have the method is passed over.
- */
+/** The longest pattern wins, and an exact one over `/*` of the same length. Skips services without the method. */
 export const match = ({ byPattern }: ServiceTable, method: string, path: string): RegisteredService | undefined => {
   if (byPattern.size === 0) return undefined
   const of = (pattern: string) => byPattern.get(pattern)?.find(({ methods }) => methods.includes(method))
@@ -49,6 +43,6 @@ export const match = ({ byPattern }: ServiceTable, method: string, path: string)
   return undefined
 }
 
-/** What keeps a service from being called. A credential that cannot be read is there: that is told when it is used. */
+/** An unreadable credential counts as present; using it fails with its own error. */
 export const missingFields = ({ credential, origin }: RegisteredService): ReadonlyArray<RuntimeField> =>
   missingRuntimeFields({ upstream: origin !== undefined, credential: credential._tag !== "Missing" })

@@ -11,31 +11,22 @@ const fields = [
   "monthly_budget_usd"
 ] as const
 
-/** A limit that is counted in Redis. */
 export type LimitField = (typeof fields)[number]
 
-/**
- * Limits that all requests under a policy layer share, whichever key they come with. `null` on the wire is no limit.
- * (The limits of the layer's `policy` bound each key on its own.)
- */
+/** All requests of a layer share these limits. (The limits of the layer's `policy` apply to each key.) */
 export const SharedLimits = KeyPolicy.mapFields(Struct.pick(fields))
 export type SharedLimits = typeof SharedLimits.Type
 
-/** Any part of them: what a request to set them says, and how they are read back from their row. */
 export const SharedLimitsPatch = SharedLimits.mapFields(Struct.map(Schema.optionalKey))
 export type SharedLimitsPatch = typeof SharedLimitsPatch.Type
 
 export const none: SharedLimits = Struct.pick(neutral, fields)
 
-/** What is left out is unlimited. */
 export const of = (patch: SharedLimitsPatch): SharedLimits => ({ ...none, ...patch })
 
 export const hasLimit = (limits: Record<LimitField, Limit>): boolean =>
   fields.some((field) => limits[field]._tag === "Limited")
 
-/**
- * For each limit of a day or a month, the number of the change of configuration that set it where there was none. Later
- * changes have higher numbers; a limit without one was set before changes were numbered.
- */
+/** The change number that set each daily or monthly limit; a missing number is older than change numbers. */
 export const Since = Schema.Record(Schema.String, Schema.Int)
 export type Since = { readonly [field in LimitField]?: number }

@@ -2,17 +2,12 @@ import { Predicate, Schema } from "effect"
 import * as GuardrailPolicy from "./GuardrailPolicy.ts"
 import { KeyPolicy, KeyPolicyPatch, neutral, patched } from "./KeyPolicy.ts"
 
-/** The two policies of a key or a layer. */
 export interface Policies {
   readonly policy: KeyPolicy
   readonly guardrails: GuardrailPolicy.GuardrailPolicy
 }
 
-/**
- * The policies that a row holds; what they leave out is neutral. Throws where this version cannot decode them, and where
- * they have a field that it does not know: a newer version may restrict something by it, which must not be dropped
- * silently. A field of a newer version that restricts nothing (`null`) is no obstacle.
- */
+/** Throws on an unknown field that restricts something, because a newer version may have added the restriction. */
 export const decode = (row: { readonly policy: unknown; readonly guardrail_policy: unknown }): Policies => ({
   policy: patched(neutral, decodePolicy(withoutNeutral(KeyPolicy.fields, row.policy))),
   guardrails: GuardrailPolicy.of(
@@ -20,10 +15,7 @@ export const decode = (row: { readonly policy: unknown; readonly guardrail_polic
   )
 })
 
-/**
- * A policy as its row holds it: without the fields that are neutral. An older version does not know every field, and
- * takes an unknown one for a restriction that it cannot enforce.
- */
+/** Encodes a policy without its neutral fields, because an older version refuses fields that it does not know. */
 export const encode = (policy: KeyPolicy): string =>
   JSON.stringify(
     Object.fromEntries(
@@ -31,7 +23,6 @@ export const encode = (policy: KeyPolicy): string =>
     )
   )
 
-/** The closed reading of policies that cannot be decoded. */
 export const denyingPolicies: Policies = { policy: { ...neutral, deny: true }, guardrails: GuardrailPolicy.neutral }
 
 const encodePolicy = Schema.encodeSync(KeyPolicy)
@@ -49,6 +40,6 @@ const withoutNeutral = (known: object, policy: unknown): unknown =>
       )
     : policy
 
-/** `null`, or an object of nothing else: a group of limits of which none is set. */
+/** `null`, or a group of limits of which none is set. */
 const restrictsNothing = (value: unknown): boolean =>
   value === null || (Predicate.isObject(value) && !Array.isArray(value) && Object.values(value).every(restrictsNothing))

@@ -87,7 +87,7 @@ describe.skipIf(!available)("refused before any upstream hears of it:", () => {
           const { key } = yield* Subject
           const { code, status, text } = yield* get(line, `authorization: Bearer ${key.raw}\r\ncontent-length: 0\r\n`)
           assert.deepStrictEqual([status, code], [404, "unsupported_route"])
-          assert.match(text, /This path is served for (GET|POST)( and (GET|POST))* only/)
+          assert.match(text, /This path accepts (GET|POST)( and (GET|POST))* only/)
         })
       )
     )

@@ -30,7 +30,7 @@ layer(Proxy.database)("A key that is rotated", (it) => {
         const refused = yield* knock(process, key.raw)
         assert.deepInclude(JSON.parse(refused.text).error, {
           message:
-            "The gateway key was rotated, and this secret worked until 2026-11-20T12:01:00.000Z; use the new one."
+            "The gateway key was rotated, and this secret expired at 2026-11-20T12:01:00.000Z. Use the new secret."
         })
         assert.strictEqual(refused.status, 401)
       }

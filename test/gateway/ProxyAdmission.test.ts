@@ -197,7 +197,10 @@ layer(Proxy.database)("ProxyApp gives", (it) => {
         [third.status, codeOf(third), third.header("retry-after"), third.header("x-should-retry")],
         [429, "concurrency_limit_exceeded", "1", undefined]
       )
-      assert.match(messageOf(third), /3 requests running at once; max_concurrent_requests of its policy is 2\./)
+      assert.match(
+        messageOf(third),
+        /3 requests running at once; the limit max_concurrent_requests of its policy is 2\./
+      )
       assert.deepInclude((yield* gateway.records)[0], {
         error_code: "concurrency_limit_exceeded",
         denial: { check: "concurrency", layer: "key" }

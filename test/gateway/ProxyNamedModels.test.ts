@@ -113,7 +113,7 @@ layer(Proxy.database)("models beside model", (it) => {
         const wire = yield* ask({ [field]: limit })
         const { code, message } = JSON.parse(wire.text).error
         assert.deepStrictEqual([wire.status, code, gateway.sent.length], [403, "policy_denied", 0], field)
-        assert.include(message, `under ${field},`)
+        assert.include(message, `enforce ${field} on`)
       }
       assert.strictEqual((yield* ask({ rpm_limit: 5, allow_streaming: false })).status, 200)
     })
@@ -132,17 +132,20 @@ layer(Proxy.database)("models beside model", (it) => {
         yield* sql`DELETE FROM policy_layers`
         assert.deepStrictEqual([wire.status, gateway.sent.length], [403, 0], wire.text)
         const { denial } = (yield* gateway.records)[0] ?? {}
-        return [JSON.parse(wire.text).error.message.split(", and")[0], denial?.check]
+        return [JSON.parse(wire.text).error.message.split(", because")[0], denial?.check]
       })
       const global = sql`INSERT INTO policy_layers (layer_kind, scope_id, shared) VALUES ('global', NULL, '{"daily_budget_usd":5}')`
       assert.deepStrictEqual(yield* refused(global), [
-        "This key is under shared daily_budget_usd of all keys",
+        "The gateway cannot enforce shared daily_budget_usd of all keys on this path",
         "shared_daily_budget_usd"
       ])
       const model = sql`INSERT INTO policy_layers (layer_kind, scope_id, policy) VALUES ('model', 'm', '{"deny":true}')`
-      assert.deepStrictEqual(yield* refused(model), ["This key is under policies of models", "later_work"])
+      assert.deepStrictEqual(yield* refused(model), [
+        "The gateway cannot enforce model policies on this path",
+        "later_work"
+      ])
       assert.deepStrictEqual(yield* refused(Effect.void, { mandatory_guardrails: ["pii-redact"] }), [
-        "This key is under a guardrail that looks at answers",
+        "The gateway cannot enforce a guardrail on responses on this path",
         "later_work"
       ])
     })

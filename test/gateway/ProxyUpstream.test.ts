@@ -202,7 +202,7 @@ layer(Proxy.database)("ProxyApp and an upstream", (it) => {
       const key = yield* Proxy.issueKey()
       const wire = yield* gateway.ask({ target: "/v1/responses", headers: key.headers, body: { stream: true } })
       assert.deepStrictEqual([wire.status, wire.ending], [200, "whole"])
-      assert.isTrue(wire.text.startsWith(`${before}data: {"error":{"message":"The answer is larger than 14 bytes`))
+      assert.isTrue(wire.text.startsWith(`${before}data: {"error":{"message":"The response is larger than 14 bytes`))
       assert.deepInclude((yield* gateway.records)[0], { status_code: 200, error_code: "response_body_too_large" })
     })
   )

@@ -82,7 +82,7 @@ describe("the upstreams that the environment names", () => {
       const [refusal = ""] = [read({ [variable]: "https://h/v1?canary" })].flat()
       assert.include(
         refusal,
-        `${variable} must not carry a query or a fragment: paths are added at its end; for example https://models.example.com:4000`
+        `${variable} must not carry a query or a fragment: the gateway appends paths; for example https://models.example.com:4000`
       )
       assert.notInclude(refusal, "canary")
     }

@@ -316,7 +316,7 @@ function rules(): ReadonlyArray<Rule> {
       { max_tool_call_count: limited(2) },
       { tools: true, toolCount: 3 },
       {},
-      "The request offers 3 tools; max_tool_call_count of this key's policy is 2. Offer fewer, or ask an operator to raise it.",
+      "The request offers 3 tools; the limit max_tool_call_count of this key's policy is 2. Offer fewer tools, or ask an operator to raise the limit.",
       "tools"
     ],
     [
@@ -324,7 +324,7 @@ function rules(): ReadonlyArray<Rule> {
       { max_tool_schema_bytes: limited(98) },
       { tools: true, toolSchemaBytes: 99 },
       {},
-      "The request's tools take 99 bytes; max_tool_schema_bytes of this key's policy is 98. Describe them in fewer, or ask an operator to raise it.",
+      "The request's tools take 99 bytes; the limit max_tool_schema_bytes of this key's policy is 98. Shorten the tools' schemas, or ask an operator to raise the limit.",
       "tools"
     ],
     [
@@ -332,7 +332,7 @@ function rules(): ReadonlyArray<Rule> {
       { daily_budget_usd: limited(5) },
       {},
       { worksLater: true },
-      "This key is under daily_budget_usd, and this path has the upstream do work whose models and tokens the gateway does not see. Send the requests themselves (in numbers to /v1/messages/batches), or ask an operator for a key without that limit."
+      "The gateway cannot enforce daily_budget_usd on this path, because the upstream works after its response and does not report models and tokens. Send the requests individually (or in bulk to /v1/messages/batches), or ask an operator for a key without that limit."
     ],
     [
       "hours",
@@ -346,35 +346,35 @@ function rules(): ReadonlyArray<Rule> {
       { max_concurrent_requests: limited(2) },
       {},
       {},
-      "This key would have 3 requests running at once; max_concurrent_requests of its policy is 2. Wait for one of them to end, or ask an operator to raise it."
+      "This key would have 3 requests running at once; the limit max_concurrent_requests of its policy is 2. Wait for a request to end, or ask an operator to raise the limit."
     ],
     [
       "request_bytes",
       { max_request_body_bytes: 999 },
       {},
       {},
-      "The request body is larger than 999 bytes (max_request_body_bytes of this key's policy). Send less, or ask an operator to raise it: PATCH /admin-ui/admin/keys/{id}, or a policy layer above the key."
+      "The request body is larger than 999 bytes (max_request_body_bytes of this key's policy). Send a smaller body, or ask an operator to raise the limit: PATCH /admin-ui/admin/keys/{id}, or a policy layer above the key."
     ],
     [
       "response_bytes",
       { max_response_body_bytes: 2999 },
       {},
       { responseBytes: 3000 },
-      "The answer is larger than 2999 bytes (max_response_body_bytes of this key's policy). Ask for less, or ask an operator to raise it: PATCH /admin-ui/admin/keys/{id}, or a policy layer above the key."
+      "The response is larger than 2999 bytes (max_response_body_bytes of this key's policy). Request a smaller response, or ask an operator to raise the limit: PATCH /admin-ui/admin/keys/{id}, or a policy layer above the key."
     ],
     [
       "input_tokens",
       { max_input_tokens_per_request: limited(99) },
       {},
       {},
-      "The request's estimated 100 input tokens exceed max_input_tokens_per_request of this key's policy."
+      "The request has an estimated 100 input tokens; the limit max_input_tokens_per_request of this key's policy is 99. Shorten the input, or ask an operator to raise the limit."
     ],
     [
       "output_tokens",
       { max_output_tokens_per_request: limited(49) },
       {},
       {},
-      "The request asks for up to 50 output tokens; max_output_tokens_per_request of this key's policy is 49. Ask for fewer, or ask an operator to raise it.",
+      "The request asks for up to 50 output tokens; the limit max_output_tokens_per_request of this key's policy is 49. Request fewer tokens, or ask an operator to raise the limit.",
       "max_tokens"
     ],
     [
@@ -382,14 +382,14 @@ function rules(): ReadonlyArray<Rule> {
       { max_cost_per_request: limited(0.01) },
       {},
       {},
-      "The request's estimated cost of $0.02 exceeds max_cost_per_request of this key's policy."
+      "The request's estimated cost is $0.02; the limit max_cost_per_request of this key's policy is $0.01. Shorten the request, or ask an operator to raise the limit."
     ],
     [
       "price",
       { unpriced_models: "refuse" },
       {},
       {},
-      'This key\'s policy refuses models without a price (unpriced_models), and "la?rge" has none. Use a model that has one, or ask an operator to add its price to model-prices.',
+      'This key\'s policy refuses models without a price (unpriced_models), and "la?rge" has none. Use a model with a price, or ask an operator to add one to model-prices.',
       "model"
     ]
   ]

@@ -96,12 +96,12 @@ describe("Refusals after the body", () => {
       undefined
     ])
     for (const [of, guard, reason] of [
-      [models, guarded, "policies of models"],
-      [noModels, guarded, "a guardrail that looks at answers"]
+      [models, guarded, "model policies"],
+      [noModels, guarded, "a guardrail on responses"]
     ] as const) {
       const refusal = Refusals.afterBody(open, later, of, guard)
       assert.deepStrictEqual(denial(refusal), ["policy_denied", "later_work"])
-      assert.include(refusal?.message, `This key is under ${reason},`)
+      assert.include(refusal?.message, `The gateway cannot enforce ${reason} on this path,`)
       assert.isUndefined(Refusals.afterBody(open, question, of, guard))
     }
     assert.isUndefined(Refusals.afterBody(open, later, noModels, Result.succeed(undefined)))
@@ -109,6 +109,6 @@ describe("Refusals after the body", () => {
 
   it("call a shared limit as the limits themselves do", () => {
     const refusal = Refusals.byPolicy(EffectivePolicy.of([sharing]), later)
-    assert.include(refusal?.message, "This key is under shared tpm_limit of team blue,")
+    assert.include(refusal?.message, "The gateway cannot enforce shared tpm_limit of team blue on this path,")
   })
 })

@@ -38,21 +38,21 @@ describe("Routing", () => {
   describe("says why there is no target", () => {
     it.each([
       ["POST", "/v1/../key", "unsupported_route", "The request path contains a dot segment."],
-      ["GET", "/v1/responses", "unsupported_route", "This path is served for POST only."],
-      ["PUT", "/v1/messages/batches", "unsupported_route", "This path is served for GET and POST only."],
+      ["GET", "/v1/responses", "unsupported_route", "This path accepts POST only."],
+      ["PUT", "/v1/messages/batches", "unsupported_route", "This path accepts GET and POST only."],
       [
         "POST",
         "/key/generate",
         "unsupported_route",
-        "Route is not supported by this gateway. There is no POST /key/generate here; POST /v1/chat/completions, /v1/responses, /v1/embeddings and /v1/messages, and GET /v1/models are the usual ones."
+        "Route is not supported by this gateway. There is no POST /key/generate here. Common routes are POST /v1/chat/completions, /v1/responses, /v1/embeddings and /v1/messages, and GET /v1/models."
       ],
       [
         "POST",
         "/openai/deployments/m/chat/completions",
         "unsupported_route",
-        "The gateway serves this as POST /v1/chat/completions; send it there."
+        "The gateway serves this path as POST /v1/chat/completions. Send the request there."
       ],
-      ["GET", "/admin-ui", "unsupported_route", "The control API is served by the control listener, not here."]
+      ["GET", "/admin-ui", "unsupported_route", "The control listener serves the control API; this listener does not."]
     ])("%s %s: %s, %s", (method, target, code, message) => {
       const { code: found, message: said } = Result.getOrThrow(Result.flip(Routing.find(method, target, seededWith())))
       assert.deepStrictEqual([found, said], [code, message])

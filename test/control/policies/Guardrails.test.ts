@@ -433,7 +433,7 @@ suite("Guardrails", (it) => {
       assert.deepStrictEqual(refusalOf(over), { status: 401, code: "invalid_virtual_key", param: null })
       assert.strictEqual(
         at(over.json, "error", "message"),
-        "The gateway key was rotated, and this secret worked until 2026-05-05T12:00:00.000Z; use the new one."
+        "The gateway key was rotated, and this secret expired at 2026-05-05T12:00:00.000Z. Use the new secret."
       )
       const third = String(at(yield* rotate({}), "raw_key"))
       yield* ok("GET", mine, as({ ...key, raw: third }))

@@ -49,7 +49,7 @@ describe("Facts refuses a body that two readers could understand differently", (
     ])("deep down: %s", (text) => {
       assert.deepStrictEqual(refusal("chat-completions", text), {
         code: "invalid_request_body",
-        message: "An object in the body has a member more than once. Name each member of an object once."
+        message: "The body contains an object with a duplicate member. Name each member of an object once."
       })
     })
 
@@ -80,7 +80,7 @@ describe("Facts refuses a body that two readers could understand differently", (
     ["message-batches", '{"requests":[{"params":{"input_cost_per_second":0}}]}', "input_cost_per_second"],
     ["compat", '{"output_cost_per_pixel":0}', "output_cost_per_pixel"]
   ])("a request that sets a price: %s %s", (route, text, name) => {
-    const message = `"${name}" cannot be sent: a request sets no price.`
+    const message = `"${name}" must be removed: a request cannot set a price.`
     assert.deepStrictEqual(refusal(route, text), { code: "invalid_request_body", message, param: name })
     assert.isTrue(Result.isSuccess(Facts.parse("service", Buffer.from(text))))
   })

@@ -20,9 +20,9 @@ describe("JsonBounds", () => {
     ["deeper", deep(JsonBounds.maxDepth + 1), /deeper than 256 levels/],
     ["deeper, of both kinds", '[{"a":'.repeat(129), /deeper than 256 levels/],
     ["brackets that nothing closes", "[".repeat(1_048_576), /deeper than 256 levels/],
-    ["more numbers", array("1", JsonBounds.maxWeight), /too many values: at most 1000000/],
-    ["more objects", array("{}", 91_000), /too many values/],
-    ["more members", `{${Array.from({ length: 91_000 }, (_, at) => `"${at}":1`).join()}}`, /too many values/]
+    ["more numbers", array("1", JsonBounds.maxWeight), /the limit of 1000000 values/],
+    ["more objects", array("{}", 91_000), /the limit of \d+ values/],
+    ["more members", `{${Array.from({ length: 91_000 }, (_, at) => `"${at}":1`).join()}}`, /the limit of \d+ values/]
   ])("refuses %s", (_, json, why) => assert.match(JsonBounds.excessOf(json) ?? "", why))
 
   it("counts the members of any object, unless one of their names is written with escapes", () => {

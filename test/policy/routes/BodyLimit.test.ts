@@ -33,7 +33,7 @@ describe("a limit on bodies", () => {
     ["the environment", "GATEWAY_DEFAULT_MAX_REQUEST_BODY_BYTES of the environment", "that variable"]
   ] as const)("of %s says who set it, and what raises it", (setBy, whose, by) => {
     const message = BodyLimit.requestTooLarge({ bytes: 5, setBy })
-    const end = `Send less, or ask an operator to raise it: ${by}.`
+    const end = `Send a smaller body, or ask an operator to raise the limit: ${by}.`
     assert.strictEqual(message, `The request body is larger than 5 bytes (${whose}). ${end}`)
   })
 })
