@@ -2,9 +2,8 @@ import { createHash, randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { Database } from "../services/Database.ts"
 
-/** What an audit event says. JSON is text here. */
 export interface AuditEntry {
-  /** `null`: no operator did it, but a command or the gateway itself. */
+  /** `null` if a command or the gateway itself acted. */
   readonly actorTokenId: string | null
   readonly action: string
   readonly targetType: string
@@ -16,7 +15,7 @@ export interface AuditEntry {
   readonly userAgent: string | null
 }
 
-/** An event in its place, as its hash sees it: JSON in the database's own text, time in microseconds since 1970. */
+/** JSON is the database's own text; `micros` are microseconds since 1970. */
 export interface ChainedEvent extends AuditEntry {
   readonly sequence: number
   readonly previousHash: Uint8Array
@@ -24,10 +23,7 @@ export interface ChainedEvent extends AuditEntry {
   readonly micros: number
 }
 
-/**
- * SHA-256 over every field, each with its length in bytes before it (`5:hello,`; nothing is `-,`), so that no two
- * events are written alike. The migration that chained the first events writes the same.
- */
+/** SHA-256 over length-prefixed fields (`5:hello,`; `null` is `-,`). The migration of older events does the same. */
 export const hashOf = (event: ChainedEvent): Uint8Array => {
   const fields = [
     `${event.sequence}`,
@@ -60,8 +56,8 @@ const Heads = Schema.Array(
 const decodeHeads = Schema.decodeUnknownEffect(Heads)
 
 /**
- * Adds an event at the end of the chain, behind what the transaction changes and before its notices. The head is locked
- * from here to the transaction's end: whoever holds it waits for nobody but for the epoch, which is taken behind it.
+ * Call it after a transaction's changes and before its notices. The head stays locked until the transaction ends; only
+ * the epoch is locked after it, which prevents deadlocks.
  */
 export const append = Effect.fnUntraced(function* (entry: AuditEntry) {
   const { sql } = yield* Database
@@ -72,7 +68,7 @@ export const append = Effect.fnUntraced(function* (entry: AuditEntry) {
       FROM audit_chain FOR UPDATE`,
     decodeHeads
   )
-  if (head === undefined) return yield* Effect.die(new Error("the head of the audit chain is gone"))
+  if (head === undefined) return yield* Effect.die(new Error("the audit chain has no head"))
   const event: ChainedEvent = {
     ...entry,
     sequence: head.sequence + 1,

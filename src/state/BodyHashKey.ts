@@ -2,12 +2,12 @@ import { Effect, type Redacted, Schema } from "effect"
 import { Database } from "../services/Database.ts"
 import { Vault } from "./Vault.ts"
 
-/** The installation's own: without it nobody can try which body has a certain hash. */
+/** Unique to the installation: without the key nobody can test which body has a given hash. */
 export type BodyHashKey = Redacted.Redacted<Buffer>
 
 const Salts = Schema.Array(Schema.Struct({ salt: Schema.String }))
 
-/** The same in all processes of an installation. A change of GATEWAY_ENCRYPTION_KEY changes it. */
+/** All processes of an installation load the same key. It changes with GATEWAY_ENCRYPTION_KEY. */
 export const load = Effect.gen(function* () {
   const { sql } = yield* Database
   const { derive } = yield* Vault

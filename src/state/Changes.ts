@@ -2,13 +2,9 @@ import { Effect, Schema } from "effect"
 import type { SqlError } from "effect/sql"
 import { Database } from "../services/Database.ts"
 
-/** The channel on which control tells every gateway what changed. */
 export const channel = "svc_control_changes"
 
-/**
- * What a gateway must forget. `Configuration`: routes, the wildcard, provider rows, prices. `EncryptionKey`: one key's record.
- * `Project`: the records of all its keys (a credential mapping of the project changed).
- */
+/** Gateways reload the configuration, one key, or all keys of a project (after a change of its credentials). */
 export const Change = Schema.TaggedUnion({
   Configuration: {},
   Key: { id: Schema.String },
@@ -16,26 +12,23 @@ export const Change = Schema.TaggedUnion({
 })
 export type Change = typeof Change.Type
 
-/** `epoch`: the state's number with this change in it. */
+/** `epoch` is the state's number including this change. */
 export const ChangeNotice = Schema.fromJsonString(Schema.Struct({ epoch: Schema.Int, change: Change }))
 export type ChangeNotice = typeof ChangeNotice.Type
 const encodeNotice = Schema.encodeEffect(ChangeNotice)
 export const decodeNotice = Schema.decodeUnknownEffect(ChangeNotice)
 
-/** The epoch of a notice whose change only a newer version knows. */
+/** Reads the epoch of a notice whose change this version does not know. */
 export const decodeEpoch = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ epoch: Schema.Int })))
 
-/** The number of the state: every change raises it. */
+/** Every change increments the epoch. */
 export const readEpoch = Effect.gen(function* () {
   const { sql } = yield* Database
   const rows = yield* sql<{ epoch: string }>`SELECT epoch::text AS epoch FROM control_epoch`
   return Number(rows[0]?.epoch ?? 0)
 })
 
-/**
- * Publishes a change. Call it inside the transaction that makes it: the notice leaves with the commit, and the epoch
- * tells those who could not hear it.
- */
+/** Call it inside the transaction of the change. The epoch informs gateways that missed the notice. */
 export const publish = (change: Change): Effect.Effect<void, SqlError.SqlError, Database> =>
   Effect.gen(function* () {
     const { notify, sql } = yield* Database

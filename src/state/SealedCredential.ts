@@ -2,7 +2,6 @@ import { Effect } from "effect"
 import { missing, type StoredSecret } from "../policy/routes/StoredCredential.ts"
 import { Vault } from "./Vault.ts"
 
-/** Opens what a row holds; the log says which row to mend. */
 export const open = Effect.fnUntraced(function* (sealed: string | null, context: string) {
   if (sealed === null) return missing
   const vault = yield* Vault

@@ -4,24 +4,20 @@ import type { OwnerScope, PolicyLayer } from "../policy/PolicyLayer.ts"
 import { Since } from "../policy/SharedLimits.ts"
 import * as StoredLayers from "./StoredLayers.ts"
 
-/** A row of `api_keys` as decisions look at it. */
 export interface StoredKey extends KeyState {
   readonly id: string
   readonly projectId: Option.Option<string>
   readonly teamId: Option.Option<string>
-  /** Registered services that it is linked to, by itself or with its project. None: its policy decides alone. */
+  /** The linked services of the key or its project. If empty, only the policy restricts services. */
   readonly services: ReadonlyArray<string>
-  /** Its own policy, as the last of the layers of a request. */
   readonly ownLayer: PolicyLayer
 }
 
-/** `KeyState.usedAt`, of `api_keys k`. */
 export const lastUsedAtSql = "greatest(coalesce(k.last_used_at, k.created_at), k.enabled_at)"
 
-/** Text: an infinite time is a row that cannot be decoded, and not a statement that fails. */
+/** Returns text, so that an infinite time fails to decode instead of failing the statement. */
 const millis = (time: string): string => `round(extract(epoch FROM ${time}) * 1000)::text`
 
-/** The columns of `fields`, of `api_keys k`. */
 export const columns = `k.id::text AS id, k.project_id::text AS project_id, k.team_id, k.disabled,
   k.revoked_at IS NOT NULL AS revoked, ${millis("k.expires_at")} AS expires_at, ${millis(lastUsedAtSql)} AS used_at,
   k.policy, k.guardrail_policy, k.policy_version::text AS policy_version, k.limits_since,
@@ -61,17 +57,15 @@ export const keyOf = (row: typeof Row.Type): StoredKey => {
   }
 }
 
-/** Whose key it is. */
 export const ownerOf = ({ projectId, teamId }: StoredKey): OwnerScope => ({
   projectId: Option.getOrUndefined(projectId),
   teamId: Option.getOrUndefined(teamId)
 })
 
-/** Joins `asked (digest)`: the SHA-256, in hex, of a secret that is the key's, or was until its last rotation. */
+/** Matches `asked (digest)`, the hex SHA-256 of a key's current or previous secret. */
 export const matchesSecretSql = `k.key_hash = decode(asked.digest, 'hex')
   OR (k.previous_key_hash = decode(asked.digest, 'hex') AND k.previous_key_expires_at IS NOT NULL)`
 
-/** Until when the secret that was asked for is the key's, where it was rotated away. */
 export const secretEndsAtSql = `CASE WHEN k.key_hash <> decode(asked.digest, 'hex')
   THEN ${millis("k.previous_key_expires_at")} END AS secret_ends_at`
 export const secretField = { secret_ends_at: Schema.NullOr(Schema.FiniteFromString) }

@@ -17,11 +17,10 @@ const LayerRow = Schema.Struct({
 const decodeRow = Schema.decodeUnknownSync(LayerRow)
 const isLayerKind = Schema.is(LayerKind)
 
-/** The columns of such a row. */
 export const columns =
   "layer_kind, scope_id, policy, guardrail_policy, policy_version::text AS policy_version, limits_since, shared, shared_since"
 
-/** `policy_layers`. A layer that cannot be decoded denies. */
+/** A layer that cannot be decoded denies every request. */
 export const table: TableReader<PolicyLayer> = {
   name: "policy_layers",
   key: ["layer_kind", "scope_id"],
@@ -44,7 +43,6 @@ export const table: TableReader<PolicyLayer> = {
   })
 }
 
-/** A key's own policy, as the last of its layers. */
 export const keyLayer = (
   id: string,
   version: number,

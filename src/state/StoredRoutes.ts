@@ -51,7 +51,6 @@ const disabled: RouteConfig = {
   ownership: "key"
 }
 
-/** The settings of the canonical routes, as they stand now. */
 export const load = Effect.fnUntraced(function* (reader: RowReader) {
   const { sql } = yield* Database
   const rows =

@@ -1,29 +1,22 @@
-/** A row that this version cannot decode: a newer version wrote it, or somebody changed it by hand. */
+/** A row that this version cannot decode: a newer version wrote it, or somebody edited it. */
 export interface UnreadableRow {
   readonly table: string
-  /** The values of its key columns. */
   readonly row: string
-  /** Why, without the row's content. */
   readonly why: string
 }
 
-/** How the rows of a table become values. */
 export interface TableReader<A> {
   readonly name: string
-  /** The columns that name a row in logs. */
   readonly key: ReadonlyArray<string>
-  /** Throws where this version cannot decode the row. */
+  /** Throws if this version cannot decode the row. */
   readonly decode: (row: object) => A
-  /** The closed reading of a row that cannot be decoded. Without one the row is left out. */
+  /** Returns a restrictive replacement for a row that cannot be decoded. Without one the row is skipped. */
   readonly substitute?: (row: RowColumns) => A | undefined
 }
 
 export type RowColumns = Readonly<Record<string, unknown>>
 
-/**
- * Decodes rows one by one, so that a row of another version costs nothing but itself. During a rolling upgrade, and
- * after a rollback, there may be one in every table.
- */
+/** One unreadable row must not affect the others: upgrades and rollbacks leave rows of other versions. */
 export class RowReader {
   readonly unreadable: Array<UnreadableRow> = []
 

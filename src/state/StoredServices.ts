@@ -34,7 +34,6 @@ const ServiceRow = Schema.Struct({
 })
 const decodeRow = Schema.decodeUnknownSync(ServiceRow)
 
-/** A registered service whose credential is still sealed. */
 interface SealedService {
   readonly service: RegisteredService
   readonly sealed: string | null
@@ -56,7 +55,7 @@ const decodeService = (columns: object): SealedService => {
         mode: "managed_by_gateway",
         timeoutMs: row.timeout_ms,
         maxRequestBodyBytes: row.max_body_bytes,
-        // a service may answer as much as it likes; only a policy says how much
+        // only policies limit the responses of services
         maxResponseBodyBytes: Number.POSITIVE_INFINITY,
         limitsStreams: false,
         limitsSetBy: "the service",
@@ -69,10 +68,7 @@ const decodeService = (columns: object): SealedService => {
   }
 }
 
-/**
- * A service that cannot be decoded is disabled, and keeps its paths: without it the wildcard could take them, where
- * neither its policy nor its price hold.
- */
+/** A disabled service keeps its paths, which the wildcard would otherwise serve without its policy and price. */
 const disabledSubstitute = ({ name, route_pattern }: RowColumns): SealedService | undefined => {
   if (typeof name !== "string" || !serviceNamePattern.test(name)) return undefined
   return {
@@ -107,7 +103,6 @@ const table: TableReader<SealedService> = {
   substitute: disabledSubstitute
 }
 
-/** As the registry stands now. */
 export const load = Effect.fnUntraced(function* (reader: RowReader) {
   const { sql } = yield* Database
   const rows =
@@ -128,14 +123,15 @@ const openService = Effect.fnUntraced(function* ({ credentialOrigin, sealed, ser
   return complete
 })
 
-/**
- * A row may be older than a rule about patterns, or nobody's who knows them: what could not be saved today takes no
- * path from anybody, and the service is where it always is.
- */
+/** A stored pattern may violate a newer rule. Such a service is served at its default path instead. */
 const patternOf = Effect.fnUntraced(function* ({ name, pattern }: RegisteredService) {
   const refusal = refusedRoutePattern(pattern)
   if (refusal === undefined) return pattern
   const instead = defaultRoutePattern(name)
-  yield* Effect.logWarning("a service's route_pattern is not in force", { service: name, why: refusal, instead })
+  yield* Effect.logWarning("a service's route_pattern is invalid; the service uses its default path", {
+    service: name,
+    why: refusal,
+    instead
+  })
   return instead
 })

@@ -5,10 +5,7 @@ import * as AuditLog from "./AuditLog.ts"
 import * as Changes from "./Changes.ts"
 import * as StoredKeys from "./StoredKeys.ts"
 
-/**
- * Disables the key, unless it was used in the last `days`: another gateway may have served it. An operator who enables
- * it again gives it as many days anew. The audit event has no actor: it was the gateway.
- */
+/** Does nothing if another gateway served the key in the last `days`. Enabling a key restarts its timer. */
 export const disableUnused = (keyId: string, days: number, requestId: string) =>
   Effect.gen(function* () {
     const { sql, transaction } = yield* Database

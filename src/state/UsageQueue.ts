@@ -1,2 +1,2 @@
-/** The list in Redis that usage records wait in for the database, oldest first. */
+/** The Redis list of usage records that wait for the database, oldest first. */
 export const usageQueue = "usage:queue"

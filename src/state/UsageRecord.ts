@@ -3,10 +3,7 @@ import type { PolicyRoute, Provider } from "../policy/routes/CanonicalRoute.ts"
 import type { CostMode } from "../policy/routes/Service.ts"
 import type { UpstreamObject } from "../policy/routes/UpstreamObjects.ts"
 
-/**
- * Where the cost of a record comes from. `price_table` is the operator's; `estimate` is what a budget counts for an answer
- * that nobody reads (direct mode), so that a budget that Redis has lost is restored from the records.
- */
+/** `estimate` is the reservation of an unread response (direct mode), recorded so that lost budgets can be restored. */
 export type CostSource =
   | "upstream_passthrough"
   | "price_table"
@@ -19,41 +16,33 @@ export type CostSource =
   | "estimate"
   | "none"
 
-/**
- * - `reported`: the upstream's own numbers.
- * - `estimated`: the upstream said nothing, or the answer was cut; the gateway's guess.
- * - `status_only`: the record has no tokens (direct mode, routes without tokens, refusals).
- */
+/** `estimated` by the gateway after an incomplete or silent response; `status_only` without tokens. */
 export type UsageSource = "reported" | "estimated" | "status_only"
 
-/** What a record says of a request that a policy denied: the check, and the layer that it came from. */
 export interface DenialRecord {
   readonly check: string
   readonly layer?: string
 }
 
-/** Nothing to say is NULL in the table. */
 type Maybe<A> = A | null | undefined
 
-/** One authenticated request: a row of `usage_events`, and, as a line (`UsageRow`), what waits for the database. */
+/** One authenticated request: a row of `usage_events`, and a line (`UsageRow`) while it waits for the database. */
 export interface UsageRecord {
-  /** The gateway's own, unique; writing a record twice is writing it once. */
+  /** Makes writing a record idempotent. */
   readonly id: string
   /** Epoch milliseconds. */
   readonly created_at: number
   readonly request_id: string
   readonly key_id: string
   readonly project_id?: Maybe<string>
-  /** The key's team. */
   readonly team_id?: Maybe<string>
   readonly route: PolicyRoute
   readonly model?: Maybe<string>
   readonly provider: Provider
   readonly status_code: number
-  /** The gateway's code, when the gateway and not the upstream decided the outcome. */
   readonly error_code?: Maybe<string>
   readonly latency_ms: number
-  /** From sending the request on to the end of the answer; absent where nothing was sent. */
+  /** From sending the request to the end of the response; absent if nothing was sent. */
   readonly upstream_ms?: Maybe<number>
   readonly usage_source: UsageSource
   readonly input_tokens?: Maybe<number>
@@ -69,28 +58,25 @@ export interface UsageRecord {
   readonly run_id?: Maybe<string>
   readonly trace_id?: Maybe<string>
   readonly fallback_count: number
-  /** `http_<status>` or the gateway's code: why the upstream that was asked first did not answer. */
+  /** The reason why the first upstream did not serve the request: `http_<status>` or the gateway's code. */
   readonly fallback_reason?: Maybe<string>
-  /** Registered services only: which one, and what was asked of it (path without query, as the service sees it). */
+  /** For registered services only. The path is the service's, without query. */
   readonly service_name?: Maybe<string>
   readonly http_method?: Maybe<string>
   readonly endpoint_path?: Maybe<string>
-  /** The path of the service's OpenAPI document that `endpoint_path` is an instance of. */
   readonly endpoint_template?: Maybe<string>
-  /** `none` also where no answer is read: direct mode and the wildcard. */
+  /** `none` also if no response is read (direct mode, wildcard). */
   readonly cost_mode?: Maybe<CostMode>
   readonly pricing_rule_name?: Maybe<string>
-  /** What the policy saw, to explain the decision later. */
   readonly policy_version?: Maybe<number>
   readonly tools?: Maybe<boolean>
   readonly estimated_input_tokens?: Maybe<number>
   readonly denial?: Maybe<DenialRecord>
   readonly guardrail_action_count?: Maybe<number>
-  /** Rows of `guardrail_execution_events`: they are as durable as the record, and written with it. */
+  /** Rows of `guardrail_execution_events`, written with the record. */
   readonly guardrails?: Maybe<ReadonlyArray<Execution>>
-  /** Rows of `upstream_objects`, written with it too. */
   readonly objects?: Maybe<ReadonlyArray<UpstreamObject>>
-  /** Keyed fingerprints of the bodies, as the client sent and got them; only of bodies that were seen whole. */
+  /** Keyed hashes of the bodies as the client sent and received them. Incomplete bodies have none. */
   readonly request_hash?: Maybe<string>
   readonly response_hash?: Maybe<string>
 }

@@ -1,9 +1,8 @@
 import type { UsageRecord } from "./UsageRecord.ts"
 
 /**
- * A usage record as it waits for the database: one line with a field for each column, tabs between them, and nothing
- * for NULL. The database reads it in a third of the time that JSON takes (2.6 µs a record for 7.1), and it has half of
- * the bytes. New columns go to the end: lines that were written without them are NULL there.
+ * Tab-separated columns of a queued record, empty for NULL. PostgreSQL reads a line in a third of the time of JSON (2.6
+ * µs against 7.1 µs). Append new columns at the end: older lines read as NULL there.
  */
 export const columns = [
   ["id", "uuid"],
@@ -51,10 +50,7 @@ export const columns = [
   ["team_id", "text"]
 ] as const satisfies ReadonlyArray<readonly [column: keyof UsageRecord, type: string]>
 
-/**
- * Written out, and joined at once: asking the record for each column by name, and adding the fields up, took two thirds
- * longer and left the pieces for the socket to put together.
- */
+/** The fields are written out and joined once. A loop over the column names took 1.7 times as long. */
 export const encode = (record: UsageRecord): string =>
   [
     record.id,
@@ -102,9 +98,8 @@ export const encode = (record: UsageRecord): string =>
     text(record.team_id)
   ].join("\t")
 
-const columnIndexes = new Map<string, number>(columns.map(([name], place) => [name, place]))
+const columnIndexes = new Map<string, number>(columns.map(([name], index) => [name, index]))
 
-/** The fields of a line by their names; nothing for NULL. */
 export const fieldReader = (line: string): ((name: (typeof columns)[number][0]) => string) => {
   const fields = line.split("\t")
   return (name) => fields[columnIndexes.get(name) ?? -1] ?? ""
@@ -112,7 +107,7 @@ export const fieldReader = (line: string): ((name: (typeof columns)[number][0]) 
 
 type Maybe<A> = A | null | undefined
 
-/** No name that a client chooses has a separator, but an operator's may. */
+/** Operators choose some names freely, so the separators are replaced. */
 const text = (value: Maybe<string>): Maybe<string> =>
   typeof value === "string" && separator.test(value) ? value.replaceAll(/[\t\n]/g, " ") : value
 

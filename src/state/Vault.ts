@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from "node:crypto"
 import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 
-/** A sealed secret that cannot be read: sealed under another key, bound to another row, or changed. */
+/** A sealed secret that cannot be opened: sealed under another key, bound to another row, or changed. */
 export class UnreadableSecret extends Schema.TaggedError<UnreadableSecret>()("UnreadableSecret", {
   context: Schema.String,
   reason: Schema.Literals(["no_key", "other_key", "damaged"])
@@ -11,9 +11,9 @@ export class UnreadableSecret extends Schema.TaggedError<UnreadableSecret>()("Un
   }
 }
 
-/** What the operator has to look at: a key that is only missing must not make anybody store the secret again. */
+/** Each reason points to a different repair: a missing key must not lead operators to store the secret again. */
 const explanations = {
-  no_key: "is sealed, and GATEWAY_ENCRYPTION_KEY is not set",
+  no_key: "is sealed, but GATEWAY_ENCRYPTION_KEY is not set",
   other_key: "is sealed under neither GATEWAY_ENCRYPTION_KEY nor GATEWAY_PREVIOUS_ENCRYPTION_KEY",
   damaged: "cannot be opened: it was changed, or moved from another row"
 } as const
@@ -21,23 +21,17 @@ const explanations = {
 type EncryptionKey = Option.Option<Redacted.Redacted<Uint8Array>>
 
 /**
- * Upstream credentials at rest. With `GATEWAY_ENCRYPTION_KEY` they are sealed by AES-256-GCM, bound to the row that
- * holds them (`context`, such as `provider_configs/<id>`) so that a sealed value moved to another row cannot be
- * opened. Without a key they are stored as they are, and what was stored so stays readable when a key is set later.
- *
- * With `GATEWAY_PREVIOUS_ENCRYPTION_KEY` what was sealed under that key opens as well; nothing is sealed under it.
+ * Seals upstream credentials with AES-256-GCM under `GATEWAY_ENCRYPTION_KEY`, bound to their row (`context`, such as
+ * `provider_configs/<id>`). Without a key they are stored in plain text, which stays readable after a key is set.
+ * `GATEWAY_PREVIOUS_ENCRYPTION_KEY` opens values but never seals them.
  */
 export class Vault extends Context.Service<
   Vault,
   {
     readonly seal: (secret: Redacted.Redacted, context: string) => string
     readonly open: (sealed: string, context: string) => Effect.Effect<Redacted.Redacted, UnreadableSecret>
-    /** Whether `seal` would seal it no better: it is under the key that is in force. */
     readonly isCurrent: (sealed: string) => boolean
-    /**
-     * A key of 32 bytes for another purpose, the same for the same `salt` under the same encryption key. Without one the
-     * salt alone makes it, so the salt has to be secret then.
-     */
+    /** Derives a 32-byte key. Without an encryption key the salt is the only secret input. */
     readonly derive: (salt: Uint8Array, purpose: string) => Redacted.Redacted<Buffer>
   }
 >()("svc/gateway/Vault") {
@@ -48,13 +42,12 @@ export class Vault extends Context.Service<
 const plaintextPrefix = "clear."
 const sealedPrefix = "v1"
 
-/** Form: `v1.<key id>.<nonce>.<ciphertext and tag>`; the key id says which key sealed it, and nothing about the key. */
+/** Sealed form: `v1.<key ID>.<nonce>.<ciphertext and tag>`. */
 interface SealingKey {
   readonly id: string
   readonly bytes: Uint8Array
 }
 
-/** Names a key wherever that is needed; it is no secret. */
 export const keyId = (key: Redacted.Redacted<Uint8Array>): string =>
   hash("sha256", Redacted.value(key), "hex").slice(0, 8)
 

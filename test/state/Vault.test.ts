@@ -93,7 +93,7 @@ describe("StoredCredential", () => {
       yield* Effect.provide(SealedCredential.open(sealed, row), [withoutKey, logger])
       yield* Effect.provide(SealedCredential.open(sealed, row), [withOtherKey, logger])
       assert.lengthOf(lines, 2)
-      assert.include(lines[0], `${row} is sealed, and GATEWAY_ENCRYPTION_KEY is not set`)
+      assert.include(lines[0], `${row} is sealed, but GATEWAY_ENCRYPTION_KEY is not set`)
       assert.include(lines[1], `${row} is sealed under neither`)
     })
   )
