@@ -3,19 +3,18 @@ import { HttpServerRequest } from "effect/http"
 import { BodyLeases } from "../services/BodyLeases.ts"
 import * as FairShare from "../services/FairShare.ts"
 
-/** Four of the largest bodies that operators send. */
+/** Four times the largest body that operators send. */
 const capacity = { requests: 1_024, bytes: 64 * 1024 * 1024 }
 
-/** The process, or the caller's address, holds as many bodies as it may. */
 export class NoRoom extends Schema.TaggedError<NoRoom>()("NoRoom", {
   whose: Schema.Literals(["process", "caller"])
 }) {}
 
-/** Bounds the memory of all bodies that are read whole. An address may hold a quarter of it. */
+/** Limits the memory of all bodies that are read into memory. One address may use a quarter of it. */
 export class BodyMemory extends Context.Service<
   BodyMemory,
   {
-    /** Runs `work`, which reads at most `maxBytes` of the request's body, where there is room for that. */
+    /** Runs `work`, which reads at most `maxBytes` of the request's body, with that much memory reserved. */
     readonly withReservation: (
       maxBytes: number
     ) => <A, E, R>(
@@ -46,6 +45,6 @@ export const make = (): BodyMemory["Service"] => {
   })
 }
 
-/** The number of bytes that a body may have. One that does not say how long it is counts as the longest. */
+/** A body without an announced length reserves the maximum. */
 const bytesOf = (headers: Readonly<Record<string, string | undefined>>, maxBytes: number): number =>
   headers["transfer-encoding"] === undefined ? Math.min(maxBytes, Number(headers["content-length"] ?? 0)) : maxBytes

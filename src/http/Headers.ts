@@ -4,12 +4,12 @@ import { namePattern, neverForwarded } from "../policy/facts/RequestHeaders.ts"
 import { type ClientKind, strippedFromResponses } from "../policy/facts/ResponseHeaders.ts"
 import { type CredentialStyle, credentialField } from "../policy/routes/CredentialStyle.ts"
 
-/** Header fields as they travel: name, value, name, value; in order, with their case and their repetitions. */
+/** Header fields as sent: alternating names and values, with their order, case and repetitions. */
 export type RawHeaders = ReadonlyArray<string>
 
 const strippedFromRequests = namePattern(neverForwarded)
 
-/** Comparing lengths first spares most names a copy in lower case. */
+/** Comparing lengths first avoids most lower-case copies. */
 const isNamed = (candidate: string, name: string): boolean =>
   candidate.length === name.length && candidate.toLowerCase() === name
 
@@ -18,7 +18,7 @@ const isAnyOf = (candidate: string, names: ReadonlyArray<string>): boolean => {
   return false
 }
 
-/** The first value of `name` (lower case). */
+/** `name` must be lower case. */
 export const get = (headers: RawHeaders, name: string): string | undefined => {
   for (let i = 0; i + 1 < headers.length; i += 2) {
     if (isNamed(headers[i]!, name)) return headers[i + 1]!
@@ -26,7 +26,7 @@ export const get = (headers: RawHeaders, name: string): string | undefined => {
   return undefined
 }
 
-/** Every value of `name` (lower case), in order. */
+/** `name` must be lower case. */
 export const getAll = (headers: RawHeaders, name: string): ReadonlyArray<string> => {
   const values: Array<string> = []
   for (let i = 0; i + 1 < headers.length; i += 2) {
@@ -35,14 +35,14 @@ export const getAll = (headers: RawHeaders, name: string): ReadonlyArray<string>
   return values
 }
 
-/** Names that the message's own `Connection` fields declare hop-by-hop; `undefined` where it declares none. */
+/** Returns the headers that `Connection` declares hop-by-hop, or `undefined`. */
 const connectionOptions = (headers: RawHeaders): ReadonlySet<string> | undefined => {
   let named: Set<string> | undefined
   for (let i = 0; i + 1 < headers.length; i += 2) {
     if (!isNamed(headers[i]!, "connection")) continue
     for (const option of headers[i + 1]!.split(",")) {
       const name = option.trim().toLowerCase()
-      // what nearly every message says names no header
+      // the usual options name no header
       if (name === "keep-alive" || name === "close") continue
       named ??= new Set()
       named.add(name)
@@ -64,20 +64,14 @@ const copyWithout = (headers: RawHeaders, drop: (name: string, value: string) =>
 export interface UpstreamHeaderOptions {
   readonly credential: Redacted.Redacted
   readonly style: CredentialStyle
-  /** Further credential headers to strip, lower case. */
   readonly credentialHeaders: ReadonlyArray<string>
-  /** Where clients may have put their gateway key, lower case. */
   readonly keyHeader: string
-  /** What the gateway says of the request: `x-svc-request-id` and the like, in the order given. */
   readonly gatewayHeaders: ReadonlyArray<readonly [string, string]>
-  /** The gateway reads the answer's tokens, so it must come unencoded. */
+  /** Requests an unencoded response, because the gateway reads its tokens. */
   readonly plainResponse: boolean
 }
 
-/**
- * The request's headers for the upstream: without any credential of the client, without inbound `x-svc-*`, with the
- * resolved credential. Everything else passes as it came.
- */
+/** Strips client credentials and inbound `x-svc-*`, and adds the resolved credential. */
 export const forUpstream = (headers: RawHeaders, injected: UpstreamHeaderOptions): RawHeaders => {
   const { keyHeader, credentialHeaders, style } = injected
   const out = copyWithout(
@@ -100,7 +94,7 @@ export const forUpstream = (headers: RawHeaders, injected: UpstreamHeaderOptions
   return out
 }
 
-/** The answer's headers for the client, with `own` in place of the upstream's fields of the same names (lower case). */
+/** `own` replaces upstream headers of the same names (lower case). */
 export const forClient = (
   headers: RawHeaders,
   own: ReadonlyArray<readonly [string, string]>,
@@ -120,13 +114,12 @@ export const forClient = (
 export const without = (headers: RawHeaders, name: string): Array<string> =>
   copyWithout(headers, (other) => isNamed(other, name))
 
-/** A `traceparent` that means something: passed on, and its trace id recorded. */
 export const traceId = (traceparent: string | undefined): string | undefined => {
   const found =
     traceparent === undefined ? null : /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/i.exec(traceparent)
   return found?.[1]?.toLowerCase()
 }
 
-/** An id that a client gave, when it is fit for logs and headers. */
+/** Returns the client's ID if it is safe for logs and headers. */
 export const validClientId = (value: string | undefined): string | undefined =>
   value !== undefined && /^[\x21-\x7e]{1,128}$/.test(value) ? value : undefined

@@ -1,17 +1,12 @@
-/**
- * The names that a listener is asked by. A page in a browser can make a name of its own lead to an address of this
- * machine, or of its network (DNS rebinding), and then counts as of the same origin; only the name gives it away.
- */
+/** DNS rebinding points a foreign name at this machine's address; only the request's host name reveals it. */
 
-/** The host name in a URL or an origin, without its port; empty where there is none. */
 export const hostnameOf = (url: string): string => (URL.canParse(url) ? new URL(url).hostname : "")
 
-/** The host name in a `Host` header. */
 export const requestHostname = (host: string | undefined): string => hostnameOf(`http://${host ?? ""}`)
 
-/** Only this machine reaches such an address. Names are not looked up; `localhost` is known to be one. */
+/** Names are not resolved, except for `localhost`. */
 export const isLoopback = (hostname: string): boolean =>
   hostname === "localhost" || hostname === "[::1]" || hostname === "::1" || /^127\.\d+\.\d+\.\d+$/.test(hostname)
 
-/** An address instead of a name: nobody can make it lead elsewhere. */
+/** An IP address cannot be rebound. */
 export const isAddress = (hostname: string): boolean => /^(?:\d+\.\d+\.\d+\.\d+|\[.*\])$/.test(hostname)

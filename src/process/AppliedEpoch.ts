@@ -1,21 +1,16 @@
 import { Context, Effect, Layer } from "effect"
 
-/**
- * How far the gateway of this process has followed what operators change. Only a process that runs both has it: there
- * an operator who was answered finds the change in force with the next request. Other processes hear of it milliseconds
- * later.
- */
+/** In a process with gateway and control, a change is in force before its operator receives the response. */
 export class AppliedEpoch extends Context.Service<
   AppliedEpoch,
   {
-    /** The gateway knows every change up to `epoch`. */
     readonly report: (epoch: number) => void
-    /** Waits for that, but not for long: a gateway that hears no notices looks by itself, within two seconds. */
+    /** Waits until `epoch` is applied, for at most 3 seconds. A gateway that misses notices polls every 2 seconds. */
     readonly waitFor: (epoch: number) => Effect.Effect<void>
   }
 >()("svc/process/AppliedEpoch") {
   static readonly layer = Layer.sync(AppliedEpoch, () => {
-    // before it starts, a gateway has nothing in memory that could be old
+    // a gateway that has not started has no stale state
     let applied = Number.POSITIVE_INFINITY
     const waiters = new Map<(done: Effect.Effect<void>) => void, number>()
     return AppliedEpoch.of({

@@ -1,13 +1,10 @@
 import { Effect, Metric, type Scope } from "effect"
 
-/**
- * Series that are read from the program's own numbers when somebody asks, until the scope closes. Raising a metric
- * looks its series up by name: a dozen of those took 5 µs of each request.
- */
+/** Reads metrics by callback when they are collected. Updating a dozen Effect metrics took 5 µs per request. */
 export interface CallbackMetrics {
   readonly counter: (metric: Metric.Counter<number>, count: () => number) => void
   readonly gauge: (metric: Metric.Gauge<number>, value: () => number) => void
-  /** `perUnit`: how many units of the metric one of the observed values is. */
+  /** `perUnit` converts observed values to the metric's unit. */
   readonly histogram: (metric: Metric.Histogram<number>, of: HistogramValues, perUnit: number) => void
 }
 
@@ -31,7 +28,6 @@ export const make: Effect.Effect<CallbackMetrics, never, Scope.Scope> = Effect.g
 
 const noop = () => {}
 
-/** Values by size, for a histogram. */
 export class HistogramValues {
   readonly #boundaries: ReadonlyArray<number>
   readonly #counts: Array<number>
@@ -40,7 +36,7 @@ export class HistogramValues {
   #min = Number.POSITIVE_INFINITY
   #max = Number.NEGATIVE_INFINITY
 
-  /** `boundaries`: ascending. */
+  /** `boundaries` must ascend. */
   constructor(boundaries: ReadonlyArray<number>) {
     this.#boundaries = boundaries
     this.#counts = boundaries.map(() => 0)
@@ -73,13 +69,9 @@ export class HistogramValues {
   }
 }
 
-/** What stands in a label in the place of names beyond a bound. */
 export const otherLabel = "other"
 
-/**
- * How many combinations of model, provider, project and key have series of their own. Each has up to a dozen, for as
- * long as the process lives.
- */
+/** Limits the callers with series of their own: up to a dozen each, for the life of the process. */
 export const maxCallerSeries = 1_000
-/** Models are told apart by their own bound: clients may invent names, and an upstream may answer to each of them. */
+/** Limits the model labels separately, because clients may invent model names. */
 export const maxModelLabels = 200

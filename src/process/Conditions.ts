@@ -1,14 +1,12 @@
 import { Context, Layer } from "effect"
 
-/** How a part of the process is, for readiness. */
 export interface Condition {
   readonly name: string
-  /** One word. */
+  /** A single word, such as `open`. */
   readonly status: string
   readonly ok: boolean
 }
 
-/** What parts of this process say about themselves; readiness asks, and names them. */
 export class Conditions extends Context.Service<
   Conditions,
   {

@@ -4,23 +4,19 @@ import { Redis } from "../services/Redis.ts"
 import { Conditions } from "./Conditions.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 
-/** Whether the process can take work now, and why not. */
 export interface Report {
-  /** `degraded`: it serves, and an operator should look. */
+  /** `degraded`: the process serves, but an operator should look. */
   readonly status: "ready" | "degraded" | "not_ready"
-  /** What was looked at, each in one word. */
   readonly checks: Readonly<Record<string, string>>
 }
 
-/** A server that the process works with. */
 export interface Dependency {
   readonly name: string
   readonly ping: Effect.Effect<void, unknown>
-  /** What the process is without it. */
   readonly statusWithout: "not_ready" | "degraded"
 }
 
-/** Not ready are a process that has a listener still to open, one that drains, and one without a server that it needs. */
+/** A process is not ready while a listener is closed, while it drains, or while a required dependency is down. */
 export class Readiness extends Context.Service<Readiness, Effect.Effect<Report>>()("svc/control/Readiness") {
   static readonly fromDependencies = Effect.fnUntraced(function* (servers: ReadonlyArray<Dependency>) {
     const lifecycle = yield* Lifecycle
@@ -51,8 +47,7 @@ export class Readiness extends Context.Service<Readiness, Effect.Effect<Report>>
   })
 
   /**
-   * Of a process that operators decide about. Without the database a gateway goes on serving what it knows, so a load
-   * balancer must not take it away; the operator API cannot do anything.
+   * Without the database a gateway serves from memory and must stay in rotation. The operator API needs the database.
    */
   static readonly layer = (withoutDatabase: "not_ready" | "degraded") =>
     Layer.effect(
@@ -71,7 +66,7 @@ export class Readiness extends Context.Service<Readiness, Effect.Effect<Report>>
 const listeners = { starting: "opening", serving: "open", draining: "closing" } as const
 
 const dependencyUp = Metric.gauge("svc_dependency_up", {
-  description: "1 where a server that this process works with answered within a second, 0 where it did not"
+  description: "1 if the dependency answered a ping within a second, 0 otherwise"
 })
 
 const measureInterval = "5 seconds"
@@ -81,18 +76,14 @@ const recordUp = ({ startPing, name }: WatchedDependency) =>
     Metric.update(Metric.withAttributes(dependencyUp, { dependency: name }), up ? 1 : 0)
   )
 
-/** A server, and whether it answers. */
 interface WatchedDependency extends Dependency {
-  /** A ping under way, which all who ask meanwhile share. */
+  /** Starts a ping, or joins the one in progress. */
   readonly startPing: Effect.Effect<Fiber.Fiber<boolean>>
-  /** Whether the server answers. A ping that takes longer than `answerWithin` leaves it at what the last one found. */
+  /** If the ping takes longer than `probeTimeout`, the last result stands. */
   readonly isUp: Effect.Effect<boolean>
 }
 
-/**
- * A load balancer gives a probe a second or less. A server that has fallen silent must not use that time up, since a
- * process that serves without it would be taken out of rotation.
- */
+/** Probes allow a second or less, so a silent dependency must not use up that time. */
 const probeTimeout = "250 millis"
 
 const watchDependency = Effect.fnUntraced(function* (server: Dependency) {
