@@ -67,9 +67,9 @@ layer(Proxy.database)("A request is reserved", (it) => {
   )
 
   it.effect.each<[what: string, body: object, policy: object, status: number, says: string]>([
-    ["tpm_limit", { max_tokens: 16_000 }, { tpm_limit: 1000 }, 429, "Ask for at most 998 output tokens in all."],
-    ["daily_budget_usd", { max_tokens: 16_000 }, { daily_budget_usd: 0.001 }, 402, "Ask for at most 499 output tokens"],
-    ["tpm_limit, by the number of its answers", { n: 1e300 }, {}, 429, "Ask for at most 99997 output tokens in all."],
+    ["tpm_limit", { max_tokens: 16_000 }, { tpm_limit: 1000 }, 429, "Request at most 998 output tokens in total."],
+    ["daily_budget_usd", { max_tokens: 16_000 }, { daily_budget_usd: 0.001 }, 402, "Request at most 499 output tokens"],
+    ["tpm_limit, by the number of its answers", { n: 1e300 }, {}, 429, "Request at most 99997 output tokens in total."],
     [
       "max_cost_per_request, by the number of its answers",
       { n: 1e300 },

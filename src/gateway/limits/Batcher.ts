@@ -1,6 +1,6 @@
 import { Effect, Exit } from "effect"
 
-/** The end of a turn of the event loop. What several gatherings send then leaves in one write. */
+/** Runs callbacks at the end of an event loop tick, so that several batches are sent in one write. */
 export type TickScheduler = (flush: () => void) => void
 
 export const perTick = (): TickScheduler => {
@@ -17,9 +17,8 @@ export const perTick = (): TickScheduler => {
 }
 
 /**
- * Gathers what is asked for within one turn of the event loop into one call, of at most `most` items. One request alone
- * waits for nothing; of 64 connections, thirty or so arrive in a turn, and one call for them takes a tenth of the time
- * of thirty. `call` gives each item its answer, in order; when it fails, all of them fail.
+ * Of 64 connections about thirty arrive in a tick, and one call for them takes a tenth of the time of thirty calls.
+ * `call` returns one result per item, in order; if it fails, every item fails.
  */
 export const makeBatcher = <Item, A, E>(
   schedule: TickScheduler,

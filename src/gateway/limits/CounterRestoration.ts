@@ -9,24 +9,21 @@ import type { CountedOwner } from "../snapshot/LimitScopes.ts"
 import * as Scripts from "./LimitsScripts.ts"
 import * as Meters from "./Meters.ts"
 
-/** The database may be slow for longer: requests that come later find the counter restored. */
+/** A slower database restores the counter for later requests. */
 const readTimeout = "20 seconds"
 
-/** Restorations at once. They leave most of the database's sessions to look-ups of keys. */
+/** Leaves most database sessions to key look-ups. */
 const maxConcurrent = 3
 
-/** Restorations that run or wait for their turn. */
 const maxScopes = 10_000
 
-/** Records that are not in the database yet and that a restoration looks through. */
 const maxQueuedRecords = 20_000
 
 type Restore = (meters: ReadonlyArray<Meters.Meter>) => Effect.Effect<void, unknown>
 
 /**
- * Restores the counters of durable meters that Redis has lost, or that it does not count yet, from the usage records.
- * One restoration at a time for each scope: all requests that need it wait for it. It goes on when they give up, so that
- * later ones find the counters restored.
+ * Restores lost or new counters of durable meters from the usage records. Each scope has at most one restoration, which
+ * continues after its requests time out.
  */
 export const make: Effect.Effect<Restore, never, Database | Redis | Scope.Scope> = Effect.gen(function* () {
   const context = yield* Effect.context<Database | Redis>()
@@ -78,16 +75,12 @@ export const make: Effect.Effect<Restore, never, Database | Redis | Scope.Scope>
     })
 })
 
-/** Meters of one scope with the same name differ in their unit alone: they are sums of the same records. */
+/** Meters with the same key are sums over the same records; they differ only in their unit. */
 const recordSetKey = ({ counted, windowId }: Meters.Meter): string => `${windowId} ${JSON.stringify(counted)}`
 
 type Sums = Record<Meters.Unit, number>
 
-/**
- * What the usage records of the meter's window come to: the sums of days until the mark, the events after it, and the
- * records that still wait in Redis. These are read first: one that is written meanwhile is found in both, and left out
- * by its id.
- */
+/** Reads the queue first: a record written to the database meanwhile is found twice and skipped by its ID. */
 const sumRecords = Effect.fnUntraced(function* (owner: CountedOwner, meter: Meters.Meter) {
   const { endsAt, startsAt } = Meters.windowAt(meter.window, DateTime.makeUnsafe(meter.endsAt - 1))
   const { sql } = yield* Database
@@ -138,18 +131,20 @@ interface QueuedRecord {
   readonly projectId: string
   readonly route: string
   readonly model: string
-  /** Limits on requests have counted it. */
   readonly admitted: boolean
   readonly tokens: number
   readonly nanos: number
 }
 
-/** The records with `needle` in them that wait for the database. */
 const queuedRecords = Effect.fnUntraced(function* (needle: string) {
   const redis = yield* Redis
   const { count, lines } = yield* redis.run(queuedRecordsScript, [redis.key(usageQueue)], [needle, maxQueuedRecords])
   if (count > maxQueuedRecords) {
-    return yield* Effect.fail(new Error(`${count} usage records wait for the database: a counter cannot be restored`))
+    return yield* Effect.fail(
+      new Error(
+        `a counter cannot be restored while ${count} usage records wait for the database; the limit is ${maxQueuedRecords}`
+      )
+    )
   }
   return lines.map((line): QueuedRecord => {
     const field = UsageRow.fieldReader(line)
@@ -167,7 +162,7 @@ const queuedRecords = Effect.fnUntraced(function* (needle: string) {
   })
 })
 
-/** KEYS: usage queue. ARGV: needle, how many records are looked through at most. */
+/** KEYS: usage queue. ARGV: search text, maximum number of records to search. */
 const queuedRecordsScript: Script<{ readonly count: number; readonly lines: ReadonlyArray<string> }> = {
   name: "waiting",
   lua: `
@@ -178,9 +173,9 @@ if count <= tonumber(ARGV[2]) then
   end
 end
 return { count, unpack(found) }`,
-  step: (call, [queue = ""], [needle = "", most = ""]) => {
+  step: (call, [queue = ""], [needle = "", maximum = ""]) => {
     const count = Number(call("LLEN", queue))
-    const records = count <= Number(most) ? call("LRANGE", queue, "0", "-1") : []
+    const records = count <= Number(maximum) ? call("LRANGE", queue, "0", "-1") : []
     return [count, ...(Array.isArray(records) ? records : []).filter((line) => String(line).includes(needle))]
   },
   decode: (reply) => {
@@ -189,7 +184,7 @@ return { count, unpack(found) }`,
   }
 }
 
-/** Something that every record of the owner has in it. */
+/** Returns a text that every record of the owner contains. */
 const searchTextOf = (owner: CountedOwner): string => {
   if (owner._tag === "Key") return owner.keyId
   return owner.kind === "team" || owner.kind === "global" ? "" : owner.scopeId
@@ -216,7 +211,7 @@ const isCounted = ({ counted }: Meters.Meter, { model, route }: QueuedRecord): b
 
 type Sql = Database["Service"]["sql"]
 
-/** The same as `isOf`, for rows of `usage_events` and `usage_rollups`. */
+/** `belongsTo` as SQL over `usage_events` and `usage_rollups`. */
 const ownerCondition = (sql: Sql, owner: CountedOwner, members: ReadonlyArray<string>): Fragment => {
   if (owner._tag === "Key") return sql`key_id = ${owner.keyId}`
   switch (owner.kind) {
@@ -236,11 +231,10 @@ const ownerCondition = (sql: Sql, owner: CountedOwner, members: ReadonlyArray<st
 const countedCondition = (sql: Sql, { counted }: Meters.Meter): Fragment =>
   counted === "all" ? sql`true` : sql`(route = ANY(${counted.routes}) OR model = ANY(${counted.models}))`
 
-/** The sums without keys, projects and models are far fewer. */
+/** Sums without keys, projects and models have far fewer rows. */
 const usesOverview = (owner: CountedOwner): boolean =>
   owner._tag === "Layer" && (owner.kind === "global" || owner.kind === "route")
 
-/** The state of a scope in Redis. */
 export const redisKeysOf = (redis: Redis["Service"], { meters, scope }: Meters.ScopeMeters) => ({
   open: redis.key(`limits:open:${scope.id}`),
   known: redis.key(`limits:known:${scope.id}`),

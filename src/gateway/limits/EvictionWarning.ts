@@ -2,10 +2,8 @@ import { Effect, Layer, Schedule } from "effect"
 import { Redis } from "../../services/Redis.ts"
 
 /**
- * Warns where Redis evicts keys when its memory is full. A counter that is evicted is restored from the usage records,
- * but with an `allkeys` policy the queue of usage records may go too, and those are lost.
- *
- * The start is not refused: a managed Redis may leave its user no choice.
+ * An evicted counter is restored from the usage records, but an `allkeys` policy may evict their queue and lose them.
+ * The process starts anyway, because a managed Redis may not offer another policy.
  */
 export const warn = Effect.gen(function* () {
   const redis = yield* Redis
@@ -18,13 +16,13 @@ export const warn = Effect.gen(function* () {
   )
   if (policy === undefined || policy === "noeviction" || memory === "0") return
   yield* Effect.logWarning(
-    `Redis evicts keys when its memory is full (maxmemory-policy ${policy}): usage records that wait for the database can be lost, limits of a minute start anew, and spend is read from the records again. Set maxmemory-policy to noeviction.`
+    `Redis evicts keys when its memory is full (maxmemory-policy ${policy}). Queued usage records can be lost, minute limits restart, and budget counters are restored from the records. Set maxmemory-policy to noeviction.`
   )
 })
 
-/** A Redis whose user may not ask is not asked: `INFO` is refused, or is not there. */
+/** A Redis that refuses `INFO` is skipped. */
 export const layer = Layer.effectDiscard(
   Effect.forkScoped(
-    Effect.catch(warn, (cause) => Effect.logDebug("Redis does not say whether it evicts keys", { cause }))
+    Effect.catch(warn, (cause) => Effect.logDebug("the eviction policy of Redis is unknown", { cause }))
   )
 )

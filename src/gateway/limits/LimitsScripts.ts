@@ -3,25 +3,19 @@ import type { Call, Reply, Script } from "../../services/Redis.ts"
 import * as Meters from "./Meters.ts"
 import type { SettlementCounter } from "./SettlementCounters.ts"
 
-/** Open reservations are remembered for as long as the longest counter that they are held on. */
+/** Open reservations live as long as the longest counter. */
 const reservationSeconds = Meters.retentionSeconds.month
-/** That a reservation was given back is remembered for a day, for a request that runs longer than its lease. */
+/** A returned reservation is remembered for a day, for requests that outlive their lease. */
 const givenBackSeconds = 86_400
 
-/** At most so many dead reservations are given back on the way of one admission. */
 const maxSwept = 16
 
-/** In the place of a word that a meter has not. */
 const absent = "-"
 
-/** The words of a durable meter for the scripts; another meter has none. */
 const durableTerms = (meter: Meters.Meter, durable: boolean): string =>
   durable ? `${meter.name} ${Meters.markOf(meter)}` : `${absent} 0 0`
 
-/**
- * The admission's words for each meter, with blanks between: limit, seconds to keep, name of a durable meter, and its
- * mark, which is two words. One argument, because each costs the client and the server more than its text.
- */
+/** Per meter: limit, retention, name and mark of a durable meter. One argument, because each argument has a cost. */
 export const admissionTerms = (meters: ReadonlyArray<Meters.Meter>): string =>
   meters
     .map(
@@ -31,10 +25,7 @@ export const admissionTerms = (meters: ReadonlyArray<Meters.Meter>): string =>
     .join(" ")
 const termsPerMeter = 5
 
-/**
- * The settlement's words for each counter, in the same way: seconds to keep, and name and mark of a durable meter,
- * where the counter may begin with the settlement.
- */
+/** Per counter: retention if the settlement may create it, then name and mark of a durable meter. */
 export const settlementTerms = (counters: ReadonlyArray<SettlementCounter>): string =>
   counters
     .map(({ mayBegin, meter }) => {
@@ -44,28 +35,24 @@ export const settlementTerms = (counters: ReadonlyArray<SettlementCounter>): str
     .join(" ")
 const termsPerCounter = 4
 
-/** What the admission of one group returns: the counters to restore before it, or what became of each request. */
 export type GroupAdmission =
-  /** Places of meters. Nothing was counted. */
+  /** Indexes of meters. Nothing was counted. */
   | { readonly _tag: "Cold"; readonly meters: ReadonlyArray<number> }
   | {
       readonly _tag: "Decided"
-      /** For each request: 0, or which of its meters (from 1) refused it. Empty: all are admitted. */
+      /** Per request: 0, or the index (from 1) of the refusing meter. Empty if all are admitted. */
       readonly refusedBy: ReadonlyArray<number>
-      /** What each meter held before the first of them. */
       readonly usedBefore: ReadonlyArray<number>
     }
 
 /**
- * A mark, `<window> <since>`, in the hash `limits:known:<scope>`, says of a durable meter: its counter of this window was
- * restored or continued, and counts every request since the change `since` of the configuration.
+ * The hash `limits:known:<scope>` holds a mark `<window> <since>` per durable meter. It states that the counter of this
+ * window was restored or continued, and that it counts every request since configuration change `since`.
  *
- * - The same window: the counter must be there. One that is gone was lost.
- * - An older window: nothing was counted in the wanted one yet, so its counter begins at 0. There is none yet.
- * - A younger window, for a process whose clock is behind: right, if the counter is there.
- * - No mark, or one whose `since` is lower than wanted: the limit was lifted meanwhile, or it is new.
- *
- * `standing` returns "stands", "begins" or "cold".
+ * - Same window: the counter must exist; otherwise it was lost.
+ * - Older window: nothing was counted in the wanted window yet, so its counter begins at 0.
+ * - Younger window (this process's clock lags): valid if the counter exists.
+ * - No mark or a lower `since`: the limit is new or was lifted meanwhile.
  */
 const standingLua = `
 local function standing(mark, wanted, exists)
@@ -94,22 +81,16 @@ const markStanding = (mark: Reply | undefined, wanted: string, exists: boolean):
   return exists ? "stands" : "cold"
 }
 
-/** The mark of a counter that begins: in the wanted window, counting since what the mark before it said. */
 const beginningMark = (mark: Reply | undefined, wanted: string): string =>
   `${parseMark(wanted)?.window} ${parseMark(mark)?.since}`
 
 /**
- * Requests in groups that share their meters, in the order of their arrival. A request has meters in one or more
- * scopes: its key, and the layers whose requests share limits. It is admitted on all of them or on none.
- *
+ * A request has meters in one or more scopes (its key, and layers with shared limits) and is admitted on all or none.
  * KEYS, per group and scope: open reservations, marks, one counter per meter. ARGV: now, end of the leases; per group:
- * number of scopes, number of requests; per scope: `admissionTerms` of its meters; amount of all requests together on
- * each meter, with blanks between; per request: its reservation in each scope (or nothing, where nothing is to be given
- * back), its amount on each meter, with blanks between. A group that fits as a whole is not looked at one by one.
- *
- * A request that takes nothing of a meter is not held up by it: a list of models costs no money. A reservation whose
- * lease has ended is given back to the counters that it names (the scope is in the name of the set), and a note for its
- * settlement left behind.
+ * number of scopes, number of requests; per scope: `admissionTerms`; the group's amount per meter; per request: its
+ * reservation in each scope (or empty), its amount per meter. Lists are separated by blanks.
+ * A group that fits as a whole is admitted at once. A full meter does not refuse amount 0. An expired reservation is
+ * returned to its counters, and a note for its settlement is left.
  */
 export const admission: Script<ReadonlyArray<GroupAdmission>> = {
   name: "admission",
@@ -234,7 +215,7 @@ return answers`,
     const [now = "", leaseEnd = ""] = args
     const rest = args.slice(2)
     const names = [...keys]
-    const answers: Array<Reply> = []
+    const replies: Array<Reply> = []
     while (rest.length > 0) {
       const [s = 0, n = 0] = rest.splice(0, 2).map(Number)
       const terms = rest.splice(0, s).map((text) => Arr.chunksOf(text.split(" "), termsPerMeter))
@@ -248,18 +229,18 @@ return answers`,
         return { limit, keep, name, mark: `${window} ${since}`, sum: amounts[index] ?? "" }
       })
       const requests = Arr.chunksOf(rest.splice(0, (s + 1) * n), s + 1)
-      answers.push(admitGroup(call, { now, leaseEnd, scopes, meters, requests }))
+      replies.push(admitGroup(call, { now, leaseEnd, scopes, meters, requests }))
     }
-    return answers
+    return replies
   },
-  decode: (reply) => items(reply).map((answer) => decodeGroup(items(answer)))
+  decode: (reply) => items(reply).map((group) => decodeGroup(items(group)))
 }
 
-const decodeGroup = (answer: ReadonlyArray<Reply>): GroupAdmission => {
-  const [first, ...more] = answer
-  if (first === "cold") return { _tag: "Cold", meters: more.map((place) => Number(place) - 1) }
-  const refusedBy = answer.filter((item) => typeof item === "number")
-  return { _tag: "Decided", refusedBy, usedBefore: answer.slice(refusedBy.length).map(Number) }
+const decodeGroup = (group: ReadonlyArray<Reply>): GroupAdmission => {
+  const [first, ...more] = group
+  if (first === "cold") return { _tag: "Cold", meters: more.map((index) => Number(index) - 1) }
+  const refusedBy = group.filter((item) => typeof item === "number")
+  return { _tag: "Decided", refusedBy, usedBefore: group.slice(refusedBy.length).map(Number) }
 }
 
 interface AdmissionGroup {
@@ -285,8 +266,8 @@ const sweep = (call: Call, open: string, now: string): void => {
     call("ZREM", open, expired)
     const [requestId, ...given] = expired.split(" ")
     const [, prefix, id] = /^(.*)limits:open:(.*)$/.exec(open) ?? []
-    for (const [place = "", amount = ""] of Arr.chunksOf(given, 2)) {
-      const [, name, window] = /^(.*):(\d+)$/.exec(place) ?? []
+    for (const [counterId = "", amount = ""] of Arr.chunksOf(given, 2)) {
+      const [, name, window] = /^(.*):(\d+)$/.exec(counterId) ?? []
       const counter = `${prefix}${name}:${id}:${window}`
       if (call("EXISTS", counter) === 1) call("DECRBY", counter, amount)
     }
@@ -347,22 +328,15 @@ const admitGroup = (call: Call, { leaseEnd, meters, now, requests, scopes }: Adm
 }
 
 /**
- * KEYS: usage queue; per group of requests that held the same meters of a scope: open reservations, marks, the counters
- * that change. ARGV: number of records, the records; per group: number of requests, `settlementTerms` of the counters (one
- * that is gone and has no seconds to keep is not begun), change of each by all requests together, with blanks between;
- * per request: reservation, and with blanks between what it changes of each counter while it is open, then what it
- * changes after it was given back.
- *
- * The counters are those of the windows in which the requests were admitted and, where they ended in a later window,
- * those of that window too. A counter that is gone in the window of its reservation was lost: the admission has it
- * restored from the records.
- *
- * A reservation that is neither open nor given back was settled before, or Redis has lost it: nothing is counted, but
- * the record is queued again, because the table takes it once.
- *
- * On the server, reservations that are all open are closed together, and all records queued by one command: a call from
- * Lua costs it more than the work. How many are open is counted by giving each another score (`ZMSCORE` is of Redis 6.2);
- * whatever the count is, all that are open are closed by the end of the script.
+ * KEYS: usage queue; per group of requests with the same meters of a scope: open reservations, marks, the changing
+ * counters. ARGV: number of records, the records; per group: number of requests, `settlementTerms` (without a retention
+ * a missing counter is not created), the total change of each counter; per request: reservation, its changes while it
+ * is open, then its changes after it was returned. Lists are separated by blanks.
+ * Counters belong to the window of the admission and, if it has ended, to the current one. A counter missing in its
+ * reservation's window was lost; the next admission restores it. A reservation that is neither open nor returned was
+ * settled before or lost: only its record is queued again, which is idempotent.
+ * All reservations are closed together and all records queued by one command, because calls from Lua dominate the time.
+ * Changing their scores counts the open reservations (`ZMSCORE` needs Redis 6.2).
  */
 export const settlement: Script<number> = {
   name: "settlement",
@@ -436,7 +410,7 @@ return redis.call('RPUSH', KEYS[1], unpack(ARGV, 2, 1 + records))`,
     const names = [...keys]
     while (rest.length > 0) {
       const [n = "", terms = "", all = ""] = rest.splice(0, 3)
-      const places = Arr.chunksOf(terms.split(" "), termsPerCounter)
+      const counterTerms = Arr.chunksOf(terms.split(" "), termsPerCounter)
       const changes = all.split(" ").map(Number)
       const c = changes.length
       const [open = "", known = "", ...counters] = names.splice(0, 2 + c)
@@ -449,7 +423,7 @@ return redis.call('RPUSH', KEYS[1], unpack(ARGV, 2, 1 + records))`,
         }
       }
       for (const [i, counter] of counters.entries()) {
-        const [keep = "", name = "", window, since] = places[i] ?? []
+        const [keep = "", name = "", window, since] = counterTerms[i] ?? []
         if (changes[i] === 0) continue
         if (call("EXISTS", counter) === 1) call("INCRBY", counter, changes[i]!)
         else if (keep !== absent) {
@@ -482,11 +456,9 @@ const beginCounter = (call: Call, { change, counter, keep, known, name, wanted }
 }
 
 /**
- * Sets lost and new counters of one scope to what the records say and what is still reserved on them, and marks them. A
- * counter that holds more keeps it: it knows of requests that are not recorded yet.
- *
- * KEYS: open reservations, marks, one counter per meter. ARGV, per meter: name, mark, seconds to keep, sum of the
- * records.
+ * Sets counters to the recorded sum plus the open reservations. A higher counter keeps its value, because it includes
+ * requests that are not recorded yet.
+ * KEYS: open reservations, marks, one counter per meter. ARGV, per meter: name, mark, retention, recorded sum.
  */
 export const restoration: Script<void> = {
   name: "restoration",
@@ -517,10 +489,10 @@ end`,
       const counter = counters[i]!
       const mark = call("HGET", known, name)
       if (markStanding(mark, wanted, call("EXISTS", counter) === 1) !== "cold") continue
-      const place = `${name}:${parseMark(wanted)?.window}`
+      const counterId = `${name}:${parseMark(wanted)?.window}`
       const reserved = items(call("ZRANGEBYSCORE", open, "-inf", "+inf")).flatMap((member) =>
         Arr.chunksOf(String(member).split(" ").slice(1), 2).flatMap(([at, amount]) =>
-          at === place ? [Number(amount)] : []
+          at === counterId ? [Number(amount)] : []
         )
       )
       const sum = reserved.reduce((total, amount) => total + amount, Number(recorded))

@@ -11,46 +11,40 @@ import type { LimitScope } from "../snapshot/LimitScopes.ts"
 export type Unit = "requests" | "tokens" | "nanos"
 export type Window = "minute" | "day" | "month"
 
-/** A counter of one unit in one calendar window (UTC), and the limit that a policy sets on it. */
+/** A counter of one unit in one calendar window (UTC), with its limit. */
 export interface Meter {
   readonly scope: LimitScope
   readonly field: LimitField
   readonly unit: Unit
   readonly window: Window
-  /** In whole units: requests, tokens, nano-dollars. */
   readonly limit: number
-  /** Name of its key in Redis: `<name>:<scope>:<window id>`. */
+  /** The Redis key `<name>:<scope>:<window ID>`. */
   readonly key: string
   readonly name: string
   readonly windowId: string
-  /** When the window ends, in epoch milliseconds. */
+  /** Epoch milliseconds. */
   readonly endsAt: number
-  /** Which of the scope's requests it counts. */
   readonly counted: CountedRequests
-  /** The number of the change of configuration since which it counts all of them. */
+  /** The number of the configuration change since which the counter is complete. */
   readonly since: number
 }
 
-/** What a meter holds. */
 export interface MeterReading {
   readonly meter: Meter
   readonly used: number
 }
 
-/** The meters of one scope: they are counted, reserved and settled together. */
 export interface ScopeMeters {
   readonly scope: LimitScope
   readonly meters: ReadonlyArray<Meter>
 }
 
-/** What a request is counted on. */
 export interface RequestMeters {
   readonly scopes: ReadonlyArray<ScopeMeters>
-  /** Those of all scopes, in order. */
   readonly all: ReadonlyArray<Meter>
 }
 
-/** The meters of `scopes` at `now`. None: the request needs no Redis to be admitted. */
+/** Without meters, admission does not need Redis. */
 export const of = (scopes: ReadonlyArray<LimitScope>, now: DateTime.Utc): RequestMeters =>
   requestMeters(scopes.map((scope) => ofScope(scope, now)))
 
@@ -69,10 +63,7 @@ const ofScope = (scope: LimitScope, now: DateTime.Utc): ScopeMeters => ({
   })
 })
 
-/**
- * A counter of some of the scope's requests is not the counter of all of them: its name says which it counts. Nobody
- * restores a minute, so its counters have one name.
- */
+/** A counter of some requests is named after the selection. Minutes are never restored and need no such name. */
 const counterOf = (scope: LimitScope, field: LimitField, name: string, window: Window) => {
   if (window === "minute") return { name, counted: "all", since: 0 } as const
   const { counted, since } = scope.counted(field)
@@ -87,7 +78,6 @@ const inWindow = (
   { endsAt, id }: { readonly endsAt: number; readonly id: string }
 ): Meter => ({ ...meter, key: `${meter.name}:${meter.scope.id}:${id}`, windowId: id, endsAt })
 
-/** The same meter in the window of `now`. */
 export const inWindowAt = (meter: Meter, now: number): Meter =>
   now < meter.endsAt ? meter : inWindow(meter, windowAt(meter.window, DateTime.makeUnsafe(now)))
 
@@ -96,10 +86,7 @@ interface CachedForMinute<A> {
   readonly value: A
 }
 
-/**
- * The same, and the same objects for as long as the minute, the smallest window, lasts: what is derived from meters can
- * be remembered by them. The meters of a layer's scope are the same for all its keys.
- */
+/** Memoised per minute, the smallest window, so that callers can cache by the returned objects. */
 export const memoizedMeters = (): ((
   effective: EffectivePolicy,
   scopes: (effective: EffectivePolicy) => ReadonlyArray<LimitScope>,
@@ -109,41 +96,41 @@ export const memoizedMeters = (): ((
   const ofRequests = new WeakMap<EffectivePolicy, CachedForMinute<RequestMeters>>()
   const ofScopes = new WeakMap<LimitScope, CachedForMinute<ScopeMeters>>()
   const cachedForMinute = <K extends object, A>(
-    made: WeakMap<K, CachedForMinute<A>>,
+    cache: WeakMap<K, CachedForMinute<A>>,
     key: K,
     minute: number,
     make: () => A
   ): A => {
-    const known = made.get(key)
-    if (known?.minute === minute) return known.value
-    const fresh = make()
-    made.set(key, { minute, value: fresh })
-    return fresh
+    const cached = cache.get(key)
+    if (cached?.minute === minute) return cached.value
+    const value = make()
+    cache.set(key, { minute, value })
+    return value
   }
   return (effective, scopes, now) => {
     const minute = Math.floor(now / 60_000)
     return cachedForMinute(ofRequests, effective, minute, () => {
-      let known = scopesOf.get(effective)
-      if (known === undefined) {
-        known = scopes(effective)
-        scopesOf.set(effective, known)
+      let cached = scopesOf.get(effective)
+      if (cached === undefined) {
+        cached = scopes(effective)
+        scopesOf.set(effective, cached)
       }
       const at = DateTime.makeUnsafe(now)
-      return requestMeters(known.map((scope) => cachedForMinute(ofScopes, scope, minute, () => ofScope(scope, at))))
+      return requestMeters(cached.map((scope) => cachedForMinute(ofScopes, scope, minute, () => ofScope(scope, at))))
     })
   }
 }
 
-/** Those of `meters` that count requests, and the same object for the same `meters`. */
+/** Keeps the meters that count requests; returns the same object for the same `meters`. */
 export const requestCountersOnly = (): ((meters: RequestMeters) => RequestMeters) => {
-  const made = new WeakMap<RequestMeters, RequestMeters>()
+  const cache = new WeakMap<RequestMeters, RequestMeters>()
   return (meters) => {
-    const known = made.get(meters)
-    if (known !== undefined) return known
+    const cached = cache.get(meters)
+    if (cached !== undefined) return cached
     const counting = requestMeters(
       meters.scopes.map(({ meters, scope }) => ({ scope, meters: meters.filter(({ unit }) => unit === "requests") }))
     )
-    made.set(meters, counting)
+    cache.set(meters, counting)
     return counting
   }
 }
@@ -161,12 +148,11 @@ const meterKinds = [
 
 const pad = (value: number): string => String(value).padStart(2, "0")
 
-/** The calendar window around `now`: its name (`YYYYMM`, `YYYYMMDD`, `YYYYMMDDHHMM`), start and end. */
 export const windowAt = (
   window: Window,
   now: DateTime.Utc
 ): { readonly id: string; readonly startsAt: number; readonly endsAt: number } => {
-  // plain UTC arithmetic: calendar functions took a twentieth of a request's time
+  // plain UTC arithmetic: calendar functions took 5 % of a request's time
   const at = new Date(DateTime.toEpochMillis(now))
   const [year, month, day] = [at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate()]
   const monthId = `${year}${pad(month + 1)}`
@@ -183,13 +169,12 @@ export const windowAt = (
   }
 }
 
-/** Counters that outlive a minute are restored from the usage records when Redis has lost them. */
+/** Lost counters of days and months are restored from the usage records. */
 export const isDurable = ({ window }: Meter): boolean => window !== "minute"
 
-/** What the mark of a durable counter must say for it to be right: see the scripts. */
 export const markOf = ({ since, windowId }: Meter): string => `${windowId} ${since}`
 
-/** How long a counter is kept: its window, and some. */
+/** The window and a margin. */
 export const retentionSeconds: Record<Window, number> = { minute: 70, day: 172_800, month: 5_356_800 }
 
 const retryAfterSeconds = (meter: Meter, now: number): number =>
@@ -201,10 +186,7 @@ const codeOf = ({ unit }: Meter): ErrorCode =>
 const formatAmount = (meter: Meter, units: number): string =>
   meter.unit === "nanos" ? `$${toDollars(units)}` : `${units} ${meter.unit}`
 
-/**
- * Names the limit, where it was set, what it holds and when it resets. What can never fit is not told to come again,
- * but how much output would fit (`outputTokens`), where that is known.
- */
+/** A request that can never fit gets no retry time but, if known, the number of output tokens that would fit. */
 export const refusal = (
   meter: Meter,
   used: number,
@@ -216,7 +198,9 @@ export const refusal = (
   const code = codeOf(meter)
   if (wanted > meter.limit) {
     const suggestion =
-      outputTokens >= 1 && Number.isFinite(outputTokens) ? ` Ask for at most ${outputTokens} output tokens in all.` : ""
+      outputTokens >= 1 && Number.isFinite(outputTokens)
+        ? ` Request at most ${outputTokens} output tokens in total.`
+        : ""
     const message = `The request needs an estimated ${formatAmount(meter, wanted)}, which can never fit ${limit}.${suggestion}`
     return new GatewayError({ code, message })
   }

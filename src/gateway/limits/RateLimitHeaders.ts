@@ -1,10 +1,6 @@
 import type { Meter, MeterReading } from "./Meters.ts"
 
-/**
- * `x-ratelimit-limit-requests` and its kin, in the form that family A's clients read, for the limits of a minute: of
- * several with one unit, that with the least left. They take the place of the upstream's fields of the same names, which
- * speak of the upstream's account.
- */
+/** Minute limits in the format of family A; the tightest limit per unit counts. They replace the upstream's headers. */
 export const fields = (
   readings: ReadonlyArray<MeterReading>,
   now: number

@@ -10,15 +10,11 @@ import type * as Meters from "./Meters.ts"
 import type { SettledUsage } from "./SettlementCounters.ts"
 import * as SettlementCounters from "./SettlementCounters.ts"
 
-/** What a request holds on its meters until it is settled. */
+/** The amounts that a request holds on its meters until it is settled. */
 export interface Reservation {
-  /**
-   * Its entry among the open reservations of each scope, `<request id> <counter>:<window> <amount> …`, to give back what
-   * it holds. Empty in a scope that only counts requests: a request was made, whatever becomes of it.
-   */
+  /** Its entry in each scope: `<request ID> <counter>:<window> <amount> …`; empty if the scope only counts requests. */
   readonly scopeMembers: ReadonlyArray<string>
   readonly meters: Meters.RequestMeters
-  /** What is held on each meter. */
   readonly amounts: ReadonlyArray<number>
 }
 
@@ -28,45 +24,40 @@ export type Admission =
       readonly reservation: Reservation
       readonly readings: ReadonlyArray<Meters.MeterReading>
     }
-  /** Nothing was counted, on no meter. */
+  /** Nothing was counted on any meter. */
   | { readonly _tag: "Refused"; readonly reading: Meters.MeterReading; readonly wanted: number }
 
-/**
- * Redis, or the database that a lost counter is restored from, did not answer: nobody can say whether the request fits.
- */
+/** Redis, or the database that restores a lost counter, did not respond. */
 export class LimitsUnavailable extends Data.TaggedError("LimitsUnavailable")<{
   readonly cause: unknown
-  /** Redis may hold it, or come to hold it, all the same: it is to be settled with the refusal. */
+  /** Redis may hold the reservation anyway, so the refusal must settle it. */
   readonly reservation: Reservation
 }> {}
 
-/** What an admission holds, or may hold. */
 export const reservationOf = (exit: Exit.Exit<Admission, LimitsUnavailable>): Reservation | undefined => {
   if (Exit.isFailure(exit)) return Result.getOrUndefined(Cause.findError(exit.cause))?.reservation
   return exit.value._tag === "Admitted" ? exit.value.reservation : undefined
 }
 
 /**
- * RPM, TPM, daily caps and budgets of keys, and of the layers whose requests share limits. All meters of a request are
- * checked and raised together by one script, so that no number of concurrent requests, in any number of processes,
- * passes a limit; the reservation is replaced by what was really used, once. Requests of one moment share a call.
+ * One script checks and raises all meters of a request, so that concurrent requests never exceed a limit. The
+ * settlement replaces the reservation by the actual usage exactly once. Requests of one tick share a call.
  */
 export class UsageLimits extends Context.Service<
   UsageLimits,
   {
-    /** Calls `done` once; so does `settleUnsafe`. Callbacks, because both are on the path of every request. */
+    /** Calls `done` once, as `settleUnsafe` does. Both use callbacks because they run for every request. */
     readonly admitUnsafe: (
       requestId: string,
       meters: Meters.RequestMeters,
       wanted: UsageEstimate,
       done: (exit: Exit.Exit<Admission, LimitsUnavailable>) => void
     ) => void
-    /** A meter that is known to have no room for another request: asks nobody, and counts nothing. */
+    /** Returns a meter that is known to be full, without a call to Redis. */
     readonly fullMeter: (meters: () => Meters.RequestMeters) => Meters.MeterReading | undefined
     /**
-     * In one step: replaces the reservation by what was used and appends `record` to the usage queue. What was reserved
-     * and not used goes back to the windows that it was reserved in; what was used beyond the reservation counts in the
-     * windows of now. Doing it twice is doing it once. Returns the queue's length.
+     * Replaces the reservation by the usage and queues `record`, atomically and idempotently. Unused amounts return to
+     * their windows; excess counts in the current ones. Returns the queue's length.
      */
     readonly settleUnsafe: (
       reservation: Reservation | undefined,
@@ -117,30 +108,29 @@ export class UsageLimits extends Context.Service<
             const { all, scopes } = group[0]!.value.meters
             args.push(scopes.length, group.length)
             for (const scope of scopes) {
-              const places = scopeStateOf(scope)
-              for (const key of places.keys) keys.push(key)
-              args.push(places.terms)
+              const state = scopeStateOf(scope)
+              for (const key of state.keys) keys.push(key)
+              args.push(state.terms)
             }
             const sums = all.map(() => 0)
             for (const { value } of group) add(sums, value.amounts)
             args.push(sums.join(" "))
             for (const { value } of group) args.push(...value.scopeMembers, value.amounts.join(" "))
           }
-          return Effect.map(redis.run(Scripts.admission, keys, args), (answers) => {
+          return Effect.map(redis.run(Scripts.admission, keys, args), (replies) => {
             const admissions = new Array<AdmissionOrCold>(reservations.length)
-            for (const [index, group] of groups.entries()) distribute(group, answers[index], admissions)
+            for (const [index, group] of groups.entries()) distribute(group, replies[index], admissions)
             return admissions
           })
         })
       )
 
-      /** One of the counters is new, or Redis has lost it. */
       const admitRestored = (
         reservation: Reservation,
         coldMeters: ReadonlyArray<number>,
         attemptsLeft: number
       ): Effect.Effect<Admission, unknown> =>
-        restore(coldMeters.map((place) => reservation.meters.all[place]!)).pipe(
+        restore(coldMeters.map((index) => reservation.meters.all[index]!)).pipe(
           Effect.andThen(
             Effect.callback<AdmissionOrCold, RedisError>((resume) => requestAdmission(reservation, resume))
           ),
@@ -206,16 +196,14 @@ export class UsageLimits extends Context.Service<
   )
 }
 
-/** The client is waiting while a counter is restored. */
 const restorationTimeout = "2 seconds"
 
-/** Counters may be lost again while they are restored, but not over and over. */
 const maxRestorationAttempts = 3
 
-/** How long a reservation outlives a gateway that died with it. A request that runs longer still settles exactly. */
+/** The lease of a reservation whose gateway died. Longer requests still settle exactly. */
 const leaseMs = 15 * 60_000
 
-/** So many requests in one script take Redis less than a millisecond: nobody else waits for longer. */
+/** A script of this size takes Redis less than a millisecond. */
 const maxBatchSize = 64
 
 const admittedWithoutMeters: Exit.Exit<Admission> = Exit.succeed({
@@ -224,22 +212,18 @@ const admittedWithoutMeters: Exit.Exit<Admission> = Exit.succeed({
   readings: []
 })
 
-/** The names of a scope's state in Redis, and what the script is told of each meter. */
 interface ScopeState {
   readonly open: string
   readonly known: string
-  /** These two, and the counters. */
+  /** `open`, `known` and the counters. */
   readonly keys: ReadonlyArray<string>
-  /** When the first window of the meters ends, in epoch milliseconds. */
   readonly endsAt: number
-  /** What settlements change until then. */
   readonly settlement: ScopeSettlement
   readonly terms: string
 }
 
 interface ScopeSettlement {
   readonly counters: ReadonlyArray<SettlementCounters.SettlementCounter>
-  /** Their names in Redis. */
   readonly keys: ReadonlyArray<string>
   readonly terms: string
 }
@@ -248,15 +232,14 @@ const add = (sums: Array<number>, amounts: ReadonlyArray<number>): void => {
   for (let i = 0; i < sums.length; i++) sums[i]! += amounts[i]!
 }
 
-/** Made once for the meters of a scope, which change with the minute. */
 const memoized = (make: (meters: Meters.ScopeMeters) => ScopeState): typeof make => {
-  const places = new WeakMap<Meters.ScopeMeters, ScopeState>()
+  const states = new WeakMap<Meters.ScopeMeters, ScopeState>()
   return (meters) => {
-    const known = places.get(meters)
-    if (known !== undefined) return known
-    const made = make(meters)
-    places.set(meters, made)
-    return made
+    const cached = states.get(meters)
+    if (cached !== undefined) return cached
+    const state = make(meters)
+    states.set(meters, state)
+    return state
   }
 }
 
@@ -268,14 +251,13 @@ interface PendingSettlement {
   readonly record: string
 }
 
-/** What one request held in a scope, and used. */
 interface HeldReservation {
   readonly member: string
   readonly amounts: ReadonlyArray<number>
   readonly used: SettledUsage
 }
 
-/** What is settled, by the scope and the minute in which it was reserved. */
+/** Groups settlements by scope and by the minute of their reservation. */
 const heldByScope = (
   settlements: ReadonlyArray<PendingSettlement>
 ): Iterable<{ readonly meters: Meters.ScopeMeters; readonly held: Array<HeldReservation> }> => {
@@ -305,7 +287,6 @@ interface Indexed<A> {
   readonly value: A
 }
 
-/** In the order of the first of each group; `index` is the place among all. */
 const groupedBy = <A>(values: ReadonlyArray<A>, by: (value: A) => object): ReadonlyArray<ReadonlyArray<Indexed<A>>> => {
   const groups = new Map<object, Array<Indexed<A>>>()
   for (const [index, value] of values.entries()) {
@@ -316,21 +297,20 @@ const groupedBy = <A>(values: ReadonlyArray<A>, by: (value: A) => object): Reado
   return [...groups.values()]
 }
 
-/** What the script did with a group, said to each of its requests. */
 const distribute = (
   group: ReadonlyArray<Indexed<Reservation>>,
   reply: Scripts.GroupAdmission | undefined,
   admissions: Array<AdmissionOrCold>
 ): void => {
-  if (reply === undefined) throw new Error("the admission script did not answer for a group")
+  if (reply === undefined) throw new Error("the admission script returned no result for a group")
   if (reply._tag === "Cold") {
     for (const { index } of group) admissions[index] = reply
     return
   }
   const used = [...reply.usedBefore]
-  for (const [place, { index, value: reservation }] of group.entries()) {
+  for (const [position, { index, value: reservation }] of group.entries()) {
     const { amounts, meters } = reservation
-    const refusingIndex = (reply.refusedBy[place] ?? 0) - 1
+    const refusingIndex = (reply.refusedBy[position] ?? 0) - 1
     if (refusingIndex >= 0) {
       const reading = { meter: meters.all[refusingIndex]!, used: used[refusingIndex]! }
       admissions[index] = { _tag: "Refused", reading, wanted: amounts[refusingIndex]! }
@@ -342,10 +322,7 @@ const distribute = (
   }
 }
 
-/**
- * An estimate never locks a key out: allowed output and guessed costs count at most as much as the limit holds. What is
- * known (the input, a price) counts in full, and is refused as "can never fit" when it does not.
- */
+/** An estimate never locks a key out, so it is capped at the limit. Known amounts count in full. */
 export const amountFor = (meter: Meters.Meter, wanted: UsageEstimate): number => {
   if (meter.unit === "requests") return 1
   if (meter.unit === "tokens") return Math.max(wanted.inputTokens, Math.min(wanted.tokens, meter.limit))
