@@ -14,29 +14,24 @@ import type { SettledUsage } from "../limits/SettlementCounters.ts"
 import type { TokenUsage } from "./TokenUsage.ts"
 import type { ObservedUsage } from "./UsageTap.ts"
 
-/** How the exchange with the upstream went, as far as money is concerned. */
 export type ExchangeOutcome =
-  /** Refused by the gateway or failed at the upstream: nothing was had for it. */
+  /** The gateway refused the request or the upstream failed, so nothing is billed. */
   | { readonly _tag: "Nothing" }
-  /** Answered with success, whole or cut. */
   | { readonly _tag: "Answered"; readonly observed: ObservedUsage; readonly isComplete: boolean }
-  /** The client left before an answer began: the upstream has had the input. */
+  /** The client disconnected before the response began; the upstream has processed the input. */
   | { readonly _tag: "Abandoned" }
 
 export interface Bill {
   readonly usageSource: UsageSource
   readonly usage: TokenUsage
-  /** `null`: not accounted. */
+  /** `null` if the request is not billed. */
   readonly costNanos: number | null
   readonly costSource: CostSource
-  /** Registered services: how they are paid for, and the rule that said so. */
   readonly costMode?: CostMode
   readonly pricingRule?: string | undefined
-  /** What takes the reservation's place on the meters. */
   readonly settled: SettledUsage
 }
 
-/** The bill of a request for which nothing was had. */
 export const unbilled: Bill = {
   usageSource: "status_only",
   usage: {},
@@ -45,10 +40,7 @@ export const unbilled: Bill = {
   settled: { tokens: 0, nanos: 0 }
 }
 
-/**
- * What a request took: the upstream's figures where there are any, else the operator's prices, else the route's
- * default.
- */
+/** Bills the upstream's figures, else the operator's prices, else the flat cost. */
 export const bill = (
   accounting: Accounting,
   facts: Facts,
@@ -74,7 +66,7 @@ export const bill = (
   const output = usage.output ?? 0
   const total = usage.total ?? input + output
   const costUsd = outcome._tag === "Answered" ? outcome.observed.reported?.costUsd : undefined
-  // an upstream that knows no price may say that the answer cost nothing
+  // an upstream without prices may report a cost of zero
   const isUpstreamCost = costUsd !== undefined && (costUsd > 0 || price === undefined)
   const calculatedNanos =
     price === undefined
@@ -94,10 +86,7 @@ export const bill = (
 const costSourceOf = (price: RequestPrice | undefined, nanos: number): CostSource =>
   isDefaultCharge(price, nanos) ? "route_default" : "price_table"
 
-/**
- * What the answer reported. Else what was seen of it, and where it shows nothing the reservation; an answer is never
- * taken for longer than it was allowed to be. One that was cut may have reported its input already.
- */
+/** Uses the reported usage, else an estimate from the observed text, else the reservation. */
 const usageOf = (
   facts: Facts,
   reserved: ReservedUsage,

@@ -8,34 +8,30 @@ import type { RouteConfig } from "../../policy/routes/CanonicalRoute.ts"
 import type { DenialRecord } from "../../state/UsageRecord.ts"
 import type { Meter } from "../limits/Meters.ts"
 
-/** What the answer had too much of: bytes in all, bytes in one event, or time. */
+/** The exceeded limit of a response: total bytes, bytes of one event, or duration. */
 export type ExceededLimit = "size" | "event" | "duration"
 
 const denialRecord = (check: string, layer: PolicyLayer | undefined): DenialRecord =>
   layer === undefined ? { check } : { check, layer: layerName(layer) }
 
-/** Before anything was done; `undefined` where no policy refused. */
 export const ofRequest = ({ denial }: PolicyRefusal): DenialRecord | undefined =>
   denial && denialRecord(denial.check, denial.causes[0])
 
-/** A body that the policy would have to judge, where none is read. */
 export const ofUnreadBody = ({ check }: Policy.Denial, { layers }: EffectivePolicy): DenialRecord =>
   denialRecord(
     check,
     layers.find(({ policy }) => Policy.unreadBodyDenial(policy)?.check === check)
   )
 
-/** A limit that the request shares with others, or one that bounds its key alone. */
 export const ofLimit = ({ field, scope }: Meter, effective: EffectivePolicy): DenialRecord =>
   scope.layer === undefined
     ? ofPolicyLimit(field, effective, (policy) => maximumOf(policy[field]))
     : { check: `shared_${field}`, layer: scope.layer }
 
-/** A request body that is larger than the policy allows. */
 export const ofBody = (effective: EffectivePolicy): DenialRecord =>
   ofPolicyLimit("request_bytes", effective, ({ max_request_body_bytes }) => max_request_body_bytes)
 
-/** An answer that was cut: `undefined` where the route's limit did it. */
+/** Returns `undefined` if the route's limit cut the response. */
 export const ofResponse = (
   cutBy: ExceededLimit,
   effective: EffectivePolicy,
@@ -53,7 +49,6 @@ export const ofResponse = (
   }
 }
 
-/** It ran into a limit under way. */
 const ofPolicyLimit = (
   check: string,
   { layers, policy }: EffectivePolicy,

@@ -14,34 +14,28 @@ import type { Request } from "../request/Request.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 import type { Bill } from "./Billing.ts"
 
-/** What a request came to. */
 export interface RequestAccount {
   readonly request: Request
   readonly target: RoutedRequest
   readonly key: KeyRecord
   readonly facts: Facts
-  /** None for the wildcard, which policies do not know. */
+  /** The wildcard has no policy. */
   readonly policy: EffectivePolicy | undefined
   readonly denial: DenialRecord | undefined
   readonly status: number
   readonly error: GatewayError | undefined
   readonly bill: Bill
-  /** Who answered: not the target's provider after a fallback. */
   readonly provider: Provider
   readonly fallbackCount: number
   readonly fallbackReason?: string | undefined
-  /** How long the upstream took, where it was asked. */
   readonly upstreamMs?: number | undefined
-  /** What guardrails did to the request and its answer, if any ran. */
   readonly guardrails: ReadonlyArray<Execution> | undefined
-  /** What the answer made known of objects at the upstream. */
   readonly objects?: ReadonlyArray<UpstreamObject> | undefined
   readonly requestHash?: string | undefined
   readonly responseHash?: string | undefined
   readonly endedAt: number
 }
 
-/** The record of the request. */
 export const toRecord = (account: RequestAccount): UsageRecord => {
   const { bill, error, facts, key, policy, request, target } = account
   const record: UsageRecord = {
@@ -95,10 +89,9 @@ const serviceColumns = ({ method, path, service }: ServiceCall): Partial<UsageRe
   endpoint_template: closestTemplate(service.pricing.endpoints, method, path)?.path_template
 })
 
-/** A client's word, made fit for any store: well-formed, without control characters, of bounded length. */
 const recordableName = (name: string | undefined): string | undefined =>
   name
     ?.slice(0, 256)
-    // behind the cut, which may halve a pair of surrogates
+    // after the cut, which may split a surrogate pair
     .toWellFormed()
     .replace(/\p{Cc}/gu, "\ufffd")

@@ -3,17 +3,16 @@ import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
 import { Database } from "../../services/Database.ts"
 
-/** For how many days rows are kept, by what they are; what is not named is kept for ever. */
+/** Retention in days per kind of row. Kinds without a value are kept forever. */
 export type RetentionDays = Partial<Record<keyof typeof tables, number>>
 
 interface RetainedTable {
   readonly name: string
-  /** SQL: rows that may go when they were made before `before`, those to be deleted first. */
   readonly expired: (sql: SqlClient, before: Date) => Fragment
 }
 
 const tables = {
-  /** Sums have to have an event before it goes. */
+  /** Events stay until the sums include them. */
   usage: {
     name: "usage_events",
     expired: (sql, before) =>
@@ -21,7 +20,7 @@ const tables = {
   },
   usageSums: {
     name: "usage_rollups",
-    // the index of its key begins with the first two
+    // matches the leading columns of the primary key
     expired: (sql, before) =>
       sql`grain IN ('hour', 'day') AND part IN ('overview', 'untasked', 'tasked', 'task') AND bucket < ${before}`
   },
@@ -31,10 +30,7 @@ const tables = {
   }
 } satisfies Readonly<Record<string, RetainedTable>>
 
-/**
- * Deletes what is older than it is to be kept: an hour after another, in small batches with a pause behind each, so that
- * no statement holds what a request waits for.
- */
+/** Deletes hourly in small batches, so that requests never wait for a long statement. */
 export const layer = (kept: RetentionDays) =>
   Struct.keys(kept).length === 0
     ? Layer.empty
@@ -42,21 +38,22 @@ export const layer = (kept: RetentionDays) =>
         Effect.gen(function* () {
           const context = yield* Effect.context<Database>()
           const round = sweep(kept).pipe(
-            Effect.catch((cause) => Effect.logWarning("old rows wait to be deleted", { cause })),
+            Effect.catch((cause) =>
+              Effect.logWarning("deleting expired rows failed; the next attempt follows in an hour", { cause })
+            ),
             Effect.provide(context)
           )
           yield* Effect.forkScoped(Effect.repeat(round, Schedule.spaced("1 hour")))
         })
       )
 
-/** Of several processes one works at a time. */
+/** Only one process sweeps at a time. */
 const sweeperLock = 7_238_412
 
-/** Rows of one statement: some ten milliseconds. */
+/** One statement of this size takes about ten milliseconds. */
 export const batchSize = 2000
 const pause = "100 millis"
 
-/** Deletes until nothing is left that is too old. Answers how many rows of each table went. */
 export const sweep = Effect.fnUntraced(function* (kept: RetentionDays, size = batchSize) {
   const now = yield* DateTime.now
   const deletedRows: Record<string, number> = {}
@@ -75,13 +72,14 @@ export const sweep = Effect.fnUntraced(function* (kept: RetentionDays, size = ba
     )
     deletedRows[table.name] = rows
   }
-  if (Object.values(deletedRows).some((rows) => rows > 0)) yield* Effect.logInfo("old rows were deleted", deletedRows)
+  if (Object.values(deletedRows).some((rows) => rows > 0))
+    yield* Effect.logInfo("expired rows were deleted", deletedRows)
   return deletedRows
 })
 
 const deleteBatch = Effect.fnUntraced(function* ({ name, expired }: RetainedTable, before: Date, size: number) {
   const { sql } = yield* Database
-  // By their place in the table: the index finds them once.
+  // by ctid, so that the index is searched once
   const [deleted] = yield* sql<{ count: number }>`
     WITH lock AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${sweeperLock}) AS mine),
     deleted AS (DELETE FROM ${sql(name)} WHERE ctid = ANY(ARRAY(

@@ -6,10 +6,6 @@ import type { CostSource } from "../../state/UsageRecord.ts"
 import type { Body } from "../request/LenientBody.ts"
 import * as Billing from "./Billing.ts"
 
-/**
- * What a request to a service is reserved for, and what it comes to: its operator's price, and the tokens that its
- * answer reports.
- */
 export interface ServiceCharge {
   readonly wanted: UsageEstimate
   readonly bill: (outcome: Billing.ExchangeOutcome) => Billing.Bill
@@ -31,7 +27,7 @@ export const of = ({ method, path, service }: ServiceCall, { facts, streamed, se
       const nanos = cost.costNanos ?? 0
       const usage = outcome._tag === "Answered" ? outcome.observed.reported?.usage : undefined
       if (usage?.input === undefined && usage?.output === undefined) {
-        // tokens mean nothing to most services: what was sent counts for the limits, and is on no record
+        // without reported tokens, the sent input counts for limits and is not recorded
         const tokens = streamed?.tokens() ?? inputTokens
         return { ...Billing.unbilled, ...cost, ...terms, settled: { tokens, nanos } }
       }
@@ -48,12 +44,11 @@ export const of = ({ method, path, service }: ServiceCall, { facts, streamed, se
 }
 
 interface ServiceCost {
-  /** `null`: nobody knows. */
+  /** `null` if unknown. */
   readonly costNanos: number | null
   readonly costSource: CostSource
 }
 
-/** What an answered request, or one whose answer nobody waited for, is charged. */
 export const costOf = (price: ServicePricing.ServicePrice, outcome: Billing.ExchangeOutcome): ServiceCost => {
   if (outcome._tag === "Nothing" || price.cost_mode === "none") return { costNanos: null, costSource: "none" }
   if (price.cost_mode === "fixed") {

@@ -1,20 +1,15 @@
 import { backslash, colon, openBrace, openBracket, quote } from "../../policy/facts/JsonScan.ts"
 
-/** Guesses how many tokens the events of a stream carry, from their JSON as it is written. */
 export interface StreamTokenCounter {
-  /** A line `data: …`. */
   readonly addLine: (line: Buffer) => void
-  /** One that is too long to be looked at. */
   readonly addUnreadLine: (length: number) => void
   readonly tokens: () => number
 }
 
 /**
- * A token for four bytes of text, and no less than one for each event after the first. The JSON around a token is
- * twenty times longer than the token, so only strings under the names that the protocols give to text count. Protocols
- * repeat the whole text at the end, so events without a `delta` count only in a stream that has none. A stream without
- * such names is none of these protocols: all of its strings count. A loop over the bytes: parsing every event would
- * take several times as long.
+ * Counts a token per four bytes of text, and at least one per event after the first. Only strings under the protocols'
+ * text names count; without such names all strings do. Protocols repeat the text at the end, so events without `delta`
+ * count only in streams without deltas. Parsing every event would take several times as long.
  */
 export const make = (): StreamTokenCounter => {
   let events = 0
@@ -79,7 +74,6 @@ const space = 0x20
 
 const deltaName = Buffer.from("delta")
 
-/** By their length, which tells most names apart. */
 const textNames: Array<ReadonlyArray<Buffer> | undefined> = []
 for (const name of [
   "text",

@@ -2,21 +2,17 @@ import type { Types } from "effect"
 import { maxDollars } from "../../policy/Price.ts"
 import type { Family } from "../../policy/routes/CanonicalRoute.ts"
 
-/** Tokens as providers report them, brought to one meaning. Absent: not reported. */
+/** Token counts of all providers in one form. A missing count was not reported. */
 export interface TokenUsage {
-  /** All input: also what came from, or went into, the provider's cache. */
+  /** All input, including reads from and writes to the provider's cache. */
   readonly input?: number
   readonly output?: number
   readonly total?: number
-  /** Of the input: read from the cache. */
   readonly cachedInput?: number
-  /** Of the input: written to the cache. */
   readonly cacheWrite?: number
-  /** Of the output: spent on reasoning. */
   readonly reasoning?: number
 }
 
-/** What an answer, or the events of one, said about what it took. */
 export interface ReportedUsage {
   readonly usage: TokenUsage
   readonly costUsd?: number
@@ -34,7 +30,7 @@ const validCount = (value: unknown): number | undefined =>
 
 const names = ["input", "output", "total", "cachedInput", "cacheWrite", "reasoning"] as const
 
-/** Only what was reported: a later report of a stream must not take back an earlier one. */
+/** Omits missing counts, so that a later report of a stream does not erase an earlier one. */
 const withoutUndefined = (counts: { readonly [Name in keyof TokenUsage]: number | undefined }): TokenUsage => {
   const usage: Types.Mutable<TokenUsage> = {}
   for (const name of names) {
@@ -44,10 +40,7 @@ const withoutUndefined = (counts: { readonly [Name in keyof TokenUsage]: number 
   return usage
 }
 
-/**
- * One `usage` object. Family A counts cached input inside its input; family B counts it beside, so there the parts are
- * added up. Zero is a report, not an absence.
- */
+/** Family A includes cached input in its input; family B reports it separately, so the parts are added. */
 export const normalise = (family: Family, usage: JsonObject): TokenUsage => {
   const promptTokens = validCount(usage["prompt_tokens"]) ?? validCount(usage["input_tokens"])
   const output = validCount(usage["completion_tokens"]) ?? validCount(usage["output_tokens"])
@@ -58,7 +51,7 @@ export const normalise = (family: Family, usage: JsonObject): TokenUsage => {
     return withoutUndefined({ input, output, cachedInput, cacheWrite })
   }
   const total = validCount(usage["total_tokens"])
-  // some providers leave the reasoning out of the output, and count it in the total
+  // some providers include reasoning in the total but not in the output
   const totalWithoutInput = total === undefined || promptTokens === undefined ? 0 : total - promptTokens
   const inputDetails = usage["prompt_tokens_details"] ?? usage["input_tokens_details"]
   const outputDetails = usage["completion_tokens_details"] ?? usage["output_tokens_details"]
@@ -74,7 +67,7 @@ export const normalise = (family: Family, usage: JsonObject): TokenUsage => {
 const validCost = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined
 
-/** The upstream's own figure: the first of these places that has one, and zero where no other has more. */
+/** Returns the upstream's cost: the first positive figure, else zero if one is reported. */
 const costOf = (json: JsonObject, usage: JsonObject | undefined): number | undefined => {
   const hidden = json["_hidden_params"]
   const amounts = [
@@ -89,13 +82,10 @@ const costOf = (json: JsonObject, usage: JsonObject | undefined): number | undef
   return costUsd === undefined ? undefined : Math.min(costUsd, maxDollars)
 }
 
-const usageIn = (place: unknown): JsonObject | undefined =>
-  isObject(place) && isObject(place["usage"]) ? place["usage"] : undefined
+const usageIn = (container: unknown): JsonObject | undefined =>
+  isObject(container) && isObject(container["usage"]) ? container["usage"] : undefined
 
-/**
- * Reads an answer, or one event: the usage may stand at its top, in `response` (family A events) or `message` (family
- * B).
- */
+/** The usage may be at the top, in `response` (family A events) or in `message` (family B). */
 export const read = (family: Family, json: unknown): ReportedUsage | undefined => {
   if (!isObject(json)) return undefined
   const found = usageIn(json) ?? usageIn(json["response"]) ?? usageIn(json["message"])
@@ -105,10 +95,7 @@ export const read = (family: Family, json: unknown): ReportedUsage | undefined =
   return costUsd === undefined ? { usage } : { usage, costUsd }
 }
 
-/**
- * Later reports of a stream replace earlier ones, field by field. Only the input never shrinks: some upstreams repeat
- * it at the end without the part that came from the cache.
- */
+/** The input never decreases, because some upstreams repeat it without its cached part. */
 export const merge = (earlier: ReportedUsage | undefined, later: ReportedUsage): ReportedUsage => {
   if (earlier === undefined) return later
   const usage = { ...earlier.usage, ...later.usage }

@@ -2,19 +2,14 @@ import { backslash, closeBrace, closeBracket, openBrace, openBracket, quote } fr
 import type { Family } from "../../policy/routes/CanonicalRoute.ts"
 import * as TokenUsage from "./TokenUsage.ts"
 
-/** Providers report the usage at the end of an answer. So much of one that is too long to be kept is read for it. */
+/** Providers report usage at the end, so this much of an oversized response is kept for reading it. */
 export const tailBytes = 65_536
 
-/** A `usage` object has some hundred bytes. */
 const maxObjectBytes = 4_096
 
 const usageName = Buffer.from('"usage"')
 
-/**
- * The usage that the end of a long JSON text reports. Inside a string the name's quotes are escaped, so it is a member.
- * A client may have had an object echoed that bears the same name: of several the one with the most tokens counts,
- * which can only raise that client's own bill.
- */
+/** A client may make the upstream echo a `usage` member. The largest counts, which only raises the client's bill. */
 export const readTail = (family: Family, tail: Buffer): TokenUsage.ReportedUsage | undefined => {
   let largest: TokenUsage.ReportedUsage | undefined
   let at = tail.lastIndexOf(usageName)
@@ -30,28 +25,27 @@ export const readTail = (family: Family, tail: Buffer): TokenUsage.ReportedUsage
   return largest
 }
 
-/** More than any honest answer holds: such objects may stand in each other, and each is parsed. */
+/** Candidates may be nested, and each is parsed. */
 const maxCandidates = 64
 
 /**
- * The usage of a whole JSON answer, read without the rest of it, which may be a thousand numbers: the last member
- * `usage` of the text, where that is a member of its outermost object. `undefined`: it cannot be told so, and all of the
- * answer is to be parsed.
+ * Avoids parsing the rest, such as an embedding's numbers. Returns `undefined` if the last `usage` is not a member of
+ * the outermost object.
  */
-export const readWhole = (family: Family, answer: Buffer): TokenUsage.ReportedUsage | undefined => {
-  const at = lastUsageIndex(answer)
-  const open = at === -1 ? undefined : objectStart(answer, at + usageName.length)
-  const end = open === undefined ? undefined : objectEnd(answer, open)
-  if (open === undefined || end === undefined || !isMemberOfOutermost(answer, end) || mayReportElsewhere(answer))
+export const readWhole = (family: Family, body: Buffer): TokenUsage.ReportedUsage | undefined => {
+  const at = lastUsageIndex(body)
+  const open = at === -1 ? undefined : objectStart(body, at + usageName.length)
+  const end = open === undefined ? undefined : objectEnd(body, open)
+  if (open === undefined || end === undefined || !isMemberOfOutermost(body, end) || mayReportElsewhere(body))
     return undefined
-  return TokenUsage.read(family, { usage: parse(answer.toString("utf8", open, end)) })
+  return TokenUsage.read(family, { usage: parse(body.toString("utf8", open, end)) })
 }
 
-/** Where the last member `usage` of the text begins, from its end on: it is near. */
-const lastUsageIndex = (answer: Buffer): number => {
-  for (let at = answer.length - usageName.length; at >= 0; at--) {
-    // most bytes differ from the rarest of its letters
-    if (answer[at + 4] === letterG && answer.compare(usageName, 0, usageName.length, at, at + usageName.length) === 0)
+/** Searches backwards, because the member is near the end. */
+const lastUsageIndex = (body: Buffer): number => {
+  for (let at = body.length - usageName.length; at >= 0; at--) {
+    // "g" is the rarest letter of the name
+    if (body[at + 4] === letterG && body.compare(usageName, 0, usageName.length, at, at + usageName.length) === 0)
       return at
   }
   return -1
@@ -59,14 +53,14 @@ const lastUsageIndex = (answer: Buffer): number => {
 
 const letterG = 0x67
 
-/** What reports a cost stands elsewhere in an answer, and an escape may hide any name. */
-const mayReportElsewhere = (answer: Buffer): boolean =>
-  answer.indexOf(costName) !== -1 || (answer.indexOf(backslash) !== -1 && answer.indexOf(escape) !== -1)
+/** Costs are reported by other members, and an escape may hide any name. */
+const mayReportElsewhere = (body: Buffer): boolean =>
+  body.indexOf(costName) !== -1 || (body.indexOf(backslash) !== -1 && body.indexOf(escape) !== -1)
 
 const costName = Buffer.from('_cost"')
 const escape = Buffer.from("\\u")
 
-/** Whether behind `from` nothing ends but the outermost object, and the text with it. */
+/** True if only the outermost object closes after `from`, at the end of the text. */
 const isMemberOfOutermost = (bytes: Buffer, from: number): boolean => {
   let depth = 1
   for (let at = from; at < bytes.length; at++) {
@@ -82,7 +76,7 @@ const isMemberOfOutermost = (bytes: Buffer, from: number): boolean => {
 
 const tokensOf = ({ usage }: TokenUsage.ReportedUsage): number => (usage.input ?? 0) + (usage.output ?? 0)
 
-/** Where the object opens that is the member's value: most events of a stream say `"usage":null`. */
+/** Returns the index of the member's object, or `undefined` for other values: most events contain `"usage":null`. */
 export const objectStart = (bytes: Buffer, from: number): number | undefined => {
   for (let at = from; at < bytes.length; at++) {
     const byte = bytes[at]!
@@ -104,14 +98,13 @@ const objectEnd = (bytes: Buffer, from: number): number | undefined => {
   return undefined
 }
 
-/** The closing quote of the string that opens at `from`, or `limit`. */
 const stringEnd = (bytes: Buffer, from: number, limit: number): number => {
   let at = from + 1
   while (at < limit && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1
   return at
 }
 
-const parse = (text: string): unknown => {
+export const parse = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {

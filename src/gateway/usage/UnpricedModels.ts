@@ -2,10 +2,9 @@ import { Effect } from "effect"
 import { defaultCostNanos } from "../../policy/Estimate.ts"
 import { toDollars } from "../../policy/Price.ts"
 
-/** Further models are not told apart: clients may invent names, and an upstream may answer to each of them. */
+/** Bounds the memory, because clients may invent model names. */
 const mostModels = 1000
 
-/** Says once for each model that it has no price, for as long as this process lives. */
 export const make = (log: (message: Effect.Effect<void>) => void): ((model: string | undefined) => void) => {
   const warned = new Set<string | undefined>()
   return (model) => {
@@ -15,7 +14,7 @@ export const make = (log: (message: Effect.Effect<void>) => void): ((model: stri
       Effect.logWarning("a model has no price", {
         model: model ?? "none that the request names",
         counts_as_usd: toDollars(defaultCostNanos),
-        mend: "PUT /admin-ui/admin/model-prices/{model}, where claude-* is for all names that begin so; or set unpriced_models to refuse"
+        mend: "PUT /admin-ui/admin/model-prices/{model}, where claude-* matches every name with that prefix; or set unpriced_models to refuse"
       })
     )
   }

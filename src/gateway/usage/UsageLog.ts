@@ -8,25 +8,18 @@ import * as UsageRow from "../../state/UsageRow.ts"
 import type { SettledUsage } from "../limits/SettlementCounters.ts"
 import { type Reservation, UsageLimits } from "../limits/UsageLimits.ts"
 
-/**
- * The way of a usage record: settled into the queue in Redis before the client has the end of its answer, from there
- * into the database in batches. A process that dies loses no settled record, and a record that is written twice is
- * there once.
- */
+/** Queues records in Redis before the client receives the end of its response; `UsageWriter` moves them on. */
 export class UsageLog extends Context.Service<
   UsageLog,
   {
-    /**
-     * Settles the reservation and queues the record, then tells `done`. While Redis does not answer, records are kept
-     * in memory, up to 10,000 of them, and settled when it does.
-     */
+    /** While Redis is unavailable, up to 10,000 records wait in memory. */
     readonly settleUnsafe: (
       reservation: Reservation | undefined,
       used: SettledUsage,
       record: UsageRecord,
       done: () => void
     ) => void
-    /** False while a further record might be lost, in Redis or in memory: then no request is admitted, nor recorded. */
+    /** False while a further record might be lost. Then no request is admitted. */
     readonly hasRoom: () => boolean
   }
 >()("svc/gateway/UsageLog") {
@@ -52,14 +45,14 @@ export class UsageLog extends Context.Service<
           }
         )
 
-      // bounded by `hasRoom`: beyond it come only the records of requests that were already admitted
+      // bounded by `hasRoom`; beyond that only requests already admitted add records
       const backlog = yield* Queue.unbounded<Effect.Effect<void, RedisError>>()
       const settleLater = (attempt: Effect.Effect<void, RedisError>) =>
         Effect.suspend(() => {
           waiting++
           return Effect.asVoid(Queue.offer(backlog, attempt))
         })
-      /** One of them. Interrupted, it waits again. */
+      /** Settles one waiting record and returns it to the backlog if interrupted. */
       const settleNext = Effect.uninterruptibleMask((restore) =>
         Effect.gen(function* () {
           const attempt = yield* restore(Queue.take(backlog))
@@ -67,7 +60,7 @@ export class UsageLog extends Context.Service<
             Effect.retry(attempt, { schedule: redisRetrySchedule, while: ({ retryable }) => retryable })
           ).pipe(
             Effect.onInterrupt(() => Queue.offer(backlog, attempt)),
-            // what Redis will never take must not hold up what it will
+            // a record that Redis refuses must not block the others
             Effect.catchTag("RedisError", (cause) =>
               Effect.logError("a usage record is lost: Redis refuses it", { cause })
             )
@@ -76,7 +69,7 @@ export class UsageLog extends Context.Service<
         })
       )
 
-      // nobody settles while nobody is admitted: the length must be asked for, or a full queue would stay full for ever
+      // without admissions nothing settles, so the length is polled to notice a drained queue
       const refreshQueueLength = Effect.map(redis.command("LLEN", redis.key(usageQueue)), (length) => {
         queued = Number(length)
       })
@@ -90,7 +83,7 @@ export class UsageLog extends Context.Service<
             Effect.suspend(() =>
               waiting === 0
                 ? Effect.void
-                : Effect.logError("usage records are lost: Redis did not come back", { waiting })
+                : Effect.logError("usage records are lost: Redis did not recover before the shutdown", { waiting })
             )
           )
         )
@@ -125,13 +118,12 @@ const backlogLimit = 10_000
 const queueLimit = 1_000_000
 
 const recordsQueued = Metric.gauge("gateway_usage_records_queued", {
-  description: `Usage records in Redis that wait for the database, of all gateways; from ${queueLimit} on requests are refused`
+  description: `Usage records of all gateways queued in Redis for the database; requests are refused from ${queueLimit} on`
 })
 const recordsUnsettled = Metric.gauge("gateway_usage_records_unsettled", {
-  description: `Usage records in this process's memory that wait for Redis; from ${backlogLimit} on requests are refused`
+  description: `Usage records in this process's memory that wait for Redis; requests are refused from ${backlogLimit} on`
 })
 
-/** How long the end of the process is held for records that wait for Redis. */
 const shutdownTimeout = "5 seconds"
 
 const redisRetrySchedule = Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced("1 second")])

@@ -13,13 +13,9 @@ import {
 import { Database } from "../../services/Database.ts"
 
 /**
- * Sums by hour and by day, so that a query over months reads thousands of rows and not millions. Everything before the
- * mark (`usage_rolled.until`) is in them and nothing behind it, hence sums and the events behind the mark are together
- * the whole, at any moment.
- *
- * The mark follows the clock at a distance: sums of a minute at once cost a small part of what sums of every batch
- * would (each batch of a busy gateway touches nearly as many sums as it has records). A record that comes late, from a
- * long stream or out of a queue that waited for the database, is added to the sums by the statement that inserts it.
+ * The sums contain exactly the events before the mark (`usage_rolled.until`), so sums plus later events are complete.
+ * The mark lags behind the clock, because summing every batch would touch nearly as many sums as records. The statement
+ * that inserts a record older than the mark also adds it to the sums.
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -30,27 +26,28 @@ export const layer = Layer.effectDiscard(
       )
     )
     const all = Effect.repeat(step, { while: (more) => more, schedule: Schedule.spaced(stepPauseMs) })
-    const round = Effect.catch(all, (cause) => Effect.logWarning("usage waits to be summed up", { cause }))
+    const round = Effect.catch(all, (cause) =>
+      Effect.logWarning("summing usage failed; the next attempt follows in a minute", { cause })
+    )
     yield* Effect.forkScoped(Effect.repeat(round, Schedule.spaced(roundPauseMs)))
   })
 )
 
-/** Longer than nearly every request: a record bears the time of its beginning and is written at its end. */
+/** Longer than nearly every request: a record has the time of its start and is written at its end. */
 const lagMs = 5 * 60_000
 const roundPauseMs = 60_000
-/** The writer and the gateway share the database's cores: a backlog is no hurry. */
+/** Leaves database time to the writer and the gateway while a backlog is summed. */
 const stepPauseMs = 50
 
-/** So many events make a step, or a few more. */
 export const stepSize = 20_000
 
-/** Moves the mark towards `before` (epoch milliseconds), by a step at most. Answers whether more can follow at once. */
+/** Moves the mark towards `before` (epoch milliseconds). Returns true if another step can follow at once. */
 export const advanceMark = (before: number, size = stepSize) =>
   Effect.gen(function* () {
     const { sql, transaction } = yield* Database
     return yield* transaction(
       Effect.gen(function* () {
-        // Writers share this lock until they commit: what is not to be seen below is not there.
+        // writers share this lock until they commit, so all events before the mark are visible below
         const [mark] = yield* sql<{ until: Date; full: Date | null }>`
           SELECT until, (SELECT created_at FROM usage_events WHERE created_at >= until
             ORDER BY created_at OFFSET ${size} LIMIT 1) AS full
@@ -67,13 +64,11 @@ export const advanceMark = (before: number, size = stepSize) =>
     )
   })
 
-/** What an event shows of itself in each part of the sums. */
 const dimensionColumns = `kept.project_id, kept.key_id, route, kept.model, provider, service_name, kept.http_method, kept.endpoint, status_code,
     kept.task_id, kept.run_id, kept.team_id`
 
 const summedColumns = [...summands, "admitted_count"]
 
-/** The statement that adds the events of `source` ("FROM …") to the sums. */
 export const rollupStatement = (sql: SqlClient, source: Fragment): Fragment => sql`
   INSERT INTO usage_rollups (grain, part, bucket, series, ${sql.literal(dimensions)}, ${sql.literal(summedColumns.join(", "))})
   SELECT grain, part, date_trunc(grain, hour, 'UTC') AS at, md5(ROW(${sql.literal(dimensionColumns)})::text)::uuid,

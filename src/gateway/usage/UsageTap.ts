@@ -8,37 +8,29 @@ import * as StreamTokenCounter from "./StreamTokenCounter.ts"
 import * as TokenUsage from "./TokenUsage.ts"
 import * as TrailingUsage from "./TrailingUsage.ts"
 
-/** What was seen of an answer when it ended, whole or cut. */
 export interface ObservedUsage {
   readonly reported: TokenUsage.ReportedUsage | undefined
-  /**
-   * Output tokens as far as one can guess from the text that passed. `undefined`: something passed that shows none, such
-   * as a compressed answer or a picture.
-   */
+  /** `undefined` if the response contains no countable text, such as a compressed body or an image. */
   readonly estimatedOutput: number | undefined
 }
 
-/** Bytes of an answer on their way to the client. `undefined`: nothing to send now. */
+/** `undefined` means that there is nothing to send now. */
 export interface UsageTap {
   readonly push: (chunk: Buffer) => Buffer | undefined
-  /** What was still held back; call it once, at the end. */
+  /** Returns the bytes held back. Call it once, at the end. */
   readonly flush: () => Buffer | undefined
   readonly observed: () => ObservedUsage
-  /** The answer, of which this holds all: nobody else has to collect it. `undefined`: it is too long for that. */
+  /** The complete response, if the tap collected it; `undefined` if it is too long. */
   readonly collectedBody?: () => Buffer | undefined
 }
 
-/** For an answer that shows nothing to a reader, or has none. */
 export const passthrough: UsageTap = {
   push: (chunk) => chunk,
   flush: () => undefined,
   observed: () => ({ reported: undefined, estimatedOutput: undefined })
 }
 
-/**
- * A JSON answer: chunks pass as they come; the usage is read at the end, out of all of it, or out of its last bytes
- * where it is longer than `maxBody`.
- */
+/** Reads the usage at the end: from the whole body, or from the last bytes of one longer than `maxBody`. */
 export const json = (family: Family, maxBody: number): UsageTap => {
   const collected = new CollectedBytes()
   let tail: TailBuffer | undefined
@@ -68,17 +60,15 @@ export const json = (family: Family, maxBody: number): UsageTap => {
   }
 }
 
-const usageOfBody = (family: Family, answer: Buffer): TokenUsage.ReportedUsage | undefined =>
-  TrailingUsage.readWhole(family, answer) ?? readUsage(family, answer)
+const usageOfBody = (family: Family, body: Buffer): TokenUsage.ReportedUsage | undefined =>
+  TrailingUsage.readWhole(family, body) ?? readUsage(family, body)
 
-/** The last bytes of what was collected, which is collected no longer. */
 const takeTail = (collected: CollectedBytes): TailBuffer => {
   const last = new TailBuffer(TrailingUsage.tailBytes)
   last.add(collected.take())
   return last
 }
 
-/** A JSON answer of which nothing is read: only its length is known. */
 export const unreadJson = (length: number): UsageTap => ({
   ...passthrough,
   observed: () => ({ reported: undefined, estimatedOutput: Math.ceil(length / 4) })
@@ -93,13 +83,11 @@ const countText = (text: StreamTokenCounter.StreamTokenCounter, event: Buffer): 
   })
 
 /**
- * A stream of events whose bytes pass untouched. Only lines that hold a `"usage"` object are parsed, and only a line
- * that is split over chunks is copied. Of a line longer than `maxLine` only the end is read.
+ * Forwards the stream unchanged. Parses only lines with a `"usage"` object, and copies only lines split over chunks.
  */
 export const events = (family: Family, maxLine: number): UsageTap => {
   let reported: TokenUsage.ReportedUsage | undefined
   const text = StreamTokenCounter.make()
-  /** What came of a line that is not complete, and the end of one that is too long. */
   const pending = new CollectedBytes()
   let pendingLength = 0
   let tail: TailBuffer | undefined
@@ -146,7 +134,7 @@ export const events = (family: Family, maxLine: number): UsageTap => {
       return chunk
     },
     flush: () => {
-      // a stream may end without a last line break
+      // a stream may end without a line break
       if (pendingLength > 0) endLine()
       return undefined
     },
@@ -155,18 +143,15 @@ export const events = (family: Family, maxLine: number): UsageTap => {
 }
 
 /**
- * A family A stream for which the gateway asked for usage and the client did not: the event that carries only usage is
- * left out, and `"usage":null` is taken out of the others, so that the client sees the stream it would have had. Whole
- * events are held until they are complete; one longer than `maxEvent` passes as it comes, and only its end is read.
+ * The gateway, not the client, requested usage: drops the event that carries only usage and removes `"usage":null` from
+ * the others. Events are held until complete; one longer than `maxEvent` is forwarded at once.
  */
 export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
   let reported: TokenUsage.ReportedUsage | undefined
   const text = StreamTokenCounter.make()
-  /** What came of an event that is not complete. */
   const pending = new CollectedBytes()
   const lineLength = new LineLength()
   let isEmpty = true
-  /** The end of an event that was too long to hold, and how long it has become. */
   let tail: TailBuffer | undefined
   let tailedLength = 0
 
@@ -192,7 +177,7 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
   const withoutUsage = (bytes: Buffer): Buffer | undefined => {
     countText(text, bytes)
     if (bytes.indexOf(usageKey) === -1) return bytes
-    // byte for character: what is sent on is what came, whatever it encodes
+    // latin1 maps bytes to characters one to one, so the forwarded bytes stay unchanged
     const lines = bytes.toString("latin1").split("\n")
     const at = lines.findIndex((text) => text.startsWith("data:"))
     const line = lines[at]
@@ -202,7 +187,7 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
       report(readEitherEnd(family, bytes))
       return bytes
     }
-    const parsed = parse(json)
+    const parsed = TrailingUsage.parse(json)
     if (!TokenUsage.isObject(parsed)) return bytes
     report(TokenUsage.read(family, parsed))
     const { choices, usage } = parsed
@@ -212,7 +197,6 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
     return Buffer.from(lines.join("\n"), "latin1")
   }
 
-  /** With the last bytes of an event. */
   const endEvent = (rest: Buffer, out: Array<Buffer>) => {
     if (tail !== undefined) out.push(passOversized(rest))
     else {
@@ -255,30 +239,23 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
   }
 }
 
-/** A loop: for so few bytes a call of `compare` takes five times as long. */
+/** A loop is five times as fast as `compare` for so few bytes. */
 const startsWithAt = (bytes: Buffer, from: number, part: Buffer): boolean => {
   for (let i = 0; i < part.length; i++) if (bytes[from + i] !== part[i]) return false
   return true
 }
 
-const parse = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-/** All of a JSON text, or of one that takes too long to parse the usage at its end or its beginning. */
 const readUsage = (family: Family, json: Buffer): TokenUsage.ReportedUsage | undefined =>
-  JsonBounds.isExcessive(json) ? readEitherEnd(family, json) : TokenUsage.read(family, parse(json.toString("utf8")))
+  JsonBounds.isExcessive(json)
+    ? readEitherEnd(family, json)
+    : TokenUsage.read(family, TrailingUsage.parse(json.toString("utf8")))
 
 const readEitherEnd = (family: Family, json: Buffer): TokenUsage.ReportedUsage | undefined =>
   TrailingUsage.readTail(family, json.subarray(Math.max(0, json.length - TrailingUsage.tailBytes))) ??
   TrailingUsage.readTail(family, json.subarray(0, TrailingUsage.tailBytes))
 
 const readLine = (family: Family, bytes: Buffer): TokenUsage.ReportedUsage | undefined => {
-  // the name may also be a client's word that is echoed
+  // the name may also occur in echoed text
   for (let at = bytes.indexOf(usageKey); at !== -1; at = bytes.indexOf(usageKey, at + 1)) {
     if (TrailingUsage.objectStart(bytes, at + usageKey.length) !== undefined) {
       return readUsage(family, bytes.subarray(dataField.length))

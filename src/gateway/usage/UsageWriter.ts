@@ -7,13 +7,13 @@ import { usageQueue } from "../../state/UsageQueue.ts"
 import * as UsageRow from "../../state/UsageRow.ts"
 import { rollupStatement } from "./UsageRollup.ts"
 
-/** Moves queued records into the database, for as long as the layer lives, and what is left when it closes. */
+/** Moves queued records to the database while the layer lives, and the remaining ones when it closes. */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const batch = yield* Effect.map(Effect.context<Database | Redis>(), (context) =>
       Effect.provide(writeBatch, context)
     )
-    // a full batch: more is waiting
+    // a full batch means that more records may wait
     const all = Effect.repeat(batch, { while: (written) => written === batchSize })
     const round = all.pipe(
       Effect.tapError((cause) =>
@@ -30,14 +30,11 @@ export const batchSize = 1000
 const pauseMs = 200
 
 const recordsWritten = Metric.counter("gateway_usage_records_written_total", {
-  description: "Usage records that this process moved into the database",
+  description: "Usage records that this process wrote to the database",
   incremental: true
 })
 
-/**
- * The oldest records into the database, then out of the queue. A crash between the two writes them again, to no effect.
- * Of several processes one works at a time: the lock spares the others the same work. Answers how many were taken.
- */
+/** Writes before it removes: a crash in between repeats the write, which is idempotent. Returns the record count. */
 export const writeBatch = Effect.gen(function* () {
   const redis = yield* Redis
   const keys = [redis.key(usageQueue), redis.key(`${usageQueue}:taken`)]
@@ -52,17 +49,13 @@ export const writeBatch = Effect.gen(function* () {
 })
 
 interface Batch {
-  /** How many were taken before them. */
   readonly taken: string
   readonly count: number
-  /** A line each. The database reads them: decoding them here as well took a tenth of the gateway's time. */
+  /** One line per record. The database parses them; decoding them here too took 10 % of the gateway's time. */
   readonly records: string
 }
 
-/**
- * KEYS: usage queue, how many were ever taken from it. ARGV: how many. The records in one piece: taking them from one
- * reply each took 3 µs of every record.
- */
+/** KEYS: usage queue, number ever taken. ARGV: batch size. One string, because a reply per record took 3 µs each. */
 const readOldest: Script<Batch> = {
   name: "oldest",
   lua: `
@@ -80,9 +73,9 @@ return { redis.call('GET', KEYS[2]) or '0', #records, table.concat(records, '\\n
 }
 
 /**
- * KEYS: as above. ARGV: how many were taken before these, how many these are. Does nothing where another process took
- * them meanwhile: what is oldest now may not be in the database yet. A full Redis lets whoever shortened a list first
- * count it.
+ * KEYS: as above. ARGV: number taken before this batch, size of the batch. Does nothing if another process removed the
+ * batch meanwhile, because the oldest records may then be unwritten. LTRIM runs first, because a full Redis
+ * refuses a script whose first write needs memory.
  */
 const removeTaken: Script<void> = {
   name: "take",
@@ -102,12 +95,12 @@ return 1`,
 
 const writerLock = 7_238_411
 
-/** Each on its own; what the database refuses for what it says is left out. All else may pass, and is waited for. */
+/** Writes each record on its own. Skips records whose values the database rejects; other errors are retried. */
 const insertEach = Effect.fnUntraced(function* (records: ReadonlyArray<string>) {
   for (const record of records) {
     const hasLock = yield* Effect.catchIf(insert(record), SqlState.isCausedByValues, (error) =>
       Effect.as(
-        Effect.logError("the database does not take a usage record; it is left out", {
+        Effect.logError("the database rejects a usage record; the writer skips it", {
           request: record.split("\t", 1)[0],
           error
         }),
@@ -120,11 +113,8 @@ const insertEach = Effect.fnUntraced(function* (records: ReadonlyArray<string>) 
 })
 
 /**
- * One statement, and so one transaction, with one parameter for any number of records: it stays the same, and prepared.
- * Answers false, and does nothing, while another process is at it.
- *
- * The mark is asked for as one value: joined to a table without statistics, the planner expected millions of rows, and
- * had the statement compiled for a second each time.
+ * Returns false if another process holds the lock. The mark is selected as a single value: for a join with a table
+ * without statistics PostgreSQL spent a second compiling the statement each time.
  */
 const insert = (records: string) =>
   Effect.gen(function* () {
@@ -170,15 +160,14 @@ const insert = (records: string) =>
     return true
   })
 
-/** A line's fields as columns. */
 const fieldColumnsSql = UsageRow.columns
   .map(([name, type], index) => `fields[${index + 1}]::${type} AS ${name}`)
   .join(", ")
 
-/** No client invents what an upstream answered for. Many services ignore the name: there it has to have cost something. */
+/** Services may ignore the model's name, so there the request must also have a cost. */
 const isAnsweredSql = `model IS NULL OR usage_source = 'reported' OR status_code < 400 AND (service_name IS NULL OR coalesce(cost_nanos, 0) > 0)`
 
-/** An operator named the model, in a price, a policy or the key's list, or an upstream has answered for it before. */
+/** An operator named the model in a price, a policy or a key's list, or an upstream has responded for it before. */
 const isKnownModelSql = `(
   model IN (
     SELECT model FROM model_prices
@@ -191,7 +180,6 @@ const isKnownModelSql = `(
     LIMIT 1), false)
 )`
 
-/** The columns that the table has by the same name and type. */
 const eventColumnsSql = UsageRow.columns
   .map(([name]) => name)
   .filter((name) => name !== "created_at" && name !== "guardrails" && name !== "objects")
