@@ -1,50 +1,52 @@
 import * as FairShare from "./FairShare.ts"
 
-/** The room that is full is that of the whole process, or that of the caller. */
+/** Whose limit is reached: that of the whole process, or that of one caller. */
 export type LimitOwner = "process" | "caller"
 
-/** Room for one body: grows with its bytes, given back once. */
+/** The memory reserved for one request body. It grows with the body and is released once. */
 export interface BodyLease {
-  /** Returns `undefined` where there is room. */
+  /** Reserves `bytes` more. Returns `undefined` on success, or whose limit is reached. */
   readonly grow: (bytes: number) => LimitOwner | undefined
   readonly release: () => void
 }
 
-/** Bodies, and the sum of their bytes. */
+/** A number of bodies and the sum of their bytes. */
 export interface BodyUsage {
   readonly requests: number
   readonly bytes: number
 }
 
-/** Counts the memory of all bodies, of which each caller may hold a share. Nothing queues. */
+/**
+ * Counts the memory of all request bodies. Each caller may hold a fair share of it. A body that finds no room is
+ * refused at once; nothing queues.
+ */
 export class BodyLeases {
-  readonly #most: BodyUsage
+  readonly #limits: BodyUsage
   readonly #all = { requests: 0, bytes: 0 }
   readonly #callers = new Map<string, { requests: number; bytes: number }>()
 
-  constructor(most: BodyUsage) {
-    this.#most = most
+  constructor(limits: BodyUsage) {
+    this.#limits = limits
   }
 
   get usage(): BodyUsage {
     return this.#all
   }
 
-  /** Room for a body of `caller`. */
   lease(caller: string): BodyLease {
-    const [all, callers, most] = [this.#all, this.#callers, this.#most]
+    const [all, callers, limits] = [this.#all, this.#callers, this.#limits]
     let leasedBytes = 0
-    /** The sum of all bodies of the caller, while this one is among them. */
+    /** The sum of this caller's bodies. It is `undefined` until the first `grow`, and again after `release`. */
     let callerUsage: { requests: number; bytes: number } | undefined
     return {
       grow: (more) => {
         const first = callerUsage === undefined ? 1 : 0
         const candidate = callerUsage ?? callers.get(caller) ?? { requests: 0, bytes: 0 }
-        if (all.requests + first > most.requests || all.bytes + more > most.bytes) return "process"
-        // the only body of a caller may be as large as its route allows
+        if (all.requests + first > limits.requests || all.bytes + more > limits.bytes) return "process"
+        // a caller's only body may be as large as the route allows
         const isOnlyBody = candidate.requests + first === 1
         const fits = (of: keyof BodyUsage, wanted: number) =>
-          candidate[of] + wanted <= FairShare.allowance(most[of], all[of] - candidate[of])
+          candidate[of] + wanted <= FairShare.allowance(limits[of], all[of] - candidate[of])
         if (!isOnlyBody && !(fits("requests", first) && fits("bytes", more))) return "caller"
         if (callerUsage === undefined) callers.set(caller, candidate)
         callerUsage = candidate

@@ -1,11 +1,14 @@
 import { Context, type Effect, type Option, Schema, type Scope, type Stream } from "effect"
 
 /**
- * - `unreachable`: no connection within the deadline; `lost`: the connection or the channel ended before an answer, and
- *   whether it was carried out is unknown; `timeout`: the broker did not answer in time; `closed`: this side has closed.
- * - `not_found` (404), `mismatch` (406: other arguments, unknown delivery tag), `denied` (403), `locked` (405), `refused`
- *   (anything else the broker said no to, or a URL that is none): the broker's own words are in `message`.
- * - `down` (404 as well): the queue is there, and the node that has it is not, or a stream has no leader.
+ * A broker operation failed. `message` holds the broker's own text.
+ *
+ * - `unreachable`: no connection within the deadline. `lost`: the connection or the channel ended before the reply, so
+ *   the operation may or may not have been carried out. `timeout`: the broker did not reply in time. `closed`: this
+ *   side closed the connection.
+ * - `not_found` (404). `mismatch` (406): different arguments, or an unknown delivery tag. `denied` (403). `locked`
+ *   (405). `refused`: any other refusal by the broker, or an invalid URL.
+ * - `down` (also 404): the queue exists, but its node is down, or the stream has no leader.
  */
 export class BrokerError extends Schema.TaggedError<BrokerError>()("BrokerError", {
   operation: Schema.Literals(["connect", "declare", "examine", "inspect", "remove", "consume", "channel"]),
@@ -25,9 +28,10 @@ export class BrokerError extends Schema.TaggedError<BrokerError>()("BrokerError"
 }) {}
 
 /**
- * The value of a header or of an argument: an AMQP field, with timestamps as `Date` and byte arrays as bytes. Numbers are
- * finite, as RabbitMQ has no others; whole ones of any width come back as `number`. Names have at most 255 bytes, and none
- * is `__proto__`; tables and lists are nested at most 100 levels deep, and the headers of a message have at most 64 KiB.
+ * The value of a header or of an argument: an AMQP field value. Timestamps are `Date`, byte arrays are `Uint8Array`.
+ * Numbers are finite, because RabbitMQ has no others; integers of any width are read as `number`. Names have at most
+ * 255 bytes and are never `__proto__`. Tables and lists nest at most 100 levels deep. The headers of a message have at
+ * most 64 KiB.
  */
 export type Field =
   | string
@@ -54,9 +58,9 @@ export interface Queue {
   readonly name: string
   /** Default: true. */
   readonly durable?: boolean
-  /** Default: false. Gone with its last consumer. */
+  /** Default: false. The broker deletes the queue with its last consumer. */
   readonly autoDelete?: boolean
-  /** Default: false. Of this connection alone, and gone with it. */
+  /** Default: false. Only this connection may use the queue, and the broker deletes it with the connection. */
   readonly exclusive?: boolean
   readonly arguments?: Fields
 }
@@ -68,14 +72,14 @@ export interface Binding {
   readonly arguments?: Fields
 }
 
-/** Declared in this order, each list in its own. */
+/** The broker declares exchanges first, then queues, then bindings; each list in its order. */
 export interface Declarations {
   readonly exchanges: ReadonlyArray<Exchange>
   readonly queues: ReadonlyArray<Queue>
   readonly bindings: ReadonlyArray<Binding>
 }
 
-/** What a declaration would meet on the broker. `differs`: in the broker's words. */
+/** How a declaration compares with the broker's state. `differs` is the broker's error text. */
 export type Examination =
   | { readonly _tag: "Missing" }
   | { readonly _tag: "Same" }
@@ -95,7 +99,7 @@ export interface Properties {
   /** Milliseconds. */
   readonly expiration?: number
   readonly messageId?: string
-  /** Of whole seconds. */
+  /** AMQP stores whole seconds. */
   readonly timestamp?: Date
   readonly type?: string
   readonly userId?: string
@@ -103,19 +107,19 @@ export interface Properties {
 }
 
 /**
- * Publishes of one purpose share a channel and a window of unanswered publishes; on RabbitMQ, of statuses, those to one
- * exchange. What kills a channel, such as an exchange that does not exist, fails the innocent publishes of its own purpose
- * alone.
+ * The publishes of one purpose share a channel and a window of unconfirmed publishes. On RabbitMQ, statuses have one
+ * channel for each exchange. An error that closes a channel, such as a missing exchange, therefore fails only publishes
+ * of the same purpose.
  *
- * A status may be stored twice by one publish: RabbitMQ before 4.0 confirms some that it loses, which are sent again with
- * some that it did not. Its event id tells.
+ * One publish of a status may store it twice: RabbitMQ before 4.0 confirms some messages that it loses, and the driver
+ * publishes those again together with some that were stored. Duplicates have the same event id.
  */
 export type Purpose = "tasks" | "retries" | "statuses"
 
-/** Always `mandatory`, and confirmed. */
+/** A message to publish. Every publish is `mandatory` and confirmed by the broker. */
 export interface Publication {
   readonly purpose: Purpose
-  /** Empty: the default exchange, which routes by the name of a queue. */
+  /** An empty name is the default exchange, which routes by queue name. */
   readonly exchange: string
   readonly routingKey: string
   readonly content: Uint8Array
@@ -123,14 +127,16 @@ export interface Publication {
 }
 
 /**
- * What is known of a publish; each calls for another action.
+ * The outcome of a publish. Each calls for a different action.
  *
- * - `Confirmed`: at least one queue has it, on disk where it is durable.
- * - `Returned`: the broker took it, and no queue did.
- * - `RouteError`: it was not stored. `nacked`: by the broker (a full queue); `no_exchange`; `denied`; `invalid`: AMQP cannot
- *   carry it, and `detail` names what; `blocked`: the broker takes nothing for lack of memory or disk; `unreachable`,
- *   `closed`: it was never sent.
- * - `Unknown`: it was sent, and no answer came: the connection was `lost`, or the `deadline` passed. It may be stored.
+ * - `Confirmed`: at least one queue has stored the message, on disk if the queue is durable.
+ * - `Returned`: the broker accepted the message, but no queue is bound for it.
+ * - `Refused`: the message was not stored. `nacked`: the broker rejected it, for example because a queue is full.
+ *   `no_exchange`, `denied`: the channel error of that kind. `invalid`: AMQP cannot carry the message, and `detail`
+ *   names the part. `blocked`: the broker accepts no publishes because it is short of memory or disk. `unreachable`,
+ *   `closed`: the message was never sent.
+ * - `Unknown`: the message was sent but not confirmed, because the connection was `lost` or the `deadline` passed. The
+ *   message may be stored.
  */
 export type Outcome =
   | { readonly _tag: "Confirmed" }
@@ -143,18 +149,21 @@ export type Outcome =
   | { readonly _tag: "Unknown"; readonly reason: "lost" | "deadline"; readonly detail: string }
 
 /**
- * `reject` goes to the queue's dead-letter exchange, or nowhere. A stream knows `ack` alone; the others act as `ack`
- * there, as they would close the connection.
+ * `reject` sends the message to the queue's dead-letter exchange, or drops it if there is none. A stream supports only
+ * `ack`: `requeue` and `reject` act as `ack` there, because RabbitMQ would close the connection.
  */
 export type Settlement = "ack" | "requeue" | "reject"
 
 /**
- * `requested`: AMQP does not answer, so a crash may still bring the message back. `stale`: its channel is gone, and the
- * broker delivers it again, or has. `settled`: it was settled before; the second time changes nothing.
+ * The result of settling a delivery.
+ *
+ * - `requested`: the settlement is on its way. AMQP does not confirm it, so a crash may still redeliver the message.
+ * - `stale`: the delivery's channel is gone, and the broker redelivers the message.
+ * - `settled`: the delivery was settled before; this call is a no-op.
  */
 export type Settled = "requested" | "stale" | "settled"
 
-/** A message, bound to the channel that it came by. */
+/** A message, bound to the channel that delivered it. */
 export interface Delivery {
   readonly queue: string
   readonly exchange: string
@@ -162,55 +171,62 @@ export interface Delivery {
   readonly content: Uint8Array
   readonly properties: Properties
   readonly redelivered: boolean
-  /** Of its channel: counts from 1. */
+  /** The delivery's number on its channel, from 1. */
   readonly deliveryTag: number
-  /** Grows with every channel that the consumer lives through. */
+  /** Increases with every channel that the consumer opens. */
   readonly epoch: number
-  /** A plain function, as it is called for every message: acknowledgements are gathered and sent together. */
+  /**
+   * Settles the delivery. A plain function, because it runs once per message; the driver sends acknowledgements in
+   * batches.
+   */
   readonly settle: (how: Settlement) => Settled
 }
 
 export interface ConsumeOptions {
   readonly queue: string
-  /** How many deliveries may be unsettled: from 1 to 65,535. */
+  /** The maximum number of unsettled deliveries: 1 to 65,535. */
   readonly prefetch: number
-  /** Such as `x-stream-offset`, `x-priority`. */
+  /** Consumer arguments, such as `x-stream-offset` or `x-priority`. */
   readonly arguments?: Fields
   /**
-   * Called from the driver's own callbacks: synchronous and cheap. What it throws is logged, and hurts nobody else: the
-   * delivery goes back to its queue a second later.
+   * Runs inside the driver's callbacks, so it must be synchronous and cheap. An exception is logged and affects only
+   * its delivery, which returns to the queue a second later.
    */
   readonly onDelivery: (delivery: Delivery) => void
-  /** The deliveries of this epoch are void: the broker gives them to somebody again. */
+  /** All deliveries of this epoch are void: the broker redelivers them. */
   readonly onLost?: (epoch: number, reason: string) => void
   /**
-   * Again at work after a loss, under a new epoch; before its first delivery. A stream is read on behind what was settled,
-   * by its offset, also where it was deleted since and is another one: who has to tell them apart begins a new consumer.
+   * Consuming has resumed under a new epoch; called before its first delivery. A stream resumes after the last settled
+   * offset, even if the stream was deleted and declared again meanwhile. To tell the two streams apart, start a new
+   * consumer.
    */
   readonly onResumed?: (epoch: number) => void
 }
 
-/** A consumer that outlives connections, channels and its own cancellation by the broker. */
+/** A consumer that survives lost connections, lost channels and its own cancellation by the broker. */
 export interface Subscription {
   readonly queue: string
-  /** No further delivery arrives once it succeeds. What was delivered can still be settled until the scope closes. */
+  /**
+   * Stops deliveries. After it succeeds no further delivery arrives; earlier ones can be settled until the scope
+   * closes.
+   */
   readonly cancel: Effect.Effect<void>
 }
 
-/** A channel of one's own. What ends it, ends it for good: nothing here is recovered. */
+/** A channel for one caller. It is not recovered: an error that closes the channel ends it for good. */
 export interface Channel {
   readonly get: (queue: string) => Effect.Effect<Option.Option<Delivery>, BrokerError>
   readonly consume: (
     options: Pick<ConsumeOptions, "queue" | "arguments" | "onDelivery">
   ) => Effect.Effect<Subscription, BrokerError>
   readonly publish: (publication: Omit<Publication, "purpose">) => Effect.Effect<Outcome>
-  /** Fails when the channel has ended, with the reason. */
+  /** Never succeeds. Fails with the reason once the channel has ended. */
   readonly ended: Effect.Effect<never, BrokerError>
 }
 
 /**
- * `Blocked`: connected, and the broker takes no publishes, for the given reason. `failure`: of the last try, empty before
- * the first.
+ * The state of the connection. `Blocked`: connected, but the broker accepts no publishes, for the given reason.
+ * `failure` is the error of the last attempt, and empty before the first one has failed.
  */
 export type Connection =
   | { readonly _tag: "Connected" }
@@ -218,53 +234,56 @@ export type Connection =
   | { readonly _tag: "Connecting"; readonly attempt: number; readonly failure: string }
   | { readonly _tag: "Closed" }
 
-/** What the broker says of itself. */
+/** The product and version that the broker reports. */
 export interface Server {
   readonly product: string
-  /** Such as `3.10.8`. */
+  /** For example `3.10.8`. */
   readonly version: string
 }
 
-/** RabbitMQ 3.10 or newer: topology, confirmed publishes and consumers that recover by themselves. */
+/** The door to RabbitMQ 3.10 or newer: topology, confirmed publishes, and consumers that recover by themselves. */
 export class Broker extends Context.Service<
   Broker,
   {
     readonly server: Effect.Effect<Server, BrokerError>
 
     /**
-     * Declares, and declares again on every new connection, until it is removed. Fails without touching anything behind
-     * the first declaration that the broker refuses.
+     * Declares the topology now and again on every new connection, until `remove`. Stops at the first declaration that
+     * the broker refuses; the later ones are not attempted.
      */
     readonly declare: (declarations: Declarations) => Effect.Effect<void, BrokerError>
 
-    /** What declaring would meet, without declaring anything. Bindings cannot be examined. */
+    /** Compares a declaration with the broker without declaring anything. AMQP cannot examine bindings. */
     readonly examine: (
       declared: { readonly exchange: Exchange } | { readonly queue: Queue }
     ) => Effect.Effect<Examination, BrokerError>
 
-    /** Deletes queues, exchanges and their bindings; what is not there is no error. */
+    /** Deletes queues, exchanges and their bindings. Deleting a missing one is a no-op. */
     readonly remove: (names: {
       readonly queues?: ReadonlyArray<string>
       readonly exchanges?: ReadonlyArray<string>
     }) => Effect.Effect<void, BrokerError>
 
-    /** Messages that are ready, and consumers; none where there is no such queue. */
+    /** Counts the queue's ready messages and its consumers. Returns `None` if the queue does not exist. */
     readonly inspect: (
       queue: string
     ) => Effect.Effect<Option.Option<{ readonly messages: number; readonly consumers: number }>, BrokerError>
 
-    /** Waits for its turn in its window. Never fails: what is known is the outcome. */
+    /** Publishes a message once its window has room. Never fails: the outcome is a value. */
     readonly publish: (publication: Publication) => Effect.Effect<Outcome>
 
-    /** Succeeds when the broker has registered the consumer. The scope closes its channel: unsettled deliveries return. */
+    /**
+     * Succeeds once the broker has registered the consumer. Closing the scope closes its channel, and the broker
+     * requeues the unsettled deliveries.
+     */
     readonly consume: (options: ConsumeOptions) => Effect.Effect<Subscription, BrokerError, Scope.Scope>
 
     readonly channel: (options: { readonly prefetch: number }) => Effect.Effect<Channel, BrokerError, Scope.Scope>
 
-    /** The present state first, then every change. */
+    /** Emits the current state, then every change. */
     readonly connection: Stream.Stream<Connection>
 
-    /** A round trip. */
+    /** One round trip to the broker. */
     readonly ping: Effect.Effect<void, BrokerError>
   }
 >()("svc/Broker") {}

@@ -1,19 +1,21 @@
-/** Chunks below this are copied together. Every `Buffer` costs some hundred bytes, whatever it holds. */
+/**
+ * Chunks below this size are copied together, because every `Buffer` costs about a hundred bytes besides its content.
+ */
 const smallChunk = 4_096
 const largestBlock = 262_144
 
 /**
- * Bytes that arrive in chunks and are wanted whole. They cost about as much memory as they are, however small the
- * chunks: small ones are copied into blocks that grow, and so is a view that keeps a much larger buffer alive.
+ * Collects the chunks of a body. The memory used stays close to the body's size, however small the chunks are: small
+ * chunks, and views that keep a much larger buffer alive, are copied into growing blocks.
  */
 export class CollectedBytes {
-  /** The only chunk so far: most bodies have one, which is then never copied. */
-  #only: Buffer | undefined
-  readonly #pieces: Array<Buffer> = []
-  /** Copied bytes go here; those before `#sealed` are in `#pieces` already. */
+  /** The only chunk so far. Most bodies have one chunk, which is never copied. */
+  #singleChunk: Buffer | undefined
+  readonly #chunks: Array<Buffer> = []
+  /** The block that chunks are copied into. Its bytes before `#sealedEnd` are already part of `#chunks`. */
   #block: Buffer = empty
-  #sealed = 0
-  #used = 0
+  #sealedEnd = 0
+  #blockEnd = 0
   #length = 0
 
   get length(): number {
@@ -22,23 +24,23 @@ export class CollectedBytes {
 
   add(chunk: Buffer): void {
     if (chunk.length === 0) return
-    if (this.#length === 0) this.#only = chunk
+    if (this.#length === 0) this.#singleChunk = chunk
     else {
-      const first = this.#only
-      this.#only = undefined
+      const first = this.#singleChunk
+      this.#singleChunk = undefined
       if (first !== undefined) this.#append(first)
       this.#append(chunk)
     }
     this.#length += chunk.length
   }
 
-  /** Everything that was added, in one piece. */
+  /** Returns everything that was added, in one buffer. */
   toBuffer(): Buffer {
-    if (this.#only === undefined && this.#length > 0) this.#join()
-    return this.#only ?? empty
+    if (this.#singleChunk === undefined && this.#length > 0) this.#join()
+    return this.#singleChunk ?? empty
   }
 
-  /** The same; nothing of it is held any longer. */
+  /** Like `toBuffer`, and releases the bytes. */
   take(): Buffer {
     const whole = this.toBuffer()
     this.clear()
@@ -46,46 +48,46 @@ export class CollectedBytes {
   }
 
   clear(): void {
-    this.#only = undefined
-    this.#pieces.length = 0
+    this.#singleChunk = undefined
+    this.#chunks.length = 0
     this.#block = empty
-    this.#sealed = 0
-    this.#used = 0
+    this.#sealedEnd = 0
+    this.#blockEnd = 0
     this.#length = 0
   }
 
   #append(chunk: Buffer): void {
     if (chunk.length >= smallChunk && chunk.length * 2 >= chunk.buffer.byteLength) {
       this.#seal()
-      this.#pieces.push(chunk)
+      this.#chunks.push(chunk)
       return
     }
     for (let from = 0; from < chunk.length; ) {
-      if (this.#used === this.#block.length) this.#nextBlock()
-      const copied = chunk.copy(this.#block, this.#used, from)
-      this.#used += copied
+      if (this.#blockEnd === this.#block.length) this.#nextBlock()
+      const copied = chunk.copy(this.#block, this.#blockEnd, from)
+      this.#blockEnd += copied
       from += copied
     }
   }
 
   #nextBlock(): void {
     this.#seal()
-    // not from the pool, which would be kept alive as a whole
+    // allocated outside the pool: a slice would keep the whole pool buffer alive
     this.#block = Buffer.allocUnsafeSlow(Math.min(largestBlock, Math.max(smallChunk, this.#block.length * 2)))
-    this.#sealed = 0
-    this.#used = 0
+    this.#sealedEnd = 0
+    this.#blockEnd = 0
   }
 
   #seal(): void {
-    if (this.#used > this.#sealed) this.#pieces.push(this.#block.subarray(this.#sealed, this.#used))
-    this.#sealed = this.#used
+    if (this.#blockEnd > this.#sealedEnd) this.#chunks.push(this.#block.subarray(this.#sealedEnd, this.#blockEnd))
+    this.#sealedEnd = this.#blockEnd
   }
 
   #join(): void {
     this.#seal()
-    const whole = this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces, this.#length)
+    const whole = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks, this.#length)
     this.clear()
-    this.#only = whole
+    this.#singleChunk = whole
     this.#length = whole.length
   }
 }

@@ -1,21 +1,24 @@
 import { type Duration, Effect, RcMap, Schema, type Scope, Semaphore } from "effect"
 
-/** No place became free in time: of all, or of those that the caller itself may have. */
+/** No slot became free in time, within the limit of the whole process or within the caller's own. */
 export class ConcurrencyLimitReached extends Schema.TaggedError<ConcurrencyLimitReached>()("NoPlace", {
   whose: Schema.Literals(["process", "caller"])
 }) {}
 
 export interface Options {
   readonly maxTotal: number
-  /** The number of these that one caller may have. */
+  /** The number of slots that one caller may hold. */
   readonly maxPerCaller: number
-  /** A caller waits for a place for so long. */
+  /** The time that a caller waits for a slot. */
   readonly maxWait: Duration.Input
 }
 
-/** Places for work that takes much of what all share. Each caller may have some of them. */
+/** Limits how much expensive work runs at once, in all and for each caller. */
 export interface ConcurrencyLimit {
-  /** A place until the scope closes. A caller that has all of its own waits for those, and takes nobody's turn. */
+  /**
+   * Acquires a slot until the scope closes. A caller at its own limit waits for its own slots, so it does not block the
+   * queue of other callers. Fails with `ConcurrencyLimitReached` after `maxWait`.
+   */
   readonly acquire: (caller: string) => Effect.Effect<void, ConcurrencyLimitReached, Scope.Scope>
 }
 
@@ -26,8 +29,8 @@ export const make = Effect.fnUntraced(function* ({
 }: Options): Effect.fn.Return<ConcurrencyLimit, never, Scope.Scope> {
   const processSlots = yield* Semaphore.make(maxTotal)
   const callerSlots = yield* RcMap.make({ lookup: (_caller: string) => Semaphore.make(maxPerCaller) })
-  const acquireSlot = (places: Semaphore.Semaphore) =>
-    Effect.acquireRelease(places.take(1), () => places.release(1), { interruptible: true })
+  const acquireSlot = (semaphore: Semaphore.Semaphore) =>
+    Effect.acquireRelease(semaphore.take(1), () => semaphore.release(1), { interruptible: true })
   return {
     acquire: (caller) =>
       Effect.suspend(() => {

@@ -2,13 +2,13 @@ import { Context, Duration, type Effect, type Scope, type Stream } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 
 /**
- * A migrated PostgreSQL, 14 or newer.
+ * The door to PostgreSQL 14 or newer, with all migrations applied.
  *
- * Statements are written against `sql`; nothing else of the driver is visible. The embedded variant is the same
- * PostgreSQL inside the process, with one session: work there is serial, and what it holds ends with the process.
+ * Statements are written against `sql`; the rest of the driver is not visible. The embedded variant is PostgreSQL
+ * inside the process with a single session: statements run one after the other, and the data ends with the process.
  *
  * Rows hold `bigint` (also `count(*)`) as bigint, `numeric` as text, `timestamptz` as Date, `bytea` as Uint8Array,
- * `jsonb` parsed, `uuid` as text, `text[]` as an array. The same go in as parameters, except JSON, which goes in as its
+ * `jsonb` parsed, `uuid` as text, `text[]` as an array. Parameters take the same types, except JSON, which is passed as
  * text: `${JSON.stringify(value)}`.
  */
 export class Database extends Context.Service<
@@ -17,20 +17,20 @@ export class Database extends Context.Service<
     readonly sql: SqlClient.SqlClient
 
     /**
-     * Runs `work` in a transaction; again, up to 3 times in all, when that fails with the `SqlError` of a deadlock or a
-     * serialisation failure. Nests as savepoints; then the outermost transaction is what runs again.
+     * Runs `work` in a transaction. A deadlock or a serialisation failure runs it again, up to 3 times in all. Nested
+     * calls are savepoints; a retry then runs the outermost transaction again.
      */
     readonly transaction: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E | SqlError.SqlError, R>
 
     /**
-     * Tells every process that follows `channel`. Inside `transaction` the notice leaves with the commit, and never
-     * after a rollback. `payload`: at most 7,999 bytes. Equal notices of one transaction may arrive as one.
+     * Notifies every process that follows `channel`. Inside `transaction` the notice is sent on commit and dropped on
+     * rollback. `payload` has at most 7,999 bytes. Equal notices of one transaction may arrive as one.
      */
     readonly notify: (channel: string, payload: string) => Effect.Effect<void, SqlError.SqlError>
 
     /**
-     * Follows `channel`. The effect succeeds when the subscription is active, so "follow, then load" has no gap. The
-     * stream fails when notices may have been lost: follow again, then load again.
+     * Follows `channel`. The effect succeeds once the subscription is active, so following before loading leaves no
+     * gap. The stream fails when notices may have been lost: follow again, then load again.
      */
     readonly changes: (
       channel: string
@@ -41,9 +41,9 @@ export class Database extends Context.Service<
 >()("svc/Database") {}
 
 /**
- * How long a statement waits for a session, and then for its answer, before it fails with a connection error. Default:
- * for ever, because work that nobody waits for has deadlines of its own. Where somebody waits, set it: a server that
- * fell silent on an open connection never answers.
+ * The time that a statement waits for a session, and then for its result, before it fails with a connection error.
+ * Default: infinity, because background work has its own deadlines. Set it where a client waits: a server that fell
+ * silent on an open connection never responds.
  */
 export const StatementDeadline = Context.Reference<Duration.Duration>("svc/Database/StatementDeadline", {
   defaultValue: () => Duration.infinity

@@ -1,14 +1,15 @@
 import { Context, type Effect, type Redacted, Schema } from "effect"
 
 /**
- * The answer did not come whole, and `message` says why in words for an operator. The path, the headers and the body of
- * the request are never in it.
+ * The request has no complete response. `message` explains the reason to an operator and never contains the request's
+ * path, headers or body.
  *
- * - `invalid_url`: not an absolute http or https URL without user, password and fragment; nothing was sent.
- * - `refused_address`: the host is, or its name leads to, nothing but addresses that the gateway does not call.
- * - `unreachable`: no connection (refused, unknown host, TLS), or it was lost. `timeout`: not whole within `withinMs`.
- * - `redirect`: 301, 302, 303, 307 or 308; it is never followed.
- * - `too_large`: the body has more than `maxBytes`. `malformed`: what came is not HTTP.
+ * - `invalid_url`: not an absolute http or https URL without user, password and fragment. Nothing was sent.
+ * - `refused_address`: the host is, or resolves to, only addresses that the gateway does not call.
+ * - `unreachable`: the connection failed (refused, unknown host, TLS) or was lost. `timeout`: the response was not
+ *   complete within `withinMs`.
+ * - `redirect`: the status is 301, 302, 303, 307 or 308. Redirects are never followed.
+ * - `too_large`: the body exceeds `maxBytes`. `malformed`: the response is not valid HTTP.
  */
 export class EgressError extends Schema.TaggedError<EgressError>()("EgressError", {
   reason: Schema.Literals([
@@ -21,43 +22,45 @@ export class EgressError extends Schema.TaggedError<EgressError>()("EgressError"
     "malformed"
   ]),
   message: Schema.String,
-  /** With `redirect` and `too_large`: the status of the answer. */
+  /** The status of the response, with `redirect` and `too_large`. */
   status: Schema.optionalKey(Schema.Int),
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
 export interface EgressRequest {
   readonly method: "GET" | "HEAD" | "POST"
-  /** Absolute, http or https, without user, password and fragment. */
+  /** An absolute http or https URL without user, password and fragment. */
   readonly url: string
-  /** `host`, `content-length` and `accept-encoding` are the door's. */
+  /** The door itself sets `host`, `content-length` and `accept-encoding`. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Goes out as `Authorization: Bearer …`. */
+  /** Sent as `Authorization: Bearer …`. */
   readonly bearer?: Redacted.Redacted
   readonly body?: Uint8Array
-  /** The key whose request it serves: none has more than a share of the connections to one origin. */
+  /**
+   * The gateway key on whose behalf the request is made. Each key may use only a share of the connections to an origin.
+   */
   readonly caller?: string | undefined
-  /** Milliseconds for everything: name, connection, headers, the last byte of the body. */
+  /** The deadline in milliseconds for the whole exchange: name lookup, connection, headers and body. */
   readonly withinMs: number
-  /** Bytes that the body of the answer may have. */
+  /** The maximum size of the response body in bytes. */
   readonly maxBytes: number
 }
 
 export interface EgressResponse {
   readonly status: number
-  /** By lower-case name; of a repeated header, the values in order, joined by a comma. */
+  /** Headers by lower-case name. The values of a repeated header are joined by commas, in order. */
   readonly headers: Readonly<Record<string, string>>
-  /** As they came: nothing is decompressed, and nothing but identity was asked for. */
+  /** The bytes as received. The door requests no compression and decompresses nothing. */
   readonly body: Uint8Array
 }
 
 /**
- * The door for small requests to where an operator's input leads: studio, identity provider, OpenAPI documents,
- * guardrails, health checks. Any status but a redirect is an answer.
+ * The door for small requests to addresses that operators configure: studio, identity provider, OpenAPI documents,
+ * guardrails, health checks. Any status other than a redirect is a response, not a failure.
  *
- * The address is judged when the connection is made, on what the name resolves to at that moment. Link-local and
- * cloud-metadata, unspecified, multicast and broadcast addresses are always refused, also in IPv6 forms of them;
- * private and loopback ones where `GATEWAY_EGRESS_PRIVATE_ADDRESSES` says so.
+ * The address is checked when the connection is made, against what the name resolves to at that moment. Link-local,
+ * cloud-metadata, unspecified, multicast and broadcast addresses are always refused, also in their IPv6 forms. Private
+ * and loopback addresses are refused if `GATEWAY_EGRESS_PRIVATE_ADDRESSES` says so.
  */
 export class Egress extends Context.Service<
   Egress,

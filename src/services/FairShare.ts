@@ -1,10 +1,10 @@
-/** The most that one caller (a key, or an address that sends no key) ever holds of what all share: a quarter. */
+/** The most that one caller (a key, or an address that sends no key) may hold of a shared resource: a quarter. */
 export const maximum = (total: number): number => Math.max(1, Math.floor(total / 4))
 
 /**
- * What one caller may hold where others hold `others` of it: a quarter, and no more than half of what they leave, but for
- * a sixteenth that is kept for callers who hold little. Four callers with a quarter each would leave nothing to a fifth,
- * and halves alone nothing to a twelfth; of 4,096 places it takes a hundred callers to leave none.
+ * The amount that one caller may hold while other callers hold `others`: at most a quarter, and at most half of what is
+ * free after a sixteenth is reserved for callers who hold little. Quarters alone would leave nothing to a fifth caller,
+ * and halves alone nothing to a twelfth; of 4,096 units a hundred callers together take everything.
  */
 export const allowance = (total: number, others: number): number => {
   const free = total - others
@@ -14,14 +14,14 @@ export const allowance = (total: number, others: number): number => {
 }
 
 /**
- * The caller at an address. Of IPv6 it is the network: whoever has one address there has all 2^64 of it. IPv4 may be
- * written as IPv6.
+ * Identifies the caller at an address. IPv6 callers are identified by their /64 network, because one host can use every
+ * address in it. IPv4 addresses may be written in IPv6 form.
  */
 export const callerOfAddress = (address: string): string => {
   if (!address.includes(":") || address.toLowerCase().startsWith("::ffff:")) return address
-  const [before = "", after] = address.split("::")
-  const groups = before === "" ? [] : before.split(":")
-  const tailGroups = after === undefined || after === "" ? [] : after.split(":")
-  const zeros = after === undefined ? 0 : Math.max(0, 8 - groups.length - tailGroups.length)
+  const [head = "", tail] = address.split("::")
+  const groups = head === "" ? [] : head.split(":")
+  const tailGroups = tail === undefined || tail === "" ? [] : tail.split(":")
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - groups.length - tailGroups.length)
   return [...groups, ...Array.from({ length: zeros }, () => "0"), ...tailGroups].slice(0, 4).join(":")
 }

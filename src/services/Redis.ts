@@ -1,9 +1,10 @@
 import { Context, type Effect, Schema, type Scope, type Stream } from "effect"
 
 /**
- * `retryable`: the same command may succeed later, because Redis was not reached, did not answer in time, or said "not
- * now" (`LOADING`, `BUSY`, `READONLY`, …). Without an answer it is unknown whether the command was carried out; it is
- * never sent a second time. An error that Redis answered keeps the server's text, whose first word is the kind.
+ * A Redis operation failed. `retryable`: the same command may succeed later, because Redis was unreachable, did not
+ * reply in time, or replied with a temporary error (`LOADING`, `BUSY`, `READONLY`, …). Without a reply the command may
+ * or may not have been carried out; the driver never sends it twice. An error reply keeps the server's text, which
+ * begins with the kind of error.
  */
 export class RedisError extends Schema.TaggedError<RedisError>()("RedisError", {
   operation: Schema.Literals(["command", "script", "subscribe"]),
@@ -15,41 +16,41 @@ export class RedisError extends Schema.TaggedError<RedisError>()("RedisError", {
   }
 }
 
-/** What Redis answers: RESP2 values, with bulk strings as text. */
+/** A RESP2 reply, with bulk strings as text. */
 export type Reply = string | number | null | ReadonlyArray<Reply>
 
-/** One command, as `redis.call` in Lua: numbers are written in decimal. */
+/** Runs one command, like `redis.call` in Lua. Numbers are written in decimal. */
 export type Call = (command: string, ...args: ReadonlyArray<string | number>) => Reply
 
 /**
  * One atomic state change, written twice: as Lua for the server, and as the same steps in TypeScript for the in-memory
- * variant. A property test runs both on the same random inputs, so neither can drift.
+ * variant. A property test runs both on the same random inputs to keep them equal.
  */
 export interface Script<A> {
   readonly name: string
   readonly lua: string
   readonly step: (call: Call, keys: ReadonlyArray<string>, args: ReadonlyArray<string>) => Reply
-  /** Reads the reply; throws on a shape that the script cannot produce (a defect). */
+  /** Decodes the reply. Throws (a defect) on a shape that the script cannot produce. */
   readonly decode: (reply: Reply) => A
 }
 
-/** Redis 6 or newer: commands, scripts and subscriptions. */
+/** The door to Redis 6 or newer: commands, scripts and subscriptions. */
 export class Redis extends Context.Service<
   Redis,
   {
-    /** The full name of a key (or channel) of this deployment: prefix and name. Every key goes through it. */
+    /** Returns the full name of a key or channel of this deployment: the prefix and `name`. Use it for every key. */
     readonly key: (name: string) => string
 
     readonly command: (name: string, ...args: ReadonlyArray<string | number>) => Effect.Effect<Reply, RedisError>
 
-    /** Runs `script` atomically, in one round trip. */
+    /** Runs `script` atomically in one round trip. */
     readonly run: <A>(
       script: Script<A>,
       keys: ReadonlyArray<string>,
       args: ReadonlyArray<string | number>
     ) => Effect.Effect<A, RedisError>
 
-    /** Ready to receive when the effect succeeds; the stream fails when messages may have been lost. */
+    /** Succeeds once the subscription is active. The stream fails when messages may have been lost. */
     readonly subscribe: (channel: string) => Effect.Effect<Stream.Stream<string, RedisError>, RedisError, Scope.Scope>
 
     readonly ping: Effect.Effect<void, RedisError>

@@ -1,22 +1,25 @@
 import { Cause, Effect, Queue, type Scope, Stream } from "effect"
 
-/** How many messages a follower may be behind before it is told, by a failure, that it lost some. */
+/** The number of unread messages after which a subscriber loses its subscription. */
 const capacity = 4_096
 
-/** What one follower has yet to read. Bounded: who falls too far behind fails instead of growing. */
+/**
+ * The unread messages of one subscriber. The queue is bounded: a subscriber that falls behind by more than its capacity
+ * fails.
+ */
 export interface SubscriberQueue<E> {
   readonly messages: Stream.Stream<string, E>
   readonly deliver: (message: string) => void
   readonly fail: (error: E) => void
 }
 
-export const make = <E>(lagging: () => E): Effect.Effect<SubscriberQueue<E>, never, Scope.Scope> =>
+export const make = <E>(makeLagError: () => E): Effect.Effect<SubscriberQueue<E>, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(Queue.dropping<string, E>(capacity), (queue) => Queue.shutdown(queue)),
     (queue): SubscriberQueue<E> => ({
       messages: Stream.fromQueue(queue),
       deliver: (message) => {
-        if (!Queue.offerUnsafe(queue, message)) Queue.failCauseUnsafe(queue, Cause.fail(lagging()))
+        if (!Queue.offerUnsafe(queue, message)) Queue.failCauseUnsafe(queue, Cause.fail(makeLagError()))
       },
       fail: (error) => {
         Queue.failCauseUnsafe(queue, Cause.fail(error))
@@ -24,47 +27,47 @@ export const make = <E>(lagging: () => E): Effect.Effect<SubscriberQueue<E>, nev
     })
   )
 
-/** The followers of named channels within this process. */
+/** The subscribers of named channels within this process. */
 export interface Fanout<E> {
   readonly subscribe: (channel: string) => Effect.Effect<SubscriberQueue<E>, never, Scope.Scope>
-  /** Answers how many followers it reached. */
+  /** Returns the number of subscribers that received the message. */
   readonly publish: (channel: string, message: string) => number
   readonly subscriberCount: (channel: string) => number
   readonly fail: (error: E) => void
 }
 
-export const fanout = <E>(lagging: () => E): Fanout<E> => {
+export const fanout = <E>(makeLagError: () => E): Fanout<E> => {
   const channels = new Map<string, Set<SubscriberQueue<E>>>()
 
-  const join = (channel: string, inbox: SubscriberQueue<E>) => {
-    const inboxes = channels.get(channel)
-    if (inboxes === undefined) channels.set(channel, new Set([inbox]))
-    else inboxes.add(inbox)
+  const add = (channel: string, queue: SubscriberQueue<E>) => {
+    const queues = channels.get(channel)
+    if (queues === undefined) channels.set(channel, new Set([queue]))
+    else queues.add(queue)
   }
 
-  const leave = (channel: string, inbox: SubscriberQueue<E>) => {
-    const inboxes = channels.get(channel)
-    if (inboxes?.delete(inbox) && inboxes.size === 0) channels.delete(channel)
+  const remove = (channel: string, queue: SubscriberQueue<E>) => {
+    const queues = channels.get(channel)
+    if (queues?.delete(queue) && queues.size === 0) channels.delete(channel)
   }
 
   return {
     subscribe: (channel) =>
-      Effect.tap(make(lagging), (inbox) =>
+      Effect.tap(make(makeLagError), (queue) =>
         Effect.acquireRelease(
-          Effect.sync(() => join(channel, inbox)),
-          () => Effect.sync(() => leave(channel, inbox))
+          Effect.sync(() => add(channel, queue)),
+          () => Effect.sync(() => remove(channel, queue))
         )
       ),
     publish: (channel, message) => {
-      const inboxes = channels.get(channel)
-      if (inboxes === undefined) return 0
-      for (const inbox of inboxes) inbox.deliver(message)
-      return inboxes.size
+      const queues = channels.get(channel)
+      if (queues === undefined) return 0
+      for (const queue of queues) queue.deliver(message)
+      return queues.size
     },
     subscriberCount: (channel) => channels.get(channel)?.size ?? 0,
     fail: (error) => {
-      for (const inboxes of channels.values()) {
-        for (const inbox of inboxes) inbox.fail(error)
+      for (const queues of channels.values()) {
+        for (const queue of queues) queue.fail(error)
       }
     }
   }

@@ -1,4 +1,4 @@
-/** Keeps the last bytes of what is added, however much that is. */
+/** Keeps the last `capacity` bytes of everything that is added. */
 export class TailBuffer {
   readonly #ring: Buffer
   #at = 0

@@ -1,66 +1,71 @@
 import { Context, Effect, type Exit, Schema } from "effect"
 
 /**
- * The exchange did not run to its end.
+ * The exchange did not complete.
  *
- * - `connect`: nothing was sent; `headers`: no response status yet; `body`: the response had begun.
- * - `refused`: no connection to be had (refused, unknown host, TLS); `busy`: this side has as many exchanges with the
- *   origin as it may, and this one's turn did not come; `timeout`: the phase's deadline passed; `reset`: the connection
- *   was lost; `malformed`: what came is not HTTP; `stopped`: this side ended it, because the sink wanted no more or the
- *   request's body failed.
+ * - Phases: `connect`: nothing was sent. `headers`: the response status had not arrived. `body`: the response had
+ *   begun.
+ * - `refused`: the connection failed (refused, unknown host, TLS). `busy`: the connection limit of the origin is
+ *   reached and no connection became free in time. `timeout`: the deadline of the phase passed. `reset`: the connection
+ *   was lost. `malformed`: the response is not valid HTTP. `stopped`: this side ended the exchange, because the sink
+ *   stopped it or the request body failed.
  */
 export class UpstreamError extends Schema.TaggedError<UpstreamError>()("UpstreamError", {
   phase: Schema.Literals(["connect", "headers", "body"]),
   reason: Schema.Literals(["refused", "busy", "timeout", "reset", "malformed", "stopped"]),
-  /** With `busy`: how many exchanges with the origin may run at once, in all or of one caller. */
+  /** With `busy`: the number of exchanges with the origin that may run at once, in all or for one caller. */
   limit: Schema.optionalKey(Schema.Int),
-  /** With `busy`: whose exchanges those are. */
+  /** With `busy`: whether `limit` applies to everybody or to the caller. */
   whose: Schema.optionalKey(Schema.Literals(["everybody", "caller"])),
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-/** `pause`: send nothing more until `onDrain` calls back. `stop`: end the exchange. */
+/** `pause` sends no further chunk until `onDrain` calls back. `stop` ends the exchange. */
 export type Flow = "continue" | "pause" | "stop"
 
 /**
- * Where response bytes go. Called from the driver's own callbacks: synchronous and cheap. A `Stream` here would cost
- * more than half of the throughput.
+ * Receives the response. The functions run inside the driver's callbacks, so they must be synchronous and cheap. A
+ * `Stream` here would cost more than half of the throughput.
  */
 export interface Sink {
-  /** Once, before any chunk. `headers`: name, value, name, value, as they came. */
+  /** Called once, before any chunk. `headers` alternates names and values as received. */
   readonly head: (status: number, headers: ReadonlyArray<string>) => Flow
   readonly chunk: (bytes: Uint8Array) => Flow
-  /** Once after each `pause`. */
+  /** Called once after each `pause`. */
   readonly onDrain: (resume: () => void) => void
 }
 
 export interface Exchange {
   /** Scheme, host and port: `https://api.example.com`. */
   readonly origin: string
-  /** For whom it is: no caller holds more than a share of the connections to an origin. `undefined`: for this program. */
+  /** The caller whose share of the origin's connections the exchange uses. `undefined`: the program itself. */
   readonly caller?: string | undefined
   readonly method: string
-  /** Path and query, sent as they are, byte for byte. */
+  /** Path and query, sent byte for byte. */
   readonly target: string
-  /** Name, value, name, value. `host` and `content-length` are the driver's. */
+  /** Alternating names and values. The driver itself sets `host` and `content-length`. */
   readonly headers: ReadonlyArray<string>
   readonly body: Uint8Array | AsyncIterable<Uint8Array> | null
-  /** Milliseconds to connect and, from there, to the response's headers. A wait for its turn comes before them. */
+  /**
+   * Milliseconds for the connection and, from then on, for the response headers. Waiting for a free connection does not
+   * count.
+   */
   readonly headersWithinMs: number
-  /** Milliseconds without a byte before the response counts as stalled. A paused exchange does not stall. */
+  /** Milliseconds without a byte after which the response is stalled. A paused exchange does not stall. */
   readonly idleWithinMs: number
 }
 
-/** The model proxy behind the gateway: send this request, give me status, headers and bytes. */
+/** The door to the upstreams: sends a request and returns the status, headers and bytes of the response. */
 export class Upstream extends Context.Service<
   Upstream,
   {
-    /** Succeeds when the last byte has gone to the sink. Interruption ends the exchange at the upstream too. */
+    /** Succeeds once the last byte has reached the sink. Interruption also ends the exchange at the upstream. */
     readonly exchange: (request: Exchange, sink: Sink) => Effect.Effect<void, UpstreamError>
 
     /**
-     * The same without a fiber, for the path of every request. Tells `done` once; `cancel` ends the exchange at the
-     * upstream too, and then `done` is told nothing. It answers whether the upstream may have had any of the request.
+     * The same without a fiber, because every request takes this path. Calls `done` once. The returned function cancels
+     * the exchange at the upstream, after which `done` is never called; it returns whether the upstream may have
+     * received any part of the request.
      */
     readonly exchangeUnsafe: StartExchange
   }
@@ -73,7 +78,7 @@ export type StartExchange = (
 ) => CancelExchange
 export type CancelExchange = () => boolean
 
-/** The door of a driver that works by callbacks. */
+/** Builds the door from a driver that works with callbacks. */
 export const fromCallbacks = (start: StartExchange): Upstream["Service"] => ({
   exchangeUnsafe: start,
   exchange: (request, sink) =>
@@ -83,7 +88,10 @@ export const fromCallbacks = (start: StartExchange): Upstream["Service"] => ({
     })
 })
 
-/** The door of a variant that works by effects, and has no connection to wait for: whoever asks is heard. */
+/**
+ * Builds the door from a variant that works with effects. It has no connections to wait for, so cancelling always
+ * returns `true`.
+ */
 export const fromEffects = (exchange: Upstream["Service"]["exchange"]): Effect.Effect<Upstream["Service"]> =>
   Effect.map(Effect.context<never>(), (context) => ({
     exchange,
