@@ -70,9 +70,7 @@ import { DebugBundles } from "./usage/DebugBundles.ts"
 import { Usage } from "./usage/Usage.ts"
 import { UsageEvents } from "./usage/UsageEvents.ts"
 
-/**
- * What the configuration document speaks of: for it the database, the vault and the environment's settings are enough.
- */
+/** The stores of the configuration document. They need only the database, the vault and the environment's settings. */
 const configurationStores = Layer.mergeAll(
   Projects.layer,
   Keys.layer,
@@ -88,7 +86,7 @@ const configurationStores = Layer.mergeAll(
   AuthSettings.layer
 )
 
-/** The configuration as one document, without a listener. */
+/** Exports and applies the configuration document without a listener. */
 export const configuration = Configuration.layer.pipe(
   Layer.provideMerge(configurationStores),
   Layer.provide(Audit.layer)
@@ -143,8 +141,8 @@ const handlers = Layer.mergeAll(
 ).pipe(Layer.provide([Authentication.layer, KeyAuthentication.layer, RequestDecoding.layer]))
 
 /**
- * The control listener's routes, for `HttpRouter.serve(ControlApp.layer, { routerConfig })`. Open are the doors, the
- * vault, the settings, the guardrails and the state of the process; the server brings the rest.
+ * The routes of the control listener, for `HttpRouter.serve(ControlApp.layer, { routerConfig })`. The caller provides
+ * the doors, the vault, the settings, the guardrails and the process state.
  */
 export const layer = Layer.mergeAll(
   HttpApiBuilder.layer(ControlApi).pipe(Layer.provide(handlers)),
@@ -156,7 +154,7 @@ export const layer = Layer.mergeAll(
   Layer.provide([hostAndRequestIdMiddleware, ReadYourWrites, StatementTimeout, Readiness.layer("not_ready")])
 )
 
-/** The routes of the listener that shows browsers the upstream's UI at `origin`. */
+/** The routes of the listener that serves the upstream's UI to browsers at `origin`. */
 export const upstreamUi = (origin: string) =>
   UpstreamUiListener.layer(origin).pipe(
     Layer.provide([UpstreamUiSessions.layer, AuthSettings.layer.pipe(Layer.provide(Audit.layer))]),

@@ -5,12 +5,12 @@ import { Database } from "../services/Database.ts"
 import { open as openCredential } from "../state/SealedCredential.ts"
 import type { RowColumns, RowReader, TableReader } from "../state/StoredRows.ts"
 
-/** Who does the work: the gateway itself (`pii-redact`), or whoever listens at an address. */
+/** Runs a guardrail: the gateway itself (`pii-redact`), or a server at `url`. */
 export type GuardrailProvider =
   | { readonly _tag: "BuiltIn" }
   | { readonly _tag: "Http"; readonly url: string; readonly timeoutMs: number; readonly token: StoredCredential }
 
-/** An entry of the catalogue (specification, "guardrail catalog entry"). */
+/** An entry of the guardrail catalogue. */
 export interface GuardrailDefinition {
   readonly name: string
   readonly description: string
@@ -21,11 +21,11 @@ export interface GuardrailDefinition {
   readonly configSchema: Config
   readonly runtimeConfig: Config
   readonly enabled: boolean
-  /** This version cannot decode the entry, and requests that it must guard are refused. */
+  /** This version cannot decode the entry. Requests that the guardrail must check are refused. */
   readonly unreadable?: true
 }
 
-/** The catalogue by name, in the order of names: replaced whole, never changed. */
+/** The catalogue by name, sorted by name. A reload replaces the whole map; it is never changed. */
 export type GuardrailCatalogue = ReadonlyMap<string, GuardrailDefinition>
 
 const Row = Schema.Struct({
@@ -45,19 +45,19 @@ const Row = Schema.Struct({
 })
 const decodeRow = Schema.decodeUnknownSync(Row)
 
-/** How long an HTTP guardrail may take, in milliseconds, where its entry does not say. */
+/** The timeout of an HTTP guardrail in milliseconds, if its entry has none. */
 export const defaultTimeoutMs = 1500
 
-/** What a sealed token is bound to. */
+/** The context that a sealed token is bound to. */
 export const tokenContext = (name: string): string => `guardrail_definitions/${name}`
 
-/** A built-in guardrail by another name than the gateway knows would let everything pass, so there is none. */
+/** The only built-in guardrail. An entry with another name is dropped, because it would let every text pass. */
 const builtIn = "pii-redact"
 
 /** A catalogue entry whose token is still sealed. */
 interface SealedEntry {
   readonly definition: GuardrailDefinition
-  /** Where the provider listens; `null` for a built-in one. */
+  /** The origin of the provider's URL; `null` for a built-in guardrail. */
   readonly origin: string | null
   readonly sealed: string | null
   readonly credentialOrigin: string | null
@@ -93,8 +93,8 @@ const providerOf = (row: typeof Row.Type): GuardrailProvider | undefined => {
 }
 
 /**
- * An entry that cannot be decoded is absent, unless it is on for everybody and fails closed as far as can be told: then
- * it stays, and refuses, or a rollback would let everything pass unguarded.
+ * An entry that cannot be decoded is dropped, unless it may be on by default, enabled and fail-closed. Such an entry
+ * stays and refuses requests; otherwise a rollback to this version would let them pass unchecked.
  */
 const refusingEntry = ({ default_on, enabled, failure_policy, name }: RowColumns): SealedEntry | undefined =>
   Predicate.isString(name) && default_on !== false && enabled !== false && !passesOnFailure(failure_policy)

@@ -1,16 +1,16 @@
 import { Result } from "effect"
 import type { Action, Config, FailurePolicy } from "../policy/Guardrail.ts"
 
-/** What a guardrail said of a text. */
+/** The reply of a guardrail to a text. */
 export interface Verdict {
   readonly action: Action
-  /** With `modify`: the text in its new form, unless it stays as it is. */
+  /** With `modify`: the changed text. If it is absent, the text stays unchanged. */
   readonly text?: string
   readonly reason: string | null
   readonly metadata: Config
 }
 
-/** A guardrail could not be asked, or what it said is no answer. */
+/** The guardrail could not be called, or its reply is invalid. */
 export interface GuardrailFailure {
   readonly code: "guardrail_unavailable" | "invalid_guardrail_request"
 }
@@ -22,7 +22,7 @@ export type Consequence =
 
 export interface GuardrailOutcome {
   readonly action: Action
-  /** The guardrail did not answer, or not in a way that can be read. */
+  /** The guardrail did not reply, or its reply is invalid. */
   readonly failed: boolean
   readonly reason: string | null
   readonly metadata: Config
@@ -30,8 +30,8 @@ export interface GuardrailOutcome {
 }
 
 /**
- * What becomes of a request. A dry run changes and stops nothing: what it would have done is noted as
- * `warn`, and named in the metadata.
+ * Applies the failure policy to a verdict. A dry run changes and stops nothing: the action is recorded as `warn`, and
+ * the metadata names the action that the guardrail wanted.
  */
 export const of = (policy: FailurePolicy, verdict: Result.Result<Verdict, GuardrailFailure>): GuardrailOutcome => {
   if (Result.isFailure(verdict)) {
@@ -60,12 +60,12 @@ const goes: Consequence = { _tag: "Goes" }
 
 const secretKey = /secret|token|password|authorization/i
 
-/** How large the metadata of one run may be, in characters of JSON; what is larger is left out, and said to be. */
+/** The maximum size of a run's metadata, in characters of JSON. Larger metadata is replaced by `truncated: true`. */
 const maxMetadata = 8192
 const maxDepth = 8
 const maxReason = 512
 
-/** Metadata for the record: without what by its name is somebody's secret, at any depth, and of bounded size. */
+/** Prepares metadata for storage: removes members whose names suggest a secret, at any depth, and limits the size. */
 export const sanitizeMetadata = (metadata: Config): Config => {
   const kept = withoutSecrets(metadata)
   return JSON.stringify(kept).length > maxMetadata ? { truncated: true } : kept
@@ -90,5 +90,5 @@ const isList = (value: Config[string]): value is ReadonlyArray<Config[string]> =
 const truncateReason = (reason: string | null): string | null =>
   reason === null ? null : replaceControlCharacters(reason.slice(0, maxReason))
 
-/** A guardrail's word, made fit for any store. */
+/** Replaces lone surrogates and control characters, which a database or a log cannot hold. */
 const replaceControlCharacters = (text: string): string => text.toWellFormed().replace(/\p{Cc}/gu, "\ufffd")

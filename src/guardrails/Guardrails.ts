@@ -6,29 +6,28 @@ import * as HttpGuardrail from "./HttpGuardrail.ts"
 import * as PiiRedact from "./PiiRedact.ts"
 import type { SelectedGuardrail, Selection } from "./Selection.ts"
 
-/** A text to be looked at, and what the guardrails of its request remember. */
+/** A text to check, with the placeholders of its request. */
 export interface GuardrailInput {
   readonly requestId: string
   readonly mode: Mode
   readonly context: HttpGuardrail.RequestContext
-  /** JSON. */
+  /** The text is JSON. */
   readonly text: string
-  /** What was replaced in the request; added to by `pre_call`, restored from by `post_call`. */
+  /** The values that were replaced in the request. `pre_call` adds to the map, and `post_call` restores from it. */
   readonly placeholders: Map<string, string>
 }
 
-/** What guardrails did. */
+/** The report on the guardrails of one text. */
 export interface RunReport {
-  /** One for each guardrail that ran. */
   readonly executions: ReadonlyArray<Execution>
-  /** Those of them in which the guardrail gave no answer. */
+  /** The executions in which the guardrail did not reply or its reply is invalid. */
   readonly failures: ReadonlyArray<Execution>
-  /** The guardrail that let it go no further; those behind it did not run. */
+  /** The guardrail that stopped the text. The guardrails after it did not run. */
   readonly stopped: StoppedBy | undefined
 }
 
 export interface GuardrailRun extends RunReport {
-  /** The text as the last guardrail left it. */
+  /** The text after the last guardrail. */
   readonly text: string
 }
 
@@ -37,11 +36,14 @@ export interface StoppedBy {
   readonly message: string
 }
 
-/** Runs guardrails over a text: the same for requests, for answers, and for whoever tries them out. */
+/** Runs guardrails on a text: for requests, for responses and for the test endpoint. */
 export class Guardrails extends Context.Service<
   Guardrails,
   {
-    /** In order, each on what the one before it left. They must be in the mode of `subject`. */
+    /**
+     * Runs the guardrails in order, each on the text that the previous one returned. All of them must declare the mode
+     * of `subject`.
+     */
     readonly run: (selection: Selection, subject: GuardrailInput) => Effect.Effect<GuardrailRun>
   }
 >()("svc/guardrails/Guardrails") {
@@ -84,7 +86,7 @@ export class Guardrails extends Context.Service<
           }
           if (consequence._tag === "GoesAs") {
             text = consequence.text
-            // an answer that is changed is on its way out: nothing will be restored from it
+            // a changed response is sent to the client, so nothing is restored from it later
             if (subject.mode === "pre_call") remember(subject.placeholders, found)
           }
         }
@@ -97,8 +99,8 @@ export class Guardrails extends Context.Service<
 }
 
 /**
- * What comes of a text that is no JSON: nobody can look into it, so that each guardrail's failure policy says what that
- * means.
+ * The result for a text that is not JSON. No guardrail can read such a text, so each guardrail's failure policy
+ * decides.
  */
 export const runOnNonJson = (selection: Selection, mode: Mode): RunReport => {
   const executions: Array<Execution> = []
@@ -115,7 +117,7 @@ export const runOnNonJson = (selection: Selection, mode: Mode): RunReport => {
       metadata
     })
     if (consequence._tag === "Stops") {
-      const message = `The guardrail ${name} reads JSON, which this body is not; nothing passes without it.`
+      const message = `The guardrail ${name} reads only JSON, which this body is not, and requests cannot pass without it.`
       return { executions, failures: executions, stopped: { code: consequence.code, message } }
     }
   }
@@ -130,11 +132,11 @@ const remember = (memory: Map<string, string>, found: PiiRedact.PlaceholderValue
 
 interface JudgedText {
   readonly verdict: Result.Result<GuardrailOutcome.Verdict, GuardrailOutcome.GuardrailFailure>
-  /** Placeholders that now stand in the text. */
+  /** The placeholders that the text now contains. */
   readonly found?: PiiRedact.PlaceholderValues
 }
 
-/** The one guardrail that is the gateway's own. */
+/** Runs the built-in guardrail. */
 const redact = ({ config }: SelectedGuardrail, { placeholders, mode, text }: GuardrailInput): JudgedText => {
   const restores = mode !== "pre_call" && config["restore_output"] !== false
   const redaction = PiiRedact.redact(text, { known: placeholders, restore: restores })
@@ -147,7 +149,7 @@ const redact = ({ config }: SelectedGuardrail, { placeholders, mode, text }: Gua
 const messages = {
   guardrail_blocked: (name: string) => `The guardrail ${name} blocked this request.`,
   guardrail_unavailable: (name: string) =>
-    `The guardrail ${name} did not answer, and nothing passes without it. Try again shortly.`,
+    `The guardrail ${name} did not respond, and requests cannot pass without it. Try again shortly.`,
   invalid_guardrail_request: (name: string) =>
-    `The guardrail ${name} gave an answer that cannot be read, and nothing passes without it.`
+    `The guardrail ${name} returned an invalid response, and requests cannot pass without it.`
 }

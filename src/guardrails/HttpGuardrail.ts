@@ -5,7 +5,7 @@ import type { Egress } from "../services/Egress.ts"
 import type { GuardrailProvider } from "./Definitions.ts"
 import type { GuardrailFailure, Verdict } from "./GuardrailOutcome.ts"
 
-/** Of whose request the text is: what an HTTP guardrail is told beside it. */
+/** The request that the text belongs to, as an HTTP guardrail receives it. */
 export interface RequestContext {
   readonly key_id: string
   readonly team_id: string | null
@@ -22,7 +22,7 @@ export interface GuardrailCall {
   readonly mode: Mode
   readonly context: RequestContext
   readonly config: Config
-  /** JSON. */
+  /** The text is JSON. */
   readonly text: string
 }
 
@@ -37,17 +37,19 @@ const Reply = Schema.fromJsonString(
 )
 const decodeReply = Schema.decodeUnknownResult(Reply)
 
-/** A reply holds the text at most once, however it is escaped, and what is said of it. */
+/**
+ * A reply contains the text at most once, plus a short explanation. Escaping makes the text at most six times as long.
+ */
 const maxReplyBytes = (text: string): number => 65_536 + 6 * Buffer.byteLength(text)
 
-/** Asks the guardrail at an address, once. Whatever is not an answer is a failure. */
+/** Calls an HTTP guardrail once, without retries. Anything but a valid reply is a failure. */
 export const call = (
   egress: Egress["Service"],
   provider: Extract<GuardrailProvider, { readonly _tag: "Http" }>,
   question: GuardrailCall
 ): Effect.Effect<Result.Result<Verdict, GuardrailFailure>> => {
   const { timeoutMs, token, url } = provider
-  // the guardrail would be asked as somebody else, or as nobody
+  // without its token the call would be unauthenticated, or would use another server's credential
   if (token._tag === "Unreadable" || token._tag === "OtherOrigin") return Effect.succeed(unavailable)
   return egress
     .fetch({
@@ -70,7 +72,7 @@ export const call = (
       ),
       Effect.catch(({ message, reason }) =>
         Effect.as(
-          Effect.logWarning("a guardrail cannot be asked", { guardrail: question.guardrail, reason, why: message }),
+          Effect.logWarning("A guardrail did not respond", { guardrail: question.guardrail, reason, why: message }),
           unavailable
         )
       )
@@ -79,7 +81,7 @@ export const call = (
 
 const unavailable: Result.Result<Verdict, GuardrailFailure> = Result.fail({ code: "guardrail_unavailable" })
 
-/** The text goes in as it is: reading and writing it anew could change its numbers. */
+/** Encodes a call. The text is inserted unparsed, because parsing and writing it again could change its numbers. */
 const encodeCall = ({ config, context, guardrail, mode, requestId, text }: GuardrailCall): string => {
   const head = JSON.stringify({ request_id: requestId, guardrail, mode, context, config })
   const [request, response] = mode === "pre_call" ? [text, "null"] : ["null", text]
@@ -102,7 +104,7 @@ const decodeVerdict = (mode: Mode, body: string): Result.Result<Verdict, Guardra
       }
     })
   } catch {
-    // nested deeper than the call stack
+    // the JSON nests deeper than the call stack
     return Result.fail(unreadable)
   }
 }

@@ -1,14 +1,14 @@
 import { closeBrace, closeBracket, comma, openBrace, openBracket, quote, stringEnd } from "../policy/facts/JsonScan.ts"
 
-/** A string value of a JSON text, by its place: from its opening quote to just behind the closing one. */
+/** The span of a string value in a JSON text, including both quotes. */
 interface StringSpan {
   readonly start: number
   readonly end: number
-  /** The name of the member that it is the value of; none for an item of an array. */
+  /** The name of the member that holds the value; `undefined` for an array item. */
   readonly key: string | undefined
 }
 
-/** An object with strings in several of its members, in the order of their keys. */
+/** An object with strings in several members, which are sorted by key. */
 interface ObjectNode {
   readonly members: ReadonlyArray<Member>
 }
@@ -21,10 +21,10 @@ interface Member {
 type Node = StringSpan | ObjectNode
 
 /**
- * `text` with each string value that `change` answers differently in its place. Every other byte stays as it was:
- * numbers keep their digits, keys their order. `text` must be JSON. Values are shown in the order of their objects'
- * keys, items as they stand; keys are not shown, but `change` is told which one a value stands under. Nothing here
- * recurses: a client's body may nest deeper than the call stack.
+ * Replaces string values of a JSON text with the results of `change`. All other bytes stay unchanged, so numbers keep
+ * their digits and members their order. `change` receives each value and the key that it stands under: members sorted
+ * by key, array items in order. The implementation does not recurse, because a client's body may nest deeper than the
+ * call stack.
  */
 export const map = (text: string, change: (value: string, key: string | undefined) => string): string => {
   const changes: Array<{ readonly start: number; readonly end: number; readonly json: string }> = []
@@ -45,7 +45,7 @@ export const map = (text: string, change: (value: string, key: string | undefine
   return parts.join("")
 }
 
-/** The string values of `text`, as they stand. */
+/** Returns the string values of `text` in document order. */
 export const values = (text: string): ReadonlyArray<string> => {
   const found: Array<string> = []
   for (const node of parseNodes(text, false)) if ("start" in node) found.push(valueAt(text, node.start, node.end))
@@ -57,7 +57,7 @@ const valueAt = (text: string, start: number, end: number): string => {
   return plain.includes("\\") ? JSON.parse(text.slice(start, end)) : plain
 }
 
-/** The string values of `text`, in the order in which `mapped` shows them. */
+/** Returns the string values of `text` in the order in which `map` visits them. */
 const orderedSpans = (text: string): ReadonlyArray<StringSpan> => {
   const found: Array<StringSpan> = []
   const pending: Array<Node> = parseNodes(text, true).reverse()
@@ -74,16 +74,16 @@ const orderedSpans = (text: string): ReadonlyArray<StringSpan> => {
   return found
 }
 
-/** A container that is open. There is one for each depth, used again by every container there. */
+/** An open container. One instance for each depth is reused by all containers of that depth. */
 class Level {
   isObject = false
-  /** Where the key of the member at hand stands; -1 where the next string is a key. */
+  /** The start of the current member's key; -1 if the next string is a key. */
   keyStart = -1
   keyEnd = -1
-  /** Where the nodes of the container begin, and those of the member at hand. */
+  /** The index of the container's first node, and that of the current member's first node. */
   start = 0
   memberStart = 0
-  /** The key of the first member with strings. Its nodes are not moved before there is a second one. */
+  /** The key of the first member with strings. Its nodes stay in place until a second such member appears. */
   firstKey: string | undefined
   members: Array<Member> | undefined
 
@@ -98,9 +98,9 @@ class Level {
 }
 
 /**
- * The strings of `text`. Arrays, and objects with strings in one member only, leave no trace in the result: the order of
- * their strings does not depend on a key. So the memory that this takes goes by the strings, and not by the brackets
- * around them.
+ * Parses the strings of `text`. Arrays, and objects with strings in only one member, add no node, because no key
+ * affects the order of their strings. Memory therefore grows with the number of strings, not with the number of
+ * brackets.
  */
 const parseNodes = (text: string, sortByKey: boolean): Array<Node> => {
   const nodes: Array<Node> = []

@@ -1,19 +1,19 @@
 import * as JsonStrings from "./JsonStrings.ts"
 
-/** What the placeholders of a request stand for. It lives as long as the request, and nowhere else. */
+/** The original values by placeholder. The map lives only as long as its request. */
 export type PlaceholderValues = ReadonlyMap<string, string>
 
 export interface Redaction {
   readonly text: string
-  /** The new placeholders, and what they stand for. */
+  /** The new placeholders and their values. */
   readonly found: PlaceholderValues
   readonly counts: { readonly email_count: number; readonly phone_count: number; readonly ssn_count: number }
 }
 
 export interface Options {
-  /** Placeholders that the request brought: no new one takes their place. */
+  /** The placeholders of the request. A new placeholder never reuses one of them. */
   readonly known: PlaceholderValues
-  /** Known placeholders become what they stand for again. */
+  /** Replaces known placeholders with their values. */
   readonly restore: boolean
 }
 
@@ -21,17 +21,17 @@ type Kind = "EMAIL" | "SSN" | "PHONE"
 
 interface Detector {
   readonly kind: Kind
-  /** Characters that are legal in it, as long as they go on. */
+  /** Matches runs of characters that are legal in the value. */
   readonly candidates: RegExp
   readonly matches: (trimmed: string) => boolean
-  /** A number may be a part of something longer, which is an id or an encoding and no number of anybody's. */
+  /** A number inside a longer word is part of an id or an encoding, so it is not a match. */
   readonly isNumber: boolean
 }
 
-/** Marks that no reader sees, and that hide an address from whoever looks for it. */
+/** Invisible characters, which can hide an address from a search. */
 const invisible = /[\u00ad\u200b-\u200d\u2060\ufeff]/g
 
-/** In this order: what one pass replaces, the next one does not see. */
+/** Detectors run in this order. A later detector does not see text that an earlier one replaced. */
 const detectors: ReadonlyArray<Detector> = [
   {
     kind: "EMAIL",
@@ -41,7 +41,7 @@ const detectors: ReadonlyArray<Detector> = [
     isNumber: false
   },
   { kind: "SSN", candidates: /[0-9-]+/g, matches: (text) => /^\d{3}-\d{2}-\d{4}$/.test(text), isNumber: true },
-  // with spaces, only where a country's + or an area's parentheses say that it is one
+  // a number with spaces is a phone number only with a country's + or an area code in parentheses
   {
     kind: "PHONE",
     candidates:
@@ -53,11 +53,10 @@ const detectors: ReadonlyArray<Detector> = [
 ]
 
 /**
- * Replaces what looks like an e-mail address, a social security number or a phone number in the string values of a JSON
- * text. Each occurrence gets a number of its own, from 1 for each kind; numbers that the text or the request already
- * use are left out, or a placeholder would come to stand for two things. New findings are replaced before known
- * placeholders are restored, so that what is restored is seen; where it is restored, a value that the request brought
- * is no finding.
+ * Replaces e-mail addresses, social security numbers and phone numbers in the string values of a JSON text.
+ * Placeholders are numbered from 1 for each kind; numbers that the text or the request already uses are skipped, so
+ * that no placeholder has two values. New values are replaced before known placeholders are restored, so restored
+ * values stay readable. While restoring, a value that the request itself contained is not replaced.
  */
 export const redact = (text: string, { known, restore }: Options): Redaction => {
   const usedPlaceholders = new Set(known.keys())
@@ -102,10 +101,10 @@ export const redact = (text: string, { known, restore }: Options): Redaction => 
   }
 }
 
-/** The least that can be found: `a@b.c`. */
+/** The length of the shortest possible match, `a@b.c`. */
 const minLength = 5
 
-/** A picture's or a file's bytes, a signature: text that is for machines alone, and that a placeholder would break. */
+/** Encoded bytes of images, files and signatures. Only machines read them, and a placeholder would corrupt them. */
 const isEncoded = (value: string, key: string | undefined): boolean =>
   value.startsWith("data:")
     ? /^data:(?:[\w.+-]{1,64}\/[\w.+-]{1,64})?(?:;charset=[\w-]{1,32})?;base64,[A-Za-z0-9+/=_-]*$/.test(value)
@@ -113,10 +112,10 @@ const isEncoded = (value: string, key: string | undefined): boolean =>
 
 const encodedMembers: ReadonlySet<string> = new Set(["signature", "encrypted_content", "b64_json", "file_data"])
 
-/** Ids may be long numbers. A social security number or an address is one under such a name too. */
+/** Ids may be long numbers, so they are not searched for phone numbers. */
 const isId = (key: string | undefined): boolean => key !== undefined && (key === "id" || key.endsWith("_id"))
 
-/** Hexadecimal ids, UUIDs, base64 and paths hold digits beside what no number has beside it. */
+/** A number next to a letter, a digit, `_`, `/` or `=` is part of a hexadecimal id, a UUID, base64 or a path. */
 const isPartOfWord = (text: string, start: number, end: number): boolean => {
   if (start > 0 && /[A-Za-z0-9_/]/.test(text.charAt(start - 1))) return true
   if (end === text.length || !/[A-Za-z0-9_/=]/.test(text.charAt(end))) return false
@@ -124,12 +123,12 @@ const isPartOfWord = (text: string, start: number, end: number): boolean => {
   return !extension.test(text)
 }
 
-/** As in 555-123-4567x89. */
+/** A phone extension, as in 555-123-4567x89. */
 const extension = /x\d{1,5}(?![A-Za-z0-9_])/iy
 
 /**
- * `text` with its placeholders restored, but for those inside of an address: whatever shows or follows a link that the
- * model wrote would send the value to where it leads.
+ * Restores the placeholders of `text`, except inside URLs: opening a link that the model wrote would send the restored
+ * value to the link's server.
  */
 const restorePlaceholders = (text: string, known: PlaceholderValues): string =>
   text.replace(segments, (word) => {
@@ -139,7 +138,7 @@ const restorePlaceholders = (text: string, known: PlaceholderValues): string =>
     )
   })
 
-/** Tags and quotations are one word each: an address in them may have spaces. */
+/** Tags and quotations are one segment each, because a URL inside them may contain spaces. */
 const segments = /<[^<>]*>|"[^"]*"|[^\s"<>]+/g
 const linkStart = /(?:https?|ftp|wss?|file):|[/\\]{2}|\bwww\./i
 
@@ -147,7 +146,10 @@ const placeholders = /\[(?:EMAIL|SSN|PHONE)_[1-9]\d*\]/g
 
 const punctuation = ",.;:()[]{}\"'"
 
-/** Where a run begins and ends without the punctuation around it; in some networks an address begins with `@`. */
+/**
+ * Returns the bounds of a run without surrounding punctuation. An e-mail match may follow an `@`, as some networks
+ * write it.
+ */
 const trimBounds = (run: string, kind: Kind): readonly [start: number, end: number] => {
   const before = kind === "EMAIL" ? `${punctuation}@` : punctuation
   let start = 0

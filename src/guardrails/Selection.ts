@@ -3,27 +3,27 @@ import type { Config, Mode } from "../policy/Guardrail.ts"
 import type { GuardrailPolicy } from "../policy/GuardrailPolicy.ts"
 import type { GuardrailCatalogue, GuardrailDefinition } from "./Definitions.ts"
 
-/** A selected guardrail, and its configuration for this key: the catalogue's, with the key's override laid over it. */
+/** A selected guardrail. `config` is the catalogue's configuration, overridden by the key's. */
 export interface SelectedGuardrail {
   readonly definition: GuardrailDefinition
   readonly config: Config
 }
 
-/** What guards a request, in the order of running. */
+/** The guardrails of a request, in the order in which they run. */
 export type Selection = ReadonlyArray<SelectedGuardrail>
 
-/** Why a request cannot be guarded as it must. */
+/** The reason why a request must be refused instead of checked. */
 export interface SelectionRefusal {
   readonly code: "guardrail_forbidden" | "guardrail_unavailable" | "invalid_guardrail_request"
   readonly message: string
-  /** The field of the request that is to blame. */
+  /** The request field that causes the refusal. */
   readonly param?: "background" | "guardrails" | "stream"
 }
 
 /**
- * Reference §7.3, in its order: default-on guardrails by name (but for forbidden ones), the policy's mandatory ones,
- * those that the client asks for. Each comes once. A client may ask only for what the policy offers as optional. A policy
- * that configures what it forbids contradicts itself, as one does that demands it.
+ * Selects guardrails in this order, each once: those that are on by default (by name, without forbidden ones), the
+ * mandatory ones of the policy, and those that the client requests. A client may request only guardrails that the
+ * policy lists as optional. A policy that both forbids a guardrail and demands or configures it is refused.
  */
 export const select = (
   definitions: GuardrailCatalogue,
@@ -64,23 +64,23 @@ export const select = (
   return Result.succeed([...selected.values()])
 }
 
-/** A guardrail runs in the modes that it declares; in any other it has nothing to say. */
+/** Keeps the guardrails that declare `mode`. */
 export const inMode = (selection: Selection, mode: Mode): Selection =>
   selection.filter(({ definition }) => definition.modes.includes(mode))
 
-/** The first guardrail that wants to see the answer. A stream cannot be shown to it, so there must be no stream. */
+/** Returns the first guardrail that reads the response. Such a guardrail excludes streaming. */
 export const findResponseGuardrail = (selection: Selection): SelectedGuardrail | undefined =>
   selection.find(({ definition }) => definition.modes.includes("post_call") || definition.modes.includes("during_call"))
 
-/** How the answer comes, as far as a guardrail's view of it goes. */
+/** How the response reaches the client. */
 export interface ResponseDelivery {
   readonly stream: boolean
   readonly background: boolean
 }
 
 /**
- * What guards a request, or why it cannot go. A guardrail that has to see the answer cannot while it streams, nor when
- * it is fetched later by another request, and nothing passes without it.
+ * Refuses a request whose guardrails must read a response that they cannot read: a streamed response, or a background
+ * response that another request fetches later.
  */
 export const forRequest = (selected: SelectionResult, { background, stream }: ResponseDelivery): SelectionResult => {
   const reader =
@@ -92,7 +92,7 @@ export const forRequest = (selected: SelectionResult, { background, stream }: Re
 
 export type SelectionResult = Result.Result<Selection, SelectionRefusal>
 
-/** What a policy selects without the client's word: told once for each policy, as long as the catalogue stays. */
+/** Caches the selection without client requests, for each policy and catalogue. */
 export const makeCachedSelect = () => {
   const byCatalogue = new WeakMap<GuardrailCatalogue, WeakMap<GuardrailPolicy, SelectionResult>>()
   return (definitions: GuardrailCatalogue, policy: GuardrailPolicy): SelectionResult => {
@@ -111,44 +111,44 @@ export const makeCachedSelect = () => {
 
 const mandatoryButForbidden = (name: string): SelectionRefusal => ({
   code: "guardrail_forbidden",
-  message: `This key's policy both demands and forbids the guardrail ${name}. An operator can mend it.`
+  message: `This key's policy both demands and forbids the guardrail ${name}. Ask an operator to correct the policy.`
 })
 
 const configuredButForbidden = (name: string): SelectionRefusal => ({
   code: "guardrail_forbidden",
-  message: `This key's policy both configures and forbids the guardrail ${name}. An operator can mend it.`
+  message: `This key's policy both configures and forbids the guardrail ${name}. Ask an operator to correct the policy.`
 })
 
 const unavailable = (name: string): SelectionRefusal => ({
   code: "guardrail_unavailable",
-  message: `This key's policy demands the guardrail ${name}, which is disabled or not in the catalogue. An operator can mend it.`
+  message: `This key's policy demands the guardrail ${name}, which is disabled or not in the catalogue. Ask an operator to enable it or to correct the policy.`
 })
 
 const unreadable = (name: string): SelectionRefusal => ({
   code: "guardrail_unavailable",
-  message: `Every request must pass the guardrail ${name}, whose entry this version of the gateway cannot decode. An operator can update the gateway, or save the guardrail again.`
+  message: `Every request must pass the guardrail ${name}, but this version of the gateway cannot decode its catalogue entry. Ask an operator to update the gateway or to save the guardrail again.`
 })
 
 const cannotStream = (name: string): SelectionRefusal => ({
   code: "guardrail_unavailable",
-  message: `The guardrail ${name} has to see the whole answer, and cannot while it streams. Send the request without "stream": true.`,
+  message: `The guardrail ${name} must read the whole response, so the response cannot be streamed. Send the request without "stream": true.`,
   param: "stream"
 })
 
 const cannotRunInBackground = (name: string): SelectionRefusal => ({
   code: "invalid_guardrail_request",
-  message: `The guardrail ${name} has to see the answer, and cannot when it is made in the background and fetched later. Send the request without "background": true.`,
+  message: `The guardrail ${name} must read the response, so the response cannot be created in the background and fetched later. Send the request without "background": true.`,
   param: "background"
 })
 
 const notOffered: SelectionRefusal = {
   code: "guardrail_forbidden",
-  message: 'This key\'s policy does not offer every guardrail that "guardrails" asks for.',
+  message: 'This key\'s policy does not offer every guardrail that "guardrails" requests.',
   param: "guardrails"
 }
 
 const notInCatalogue: SelectionRefusal = {
   code: "invalid_guardrail_request",
-  message: 'A guardrail that "guardrails" asks for is disabled or not in the catalogue.',
+  message: 'A guardrail that "guardrails" requests is disabled or not in the catalogue.',
   param: "guardrails"
 }

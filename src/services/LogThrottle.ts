@@ -4,7 +4,10 @@ import { Clock, Effect } from "effect"
  * Writes at most one log line per second and cause, for lines that an outage would repeat with every request. `log`
  * receives the number of suppressed lines as a field.
  */
-export type LogThrottle = (cause: string, log: (suppressed: SuppressedLines) => Effect.Effect<void>) => Effect.Effect<void>
+export type LogThrottle = (
+  cause: string,
+  log: (suppressed: SuppressedLines) => Effect.Effect<void>
+) => Effect.Effect<void>
 
 export type SuppressedLines = { readonly left_out?: number }
 

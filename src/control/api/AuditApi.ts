@@ -3,12 +3,12 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { Cursor, Id, NextCursor, PageLimit, Timestamp } from "./schema/Fields.ts"
 import { requires, skipsUnreadable } from "./schema/Security.ts"
 
-/** SHA-256, in hex. */
+/** A SHA-256 hash in hex. */
 const Hash = Schema.String
 
 /**
- * What an operator changed. `before` and `after` are the object as the API shows it: no secret is in them. Events are
- * numbered from 1 without a gap; `hash` covers every field and `previous_hash`, which is the hash of the event before.
+ * A change by an operator. `before` and `after` show the object as the API does, without secrets. Events are numbered
+ * from 1 without gaps. `hash` covers every field, including `previous_hash`, the hash of the preceding event.
  */
 export const AuditEvent = Schema.Struct({
   id: Id,
@@ -41,10 +41,12 @@ export const AuditQuery = Schema.Struct({
 export type AuditQuery = typeof AuditQuery.Type
 
 /**
- * The first event that is not what was written: `missing` (its number is not there), `repeated`, `not_linked` (it does
- * not carry the hash of the one before), `changed` (its hash is not that of its fields), `not_the_head` and
- * `behind_the_head` (the head of the chain and its last event are not the same), `no_head`, `not_archived` (the log
- * begins behind a number up to which no event says that events were archived).
+ * The first event that differs from what was written.
+ *
+ * - `missing`: its number does not exist. `repeated`: its number occurs twice.
+ * - `not_linked`: it does not carry the hash of the preceding event. `changed`: its hash does not match its fields.
+ * - `not_the_head`, `behind_the_head`: the head and the last event differ, or events exist outside the chain.
+ * - `no_head`: the head is missing. `not_archived`: no event records the archive at which the log begins.
  */
 export const ChainFault = Schema.Struct({
   sequence: Schema.Int,
@@ -62,14 +64,14 @@ export const ChainFault = Schema.Struct({
 })
 export type ChainFault = typeof ChainFault.Type
 
-/** `next_after`: events remain to be looked at; ask again with it as `after`. */
+/** If `next_after` is set, more events remain: pass it as `after`. */
 export const AuditVerification = Schema.Struct({
   intact: Schema.Boolean,
   verified_through: Schema.Int,
   next_after: Schema.NullOr(Schema.Int),
-  /** Note it outside the database: a log that was rewritten as a whole no longer has it. */
+  /** Store the head outside the database: a log that was rewritten as a whole no longer contains it. */
   head: Schema.NullOr(Schema.Struct({ sequence: Schema.Int, hash: Hash })),
-  /** The last event that was archived: the log begins behind it. */
+  /** The last archived event. The log begins after it. */
   archived: Schema.NullOr(Schema.Struct({ sequence: Schema.Int, hash: Hash })),
   fault: Schema.NullOr(ChainFault)
 })
@@ -78,7 +80,7 @@ export type AuditVerification = typeof AuditVerification.Type
 export const AuditApi = HttpApiGroup.make("audit-events")
   .annotate(
     OpenApi.Description,
-    "Who changed what, when and from where: a chain of events in which no row can be changed unseen."
+    "The log of all changes by operators. The events form a hash chain, so a changed row is detected."
   )
   .add(
     HttpApiEndpoint.get("list", "/", {
@@ -98,7 +100,8 @@ export const AuditApi = HttpApiGroup.make("audit-events")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Verify the chain of audit events",
-          description: "A page of the chain at a time: give the answer's `next_after` as `after` until it is null."
+          description:
+            "Verifies one page of the chain. Repeat the call with the `next_after` of the response as `after` until it is null."
         })
       )
       .annotateMerge(requires("audit:read"))

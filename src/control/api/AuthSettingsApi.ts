@@ -22,7 +22,7 @@ const {
   tenant_id
 } = Settings.fields
 
-/** How callers of the proxy listener prove who they are. Saved settings override the environment's as a whole. */
+/** The authentication of callers at the proxy listener. Stored settings replace those of the environment as a whole. */
 export const AuthSettings = Schema.Struct({
   source: Schema.Literals(["persisted", "environment", "unset"]),
   updated_at: Schema.NullOr(Timestamp),
@@ -49,7 +49,7 @@ export type AuthSettings = typeof AuthSettings.Type
 
 const orNull = <S extends Schema.Top>(field: S) => Schema.optionalKey(Schema.NullOr(field))
 
-/** What is absent stays as it is in force; `null` clears, where there is a default to that. */
+/** An absent field keeps the effective value; `null` resets it to its default. */
 export const AuthSettingsPatch = Schema.Struct({
   svc_key_header: orNull(svc_key_header),
   identity_enabled: Schema.optionalKey(identity_enabled),
@@ -71,7 +71,7 @@ export type AuthSettingsPatch = typeof AuthSettingsPatch.Type
 export const AuthSettingsApi = HttpApiGroup.make("front-door")
   .annotate(
     OpenApi.Description,
-    "Who may come to the proxy at all: identity provider, trusted gateway and the header of the gateway key."
+    "Authentication of callers at the proxy listener: identity provider, trusted gateway and the header of the gateway key."
   )
   .add(
     HttpApiEndpoint.get("get", "/", { success: AuthSettings })
@@ -86,7 +86,7 @@ export const AuthSettingsApi = HttpApiGroup.make("front-door")
         OpenApi.annotations({
           summary: "Change the front door's settings",
           description:
-            "They count from the next request on. What is saved here goes ahead of the environment as a whole. `trusted_gateway_header_secret`, `issuer` and `oidc_discovery_url` decide who is believed: setting them takes the scope `*`."
+            "The settings apply from the next request on and replace those of the environment as a whole. `trusted_gateway_header_secret`, `issuer` and `oidc_discovery_url` decide whose identities the gateway trusts, so setting them takes the scope `*`."
         })
       )
       .annotateMerge(requires("settings:update"))

@@ -20,11 +20,14 @@ import { Id, Timestamp } from "./schema/Fields.ts"
 import { MaxBodyBytes, requires } from "./schema/Security.ts"
 import { listOf, Service, ServiceNames, serviceBounds } from "./services/ServicesApi.ts"
 
-/** Known by its name. */
+/** Identified by its name. */
 export const ProjectEntry = Schema.Struct({ name: Schema.String })
 export type ProjectEntry = typeof ProjectEntry.Type
 
-/** Known by its name. A built-in guardrail has neither address nor timeout; it is neither made nor removed here. */
+/**
+ * Identified by its name. A built-in guardrail has no address and no timeout, and a document neither creates nor
+ * deletes it.
+ */
 export const GuardrailEntry = Guardrail.mapFields(Struct.omit(["endpoint_configured", "token_configured"])).pipe(
   Schema.fieldsAssign({
     description: Description,
@@ -34,7 +37,7 @@ export const GuardrailEntry = Guardrail.mapFields(Struct.omit(["endpoint_configu
 )
 export type GuardrailEntry = typeof GuardrailEntry.Type
 
-/** Known by its name: what operators decide about it, and the endpoints that its OpenAPI document had. */
+/** Identified by its name. Contains the settings of operators and the endpoints of the service's OpenAPI document. */
 export const ServiceEntry = Service.mapFields(
   Struct.omit([
     "project_id",
@@ -51,7 +54,6 @@ export const ServiceEntry = Service.mapFields(
   ])
 ).pipe(
   Schema.fieldsAssign({
-    /** The name of the project. */
     project: Schema.NullOr(Schema.String),
     allowed_methods: listOf(ServiceMethod, serviceBounds.allowed_methods),
     pricing_rules: listOf(PricingRule, serviceBounds.pricing_rules),
@@ -62,13 +64,13 @@ export const ServiceEntry = Service.mapFields(
 )
 export type ServiceEntry = typeof ServiceEntry.Type
 
-/** Known by the name of its project: a project that has none may call every service that its keys' policies allow. */
+/** Identified by its project's name. A project without links may call every service that its keys' policies allow. */
 export const ServiceLinksEntry = Schema.Struct({ project: Schema.String, service_names: ServiceNames })
 export type ServiceLinksEntry = typeof ServiceLinksEntry.Type
 
 /**
- * Known by its kind and its scope: the name of a project, team or model, or a route; `null` for the global layer. What
- * its policies and its shared limits do not say restricts nothing.
+ * Identified by its kind and scope: the name of a project, team or model, or a route; `null` for the global layer.
+ * Fields that the policies and the shared limits omit restrict nothing.
  */
 export const LayerEntry = Schema.Struct({
   kind: LayerKind,
@@ -80,18 +82,18 @@ export const LayerEntry = Schema.Struct({
 export type LayerEntry = typeof LayerEntry.Type
 
 /**
- * Known by its id. `key_prefix` tells people which key it is and is not compared: a rotation changes it. What the
- * policy does not say restricts nothing.
+ * Identified by its id. `key_prefix` is informative and not compared, because a rotation changes it. Fields that the
+ * policy omits restrict nothing.
  */
 export const KeyEntry = Schema.Struct({
   id: Id,
   key_prefix: Schema.optionalKey(Schema.String),
-  /** Documents that were exported before keys had names mean none. */
+  /** Documents of older versions have no names. */
   name: Key.fields.name.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(null))),
   owner_type: OwnerType,
-  /** The name of the project. */
+  /** The project's name. */
   project: Schema.NullOr(Schema.String),
-  /** Links of an individual key; a project's key has those of its project. */
+  /** The links of an individual key. A project key uses those of its project. */
   service_names: ServiceNames,
   team_id: Schema.NullOr(TeamId),
   disabled: Schema.Boolean,
@@ -102,7 +104,7 @@ export const KeyEntry = Schema.Struct({
 })
 export type KeyEntry = typeof KeyEntry.Type
 
-/** Known by its kind and its name. */
+/** Identified by its kind and name. */
 export const ProviderEntry = Provider.mapFields(
   Struct.omit(["id", "credential_configured", "created_at", "updated_at"])
 ).pipe(
@@ -110,7 +112,7 @@ export const ProviderEntry = Provider.mapFields(
 )
 export type ProviderEntry = typeof ProviderEntry.Type
 
-/** Known by its target: the id of a key, or the name of a project. */
+/** Identified by its target: the id of a key, or the name of a project. */
 export const MappingEntry = Schema.Struct({
   scope: Schema.Literals(["key", "project"]),
   target: Schema.String,
@@ -123,7 +125,7 @@ export const PriceEntry = ModelPrice.mapFields(Struct.omit(["updated_at"])).pipe
 )
 export type PriceEntry = typeof PriceEntry.Type
 
-/** Documents that were exported before these settings were there mean their defaults. */
+/** Documents of older versions lack these settings; the defaults apply. */
 const OwnershipEntry = Ownership.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed("project" as const)))
 const LimitsStreamsEntry = Schema.Boolean.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(false)))
 const UnheldEntry = UnenforceablePolicy.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed("refuse" as const)))
@@ -133,7 +135,7 @@ export const RouteEntry = Route.mapFields(Struct.omit(["route", "updated_at"])).
 )
 export type RouteEntry = typeof RouteEntry.Type
 
-/** What is stored; `null` stores nothing, and the environment's counts. */
+/** The stored address. `null` stores none, so that of the environment applies. */
 export const StudioEntry = Schema.Struct({ base_url: Schema.NullOr(Schema.String) })
 export type StudioEntry = typeof StudioEntry.Type
 
@@ -141,11 +143,10 @@ const section = <S extends Schema.Constraint>(entry: S) =>
   Schema.optionalKey(Schema.Array(entry).check(Schema.isMaxLength(50_000)))
 
 /**
- * What operators decided, without a secret. A section that a document leaves out stays as it is; a section that is
- * there is all that there is to be, but for routes, keys and built-in guardrails: they are neither made nor removed
- * here, and those that a section does not name stay as they are. Credentials stay where they are, and what is made here
- * has none yet. The last three are settings of which there is one set each; `front_door` is there once somebody has
- * saved it.
+ * The decisions of operators, without secrets. An absent section keeps the stored entries. A present section is
+ * complete: entries that it omits are deleted, except routes, keys and built-in guardrails, which a document can
+ * neither create nor delete. Credentials stay where they are; new entries have none. The last three sections are single
+ * objects. `front_door` is absent until the settings are stored for the first time.
  */
 export const Configuration = Schema.Struct({
   format: Schema.String.check(Schema.isPattern(/^svc-configuration\/1$/, { expected: '"svc-configuration/1"' })),
@@ -180,14 +181,14 @@ export const ConfigurationChange = Schema.Struct({
   action: Schema.Literals(["create", "update", "delete"]),
   before: Schema.Json,
   after: Schema.Json,
-  /** Which fields differ, by their path: `policy.rpm_limit`. */
+  /** The differing fields by path, such as `policy.rpm_limit`. */
   fields: Schema.Array(Schema.Struct({ path: Schema.String, before: Schema.Json, after: Schema.Json })),
-  /** What a key or a policy layer loses or gains, in a sentence. */
+  /** A sentence about what a key or a policy layer loses or gains. */
   summary: Schema.NullOr(Schema.String)
 })
 export type ConfigurationChange = typeof ConfigurationChange.Type
 
-/** `base_hash` stands for the configuration that the plan was made against. */
+/** `base_hash` identifies the configuration that the plan was computed against. */
 export const ConfigurationPlan = Schema.Struct({
   base_hash: Schema.String,
   changes: Schema.Array(ConfigurationChange)
@@ -210,7 +211,7 @@ export const ConfigurationApi = HttpApiGroup.make("configuration")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Show what a document would change",
-          description: "Changes nothing. The answer says which key or layer loses or gains what."
+          description: "A dry run: changes nothing. The response describes what each key or layer loses or gains."
         })
       )
       .annotateMerge(requires("operators:manage"))
@@ -224,10 +225,10 @@ export const ConfigurationApi = HttpApiGroup.make("configuration")
         OpenApi.annotations({
           summary: "Apply a document",
           description:
-            "Only against the configuration that `base_hash` of the plan stands for; otherwise nothing changes."
+            "Applies the document only if the configuration still has the `base_hash` of the plan; otherwise nothing changes."
         })
       )
-      // It may change everything, so it takes a token that may.
+      // A document may change everything.
       .annotateMerge(requires("*"))
       .annotate(MaxBodyBytes, maxDocumentBytes)
   )

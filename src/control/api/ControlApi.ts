@@ -25,7 +25,10 @@ import { StudioApi } from "./services/StudioApi.ts"
 import { DebugBundlesApi } from "./usage/DebugBundlesApi.ts"
 import { UsageApi } from "./usage/UsageApi.ts"
 
-/** Everything that takes an operator token. A group added here is authenticated, and audited by what it calls. */
+/**
+ * All groups that require an operator token. A group added here is authenticated automatically; its store writes the
+ * audit events.
+ */
 const OperatorApi = HttpApi.make("operator")
   .add(
     OperatorTokenApi,
@@ -54,15 +57,15 @@ const OperatorApi = HttpApi.make("operator")
     DebugBundlesApi,
     ConfigurationApi
   )
-  // The one named last is the outermost: nothing is read before the caller is known.
+  // The last middleware is the outermost: the caller is authenticated before the request is read.
   .middleware(RequestDecoding)
   .middleware(Authorization)
-  // A mistake is named, not ignored; the options of answers stay as they are.
+  // Unknown fields and parameters are refused. Responses keep the default options.
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
   .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error", errors: "all" })
   .prefix("/admin")
 
-/** What takes a gateway key: nothing here changes anything. */
+/** The groups that require a gateway key. They change nothing. */
 const KeyApi = HttpApi.make("key")
   .add(KeyGuardrailsApi)
   .middleware(RequestDecoding)
@@ -72,8 +75,8 @@ const KeyApi = HttpApi.make("key")
   .prefix("/v1")
 
 /**
- * The operator API: one definition for the server, the OpenAPI document and typed clients. Nothing here needs Node, so
- * a browser can import it.
+ * The operator API: one definition for the server, the OpenAPI document and typed clients. It does not depend on Node,
+ * so a browser can import it.
  */
 export const ControlApi = HttpApi.make("control")
   .add(OperationalApi)
@@ -85,8 +88,8 @@ export const ControlApi = HttpApi.make("control")
       title: "svc-runtime control API",
       version: "0.1.0",
       description:
-        "Operators decide here who may use the gateway, for what and with which credentials. Authenticate with " +
-        "`Authorization: Bearer op_live_…`. In a PATCH, `null` clears and what is absent stays; unknown fields are " +
-        "refused by name. Every refusal has the same body; go by its `code`."
+        "Operators configure here who may use the gateway, for what and with which credentials. Authenticate with " +
+        "`Authorization: Bearer op_live_…`. In a PATCH, `null` clears a field and an absent field stays unchanged; " +
+        "unknown fields are refused by name. All errors have the same body; distinguish them by `code`."
     })
   )

@@ -3,22 +3,22 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 
 const checks = Schema.Record(Schema.String, Schema.String).annotate({
   description:
-    "What was looked at: `database`, `redis` and `broker` are `up` or `down`; `listeners` are `opening`, `open` or `closing`; the `configuration` is `current`, `behind`, or has `unreadable_rows`."
+    "The checked parts. `database`, `redis` and `broker` are `up` or `down`. `listeners` are `opening`, `open` or `closing`. `configuration` is `current`, `behind` or `unreadable_rows`."
 })
 
-/** Load balancers leave it alone. */
+/** The process accepts requests, so load balancers keep it in rotation. */
 export const Ready = Schema.Struct({
   status: Schema.Literals(["ready", "degraded"]).annotate({
-    description: "`degraded`: the process serves, and an operator should look."
+    description: "`degraded`: the process accepts requests, but an operator should check it."
   }),
   checks
 })
 
 export const NotReady = Schema.Struct({ status: Schema.Literal("not_ready"), checks }).pipe(HttpApiSchema.status(503))
 
-/** What load balancers and monitors ask; no authentication. */
+/** The endpoints for load balancers and monitors; they need no authentication. */
 export const OperationalApi = HttpApiGroup.make("operational")
-  .annotate(OpenApi.Description, "For load balancers and monitors; no authentication.")
+  .annotate(OpenApi.Description, "Endpoints for load balancers and monitors, without authentication.")
   .add(
     HttpApiEndpoint.get("health", "/healthz", { success: Schema.Struct({ status: Schema.Literal("ok") }) }).annotate(
       OpenApi.Summary,

@@ -9,7 +9,7 @@ export const Name = Schema.String.check(
   Schema.isPattern(/^[^\p{Cc}]{1,120}$/u, { expected: "1 to 120 characters without control characters" })
 )
 
-/** What may be shown of a token: never more of the secret than its first characters. */
+/** A token as the API shows it. `token_prefix` is the only part of the secret that is shown. */
 export const OperatorToken = Schema.Struct({
   id: Id,
   name: Schema.String,
@@ -24,11 +24,11 @@ export const OperatorToken = Schema.Struct({
 })
 export type OperatorToken = typeof OperatorToken.Type
 
-/** The raw token is shown here and never again. */
+/** The raw token is shown only in this response. */
 export const MintedToken = Schema.Struct({ token: OperatorToken, raw_token: Schema.RedactedFromValue(Schema.String) })
 export type MintedToken = typeof MintedToken.Type
 
-/** `scopes`: some of those that the caller's own token has. Without `expires_at` it lasts until it is revoked. */
+/** `scopes` must be a subset of the calling token's. Without `expires_at` the token lasts until it is revoked. */
 export const NewOperatorToken = Schema.Struct({
   name: Name,
   scopes: Schema.Array(Scope).check(Schema.isBetweenLength(1, Scope.literals.length), Schema.isUnique()),
@@ -36,9 +36,8 @@ export const NewOperatorToken = Schema.Struct({
 })
 export type NewOperatorToken = typeof NewOperatorToken.Type
 
-/** The token of the call itself. */
 export const OperatorTokenApi = HttpApiGroup.make("operator-token")
-  .annotate(OpenApi.Description, "The token that calls.")
+  .annotate(OpenApi.Description, "The calling token.")
   .add(
     HttpApiEndpoint.post("rotate", "/rotate", {
       success: MintedToken,
@@ -47,7 +46,8 @@ export const OperatorTokenApi = HttpApiGroup.make("operator-token")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Replace the calling token",
-          description: "The answer has the new token, which is never shown again; the old one stops working at once."
+          description:
+            "The response contains the new token, which is never shown again. The old token stops working at once."
         })
       )
       .annotateMerge(requires("operators:manage"))
@@ -56,9 +56,9 @@ export const OperatorTokenApi = HttpApiGroup.make("operator-token")
 
 const params = { id: Id }
 
-/** All operator tokens. Nobody hands out, or takes over by rotating, a scope that they do not have. */
+/** No token can create or rotate a token with a scope that it does not have. */
 export const OperatorTokensApi = HttpApiGroup.make("operator-tokens")
-  .annotate(OpenApi.Description, "All operator tokens. Nobody hands out a scope that they do not have.")
+  .annotate(OpenApi.Description, "All operator tokens. No token can create a token with a scope that it does not have.")
   .add(
     HttpApiEndpoint.get("list", "/", {
       query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
@@ -74,7 +74,7 @@ export const OperatorTokensApi = HttpApiGroup.make("operator-tokens")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Create an operator token",
-          description: "The answer has the raw token, which is never shown again."
+          description: "The response contains the raw token, which is never shown again."
         })
       )
       .annotateMerge(bodyExample({ name: "dashboards", scopes: ["usage:read"] })),
@@ -89,7 +89,8 @@ export const OperatorTokensApi = HttpApiGroup.make("operator-tokens")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Replace an operator token",
-        description: "The answer has the new token, which is never shown again; the old one stops working at once."
+        description:
+          "The response contains the new token, which is never shown again. The old token stops working at once."
       })
     ),
     HttpApiEndpoint.post("revoke", "/:id/revoke", {
@@ -99,7 +100,8 @@ export const OperatorTokensApi = HttpApiGroup.make("operator-tokens")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Revoke an operator token for good",
-        description: "Not the last one that may manage operators, which would lock everybody out."
+        description:
+          "The last token with all scopes and no expiry cannot be revoked, because no operator could manage tokens afterwards."
       })
     )
   )

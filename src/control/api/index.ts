@@ -1,4 +1,4 @@
-/** How a policy says a limit, and a list, in code. */
+/** The representation of limits and lists of policies in code. */
 export * as AllowList from "../../policy/AllowList.ts"
 export * as Limit from "../../policy/Limit.ts"
 export * from "./AuditApi.ts"

@@ -9,18 +9,18 @@ import { Operator } from "../api/schema/Security.ts"
 import { type StatementFailure, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
 
 /**
- * What changes the control state is written with `write`. `Audit.mutate` alone grants it, for the length of one
- * transaction, and asks for the audit event in return: a change without its event does not compile. (That nothing is
- * written around it, a test reads from the sources.)
+ * The permission to change the control state. Only `Audit.mutate` grants it, for one transaction, and requires the
+ * audit event in return, so a change without an event does not compile. A test checks the sources for writes that
+ * bypass it.
  */
 export class Mutation extends Context.Service<Mutation, { readonly write: SqlClient.SqlClient }>()(
   "svc/control/Mutation"
 ) {}
 
-/** Whoever changes something, and the request that does it. */
+/** The operator of a change and the id of the request. */
 export type Actor = Operator | RequestId
 
-/** What was done to what kind of thing. */
+/** The kind of the changed object and the action. */
 export type AuditAction =
   | {
       readonly target: "key"
@@ -93,7 +93,10 @@ export type AuditAction =
   | { readonly target: "policy_layer"; readonly action: "policies:upsert-layer" | "policies:delete-layer" }
   | { readonly target: "policy"; readonly action: "policies:simulate" }
 
-/** An object before and after, in the form that the API shows: only a schema of the API can make one. */
+/**
+ * An object before and after a change, as the API shows it. Only a schema of the API can create a snapshot, so no
+ * secret gets into the log.
+ */
 export class Snapshots {
   private readonly json: { readonly before: Schema.Json; readonly after: Schema.Json }
 
@@ -118,7 +121,7 @@ export class Snapshots {
 
 const jsonb = (value: Schema.Json): string | null => (value === null ? null : JSON.stringify(value))
 
-/** What a mutation hands over to be written down and made known. */
+/** The result of a mutation, with its audit event and its change notices. */
 export interface MutationResult<A> {
   readonly result: A
   readonly auditAction: AuditAction
@@ -130,7 +133,7 @@ export interface MutationResult<A> {
 export class Audit extends Context.Service<
   Audit,
   {
-    /** The change, its event and its notices, together or not at all. */
+    /** Commits the change, its audit event and its notices in one transaction. */
     readonly mutate: <A, E, R>(
       change: Effect.Effect<MutationResult<A>, E, R>
     ) => Effect.Effect<A, Exclude<E, StatementFailure> | StoreFailure, Exclude<R, Mutation> | Actor>

@@ -7,41 +7,41 @@ import { Count, computedRows, type StoreFailure, toStoreFailures } from "../stor
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { type ChainLink, linkedEvents, verifyLinks } from "./AuditChain.ts"
 
-/** Events of one file: further ones go to the next. Their deletion is one statement. */
+/** The maximum number of events in one file. They are deleted in one statement. */
 export const maxEventsPerFile = 100_000
 
-/** Events in memory at once. */
+/** The number of events in memory at once. */
 const batchSize = 500
 
-/** What is said of an archive in the event that cuts it off. */
+/** The description of an archive in the audit event that records it. */
 export const ArchiveRecord = Schema.Struct({
-  /** The last event in the file. */
+  /** The number of the last event in the file. */
   through: Schema.Int,
   hash: Schema.String,
   events: Schema.Int,
-  /** Of the file, in hex. */
+  /** The digest of the file, in hex. */
   file_sha256: Schema.String
 })
 export type ArchiveRecord = typeof ArchiveRecord.Type
 
-/** The events of an archive, before it is written. */
+/** The events that one archive will contain. */
 export interface ArchiveRange {
-  /** The last event of the archive before. */
+  /** The last event of the previous archive. */
   readonly start: ChainLink
-  /** The last event to be archived. */
+  /** The number of the last event to archive. */
   readonly through: number
 }
 
 /**
- * Moves the beginning of the audit log into a file: the file first, then the cut, which is itself an event of the log and
- * names the last event that was cut off and the file's digest.
+ * Moves the oldest events of the audit log into a file. The file is written first. Then the events are deleted, and an
+ * audit event records the last deleted event and the digest of the file.
  */
 export class AuditArchive extends Context.Service<
   AuditArchive,
   {
-    /** What is older than `before`, as far as one file takes it; none where nothing is. */
+    /** Selects events older than `before`, at most one file of them. Returns `undefined` if there are none. */
     readonly part: (before: DateTime.Utc) => Effect.Effect<ArchiveRange | undefined, StoreFailure>
-    /** Hands the events of a part to `write`, in their order and as the log has them, and answers where they end. */
+    /** Passes the events of `part` to `write`, in order, and returns the last link or the first fault. */
     readonly read: <E, R>(
       part: ArchiveRange,
       write: (events: ReadonlyArray<ChainedEvent & { readonly hash: Uint8Array }>) => Effect.Effect<void, E, R>
@@ -60,7 +60,8 @@ const make = Effect.gen(function* () {
   const audit = yield* Audit
 
   const part = Effect.fn("AuditArchive.part")(function* (before: DateTime.Utc) {
-    // Numbers follow the commits, and times the beginnings: the first event that is young enough ends the part.
+    // Sequence numbers follow the order of commits, but `created_at` is the start of the transaction. The range
+    // therefore ends before the first event that is too young.
     const [found] = yield* rangeRows.all(sql`
       SELECT archived_sequence AS sequence, archived_hash AS hash, least(
         coalesce((SELECT min(audit_events.sequence) - 1 FROM audit_events WHERE created_at >= ${Time.toDateUtc(before)}),
@@ -89,7 +90,7 @@ const make = Effect.gen(function* () {
     audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
-        // before the head is locked, which every change waits for
+        // before the update locks the head, which every change waits for
         yield* write`DELETE FROM audit_events WHERE sequence <= ${through}`
         const moved = yield* write`
           UPDATE audit_chain SET archived_sequence = ${through}, archived_hash = decode(${archived.hash}, 'hex')
@@ -111,7 +112,7 @@ const make = Effect.gen(function* () {
 
 const archivedMeanwhile = new ControlError(
   "configuration_changed",
-  "Another archive was made meanwhile. Nothing was cut off."
+  "Another process archived these events meanwhile. Nothing was deleted."
 )
 const snapshots = Snapshots.of(ArchiveRecord)
 const rangeRows = computedRows(Schema.Struct({ sequence: Count, hash: Schema.Uint8Array, through: Count }))

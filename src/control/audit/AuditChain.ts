@@ -6,10 +6,10 @@ import type { AuditVerification, ChainFault } from "../api/AuditApi.ts"
 import { micros } from "../store/Paging.ts"
 import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
-/** SHA-256, as the driver gives and takes it. */
+/** A SHA-256 hash, as the driver reads and writes it. */
 export const Hash = Schema.Uint8Array
 
-/** The last event that is known to be right: number 0 is before the first. */
+/** A verified event. Number 0 precedes the first event. */
 export interface ChainLink {
   readonly sequence: number
   readonly hash: Uint8Array
@@ -19,29 +19,26 @@ export const toHex = (hash: Uint8Array): string => Buffer.from(hash).toString("h
 
 const hashesEqual = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0
 
-/**
- * Follows the chain from `link` through `events`, which the table says are those numbered up to `last`: the first that
- * is not what it must be, or the link that they lead to.
- */
+/** Verifies `events` as the successors of `link` up to number `last`. Returns the first fault, or the last link. */
 export const verifyLinks = (
   link: ChainLink,
   events: ReadonlyArray<ChainedEvent & { readonly hash: Uint8Array }>,
   last: number
 ): ChainLink | ChainFault => {
-  let at = link
+  let previous = link
   for (const event of events) {
-    const expected = at.sequence + 1
+    const expected = previous.sequence + 1
     if (event.sequence > expected) return { sequence: expected, event_id: null, fault: "missing" }
     if (event.sequence < expected) return { sequence: event.sequence, event_id: event.id, fault: "repeated" }
-    if (!hashesEqual(event.previousHash, at.hash))
+    if (!hashesEqual(event.previousHash, previous.hash))
       return { sequence: expected, event_id: event.id, fault: "not_linked" }
     if (!hashesEqual(event.hash, hashOf(event))) return { sequence: expected, event_id: event.id, fault: "changed" }
-    at = { sequence: event.sequence, hash: event.hash }
+    previous = { sequence: event.sequence, hash: event.hash }
   }
-  return at.sequence < last ? { sequence: at.sequence + 1, event_id: null, fault: "missing" } : at
+  return previous.sequence < last ? { sequence: previous.sequence + 1, event_id: null, fault: "missing" } : previous
 }
 
-/** The events of these numbers, as their hashes see them. */
+/** The events after number `after` up to `last`, with the fields that their hashes cover. */
 export const linkedEvents = (sql: SqlClient, after: number, last: number) =>
   eventRows.all(sql`
     SELECT sequence, hash, previous_hash AS "previousHash", id, ${micros(sql, "audit_events")},
@@ -49,27 +46,27 @@ export const linkedEvents = (sql: SqlClient, after: number, last: number) =>
       before_json::text AS before, after_json::text AS after, request_id AS "requestId", ip, user_agent AS "userAgent"
     FROM audit_events WHERE sequence > ${after} AND sequence <= ${last} ORDER BY sequence`)
 
-/** How many events are in memory at once. */
+/** The number of events in memory at once. */
 const batchSize = 500
 
-/** How many events one call looks at when it does not say. */
+/** The number of events that one call verifies by default. */
 const defaultLimit = 5000
 
 /**
- * Whether the audit log is what was written (`Audit` writes it). A change, a removal, an insertion or a new order
- * breaks the chain at that event; a missing end is seen by the head, which has a table of its own. Whoever can write
- * both and knows how the chain is made can forge both: against that, keep a head that was shown before outside the
- * database.
+ * Verifies that the audit log is unchanged since `Audit` wrote it. A change, removal, insertion or reordering breaks
+ * the hash chain at that event; removed events at the end are detected by the head, which is stored in its own table.
+ * Whoever can write both tables and knows the algorithm can forge both. As a protection, keep an earlier head outside
+ * the database.
  */
 export class AuditChain extends Context.Service<
   AuditChain,
   {
-    /** Looks at up to `limit` events behind number `after`, which is taken as right. */
+    /** Verifies up to `limit` events after number `after`, which is assumed to be intact. */
     readonly verify: (part: {
       readonly after?: number
       readonly limit?: number
     }) => Effect.Effect<AuditVerification, StoreFailure>
-    /** The hash that the event of this number carries, in hex. */
+    /** The stored hash of an event, in hex. */
     readonly hashAt: (sequence: number) => Effect.Effect<string | undefined, StoreFailure>
   }
 >()("svc/control/AuditChain") {
@@ -79,7 +76,7 @@ export class AuditChain extends Context.Service<
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
 
-  /** Where the log begins: number 0, or the last event that was archived. */
+  /** The start of the log: number 0, or the last archived event. */
   const chainStart = linkRows.first(sql`SELECT archived_sequence AS sequence, archived_hash AS hash FROM audit_chain`)
 
   const linkAt = Effect.fnUntraced(function* (sequence: number) {
@@ -88,7 +85,7 @@ const make = Effect.gen(function* () {
     return yield* linkRows.first(sql`SELECT sequence, hash FROM audit_events WHERE sequence = ${sequence}`)
   })
 
-  // One statement, and so one moment: what is appended meanwhile is behind this head, and not looked at.
+  // One statement sees one moment: events appended later are beyond this head and are not verified.
   const head = headRows.first(sql`
     SELECT sequence, hash, (
       SELECT count(*) FROM audit_events

@@ -4,7 +4,7 @@ import { AuditEvent, type AuditQuery } from "../api/AuditApi.ts"
 import { keyset, type Page, readPage } from "../store/Paging.ts"
 import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
-/** The log that `Audit` writes, for reading. */
+/** Reads the audit log, which `Audit` writes. */
 export class AuditEvents extends Context.Service<
   AuditEvents,
   {

@@ -5,14 +5,14 @@ import { Vault } from "../../state/Vault.ts"
 import { computedRows } from "../store/Rows.ts"
 import { Audit, Mutation, Snapshots } from "./Audit.ts"
 
-/** A column whose values the vault sealed, each bound to `<table>/<key>` of its row. */
+/** A column of sealed values. Each is bound to `<table>/<key>` of its row. */
 export interface SealedColumn {
   readonly table: string
   readonly key: string
   readonly column: string
 }
 
-/** Every one that there is: a test compares the list with the database. */
+/** All sealed columns. A test compares the list with the database. */
 export const sealedColumns: ReadonlyArray<SealedColumn> = [
   { table: "provider_configs", key: "id", column: "sealed_credential" },
   { table: "upstream_credential_mappings", key: "id", column: "sealed_credential" },
@@ -24,16 +24,15 @@ export const sealedColumns: ReadonlyArray<SealedColumn> = [
 
 const Resealed = Schema.Record(Schema.String, Schema.Int)
 
-/** How many secrets of each table were sealed anew, and how many were under the key already. */
+/** The number of newly sealed secrets by column, and of those that already used the current key. */
 export interface Rotation {
   readonly resealed: Readonly<Record<string, number>>
   readonly kept: number
 }
 
 /**
- * Seals every secret under the vault's key, all or none of them: those that are stored in clear, and those sealed under
- * the previous key. A gateway that has both keys reads them before, meanwhile and after. What is under the key already
- * stays as it is, so a second run finds nothing to do.
+ * Seals every secret with the vault's current key, in one transaction: secrets in clear text and those sealed with the
+ * previous key. A gateway with both keys can read them at any time. A second run finds nothing to do.
  */
 export const rotate = Effect.gen(function* () {
   const { sql } = yield* Database
@@ -81,7 +80,7 @@ export const rotate = Effect.gen(function* () {
   )
 })
 
-/** A gateway that could not open a mapping remembers that with the key: it looks again. */
+/** Gateways cache a key together with a mapping that they could not open; the notices make them read it again. */
 const mappingNotices = Effect.gen(function* () {
   const { sql } = yield* Database
   const mapped = yield* targetRows.all(

@@ -19,8 +19,8 @@ export const layer = HttpApiBuilder.group(
 )
 
 /**
- * Whoever says which secret or which issuer is believed can be anybody, also those that paths for operators let in: that
- * takes a token that may do everything. Forgetting them takes no more than the other settings do.
+ * Setting the trusted secret or the issuer lets a token impersonate any caller, even on paths for operators, so it
+ * takes the scope `*`. Clearing them takes only the scope of the other settings.
  */
 const requirePatchScopes = Effect.fnUntraced(function* (patch: AuthSettingsPatch) {
   const trustedValues = [patch.trusted_gateway_header_secret, patch.issuer, patch.oidc_discovery_url]

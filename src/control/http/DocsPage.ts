@@ -7,12 +7,12 @@ import { securityHeaders } from "./RequestIds.ts"
 import { transformResponse } from "./ResponseTransform.ts"
 
 /**
- * Allows the scripts that the page has by their hashes, and calls of this API. The page carries the whole of Swagger UI,
- * which sets styles and shows pictures from `data:` URLs; nothing is fetched from elsewhere.
+ * Allows the page's own scripts by their hashes, and requests to this API. The page contains all of Swagger UI, which
+ * sets inline styles and shows images from `data:` URLs; it loads nothing from other hosts.
  */
 const contentSecurityPolicyOf = (html: string): string => {
   const hashes = Array.from(html.matchAll(/<script[^>]*>([\s\S]*?)<\/script>/g), ([, script = ""]) => {
-    // a browser hashes the text that its parser has, in which each line ends with LF
+    // a browser hashes the parsed text, in which every line ends with LF
     const text = script.replace(/\r\n?/g, "\n")
     return `'sha256-${createHash("sha256").update(text).digest("base64")}'`
   })
@@ -28,7 +28,7 @@ const contentSecurityPolicyOf = (html: string): string => {
   ].join("; ")
 }
 
-/** Swagger makes one response for all requests, so its scripts are hashed once. */
+/** Swagger returns the same response object for every request, so the scripts are hashed once. */
 const withSecurityHeaders = Function.memoize((page: HttpServerResponse.HttpServerResponse) => {
   const { body } = page
   const html = body._tag === "Uint8Array" ? Buffer.from(body.body).toString() : ""
@@ -40,7 +40,10 @@ const withSecurityHeaders = Function.memoize((page: HttpServerResponse.HttpServe
 
 const bytesOf = ({ body }: HttpServerResponse.HttpServerResponse) => (body._tag === "Uint8Array" ? body.body : "")
 
-/** Both answers for a document: the whole of it, and that it has not changed. The latter's headers replace stored ones. */
+/**
+ * The two responses for a document: the full document, and 304. The headers of a 304 replace those that the client
+ * stored.
+ */
 const withEtag = Function.memoize((document: HttpServerResponse.HttpServerResponse) => {
   const etag = `"${createHash("sha256").update(bytesOf(document)).digest("base64url")}"`
   const full = HttpServerResponse.setHeader(document, "etag", etag)
@@ -48,7 +51,7 @@ const withEtag = Function.memoize((document: HttpServerResponse.HttpServerRespon
   return { etag, whole: full, unchanged }
 })
 
-/** A document is the same for everybody until the next version, so clients keep it, and ask whether it has changed. */
+/** A document changes only with the version, so clients may store it if they revalidate it. */
 const respondConditionally = Effect.fnUntraced(function* (document: HttpServerResponse.HttpServerResponse) {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   const { etag, unchanged, whole } = withEtag(document)
@@ -57,7 +60,6 @@ const respondConditionally = Effect.fnUntraced(function* (document: HttpServerRe
   return clientEtags.includes(etag) || clientEtags.includes("*") ? unchanged : whole
 })
 
-/** The documentation of the control API, as a page. */
 const page = HttpApiSwagger.layer(ControlApi, { path: "/admin-ui/docs" }).pipe(
   Layer.provide(
     HttpRouter.middleware((httpEffect) =>
@@ -66,19 +68,18 @@ const page = HttpApiSwagger.layer(ControlApi, { path: "/admin-ui/docs" }).pipe(
   )
 )
 
-/** Made by the first request for it, and once. */
+/** Built once, on the first request. */
 const openApiDocument = Function.memoize((api: typeof ControlApi) =>
   HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api))
 )
 
-/** The document that the page shows. */
 const document = HttpRouter.add(
   "GET",
   "/admin-ui/openapi.json",
   Effect.suspend(() => respondConditionally(openApiDocument(ControlApi)))
 )
 
-/** Where people begin who know only the address. */
+/** Redirects from the paths that people try first. */
 const redirectsToDocs = HttpRouter.addAll(
   (["/", "/admin-ui", "/admin-ui/"] as const).map((path) =>
     HttpRouter.route("GET", path, HttpServerResponse.redirect("/admin-ui/docs", { status: 302 }))

@@ -2,22 +2,22 @@ import { HttpServerResponse } from "effect/http"
 import type { NoRoom } from "../../http/BodyMemory.ts"
 import { ControlError, type ErrorCode, envelope, type Refused, statusOf } from "../api/schema/Errors.ts"
 
-/** A refusal as an answer, for what does not pass through an endpoint. */
+/** Builds an error response outside of an endpoint. */
 export const toResponse = (error: ControlError, requestId: string): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe(envelope(error, requestId), { status: statusOf[error.code] })
 
 const errorsByStatus: Readonly<Record<number, readonly [code: ErrorCode, message: string]>> = {
-  400: ["invalid_json", "The request cannot be read."],
+  400: ["invalid_json", "The request is malformed."],
   403: [
     "unknown_host",
-    "A browser is not answered by this name; use an address, or add the name to GATEWAY_CONTROL_HOSTS."
+    "Browsers cannot use this host name. Use an IP address, or add the name to GATEWAY_CONTROL_HOSTS."
   ],
   404: ["not_found", "There is nothing at this path."],
   413: ["request_body_too_large", "The request body is too large."],
-  500: ["internal_error", "Something went wrong here; the request id leads to what it was."]
+  500: ["internal_error", "An internal error occurred. The log line with this request id has the details."]
 }
 
-/** What the server answered without a word: the same status with the envelope, where there is one to say. */
+/** Adds the error body to an empty error response of the server. The status stays the same. */
 export const addErrorBody = (
   response: HttpServerResponse.HttpServerResponse,
   requestId: string
@@ -26,11 +26,10 @@ export const addErrorBody = (
   return known === undefined ? response : toResponse(new ControlError(...known), requestId)
 }
 
-/** The bodies of requests have no room. */
 export const overloadedError = ({ whose }: NoRoom): Refused<"gateway_overloaded"> =>
   new ControlError(
     "gateway_overloaded",
     whose === "caller"
-      ? "This address holds a quarter of the room that there is for the bodies of requests, and has none for this one. Send fewer at once."
-      : "The requests under way hold as many bodies as they may, and there is no room for this one. Try again shortly."
+      ? "Requests from this address already hold their share of the memory for request bodies. Send fewer requests at once."
+      : "The memory for request bodies is in use by other requests. Try again shortly."
   )

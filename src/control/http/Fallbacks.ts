@@ -8,10 +8,10 @@ import { OperatorTokens } from "../operators/OperatorTokens.ts"
 import { toResponse } from "./ErrorResponses.ts"
 import { fallbackMethods, methods, notFound } from "./Probes.ts"
 
-/** Under this path even what does not exist is told to operators alone. */
+/** Below this path a client without a valid operator token learns nothing, not even which paths exist. */
 const operatorPath = "/admin-ui/admin"
 
-/** Every path of the API, with its methods. */
+/** Returns the methods of every path of the API. */
 const declaredMethods = (): ReadonlyMap<string, ReadonlySet<string>> => {
   const methodsByPath = new Map<string, Set<string>>()
   HttpApi.reflect(ControlApi, {
@@ -23,9 +23,14 @@ const declaredMethods = (): ReadonlyMap<string, ReadonlySet<string>> => {
   return methodsByPath
 }
 
-const notAllowed = new ControlError("method_not_allowed", "This path does not have this method; see Allow.")
+const notAllowed = new ControlError(
+  "method_not_allowed",
+  "This path does not support the method. The Allow header lists the supported methods."
+)
 
-/** What no endpoint answers: a method that a path does not have, and a path that there is not. */
+/**
+ * Responds to requests that match no endpoint: 405 for a method that the path does not have, 404 for an unknown path.
+ */
 export const layer: Layer.Layer<
   never,
   never,

@@ -2,14 +2,14 @@ import { Context, Effect } from "effect"
 import { type Headers, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { isAddress, requestHostname } from "../../http/RequestHost.ts"
 
-/** Names of the control listener beside addresses and `localhost`, in lower case (`GATEWAY_CONTROL_HOSTS`). */
+/** Host names of the control listener in lower case, besides IP addresses and `localhost` (`GATEWAY_CONTROL_HOSTS`). */
 export const ControlHosts = Context.Reference<ReadonlyArray<string>>("svc/control/ControlHosts", {
   defaultValue: () => []
 })
 
 /**
- * Without a token, browsers are answered by the listener's own names alone: metrics, probes and documentation are not for
- * a page whose name was made to lead here. Monitors may use any name.
+ * Refuses browser requests without a token unless they use a known host name, as a defence against DNS rebinding: a
+ * foreign page must not read metrics, probes and documentation. Monitors may use any name.
  */
 export const KnownHosts = HttpRouter.middleware(
   Effect.gen(function* () {
@@ -28,9 +28,9 @@ export const KnownHosts = HttpRouter.middleware(
 
 const needsToken = /^\/admin-ui\/(?:admin|v1|upstream-ui)(?:[/?]|$)/
 
-/** A page can leave out or change all of these but `Accept-Language`, which a browser adds where a page says nothing. */
+/** A page can omit or change all of these headers except `Accept-Language`, which the browser adds itself. */
 const isBrowser = (headers: Headers.Headers): boolean =>
   ["accept-language", "sec-fetch-site", "origin", "referer"].some((name) => headers[name] !== undefined)
 
-/** `Refusals` adds the words. */
+/** `ErrorResponses` adds the body. */
 const forbidden = HttpServerResponse.empty({ status: 403 })

@@ -9,7 +9,7 @@ import { toResponse } from "./ErrorResponses.ts"
 import { KnownHosts } from "./KnownHosts.ts"
 import { RequestIds } from "./RequestIds.ts"
 
-/** For `HttpRouter.serve`: a path is what it says, and a percent-encoded model name is one segment of it. */
+/** Options for `HttpRouter.serve`. Paths match exactly, and a percent-encoded model name is one segment. */
 export const routerConfig = {
   caseSensitive: true,
   ignoreTrailingSlash: false,
@@ -17,10 +17,9 @@ export const routerConfig = {
   maxParamLength: 1024
 } as const
 
-/** The router runs a middleware inside those that were added before it: a refused host has its request id, too. */
+/** The router runs a middleware inside those added before it, so a refused host also gets a request id. */
 export const hostAndRequestIdMiddleware = KnownHosts.pipe(Layer.provideMerge(RequestIds))
 
-/** What load balancers and monitors are told. */
 export const probeHandlers = Effect.map(Readiness, (ready) => ({
   health: () => Effect.succeed({ status: "ok" as const }),
   readiness: () =>
@@ -34,10 +33,10 @@ export const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as c
 
 export const notFound = new ControlError("not_found", "There is nothing at this path.")
 
-/** HEAD is left out: the router answers it as GET, unless something has it for its own. */
+/** HEAD is missing because the router handles it as GET, unless a route declares HEAD itself. */
 export const fallbackMethods = [...methods, "QUERY"] as const
 
-/** For a listener that guards nothing: what it does not have is not there. */
+/** Replies 404 to every other path of a listener without the operator API. */
 const notFoundRoutes = HttpRouter.addAll(
   fallbackMethods.map((method) =>
     HttpRouter.route(
@@ -48,7 +47,7 @@ const notFoundRoutes = HttpRouter.addAll(
   )
 )
 
-/** What a process without the operator API still answers: probes and metrics. */
+/** The API of a process without the operator API: probes and metrics. */
 const ProbesApi = HttpApi.make("probes").add(OperationalApi).prefix("/admin-ui")
 
 const handlers = HttpApiBuilder.group(

@@ -4,14 +4,14 @@ import { AppliedEpoch } from "../../process/AppliedEpoch.ts"
 import { Database } from "../../services/Database.ts"
 import { readEpoch } from "../../state/Changes.ts"
 
-/** Answers a change when the gateway of this process, if there is one, has it in force. */
+/** Delays the response to a change until the gateway of this process, if there is one, applies the change. */
 export const ReadYourWrites = HttpRouter.middleware(
   Effect.gen(function* () {
     const followed = yield* Effect.serviceOption(AppliedEpoch)
     const database = yield* Database
     if (Option.isNone(followed)) return (httpEffect) => httpEffect
     const { waitFor } = followed.value
-    // the change is made whatever becomes of this look
+    // the change is committed, so a failure here does not affect the response
     const waitForEpoch = readEpoch.pipe(
       Effect.provideService(Database, database),
       Effect.flatMap(waitFor),

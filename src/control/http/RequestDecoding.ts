@@ -26,9 +26,9 @@ export const layer: Layer.Layer<RequestDecoding, never, BodyMemory> = Layer.effe
         Effect.andThen(
           Context.get(endpoint.annotations, SkipsUnreadable) ? collectSkippedRows : Effect.succeed(undefined)
         ),
-        Effect.flatMap((leftOut) =>
+        Effect.flatMap((skipped) =>
           Effect.catch(
-            Effect.provideService(httpEffect, SkippedRows, leftOut),
+            Effect.provideService(httpEffect, SkippedRows, skipped),
             (error): Effect.Effect<never, Types.unhandled | DecodingRefusal> =>
               HttpApiError.HttpApiSchemaError.is(error) ? toRefusal(error) : Effect.fail(error)
           )
@@ -44,11 +44,11 @@ export const layer: Layer.Layer<RequestDecoding, never, BodyMemory> = Layer.effe
 const isNoRoom = Schema.is(NoRoom)
 
 const maxHeaderNames = 100
-/** Servers in between, and clients, take no more than some kilobytes of headers. */
+/** Proxies and clients limit headers to some kilobytes. */
 const maxHeaderCharacters = 4_096
 
-const skippedRowsHeader = (leftOut: ReadonlyArray<string>): string => {
-  const [first = "", ...others] = leftOut.slice(0, maxHeaderNames).map(encodeURIComponent)
+const skippedRowsHeader = (skipped: ReadonlyArray<string>): string => {
+  const [first = "", ...others] = skipped.slice(0, maxHeaderNames).map(encodeURIComponent)
   let named = first
   for (const name of others) {
     if (named.length + name.length >= maxHeaderCharacters) break
@@ -57,7 +57,7 @@ const skippedRowsHeader = (leftOut: ReadonlyArray<string>): string => {
   return named
 }
 
-/** A list notes here the rows that it leaves out, and the answer names them. */
+/** Collects the rows that a list skips and names them in a response header. */
 const collectSkippedRows = Effect.gen(function* () {
   const skipped: Array<string> = []
   yield* transformResponse((response) =>
@@ -68,7 +68,7 @@ const collectSkippedRows = Effect.gen(function* () {
   return skipped
 })
 
-/** Reads the body, where the endpoint has one; the request keeps it for the decoder behind this. */
+/** Checks the body of an endpoint that has one. The request caches the text for the endpoint's decoder. */
 const checkBody = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
   if (endpoint.payload.size === 0) return
   const request = yield* HttpServerRequest.HttpServerRequest
@@ -80,10 +80,11 @@ const checkBody = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
     return yield* new ControlError("unsupported_media_type", "Content-Type must be application/json.")
   }
   const text = yield* body
-  // before the parser, which takes far longer for such a body; an operator's own documents may be large
+  // checked before parsing, which takes far longer for such a body; documents of operators may be larger than clients'
+  // bodies
   const excess = JsonBounds.excessOf(text, Math.max(JsonBounds.maxWeight, maxBodyBytes))
   if (excess !== undefined) return yield* new ControlError("invalid_json", excess)
-  yield* Effect.mapError(parse(text), () => new ControlError("invalid_json", "The body is not JSON."))
+  yield* Effect.mapError(parse(text), () => new ControlError("invalid_json", "The request body is not valid JSON."))
 })
 
 const parse = Schema.decodeEffect(Schema.fromJsonString(Schema.Json))
@@ -92,12 +93,12 @@ const bodyReadError =
   (maxBodyBytes: number) =>
   ({ reason }: HttpServerError.HttpServerError) =>
     reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
-      ? new ControlError("request_body_too_large", `The body may have at most ${maxBodyBytes} bytes.`)
-      : new ControlError("invalid_json", "The body ended before it was complete.")
+      ? new ControlError("request_body_too_large", `The request body exceeds the limit of ${maxBodyBytes} bytes.`)
+      : new ControlError("invalid_json", "The request body ended before it was complete.")
 
 /**
- * A path with an id that cannot exist leads nowhere; any other mistake is named. An answer that we cannot write is
- * ours.
+ * An id in the path that cannot exist means 404. Other invalid input is described. A response that does not match its
+ * schema is a defect.
  */
 const toRefusal = (error: HttpApiError.HttpApiSchemaError): Effect.Effect<never, DecodingRefusal> => {
   switch (error.kind) {
@@ -116,11 +117,11 @@ const toRefusal = (error: HttpApiError.HttpApiSchemaError): Effect.Effect<never,
 const maxDescribedIssues = 5
 const maxPathLength = 128
 
-/** Says where and what was expected. The value itself stays out: it may be a secret in the wrong place. */
+/** Describes the position and the expectation, but never the value, which may be a secret in the wrong field. */
 const describeIssues = (issue: SchemaIssue.Issue): Refused<"invalid_request"> => {
-  const found = issuesWithPaths(issue)
-  const texts = new Set(found.map(sentence))
-  const param = found[0]?.at
+  const issues = issuesWithPaths(issue)
+  const texts = new Set(issues.map(sentence))
+  const param = issues[0]?.field
   return new ControlError("invalid_request", `${[...texts].slice(0, maxDescribedIssues).join("; ")}.`, {
     ...(param && { param })
   })
@@ -128,17 +129,17 @@ const describeIssues = (issue: SchemaIssue.Issue): Refused<"invalid_request"> =>
 
 const issuesWithPaths = (issue: SchemaIssue.Issue) =>
   formatIssues(issue).issues.map(({ message, path = [] }) => {
-    const at = path.map((step) => String(typeof step === "object" ? step.key : step)).join(".")
-    return { at: at.slice(0, maxPathLength), message }
+    const field = path.map((step) => String(typeof step === "object" ? step.key : step)).join(".")
+    return { field: field.slice(0, maxPathLength), message }
   })
 
-const sentence = ({ at, message }: { readonly at: string; readonly message: string }): string =>
-  at === "" ? message : `${at}: ${message}`
+const sentence = ({ field, message }: { readonly field: string; readonly message: string }): string =>
+  field === "" ? message : `${field}: ${message}`
 
-/** Of an answer that somebody else gave: where it is not what it should be. */
+/** Describes the first problem of another server's response. */
 export const describeFirstIssue = (issue: SchemaIssue.Issue): string => {
-  const [found] = issuesWithPaths(issue)
-  return found === undefined ? "" : `${sentence(found)}.`
+  const [first] = issuesWithPaths(issue)
+  return first === undefined ? "" : `${sentence(first)}.`
 }
 
 const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1({

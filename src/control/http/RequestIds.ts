@@ -8,8 +8,8 @@ import { transformResponse } from "./ResponseTransform.ts"
 const validRequestId = /^[\x21-\x7e]{1,128}$/
 
 /**
- * Gives every request its id, and every answer the headers that none may lack. The pre-response handler is the last one
- * before the socket, so it also sees what the server answers by itself: to an unreadable path, to a defect.
+ * Assigns every request an id and sets the common response headers. The pre-response handler runs last, so it also
+ * covers the server's own responses to malformed paths and to defects.
  */
 export const RequestIds = HttpRouter.middleware<{ provides: RequestId }>()(
   (httpEffect) =>
@@ -29,11 +29,11 @@ export const RequestIds = HttpRouter.middleware<{ provides: RequestId }>()(
   { global: true }
 )
 
-/** The caller gets a bare `internal_error`; this line is where its request id leads. */
+/** The client receives only `internal_error` and the request id, which leads to this line. */
 const reportDefect = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
   Cause.hasDies(cause) ? Effect.logError("A control request failed", Cause.pretty(cause)) : Effect.void
 
-/** Answers may hold a new secret, so nobody keeps them; a 401 names the scheme (RFC 9110 §11.6.1). */
+/** Responses may contain a new secret, so they are never stored. A 401 names the scheme (RFC 9110 §11.6.1). */
 const responseHeaders = ({ headers, status }: HttpServerResponse.HttpServerResponse, requestId: string) => ({
   "x-request-id": requestId,
   "cache-control": "no-store",
@@ -41,7 +41,7 @@ const responseHeaders = ({ headers, status }: HttpServerResponse.HttpServerRespo
   ...(headers["content-security-policy"] === undefined && securityHeaders)
 })
 
-/** An answer of the gateway itself: shown as a page it loads nothing, runs nothing, and is in no other page's frame. */
+/** Headers of the gateway's own responses: a response shown as a page loads and runs nothing and cannot be framed. */
 export const securityHeaders = {
   "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   "x-content-type-options": "nosniff",

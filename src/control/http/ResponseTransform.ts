@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { HttpEffect, HttpServerResponse } from "effect/http"
 
 /**
- * Changes the answer to a request just before it is sent. A change that throws would leave the request without any
- * answer; the client gets a bare 500 in its place.
+ * Transforms the response just before it is sent. If `transform` throws, the client receives an empty 500 instead of no
+ * response.
  */
 export const transformResponse = (
   transform: (response: HttpServerResponse.HttpServerResponse) => HttpServerResponse.HttpServerResponse
@@ -11,7 +11,10 @@ export const transformResponse = (
   HttpEffect.appendPreResponseHandler((_, response) =>
     Effect.sync(() => transform(response)).pipe(
       Effect.catchCause((cause) =>
-        Effect.as(Effect.logError("An answer could not be finished", cause), HttpServerResponse.empty({ status: 500 }))
+        Effect.as(
+          Effect.logError("The response headers could not be set; the client receives an empty 500 instead", cause),
+          HttpServerResponse.empty({ status: 500 })
+        )
       )
     )
   )

@@ -16,7 +16,7 @@ import { validateCredential } from "../store/Validation.ts"
 type Missing = Refused<"missing_provider_config">
 type Invalid = Refused<"invalid_provider_config_payload">
 
-/** Upstream credentials of single keys and of projects. A mapping without a credential is kept and not used. */
+/** Upstream credentials of single keys and of projects. A mapping without a credential is stored but not used. */
 export class CredentialMappings extends Context.Service<
   CredentialMappings,
   {
@@ -25,7 +25,7 @@ export class CredentialMappings extends Context.Service<
     readonly upsert: (input: CredentialMappingUpsert) => Effect.Effect<CredentialMapping, Invalid | StoreFailure, Actor>
     readonly remove: (id: string) => Effect.Effect<void, Missing | StoreFailure, Actor>
     readonly enable: (id: string) => Effect.Effect<CredentialMapping, Missing | StoreFailure, Actor>
-    /** Also a mapping whose row this version cannot read. */
+    /** Also accepts a mapping whose row this version cannot decode. */
     readonly disable: (id: string) => Effect.Effect<CredentialMapping | Unreadable, Missing | StoreFailure, Actor>
   }
 >()("svc/control/CredentialMappings") {
@@ -48,7 +48,7 @@ const make = Effect.gen(function* () {
   const lock = (id: string) =>
     Effect.flatMap(mappingRows.first(sql`${select} WHERE m.id = ${id} FOR UPDATE OF m`), orMissing)
 
-  /** Holds the target, so that two upserts for it take turns and neither loses it. */
+  /** Locks the target, so that concurrent upserts for it run one after the other. */
   const lockTarget = Effect.fnUntraced(function* ({ scope, target_id }: CredentialMappingUpsert) {
     const [row] =
       scope === "key"
@@ -58,7 +58,10 @@ const make = Effect.gen(function* () {
     return sql(`${scope}_id`)
   })
 
-  /** A credential is stored for the upstream that is in force: an enabled row, else the environment's. */
+  /**
+   * Returns the origin that a credential is stored for: that of the enabled provider row, or else of the environment's
+   * upstream.
+   */
   const upstreamOrigin = Effect.fnUntraced(function* (vendor: Vendor | undefined) {
     const rows = yield* addressRows.all(
       sql`SELECT base_url, family FROM provider_configs WHERE provider = 'upstream' AND enabled`
@@ -66,7 +69,7 @@ const make = Effect.gen(function* () {
     const originFor = (vendor: Vendor): string | null => {
       const row = rows.find(({ family }) => family === vendor) ?? rows.find(({ family }) => family === null)
       if (row !== undefined) return originOf(row.base_url)
-      // without an origin it belongs to UPSTREAM_BASE_URL
+      // a credential without an origin belongs to UPSTREAM_BASE_URL
       return Option.getOrNull(Option.map(upstreams[familyOfVendor(vendor)], ({ base }) => base.origin))
     }
     if (vendor !== undefined) return originFor(vendor)
@@ -123,7 +126,7 @@ const make = Effect.gen(function* () {
       })
     )
 
-  /** For what needs no more of the row than its id and its target. */
+  /** Locks a mapping for an operation that needs only its id and its target. */
   const lockEvenUnreadable = Effect.fnUntraced(function* (id: string) {
     const mapping = yield* Effect.flatMap(
       mappingRows.firstOrUnreadable(sql`${select} WHERE m.id = ${id} FOR UPDATE OF m`),
@@ -196,7 +199,7 @@ const snapshots = Snapshots.of(CredentialMapping)
 
 const orMissing = <A>(mapping: A | undefined): Effect.Effect<A, Missing> =>
   mapping === undefined
-    ? Effect.fail(new ControlError("missing_provider_config", "There is no credential mapping with this id."))
+    ? Effect.fail(new ControlError("missing_provider_config", "No credential mapping has this id."))
     : Effect.succeed(mapping)
 
 const noticeOf = ({ scope, target_id }: CredentialMapping): Change => ({
@@ -209,5 +212,5 @@ const invalid = (param: string, refusal: string) =>
 
 const familyRequired = invalid(
   "family",
-  "is needed, openai or anthropic: each family has an upstream of its own, and the credential is sent to one of them"
+  "is required (openai or anthropic), because each family has its own upstream and the credential is sent to only one of them"
 )

@@ -13,7 +13,10 @@ import { bearerToken } from "../operators/Authentication.ts"
 import * as PolicyState from "../policies/PolicyState.ts"
 import { storedRows, toStoreFailures } from "../store/Rows.ts"
 
-/** Authenticates the holder of a gateway key: always by `Authorization`, whatever else the proxy listener takes. */
+/**
+ * Authenticates the holder of a gateway key. The key is always in `Authorization`, even if the proxy listener uses
+ * another header.
+ */
 export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effect(
   KeyAuthorization,
   Effect.gen(function* () {
@@ -37,7 +40,7 @@ export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effec
         )
       )
 
-    /** Disables a key that was not used for too long, as the gateway does: this use must not renew it. */
+    /** Disables a key that was unused for too long, as the gateway does. The current use does not renew the key. */
     const disableIfUnused = Effect.fnUntraced(function* (key: StoredKeys.StoredKey, now: number) {
       const layers = yield* state.layersForOwner(StoredKeys.ownerOf(key))
       const days = exceededUnusedDays(key, EffectivePolicy.of([...layers, key.ownLayer]).policy, now)
@@ -54,19 +57,19 @@ export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effec
       const digest = Secret.digestHex(Redacted.value(raw))
       const known = yield* find(digest)
       const now = yield* Clock.currentTimeMillis
-      const found =
+      const key =
         known?.unnoted && refusalOf(known, now) === undefined && (yield* disableIfUnused(known, now))
           ? yield* find(digest)
           : known
-      if (found === undefined) return yield* toControlError(refusal("invalid_virtual_key"))
-      const reason = refusalOf(found, now)
+      if (key === undefined) return yield* toControlError(refusal("invalid_virtual_key"))
+      const reason = refusalOf(key, now)
       if (reason !== undefined) return yield* toControlError(reason)
-      if (found.unnoted) yield* Effect.ignore(sql`UPDATE api_keys SET last_used_at = now() WHERE id = ${found.id}`)
+      if (key.unnoted) yield* Effect.ignore(sql`UPDATE api_keys SET last_used_at = now() WHERE id = ${key.id}`)
       return KeyHolder.of({
-        keyId: found.id,
-        projectId: found.projectId,
-        teamId: found.teamId,
-        guardrails: found.ownLayer.guardrails
+        keyId: key.id,
+        projectId: key.projectId,
+        teamId: key.teamId,
+        guardrails: key.ownLayer.guardrails
       })
     })
 

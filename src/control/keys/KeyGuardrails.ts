@@ -18,12 +18,12 @@ type Refusal = ControlError<
   | "guardrail_unavailable"
 >
 
-/** Guardrails as the holder of a key meets them: by the key's own policy, without layers. */
+/** The guardrails of a key's holder, according to the key's own policy without layers. */
 export class KeyGuardrails extends Context.Service<
   KeyGuardrails,
   {
     readonly offered: Effect.Effect<ReadonlyArray<OfferedGuardrail>, StoreFailure, KeyHolder>
-    /** Runs what a request would go through. Nothing is sent to an upstream, counted or recorded. */
+    /** Runs the guardrails of a request. The test calls no upstream, counts against no limit and leaves no record. */
     readonly test: (
       test: GuardrailTest
     ) => Effect.Effect<GuardrailTestResult, Refusal | StoreFailure, KeyHolder | RequestId>
@@ -93,15 +93,14 @@ const make = Effect.gen(function* () {
 
 const busy = new ControlError(
   "guardrail_test_busy",
-  "Another guardrail test of this key is running, or tests of many keys are. Send one at a time."
+  "Another guardrail test of this key is running, or too many tests of other keys are. Send one test at a time."
 )
 
-/** Tests that run at once in this process. */
 const maxConcurrentTests = 4
 
 /**
- * Runs one test of a key at a time, and then rests for as long as the test took: redaction of a long text takes the
- * processor of the whole process, which no limit of the key's policy bounds here.
+ * Runs one test of a key at a time and then pauses for as long as the test took. Redacting a long text occupies the CPU
+ * of the whole process, and no limit of the key's policy applies here.
  */
 export const oneTestAtATime = () => {
   const running = new Set<string>()
@@ -118,20 +117,20 @@ export const oneTestAtATime = () => {
       })
 }
 
-/** What an HTTP guardrail is told of where a text comes from. */
+/** The route that HTTP guardrails receive for a test. */
 const testRoute = "/admin-ui/v1/guardrails/test"
 
-/** What a guardrail leaves is JSON: whatever it says is written anew. */
+/** The text that guardrails return is always JSON, because the gateway encodes it. */
 const parseJson = (text: string) => Effect.orDie(Schema.decodeEffect(Schema.fromJsonString(Schema.Json))(text))
 
 const needsStream = new ControlError(
   "invalid_guardrail_request",
-  "mode during_call needs a stream and cannot be tried out; use pre_call or post_call.",
+  "mode during_call needs a stream and cannot be tested. Use pre_call or post_call.",
   { param: "mode" }
 )
 
 const wrongMode = new ControlError(
   "invalid_guardrail_request",
-  "A guardrail that is asked for does not run in this mode.",
+  "A guardrail in guardrails does not run in this mode.",
   { param: "guardrails" }
 )

@@ -31,7 +31,7 @@ type SettingsRefused = Refused<
   | "guardrail_forbidden"
 >
 
-/** Gateway keys. The raw value exists once, in the answer that creates it; the store keeps its digest. */
+/** Gateway keys. The raw key exists only in the response that creates it; the store keeps its digest. */
 export class Keys extends Context.Service<
   Keys,
   {
@@ -39,20 +39,20 @@ export class Keys extends Context.Service<
     readonly list: (query: KeysQuery) => Effect.Effect<Page<Key>, StoreFailure>
     readonly get: (id: string) => Effect.Effect<Key, Missing | StoreFailure>
     readonly create: (key: NewKey) => Effect.Effect<MintedKey, SettingsRefused | StoreFailure, Actor>
-    /** Nothing brings a revoked key back: this and the next three leave it as it is. */
+    /** A revoked key stays revoked: `update`, `revoke`, `disable` and `enable` do not change it. */
     readonly update: (
       id: string,
       patch: KeyPatch
     ) => Effect.Effect<Key, Missing | SettingsRefused | StoreFailure, Actor>
     /**
-     * Gives the key another secret: the same key, policy and counters. The secret before goes on to work for
-     * `graceSeconds`; the one before that ends at once.
+     * Replaces the key's secret. Policy and counters stay. The previous secret works for another `graceSeconds`; an
+     * even older one stops working at once.
      */
     readonly rotate: (
       id: string,
       graceSeconds: number
     ) => Effect.Effect<MintedKey, Missing | Refused<"key_revoked"> | StoreFailure, Actor>
-    /** This one and the next take keys, too, whose row this version cannot read. */
+    /** `revoke` and `disable` also accept a key whose row this version cannot decode. */
     readonly revoke: (id: string) => Effect.Effect<Key | Unreadable, Missing | StoreFailure, Actor>
     readonly disable: (id: string) => Effect.Effect<Key | Unreadable, Missing | StoreFailure, Actor>
     readonly enable: (id: string) => Effect.Effect<Key, Missing | StoreFailure, Actor>
@@ -77,14 +77,14 @@ const make = Effect.gen(function* () {
     )
   })
 
-  /** The project cannot go while a key is being put into it. */
+  /** Checks the owner and locks the project against deletion. */
   const lockOwner = Effect.fnUntraced(function* (owner: OwnerType, projectId: string | null) {
     const refusal = ownerRefusal(owner, projectId)
     if (refusal !== undefined) return yield* refusal
     if (projectId === null) return
     const [project] = yield* sql`SELECT 1 FROM projects WHERE id = ${projectId} FOR KEY SHARE`
     if (project === undefined) {
-      return yield* new ControlError("missing_project", "There is no project with this id.", { param: "project_id" })
+      return yield* new ControlError("missing_project", "No project has this id.", { param: "project_id" })
     }
   })
 
@@ -119,7 +119,7 @@ const make = Effect.gen(function* () {
     )
   })
 
-  /** Sets what `assignments` says, unless the key is revoked. */
+  /** Applies the columns that `assignments` returns, unless the key is revoked. */
   const updateKey = <E, R>(
     id: string,
     action: Extract<AuditAction, { readonly target: "key" }>["action"],
@@ -151,7 +151,7 @@ const make = Effect.gen(function* () {
       })
     )
 
-  /** Takes a key out of use, for which nothing needs to be known of it: also one that this version cannot read. */
+  /** Revokes or disables a key. This needs nothing but its id, so an unreadable row is accepted. */
   const deactivate = (id: string, action: "keys:revoke" | "keys:disable", set: ColumnValues) =>
     audit.mutate(
       Effect.gen(function* () {
@@ -174,13 +174,13 @@ const make = Effect.gen(function* () {
       })
     )
 
-  /** A key that goes to a project leaves its own links behind. */
+  /** A key that moves to a project loses its own service links. */
   const replaceLinks = Effect.fnUntraced(function* (before: typeof Row.Type, patch: KeyPatch) {
     const owner = patch.owner_type ?? before.owner_type
     const names = patch.service_names === undefined ? undefined : yield* checkLinks(owner, patch.service_names ?? [])
-    const held = names ?? (owner === "project" ? [] : before.service_names)
-    if (names === undefined && held.length === before.service_names.length) return {}
-    yield* links.replace(before.id, held)
+    const linked = names ?? (owner === "project" ? [] : before.service_names)
+    if (names === undefined && linked.length === before.service_names.length) return {}
+    yield* links.replace(before.id, linked)
     return { owner_type: owner }
   })
   const rotate = Effect.fn("Keys.rotate")((id: string, graceSeconds: number) =>
@@ -194,7 +194,7 @@ const make = Effect.gen(function* () {
           )
         )
         if (before.revoked_at !== null) {
-          return yield* new ControlError("key_revoked", "A revoked key gets no new secret: create another key.")
+          return yield* new ControlError("key_revoked", "A revoked key cannot be rotated. Create another key.")
         }
         const raw = Secret.mint(Secret.keyPrefix)
         const row = yield* keyRows.only(write`
@@ -217,27 +217,29 @@ const make = Effect.gen(function* () {
 
   const changeOwnership = Effect.fnUntraced(function* (
     before: Key["owner_type"],
-    held: string | null,
+    currentProjectId: string | null,
     patch: KeyPatch
   ) {
     if (patch.owner_type === undefined && patch.project_id === undefined) return {}
     const owner_type = patch.owner_type ?? before
-    // Who becomes individual leaves the project without being told so twice.
-    const kept = owner_type === "individual" ? null : held
-    const project_id = patch.project_id === undefined ? kept : patch.project_id
+    // A key that becomes individual leaves its project even if the patch does not say so.
+    const keptProjectId = owner_type === "individual" ? null : currentProjectId
+    const project_id = patch.project_id === undefined ? keptProjectId : patch.project_id
     yield* lockOwner(owner_type, project_id)
     return { owner_type, project_id }
   })
 
-  /** The version counts changes, so that a policy which says the same again keeps it. */
+  /** Changes the policies. `policy_version` increases only if a policy differs. */
   const changePolicy = Effect.fnUntraced(function* (before: typeof Row.Type, patch: KeyPatch) {
-    const held = toKey(before)
+    const current = toKey(before)
     const policy = StoredPolicies.encode(
       patch.policy === null ? neutral : patched(patched(neutral, before.policy), patch.policy ?? {})
     )
-    const guardrails = JSON.stringify(yield* patchedGuardrailPolicy(sql, held.guardrail_policy, patch.guardrail_policy))
+    const guardrails = JSON.stringify(
+      yield* patchedGuardrailPolicy(sql, current.guardrail_policy, patch.guardrail_policy)
+    )
     const samePolicy = policy === StoredPolicies.encode(patched(neutral, before.policy))
-    if (samePolicy && guardrails === JSON.stringify(held.guardrail_policy)) return {}
+    if (samePolicy && guardrails === JSON.stringify(current.guardrail_policy)) return {}
     return { policy, guardrail_policy: guardrails, policy_version: before.policy_version + 1 }
   })
 
@@ -314,22 +316,22 @@ const toKey = ({ guardrail_policy, policy, policy_version, ...key }: typeof Row.
 
 const toKeyOrUnreadable = (row: typeof Row.Type | Unreadable) => (isUnreadable(row) ? row : toKey(row))
 
-/** Who enables a key that nobody used for long gives it its days anew. */
+/** Enabling a key restarts its unused-key timer. */
 const enableColumns = ({ disabled }: typeof Row.Type) =>
   Effect.map(DateTime.now, (now) => (disabled ? { disabled: false, enabled_at: DateTime.toDateUtc(now) } : {}))
 
 const toDateOrNull = (time: DateTime.Utc | null | undefined): Date | null => (time ? DateTime.toDateUtc(time) : null)
 
 const orMissing = <A>(row: A | undefined): Effect.Effect<A, Missing> =>
-  row === undefined ? Effect.fail(new ControlError("not_found", "There is no key with this id.")) : Effect.succeed(row)
+  row === undefined ? Effect.fail(new ControlError("not_found", "No key has this id.")) : Effect.succeed(row)
 
-/** A project's key has the links of its project, and none of its own. */
+/** A project key uses the service links of its project and has none of its own. */
 const checkLinks = (owner: OwnerType, names: ReadonlyArray<string>) =>
   owner === "project" && names.length > 0
     ? Effect.fail(
         new ControlError(
           "invalid_project_payload",
-          "service_names are set on the project: the key's owner_type is project.",
+          "service_names cannot be set on a key whose owner_type is project. Set them on the project.",
           {
             param: "service_names"
           }
@@ -341,11 +343,15 @@ const ownerRefusal = (owner: OwnerType, projectId: string | null) =>
   owner === "project" && projectId === null
     ? new ControlError(
         "invalid_project_payload",
-        "project_id is required: the key's owner_type is project. A key without one is individual.",
+        "project_id is required for a key whose owner_type is project. For a key without a project, set owner_type to individual.",
         { param: "project_id" }
       )
     : owner === "individual" && projectId !== null
-      ? new ControlError("invalid_project_payload", "project_id must be null: the key's owner_type is individual.", {
-          param: "project_id"
-        })
+      ? new ControlError(
+          "invalid_project_payload",
+          "project_id must be null for a key whose owner_type is individual.",
+          {
+            param: "project_id"
+          }
+        )
       : undefined

@@ -21,9 +21,7 @@ export class Projects extends Context.Service<
       id: string,
       patch: ProjectPatch
     ) => Effect.Effect<Project, Missing | NameRefused | Refused<"missing_service"> | StoreFailure, Actor>
-    /**
-     * Only a project that nothing refers to can go. Its credential mapping, its links and its policy layer go with it.
-     */
+    /** Deletes a project that nothing refers to, with its credential mapping, its links and its policy layer. */
     readonly remove: (id: string) => Effect.Effect<void, Missing | Refused<"project_in_use"> | StoreFailure, Actor>
   }
 >()("svc/control/Projects") {
@@ -36,7 +34,7 @@ const make = Effect.gen(function* () {
   const links = linksOf(sql, "project")
   const columns = sql`id, name, created_at, updated_at, ${links.names}`
 
-  // Waits for keys that are being created in the project, and makes those that come later wait.
+  // Waits for concurrent creations of keys in the project, and blocks later ones.
   const lock = (id: string) =>
     Effect.flatMap(projectRows.first(sql`SELECT ${columns} FROM projects WHERE id = ${id} FOR UPDATE`), orMissing)
 
@@ -91,7 +89,7 @@ const make = Effect.gen(function* () {
             auditAction: { target: "project", action: "projects:update" },
             targetId: id,
             snapshots: yield* snapshots(before, project),
-            // gateways keep the links and the name with the project's keys
+            // gateways cache the project's name and links with its keys
             changes: name === undefined && names === undefined ? [] : [{ _tag: "Project", id }]
           }
         })
@@ -114,11 +112,11 @@ const make = Effect.gen(function* () {
             return yield* Effect.fail(
               new ControlError(
                 "project_in_use",
-                "Keys, services or usage records refer to this project; it cannot be deleted."
+                "The project cannot be deleted, because keys, services or usage records refer to it."
               )
             )
           }
-          // The layer's scope is text: no constraint takes it along.
+          // The layer's scope is text, so no foreign key deletes the layer.
           const layers = yield* write`
             DELETE FROM policy_layers WHERE layer_kind = 'project' AND scope_id = ${id.toLowerCase()} RETURNING id`
           yield* write`DELETE FROM projects WHERE id = ${id}`
@@ -140,7 +138,7 @@ const snapshots = Snapshots.of(Project)
 
 const orMissing = <A>(project: A | undefined): Effect.Effect<A, Missing> =>
   project === undefined
-    ? Effect.fail(new ControlError("missing_project", "There is no project with this id."))
+    ? Effect.fail(new ControlError("missing_project", "No project has this id."))
     : Effect.succeed(project)
 
 const checkedName = (text: string): Effect.Effect<string, Refused<"invalid_project_payload">> => {

@@ -10,7 +10,9 @@ import { validateCredential } from "../store/Validation.ts"
 
 type Invalid = Refused<"invalid_configuration">
 
-/** What callers must prove before their gateway key counts: saved here, or else the environment's. */
+/**
+ * The settings for authenticating callers besides their gateway key: stored here, or else taken from the environment.
+ */
 export class AuthSettings extends Context.Service<
   AuthSettings,
   {
@@ -21,7 +23,7 @@ export class AuthSettings extends Context.Service<
   static readonly layer = Layer.suspend(() => Layer.effect(AuthSettings, make))
 }
 
-/** The settings in force, where they come from, and what of the secret goes into a row. */
+/** The effective settings, their source, and the sealed secret to store with them. */
 interface CurrentSettings {
   readonly source: Shown["source"]
   readonly updatedAt: DateTime.Utc | null
@@ -67,7 +69,7 @@ const make = Effect.gen(function* () {
     return yield* audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
-        // there may be no row yet that two updates could take turns on
+        // the table may be empty, so there may be no row to lock
         yield* sql`LOCK TABLE gateway_auth_settings IN EXCLUSIVE MODE`
         const before = yield* readCurrent
         const settings = applyPatch(before.settings, patch)
@@ -151,7 +153,7 @@ const applyPatch = (before: Settings.AuthSettings, patch: Patch): Settings.AuthS
   }
 }
 
-/** Absent stays, and `null` goes back to the default. */
+/** An absent value keeps the setting, and `null` resets it to the default. */
 const orDefault = <A>(given: A | null | undefined, before: A, fallback: A): A =>
   given === undefined ? before : (given ?? fallback)
 

@@ -5,20 +5,20 @@ import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { Authorization, allows, Operator, RequiredScopes, type Scope } from "../api/schema/Security.ts"
 import { OperatorTokens } from "./OperatorTokens.ts"
 
-/** Who calls. Of the request, nothing but its headers is looked at. */
+/** Authenticates an operator by the request's headers only. */
 export const authenticate = Effect.gen(function* () {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   const presented = yield* (yield* OperatorTokens).find(
     yield* bearerToken(headers["authorization"], operatorTokenPrefix)
   )
   if (Option.isNone(presented)) {
-    return yield* new ControlError("invalid_operator_token", "The operator token is not known.")
+    return yield* new ControlError("invalid_operator_token", "The operator token is unknown.")
   }
   const { active, id, scopes } = presented.value
   if (!active)
     return yield* new ControlError(
       "disabled_operator_token",
-      "The operator token was rotated away or revoked, or has expired."
+      "The operator token was rotated, was revoked or has expired."
     )
   return {
     tokenId: id,
@@ -32,8 +32,8 @@ const maxUserAgentLength = 512
 const maxAddressLength = 64
 
 /**
- * The scheme in any case and one space or more (RFC 9110 §11); the prefix says which kind of secret this is meant to
- * be.
+ * Extracts a bearer token. The scheme is case-insensitive and followed by one or more spaces (RFC 9110 §11). The prefix
+ * tells operator tokens from gateway keys.
  */
 export const bearerToken = (
   header: string | undefined,
@@ -48,20 +48,22 @@ export const bearerToken = (
     : Effect.fail(new ControlError("malformed_authorization", `Authorization must be "Bearer ${prefix}…".`))
 }
 
-/** The first proxy's word for where the call came from. It is a claim: this listener stands on an internal network. */
+/**
+ * The client address that the first proxy reported. The caller can forge it; the listener belongs on an internal
+ * network.
+ */
 const clientAddressOf = (headers: Headers.Headers): string | null => {
   const address = (headers["x-forwarded-for"]?.split(",", 1)[0] ?? headers["x-real-ip"])?.trim()
   return address ? address.slice(0, maxAddressLength) : null
 }
 
-/** The token is known and may not do this. */
 export const insufficientScope = (required: ReadonlyArray<Scope>): Refused<"insufficient_operator_scope"> =>
   new ControlError(
     "insufficient_operator_scope",
     `The operator token lacks the scope ${required.length === 0 ? "*" : required.join(" or ")}.`
   )
 
-/** Authenticates the caller and compares the token's scopes with what the endpoint declares. */
+/** Authenticates the caller and checks the token's scopes against those of the endpoint. */
 export const layer: Layer.Layer<Authorization, never, OperatorTokens> = Layer.effect(
   Authorization,
   Effect.gen(function* () {

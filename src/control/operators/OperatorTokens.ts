@@ -10,30 +10,28 @@ import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
 import { keyset, type Page, readPage } from "../store/Paging.ts"
 import { Count, computedRows, rowTimestamps, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
-/** `GATEWAY_ADMIN_TOKEN` is set, is needed, and is not an operator token. */
+/** `GATEWAY_ADMIN_TOKEN` is needed but is not a valid operator token. */
 export class MalformedAdminToken extends Data.TaggedError("MalformedAdminToken") {
-  /** `EX_CONFIG`: trying again will not help. */
+  /** `EX_CONFIG`: a restart does not help. */
   override readonly [Runtime.errorExitCode] = 78
 
   override get message() {
-    return `GATEWAY_ADMIN_TOKEN must begin with ${Secret.operatorTokenPrefix} and have ${Secret.minChosenLength} to 256 characters: op_live_$(openssl rand -hex 32) makes one.`
+    return `GATEWAY_ADMIN_TOKEN must begin with ${Secret.operatorTokenPrefix} and have ${Secret.minChosenLength} to 256 characters. Create one with op_live_$(openssl rand -hex 32).`
   }
 }
 
-/**
- * Tokens are given out and taken away one at a time: what must stay true of all of them is looked at under this lock.
- */
+/** Serialises all changes of operator tokens, because some invariants span all of them. */
 const lock = 5_417_283_691n
 
-/** What a token must be to open anything. */
+/** The SQL condition of an active token. */
 const activeCondition = (sql: SqlClient.SqlClient) =>
   sql`NOT disabled AND revoked_at IS NULL AND coalesce(expires_at > now(), true)`
 
 /**
- * Makes an operator token when none is active: exactly one, however many processes start at once.
+ * Creates an operator token if none is active, exactly one even if several processes start at once.
  *
- * With `adminToken` its hash is stored and `None` returned. Without one a token is made and returned: whoever calls
- * this prints it, because nothing can show it again. When a token is active already, nothing happens.
+ * Stores the hash of `adminToken` and returns `None`. Without `adminToken` it creates and returns a token, which the
+ * caller must print, because nothing can show it again. If an active token exists, this is a no-op.
  */
 export const bootstrap = Effect.fn("OperatorTokens.bootstrap")(function* (
   adminToken: Option.Option<Redacted.Redacted>
@@ -54,7 +52,7 @@ export const bootstrap = Effect.fn("OperatorTokens.bootstrap")(function* (
   )
 })
 
-/** Whether `token` opens the control API. */
+/** Returns whether `token` is active. */
 export const isActive = Effect.fn("OperatorTokens.isActive")(function* (token: Redacted.Redacted) {
   const { sql } = yield* Database
   const found =
@@ -62,7 +60,7 @@ export const isActive = Effect.fn("OperatorTokens.isActive")(function* (token: R
   return found.length > 0
 })
 
-/** A token that was presented and is known. */
+/** A presented token that the store knows. */
 export interface KnownToken {
   readonly id: string
   readonly scopes: ReadonlyArray<Scope>
@@ -71,12 +69,12 @@ export interface KnownToken {
 
 type ScopeRefused = Refused<"insufficient_operator_scope">
 
-/** Operator tokens by their digest: the value itself is nowhere. */
+/** Operator tokens, stored by their digest only. */
 export class OperatorTokens extends Context.Service<
   OperatorTokens,
   {
     readonly find: (token: Redacted.Redacted) => Effect.Effect<Option.Option<KnownToken>, StoreFailure>
-    /** Newest first, those that were rotated away or revoked among them. */
+    /** Newest first, including rotated and revoked tokens. */
     readonly list: (query: {
       readonly limit?: number
       readonly cursor?: Cursor
@@ -85,7 +83,7 @@ export class OperatorTokens extends Context.Service<
     readonly create: (
       token: NewOperatorToken
     ) => Effect.Effect<MintedToken, ScopeRefused | Refused<"too_many_operator_tokens"> | StoreFailure, Actor>
-    /** Ends a token and begins another with its name, roles, scopes and end, in one step. */
+    /** Revokes a token and creates its successor with the same name, roles, scopes and expiry, in one transaction. */
     readonly rotate: (
       id: string
     ) => Effect.Effect<
@@ -93,11 +91,11 @@ export class OperatorTokens extends Context.Service<
       ScopeRefused | Refused<"not_found" | "operator_token_not_active"> | StoreFailure,
       Actor
     >
-    /** The same, with the token of the call. */
+    /** Rotates the token of the call. */
     readonly rotateOwn: Effect.Effect<MintedToken, Refused<"disabled_operator_token"> | StoreFailure, Actor>
     /**
-     * One token that may do everything and does not expire always stays. What is revoked already is left as it is. A token
-     * whose row this version cannot read goes, too, for who may do everything.
+     * Revokes a token. The last token with all scopes and no expiry cannot be revoked. Revoking a revoked token is a
+     * no-op. Only a token with all scopes may revoke one whose row this version cannot decode.
      */
     readonly revoke: (
       id: string
@@ -122,7 +120,7 @@ const make = Effect.gen(function* () {
   )
   const tokenIsActive = activeCondition(sql)
 
-  // Once a minute is enough to see that a token is in use, and a use must not fail because it could not be noted.
+  // Recording the use once a minute is enough. A failure to record it does not fail the request.
   const recordUse = (id: string) => Effect.ignore(sql`UPDATE operator_tokens SET last_used_at = now() WHERE id = ${id}`)
 
   const takeLock = sql`SELECT pg_advisory_xact_lock(${lock})`
@@ -152,7 +150,10 @@ const make = Effect.gen(function* () {
       WHERE id = ${id} AND revoked_at IS NULL RETURNING ${columns}`)
   })
 
-  /** The row of an active token. No key is touched, so events that name the token as their author need not wait. */
+  /**
+   * Locks the row of an active token. The lock does not block foreign keys, so audit events of the token are not
+   * delayed.
+   */
   const lockActive = (id: string | null) =>
     tokenRows.first(sql`SELECT ${columns} FROM operator_tokens WHERE id = ${id} AND ${tokenIsActive} FOR NO KEY UPDATE`)
 
@@ -171,7 +172,7 @@ const make = Effect.gen(function* () {
   const create = Effect.fn("OperatorTokens.create")(function* ({ expires_at = null, name, scopes }: NewOperatorToken) {
     yield* requireScopes(scopes)
     if (expires_at !== null && DateTime.isLessThanOrEqualTo(expires_at, yield* DateTime.now)) {
-      return yield* new ControlError("invalid_request", "expires_at must lie in the future.", { param: "expires_at" })
+      return yield* new ControlError("invalid_request", "expires_at must be in the future.", { param: "expires_at" })
     }
     return yield* audit.mutate(
       Effect.gen(function* () {
@@ -180,7 +181,7 @@ const make = Effect.gen(function* () {
         if (n >= maxActive) {
           return yield* new ControlError(
             "too_many_operator_tokens",
-            `There are ${maxActive} active operator tokens; revoke one first.`
+            `The maximum of ${maxActive} active operator tokens is reached. Revoke one first.`
           )
         }
         const minted = yield* mint({ name, scopes, roles: [scopes.includes("*") ? "owner" : "operator"] }, expires_at)
@@ -204,7 +205,7 @@ const make = Effect.gen(function* () {
           yield* get(id)
           return yield* new ControlError(
             "operator_token_not_active",
-            "This operator token was rotated away or revoked, or has expired: create another one."
+            "This operator token was rotated, was revoked or has expired. Create another one."
           )
         }
         yield* requireScopes(before.scopes)
@@ -220,7 +221,7 @@ const make = Effect.gen(function* () {
         const { tokenId } = yield* Operator
         const before = yield* lockActive(tokenId)
         if (before === undefined) {
-          return yield* new ControlError("disabled_operator_token", "This operator token was rotated away.")
+          return yield* new ControlError("disabled_operator_token", "This operator token was rotated.")
         }
         return yield* replaceToken(before)
       })
@@ -235,14 +236,14 @@ const make = Effect.gen(function* () {
           tokenRows.firstOrUnreadable(sql`SELECT ${columns} FROM operator_tokens WHERE id = ${id}`),
           orMissing
         )
-        // what cannot be read may have any scope
+        // an unreadable row may have any scope
         yield* requireScopes(isUnreadable(before) ? ["*"] : before.scopes)
         const lasting = yield* sql<{ readonly id: string }>`
           SELECT id FROM operator_tokens WHERE ${tokenIsActive} AND expires_at IS NULL AND '*' = ANY (scopes)`
         if (lasting.length === 1 && lasting[0]?.id === id.toLowerCase()) {
           return yield* new ControlError(
             "last_operator_token",
-            "This is the last operator token with the scope * that does not expire: create another one, or rotate it."
+            "This is the last operator token with the scope * that does not expire. Create another one first, or rotate this one."
           )
         }
         const token = (yield* revokeRow(id)) ?? before
@@ -285,14 +286,17 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** Whoever could hand out more than they have would have everything, and could lock out those who have more. */
+/**
+ * Requires that the calling token has all of `scopes`. Otherwise a token could obtain more scopes than it has, or lock
+ * out tokens with more scopes.
+ */
 const requireScopes = Effect.fnUntraced(function* (scopes: ReadonlyArray<Scope>) {
   const operator = yield* Operator
   const missing = scopes.filter((scope) => !allows(operator.scopes, [scope]))
   if (missing.length > 0) {
     return yield* new ControlError(
       "insufficient_operator_scope",
-      `The operator token lacks ${missing.join(", ")}, and cannot hand out, take over or revoke what it does not have.`,
+      `The operator token lacks ${missing.join(", ")}, so it cannot create, rotate or revoke a token with that scope.`,
       { param: "scopes" }
     )
   }
@@ -300,7 +304,7 @@ const requireScopes = Effect.fnUntraced(function* (scopes: ReadonlyArray<Scope>)
 
 const orMissing = <A>(token: A | undefined): Effect.Effect<A, Refused<"not_found">> =>
   token === undefined
-    ? Effect.fail(new ControlError("not_found", "There is no operator token with this id."))
+    ? Effect.fail(new ControlError("not_found", "No operator token has this id."))
     : Effect.succeed(token)
 
 const Time = Schema.NullOr(Schema.DateTimeUtcFromDate)
@@ -317,7 +321,7 @@ const snapshots = Snapshots.of(OperatorToken)
 const knownTokenRows = storedRows(
   Schema.Struct({
     id: Schema.String,
-    /** A newer version may have given it scopes that this one has no endpoint for. */
+    /** The row may have scopes of a newer version, which this version ignores. */
     scopes: Schema.Array(Schema.String),
     active: Schema.Boolean,
     unnoted: Schema.Boolean

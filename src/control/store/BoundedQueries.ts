@@ -8,22 +8,22 @@ import { computedRows, type StatementFailure } from "./Rows.ts"
 
 const deadlineSeconds = 20
 
-/** So many at once leave sessions of the pool to the rest of the process, which may be a gateway. */
+/** Leaves sessions of the pool to the rest of the process, which may be a gateway. */
 const maxConcurrent = 3
-/** One token leaves a place to the others. */
+/** Leaves a slot to other tokens. */
 const maxConcurrentPerToken = 2
 const maxWaitSeconds = 10
 
 type QueryRefusal = Refused<"invalid_usage_query" | "store_unavailable">
 
-/** Queries of operators that may read many records. */
+/** Runs operator queries that may read many rows. */
 export class BoundedQueries extends Context.Service<
   BoundedQueries,
   {
     /**
-     * One snapshot, one processor, a turn and a deadline for what `read` asks: the database has the gateway to serve as
-     * well. A range that takes longer is refused. (The embedded database knows no deadline.) `mark` is where the sums of
-     * usage end in this snapshot.
+     * Runs `read` in one snapshot, without parallel workers, within a concurrency limit and a deadline, because the
+     * gateway uses the same database. A query past its deadline is refused. The embedded database has no deadline.
+     * `mark` is the time up to which usage is rolled up in this snapshot.
      */
     readonly runBounded: <A, E>(
       read: (mark: number) => Effect.Effect<A, E>
@@ -40,7 +40,7 @@ export class BoundedQueries extends Context.Service<
         maxWait: `${maxWaitSeconds} seconds`
       })
 
-      /** Runs `analysis` in its turn, and refuses where that does not come. */
+      /** Runs `analysis` within the concurrency limit, or refuses it. */
       const limited = <A, E>(analysis: Effect.Effect<A, E>) =>
         Effect.flatMap(Operator, ({ tokenId }) =>
           limit.acquire(tokenId ?? "").pipe(Effect.mapError(busy), Effect.andThen(analysis), Effect.scoped)
@@ -50,7 +50,7 @@ export class BoundedQueries extends Context.Service<
         inSnapshot(read).pipe(
           transaction,
           Effect.catchIf(isOverdue, () => Effect.fail(overdue)),
-          // the database's own deadline comes first, and its refusal says what to do
+          // the deadline of PostgreSQL comes first, because its refusal tells the operator what to do
           Effect.provideService(StatementDeadline, Duration.seconds(deadlineSeconds + 5)),
           limited
         )
@@ -74,17 +74,17 @@ const busy = ({ whose }: ConcurrencyLimit.ConcurrencyLimitReached): Refused<"sto
   new ControlError(
     "store_unavailable",
     whose === "caller"
-      ? `${maxConcurrentPerToken} queries of this token run already, and none ended within ${maxWaitSeconds} seconds; ask for fewer at once.`
-      : `${maxConcurrent} usage queries run already, and none ended within ${maxWaitSeconds} seconds; try again later.`
+      ? `${maxConcurrentPerToken} queries of this token are running, and none ended within ${maxWaitSeconds} seconds. Send fewer at once.`
+      : `${maxConcurrent} usage queries are running, and none ended within ${maxWaitSeconds} seconds. Try again later.`
   )
 
 const overdue = new ControlError(
   "invalid_usage_query",
-  `The range holds too much to be answered within ${deadlineSeconds} seconds; move from and to closer together.`,
+  `The query took longer than ${deadlineSeconds} seconds. Choose a shorter range with from and to.`,
   { param: "from" }
 )
 
-/** SQLSTATE 57014, "query canceled". */
+/** SQLSTATE 57014: query canceled. */
 const isOverdue = <E>(error: E | StatementFailure): error is SqlError.SqlError =>
   SqlError.isSqlError(error) && Predicate.hasProperty(error.reason.cause, "code") && error.reason.cause.code === "57014"
 

@@ -3,13 +3,13 @@ import type { SqlClient } from "effect/sql/SqlClient"
 import type { Cursor } from "../api/schema/Fields.ts"
 import { Count, computedRows, type UnreadableRow } from "./Rows.ts"
 
-/** A page of a list that is ordered by time and id, newest first. Without `next` the list ends here. */
+/** A page of a list that is sorted by time and id. Without `next` this is the last page. */
 export interface Page<A> {
   readonly rows: ReadonlyArray<A>
   readonly next: Cursor | undefined
 }
 
-/** The parts of a statement over `table` (with `created_at` and `id`) that read one page. */
+/** The SQL fragments that read one page of `table`, which has `created_at` and `id`. */
 export const keyset = (
   sql: SqlClient,
   table: string,
@@ -20,7 +20,7 @@ export const keyset = (
   const sortKey = sql`(${sql(table)}.created_at, ${sql(table)}.id)`
   return {
     micros: micros(sql, table),
-    /** The very columns of the order, so that an index can begin there. */
+    /** Compares the sort columns themselves, so that an index scan can start here. */
     afterCursor:
       cursor === undefined
         ? sql`true`
@@ -30,8 +30,8 @@ export const keyset = (
 }
 
 /**
- * Reads a page with `statement`, which asks for one row more than the page holds. A row that cannot be decoded has its
- * place on the page, too: the list goes on behind it.
+ * Reads a page with `statement`, which selects one row more than the page holds. A row that cannot be decoded still
+ * counts towards the page, so the next page starts after it.
  */
 export const readPage = Effect.fnUntraced(function* <Row, A, E, R>(
   found: {
@@ -52,9 +52,9 @@ export const readPage = Effect.fnUntraced(function* <Row, A, E, R>(
 
 const cursorRows = computedRows(Schema.Struct({ micros: Count, id: Schema.String }))
 
-/** As far as a cursor can go: an `infinity` is no number of microseconds. */
+/** The limit of a cursor: an `infinity` timestamp has no number of microseconds. */
 const maxMicros = Number.MAX_SAFE_INTEGER
 
-/** The time of a row as the database keeps it, which `page` reads. */
+/** The full precision of a row's time, for the cursor. */
 export const micros = (sql: SqlClient, table: string) =>
   sql`least(greatest(extract(epoch FROM ${sql(table)}.created_at) * 1000000, -${maxMicros}::bigint), ${maxMicros}::bigint)::bigint AS micros`

@@ -4,26 +4,26 @@ import * as SqlState from "../../services/SqlState.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { Unreadable } from "../api/schema/Fields.ts"
 
-/** What every read and write of the control state may refuse with. */
+/** The refusals that every read and write of the control state may return. */
 export type StoreFailure = Refused<"store_unavailable" | "invalid_request">
 
-/** A stored row that this version cannot decode: a newer version wrote it, or somebody changed it by hand. */
+/** A stored row that this version cannot decode, because a newer version or a person wrote it. */
 export class UnreadableRow extends Data.TaggedError("UnreadableRow")<{
   readonly table: string
-  /** The values of its key columns. */
+  /** The values of the key columns. */
   readonly row: string
-  /** Why, without the row's content. */
+  /** The decoding error, without the row's content. */
   readonly why: string
 }> {
   override get message() {
-    return `The row${this.row && ` ${this.row}`} of the table ${this.table} cannot be read by this version of the gateway (${this.why.replaceAll(/\s+/g, " ")}); a newer version may have written it.`
+    return `The row${this.row && ` ${this.row}`} of the table ${this.table} cannot be decoded by this version of the gateway (${this.why.replaceAll(/\s+/g, " ")}). A newer version may have written it.`
   }
 }
 
 /**
- * Leaves what the caller can act on: a database that cannot answer now, a stored row that this version cannot decode,
- * and text that the database cannot hold (a NUL, half a surrogate pair). Any other failure of a statement, and a
- * computed answer that is not what its schema says, is a defect.
+ * Keeps the failures that a caller can act on: the database is unavailable, a row cannot be decoded, or a text cannot
+ * be stored (a NUL, half a surrogate pair). Every other SQL error, and a computed row that does not match its schema,
+ * is a defect.
  */
 export const toStoreFailures = <A, E, R>(
   work: Effect.Effect<A, E, R>
@@ -44,49 +44,54 @@ const isRefusal = <E>(error: E): error is Exclude<E, StatementFailure> =>
 
 const toStoreFailure = (error: SqlError.SqlError): Effect.Effect<never, StoreFailure> =>
   SqlState.isTransient(error)
-    ? Effect.logWarning("The database could not answer", error.message).pipe(
+    ? Effect.logWarning("The database is unavailable", error.message).pipe(
         Effect.andThen(Effect.fail(SqlState.isCommitUnconfirmed(error) ? unconfirmed : unavailable))
       )
     : SqlState.isUnstorable(error)
-      ? Effect.fail(new ControlError("invalid_request", "A text holds a character that cannot be stored."))
+      ? Effect.fail(
+          new ControlError(
+            "invalid_request",
+            "A text contains a character that the database cannot store, such as NUL or half of a surrogate pair."
+          )
+        )
       : Effect.die(error)
 
-const unavailable = new ControlError("store_unavailable", "The database cannot answer now; try again later.")
+const unavailable = new ControlError("store_unavailable", "The database is unavailable. Try again later.")
 
-/** Every change has its audit event in the same transaction. */
+/** Every change writes its audit event in the same transaction. */
 const unconfirmed = new ControlError(
   "store_unavailable",
-  "The database did not confirm what was asked: a change may have been made. It was if GET /admin-ui/admin/audit-events has an event with this request_id; look there before you ask for it again."
+  "The database did not confirm the change, so it may or may not have been made. Before you retry, look for this request_id in GET /admin-ui/admin/audit-events: an event with it means that the change was made."
 )
 
-/** `bigint` columns of this schema stay below 2^53. */
+/** All `bigint` columns of this schema stay below 2^53. */
 export const Count = Schema.BigInt.pipe(
   Schema.decodeTo(Schema.Int, SchemaTransformation.transform({ decode: Number, encode: BigInt }))
 )
 
-/** Computed answers, such as counts and sums, read by the schema of one row. */
+/** Reads computed rows, such as counts and sums. A row that does not match the schema is a defect. */
 export const computedRows = <T, E>(row: Schema.Codec<T, E>) => {
   const decode = Schema.decodeUnknownEffect(Schema.Array(row))
   return rowReaders<T, Schema.SchemaError>((statement) => Effect.flatMap(statement, decode))
 }
 
-/** The table that rows come from, and the selected columns that name one of them in messages. */
+/** A table, and the selected columns that identify a row in messages. */
 export interface TableReference {
   readonly table: string
   readonly key: ReadonlyArray<string>
 }
 
 /**
- * Takes the names of the rows that a list leaves out because this version cannot decode them. Without one (a
- * configuration document, a plan), a list fails with the first of them: nothing is decided on a part of a table.
+ * Collects the names of the rows that a list skips because this version cannot decode them. If it is `undefined` (for a
+ * configuration document or a plan), the list fails on the first such row, because a decision needs the whole table.
  */
 export const SkippedRows = Context.Reference<Array<string> | undefined>("svc/control/SkippedRows", {
   defaultValue: () => undefined
 })
 
 /**
- * Stored rows, read by the schema of one row. Each of them is decoded by itself, so that a row of another version costs
- * nothing but itself. `first` and `only` fail with an `UnreadableRow`.
+ * Reads the rows of a table. Rows are decoded one by one, so an unreadable row does not affect the others. `first` and
+ * `only` fail with `UnreadableRow`.
  */
 export const storedRows = <T, E>(row: Schema.Codec<T, E>, { key, table }: TableReference) => {
   const decode = Schema.decodeUnknownResult(row)
@@ -98,7 +103,7 @@ export const storedRows = <T, E>(row: Schema.Codec<T, E>, { key, table }: TableR
   const decodeAll = <Err, R>(statement: Effect.Effect<ReadonlyArray<unknown>, Err, R>) =>
     Effect.flatMap(statement, (found) => Effect.forEach(found, (columns) => Effect.fromResult(read(columns))))
 
-  /** For a list: leaves out what cannot be decoded, where whoever asks takes the names (`SuppressedLines`). */
+  /** Decodes a list. Skips unreadable rows if `SkippedRows` collects their names. */
   const all = Effect.fnUntraced(function* <Err, R>(statement: Effect.Effect<ReadonlyArray<unknown>, Err, R>) {
     const skipped = yield* SkippedRows
     if (skipped === undefined) return yield* decodeAll(statement)
@@ -108,7 +113,7 @@ export const storedRows = <T, E>(row: Schema.Codec<T, E>, { key, table }: TableR
       if (Result.isSuccess(found)) readable.push(found.success)
       else {
         skipped.push(found.failure.row)
-        yield* Effect.logWarning(`A list leaves a row out. ${found.failure.message}`)
+        yield* Effect.logWarning(`A list skips a row. ${found.failure.message}`)
       }
     }
     return readable
@@ -117,7 +122,7 @@ export const storedRows = <T, E>(row: Schema.Codec<T, E>, { key, table }: TableR
   return {
     ...rowReaders<T, UnreadableRow>(decodeAll),
     all,
-    /** The first row also where it cannot be decoded, for what needs no more of it than its key. */
+    /** Returns the first row even if it cannot be decoded, for operations that need only its key. */
     firstOrUnreadable: <Err, R>(statement: Effect.Effect<ReadonlyArray<unknown>, Err, R>) =>
       Effect.map(statement, ([columns]): T | Unreadable | undefined =>
         columns === undefined
@@ -133,10 +138,9 @@ const rowReaders = <T, Failure>(
   ) => Effect.Effect<ReadonlyArray<T>, Err | Failure, R>
 ) => ({
   all,
-  /** The first row, or `undefined`. */
   first: <Err, R>(statement: Effect.Effect<ReadonlyArray<unknown>, Err, R>) =>
     Effect.map(all(statement), (found) => found[0]),
-  /** The row of a statement that cannot but answer with one. */
+  /** Returns the only row of a statement that always returns one. A missing row is a defect. */
   only: <Err, R>(statement: Effect.Effect<ReadonlyArray<unknown>, Err, R>) =>
     Effect.flatMap(all(statement), ([row]) => (row === undefined ? Effect.die(new NoRow()) : Effect.succeed(row)))
 })
@@ -148,20 +152,20 @@ const nameOf = (key: ReadonlyArray<string>, columns: unknown): string =>
     .map(String)
     .join("/")
     .slice(0, maxRowNameLength)
-    // half of a surrogate pair can neither be stored nor be written into a header
+    // half of a surrogate pair can neither be stored nor written into a header
     .toWellFormed()
 
-/** Longer than any name that the API takes. */
+/** Longer than any name that the API accepts. */
 const maxRowNameLength = 512
 
 /**
- * Keeps a project in place. It comes before the lock of what refers to it: a change of a project, and a whole document,
- * hold projects first, and two that wait for each other would both be lost.
+ * Locks a project against deletion. Take this lock before locking rows that refer to the project, in the order of
+ * project changes and configuration documents; another order would deadlock.
  */
 export const lockProject = (sql: SqlClient.SqlClient, id: string | null | undefined) =>
   id ? Effect.asVoid(sql`SELECT 1 FROM projects WHERE id = ${id} FOR KEY SHARE`) : Effect.void
 
-/** Turns the violation of a unique constraint into the refusal that it means. */
+/** Turns a violation of a unique constraint into a refusal. */
 export const onDuplicate = <A, E, R, Refusal>(
   statement: Effect.Effect<A, E, R>,
   refusal: (constraint: string) => Refusal
@@ -176,8 +180,6 @@ export const onDuplicate = <A, E, R, Refusal>(
 
 class NoRow extends Data.TaggedError("NoRow") {}
 
-/** The columns that the API shows as RFC 3339. */
 export const rowTimestamps = { created_at: Schema.DateTimeUtcFromDate, updated_at: Schema.DateTimeUtcFromDate }
 
-/** Values by the name of their column. */
 export type ColumnValues = Readonly<Record<string, string | number | boolean | Date | ReadonlyArray<string> | null>>

@@ -1,12 +1,12 @@
 import type { Schema } from "effect"
 
-/** `max_tokens` and the like end otherwise, and name no secret. */
+/** Names such as `max_tokens` do not match, because they are plural. */
 const secretName =
   /(?:^|[^a-z])(?:token|secret|password|passwd|passphrase|authorization|credentials?|bearer|(?:api|access|private|secret|auth)[^a-z]?key)$/
 
 const looksSecret = (name: string): boolean => secretName.test(name.replace(/([a-z\d])([A-Z])/g, "$1_$2").toLowerCase())
 
-/** The path of a member whose name says that it holds a secret, and that holds text. */
+/** Returns the path of the first non-empty text member whose name suggests a secret. */
 export const findSecretMember = (config: { readonly [name: string]: Schema.Json }): string | undefined => {
   const pending: Array<readonly [path: string, secret: boolean, value: Schema.Json]> = [["", false, config]]
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
@@ -24,6 +24,6 @@ export const findSecretMember = (config: { readonly [name: string]: Schema.Json 
   return undefined
 }
 
-/** The parameter of a URL's query whose name says that it holds a secret. */
+/** Returns the first URL query parameter whose name suggests a secret. */
 export const findSecretParameter = (url: string): string | undefined =>
   [...new URL(url).searchParams].find(([name, value]) => value !== "" && looksSecret(name))?.[0]

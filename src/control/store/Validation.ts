@@ -2,10 +2,10 @@ import { Redacted } from "effect"
 import { refusedHeaderName } from "../../policy/routes/CredentialStyle.ts"
 import type { Vendor } from "../../policy/routes/Vendor.ts"
 
-/** Why a value cannot be taken, or `undefined`: rules that a schema would have to express with the value in hand. */
+/** Why a value is invalid, or `undefined`. These rules need the value itself, so a schema cannot express them. */
 export type Violation = string | undefined
 
-/** A rule for what may be left out. */
+/** Applies a rule to an optional value. */
 export const ifPresent = <A>(value: A | null | undefined, rule: (value: A) => Violation): Violation =>
   value === null || value === undefined ? undefined : rule(value)
 
@@ -19,7 +19,6 @@ const maxUrlLength = 2048
 
 const controlCharacter = /\p{Cc}/u
 
-/** Names are shown in lists and logs. */
 export const validateName = (name: string): Violation =>
   name.length === 0 || [...name].length > maxNameLength
     ? `must have 1 to ${maxNameLength} characters`
@@ -38,19 +37,19 @@ const validateHttpUrl = (text: string): Violation => {
   return undefined
 }
 
-/** A service is addressed by its origin: requests bring the path. */
+/** A service is addressed by its origin; requests supply the path. */
 export const validateOrigin = (text: string): Violation =>
   validateHttpUrl(text) ??
   (new URL(text).pathname !== "/" || /[?#]/.test(text)
     ? "must end after the host and port: the routes bring their own path (https://host, not https://host/v1)"
     : undefined)
 
-/** Paths are added at its end. */
+/** A base URL; the gateway appends paths. */
 export const validateBaseUrl = (text: string): Violation =>
   validateHttpUrl(text) ??
   (/[?#]/.test(text) ? "must not carry a query or a fragment: paths are added at its end" : undefined)
 
-/** As the URL parser writes it, without slashes at its end. */
+/** Normalises a base URL and removes trailing slashes. */
 export const trimBaseUrl = (text: string): string => {
   const { origin, pathname } = new URL(text)
   let end = pathname.length
@@ -58,11 +57,11 @@ export const trimBaseUrl = (text: string): string => {
   return origin + pathname.slice(0, end)
 }
 
-/** Where the gateway itself sends something: everything but a user, a password and a fragment. */
+/** A URL that the gateway itself calls. */
 export const validateUrl = (text: string): Violation =>
   validateHttpUrl(text) ?? (text.includes("#") ? "must not carry a fragment" : undefined)
 
-/** What can be written into a header, whole and unchanged. */
+/** A credential that fits into a header unchanged. */
 export const validateCredential = (credential: Redacted.Redacted): Violation =>
   /^[\x21-\x7e]{1,4096}$/.test(Redacted.value(credential))
     ? undefined
@@ -74,13 +73,13 @@ export interface CredentialHeader {
   readonly credential_header_name: string | null
 }
 
-/** The sensitive-header validation, on the row as it will be. */
+/** Validates the credential header of a provider row as it will be stored. */
 export const validateCredentialHeader = ({
   credential_header_mode: mode,
   credential_header_name: name,
   family
 }: CredentialHeader): Violation => {
-  // where Anthropic looks for it; what clients send there goes to no upstream
+  // Anthropic's own header, which the gateway never forwards from clients
   if (family === "anthropic" && name?.toLowerCase() === "x-api-key") return undefined
   if (name !== null) return refusedHeaderName(name)
   return mode === "custom_header" ? "is required when credential_header_mode is custom_header" : undefined

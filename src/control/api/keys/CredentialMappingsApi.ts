@@ -6,31 +6,31 @@ import { refusals } from "../schema/Errors.ts"
 import { Id, orUnreadable, timestamps } from "../schema/Fields.ts"
 import { requires, skipsUnreadable } from "../schema/Security.ts"
 
-/** The upstream credential of one gateway key, or of one project's keys. */
+/** The upstream credential of one gateway key, or of all keys of one project. */
 export const CredentialMapping = Schema.Struct({
   id: Id,
   scope: Schema.Literals(["key", "project"]),
   target_id: Id,
-  /** The prefix of the key, or the name of the project. */
+  /** The key's prefix or the project's name. */
   target_label: Schema.String,
   enabled: Schema.Boolean,
   credential_configured: Schema.Boolean,
   credential_origin: Schema.NullOr(Schema.String).annotate({
     description:
-      "The upstream that was in force when the credential was stored, and the only one that it is sent to. null: that of UPSTREAM_BASE_URL."
+      "The origin of the upstream that was in use when the credential was stored. The credential is sent only there. null: the origin of UPSTREAM_BASE_URL."
   }),
   ...timestamps
 })
 export type CredentialMapping = typeof CredentialMapping.Type
 
-/** One mapping for each target. A credential that is absent or `null` keeps the stored one. */
+/** Each target has one mapping. An absent or `null` credential keeps the stored one. */
 export const CredentialMappingUpsert = Schema.Struct({
   scope: Schema.Literals(["key", "project"]),
   target_id: Id,
   enabled: Schema.optionalKey(Schema.Boolean),
   credential: Schema.optionalKey(Schema.NullOr(Credential)),
   family: Schema.optionalKey(Vendor).annotateKey({
-    description: "Whose upstream the credential is for; needed where each family has one of its own."
+    description: "The family of the credential's upstream. Required if each family has its own upstream."
   })
 })
 export type CredentialMappingUpsert = typeof CredentialMappingUpsert.Type
@@ -41,7 +41,7 @@ const missing = refusals("missing_provider_config")
 export const CredentialMappingsApi = HttpApiGroup.make("upstream-credentials")
   .annotate(
     OpenApi.Description,
-    "Upstream credentials of one gateway key or one project, ahead of the provider's own. Their values are never shown."
+    "Upstream credentials of one gateway key or one project. They take precedence over the provider's credential, and are never shown."
   )
   .add(
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(CredentialMapping) })
@@ -60,7 +60,7 @@ export const CredentialMappingsApi = HttpApiGroup.make("upstream-credentials")
         OpenApi.annotations({
           summary: "Set the credential of a key or a project",
           description:
-            "There is one mapping for each target; a credential that is absent or null keeps the stored one. It belongs to the scheme, host and port of the upstream in force (`credential_origin`): while the upstream is another, requests that need it are refused. Where each family has an upstream of its own, `family` says which one it is for; requests to the other one go without it."
+            "Each target has one mapping. An absent or null credential keeps the stored one. The credential belongs to the scheme, host and port of the current upstream (`credential_origin`); while another upstream is in use, requests that need the credential are refused. If each family has its own upstream, `family` selects one of them; requests to the other do not use the credential."
         })
       )
       .annotateMerge(requires("providers:update")),
@@ -86,7 +86,7 @@ export const CredentialMappingsApi = HttpApiGroup.make("upstream-credentials")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Disable a credential mapping",
-          description: "Requests fall through to the next credential in the order of resolution."
+          description: "Requests then use the next credential in the order of resolution."
         })
       )
       .annotateMerge(requires("providers:update"))

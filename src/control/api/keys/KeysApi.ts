@@ -14,7 +14,7 @@ export type OwnerType = typeof OwnerType.Type
 
 export const TeamId = Schema.String.check(Schema.isPattern(/^[^\p{Cc}]{1,128}$/u))
 
-/** What people call a key; two keys may have the same name. */
+/** A label; several keys may have the same name. */
 const KeyName = Schema.String.check(
   Schema.isPattern(/^[^\p{Cc}]{1,128}$/u, { expected: "1 to 128 characters, and no control characters" })
 )
@@ -25,18 +25,18 @@ export const Key = Schema.Struct({
   owner_type: OwnerType,
   project_id: Schema.NullOr(Id),
   /**
-   * Services that an individual key may call; none: every service that its policy allows. A project's key has its
-   * project's.
+   * The services that an individual key may call. If empty, it may call every service that its policy allows. A project
+   * key uses the services of its project.
    */
   service_names: Schema.Array(Schema.String),
-  /** Which team's policy layer its requests are under. */
+  /** The team whose policy layer applies to the key's requests. */
   team_id: Schema.NullOr(TeamId),
   key_prefix: Schema.String,
   disabled: Schema.Boolean,
   revoked_at: Schema.NullOr(Timestamp),
   expires_at: Schema.NullOr(Timestamp),
   rotation_due_at: Schema.NullOr(Timestamp),
-  /** Until when the secret before the last rotation works too. */
+  /** The time until which the previous secret also works. */
   previous_key_expires_at: Schema.NullOr(Timestamp),
   last_used_at: Schema.NullOr(Timestamp),
   policy: KeyPolicy.pipe(Schema.fieldsAssign({ policy_version: Schema.Int })),
@@ -45,7 +45,7 @@ export const Key = Schema.Struct({
 }).annotate({ identifier: "Key" })
 export type Key = typeof Key.Type
 
-/** `null` clears: the key has no name, never expires, belongs to no project or team, has no links, or has the neutral policy. */
+/** `null` clears a field: no name, no expiry, no project, no team, no links, or the neutral policy. */
 const settings = {
   name: Schema.optionalKey(Schema.NullOr(KeyName)),
   owner_type: Schema.optionalKey(OwnerType),
@@ -58,20 +58,20 @@ const settings = {
   guardrail_policy: Schema.optionalKey(Schema.NullOr(GuardrailPolicyPatch))
 }
 
-/** The preset is what the policy begins with; the fields of `policy` go over it. */
+/** The policy starts with the preset, and the fields of `policy` override it. */
 export const NewKey = Schema.Struct({ ...settings, preset: Schema.optionalKey(Schema.NullOr(KeyPreset)) })
 export type NewKey = typeof NewKey.Type
 
 export const KeyPatch = Schema.Struct({ ...settings, disabled: Schema.optionalKey(Schema.Boolean) })
 export type KeyPatch = typeof KeyPatch.Type
 
-/** The raw key is shown here and never again. */
+/** The raw key is shown only in this response. */
 export const MintedKey = Schema.Struct({ key: Key, raw_key: Schema.RedactedFromValue(Schema.String) })
 export type MintedKey = typeof MintedKey.Type
 
 export const maxGraceSeconds = 2_592_000
 
-/** How long the secret that is replaced goes on to work: up to 30 days, and not at all unless it is said. */
+/** The grace period of the replaced secret in seconds: up to 30 days, 0 by default. */
 export const KeyRotation = Schema.Struct({
   grace_seconds: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maxGraceSeconds })))
 })
@@ -107,7 +107,7 @@ export const KeysApi = HttpApiGroup.make("keys")
         OpenApi.annotations({
           summary: "Create a key",
           description:
-            "The answer has the raw key, which is never shown again. A preset is what the policy begins with. Forbidding guardrails, or changing what they are configured with, takes the scope `policies:update` as well."
+            "The response contains the raw key, which is never shown again. The policy starts with the preset, and `policy` overrides it. Forbidding guardrails or overriding their configuration also takes the scope `policies:update`."
         })
       )
       .annotateMerge(
@@ -135,7 +135,7 @@ export const KeysApi = HttpApiGroup.make("keys")
     HttpApiEndpoint.get("get", "/:id", { params, success: Key })
       .annotate(OpenApi.Summary, "Show a key")
       .annotateMerge(requires("operators:manage")),
-    // Which of the two is needed depends on the fields; the handler asks for each that applies.
+    // One of the scopes suffices here; the handler checks the scope that each field requires.
     HttpApiEndpoint.patch("update", "/:id", {
       params,
       payload: KeyPatch,
@@ -152,7 +152,7 @@ export const KeysApi = HttpApiGroup.make("keys")
         OpenApi.annotations({
           summary: "Change a key",
           description:
-            "`disabled` takes the scope `keys:disable`, every other field `policies:update`; `owner_type` and `project_id` take `keys:create` as well."
+            "Changing `disabled` takes the scope `keys:disable`, every other field `policies:update`. `owner_type` and `project_id` also take `keys:create`."
         })
       )
       .annotateMerge(requires("keys:disable", "policies:update")),
@@ -165,7 +165,7 @@ export const KeysApi = HttpApiGroup.make("keys")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Give a key a new secret",
-          description: "The secret that it replaces goes on to work for `grace_seconds`; without a body, not at all."
+          description: "The replaced secret works for another `grace_seconds`. Without a body it stops working at once."
         })
       )
       .annotateMerge(requires("keys:rotate"))
@@ -174,8 +174,7 @@ export const KeysApi = HttpApiGroup.make("keys")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Revoke a key for good",
-          description:
-            "Its requests are refused within a second, on every gateway. Nothing brings it back: `enable` does not."
+          description: "Every gateway refuses the key within a second. A revoked key cannot be enabled again."
         })
       )
       .annotateMerge(requires("keys:disable")),
@@ -183,14 +182,12 @@ export const KeysApi = HttpApiGroup.make("keys")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Disable a key",
-          description: "Its requests are refused until it is enabled again; its counters go on."
+          description: "Requests with the key are refused until it is enabled again. Its counters stay."
         })
       )
       .annotateMerge(requires("keys:disable")),
     HttpApiEndpoint.post("enable", "/:id/enable", { params, success: Key })
-      .annotateMerge(
-        OpenApi.annotations({ summary: "Enable a key", description: "A key that was revoked stays revoked." })
-      )
+      .annotateMerge(OpenApi.annotations({ summary: "Enable a key", description: "A revoked key stays revoked." }))
       .annotateMerge(requires("keys:disable"))
   )
   .prefix("/keys")

@@ -9,7 +9,7 @@ import { ServiceNames } from "../services/ServicesApi.ts"
 export const Project = Schema.Struct({
   id: Id,
   name: Schema.String,
-  /** Services that the project's keys may call; none: every service that their policies allow. */
+  /** The services that the project's keys may call. If empty, they may call every service that their policies allow. */
   service_names: Schema.Array(Schema.String),
   ...timestamps
 }).annotate({ identifier: "Project" })
@@ -17,7 +17,7 @@ export type Project = typeof Project.Type
 
 export const ProjectPatch = Schema.Struct({
   name: Schema.optionalKey(Schema.String),
-  /** Replaces all links; `null` clears them. */
+  /** Replaces all links; `null` removes them. */
   service_names: Schema.optionalKey(Schema.NullOr(ServiceNames))
 })
 export type ProjectPatch = typeof ProjectPatch.Type
@@ -25,7 +25,7 @@ export type ProjectPatch = typeof ProjectPatch.Type
 const params = { id: Id }
 
 export const ProjectsApi = HttpApiGroup.make("projects")
-  .annotate(OpenApi.Description, "Projects group the services that their keys may call.")
+  .annotate(OpenApi.Description, "Projects group keys and define the services that these keys may call.")
   .add(
     HttpApiEndpoint.post("create", "/", {
       payload: Schema.Struct({ name: Schema.String }),
@@ -35,7 +35,7 @@ export const ProjectsApi = HttpApiGroup.make("projects")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Create a project",
-          description: "Keys of a project share its services, its policy layer and its name in usage."
+          description: "The keys of a project share its services, its policy layer and its name in usage records."
         })
       )
       .annotateMerge(bodyExample({ name: "search" }))
@@ -69,7 +69,7 @@ export const ProjectsApi = HttpApiGroup.make("projects")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Delete a project",
-          description: "Only when no key, service or usage refers to it."
+          description: "Possible only if no key, service or usage record refers to the project."
         })
       )
       .annotateMerge(requires("settings:update"))

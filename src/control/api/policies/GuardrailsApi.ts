@@ -32,26 +32,26 @@ export type ChangedGuardrail = typeof ChangedGuardrail.Type
 export const Modes = Schema.Array(Mode).check(Schema.isMaxLength(16))
 export const Description = Schema.String.check(Schema.isMaxLength(1000))
 
-/** In milliseconds. */
+/** Bounds of the timeout, in milliseconds. */
 export const timeoutBounds = { minimum: 100, maximum: 10_000 }
 
 const optional = {
   description: Schema.optionalKey(Description),
   modes: Schema.optionalKey(Modes),
   default_on: Schema.optionalKey(Schema.Boolean),
-  /** Milliseconds; moved into the bounds. */
+  /** Milliseconds. A value outside of the bounds is clamped. */
   timeout_ms: Schema.optionalKey(Schema.Int),
-  /** Sent as `Authorization: Bearer …`. Goes in and never comes out; `null` clears it. */
+  /** Sent as `Authorization: Bearer …`. Never shown; `null` clears it. */
   bearer_token: Schema.optionalKey(Schema.NullOr(Credential)),
   config_schema: Schema.optionalKey(Config),
   runtime_config: Schema.optionalKey(Config).annotate({
     description:
-      "Shown to operators, in exports of the configuration and in audit events: secrets belong into bearer_token, and text members that are named like one (token, secret, password, api_key, authorization) are refused."
+      "Visible to operators, in configuration exports and in audit events. Put secrets into bearer_token: text members with names such as token, secret, password, api_key or authorization are refused."
   }),
   enabled: Schema.optionalKey(Schema.Boolean)
 }
 
-/** A guardrail that is asked over HTTP. Without modes it looks at requests and at whole answers. */
+/** A guardrail that the gateway calls over HTTP. Without `modes` it checks requests and complete responses. */
 export const NewGuardrail = Schema.Struct({
   name: GuardrailName,
   endpoint_url: Schema.String,
@@ -60,7 +60,7 @@ export const NewGuardrail = Schema.Struct({
 })
 export type NewGuardrail = typeof NewGuardrail.Type
 
-/** A built-in guardrail has no address, and keeps its description: those fields are refused. */
+/** The address and the description of a built-in guardrail cannot be changed. */
 export const GuardrailPatch = Schema.Struct({
   endpoint_url: Schema.optionalKey(Schema.String),
   failure_policy: Schema.optionalKey(FailurePolicy),
@@ -68,7 +68,7 @@ export const GuardrailPatch = Schema.Struct({
 })
 export type GuardrailPatch = typeof GuardrailPatch.Type
 
-/** One run of one guardrail on the way of a request. */
+/** One run of one guardrail. */
 export const GuardrailExecution = Execution.pipe(
   Schema.fieldsAssign({
     id: Id,
@@ -95,7 +95,7 @@ export type GuardrailSum = typeof GuardrailSum.Type
 
 const Text = Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 256)))
 
-/** Every filter is an exact match; `from` is inside the range, `to` outside. */
+/** Every filter is an exact match. `from` is inclusive, `to` exclusive. */
 const filter = {
   from: Schema.optionalKey(RangeTime),
   to: Schema.optionalKey(RangeTime),
@@ -115,7 +115,7 @@ const params = { name: GuardrailName }
 const invalid = refusals("invalid_guardrail_request")
 
 export const GuardrailsApi = HttpApiGroup.make("guardrails")
-  .annotate(OpenApi.Description, "The catalogue of guardrails, what they did, and how often.")
+  .annotate(OpenApi.Description, "The catalogue of guardrails, and the record of their executions.")
   .add(
     HttpApiEndpoint.get("list", "/", {
       success: Schema.Struct({ guardrails: Schema.Array(Guardrail) })
@@ -132,7 +132,7 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
         OpenApi.annotations({
           summary: "Add a guardrail that is asked over HTTP",
           description:
-            "The gateway posts the text to its address and does as it answers; where it does not answer, as `failure_policy` says."
+            "The gateway posts each text to the guardrail's address and follows the response. If the guardrail does not respond, `failure_policy` applies."
         })
       )
       .annotateMerge(
@@ -163,7 +163,8 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Delete a guardrail",
-          description: "Its name leaves every policy; what it did stays on record. A built-in one cannot be deleted."
+          description:
+            "The guardrail is removed from every policy. The record of its executions stays. A built-in guardrail cannot be deleted."
         })
       )
       .annotateMerge(requires("guardrails:update")),
@@ -171,7 +172,7 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
       query: {
         ...filter,
         limit: Schema.optionalKey(PageLimit),
-        /** Further than this, `cursor` leads. */
+        /** Use `cursor` to go beyond the maximum. */
         offset: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 }))),
         cursor: Schema.optionalKey(Cursor)
       },

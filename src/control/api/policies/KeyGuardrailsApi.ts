@@ -5,17 +5,17 @@ import { GuardrailName } from "../../../policy/GuardrailPolicy.ts"
 import { refusals } from "../schema/Errors.ts"
 import { Guardrail } from "./GuardrailsApi.ts"
 
-/** A guardrail that this key's requests go through, or may ask for. */
+/** A guardrail that checks this key's requests, or that they may request. */
 export const OfferedGuardrail = Guardrail.mapFields(
   Struct.pick(["name", "description", "modes", "default_on", "failure_policy", "config_schema"])
 )
 export type OfferedGuardrail = typeof OfferedGuardrail.Type
 
 export const GuardrailTest = Schema.Struct({
-  /** What a request would ask for in its own `guardrails`. */
+  /** The guardrails that a request would name in its own `guardrails`. */
   guardrails: Schema.optionalKey(Schema.Array(GuardrailName).check(Schema.isMaxLength(100))),
   mode: Mode,
-  /** A request's body for `pre_call`, an answer's for `post_call`. */
+  /** A request body for `pre_call`, a response body for `post_call`. */
   input: Schema.Json
 })
 export type GuardrailTest = typeof GuardrailTest.Type
@@ -27,9 +27,12 @@ export const GuardrailTestResult = Schema.Struct({
 })
 export type GuardrailTestResult = typeof GuardrailTestResult.Type
 
-/** What the holder of a gateway key may see and try, with `Authorization: Bearer rk_live_…`. */
+/** The endpoints for holders of a gateway key, authenticated with `Authorization: Bearer rk_live_…`. */
 export const KeyGuardrailsApi = HttpApiGroup.make("key-guardrails")
-  .annotate(OpenApi.Description, "For holders of a gateway key: `Authorization: Bearer rk_live_…`.")
+  .annotate(
+    OpenApi.Description,
+    "Endpoints for holders of a gateway key. Authenticate with `Authorization: Bearer rk_live_…`."
+  )
   .add(
     HttpApiEndpoint.get("list", "/", {
       success: Schema.Struct({ guardrails: Schema.Array(OfferedGuardrail) })
@@ -47,7 +50,8 @@ export const KeyGuardrailsApi = HttpApiGroup.make("key-guardrails")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Try guardrails on a text",
-        description: "By the code of the data path, without an upstream call, limits or usage."
+        description:
+          "Runs the same guardrails as a request, but calls no upstream, counts against no limit and leaves no usage record."
       })
     )
   )

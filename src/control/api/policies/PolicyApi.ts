@@ -17,24 +17,24 @@ const orNull = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Sc
 const Amount = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
 
 /**
- * A request that nobody makes. Without a key it is decided by the preset and policy that are given alone; with one they
- * go over the key's own policy (a preset replaces it). What is not said is not looked at: without a body, no model.
+ * A hypothetical request. Without a key, `preset` and `policy` alone decide. With a key, they override the key's own
+ * policy (a preset replaces it). Checks on omitted facts are skipped: without a body, the model is not checked.
  */
 export const Simulation = Schema.Struct({
   key_id: orNull(Id),
-  /** In place of the key's. */
+  /** Replaces the key's team. */
   team_id: orNull(TeamId),
-  /** With its query, as a client writes it. */
+  /** The path with its query, as a client sends it. */
   path: Schema.String.check(Schema.isBetweenLength(1, 8192)),
   method: orNull(Schema.Literals(["GET", "POST", "PUT", "PATCH", "DELETE"])),
-  /** In place of the one that the path leads to; so is the service. */
+  /** `provider` and `service_name` replace those that the path leads to. */
   provider: orNull(Provider),
   service_name: orNull(ServiceName),
   body: Schema.optionalKey(Schema.Json),
-  /** In place of the length of `body`. */
+  /** Replaces the size of `body`. */
   request_body_bytes: orNull(Amount),
   response_body_bytes: orNull(Amount),
-  /** In place of the estimate from the body and the prices. */
+  /** Replaces the estimate from the body and the prices. */
   estimated_cost_usd: orNull(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 }))),
   preset: orNull(KeyPreset),
   policy: orNull(KeyPolicyInput),
@@ -42,7 +42,7 @@ export const Simulation = Schema.Struct({
 })
 export type Simulation = typeof Simulation.Type
 
-/** A policy that a request is under. The last is the key's own. */
+/** A policy that applies to the request. The last one is the key's own. */
 const layer = {
   kind: Schema.Literals([...LayerKind.literals, "key", "unknown"]),
   scope_id: Schema.NullOr(Schema.String),
@@ -50,7 +50,7 @@ const layer = {
 }
 const AppliedLayer = Schema.Struct(layer)
 
-/** What one layer alone has against the request: nothing, or each check that fails. */
+/** The checks of one layer that the request fails, if any. */
 const LayerReason = Schema.Struct({
   ...layer,
   denies: Schema.Array(Schema.Struct({ check: Schema.String, code: Schema.String, message: Schema.String }))
@@ -71,14 +71,14 @@ const {
   tpm_limit
 } = KeyPolicy.fields
 
-/** The limits that the request shares with all others under the layer. */
+/** The limits that all requests under the layer share. */
 const SharedByLayer = Schema.Struct({ layer: Schema.String, ...SharedLimits.fields })
 
 export const FinalDecision = Schema.Struct({
   allowed: Schema.Boolean,
   error_code: Schema.NullOr(Schema.String),
   message: Schema.String,
-  /** The check that decided, and the layers that deny by it: `global`, `project:<id>`, …, `key`. */
+  /** The failed check, and the layers that deny the request by it: `global`, `project:<id>`, …, `key`. */
   check: Schema.NullOr(Schema.String),
   layers: Schema.Array(Schema.String)
 })
@@ -106,10 +106,10 @@ export const SimulationResult = Schema.Struct({
 })
 export type SimulationResult = typeof SimulationResult.Type
 
-/** A past request: what was decided then, and what would be now. */
+/** The decision on a past request, and the decision that the current policies would make. */
 export const Explanation = Schema.Struct({
   request_id: Schema.String,
-  /** Of its usage record. */
+  /** The id of the usage record. */
   id: Id,
   created_at: Timestamp,
   key_id: Id,
@@ -118,7 +118,7 @@ export const Explanation = Schema.Struct({
   provider: Schema.String,
   model: Schema.NullOr(Schema.String),
   decided: Schema.Struct({
-    /** The gateway sent it on. */
+    /** Whether the gateway forwarded the request. */
     allowed: Schema.Boolean,
     status_code: Schema.Int,
     error_code: Schema.NullOr(Schema.String),
@@ -126,7 +126,7 @@ export const Explanation = Schema.Struct({
     layer: Schema.NullOr(Schema.String),
     policy_version: Schema.NullOr(Schema.Int)
   }),
-  /** `null` where no policy applies: wildcard traffic. */
+  /** `null` for wildcard traffic, to which no policy applies. */
   now: Schema.NullOr(
     Schema.Struct({
       policy_version: Schema.Int,
@@ -134,12 +134,12 @@ export const Explanation = Schema.Struct({
       shared_limits: Schema.Array(SharedByLayer),
       reasons: Schema.Array(LayerReason),
       decision: FinalDecision,
-      /** Checks that the policy makes now, and whose facts are on no record: they may decide otherwise. */
+      /** Checks of the current policy whose facts are not recorded; they might change the decision. */
       unchecked: Schema.Array(Schema.String)
     })
   ),
   policy_changed: Schema.Boolean,
-  /** What was done since to the key and to the layers that it is under, newest first; at most 50. */
+  /** Later changes of the key and of its layers, newest first; at most 50. */
   changes: Schema.Array(
     Schema.Struct({
       created_at: Timestamp,
@@ -152,11 +152,11 @@ export const Explanation = Schema.Struct({
 })
 export type Explanation = typeof Explanation.Type
 
-/** What a preset makes of a new key's policy. */
+/** The policy that a preset gives to a new key. */
 export const Preset = Schema.Struct({ name: KeyPreset, policy: KeyPolicy })
 
 export const PolicyApi = HttpApiGroup.make("policy")
-  .annotate(OpenApi.Description, "Why a request would be, or was, treated as it was.")
+  .annotate(OpenApi.Description, "Explains the decision on a hypothetical or a past request.")
   .add(
     HttpApiEndpoint.post("simulate", "/simulate", {
       payload: Simulation,
@@ -166,7 +166,8 @@ export const PolicyApi = HttpApiGroup.make("policy")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Say how a request would be treated",
-          description: "By the evaluator of the request path. Sends nothing, counts nothing; a denial is an answer too."
+          description:
+            "Uses the evaluator of the gateway. Sends nothing and counts nothing. A denial is a result with status 200."
         })
       )
       .annotateMerge(
@@ -188,7 +189,7 @@ export const PolicyApi = HttpApiGroup.make("policy")
         OpenApi.annotations({
           summary: "Say why a past request was treated as it was",
           description:
-            "By its record and the audit log, a second or two after its end: what each layer said then, and what has changed since."
+            "Uses the usage record, which exists a second or two after the request ended, and the audit log. Returns the decision then, the decision of each layer now, and the changes between them."
         })
       )
       .annotateMerge(requires("policies:update", "usage:read"))

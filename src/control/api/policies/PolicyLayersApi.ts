@@ -9,7 +9,7 @@ import { bodyExample } from "../schema/Examples.ts"
 import { Cursor, Id, NextCursor, PageLimit, timestamps } from "../schema/Fields.ts"
 import { requires, skipsUnreadable } from "../schema/Security.ts"
 
-/** What restricts every key, or those of a project or team, or every request to a route or for a model. */
+/** A policy for all keys, for the keys of a project or team, or for the requests to a route or for a model. */
 export const PolicyLayer = Schema.Struct({
   id: Id,
   kind: LayerKind,
@@ -26,12 +26,12 @@ export const LayerScopeId = Schema.String.check(Schema.isPattern(/^[^\p{Cc}]{1,2
 
 const Shared = SharedLimitsPatch.annotate({
   description:
-    "Limits that all requests under the layer share, whichever keys they come with. (The limits in policy bound each key on its own.)"
+    "Limits that all requests under the layer share, regardless of their keys. (The limits in policy apply to each key separately.)"
 })
 
 /**
- * One layer for each kind and scope. A policy that is given is the whole of it: what it leaves out, or `null`, is
- * neutral. One that is absent stays as it was. So it is with the shared limits.
+ * Each kind and scope has one layer. A given policy replaces the stored one as a whole: omitted and `null` fields are
+ * neutral. An absent policy keeps the stored one. The same holds for `shared`.
  */
 export const PolicyLayerUpsert = Schema.Struct({
   kind: LayerKind,
@@ -42,14 +42,17 @@ export const PolicyLayerUpsert = Schema.Struct({
 })
 export type PolicyLayerUpsert = typeof PolicyLayerUpsert.Type
 
-/** What is named is replaced, and what is not stays; `null` in place of an object takes all of it back. */
+/** Named fields are replaced, other fields stay. `null` instead of an object resets all of its fields. */
 export const PolicyLayerPatch = PolicyLayerUpsert.mapFields(Struct.omit(["kind", "scope_id"]))
 export type PolicyLayerPatch = typeof PolicyLayerPatch.Type
 
 const params = { id: Id }
 
 export const PolicyLayersApi = HttpApiGroup.make("policy-layers")
-  .annotate(OpenApi.Description, "Policies above those of keys: for everything, a project, a team, a route or a model.")
+  .annotate(
+    OpenApi.Description,
+    "Policies that apply in addition to those of keys: global, for a project, a team, a route or a model."
+  )
   .add(
     HttpApiEndpoint.get("list", "/", {
       query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
@@ -66,7 +69,7 @@ export const PolicyLayersApi = HttpApiGroup.make("policy-layers")
         OpenApi.annotations({
           summary: "Set a policy layer",
           description:
-            "There is one layer for each kind and scope; a new one restricts nothing until a field says so. A policy replaces the one before as a whole: a PATCH changes single fields."
+            "Each kind and scope has one layer. Fields that a new layer omits restrict nothing. A given policy replaces the stored one as a whole; use PATCH to change single fields."
         })
       )
       .annotateMerge(
@@ -85,7 +88,8 @@ export const PolicyLayersApi = HttpApiGroup.make("policy-layers")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Change a policy layer",
-        description: "What `policy`, `shared` and `guardrail_policy` name is replaced; what they leave out stays."
+        description:
+          "The fields named in `policy`, `shared` and `guardrail_policy` are replaced; other fields stay unchanged."
       })
     ),
     HttpApiEndpoint.get("get", "/:id", { params, success: PolicyLayer }).annotate(

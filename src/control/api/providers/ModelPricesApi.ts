@@ -6,10 +6,10 @@ import { bodyExample } from "../schema/Examples.ts"
 import { Timestamp } from "../schema/Fields.ts"
 import { requires, skipsUnreadable } from "../schema/Security.ts"
 
-/** US dollars for a million tokens, kept to the nano-dollar. */
+/** US dollars for a million tokens, with nano-dollar precision. */
 const Dollars = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 }))
 
-/** What has no price of its own (`null` or absent) costs what input costs. */
+/** The prices of a model. A `null` or absent price is that of input tokens. */
 export const ModelPriceInput = Schema.Struct({
   input_usd_per_million: Dollars,
   output_usd_per_million: Dollars,
@@ -30,14 +30,14 @@ export type ModelPrice = typeof ModelPrice.Type
 
 export const ModelName = Schema.String.check(Schema.isBetweenLength(1, 256), Schema.isPattern(/^[^\p{Cc}]*$/u))
 
-/** What a price can be set for: a model, or with a `*` at the end all models whose names begin so. */
+/** A model, or all models with a common prefix followed by `*`. */
 export const PricedModel = ModelName.check(isModelPattern)
 
-/** A name with slashes is one segment when it is percent-encoded. */
+/** A model name with slashes must be percent-encoded. */
 const params = { model: ModelName }
 
 export const ModelPricesApi = HttpApiGroup.make("model-prices")
-  .annotate(OpenApi.Description, "What tokens of a model cost where the upstream does not say.")
+  .annotate(OpenApi.Description, "Prices of a model's tokens, used if the upstream does not report the cost.")
   .add(
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(ModelPrice) })
       .annotateMerge(skipsUnreadable)
@@ -56,7 +56,7 @@ export const ModelPricesApi = HttpApiGroup.make("model-prices")
         OpenApi.annotations({
           summary: "Set the price of a model",
           description:
-            "`claude-*` is the price of every model whose name begins with `claude-` and that has none of its own; of several such, the longest counts."
+            "`claude-*` sets the price of every model whose name begins with `claude-` and that has no price of its own. If several prefixes match, the longest applies."
         })
       )
       .annotateMerge(bodyExample({ input_usd_per_million: 3, output_usd_per_million: 15 }))

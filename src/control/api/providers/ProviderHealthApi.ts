@@ -8,14 +8,14 @@ import { requires, skipsUnreadable } from "../schema/Security.ts"
 const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
 const Milliseconds = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 86_400_000 }))
 
-/** Of a provider row or a service, as it was last checked or told. For people: routing does not look at it. */
+/** The health of a provider row or a service, as last checked or recorded. It is informative: routing ignores it. */
 export const HealthState = Schema.Struct({
   name: Schema.String,
   provider: Provider,
   status: Schema.Literals(["healthy", "degraded", "unhealthy", "unknown"]),
   circuit_state: Schema.Literals(["closed", "open", "half_open"]).annotate({
     description:
-      "As an operator recorded it, until a check finds it well, which closes it. A check that fails opens none: requests go on."
+      "The state that an operator recorded. A successful check closes the circuit. A failed check does not open it, and requests continue."
   }),
   active_check_ok: Schema.NullOr(Schema.Boolean),
   passive_success_count: Count,
@@ -24,7 +24,7 @@ export const HealthState = Schema.Struct({
   average_latency_ms: Schema.NullOr(Milliseconds),
   last_error_code: Schema.NullOr(Schema.String).annotate({
     description:
-      "Of a check: unreachable, timeout, not_http, busy (no connection was free), http_<status>, credential_refused (it answers, and not to this credential), missing_upstream_url, invalid_upstream_url."
+      "The error of a check: unreachable, timeout, not_http, busy (no connection was free), http_<status>, credential_refused (the server responds but refuses the credential), missing_upstream_url, invalid_upstream_url."
   }),
   cooldown_until: Schema.NullOr(Timestamp),
   checked_at: Schema.NullOr(Timestamp),
@@ -34,7 +34,7 @@ export type HealthState = typeof HealthState.Type
 
 const { fields } = HealthState
 
-/** A whole state, in the place of what there was: what is left out is `null`, or zero. */
+/** A complete state that replaces the stored one. Omitted fields are `null` or zero. */
 export const NewHealthState = Schema.Struct({
   name: Schema.String.check(Schema.isBetweenLength(1, 120)),
   provider: fields.provider,
@@ -48,7 +48,7 @@ export const NewHealthState = Schema.Struct({
   last_error_code: Schema.optionalKey(Schema.NullOr(Schema.String.check(Schema.isBetweenLength(1, 128)))),
   cooldown_until: Schema.optionalKey(fields.cooldown_until),
   checked_at: Schema.optionalKey(fields.checked_at),
-  /** Of a state that is sent back as it was read; the time of the change takes its place. */
+  /** Accepted so that a state can be sent back as it was read. The value is ignored. */
   updated_at: Schema.optionalKey(Timestamp)
 })
 export type NewHealthState = typeof NewHealthState.Type
@@ -56,7 +56,7 @@ export type NewHealthState = typeof NewHealthState.Type
 export const HealthResults = Schema.Struct({ results: Schema.Array(HealthState) })
 export type HealthResults = typeof HealthResults.Type
 
-/** What requests saw of a service or provider. */
+/** The requests to a service or provider. */
 export const ObservedHealth = Schema.Struct({
   name: Schema.String,
   request_count: Schema.Int,
@@ -67,7 +67,7 @@ export const ObservedHealth = Schema.Struct({
 })
 export type ObservedHealth = typeof ObservedHealth.Type
 
-/** `from` is inside the range, `to` outside; without them it is the last day. */
+/** `from` is inclusive, `to` exclusive. The default range is the last day. */
 export const ObservedQuery = Schema.Struct({
   from: Schema.optionalKey(RangeTime),
   to: Schema.optionalKey(RangeTime)
@@ -75,7 +75,10 @@ export const ObservedQuery = Schema.Struct({
 export type ObservedQuery = typeof ObservedQuery.Type
 
 export const ProviderHealthApi = HttpApiGroup.make("provider-health")
-  .annotate(OpenApi.Description, "How providers and services did, and what checks found. Nothing here steers traffic.")
+  .annotate(
+    OpenApi.Description,
+    "Request statistics and check results of providers and services. They do not affect routing."
+  )
   .add(
     HttpApiEndpoint.get("observed", "/", {
       query: ObservedQuery.fields,
@@ -96,7 +99,7 @@ export const ProviderHealthApi = HttpApiGroup.make("provider-health")
         OpenApi.annotations({
           summary: "Ask every enabled provider and service now",
           description:
-            "Upstreams, those that the environment names too, are asked for /v1/models with their credential: any answer below 500 is healthy, but 401 and 403 to a credential are degraded. A service with a health_check_path must answer there with 2xx, another one anything below 500."
+            "Upstreams, including those of the environment, are checked at /v1/models with their credential. A status below 500 is healthy, except that 401 and 403 to a credential are degraded. A service must respond with 2xx at its health_check_path or, if it has none, with any status below 500."
         })
       )
       .annotateMerge(requires("providers:update"))

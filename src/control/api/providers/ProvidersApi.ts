@@ -9,18 +9,18 @@ import { requires, skipsUnreadable } from "../schema/Security.ts"
 
 export const ProviderKind = Schema.Literals(["upstream", "internal-service"])
 
-/** A credential goes in and never comes out: rows say only whether there is one. */
+/** A credential is write-only: rows show only whether one is configured. */
 export const Credential = Schema.RedactedFromValue(Schema.String)
 
 const BaseUrl = Schema.String.annotate({
   description:
-    "As the vendor publishes it for its SDKs. Where its path names an API version (/api/v1, /v1beta/openai), it takes the place of the gateway's /v1; where it names none, the gateway's path follows it."
+    "The base URL that the vendor documents for its SDKs. If its path names an API version (/api/v1, /v1beta/openai), it replaces the gateway's /v1; otherwise the gateway's path is appended."
 })
 
-/** Which requests go there. */
+/** The family whose requests the row serves. */
 const Serves = Schema.NullOr(Vendor).annotate({
   description:
-    "openai: chat completions, responses and embeddings; anthropic: messages, their tokens and batches. /v1/models and the wildcard go by the anthropic-version header of the request. null: both, as far as no enabled row has the family."
+    "openai: chat completions, responses and embeddings. anthropic: messages, token counts and batches. For /v1/models and the wildcard the anthropic-version header of the request decides. null: both families, unless another enabled row has the family."
 })
 
 export const Provider = Schema.Struct({
@@ -71,7 +71,7 @@ const missing = refusals("missing_provider_config")
 export const ProvidersApi = HttpApiGroup.make("providers")
   .annotate(
     OpenApi.Description,
-    "Upstreams: address, credential and how it is presented. At most one for each family, and one for both, is enabled; an enabled row comes before what the environment says, and before the simulator."
+    "Upstreams with their address and credential. At most one row for each family and one for both families is enabled. An enabled row takes precedence over the environment and the simulator."
   )
   .add(
     HttpApiEndpoint.post("create", "/", {
@@ -83,7 +83,7 @@ export const ProvidersApi = HttpApiGroup.make("providers")
         OpenApi.annotations({
           summary: "Add a provider",
           description:
-            "An enabled row comes before the environment and the simulator. The credential is sealed at rest, never shown, and sent to this address's scheme, host and port alone."
+            "An enabled row takes precedence over the environment and the simulator. The credential is sealed at rest, never shown, and sent only to the scheme, host and port of this address."
         })
       )
       .annotateMerge(
@@ -113,7 +113,7 @@ export const ProvidersApi = HttpApiGroup.make("providers")
         OpenApi.annotations({
           summary: "Change a provider",
           description:
-            "A stored credential belongs to the scheme, host and port that it was stored for: a change of `base_url` without a credential removes it, and the answer says `credential_cleared`. Mappings of keys and projects stay, and are refused until they are stored anew or the address is the former one."
+            "A stored credential belongs to the scheme, host and port that it was stored for. Moving `base_url` to another one without a new credential removes it, and the response contains `credential_cleared`. Credential mappings of keys and projects stay; requests that need them are refused until the mappings are stored again or the former address is restored."
         })
       )
       .annotateMerge(requires("providers:update")),
@@ -132,7 +132,7 @@ export const ProvidersApi = HttpApiGroup.make("providers")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Enable a provider",
-          description: "Refused while another row that serves the same families is enabled."
+          description: "Refused while another row for the same family is enabled."
         })
       )
       .annotateMerge(requires("providers:update")),
@@ -140,7 +140,7 @@ export const ProvidersApi = HttpApiGroup.make("providers")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Disable a provider",
-          description: "Requests go where the environment says, or are refused."
+          description: "Requests then use the upstream of the environment, or are refused if there is none."
         })
       )
       .annotateMerge(requires("providers:update"))

@@ -30,7 +30,7 @@ export const Route = Schema.Struct({
 }).annotate({ identifier: "Route" })
 export type Route = typeof Route.Type
 
-/** Any subset. A number out of its range is an `invalid_provider_config_payload`. */
+/** Any subset of the settings. A number outside its range is refused with `invalid_provider_config_payload`. */
 export const RoutePatch = Schema.Struct({
   mode: Schema.optionalKey(RouteMode),
   timeout_ms: Schema.optionalKey(upTo(maxTimeoutMs, "Milliseconds")),
@@ -59,7 +59,7 @@ const group = <const Name extends string>(name: Name, description: string, ids: 
         .annotateMerge(
           OpenApi.annotations({
             summary: "Disable a route",
-            description: "Requests to it are refused with `route_disabled`."
+            description: "Requests to the route are refused with `route_disabled`."
           })
         )
         .annotateMerge(requires("policies:update")),
@@ -72,7 +72,7 @@ const group = <const Name extends string>(name: Name, description: string, ids: 
           OpenApi.annotations({
             summary: "Change the mode of a route",
             description:
-              "`managed_by_gateway`: with gateway keys and the gateway's credentials. `direct_upstream_passthrough`: clients may bring credentials of their own."
+              "`managed_by_gateway`: requests use gateway keys and the gateway's credentials. `direct_upstream_passthrough`: clients may send their own upstream credentials."
           })
         )
         .annotateMerge(bodyExample({ mode: "managed_by_gateway" }))
@@ -86,7 +86,7 @@ const group = <const Name extends string>(name: Name, description: string, ids: 
         .annotateMerge(
           OpenApi.annotations({
             summary: "Change the mode and the limits of a route",
-            description: "What is absent stays. Limits are bytes and milliseconds."
+            description: "Absent fields stay unchanged. Limits are in bytes and milliseconds."
           })
         )
         .annotateMerge(bodyExample({ timeout_ms: 600_000, max_request_body_bytes: 33_554_432 }))
@@ -95,9 +95,9 @@ const group = <const Name extends string>(name: Name, description: string, ids: 
     .prefix(`/${name}`)
 }
 
-/** One call for what a new installation usually sets ten times. */
+/** Changes all routes in one call, for new installations. */
 export const RoutesApi = HttpApiGroup.make("routes")
-  .annotate(OpenApi.Description, "All ten routes at once.")
+  .annotate(OpenApi.Description, "Settings of all ten routes at once.")
   .add(
     HttpApiEndpoint.patch("config", "/config", {
       payload: RoutePatch,
@@ -107,7 +107,7 @@ export const RoutesApi = HttpApiGroup.make("routes")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Change the mode and the limits of all routes",
-          description: "All of them or, where one cannot be so, none."
+          description: "Changes all routes or, if one of them cannot be changed, none."
         })
       )
       .annotateMerge(requires("policies:update"))
@@ -116,11 +116,11 @@ export const RoutesApi = HttpApiGroup.make("routes")
 
 export const FamilyARoutesApi = group(
   "family-a-routes",
-  "The routes of the first wire protocol: whether, how and how far they are open.",
+  "The routes of the first wire protocol: whether they are enabled, their mode and their limits.",
   ["chat-completions", "responses", "embeddings"]
 )
 
-/** `models` belongs to both families on the wire and is configured here. */
+/** `models` belongs to both families on the wire, and is configured here. */
 export const FamilyBRoutesApi = group("family-b-routes", "The routes of the second wire protocol, and `/v1/models`.", [
   "messages",
   "messages-count-tokens",

@@ -7,7 +7,7 @@ import { refusals } from "../schema/Errors.ts"
 import { Timestamp, upTo } from "../schema/Fields.ts"
 import { requires } from "../schema/Security.ts"
 
-/** What the wildcard of the proxy listener lets through, and to whom. There is one such object. */
+/** The settings of the proxy listener's wildcard. There is one such object. */
 export const UpstreamPassthrough = Passthrough.pipe(Schema.fieldsAssign({ updated_at: Timestamp }))
 export type UpstreamPassthrough = typeof UpstreamPassthrough.Type
 
@@ -15,30 +15,31 @@ const orNull = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Sc
 const choice = (words: ReadonlyArray<string>) =>
   orNull(Schema.String.annotate({ description: `One of ${words.join(", ")}.` }))
 
-/** Said of the wildcard and of the routes that create objects. */
-export const ownership = `Who may use the objects (batches, responses, files …) that a key creates at the upstream: its project (a key without one for itself), the key alone, or every key. One of ${Ownership.literals.join(", ")}.`
+/** The description of `ownership` for the wildcard and for routes that create objects. */
+export const ownership = `The keys that may use an object (batch, response, file …) created at the upstream: those of the same project (for a key without a project, only itself), only the creating key, or every key. One of ${Ownership.literals.join(", ")}.`
 
-/** Said of the same two. */
+/** The description of `limits_streams` for the same two. */
 export const limitsStreams =
-  "Whether max_response_body_bytes counts for event streams too. Setting that limit sets this to true, unless the same patch says false."
+  "Whether max_response_body_bytes also limits event streams. Setting that limit sets this to true, unless the same patch sets it to false."
 
 const unguardedChoice = (what: string) =>
   orNull(Schema.String.annotate({ description: `${what} One of ${UnenforceablePolicy.literals.join(", ")}.` }))
 
 /**
- * Any subset; `null` is the default. What a value may be is said by `invalid_provider_config_payload`.
+ * Any subset of the settings; `null` sets the default. Invalid values are refused with
+ * `invalid_provider_config_payload`.
  */
 export const UpstreamPassthroughPatch = Schema.Struct({
   enabled: orNull(Schema.Boolean),
   allowed_paths: orNull(
-    Schema.Array(Schema.String).annotate({ description: "1 to 64 paths; a * at the end stands for any rest." })
+    Schema.Array(Schema.String).annotate({ description: "1 to 64 paths. A * at the end matches any suffix." })
   ),
   allowed_methods: orNull(Schema.Array(Schema.String).annotate({ description: "1 to 16 HTTP methods." })),
   ui_exposure: choice(UiExposure.literals),
   admin_api_exposure: choice(AdminApiExposure.literals),
-  guardrails: unguardedChoice("Keys under a guardrail that they did not ask for: nothing here is shown to one."),
+  guardrails: unguardedChoice("Keys with default or mandatory guardrails, which cannot check wildcard traffic."),
   body_policies: unguardedChoice(
-    "Bodies of keys whose policy hangs on what a body says (allowed_models and the like)."
+    "Request bodies of keys whose policy depends on the content of the body (such as allowed_models)."
   ),
   ownership: orNull(Schema.String.annotate({ description: ownership })),
   timeout_ms: orNull(upTo(maxTimeoutMs, "Milliseconds")),
@@ -49,7 +50,10 @@ export const UpstreamPassthroughPatch = Schema.Struct({
 export type UpstreamPassthroughPatch = typeof UpstreamPassthroughPatch.Type
 
 export const UpstreamPassthroughApi = HttpApiGroup.make("upstream-passthrough")
-  .annotate(OpenApi.Description, "What no route takes: which paths go to the upstream, and to whom they are open.")
+  .annotate(
+    OpenApi.Description,
+    "Requests that match no route: the paths that are forwarded to the upstream, and who may use them."
+  )
   .add(
     HttpApiEndpoint.get("get", "/", { success: UpstreamPassthrough })
       .annotate(OpenApi.Summary, "Show the passthrough settings")
@@ -62,7 +66,7 @@ export const UpstreamPassthroughApi = HttpApiGroup.make("upstream-passthrough")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Change the passthrough settings",
-          description: "Any subset; null is the default."
+          description: "Any subset of the settings. null sets the default."
         })
       )
       .annotateMerge(requires("providers:update"))

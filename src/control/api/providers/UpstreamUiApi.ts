@@ -4,7 +4,7 @@ import { refusals } from "../schema/Errors.ts"
 import { Timestamp } from "../schema/Fields.ts"
 import { requires } from "../schema/Security.ts"
 
-/** `url` opens the upstream's UI in the browser that visits it first, until `expires_at`. */
+/** `url` opens the upstream's UI in the first browser that visits it, until `expires_at`. */
 export const UpstreamUiLink = Schema.Struct({
   url: Schema.RedactedFromValue(Schema.String),
   expires_at: Timestamp
@@ -12,7 +12,7 @@ export const UpstreamUiLink = Schema.Struct({
 export type UpstreamUiLink = typeof UpstreamUiLink.Type
 
 export const UpstreamUiApi = HttpApiGroup.make("upstream-ui")
-  .annotate(OpenApi.Description, "The upstream's own UI, in a browser on an origin of its own.")
+  .annotate(OpenApi.Description, "Opens the upstream's own UI in a browser, on a separate origin.")
   .add(
     HttpApiEndpoint.post("open", "/session", {
       success: UpstreamUiLink,
@@ -22,8 +22,8 @@ export const UpstreamUiApi = HttpApiGroup.make("upstream-ui")
         OpenApi.annotations({
           summary: "Open the upstream's UI in a browser",
           description:
-            "The url works once, for a minute. It begins a session of an hour that ends with the calling token. " +
-            "Without GATEWAY_UPSTREAM_UI_BIND_ADDR the answer is 409."
+            "The url works once, within a minute. It starts a session of at most an hour, which also ends with the calling token. " +
+            "Without GATEWAY_UPSTREAM_UI_BIND_ADDR the response is 409."
         })
       )
       .annotateMerge(requires("providers:update"))

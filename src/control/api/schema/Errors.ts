@@ -1,7 +1,7 @@
 import { Context, Data, Effect, ErrorReporter, Schema, SchemaGetter } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 
-/** Every refusal of the control listener, and its status. */
+/** The status of every error code of the control listener. */
 export const statusOf = {
   invalid_json: 400,
   invalid_configuration: 400,
@@ -68,12 +68,12 @@ export const statusOf = {
 
 export type ErrorCode = keyof typeof statusOf
 
-/** The id of the request being answered: the client's own or ours. Answers, errors, logs and audit events carry it. */
+/** The id of the current request, from the client or generated. Responses, errors, logs and audit events contain it. */
 export class RequestId extends Context.Service<RequestId, string>()("svc/control/RequestId") {}
 
 /**
- * A refusal. `message` says what was wrong and never repeats a secret; `param` is the path of the field to blame.
- * `requestId` is what a client read; the server adds it when the error leaves.
+ * A refusal. `message` explains the problem and never contains a secret; `param` is the path of the invalid field.
+ * `requestId` is set on errors that a client decodes; the server adds it while encoding.
  */
 export class ControlError<out Code extends ErrorCode = ErrorCode> extends Data.TaggedError("ControlError")<{
   readonly message: string
@@ -87,7 +87,7 @@ export class ControlError<out Code extends ErrorCode = ErrorCode> extends Data.T
     this.code = code
   }
 
-  /** A refusal is an answer to the caller, not an incident; what is ours to repair was reported where it happened. */
+  /** A refusal is a response, not an incident. Failures of the gateway are logged where they occur. */
   override readonly [ErrorReporter.ignore] = true
 }
 
@@ -109,10 +109,10 @@ const envelopeOf = <Code extends ErrorCode>(codes: ReadonlyArray<Code>) =>
       code: Schema.Literals(codes),
       request_id: Schema.String
     })
-    // many endpoints refuse with the same codes: the API's description has each set once
+    // endpoints with the same codes share one schema in the OpenAPI document
   }).annotate({ identifier: `Refusal.${codes.join(".")}` })
 
-/** The body of every refusal: the shape of family A. */
+/** Builds the error body, in the shape of family A. */
 export const envelope = <Code extends ErrorCode>(error: ControlError<Code>, requestId: string) => ({
   error: {
     message: error.message,
@@ -124,8 +124,8 @@ export const envelope = <Code extends ErrorCode>(error: ControlError<Code>, requ
 })
 
 /**
- * What an endpoint (or a middleware) may refuse with: one schema for each status. A handler that fails with another
- * code does not compile.
+ * The errors of an endpoint or a middleware, as one schema for each status. A handler that fails with another code does
+ * not compile.
  */
 export const refusals = <Code extends ErrorCode>(...codes: ReadonlyArray<Code>) =>
   [...Map.groupBy(codes, (code) => statusOf[code])].map(([status, same]) => refusal(same, status))
@@ -149,5 +149,5 @@ const refusal = <Code extends ErrorCode>(codes: ReadonlyArray<Code>, status: num
   )
 }
 
-/** One type for each code: failures stay apart in the error channel. */
+/** A union with one member for each code, so that the error channel keeps codes apart. */
 export type Refused<Code extends ErrorCode> = Code extends ErrorCode ? ControlError<Code> : never

@@ -3,13 +3,13 @@ import { OpenApi } from "effect/http-api"
 
 const jsonType = "application/json"
 
-/** An endpoint's request body as a caller may send it, for the documentation. Tests send it. */
+/** Adds an example request body to the OpenAPI document. Tests send the examples. */
 export const bodyExample = (example: Schema.JsonObject) =>
   OpenApi.annotations({
     transform: (operation) => addExampleAt(operation, ["requestBody", "content", jsonType], example)
   })
 
-/** `object` with the example behind the path, where there is such a place. */
+/** Adds the example below `path`. Without such a member the object stays unchanged. */
 const addExampleAt = (
   object: object,
   [member, ...path]: ReadonlyArray<string>,

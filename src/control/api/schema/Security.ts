@@ -3,7 +3,7 @@ import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import type { GuardrailPolicy } from "../../../policy/GuardrailPolicy.ts"
 import { refusals } from "./Errors.ts"
 
-/** What an operator token may be allowed; `*` is everything. */
+/** The permissions of an operator token; `*` grants all of them. */
 export const Scope = Schema.Literals([
   "keys:create",
   "keys:disable",
@@ -21,22 +21,22 @@ export const Scope = Schema.Literals([
 ])
 export type Scope = typeof Scope.Type
 
-/** Any one of these opens the endpoint. An endpoint that declares none is open to `*` alone. */
+/** Any one of these scopes allows the call. An endpoint without scopes requires `*`. */
 export const RequiredScopes = Context.Reference<ReadonlyArray<Scope>>("svc/control/RequiredScopes", {
   defaultValue: () => []
 })
 
-/** Declares on the endpoint, and in the OpenAPI document, which scopes open it. */
+/** Declares the required scopes on the endpoint and in the OpenAPI document. */
 export const requires = (...scopes: ReadonlyArray<Scope>): Context.Context<never> =>
   Context.add(OpenApi.annotations({ override: { "x-required-scopes": scopes } }), RequiredScopes, scopes)
 
 export const allows = (held: ReadonlyArray<Scope>, required: ReadonlyArray<Scope>): boolean =>
   held.includes("*") || required.some((scope) => held.includes(scope))
 
-/** Whether a call without a body is as good as one that says nothing: its payload is `null` then. */
+/** Whether the body may be absent. The payload is then `null`. */
 export const BodyOptional = Context.Reference<boolean>("svc/control/BodyOptional", { defaultValue: () => false })
 
-/** Declares it on the endpoint, and in the OpenAPI document. */
+/** Declares the optional body on the endpoint and in the OpenAPI document. */
 export const bodyOptional: Context.Context<never> = Context.add(
   OpenApi.annotations({
     transform: ({ requestBody, ...operation }) => ({ ...operation, requestBody: { ...requestBody, required: false } })
@@ -45,13 +45,13 @@ export const bodyOptional: Context.Context<never> = Context.add(
   true
 )
 
-/** Whether a list, or a change of all rows, leaves out those that this version cannot decode. */
+/** Whether a list, or a change of all rows, skips rows that this version cannot decode. */
 export const SkipsUnreadable = Context.Reference<boolean>("svc/control/SkipsUnreadable", { defaultValue: () => false })
 
-/** The header of a list that names the rows which it leaves out. */
+/** The response header that names the skipped rows. */
 export const unreadableRowsHeader = "x-unreadable-rows"
 
-/** Declares it on the endpoint, and in the OpenAPI document. */
+/** Declares the skipping of rows on the endpoint and in the OpenAPI document. */
 export const skipsUnreadable: Context.Context<never> = Context.add(
   OpenApi.annotations({
     transform: ({ responses, ...operation }) => ({
@@ -64,7 +64,7 @@ export const skipsUnreadable: Context.Context<never> = Context.add(
             ...responses[200]?.headers,
             [unreadableRowsHeader]: {
               description:
-                "The ids or names of rows that are not in the answer, and that nothing was done to, because this version cannot read them: percent-encoded, with commas between them, at most 100 of them and 4,096 characters.",
+                "The ids or names of rows that this version cannot decode. They are missing from the response, and nothing was changed in them. Percent-encoded and separated by commas; at most 100 names and 4,096 characters.",
               schema: { type: "string" }
             }
           }
@@ -76,14 +76,14 @@ export const skipsUnreadable: Context.Context<never> = Context.add(
   true
 )
 
-/** How much an endpoint reads. */
+/** The maximum size of a request body: 1 MiB by default. */
 export const MaxBodyBytes = Context.Reference<number>("svc/control/MaxBodyBytes", { defaultValue: () => 1_048_576 })
 
-/** Who calls, and from where: what an audit event says about its author. */
+/** The caller, as audit events record it. */
 export class Operator extends Context.Service<
   Operator,
   {
-    /** `null`: nobody over HTTP, but a command of the program itself. */
+    /** `null` for a command of the program itself. */
     readonly tokenId: string | null
     readonly scopes: ReadonlyArray<Scope>
     readonly ip: string | null
@@ -91,7 +91,7 @@ export class Operator extends Context.Service<
   }
 >()("svc/control/Operator") {}
 
-/** `Authorization: Bearer op_live_…`, before anything of the request is looked at. */
+/** Authenticates `Authorization: Bearer op_live_…` before anything else of the request is read. */
 export class Authorization extends HttpApiMiddleware.Service<Authorization, { provides: Operator }>()(
   "svc/control/Authorization",
   {
@@ -108,7 +108,7 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
   }
 ) {}
 
-/** Whose gateway key a call came with. */
+/** The holder of the gateway key that authenticated the request. */
 export class KeyHolder extends Context.Service<
   KeyHolder,
   {
@@ -119,7 +119,7 @@ export class KeyHolder extends Context.Service<
   }
 >()("svc/control/KeyHolder") {}
 
-/** `Authorization: Bearer rk_live_…`, before anything of the request is looked at. */
+/** Authenticates `Authorization: Bearer rk_live_…` before anything else of the request is read. */
 export class KeyAuthorization extends HttpApiMiddleware.Service<KeyAuthorization, { provides: KeyHolder }>()(
   "svc/control/KeyAuthorization",
   {
@@ -137,7 +137,7 @@ export class KeyAuthorization extends HttpApiMiddleware.Service<KeyAuthorization
   }
 ) {}
 
-/** Reads the request, after `Authorization`: content type, size, syntax, then the schemas of the endpoint. */
+/** Decodes the request after authentication: content type, size, syntax, then the schemas of the endpoint. */
 export class RequestDecoding extends HttpApiMiddleware.Service<RequestDecoding>()("svc/control/RequestDecoding", {
   error: refusals(
     "invalid_json",

@@ -16,7 +16,7 @@ import {
 
 const Text = Schema.NullOr(Schema.String)
 
-/** The prices that a studio suggests: those of a new service, and the rules of one that is imported again. */
+/** Prices that a studio suggests: for a new service all of them, for a repeated import only the rules. */
 const DefaultPricing = Schema.Struct({
   cost_mode: Schema.optionalKey(CostMode),
   estimated_cost_usd: Schema.optionalKey(EstimatedCost),
@@ -24,12 +24,12 @@ const DefaultPricing = Schema.Struct({
 })
 
 const suggested = {
-  /** What the studio files the service under: for the eyes of whoever imports it. */
+  /** The category in the studio, for information only. */
   category: Schema.optionalKey(Text),
   default_pricing: Schema.optionalKey(Schema.NullOr(DefaultPricing))
 }
 
-/** One service of the studio, as `GET /studio/services` suggests it. `null` is the same as nothing. */
+/** One service of the studio, as `GET /studio/services` suggests it. `null` and absent are equivalent. */
 export const ImportRequest = Schema.Struct({
   studio_service_id: Schema.String,
   name: Schema.String,
@@ -44,13 +44,13 @@ export const ImportRequest = Schema.Struct({
 export type ImportRequest = typeof ImportRequest.Type
 
 /**
- * One service of a registry. With a `studio_service_id` that is registered already it is an import like any other: name
- * and pricing rules are the studio's, the rest stays. Otherwise what it names is set. Credentials are not part of it.
+ * One service of a registry. If its `studio_service_id` is registered already, only name and pricing rules change, as
+ * with an import. Otherwise all given fields are set. Entries contain no credentials.
  */
 export const RegistryEntry = NewService.mapFields(Struct.omit(["credential"])).pipe(Schema.fieldsAssign(suggested))
 export type RegistryEntry = typeof RegistryEntry.Type
 
-/** The whole registry: services that it does not name are removed by its activation, that is disabled and `stale`. */
+/** The complete registry. Activation disables services that it omits and marks them as `stale`. */
 export const RegistryDraft = Schema.Struct({
   source: Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 120))),
   services: Schema.Array(RegistryEntry).check(Schema.isMaxLength(500))
@@ -59,7 +59,7 @@ export type RegistryDraft = typeof RegistryDraft.Type
 
 const Names = Schema.Array(Schema.String)
 
-/** What an activation does, by name; `changed_fields` says what of each changed service. */
+/** The effect of an activation, by service name. `changed_fields` lists the fields of each changed service. */
 export const RegistryDiff = Schema.Struct({
   added: Names,
   changed: Names,
@@ -69,7 +69,7 @@ export const RegistryDiff = Schema.Struct({
 })
 export type RegistryDiff = typeof RegistryDiff.Type
 
-/** What a snapshot keeps of a service: all that was decided about it, but its credential. */
+/** A service in a snapshot: all settings except the credential. */
 export const Registration = Service.mapFields(
   Struct.omit([
     "credential_configured",
@@ -82,7 +82,7 @@ export const Registration = Service.mapFields(
 )
 export type Registration = typeof Registration.Type
 
-/** The registry as an activation left it. */
+/** The registry after an activation. */
 export const RegistrySnapshot = Schema.Struct({
   version: Schema.Int,
   source: Schema.String,
@@ -97,7 +97,7 @@ export type RegistrySnapshot = typeof RegistrySnapshot.Type
 export const Activation = Schema.Struct({ snapshot: RegistrySnapshot, services: Schema.Array(ChangedService) })
 export type Activation = typeof Activation.Type
 
-/** How a service stands to where it comes from. */
+/** The synchronisation state of a service. */
 export const ServiceSync = Schema.Struct({
   service_name: Schema.String,
   source: ServiceSource,
@@ -117,16 +117,19 @@ const refused = ["invalid_service_payload", "invalid_service_upstream", "missing
 const imported = { payload: ImportRequest, success: ChangedService, error: refusals(...refused) }
 
 export const ServiceImportApi = HttpApiGroup.make("service-import")
-  .annotate(OpenApi.Description, "The registry as a whole: from a studio, from a list, and back to an earlier version.")
+  .annotate(
+    OpenApi.Description,
+    "Imports of services from a studio or from a list, and rollbacks to an earlier version of the registry."
+  )
   .add(
     HttpApiEndpoint.post("import", "/import", imported).annotateMerge(
       OpenApi.annotations({
         summary: "Import a service of the studio",
-        description: "Again, it changes what the studio owns and keeps what was decided here."
+        description: "A repeated import updates the fields that the studio owns and keeps the decisions made here."
       })
     ),
     HttpApiEndpoint.post("sync", "/sync", imported).annotateMerge(
-      OpenApi.annotations({ summary: "Import a service of the studio again", description: "The same as `import`." })
+      OpenApi.annotations({ summary: "Import a service of the studio again", description: "Equivalent to `import`." })
     ),
     HttpApiEndpoint.post("preview", "/import/preview", {
       payload: RegistryDraft,
@@ -152,7 +155,7 @@ export const ServiceImportApi = HttpApiGroup.make("service-import")
       .annotateMerge(
         OpenApi.annotations({
           summary: "List versions of the registry, newest first",
-          description: "`before` is the last version of the page before."
+          description: "For the next page, pass the last version of this page as `before`."
         })
       ),
     HttpApiEndpoint.post("rollback", "/import/rollback/:version", {
@@ -162,7 +165,10 @@ export const ServiceImportApi = HttpApiGroup.make("service-import")
     })
       .annotateMerge(skipsUnreadable)
       .annotateMerge(
-        OpenApi.annotations({ summary: "Make an earlier version the registry", description: "As a new version." })
+        OpenApi.annotations({
+          summary: "Make an earlier version the registry",
+          description: "The restored registry becomes a new version."
+        })
       )
   )
   .annotateEndpointsMerge(requires("services:update"))

@@ -5,13 +5,13 @@ import { refusals } from "../schema/Errors.ts"
 import { bodyOptional, requires } from "../schema/Security.ts"
 import { Service } from "./ServicesApi.ts"
 
-/** At the origin of the service's `upstream_base_url`. */
+/** The path of the document, at the origin of the service's `upstream_base_url`. */
 const SourcePath = Schema.optionalKey(Schema.String)
 
-/** What a service's document describes now, and how that differs from what was synced last. */
+/** The current content of a service's document, and its difference from the last synchronised one. */
 export const OpenApiPreview = Schema.Struct({
   source_path: Schema.String,
-  /** Of the document's bytes; `sync` takes it, so that what was looked at is what is taken over. */
+  /** The hash of the document's bytes. `sync` requires it, so that it applies exactly the previewed document. */
   schema_hash: Schema.String,
   title: Schema.NullOr(Schema.String),
   version: Schema.NullOr(Schema.String),
@@ -39,7 +39,7 @@ const refused = [
 ] as const
 
 export const ServiceOpenApiApi = HttpApiGroup.make("service-openapi")
-  .annotate(OpenApi.Description, "What a service says of itself, for prices by endpoint.")
+  .annotate(OpenApi.Description, "OpenAPI documents of services, for prices by endpoint.")
   .add(
     HttpApiEndpoint.post("preview", "/:name/openapi/preview", {
       params,
@@ -50,7 +50,7 @@ export const ServiceOpenApiApi = HttpApiGroup.make("service-openapi")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Fetch a service's OpenAPI document",
-          description: "Changes nothing; without a body, from `/openapi.json`."
+          description: "Changes nothing. Without a body, the document is fetched from `/openapi.json`."
         })
       )
       .annotateMerge(bodyOptional),
@@ -62,7 +62,7 @@ export const ServiceOpenApiApi = HttpApiGroup.make("service-openapi")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Take over a service's OpenAPI document",
-        description: "Only the one that `expected_schema_hash` of the preview stands for."
+        description: "Applies the document only if its hash is still the `schema_hash` of the preview."
       })
     )
   )

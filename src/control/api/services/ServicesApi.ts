@@ -26,7 +26,7 @@ const Text = Schema.NullOr(Schema.String)
 export const listOf = <S extends Schema.Constraint>(item: S, most: number) =>
   Schema.Array(item).check(Schema.isMaxLength(most))
 
-/** Everything about a service but its credential, of which it says whether there is one. */
+/** A service. Of its credential it shows only whether one is configured. */
 export const Service = Schema.Struct({
   name: Schema.String,
   project_id: Schema.NullOr(Id),
@@ -62,7 +62,8 @@ export const ChangedService = Service.pipe(Schema.fieldsAssign({ credential_clea
 export type ChangedService = typeof ChangedService.Type
 
 /**
- * As an operator writes it: `path` is another name of `json_pointer`, and numbers and booleans stand for their text.
+ * A pricing rule as an operator writes it. `path` is an alias of `json_pointer`, and numbers and booleans stand for
+ * their text.
  */
 export const PricingRuleInput = Schema.Struct({
   name: Schema.optionalKey(Text),
@@ -94,7 +95,7 @@ export const EndpointPricingRuleInput = Schema.Struct({
 })
 export type EndpointPricingRuleInput = typeof EndpointPricingRuleInput.Type
 
-/** How many there may be of each. */
+/** The maximum length of each list. */
 export const serviceBounds = {
   allowed_methods: 5,
   pricing_rules: 50,
@@ -103,7 +104,7 @@ export const serviceBounds = {
   fallback_services: 50
 }
 
-/** `null` clears a field, or brings its default back. */
+/** `null` clears a field or restores its default. */
 const settings = {
   project_id: Schema.optionalKey(Schema.NullOr(Id)),
   studio_service_id: Schema.optionalKey(Text),
@@ -133,7 +134,7 @@ export type NewService = typeof NewService.Type
 export const ServicePatch = Schema.Struct({ ...settings, sync_status: Schema.optionalKey(SyncStatus) })
 export type ServicePatch = typeof ServicePatch.Type
 
-/** Links of a project or a key; given, they replace all that there were. */
+/** The service links of a project or a key. A given list replaces all existing links. */
 export const ServiceNames = listOf(ServiceName, 1000)
 
 const params = { name: Schema.String }
@@ -141,7 +142,7 @@ const missing = refusals("missing_service")
 const refused = ["invalid_service_payload", "invalid_service_upstream", "missing_project", "duplicate_service"] as const
 
 export const ServicesApi = HttpApiGroup.make("services")
-  .annotate(OpenApi.Description, "Services that the proxy reaches at `/services/<name>/*` or at patterns of their own.")
+  .annotate(OpenApi.Description, "Services behind the proxy, at `/services/<name>/*` or at their own route patterns.")
   .add(
     HttpApiEndpoint.post("create", "/", {
       payload: NewService,
@@ -151,7 +152,7 @@ export const ServicesApi = HttpApiGroup.make("services")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Register a service",
-          description: "The proxy reaches it at `/services/<name>/*`, with a credential of its own."
+          description: "The proxy forwards `/services/<name>/*` to the service, with the service's own credential."
         })
       )
       .annotateMerge(
@@ -186,7 +187,7 @@ export const ServicesApi = HttpApiGroup.make("services")
         OpenApi.annotations({
           summary: "Delete a service",
           description:
-            "Not while it is all that a project or a key is linked to: without links they could call every other."
+            "Refused while the service is the only link of a project or a key, because without links they could call every service."
         })
       )
       .annotateMerge(requires("services:update")),

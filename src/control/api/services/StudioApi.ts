@@ -9,7 +9,7 @@ import { HealthMethod } from "./ServicesApi.ts"
 
 const Text = Schema.NullOr(Schema.String)
 
-/** The studio that services are imported from: stored here, or else as the environment names it. */
+/** The studio that services are imported from: the stored connection, or else that of the environment. */
 export const StudioConnection = Schema.Struct({
   base_url: Text,
   token_configured: Schema.Boolean,
@@ -24,8 +24,8 @@ export const ChangedStudioConnection = StudioConnection.pipe(
 export type ChangedStudioConnection = typeof ChangedStudioConnection.Type
 
 /**
- * Applies to the connection in force, and is stored whole: the token of the environment goes to the environment's
- * address alone. `base_url: null` forgets what is stored, token included; then the environment counts again.
+ * Changes the effective connection and stores it as a whole. The environment's token is sent only to the environment's
+ * address. `base_url: null` deletes the stored connection with its token, so that of the environment applies again.
  */
 export const StudioConnectionPatch = Schema.Struct({
   base_url: Schema.optionalKey(Text),
@@ -33,7 +33,7 @@ export const StudioConnectionPatch = Schema.Struct({
 })
 export type StudioConnectionPatch = typeof StudioConnectionPatch.Type
 
-/** How a service of the studio would be registered here: the body of `POST /services/import`. */
+/** The suggested registration of a studio service: the body of `POST /services/import`. */
 const SuggestedImport = Schema.Struct({
   studio_service_id: Schema.String,
   name: Schema.String,
@@ -43,7 +43,7 @@ const SuggestedImport = Schema.Struct({
   health_check_path: Text,
   health_check_method: HealthMethod,
   allowed_methods: Schema.Array(ServiceMethod),
-  /** The first tag. */
+  /** The service's first tag. */
   category: Text,
   default_pricing: Schema.Json
 })
@@ -64,7 +64,7 @@ export type StudioService = typeof StudioService.Type
 const unavailable = refusals("studio_unconfigured", "studio_unavailable")
 
 export const StudioApi = HttpApiGroup.make("studio")
-  .annotate(OpenApi.Description, "Where services can be imported from.")
+  .annotate(OpenApi.Description, "The studio that services can be imported from.")
   .add(
     HttpApiEndpoint.get("connection", "/connection", { success: StudioConnection })
       .annotate(OpenApi.Summary, "Show the studio connection")
@@ -78,7 +78,7 @@ export const StudioApi = HttpApiGroup.make("studio")
         OpenApi.annotations({
           summary: "Change the studio connection",
           description:
-            "What is saved goes ahead of the environment; a null `base_url` makes the environment count again. A stored token belongs to its address: a `base_url` of another scheme, host or port without a `token` removes it, and the answer says `credential_cleared`."
+            "The stored connection takes precedence over the environment; a null `base_url` deletes it. A stored token belongs to its address: moving `base_url` to another scheme, host or port without a `token` removes it, and the response contains `credential_cleared`."
         })
       )
       .annotateMerge(requires("settings:update")),

@@ -8,9 +8,9 @@ const Text = Schema.NullOr(Schema.String)
 const Trace = Schema.Array(Schema.String)
 
 /**
- * What the gateway did with one request, put together from its usage record and its guardrails' executions (reference
- * §2.13). Traces are lines such as `policy_version=1`, `pre_call:pii-redact:allow`, `provider=upstream`.
- * `upstream_latency_ms` is of all upstreams together. Of bodies only keyed fingerprints are kept.
+ * The treatment of one request, assembled from its usage record and its guardrail executions. Traces are lines such as
+ * `policy_version=1`, `pre_call:pii-redact:allow`, `provider=upstream`. `upstream_latency_ms` is the sum over all
+ * upstreams. Bodies are not stored, only their keyed hashes.
  */
 export const DebugBundle = Schema.Struct({
   request_id: Schema.String,
@@ -39,11 +39,11 @@ export const DebugBundle = Schema.Struct({
   upstream_latency_ms: Schema.NullOr(Schema.Int),
   request_hash: Text.annotate({
     description:
-      "`keyed-sha256:` and 128 bits in base64url, of the request's body as the client sent it. Equal bodies have equal hashes within one installation; the key never leaves it. Null for an empty body, one that was not read whole, and on the wildcard"
+      "A keyed hash of the request body as the client sent it: `keyed-sha256:` and 128 bits in base64url. Equal bodies have equal hashes within one installation. The hash key never leaves the installation. Null for an empty body, for a body that was not read completely, and on the wildcard."
   }),
   response_hash: Text.annotate({
     description:
-      "The same of the upstream's answer as the client got it. Null for an empty answer, one that did not end whole, the gateway's own refusals, and on the wildcard"
+      "The same hash of the upstream's response as the client received it. Null for an empty or incomplete response, for refusals of the gateway, and on the wildcard."
   }),
   redaction_version: Schema.Literal(1),
   created_at: Timestamp
@@ -51,7 +51,7 @@ export const DebugBundle = Schema.Struct({
 export type DebugBundle = typeof DebugBundle.Type
 
 export const DebugBundlesApi = HttpApiGroup.make("debug-bundles")
-  .annotate(OpenApi.Description, "What was decided on the way of one request.")
+  .annotate(OpenApi.Description, "The decisions of the gateway about one request.")
   .add(
     HttpApiEndpoint.get("get", "/:request_id", {
       params: { request_id: Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,128}$/)) },

@@ -14,12 +14,12 @@ export const UsageEvent = Schema.Struct({
   created_at: Timestamp,
   request_id: Schema.String,
   key_id: Id,
-  /** What people call the key now, and how its secret begins; both are missing where it is gone. */
+  /** The key's current name and the beginning of its secret; both are `null` if the key no longer exists. */
   key_name: OrNull,
   key_prefix: OrNull,
   project_id: Schema.NullOr(Id),
   project_name: OrNull,
-  /** The key's team when the request was made. */
+  /** The key's team at the time of the request. */
   team_id: OrNull,
   route: Schema.String,
   model: OrNull,
@@ -52,7 +52,7 @@ export const UsageEvent = Schema.Struct({
 }).annotate({ identifier: "UsageEvent" })
 export type UsageEvent = typeof UsageEvent.Type
 
-/** Sums over what matched; tokens and cost that nobody knows count as nothing. */
+/** Sums over the matching requests. Unknown tokens and costs count as zero. */
 export const UsageSummary = Schema.Struct({
   request_count: Schema.Int,
   success_count: Schema.Int,
@@ -76,16 +76,19 @@ export const UsageSummary = Schema.Struct({
   budget_denial_count: Schema.Int,
   guardrail_block_count: Schema.Int,
   expensive_request_count: Schema.Int,
-  /** Requests that count as $0.01, because their model has no price; what older versions summed up is not in it. */
+  /**
+   * The number of requests that cost $0.01 by default, because their model has no price. Summaries of older versions do
+   * not count them.
+   */
   unpriced_request_count: Schema.Int
 }).annotate({ identifier: "UsageSummary" })
 export type UsageSummary = typeof UsageSummary.Type
 
-/** With the models that have no price, the most used first: twenty at the most. */
+/** With up to twenty models that have no price, the most used first. */
 export const UsageTotal = UsageSummary.pipe(Schema.fieldsAssign({ unpriced_models: Schema.Array(Schema.String) }))
 export type UsageTotal = typeof UsageTotal.Type
 
-/** `name` is what filters take, an id of keys and projects; `display_name` is what people call it. */
+/** `name` is the value for filters (the id of a key or project), `display_name` the current name. */
 const Breakdown = Schema.Array(
   Schema.Struct({ name: Schema.String, display_name: Schema.String, summary: UsageSummary })
 )
@@ -131,8 +134,8 @@ const Offset = Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0
 const range = { from: Schema.optionalKey(RangeTime), to: Schema.optionalKey(RangeTime) }
 
 /**
- * Every filter is an exact match; `from` is inside the range, `to` outside. `endpoint` is the template of an endpoint,
- * or the name of its service where it has none. `min_cost_usd` leaves the requests that cost as much or more.
+ * Every filter is an exact match. `from` is inclusive, `to` exclusive. `endpoint` is the template of an endpoint, or
+ * the name of its service if it has none. `min_cost_usd` selects requests that cost at least that much.
  */
 const filter = {
   ...range,
@@ -158,7 +161,7 @@ export type UsageFilter = typeof UsageFilter.Type
 export const SortOrder = Schema.Literals(["asc", "desc"])
 export type SortOrder = typeof SortOrder.Type
 
-/** Of a breakdown; `latency` is the average. */
+/** The sort order of a breakdown; `latency` is the average latency. */
 export const BreakdownSort = Schema.Literals([
   "requests",
   "cost",
@@ -186,7 +189,7 @@ export type BreakdownQuery = typeof BreakdownQuery.Type
 
 const interval = { interval: Schema.optionalKey(Schema.Literals(["hour", "day"])) }
 
-/** The most buckets of one answer: a month of hours, and a year of days. */
+/** One response holds up to 1,000 buckets: a month of hours, or a year of days. */
 const SeriesQuery = Schema.Struct({ ...filter, ...interval, timeseries_limit: upTo(1000), timeseries_offset: Offset })
 export type SeriesQuery = typeof SeriesQuery.Type
 
@@ -211,7 +214,7 @@ export type EventsQuery = typeof EventsQuery.Type
 const UnusedQuery = Schema.Struct({ ...range, project_id: Schema.optionalKey(Id), limit: upTo(1000) })
 export type UnusedQuery = typeof UnusedQuery.Type
 
-/** Oldest first. `all` leaves the limit out: whatever matches, as one stream. */
+/** Oldest first. With `all` the limit does not apply, and all matching requests are streamed. */
 const ExportQuery = Schema.Struct({
   ...filter,
   limit: upTo(10_000),
@@ -263,7 +266,7 @@ export const UsageApi = HttpApiGroup.make("usage")
         limit: Schema.Int,
         offset: Schema.Int,
         has_more: Schema.Boolean,
-        /** Present in the order of time, where paging by it stays fast at any depth. */
+        /** Present if the list is sorted by time. Paging by cursor stays fast at any depth. */
         next_cursor: Schema.NullOr(Cursor)
       }),
       error
@@ -272,12 +275,12 @@ export const UsageApi = HttpApiGroup.make("usage")
       .annotateMerge(
         OpenApi.annotations({
           summary: "List requests",
-          description: "In the order of time, `next_cursor` leads to the next page at any depth."
+          description: "Sorted by time, the response contains `next_cursor`, which leads to the next page at any depth."
         })
       ),
     HttpApiEndpoint.get("filterValues", "/usage/filter-values", {
       query: {
-        // One of `FilterField`; refused as a query that makes no sense, not as one that cannot be read.
+        // A `FilterField`. Decoded as text, so that an unknown field is refused with invalid_usage_query.
         field: Schema.String,
         q: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(256))),
         limit: upTo(100)
@@ -310,7 +313,7 @@ export const UsageApi = HttpApiGroup.make("usage")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Export requests as JSON, oldest first",
-          description: "With `all=true` whatever matches, as one stream."
+          description: "With `all=true` all matching requests are exported as one stream."
         })
       )
       .annotateMerge(requires("usage:export")),
@@ -325,7 +328,7 @@ export const UsageApi = HttpApiGroup.make("usage")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Export requests as CSV, oldest first",
-          description: "With `all=true` whatever matches, as one stream."
+          description: "With `all=true` all matching requests are exported as one stream."
         })
       )
       .annotateMerge(requires("usage:export")),

@@ -26,28 +26,27 @@ export const layer = HttpApiBuilder.group(
 )
 
 /**
- * A switch needs `keys:disable`, anything else `policies:update`. A key in another project spends that project's money
- * with its credentials, as a new key there would: that takes `keys:create`, too.
+ * Changing `disabled` takes `keys:disable`, every other field `policies:update`. Moving a key to another project also
+ * takes `keys:create`, because the key then spends that project's budget and uses its credentials.
  */
 const requirePatchScopes = ({ disabled, ...rest }: KeyPatch) => {
-  const moves = rest.owner_type !== undefined || rest.project_id !== undefined
+  const changesOwner = rest.owner_type !== undefined || rest.project_id !== undefined
   return requireAllScopes([
     ...(disabled === undefined ? [] : ["keys:disable" as const]),
     ...(Object.keys(rest).length === 0 ? [] : ["policies:update" as const]),
-    ...(moves ? ["keys:create" as const] : [])
+    ...(changesOwner ? ["keys:create" as const] : [])
   ])
 }
 
-/** Guardrails that are on for everybody hold for a new key, unless its maker could lift them for an old one. */
+/** A new key must pass the default guardrails. Lifting them takes the same scope as for an existing key. */
 const requireCreateScopes = ({ guardrail_policy }: NewKey) => {
   const forbidden = guardrail_policy?.forbidden_guardrails ?? []
   const overridden = Object.keys(guardrail_policy?.guardrail_config_overrides ?? {})
   return requireAllScopes(forbidden.length + overridden.length === 0 ? [] : ["policies:update"])
 }
 
-/** Every one of the scopes. */
 const requireAllScopes = Effect.fnUntraced(function* (needed: ReadonlyArray<Scope>) {
   const { scopes } = yield* Operator
-  const lacked = needed.filter((scope) => !allows(scopes, [scope]))
-  if (lacked.length > 0) return yield* insufficientScope(lacked)
+  const missing = needed.filter((scope) => !allows(scopes, [scope]))
+  if (missing.length > 0) return yield* insufficientScope(missing)
 })

@@ -18,7 +18,7 @@ export const allRoutes = HttpApiBuilder.group(
   })
 )
 
-/** Both families answer alike. */
+/** The handlers of both route families. */
 const handlersOf = (family: Family) =>
   Effect.map(Routes, (routes) => ({
     list: () => routes.list(family),
