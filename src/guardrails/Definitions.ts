@@ -10,7 +10,6 @@ export type GuardrailProvider =
   | { readonly _tag: "BuiltIn" }
   | { readonly _tag: "Http"; readonly url: string; readonly timeoutMs: number; readonly token: StoredCredential }
 
-/** An entry of the guardrail catalogue. */
 export interface GuardrailDefinition {
   readonly name: string
   readonly description: string
@@ -48,7 +47,6 @@ const decodeRow = Schema.decodeUnknownSync(Row)
 /** The timeout of an HTTP guardrail in milliseconds, if its entry has none. */
 export const defaultTimeoutMs = 1500
 
-/** The context that a sealed token is bound to. */
 export const tokenContext = (name: string): string => `guardrail_definitions/${name}`
 
 /** The only built-in guardrail. An entry with another name is dropped, because it would let every text pass. */
@@ -57,7 +55,6 @@ const builtIn = "pii-redact"
 /** A catalogue entry whose token is still sealed. */
 interface SealedEntry {
   readonly definition: GuardrailDefinition
-  /** The origin of the provider's URL; `null` for a built-in guardrail. */
   readonly origin: string | null
   readonly sealed: string | null
   readonly credentialOrigin: string | null

@@ -1,7 +1,6 @@
 import { Result } from "effect"
 import type { Action, Config, FailurePolicy } from "../policy/Guardrail.ts"
 
-/** The reply of a guardrail to a text. */
 export interface Verdict {
   readonly action: Action
   /** With `modify`: the changed text. If it is absent, the text stays unchanged. */
@@ -10,7 +9,6 @@ export interface Verdict {
   readonly metadata: Config
 }
 
-/** The guardrail could not be called, or its reply is invalid. */
 export interface GuardrailFailure {
   readonly code: "guardrail_unavailable" | "invalid_guardrail_request"
 }

@@ -11,13 +11,11 @@ export interface GuardrailInput {
   readonly requestId: string
   readonly mode: Mode
   readonly context: HttpGuardrail.RequestContext
-  /** The text is JSON. */
   readonly text: string
   /** The values that were replaced in the request. `pre_call` adds to the map, and `post_call` restores from it. */
   readonly placeholders: Map<string, string>
 }
 
-/** The report on the guardrails of one text. */
 export interface RunReport {
   readonly executions: ReadonlyArray<Execution>
   /** The executions in which the guardrail did not reply or its reply is invalid. */
@@ -27,7 +25,6 @@ export interface RunReport {
 }
 
 export interface GuardrailRun extends RunReport {
-  /** The text after the last guardrail. */
   readonly text: string
 }
 
@@ -40,11 +37,8 @@ export interface StoppedBy {
 export class Guardrails extends Context.Service<
   Guardrails,
   {
-    /**
-     * Runs the guardrails in order, each on the text that the previous one returned. All of them must declare the mode
-     * of `subject`.
-     */
-    readonly run: (selection: Selection, subject: GuardrailInput) => Effect.Effect<GuardrailRun>
+    /** Runs the guardrails in order, each on the text of the previous one. All must declare the mode. */
+    readonly run: (selection: Selection, input: GuardrailInput) => Effect.Effect<GuardrailRun>
   }
 >()("svc/guardrails/Guardrails") {
   static readonly layer = Layer.effect(
@@ -52,26 +46,26 @@ export class Guardrails extends Context.Service<
     Effect.gen(function* () {
       const egress = yield* Egress
 
-      const judge = (step: SelectedGuardrail, subject: GuardrailInput): Effect.Effect<JudgedText> => {
+      const judge = (step: SelectedGuardrail, input: GuardrailInput): Effect.Effect<JudgedText> => {
         const { config, definition } = step
-        if (definition.provider._tag === "BuiltIn") return Effect.sync(() => redact(step, subject))
-        const { context, mode, requestId, text } = subject
-        const question = { requestId, guardrail: definition.name, mode, context, config, text }
-        return Effect.map(HttpGuardrail.call(egress, definition.provider, question), (verdict) => ({ verdict }))
+        if (definition.provider._tag === "BuiltIn") return Effect.sync(() => redact(step, input))
+        const { context, mode, requestId, text } = input
+        const call = { requestId, guardrail: definition.name, mode, context, config, text }
+        return Effect.map(HttpGuardrail.call(egress, definition.provider, call), (verdict) => ({ verdict }))
       }
 
-      const run: Guardrails["Service"]["run"] = Effect.fnUntraced(function* (selection, subject) {
+      const run: Guardrails["Service"]["run"] = Effect.fnUntraced(function* (selection, input) {
         const executions: Array<Execution> = []
         const failures: Array<Execution> = []
-        let { text } = subject
+        let { text } = input
         for (const step of selection) {
           const { failurePolicy, name } = step.definition
           const startedAt = yield* Clock.currentTimeMillis
-          const { found, verdict } = yield* judge(step, { ...subject, text })
+          const { found, verdict } = yield* judge(step, { ...input, text })
           const { action, consequence, failed, metadata, reason } = GuardrailOutcome.of(failurePolicy, verdict)
           const execution: Execution = {
             guardrail_name: name,
-            mode: subject.mode,
+            mode: input.mode,
             action,
             failure_policy: failurePolicy,
             latency_ms: (yield* Clock.currentTimeMillis) - startedAt,
@@ -87,7 +81,7 @@ export class Guardrails extends Context.Service<
           if (consequence._tag === "GoesAs") {
             text = consequence.text
             // a changed response is sent to the client, so nothing is restored from it later
-            if (subject.mode === "pre_call") remember(subject.placeholders, found)
+            if (input.mode === "pre_call") remember(input.placeholders, found)
           }
         }
         return { text, executions, failures, stopped: undefined }
@@ -98,15 +92,12 @@ export class Guardrails extends Context.Service<
   )
 }
 
-/**
- * The result for a text that is not JSON. No guardrail can read such a text, so each guardrail's failure policy
- * decides.
- */
+/** No guardrail can read a text that is not JSON, so each guardrail's failure policy decides. */
 export const runOnNonJson = (selection: Selection, mode: Mode): RunReport => {
   const executions: Array<Execution> = []
   for (const { definition } of selection) {
     const { failurePolicy, name } = definition
-    const { action, consequence, metadata } = GuardrailOutcome.of(failurePolicy, unasked)
+    const { action, consequence, metadata } = GuardrailOutcome.of(failurePolicy, notCalled)
     executions.push({
       guardrail_name: name,
       mode,
@@ -124,22 +115,20 @@ export const runOnNonJson = (selection: Selection, mode: Mode): RunReport => {
   return { executions, failures: executions, stopped: undefined }
 }
 
-const unasked = Result.fail<GuardrailOutcome.GuardrailFailure>({ code: "guardrail_unavailable" })
+const notCalled = Result.fail<GuardrailOutcome.GuardrailFailure>({ code: "guardrail_unavailable" })
 
-const remember = (memory: Map<string, string>, found: PiiRedact.PlaceholderValues = new Map()): void => {
-  for (const [placeholder, value] of found) memory.set(placeholder, value)
+const remember = (placeholders: Map<string, string>, values: PiiRedact.PlaceholderValues = new Map()): void => {
+  for (const [placeholder, value] of values) placeholders.set(placeholder, value)
 }
 
 interface JudgedText {
   readonly verdict: Result.Result<GuardrailOutcome.Verdict, GuardrailOutcome.GuardrailFailure>
-  /** The placeholders that the text now contains. */
   readonly found?: PiiRedact.PlaceholderValues
 }
 
-/** Runs the built-in guardrail. */
 const redact = ({ config }: SelectedGuardrail, { placeholders, mode, text }: GuardrailInput): JudgedText => {
-  const restores = mode !== "pre_call" && config["restore_output"] !== false
-  const redaction = PiiRedact.redact(text, { known: placeholders, restore: restores })
+  const restore = mode !== "pre_call" && config["restore_output"] !== false
+  const redaction = PiiRedact.redact(text, { known: placeholders, restore })
   return {
     verdict: Result.succeed({ action: "modify", text: redaction.text, reason: null, metadata: redaction.counts }),
     found: redaction.found

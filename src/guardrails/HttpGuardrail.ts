@@ -22,7 +22,6 @@ export interface GuardrailCall {
   readonly mode: Mode
   readonly context: RequestContext
   readonly config: Config
-  /** The text is JSON. */
   readonly text: string
 }
 
@@ -46,7 +45,7 @@ const maxReplyBytes = (text: string): number => 65_536 + 6 * Buffer.byteLength(t
 export const call = (
   egress: Egress["Service"],
   provider: Extract<GuardrailProvider, { readonly _tag: "Http" }>,
-  question: GuardrailCall
+  request: GuardrailCall
 ): Effect.Effect<Result.Result<Verdict, GuardrailFailure>> => {
   const { timeoutMs, token, url } = provider
   // without its token the call would be unauthenticated, or would use another server's credential
@@ -55,24 +54,24 @@ export const call = (
     .fetch({
       method: "POST",
       url,
-      caller: question.context.key_id,
+      caller: request.context.key_id,
       headers: {
         "content-type": "application/json",
         accept: "application/json",
-        "x-svc-request-id": question.requestId
+        "x-svc-request-id": request.requestId
       },
       ...(token._tag === "Present" && { bearer: token.credential }),
-      body: Buffer.from(encodeCall(question)),
+      body: Buffer.from(encodeCall(request)),
       withinMs: timeoutMs,
-      maxBytes: maxReplyBytes(question.text)
+      maxBytes: maxReplyBytes(request.text)
     })
     .pipe(
       Effect.map(({ body, status }) =>
-        status >= 200 && status < 300 ? decodeVerdict(question.mode, Buffer.from(body).toString()) : unavailable
+        status >= 200 && status < 300 ? decodeVerdict(request.mode, Buffer.from(body).toString()) : unavailable
       ),
       Effect.catch(({ message, reason }) =>
         Effect.as(
-          Effect.logWarning("A guardrail did not respond", { guardrail: question.guardrail, reason, why: message }),
+          Effect.logWarning("A guardrail did not respond", { guardrail: request.guardrail, reason, why: message }),
           unavailable
         )
       )

@@ -1,6 +1,5 @@
 import { closeBrace, closeBracket, comma, openBrace, openBracket, quote, stringEnd } from "../policy/facts/JsonScan.ts"
 
-/** The span of a string value in a JSON text, including both quotes. */
 interface StringSpan {
   readonly start: number
   readonly end: number
@@ -45,11 +44,10 @@ export const map = (text: string, change: (value: string, key: string | undefine
   return parts.join("")
 }
 
-/** Returns the string values of `text` in document order. */
 export const values = (text: string): ReadonlyArray<string> => {
-  const found: Array<string> = []
-  for (const node of parseNodes(text, false)) if ("start" in node) found.push(valueAt(text, node.start, node.end))
-  return found
+  const result: Array<string> = []
+  for (const node of parseNodes(text, false)) if ("start" in node) result.push(valueAt(text, node.start, node.end))
+  return result
 }
 
 const valueAt = (text: string, start: number, end: number): string => {
@@ -59,11 +57,11 @@ const valueAt = (text: string, start: number, end: number): string => {
 
 /** Returns the string values of `text` in the order in which `map` visits them. */
 const orderedSpans = (text: string): ReadonlyArray<StringSpan> => {
-  const found: Array<StringSpan> = []
+  const spans: Array<StringSpan> = []
   const pending: Array<Node> = parseNodes(text, true).reverse()
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     if ("start" in next) {
-      found.push(next)
+      spans.push(next)
       continue
     }
     for (let member = next.members.length - 1; member >= 0; member--) {
@@ -71,7 +69,7 @@ const orderedSpans = (text: string): ReadonlyArray<StringSpan> => {
       for (let node = nodes.length - 1; node >= 0; node--) pending.push(nodes[node]!)
     }
   }
-  return found
+  return spans
 }
 
 /** An open container. One instance for each depth is reused by all containers of that depth. */

@@ -5,7 +5,6 @@ export type PlaceholderValues = ReadonlyMap<string, string>
 
 export interface Redaction {
   readonly text: string
-  /** The new placeholders and their values. */
   readonly found: PlaceholderValues
   readonly counts: { readonly email_count: number; readonly phone_count: number; readonly ssn_count: number }
 }
@@ -13,7 +12,6 @@ export interface Redaction {
 export interface Options {
   /** The placeholders of the request. A new placeholder never reuses one of them. */
   readonly known: PlaceholderValues
-  /** Replaces known placeholders with their values. */
   readonly restore: boolean
 }
 
@@ -83,11 +81,11 @@ export const redact = (text: string, { known, restore }: Options): Redaction => 
     let out = value
     for (const { isNumber, kind, matches, candidates } of detectors) {
       if (kind === "PHONE" && isId(key)) continue
-      out = out.replace(candidates, (run, offset: number, whole: string) => {
+      out = out.replace(candidates, (run, offset: number, fullText: string) => {
         const [start, end] = trimBounds(run, kind)
-        const inner = run.slice(start, end)
-        return matches(inner) && !(isNumber && isPartOfWord(whole, offset + start, offset + end))
-          ? run.slice(0, start) + placeholderFor(kind, inner) + run.slice(end)
+        const match = run.slice(start, end)
+        return matches(match) && !(isNumber && isPartOfWord(fullText, offset + start, offset + end))
+          ? run.slice(0, start) + placeholderFor(kind, match) + run.slice(end)
           : run
       })
     }
@@ -126,15 +124,12 @@ const isPartOfWord = (text: string, start: number, end: number): boolean => {
 /** A phone extension, as in 555-123-4567x89. */
 const extension = /x\d{1,5}(?![A-Za-z0-9_])/iy
 
-/**
- * Restores the placeholders of `text`, except inside URLs: opening a link that the model wrote would send the restored
- * value to the link's server.
- */
+/** Keeps placeholders inside URLs: opening such a link would send the restored value to its server. */
 const restorePlaceholders = (text: string, known: PlaceholderValues): string =>
-  text.replace(segments, (word) => {
-    const link = word.search(linkStart)
-    return word.replace(placeholders, (placeholder, at: number) =>
-      link !== -1 && at > link ? placeholder : (known.get(placeholder) ?? placeholder)
+  text.replace(segments, (segment) => {
+    const linkOffset = segment.search(linkStart)
+    return segment.replace(placeholders, (placeholder, offset: number) =>
+      linkOffset !== -1 && offset > linkOffset ? placeholder : (known.get(placeholder) ?? placeholder)
     )
   })
 
@@ -146,23 +141,20 @@ const placeholders = /\[(?:EMAIL|SSN|PHONE)_[1-9]\d*\]/g
 
 const punctuation = ",.;:()[]{}\"'"
 
-/**
- * Returns the bounds of a run without surrounding punctuation. An e-mail match may follow an `@`, as some networks
- * write it.
- */
+/** The bounds of a run without surrounding punctuation. An e-mail address may follow an `@`. */
 const trimBounds = (run: string, kind: Kind): readonly [start: number, end: number] => {
-  const before = kind === "EMAIL" ? `${punctuation}@` : punctuation
+  const leading = kind === "EMAIL" ? `${punctuation}@` : punctuation
   let start = 0
   let end = run.length
-  while (start < end && before.includes(run.charAt(start))) start++
+  while (start < end && leading.includes(run.charAt(start))) start++
   while (end > start && punctuation.includes(run.charAt(end - 1))) end--
   return [start, end]
 }
 
 const isEmail = (text: string): boolean => {
-  const at = text.indexOf("@")
-  const domain = text.slice(at + 1)
-  return at > 0 && domain.includes(".") && !domain.startsWith(".") && !domain.endsWith(".")
+  const index = text.indexOf("@")
+  const domain = text.slice(index + 1)
+  return index > 0 && domain.includes(".") && !domain.startsWith(".") && !domain.endsWith(".")
 }
 
 const isPhone = (text: string): boolean => {

@@ -16,7 +16,6 @@ export type Selection = ReadonlyArray<SelectedGuardrail>
 export interface SelectionRefusal {
   readonly code: "guardrail_forbidden" | "guardrail_unavailable" | "invalid_guardrail_request"
   readonly message: string
-  /** The request field that causes the refusal. */
   readonly param?: "background" | "guardrails" | "stream"
 }
 
@@ -64,7 +63,6 @@ export const select = (
   return Result.succeed([...selected.values()])
 }
 
-/** Keeps the guardrails that declare `mode`. */
 export const inMode = (selection: Selection, mode: Mode): Selection =>
   selection.filter(({ definition }) => definition.modes.includes(mode))
 
@@ -72,21 +70,17 @@ export const inMode = (selection: Selection, mode: Mode): Selection =>
 export const findResponseGuardrail = (selection: Selection): SelectedGuardrail | undefined =>
   selection.find(({ definition }) => definition.modes.includes("post_call") || definition.modes.includes("during_call"))
 
-/** How the response reaches the client. */
 export interface ResponseDelivery {
   readonly stream: boolean
   readonly background: boolean
 }
 
-/**
- * Refuses a request whose guardrails must read a response that they cannot read: a streamed response, or a background
- * response that another request fetches later.
- */
+/** Refuses a streamed or background response that a selected guardrail would have to read. */
 export const forRequest = (selected: SelectionResult, { background, stream }: ResponseDelivery): SelectionResult => {
-  const reader =
+  const responseGuardrail =
     (background || stream) && Result.isSuccess(selected) ? findResponseGuardrail(selected.success) : undefined
-  if (reader === undefined) return selected
-  const { name } = reader.definition
+  if (responseGuardrail === undefined) return selected
+  const { name } = responseGuardrail.definition
   return Result.fail(background ? cannotRunInBackground(name) : cannotStream(name))
 }
 
@@ -101,11 +95,11 @@ export const makeCachedSelect = () => {
       byPolicy = new WeakMap()
       byCatalogue.set(definitions, byPolicy)
     }
-    const known = byPolicy.get(policy)
-    if (known !== undefined) return known
-    const made = select(definitions, policy, [])
-    byPolicy.set(policy, made)
-    return made
+    const cached = byPolicy.get(policy)
+    if (cached !== undefined) return cached
+    const selected = select(definitions, policy, [])
+    byPolicy.set(policy, selected)
+    return selected
   }
 }
 

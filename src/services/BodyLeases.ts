@@ -10,16 +10,12 @@ export interface BodyLease {
   readonly release: () => void
 }
 
-/** A number of bodies and the sum of their bytes. */
 export interface BodyUsage {
   readonly requests: number
   readonly bytes: number
 }
 
-/**
- * Counts the memory of all request bodies. Each caller may hold a fair share of it. A body that finds no room is
- * refused at once; nothing queues.
- */
+/** Counts the memory of all request bodies. A body that finds no room is refused at once; nothing queues. */
 export class BodyLeases {
   readonly #limits: BodyUsage
   readonly #all = { requests: 0, bytes: 0 }

@@ -3,10 +3,7 @@ import { Cause, Effect, Queue, type Scope, Stream } from "effect"
 /** The number of unread messages after which a subscriber loses its subscription. */
 const capacity = 4_096
 
-/**
- * The unread messages of one subscriber. The queue is bounded: a subscriber that falls behind by more than its capacity
- * fails.
- */
+/** The unread messages of one subscriber. The subscriber fails when the queue is full. */
 export interface SubscriberQueue<E> {
   readonly messages: Stream.Stream<string, E>
   readonly deliver: (message: string) => void

@@ -1,4 +1,3 @@
-/** Keeps the last `capacity` bytes of everything that is added. */
 export class TailBuffer {
   readonly #ring: Buffer
   #at = 0

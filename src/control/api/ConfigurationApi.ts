@@ -20,14 +20,10 @@ import { Id, Timestamp } from "./schema/Fields.ts"
 import { MaxBodyBytes, requires } from "./schema/Security.ts"
 import { listOf, Service, ServiceNames, serviceBounds } from "./services/ServicesApi.ts"
 
-/** Identified by its name. */
 export const ProjectEntry = Schema.Struct({ name: Schema.String })
 export type ProjectEntry = typeof ProjectEntry.Type
 
-/**
- * Identified by its name. A built-in guardrail has no address and no timeout, and a document neither creates nor
- * deletes it.
- */
+/** Identified by its name. A document neither creates nor deletes a built-in guardrail. */
 export const GuardrailEntry = Guardrail.mapFields(Struct.omit(["endpoint_configured", "token_configured"])).pipe(
   Schema.fieldsAssign({
     description: Description,
@@ -81,17 +77,13 @@ export const LayerEntry = Schema.Struct({
 })
 export type LayerEntry = typeof LayerEntry.Type
 
-/**
- * Identified by its id. `key_prefix` is informative and not compared, because a rotation changes it. Fields that the
- * policy omits restrict nothing.
- */
+/** Identified by its id. `key_prefix` is informative and not compared. Omitted policy fields restrict nothing. */
 export const KeyEntry = Schema.Struct({
   id: Id,
   key_prefix: Schema.optionalKey(Schema.String),
   /** Documents of older versions have no names. */
   name: Key.fields.name.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(null))),
   owner_type: OwnerType,
-  /** The project's name. */
   project: Schema.NullOr(Schema.String),
   /** The links of an individual key. A project key uses those of its project. */
   service_names: ServiceNames,

@@ -25,10 +25,7 @@ import { StudioApi } from "./services/StudioApi.ts"
 import { DebugBundlesApi } from "./usage/DebugBundlesApi.ts"
 import { UsageApi } from "./usage/UsageApi.ts"
 
-/**
- * All groups that require an operator token. A group added here is authenticated automatically; its store writes the
- * audit events.
- */
+/** The groups that require an operator token. A group added here is authenticated automatically. */
 const OperatorApi = HttpApi.make("operator")
   .add(
     OperatorTokenApi,
@@ -74,10 +71,7 @@ const KeyApi = HttpApi.make("key")
   .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error", errors: "all" })
   .prefix("/v1")
 
-/**
- * The operator API: one definition for the server, the OpenAPI document and typed clients. It does not depend on Node,
- * so a browser can import it.
- */
+/** The operator API, for the server, the OpenAPI document and typed clients. It must also load in a browser. */
 export const ControlApi = HttpApi.make("control")
   .add(OperationalApi)
   .addHttpApi(OperatorApi)

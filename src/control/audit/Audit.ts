@@ -17,10 +17,8 @@ export class Mutation extends Context.Service<Mutation, { readonly write: SqlCli
   "svc/control/Mutation"
 ) {}
 
-/** The operator of a change and the id of the request. */
 export type Actor = Operator | RequestId
 
-/** The kind of the changed object and the action. */
 export type AuditAction =
   | {
       readonly target: "key"
@@ -93,10 +91,7 @@ export type AuditAction =
   | { readonly target: "policy_layer"; readonly action: "policies:upsert-layer" | "policies:delete-layer" }
   | { readonly target: "policy"; readonly action: "policies:simulate" }
 
-/**
- * An object before and after a change, as the API shows it. Only a schema of the API can create a snapshot, so no
- * secret gets into the log.
- */
+/** An object before and after a change. Only a schema of the API can create one, so it contains no secret. */
 export class Snapshots {
   private readonly json: { readonly before: Schema.Json; readonly after: Schema.Json }
 
@@ -121,7 +116,6 @@ export class Snapshots {
 
 const jsonb = (value: Schema.Json): string | null => (value === null ? null : JSON.stringify(value))
 
-/** The result of a mutation, with its audit event and its change notices. */
 export interface MutationResult<A> {
   readonly result: A
   readonly auditAction: AuditAction

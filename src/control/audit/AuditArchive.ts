@@ -10,23 +10,18 @@ import { type ChainLink, linkedEvents, verifyLinks } from "./AuditChain.ts"
 /** The maximum number of events in one file. They are deleted in one statement. */
 export const maxEventsPerFile = 100_000
 
-/** The number of events in memory at once. */
 const batchSize = 500
 
 /** The description of an archive in the audit event that records it. */
 export const ArchiveRecord = Schema.Struct({
-  /** The number of the last event in the file. */
   through: Schema.Int,
   hash: Schema.String,
   events: Schema.Int,
-  /** The digest of the file, in hex. */
   file_sha256: Schema.String
 })
 export type ArchiveRecord = typeof ArchiveRecord.Type
 
-/** The events that one archive will contain. */
 export interface ArchiveRange {
-  /** The last event of the previous archive. */
   readonly start: ChainLink
   /** The number of the last event to archive. */
   readonly through: number
@@ -62,14 +57,14 @@ const make = Effect.gen(function* () {
   const part = Effect.fn("AuditArchive.part")(function* (before: DateTime.Utc) {
     // Sequence numbers follow the order of commits, but `created_at` is the start of the transaction. The range
     // therefore ends before the first event that is too young.
-    const [found] = yield* rangeRows.all(sql`
+    const [range] = yield* rangeRows.all(sql`
       SELECT archived_sequence AS sequence, archived_hash AS hash, least(
         coalesce((SELECT min(audit_events.sequence) - 1 FROM audit_events WHERE created_at >= ${Time.toDateUtc(before)}),
           audit_chain.sequence),
         archived_sequence + ${maxEventsPerFile}::bigint) AS through
       FROM audit_chain`)
-    if (found === undefined || found.through <= found.sequence) return undefined
-    const { through, ...start } = found
+    if (range === undefined || range.through <= range.sequence) return undefined
+    const { through, ...start } = range
     return { start, through }
   }, toStoreFailures)
 
@@ -78,10 +73,10 @@ const make = Effect.gen(function* () {
     while (link.sequence < through) {
       const upTo = Math.min(through, link.sequence + batchSize)
       const events = yield* toStoreFailures(linkedEvents(sql, link.sequence, upTo))
-      const followed = verifyLinks(link, events, upTo)
-      if ("fault" in followed) return followed
+      const verified = verifyLinks(link, events, upTo)
+      if ("fault" in verified) return verified
       yield* write(events)
-      link = followed
+      link = verified
     }
     return link
   })
@@ -92,10 +87,10 @@ const make = Effect.gen(function* () {
         const { write } = yield* Mutation
         // before the update locks the head, which every change waits for
         yield* write`DELETE FROM audit_events WHERE sequence <= ${through}`
-        const moved = yield* write`
+        const updated = yield* write`
           UPDATE audit_chain SET archived_sequence = ${through}, archived_hash = decode(${archived.hash}, 'hex')
           WHERE archived_sequence = ${start.sequence} RETURNING 1`
-        if (moved.length === 0) return yield* archivedMeanwhile
+        if (updated.length === 0) return yield* archivedMeanwhile
         return {
           result: undefined,
           auditAction: { target: "audit_log", action: "audit:archive" },

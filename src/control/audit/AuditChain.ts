@@ -46,10 +46,8 @@ export const linkedEvents = (sql: SqlClient, after: number, last: number) =>
       before_json::text AS before, after_json::text AS after, request_id AS "requestId", ip, user_agent AS "userAgent"
     FROM audit_events WHERE sequence > ${after} AND sequence <= ${last} ORDER BY sequence`)
 
-/** The number of events in memory at once. */
 const batchSize = 500
 
-/** The number of events that one call verifies by default. */
 const defaultLimit = 5000
 
 /**
@@ -119,9 +117,9 @@ const make = Effect.gen(function* () {
     let link: ChainLink = first
     while (link.sequence < last) {
       const upTo = Math.min(last, link.sequence + batchSize)
-      const followed: ChainLink | ChainFault = verifyLinks(link, yield* linkedEvents(sql, link.sequence, upTo), upTo)
-      if ("fault" in followed) return broken(followed)
-      link = followed
+      const verified: ChainLink | ChainFault = verifyLinks(link, yield* linkedEvents(sql, link.sequence, upTo), upTo)
+      if ("fault" in verified) return broken(verified)
+      link = verified
     }
     if (link.sequence === end.sequence && !hashesEqual(link.hash, end.hash)) {
       return broken({ sequence: end.sequence, event_id: null, fault: "not_the_head" })

@@ -4,11 +4,9 @@ import { AuditEvent, type AuditQuery } from "../api/AuditApi.ts"
 import { keyset, type Page, readPage } from "../store/Paging.ts"
 import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
-/** Reads the audit log, which `Audit` writes. */
 export class AuditEvents extends Context.Service<
   AuditEvents,
   {
-    /** Newest first. */
     readonly list: (query: AuditQuery) => Effect.Effect<Page<AuditEvent>, StoreFailure>
   }
 >()("svc/control/AuditEvents") {

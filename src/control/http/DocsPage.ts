@@ -40,10 +40,7 @@ const withSecurityHeaders = Function.memoize((page: HttpServerResponse.HttpServe
 
 const bytesOf = ({ body }: HttpServerResponse.HttpServerResponse) => (body._tag === "Uint8Array" ? body.body : "")
 
-/**
- * The two responses for a document: the full document, and 304. The headers of a 304 replace those that the client
- * stored.
- */
+/** A document as 200 and as 304. The headers of a 304 replace those that the client stored. */
 const withEtag = Function.memoize((document: HttpServerResponse.HttpServerResponse) => {
   const etag = `"${createHash("sha256").update(bytesOf(document)).digest("base64url")}"`
   const full = HttpServerResponse.setHeader(document, "etag", etag)
@@ -63,7 +60,7 @@ const respondConditionally = Effect.fnUntraced(function* (document: HttpServerRe
 const page = HttpApiSwagger.layer(ControlApi, { path: "/admin-ui/docs" }).pipe(
   Layer.provide(
     HttpRouter.middleware((httpEffect) =>
-      Effect.flatMap(httpEffect, (made) => respondConditionally(withSecurityHeaders(made)))
+      Effect.flatMap(httpEffect, (response) => respondConditionally(withSecurityHeaders(response)))
     ).layer
   )
 )

@@ -2,7 +2,6 @@ import { HttpServerResponse } from "effect/http"
 import type { NoRoom } from "../../http/BodyMemory.ts"
 import { ControlError, type ErrorCode, envelope, type Refused, statusOf } from "../api/schema/Errors.ts"
 
-/** Builds an error response outside of an endpoint. */
 export const toResponse = (error: ControlError, requestId: string): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe(envelope(error, requestId), { status: statusOf[error.code] })
 

@@ -11,7 +11,6 @@ import { fallbackMethods, methods, notFound } from "./Probes.ts"
 /** Below this path a client without a valid operator token learns nothing, not even which paths exist. */
 const operatorPath = "/admin-ui/admin"
 
-/** Returns the methods of every path of the API. */
 const declaredMethods = (): ReadonlyMap<string, ReadonlySet<string>> => {
   const methodsByPath = new Map<string, Set<string>>()
   HttpApi.reflect(ControlApi, {
@@ -56,9 +55,9 @@ export const layer: Layer.Layer<
       }).pipe(Effect.provideService(OperatorTokens, tokens))
 
     for (const [path, allowed] of declaredMethods()) {
-      const answer = refuse(path, notAllowed, { allow: [...allowed].join(", ") })
+      const refusal = refuse(path, notAllowed, { allow: [...allowed].join(", ") })
       for (const method of methods) {
-        if (!allowed.has(method)) yield* router.add(method, `/${path.slice(1)}`, answer)
+        if (!allowed.has(method)) yield* router.add(method, `/${path.slice(1)}`, refusal)
       }
     }
     for (const method of fallbackMethods) {

@@ -9,7 +9,6 @@ import { toResponse } from "./ErrorResponses.ts"
 import { KnownHosts } from "./KnownHosts.ts"
 import { RequestIds } from "./RequestIds.ts"
 
-/** Options for `HttpRouter.serve`. Paths match exactly, and a percent-encoded model name is one segment. */
 export const routerConfig = {
   caseSensitive: true,
   ignoreTrailingSlash: false,
@@ -58,7 +57,6 @@ const handlers = HttpApiBuilder.group(
   })
 )
 
-/** The routes of a control listener without the operator API: health, readiness and metrics. */
 export const layer = Layer.mergeAll(HttpApiBuilder.layer(ProbesApi).pipe(Layer.provide(handlers)), notFoundRoutes).pipe(
   Layer.provide(hostAndRequestIdMiddleware)
 )

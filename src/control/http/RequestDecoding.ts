@@ -96,10 +96,7 @@ const bodyReadError =
       ? new ControlError("request_body_too_large", `The request body exceeds the limit of ${maxBodyBytes} bytes.`)
       : new ControlError("invalid_json", "The request body ended before it was complete.")
 
-/**
- * An id in the path that cannot exist means 404. Other invalid input is described. A response that does not match its
- * schema is a defect.
- */
+/** An impossible id in the path means 404. A response that does not match its schema is a defect. */
 const toRefusal = (error: HttpApiError.HttpApiSchemaError): Effect.Effect<never, DecodingRefusal> => {
   switch (error.kind) {
     case "Params":

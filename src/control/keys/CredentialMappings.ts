@@ -58,10 +58,7 @@ const make = Effect.gen(function* () {
     return sql(`${scope}_id`)
   })
 
-  /**
-   * Returns the origin that a credential is stored for: that of the enabled provider row, or else of the environment's
-   * upstream.
-   */
+  /** The origin to store with a credential: of the enabled provider row, or else of the environment. */
   const upstreamOrigin = Effect.fnUntraced(function* (vendor: Vendor | undefined) {
     const rows = yield* addressRows.all(
       sql`SELECT base_url, family FROM provider_configs WHERE provider = 'upstream' AND enabled`

@@ -13,10 +13,7 @@ import { bearerToken } from "../operators/Authentication.ts"
 import * as PolicyState from "../policies/PolicyState.ts"
 import { storedRows, toStoreFailures } from "../store/Rows.ts"
 
-/**
- * Authenticates the holder of a gateway key. The key is always in `Authorization`, even if the proxy listener uses
- * another header.
- */
+/** Reads the gateway key from `Authorization`, even if the proxy listener uses another header. */
 export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effect(
   KeyAuthorization,
   Effect.gen(function* () {

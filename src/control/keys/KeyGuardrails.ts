@@ -110,7 +110,7 @@ export const oneTestAtATime = () => {
         if (running.has(keyId) || running.size >= maxConcurrentTests) return Effect.fail(busy)
         running.add(keyId)
         return Effect.timed(test).pipe(
-          Effect.tap(([took]) => Effect.sleep(took)),
+          Effect.tap(([duration]) => Effect.sleep(duration)),
           Effect.map(([, result]) => result),
           Effect.ensuring(Effect.sync(() => running.delete(keyId)))
         )

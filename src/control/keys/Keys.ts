@@ -35,7 +35,6 @@ type SettingsRefused = Refused<
 export class Keys extends Context.Service<
   Keys,
   {
-    /** Newest first. */
     readonly list: (query: KeysQuery) => Effect.Effect<Page<Key>, StoreFailure>
     readonly get: (id: string) => Effect.Effect<Key, Missing | StoreFailure>
     readonly create: (key: NewKey) => Effect.Effect<MintedKey, SettingsRefused | StoreFailure, Actor>
@@ -44,10 +43,7 @@ export class Keys extends Context.Service<
       id: string,
       patch: KeyPatch
     ) => Effect.Effect<Key, Missing | SettingsRefused | StoreFailure, Actor>
-    /**
-     * Replaces the key's secret. Policy and counters stay. The previous secret works for another `graceSeconds`; an
-     * even older one stops working at once.
-     */
+    /** Replaces the secret; policy and counters stay. The previous secret works for `graceSeconds` more. */
     readonly rotate: (
       id: string,
       graceSeconds: number

@@ -10,7 +10,6 @@ import { validateName } from "../store/Validation.ts"
 type Missing = Refused<"missing_project">
 type NameRefused = Refused<"invalid_project_payload" | "duplicate_project">
 
-/** A project groups the keys of a team or an application. */
 export class Projects extends Context.Service<
   Projects,
   {

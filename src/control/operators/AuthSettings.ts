@@ -23,7 +23,6 @@ export class AuthSettings extends Context.Service<
   static readonly layer = Layer.suspend(() => Layer.effect(AuthSettings, make))
 }
 
-/** The effective settings, their source, and the sealed secret to store with them. */
 interface CurrentSettings {
   readonly source: Shown["source"]
   readonly updatedAt: DateTime.Utc | null

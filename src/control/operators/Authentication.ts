@@ -31,10 +31,7 @@ export const authenticate = Effect.gen(function* () {
 const maxUserAgentLength = 512
 const maxAddressLength = 64
 
-/**
- * Extracts a bearer token. The scheme is case-insensitive and followed by one or more spaces (RFC 9110 §11). The prefix
- * tells operator tokens from gateway keys.
- */
+/** The scheme is case-insensitive and followed by one or more spaces (RFC 9110 §11). */
 export const bearerToken = (
   header: string | undefined,
   prefix: typeof operatorTokenPrefix | typeof keyPrefix
@@ -48,10 +45,7 @@ export const bearerToken = (
     : Effect.fail(new ControlError("malformed_authorization", `Authorization must be "Bearer ${prefix}…".`))
 }
 
-/**
- * The client address that the first proxy reported. The caller can forge it; the listener belongs on an internal
- * network.
- */
+/** The address that the first proxy reported. It can be forged; the listener belongs on an internal network. */
 const clientAddressOf = (headers: Headers.Headers): string | null => {
   const address = (headers["x-forwarded-for"]?.split(",", 1)[0] ?? headers["x-real-ip"])?.trim()
   return address ? address.slice(0, maxAddressLength) : null

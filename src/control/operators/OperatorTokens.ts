@@ -23,7 +23,6 @@ export class MalformedAdminToken extends Data.TaggedError("MalformedAdminToken")
 /** Serialises all changes of operator tokens, because some invariants span all of them. */
 const lock = 5_417_283_691n
 
-/** The SQL condition of an active token. */
 const activeCondition = (sql: SqlClient.SqlClient) =>
   sql`NOT disabled AND revoked_at IS NULL AND coalesce(expires_at > now(), true)`
 
@@ -52,7 +51,6 @@ export const bootstrap = Effect.fn("OperatorTokens.bootstrap")(function* (
   )
 })
 
-/** Returns whether `token` is active. */
 export const isActive = Effect.fn("OperatorTokens.isActive")(function* (token: Redacted.Redacted) {
   const { sql } = yield* Database
   const found =
@@ -60,7 +58,6 @@ export const isActive = Effect.fn("OperatorTokens.isActive")(function* (token: R
   return found.length > 0
 })
 
-/** A presented token that the store knows. */
 export interface KnownToken {
   readonly id: string
   readonly scopes: ReadonlyArray<Scope>
@@ -91,7 +88,6 @@ export class OperatorTokens extends Context.Service<
       ScopeRefused | Refused<"not_found" | "operator_token_not_active"> | StoreFailure,
       Actor
     >
-    /** Rotates the token of the call. */
     readonly rotateOwn: Effect.Effect<MintedToken, Refused<"disabled_operator_token"> | StoreFailure, Actor>
     /**
      * Revokes a token. The last token with all scopes and no expiry cannot be revoked. Revoking a revoked token is a
@@ -150,10 +146,7 @@ const make = Effect.gen(function* () {
       WHERE id = ${id} AND revoked_at IS NULL RETURNING ${columns}`)
   })
 
-  /**
-   * Locks the row of an active token. The lock does not block foreign keys, so audit events of the token are not
-   * delayed.
-   */
+  /** Locks the row of an active token without blocking foreign keys, so audit events are not delayed. */
   const lockActive = (id: string | null) =>
     tokenRows.first(sql`SELECT ${columns} FROM operator_tokens WHERE id = ${id} AND ${tokenIsActive} FOR NO KEY UPDATE`)
 
@@ -286,10 +279,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-/**
- * Requires that the calling token has all of `scopes`. Otherwise a token could obtain more scopes than it has, or lock
- * out tokens with more scopes.
- */
+/** Prevents a token from obtaining scopes that it lacks, and from locking out tokens with more scopes. */
 const requireScopes = Effect.fnUntraced(function* (scopes: ReadonlyArray<Scope>) {
   const operator = yield* Operator
   const missing = scopes.filter((scope) => !allows(operator.scopes, [scope]))

@@ -16,17 +16,16 @@ const maxWaitSeconds = 10
 
 type QueryRefusal = Refused<"invalid_usage_query" | "store_unavailable">
 
-/** Runs operator queries that may read many rows. */
 export class BoundedQueries extends Context.Service<
   BoundedQueries,
   {
     /**
      * Runs `read` in one snapshot, without parallel workers, within a concurrency limit and a deadline, because the
      * gateway uses the same database. A query past its deadline is refused. The embedded database has no deadline.
-     * `mark` is the time up to which usage is rolled up in this snapshot.
+     * `rolledUpUntil` is the time up to which usage is rolled up in this snapshot.
      */
     readonly runBounded: <A, E>(
-      read: (mark: number) => Effect.Effect<A, E>
+      read: (rolledUpUntil: number) => Effect.Effect<A, E>
     ) => Effect.Effect<A, E | SqlError.SqlError | Schema.SchemaError | QueryRefusal, Operator>
   }
 >()("svc/control/BoundedQueries") {
@@ -40,10 +39,9 @@ export class BoundedQueries extends Context.Service<
         maxWait: `${maxWaitSeconds} seconds`
       })
 
-      /** Runs `analysis` within the concurrency limit, or refuses it. */
-      const limited = <A, E>(analysis: Effect.Effect<A, E>) =>
+      const limited = <A, E>(query: Effect.Effect<A, E>) =>
         Effect.flatMap(Operator, ({ tokenId }) =>
-          limit.acquire(tokenId ?? "").pipe(Effect.mapError(busy), Effect.andThen(analysis), Effect.scoped)
+          limit.acquire(tokenId ?? "").pipe(Effect.mapError(busy), Effect.andThen(query), Effect.scoped)
         )
 
       const runBounded: BoundedQueries["Service"]["runBounded"] = (read) =>
@@ -55,7 +53,7 @@ export class BoundedQueries extends Context.Service<
           limited
         )
 
-      const inSnapshot = Effect.fnUntraced(function* <A, E>(read: (mark: number) => Effect.Effect<A, E>) {
+      const inSnapshot = Effect.fnUntraced(function* <A, E>(read: (rolledUpUntil: number) => Effect.Effect<A, E>) {
         yield* sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`
         const { until } = yield* rollupRows.only(sql`
           SELECT until, set_config('statement_timeout', ${`${deadlineSeconds}s`}, true),

@@ -1,6 +1,5 @@
 import { originOf } from "../../policy/routes/StoredCredential.ts"
 
-/** A change of a row that holds a secret for an address. */
 export interface CredentialChange {
   /** The current row; `undefined` for a new one. */
   readonly before:

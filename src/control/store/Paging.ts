@@ -34,20 +34,20 @@ export const keyset = (
  * counts towards the page, so the next page starts after it.
  */
 export const readPage = Effect.fnUntraced(function* <Row, A, E, R>(
-  found: {
+  readers: {
     readonly all: <E, R>(
       statement: Effect.Effect<ReadonlyArray<unknown>, E, R>
     ) => Effect.Effect<ReadonlyArray<Row>, E | UnreadableRow, R>
   },
   statement: Effect.Effect<ReadonlyArray<unknown>, E, R>,
   limit: number,
-  show: (row: Row) => A
+  toItem: (row: Row) => A
 ) {
-  const read = yield* statement
-  const next = read.length > limit ? yield* cursorRows.only(Effect.succeed([read[limit - 1]])) : undefined
-  const rows = yield* found.all(Effect.succeed(read.slice(0, limit)))
-  const cut: Page<A> = { rows: rows.map(show), next }
-  return cut
+  const selected = yield* statement
+  const next = selected.length > limit ? yield* cursorRows.only(Effect.succeed([selected[limit - 1]])) : undefined
+  const rows = yield* readers.all(Effect.succeed(selected.slice(0, limit)))
+  const page: Page<A> = { rows: rows.map(toItem), next }
+  return page
 })
 
 const cursorRows = computedRows(Schema.Struct({ micros: Count, id: Schema.String }))

@@ -10,9 +10,7 @@ export type StoreFailure = Refused<"store_unavailable" | "invalid_request">
 /** A stored row that this version cannot decode, because a newer version or a person wrote it. */
 export class UnreadableRow extends Data.TaggedError("UnreadableRow")<{
   readonly table: string
-  /** The values of the key columns. */
   readonly row: string
-  /** The decoding error, without the row's content. */
   readonly why: string
 }> {
   override get message() {
@@ -89,10 +87,7 @@ export const SkippedRows = Context.Reference<Array<string> | undefined>("svc/con
   defaultValue: () => undefined
 })
 
-/**
- * Reads the rows of a table. Rows are decoded one by one, so an unreadable row does not affect the others. `first` and
- * `only` fail with `UnreadableRow`.
- */
+/** Decodes rows one by one, so an unreadable row does not affect the others. */
 export const storedRows = <T, E>(row: Schema.Codec<T, E>, { key, table }: TableReference) => {
   const decode = Schema.decodeUnknownResult(row)
   const read = (columns: unknown): Result.Result<T, UnreadableRow> =>
@@ -101,7 +96,7 @@ export const storedRows = <T, E>(row: Schema.Codec<T, E>, { key, table }: TableR
       ({ message }) => new UnreadableRow({ table, row: nameOf(key, columns), why: message.slice(0, 500) })
     )
   const decodeAll = <Err, R>(statement: Effect.Effect<ReadonlyArray<unknown>, Err, R>) =>
-    Effect.flatMap(statement, (found) => Effect.forEach(found, (columns) => Effect.fromResult(read(columns))))
+    Effect.flatMap(statement, (rows) => Effect.forEach(rows, (columns) => Effect.fromResult(read(columns))))
 
   /** Decodes a list. Skips unreadable rows if `SkippedRows` collects their names. */
   const all = Effect.fnUntraced(function* <Err, R>(statement: Effect.Effect<ReadonlyArray<unknown>, Err, R>) {
@@ -109,11 +104,11 @@ export const storedRows = <T, E>(row: Schema.Codec<T, E>, { key, table }: TableR
     if (skipped === undefined) return yield* decodeAll(statement)
     const readable: Array<T> = []
     for (const columns of yield* statement) {
-      const found = read(columns)
-      if (Result.isSuccess(found)) readable.push(found.success)
+      const decoded = read(columns)
+      if (Result.isSuccess(decoded)) readable.push(decoded.success)
       else {
-        skipped.push(found.failure.row)
-        yield* Effect.logWarning(`A list skips a row. ${found.failure.message}`)
+        skipped.push(decoded.failure.row)
+        yield* Effect.logWarning(`A list skips a row. ${decoded.failure.message}`)
       }
     }
     return readable
@@ -139,7 +134,7 @@ const rowReaders = <T, Failure>(
 ) => ({
   all,
   first: <Err, R>(statement: Effect.Effect<ReadonlyArray<unknown>, Err, R>) =>
-    Effect.map(all(statement), (found) => found[0]),
+    Effect.map(all(statement), (rows) => rows[0]),
   /** Returns the only row of a statement that always returns one. A missing row is a defect. */
   only: <Err, R>(statement: Effect.Effect<ReadonlyArray<unknown>, Err, R>) =>
     Effect.flatMap(all(statement), ([row]) => (row === undefined ? Effect.die(new NoRow()) : Effect.succeed(row)))

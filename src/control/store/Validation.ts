@@ -5,7 +5,6 @@ import type { Vendor } from "../../policy/routes/Vendor.ts"
 /** Why a value is invalid, or `undefined`. These rules need the value itself, so a schema cannot express them. */
 export type Violation = string | undefined
 
-/** Applies a rule to an optional value. */
 export const ifPresent = <A>(value: A | null | undefined, rule: (value: A) => Violation): Violation =>
   value === null || value === undefined ? undefined : rule(value)
 

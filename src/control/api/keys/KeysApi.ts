@@ -14,7 +14,6 @@ export type OwnerType = typeof OwnerType.Type
 
 export const TeamId = Schema.String.check(Schema.isPattern(/^[^\p{Cc}]{1,128}$/u))
 
-/** A label; several keys may have the same name. */
 const KeyName = Schema.String.check(
   Schema.isPattern(/^[^\p{Cc}]{1,128}$/u, { expected: "1 to 128 characters, and no control characters" })
 )
@@ -24,10 +23,7 @@ export const Key = Schema.Struct({
   name: Schema.NullOr(KeyName),
   owner_type: OwnerType,
   project_id: Schema.NullOr(Id),
-  /**
-   * The services that an individual key may call. If empty, it may call every service that its policy allows. A project
-   * key uses the services of its project.
-   */
+  /** An individual key without services may call every service that its policy allows. */
   service_names: Schema.Array(Schema.String),
   /** The team whose policy layer applies to the key's requests. */
   team_id: Schema.NullOr(TeamId),

@@ -68,7 +68,6 @@ export const GuardrailPatch = Schema.Struct({
 })
 export type GuardrailPatch = typeof GuardrailPatch.Type
 
-/** One run of one guardrail. */
 export const GuardrailExecution = Execution.pipe(
   Schema.fieldsAssign({
     id: Id,

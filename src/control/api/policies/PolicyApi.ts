@@ -109,7 +109,6 @@ export type SimulationResult = typeof SimulationResult.Type
 /** The decision on a past request, and the decision that the current policies would make. */
 export const Explanation = Schema.Struct({
   request_id: Schema.String,
-  /** The id of the usage record. */
   id: Id,
   created_at: Timestamp,
   key_id: Id,
@@ -118,7 +117,6 @@ export const Explanation = Schema.Struct({
   provider: Schema.String,
   model: Schema.NullOr(Schema.String),
   decided: Schema.Struct({
-    /** Whether the gateway forwarded the request. */
     allowed: Schema.Boolean,
     status_code: Schema.Int,
     error_code: Schema.NullOr(Schema.String),
@@ -152,7 +150,6 @@ export const Explanation = Schema.Struct({
 })
 export type Explanation = typeof Explanation.Type
 
-/** The policy that a preset gives to a new key. */
 export const Preset = Schema.Struct({ name: KeyPreset, policy: KeyPolicy })
 
 export const PolicyApi = HttpApiGroup.make("policy")

@@ -56,7 +56,6 @@ export type NewHealthState = typeof NewHealthState.Type
 export const HealthResults = Schema.Struct({ results: Schema.Array(HealthState) })
 export type HealthResults = typeof HealthResults.Type
 
-/** The requests to a service or provider. */
 export const ObservedHealth = Schema.Struct({
   name: Schema.String,
   request_count: Schema.Int,

@@ -25,10 +25,7 @@ export const limitsStreams =
 const unguardedChoice = (what: string) =>
   orNull(Schema.String.annotate({ description: `${what} One of ${UnenforceablePolicy.literals.join(", ")}.` }))
 
-/**
- * Any subset of the settings; `null` sets the default. Invalid values are refused with
- * `invalid_provider_config_payload`.
- */
+/** `null` sets the default. Invalid values are refused with `invalid_provider_config_payload`. */
 export const UpstreamPassthroughPatch = Schema.Struct({
   enabled: orNull(Schema.Boolean),
   allowed_paths: orNull(

@@ -1,7 +1,6 @@
 import { Context, Data, Effect, ErrorReporter, Schema, SchemaGetter } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 
-/** The status of every error code of the control listener. */
 export const statusOf = {
   invalid_json: 400,
   invalid_configuration: 400,
@@ -123,10 +122,7 @@ export const envelope = <Code extends ErrorCode>(error: ControlError<Code>, requ
   }
 })
 
-/**
- * The errors of an endpoint or a middleware, as one schema for each status. A handler that fails with another code does
- * not compile.
- */
+/** One error schema for each status. A handler that fails with another code does not compile. */
 export const refusals = <Code extends ErrorCode>(...codes: ReadonlyArray<Code>) =>
   [...Map.groupBy(codes, (code) => statusOf[code])].map(([status, same]) => refusal(same, status))
 

@@ -71,7 +71,6 @@ export const RangeTime = Schema.String.check(
   )
 )
 
-/** The number of rows on a page. */
 export const PageLimit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 }))
 
 const CursorPosition = Schema.Struct({
@@ -106,10 +105,7 @@ export const NextCursor = { "x-next-cursor": Schema.optionalKey(Cursor) }
 
 export const timestamps = { created_at: Timestamp, updated_at: Timestamp }
 
-/**
- * An integer from 1 with its range in the description. The store checks the range, because it refuses with its own
- * error code.
- */
+/** Only describes its range: the store checks it and refuses with its own error code. */
 export const upTo = (most: number, unit: string) => Schema.Int.annotate({ description: `${unit}, 1 to ${most}.` })
 
 /** Part of the response to a change of an address, and of its audit event. */
@@ -118,10 +114,7 @@ export const CredentialCleared = Schema.optionalKey(Schema.Literal(true)).annota
     "The stored credential was removed, because the address moved to another scheme, host or port and no new credential came with it."
 })
 
-/**
- * Replaces an object whose stored row this version cannot decode, because a newer version wrote it. `id` is the
- * object's id in the path.
- */
+/** Replaces an object that a newer version wrote and this one cannot decode. `id` is its id in the path. */
 export const Unreadable = Schema.Struct({ id: Schema.String, unreadable: Schema.Literal(true) })
 export type Unreadable = typeof Unreadable.Type
 

@@ -82,7 +82,6 @@ export const Registration = Service.mapFields(
 )
 export type Registration = typeof Registration.Type
 
-/** The registry after an activation. */
 export const RegistrySnapshot = Schema.Struct({
   version: Schema.Int,
   source: Schema.String,
@@ -97,7 +96,6 @@ export type RegistrySnapshot = typeof RegistrySnapshot.Type
 export const Activation = Schema.Struct({ snapshot: RegistrySnapshot, services: Schema.Array(ChangedService) })
 export type Activation = typeof Activation.Type
 
-/** The synchronisation state of a service. */
 export const ServiceSync = Schema.Struct({
   service_name: Schema.String,
   source: ServiceSource,

@@ -61,10 +61,7 @@ export type Service = typeof Service.Type
 export const ChangedService = Service.pipe(Schema.fieldsAssign({ credential_cleared: CredentialCleared }))
 export type ChangedService = typeof ChangedService.Type
 
-/**
- * A pricing rule as an operator writes it. `path` is an alias of `json_pointer`, and numbers and booleans stand for
- * their text.
- */
+/** `path` is an alias of `json_pointer`. Numbers and booleans stand for their text. */
 export const PricingRuleInput = Schema.Struct({
   name: Schema.optionalKey(Text),
   json_pointer: Schema.optionalKey(Schema.String),
@@ -95,7 +92,6 @@ export const EndpointPricingRuleInput = Schema.Struct({
 })
 export type EndpointPricingRuleInput = typeof EndpointPricingRuleInput.Type
 
-/** The maximum length of each list. */
 export const serviceBounds = {
   allowed_methods: 5,
   pricing_rules: 50,

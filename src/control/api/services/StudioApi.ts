@@ -43,7 +43,6 @@ const SuggestedImport = Schema.Struct({
   health_check_path: Text,
   health_check_method: HealthMethod,
   allowed_methods: Schema.Array(ServiceMethod),
-  /** The service's first tag. */
   category: Text,
   default_pricing: Schema.Json
 })

@@ -76,10 +76,7 @@ export const UsageSummary = Schema.Struct({
   budget_denial_count: Schema.Int,
   guardrail_block_count: Schema.Int,
   expensive_request_count: Schema.Int,
-  /**
-   * The number of requests that cost $0.01 by default, because their model has no price. Summaries of older versions do
-   * not count them.
-   */
+  /** Requests that cost $0.01 because their model has no price. Older summaries omit them. */
   unpriced_request_count: Schema.Int
 }).annotate({ identifier: "UsageSummary" })
 export type UsageSummary = typeof UsageSummary.Type

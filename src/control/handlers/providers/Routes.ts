@@ -18,7 +18,6 @@ export const allRoutes = HttpApiBuilder.group(
   })
 )
 
-/** The handlers of both route families. */
 const handlersOf = (family: Family) =>
   Effect.map(Routes, (routes) => ({
     list: () => routes.list(family),
