@@ -65,8 +65,8 @@ const maxReason = 512
 
 /** Prepares metadata for storage: removes members whose names suggest a secret, at any depth, and limits the size. */
 export const sanitizeMetadata = (metadata: Config): Config => {
-  const kept = withoutSecrets(metadata)
-  return JSON.stringify(kept).length > maxMetadata ? { truncated: true } : kept
+  const stored = withoutSecrets(metadata)
+  return JSON.stringify(stored).length > maxMetadata ? { truncated: true } : stored
 }
 
 const withoutSecrets = (config: Config, depth = 0): Config =>

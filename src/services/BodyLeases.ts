@@ -41,8 +41,8 @@ export class BodyLeases {
         if (all.requests + first > limits.requests || all.bytes + more > limits.bytes) return "process"
         // a caller's only body may be as large as the route allows
         const isOnlyBody = candidate.requests + first === 1
-        const fits = (of: keyof BodyUsage, wanted: number) =>
-          candidate[of] + wanted <= FairShare.allowance(limits[of], all[of] - candidate[of])
+        const fits = (of: keyof BodyUsage, added: number) =>
+          candidate[of] + added <= FairShare.allowance(limits[of], all[of] - candidate[of])
         if (!isOnlyBody && !(fits("requests", first) && fits("bytes", more))) return "caller"
         if (callerUsage === undefined) callers.set(caller, candidate)
         callerUsage = candidate

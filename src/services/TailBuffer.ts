@@ -1,23 +1,23 @@
 export class TailBuffer {
   readonly #ring: Buffer
-  #at = 0
+  #position = 0
   #full = false
 
-  constructor(most: number) {
-    this.#ring = Buffer.allocUnsafeSlow(most)
+  constructor(capacity: number) {
+    this.#ring = Buffer.allocUnsafeSlow(capacity)
   }
 
   add(chunk: Buffer): void {
-    const most = this.#ring.length
-    const kept = chunk.subarray(Math.max(0, chunk.length - most))
-    const copied = kept.copy(this.#ring, this.#at)
-    kept.copy(this.#ring, 0, copied)
-    this.#full ||= this.#at + kept.length >= most
-    this.#at = (this.#at + kept.length) % most
+    const capacity = this.#ring.length
+    const tail = chunk.subarray(Math.max(0, chunk.length - capacity))
+    const copied = tail.copy(this.#ring, this.#position)
+    tail.copy(this.#ring, 0, copied)
+    this.#full ||= this.#position + tail.length >= capacity
+    this.#position = (this.#position + tail.length) % capacity
   }
 
   toBuffer(): Buffer {
-    const newest = this.#ring.subarray(0, this.#at)
-    return this.#full ? Buffer.concat([this.#ring.subarray(this.#at), newest]) : newest
+    const newest = this.#ring.subarray(0, this.#position)
+    return this.#full ? Buffer.concat([this.#ring.subarray(this.#position), newest]) : newest
   }
 }

@@ -15,8 +15,8 @@ export const RequestIds = HttpRouter.middleware<{ provides: RequestId }>()(
   (httpEffect) =>
     Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
-      const given = request.headers["x-request-id"]
-      const id = given !== undefined && validRequestId.test(given) ? given : randomUUID()
+      const clientId = request.headers["x-request-id"]
+      const id = clientId !== undefined && validRequestId.test(clientId) ? clientId : randomUUID()
       yield* transformResponse((response) =>
         HttpServerResponse.setHeaders(addErrorBody(response, id), responseHeaders(response, id))
       )

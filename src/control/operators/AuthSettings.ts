@@ -153,8 +153,8 @@ const applyPatch = (before: Settings.AuthSettings, patch: Patch): Settings.AuthS
 }
 
 /** An absent value keeps the setting, and `null` resets it to the default. */
-const orDefault = <A>(given: A | null | undefined, before: A, fallback: A): A =>
-  given === undefined ? before : (given ?? fallback)
+const orDefault = <A>(value: A | null | undefined, before: A, fallback: A): A =>
+  value === undefined ? before : (value ?? fallback)
 
 const invalid = (param: string, refusal: string) =>
   new ControlError("invalid_configuration", `${param} ${refusal}.`, { param })

@@ -9,9 +9,9 @@ export const ifPresent = <A>(value: A | null | undefined, rule: (value: A) => Vi
   value === null || value === undefined ? undefined : rule(value)
 
 export const validateUpTo =
-  (most: number) =>
+  (maximum: number) =>
   (value: number): Violation =>
-    value >= 1 && value <= most ? undefined : `must be between 1 and ${most}`
+    value >= 1 && value <= maximum ? undefined : `must be between 1 and ${maximum}`
 
 const maxNameLength = 120
 const maxUrlLength = 2048

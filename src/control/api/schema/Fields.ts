@@ -106,7 +106,7 @@ export const NextCursor = { "x-next-cursor": Schema.optionalKey(Cursor) }
 export const timestamps = { created_at: Timestamp, updated_at: Timestamp }
 
 /** Only describes its range: the store checks it and refuses with its own error code. */
-export const upTo = (most: number, unit: string) => Schema.Int.annotate({ description: `${unit}, 1 to ${most}.` })
+export const upTo = (maximum: number, unit: string) => Schema.Int.annotate({ description: `${unit}, 1 to ${maximum}.` })
 
 /** Part of the response to a change of an address, and of its audit event. */
 export const CredentialCleared = Schema.optionalKey(Schema.Literal(true)).annotate({

@@ -23,8 +23,8 @@ export const ServiceSource = Schema.Literals(["gateway", "studio"])
 export const SyncStatus = Schema.Literals(["local", "synced", "incomplete", "stale", "failed"])
 
 const Text = Schema.NullOr(Schema.String)
-export const listOf = <S extends Schema.Constraint>(item: S, most: number) =>
-  Schema.Array(item).check(Schema.isMaxLength(most))
+export const listOf = <S extends Schema.Constraint>(item: S, maxLength: number) =>
+  Schema.Array(item).check(Schema.isMaxLength(maxLength))
 
 /** A service. Of its credential it shows only whether one is configured. */
 export const Service = Schema.Struct({

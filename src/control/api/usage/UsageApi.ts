@@ -125,7 +125,7 @@ export type UsageDashboard = typeof UsageDashboard.Type
 
 const Text = Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 256)))
 
-const upTo = (most: number) => Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: most })))
+const upTo = (maximum: number) => Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum })))
 const Offset = Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 })))
 
 const range = { from: Schema.optionalKey(RangeTime), to: Schema.optionalKey(RangeTime) }
