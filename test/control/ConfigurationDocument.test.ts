@@ -251,7 +251,7 @@ suite("Configuration as code", (it) => {
       const before = [yield* exported, yield* events]
       const upstream = Object(at(document, "providers", 0))
       for (const [section, entries, message] of [
-        ["projects", [], /^projects team: Keys, .*refer to this project/],
+        ["projects", [], /^projects team: The project cannot be deleted, because keys, .*refer to it/],
         [
           "providers",
           [upstream, { ...upstream, name: "second" }],

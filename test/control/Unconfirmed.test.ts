@@ -17,13 +17,16 @@ describe.skipIf(TemporaryDatabase.server === null)("a change on a server", () =>
           FOR EACH ROW EXECUTE FUNCTION ended()`
         const unconfirmed = yield* create("late")
         assert.deepStrictEqual(refusalOf(unconfirmed), { status: 503, code: "store_unavailable", param: null })
-        assert.match(String(at(unconfirmed.json, "error", "message")), /may have been made.*audit-events.*request_id/)
+        assert.match(
+          String(at(unconfirmed.json, "error", "message")),
+          /may or may not have been made.*request_id.*audit-events/
+        )
         // of a statement that failed before, everybody knows that it changed nothing
         yield* sql`DROP TRIGGER late ON projects`
         yield* sql`CREATE TRIGGER early AFTER INSERT ON projects FOR EACH ROW EXECUTE FUNCTION ended()`
         const failed = yield* create("early")
         assert.deepStrictEqual(refusalOf(failed), { status: 503, code: "store_unavailable", param: null })
-        assert.notInclude(failed.text, "may have been made")
+        assert.notInclude(failed.text, "may or may not have been made")
       })
     )
   })
