@@ -22,7 +22,7 @@ const taskOf = (payload: Page) => ({
   payload
 })
 
-/** Lends a book: a batch of its pages, in one message. Answers the book's task id. */
+/** Publishes the pages of a book as one batch. Returns the task id of the book. */
 export const publishBook = Effect.gen(function* () {
   const client = yield* BrokerClient
   const book = `book-${yield* Clock.currentTimeMillis}`
@@ -31,7 +31,7 @@ export const publishBook = Effect.gen(function* () {
   return book
 })
 
-/** A book of one page that nobody may read before somebody asks for it: a dead letter, to be replayed. */
+/** Publishes a sealed letter. It becomes a dead letter that an operator can replay. */
 const publishSealedLetter = Effect.gen(function* () {
   const client = yield* BrokerClient
   const letter = `letter-${yield* Clock.currentTimeMillis}`
@@ -46,7 +46,9 @@ const ignoreFailure = <E extends { readonly message: string }, R>(publish: Effec
     Effect.ignore
   )
 
-/** One letter and a book a minute, as long as the layer is there; the first when everybody is likely to be at work. */
+/**
+ * Publishes one letter, and a book each minute, for the lifetime of the layer. Waits a second for the workers to start.
+ */
 export const layer = Layer.effectDiscard(
   ignoreFailure(publishSealedLetter).pipe(
     Effect.andThen(Effect.repeat(ignoreFailure(publishBook), Schedule.spaced("1 minute"))),

@@ -1,22 +1,21 @@
-/** What was read of one page. */
 export interface ReadPage {
   readonly page: number
-  /** Of the whole book. */
+  /** The number of pages of the whole book. */
   readonly pages: number
   readonly words: number
 }
 
-/** Books whose pages are still coming in. It is memory: pages that were put here are gone with the process. */
+/** Books with missing pages. Kept in memory only, so a restart loses them. */
 export class PendingBooks {
   readonly #books = new Map<string, Map<number, number>>()
   readonly #most: number
 
-  /** `most`: beyond it the book that was begun first is given up. */
+  /** Beyond `maxBooks`, the oldest book is dropped. */
   constructor(maxBooks = 1_000) {
     this.#most = maxBooks
   }
 
-  /** Answers the words of the book with its last page. A page that comes again changes nothing. */
+  /** Returns the number of words of the book once all pages are there. Adding a page twice is idempotent. */
   put(book: string, { page, pages, words }: ReadPage): number | undefined {
     const read = this.#books.get(book) ?? new Map<number, number>()
     read.set(page, words)

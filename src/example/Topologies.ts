@@ -1,7 +1,7 @@
 import { RoutedTasksSharedStatusShardedAggregationTopology } from "../messaging/topology/TaskTopology.ts"
 import { SharedStatusWorkflowTopology } from "../messaging/topology/WorkflowTopology.ts"
 
-/** Everybody's statuses: a stream, which keeps what was read. */
+/** All workers publish their statuses to one stream. */
 const statuses = {
   status_exchange: "svc.example.status",
   status_queue: "svc.example.status",
@@ -17,21 +17,21 @@ const pages = {
   aggregation_queue_name_prefix: "svc.example.books"
 }
 
-/** Of the worker that reads pages of text. */
+/** For the worker that reads pages of text. */
 export const readTopology = new RoutedTasksSharedStatusShardedAggregationTopology({
   ...pages,
   tasks_queue: "svc.example.read",
   task_types: ["read"]
 })
 
-/** Of the worker that recognises what pictures say. */
+/** For the worker that recognises the text of pictures. */
 export const scanTopology = new RoutedTasksSharedStatusShardedAggregationTopology({
   ...pages,
   tasks_queue: "svc.example.scan",
   task_types: ["scan"]
 })
 
-/** From all that was read of a book to its summary. */
+/** Makes a summary of a book after all its pages are read. */
 export const summaryTopology = new SharedStatusWorkflowTopology({
   ...statuses,
   workflow_exchange: "svc.example.workflow",

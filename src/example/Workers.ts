@@ -21,7 +21,7 @@ const Page = Schema.Struct({
   isPicture: Schema.Boolean,
   isSealed: Schema.Boolean
 })
-/** A page of a book: text, or a picture of text; that of a letter is sealed. */
+/** A page with text or a picture of text. The page of a letter is sealed. */
 export type Page = typeof Page.Type
 
 const ReadPage = Schema.Struct({ page: Schema.Int, pages: Schema.Int, words: Schema.Int })
@@ -32,22 +32,21 @@ const retryPolicy = new RetryPolicy({ max_retries: 3, delay_ms: 2_000 })
 const retryStatuses = new RetryStatusConfig({ enabled: true })
 const taskOptions = { retryPolicy, retryStatuses, lifecycleStatuses: new LifecycleStatusConfig({ enabled: true }) }
 
-/** What was read of a page is input for its book. */
+/** The words of a page are aggregated by its book. */
 const report = ({ book, page, pages, text }: Page, context: HandlerContext) =>
   context.publishAggregationStatus("aggregating", {
     meta: { parent_task_id: book },
     result: { page, pages, words: text.split(/\s+/).length }
   })
 
-/** Who is told of what happens to the messages. */
 export type WorkerSinks = Pick<ConsumerOptions, "dlqStore" | "observationSink">
 
-/** Somebody has looked at the dead letter, and wants it done. */
+/** Whether an operator has replayed the dead letter. */
 const isReplayed = ({ headers }: HandlerContext) => headers["x-svc-replayed-from-dlq"] === true
 
 /**
- * Reads text and hands pictures over to the scanner. Every first page sticks to the cover, at the first try; what is sealed
- * becomes a dead letter at once, and is read when it is replayed.
+ * Counts the words of text and hands pictures over to the scanner. Shows a retry: the first page of each book fails at
+ * the first attempt. Shows a replay: a sealed page becomes a dead letter at once and succeeds when it is replayed.
  */
 const reader = (watched: WorkerSinks) =>
   TaskConsumer.layer({
@@ -75,7 +74,7 @@ const scanner = (watched: WorkerSinks) =>
     handler: Handler.byTaskType({ scan: Handler.withPayload(Page, ({ payload }, context) => report(payload, context)) })
   }).pipe(Layer.provide(BrokerClient.layer({ topology: scanTopology })))
 
-/** Puts pages together; the last page of a book sends it on to its summary. */
+/** Collects the pages of a book. The last page starts the workflow that makes the summary. */
 const bookbinder = (watched: WorkerSinks) =>
   Layer.unwrap(
     Effect.map(BrokerClient.make({ topology: summaryTopology }), (workflow) => {
@@ -129,6 +128,6 @@ const writer = (watched: WorkerSinks) =>
 const summarisers = (watched: WorkerSinks) =>
   Layer.merge(outliner(watched), writer(watched)).pipe(Layer.provide(BrokerClient.layer({ topology: summaryTopology })))
 
-/** Everybody who works on books, for as long as the layer is there. */
+/** Runs all workers of the example for the lifetime of the layer. */
 export const layer = (watched: WorkerSinks = {}) =>
   Layer.mergeAll(reader(watched), scanner(watched), bookbinder(watched), summarisers(watched))

@@ -1,22 +1,22 @@
 import type { Instant } from "./GraphBuilder.ts"
 
-/** One receipt of a task's message from a queue. */
+/** One delivery of a task's message to a worker. */
 export interface Attempt extends Instant {
   readonly id: string
-  /** Its place among the attempts of the task. */
+  /** Position among all attempts of the task, from 1. */
   readonly position: number
   readonly queue: string | null
-  /** 0: the original delivery. None: its worker does not say. */
+  /** 0 for the first delivery. `null` if the worker does not report it. */
   readonly retryAttempt: number | null
-  /** None outside of workflows. */
+  /** `null` outside of workflows. */
   readonly stage: string | null
-  /** The id of the workflow message, which replays keep. None outside of workflows, or where its worker does not say. */
+  /** The id of the workflow message, which replays keep. `null` if unknown or outside of workflows. */
   readonly messageId: string | null
   readonly consumerName: string | null
   readonly taskType: string | null
 }
 
-/** Attempts of one task, in the order of time: what was at work when is found by halving. */
+/** The attempts of one task in chronological order, searched by bisection. */
 export class Attempts {
   readonly all: ReadonlyArray<Attempt>
   readonly #groups = new Map<string, Attempts>()
@@ -26,17 +26,17 @@ export class Attempts {
     this.all = all
   }
 
-  /** The last that had begun by then. */
+  /** Returns the last attempt that began at or before `at`. */
   latestAt(at: number): Attempt | undefined {
     return this.all[this.#first((attempt) => attempt.at > at) - 1]
   }
 
-  /** The first that began later than that. */
+  /** Returns the first attempt that began after `at`. */
   firstAfter(at: number): Attempt | undefined {
     return this.all[this.#first((attempt) => attempt.at > at)]
   }
 
-  /** The first behind that one. */
+  /** Returns the attempt that follows the given one in the whole list. */
   nextAfter({ position }: Attempt): Attempt | undefined {
     return this.all[this.#first((attempt) => attempt.position > position)]
   }
@@ -53,12 +53,12 @@ export class Attempts {
     return this.#group(workerKey(consumer, taskType))
   }
 
-  /** `retryAttempt`: default any. */
+  /** Without a `retryAttempt`, returns all attempts on the queue. */
   onQueue(queue: string, retryAttempt?: number | null): Attempts {
     return this.#group(retryAttempt === undefined ? queueKey(queue) : attemptKey(queue, retryAttempt))
   }
 
-  /** The index of the first that is so, where all behind it are. */
+  /** Returns the index of the first match. All entries after a match must match as well. */
   #first(isMatch: (attempt: Attempt) => boolean): number {
     let [low, high] = [0, this.all.length]
     while (low < high) {
@@ -103,8 +103,8 @@ const queueKey = (queue: string) => `queue ${queue}`
 const attemptKey = (queue: string, retryAttempt: number | null) => `attempt ${retryAttempt} ${queue}`
 
 /**
- * Where a failure happened: in the attempt of that number on that queue, or where its number is not known in the latest
- * on the queue, or else in the latest of all. One worker wrote both, so their times are of one clock.
+ * Returns the attempt that failed: the one with this number on this queue, else the latest on the queue, else the
+ * latest of all. The same worker wrote all of them, so their clock is the same.
  */
 export const failedAttempt = (
   attempts: Attempts,

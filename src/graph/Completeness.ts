@@ -1,25 +1,25 @@
 import { Schema } from "effect"
 
 export const IncompleteReason = Schema.Literals([
-  /** There is evidence of the task, and no observation: its workers keep none, or they have expired. */
+  /** The task is known, but its workers store no observations, or these have expired. */
   "observations_missing",
   "observation_history_trimmed",
   "status_history_trimmed",
-  /** Entries that are no observation and no status event. */
+  /** Some entries are neither observations nor status events. */
   "entries_unreadable",
-  /** The task has more children than are shown. */
+  /** Not all children of the task are shown. */
   "children_limit_reached",
-  /** The children named are shown without what happened to them: the evidence of all is too much for one graph. */
+  /** These children are shown without their events, because the graph would become too large. */
   "evidence_limit_reached",
   "dead_letter_limit_reached"
 ])
 export type IncompleteReason = typeof IncompleteReason.Type
 
-/** `task_ids`: whose evidence it is, sorted. */
+/** `task_ids` are sorted. */
 export const Incomplete = Schema.Struct({ reason: IncompleteReason, task_ids: Schema.Array(Schema.String) })
 export type Incomplete = typeof Incomplete.Type
 
-/** Gathers why a graph may not show everything. */
+/** Collects the reasons why a graph may be incomplete. */
 export class IncompleteReasons {
   readonly #found = new Map<IncompleteReason, Set<string>>()
 

@@ -5,8 +5,8 @@ import { instantOf, type RecordedObservation } from "./Evidence.ts"
 import { compare, type GraphBuilder, type Instant } from "./GraphBuilder.ts"
 
 /**
- * Draws the dead letters of a task: one node for each, whether it was observed, recorded, or both, from the attempt that
- * failed to the attempt that its last replay became, once that was seen.
+ * Adds one node for each dead letter of a task, whether it was observed, recorded or both. Edges connect it with the
+ * attempt that failed and with the attempt that its last replay led to.
  */
 export const addNodes = (
   drawing: GraphBuilder,
@@ -33,8 +33,8 @@ export const addNodes = (
 }
 
 /**
- * Which attempt a replay became: the first behind the one that failed, of its message and on the queue that it was
- * published to, where attempts count from 0 again. Who replays and who receives may differ in their clocks.
+ * Returns the attempt that a replay led to: the first attempt 0 of the same message on the target queue, after the
+ * failed attempt. Allows for a difference between the clocks of the replaying process and the worker.
  */
 const attemptOfReplay = (
   attempts: Attempts,
@@ -71,12 +71,12 @@ interface DeadLetter extends Instant {
   readonly record?: DeadLetterSummary
 }
 
-/** A worker observes a dead letter and then records it, for at most five seconds: that much lies between the two times. */
+/** A worker observes a dead letter, and then takes up to five seconds to record it. */
 const maxPairingMicros = 6_000_000
 
 /**
- * What was observed and what was recorded have no id in common. They are the same dead letter where queue and attempt
- * agree, and the times are close and closer than to any other.
+ * An observation and a record share no id. They are the same dead letter if queue and attempt are equal, and their
+ * times are close, and closer than to any other.
  */
 const mergeEvidence = (
   observations: ReadonlyArray<RecordedObservation>,
@@ -115,7 +115,7 @@ const byTime = (one: RecordedDeadLetter, other: RecordedDeadLetter) =>
 const identityOf = ({ observed, record }: DeadLetter): string =>
   `${record?.queue_name ?? observed?.text("queue_name")} ${record?.dlq_id ?? ""}`
 
-/** Both in the order of time. */
+/** Both lists are in chronological order. */
 const pairByTime = (
   observed: ReadonlyArray<RecordedObservation>,
   recorded: ReadonlyArray<RecordedDeadLetter>

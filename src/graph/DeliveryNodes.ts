@@ -2,17 +2,17 @@ import { type Attempt, Attempts } from "./Attempts.ts"
 import type { RecordedObservation } from "./Evidence.ts"
 import type { GraphBuilder } from "./GraphBuilder.ts"
 
-/** A task as far as it is drawn. */
+/** A task whose deliveries are part of the graph. */
 export interface TaskNodes {
   readonly taskId: string
-  /** Of its own node. */
+  /** The id of the task's own node. */
   readonly node: string
   readonly attempts: Attempts
 }
 
 /**
- * Draws the receipts of a task and the messages of its workflow. A message hangs on the stage attempt that published it;
- * one that nobody was seen to publish came from outside, and hangs on the task.
+ * Adds the deliveries of a task and the messages of its workflow. A message is connected to the stage attempt that
+ * published it. A message without a known publisher came from outside and is connected to the task.
  */
 export const addNodes = (
   drawing: GraphBuilder,
@@ -21,8 +21,7 @@ export const addNodes = (
   observations: ReadonlyArray<RecordedObservation>,
   queueOfStage: (stage: string) => string | null
 ): TaskNodes => {
-  // The original counts the attempts of a stage over all tasks of the graph: the first try of a second child would be
-  // `write attempt 2`, and get another id whenever a child before it makes itself heard.
+  // Attempts are counted per task, so that an id does not change when another child of the parent reports something.
   const attemptsByStage = new Map<string, number>()
   const received: Array<readonly [Attempt, RecordedObservation]> = []
   for (const seen of observations) {

@@ -6,8 +6,8 @@ import { compare, type Instant, unknownInstant } from "./GraphBuilder.ts"
 import type { ObservationHistory } from "./ObservationStore.ts"
 
 /**
- * What stores keep is read leniently, member by member: workers of other releases and languages write there too, and one
- * entry that cannot be read must not hide the others.
+ * Workers of other releases and languages also write to the stores, so entries are read member by member. One
+ * unreadable entry does not hide the others.
  */
 export interface RecordedObservation extends Instant {
   readonly type: string
@@ -23,9 +23,9 @@ export interface RecordedStatus extends Instant {
 }
 
 export interface ReadEntries<A> {
-  /** By time, then in the order of storing; each once. */
+  /** In chronological order, then in storage order, without duplicates. */
   readonly entries: ReadonlyArray<A>
-  /** How many could not be read. */
+  /** The number of unreadable entries. */
   readonly unreadable: number
 }
 

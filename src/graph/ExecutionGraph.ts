@@ -17,36 +17,37 @@ import * as StatusNodes from "./StatusNodes.ts"
 const N = Schema.NullOr(Schema.String)
 
 export const GraphSummary = Schema.Struct({
-  /** The latest of the requested task. */
+  /** The latest status of the requested task. */
   status: N,
   /** The earliest timestamp in the graph. */
   started_at: N,
-  /** Of that status; without one the latest timestamp in the graph. */
+  /** The time of that status. Without a status, the latest timestamp in the graph. */
   ended_at: N,
-  /** Whole milliseconds between the two. */
   duration_ms: Schema.NullOr(Schema.Int),
-  /** `full`: there are observations; `partial`: there are statuses and dead letters alone. */
+  /** `full` if there are observations, `partial` if there are only statuses and dead letters. */
   graph_completeness: Schema.Literals(["full", "partial"]),
-  /** Why something may be missing, whichever it is; empty where nothing is known to be. */
+  /** Why the graph may be incomplete. Empty if no reason is known. */
   completeness_reasons: Schema.Array(Incomplete)
 })
 export type GraphSummary = typeof GraphSummary.Type
 
-/** What happened to a task and its children. Nodes and edges in the order of time, those without one first. */
+/**
+ * The history of a task and its children. Nodes and edges are in chronological order, those without a timestamp first.
+ */
 export const ExecutionGraph = Schema.Struct({
   task_id: Schema.String,
   topology_kind: Schema.String,
   summary: GraphSummary,
   nodes: Schema.Array(GraphNode),
   edges: Schema.Array(GraphEdge),
-  /** `task_types`: of its attempts, where they have any. `parent_task_ids`: where it is a child itself. */
+  /** `task_types`: the types of its attempts. `parent_task_ids`: its parents, if it is a child. */
   annotations: JsonObject,
-  /** Its children, sorted. */
+  /** The children, sorted. */
   related_task_ids: Schema.Array(Schema.String)
 })
 export type ExecutionGraph = typeof ExecutionGraph.Type
 
-/** All that is known of a task and its children. */
+/** The stored events of a task and its children, from which a graph is built. */
 export interface GraphEvidence {
   readonly topology: Pick<Topology, "kind">
   readonly taskId: string
@@ -54,15 +55,18 @@ export interface GraphEvidence {
   readonly observations: ReadonlyMap<string, ObservationHistory>
   readonly deadLetters: ReadonlyArray<DeadLetterSummary>
   readonly relatedTaskIds: ReadonlyArray<string>
-  /** What was left out on purpose, and of which task. */
+  /** Events that were not read because of a limit. */
   readonly leftOut?: ReadonlyArray<readonly [IncompleteReason, taskId: string]>
 }
 
-/** Whether anything was ever heard of the task or a child of it. */
+/** Whether there is any evidence of the task or its children. */
 export const isKnown = ({ deadLetters, observations, statuses }: GraphEvidence): boolean =>
   deadLetters.length > 0 || [...statuses.values(), ...observations.values()].some(({ events }) => events.length > 0)
 
-/** The same evidence in any order gives the same graph. Entries that cannot be read are left out, and said to be. */
+/**
+ * Builds the graph of a task. The order of the evidence does not matter. Unreadable entries are omitted and reported in
+ * `completeness_reasons`.
+ */
 export const buildExecutionGraph = (evidence: GraphEvidence): ExecutionGraph => {
   const { taskId, topology } = evidence
   const related = relatedTaskIds(evidence)
@@ -138,7 +142,7 @@ const parentNode = (drawing: GraphBuilder, taskId: string): string =>
 const relatedTaskIds = ({ relatedTaskIds, taskId }: GraphEvidence): ReadonlyArray<string> =>
   [...new Set(relatedTaskIds)].filter((id) => id.trim() !== "" && id !== taskId).sort()
 
-/** For workers that do not say which queue they received from. */
+/** For workers that do not report their queue. */
 const inboxesOf = (topology: Pick<Topology, "kind">): ReadonlyMap<string, string> =>
   topology instanceof SharedStatusWorkflowTopology
     ? new Map(topology.stages.map(({ name, queue }) => [name, queue]))

@@ -26,25 +26,31 @@ import { TaskQueues } from "./TaskQueues.ts"
 import { taskState } from "./TaskState.ts"
 
 export interface Options {
-  /** Its kind is that of the graphs. */
+  /** Its kind is the `topology_kind` of the graphs. */
   readonly topology: Topology
-  /** Of other workers that the same tasks come to: what waits for those is looked for in their queues. */
+  /**
+   * Topologies of other workers that process the same tasks. Explanations also look for waiting messages in their
+   * queues.
+   */
   readonly otherTopologies?: ReadonlyArray<Topology> | undefined
-  /** How many children of a task are shown: 0 to 10,000. Default: 1,000. */
+  /** The number of children that are shown: 0 to 10,000. Default: 1,000. */
   readonly childrenLimit?: number
-  /** How many dead letters of each task are shown: 1 to 200. Default: 200. */
+  /** The number of dead letters that are shown for each task: 1 to 200. Default: 200. */
   readonly deadLetterLimit?: number
   /**
-   * How many statuses, observations and dead letters one graph may be made of; children behind that are shown without
-   * what happened to them, as are those behind 32 MiB of evidence, and each whose statuses alone have 4 MiB. 100 to
-   * 1,000,000. Default: 20,000.
+   * The number of statuses, observations and dead letters in one graph: 100 to 1,000,000. Further children are shown
+   * without their events. The same applies beyond 32 MiB of evidence, and to a child with more than 4 MiB of statuses.
+   * Default: 20,000.
    */
   readonly evidenceLimit?: number
   /** Default: `completed` and `failed`. */
   readonly terminalStatuses?: TerminalStatusSet | undefined
 }
 
-/** What happened to a task, and why it is not done. None: nothing was ever heard of it. */
+/**
+ * Builds execution graphs and explains why tasks are not done. Returns none for a task without any evidence. Fails with
+ * a `RedisError` if a store is not available.
+ */
 export class ExecutionGraphService extends Context.Service<
   ExecutionGraphService,
   {
@@ -54,8 +60,8 @@ export class ExecutionGraphService extends Context.Service<
 >()("svc/ExecutionGraphService") {}
 
 /**
- * Reads what the stores hold. Observations, dead letters and the broker are asked where they are provided; without them
- * graphs are partial.
+ * Reads the provided stores. Observations, dead letters and the broker are optional; without observations graphs are
+ * partial. Fails with a `SettingsError` if a limit is out of range.
  */
 export const layer = (options: Options): Layer.Layer<ExecutionGraphService, SettingsError, StatusStore> =>
   Layer.effect(
@@ -79,7 +85,7 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
           onSome: ({ list }) =>
             list({ task_id: taskId }, { limit: deadLetterLimit }).pipe(
               Effect.map(({ items, next_cursor }) => ({ items, more: next_cursor !== null })),
-              // the first page has no cursor that could be wrong
+              // The first page has no cursor that could be invalid.
               Effect.catch((error) => (error._tag === "RedisError" ? Effect.fail(error) : Effect.die(error)))
             )
         })
@@ -113,14 +119,14 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
             if (isFull()) break
             entries += entriesIn(one)
             bytes += bytesIn(one)
-            // without its newest statuses it would seem to be at work still
+            // Without its newest statuses the child would appear unfinished.
             if (hasAllStatuses(one)) found.push(one)
           }
         }
         return found
       })
 
-      /** One child more than is shown tells that there are more. */
+      /** Reads one child more than the limit, to detect that there are more. */
       const ownEvidenceOf = (taskId: string) =>
         Effect.all([evidenceOf(taskId), statusStore.childTaskIds(taskId, { limit: childrenLimit + 1 })], {
           concurrency: 2
@@ -202,7 +208,6 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
     })
   )
 
-/** What the stores hold of one task. */
 interface StoredEvidence {
   readonly taskId: string
   readonly statuses: StatusHistory
@@ -219,13 +224,12 @@ const bytesIn = ({ observations, statuses }: StoredEvidence): number =>
 const hasAllStatuses = ({ statuses: { events, newest } }: StoredEvidence): boolean =>
   (events.at(-1)?.sequence ?? newest) >= newest
 
-/** Children whose evidence is read together. */
 const childrenReadTogether = 16
 
-/** Evidence of one graph. Statuses may be large, and a process serves others beside who asks for a graph. */
+/** Limits the memory of one graph. */
 const maxEvidenceBytes = 32 * 1024 * 1024
 const maxChildBytes = 4 * 1024 * 1024
-/** Others wait: each holds up to the evidence of one graph. */
+/** Further requests wait, because each may hold the evidence of one graph. */
 const maxConcurrentRequests = 4
 
 const noObservations: ObservationHistory = { events: [], oldest: 0 }

@@ -7,11 +7,11 @@ const N = Schema.NullOr(Schema.String)
 const I = Schema.NullOr(Schema.Int)
 
 const Verdict = Schema.Literals([
-  /** It has a terminal status; or it was acknowledged, and nobody said anything of it or of children. */
+  /** The task has a terminal status, or it was acknowledged and has neither statuses nor open children. */
   "finished",
-  /** Nothing of it is under way that was seen, and its last status is not terminal. */
+  /** No message of the task is in progress, and its last status is not terminal. */
   "acknowledged",
-  /** The same, or it said nothing, and children of it are not known to be done. */
+  /** No message of the task is in progress, and some of its children are not known to be done. */
   "waiting_for_children",
   "dead_lettered",
   "rejected",
@@ -23,18 +23,18 @@ const Verdict = Schema.Literals([
   "unknown"
 ])
 
-/** Why a task is not done, for programs and, in `sentence`, for people. Times are ISO 8601. */
+/** Why a task is not done: for programs, and as a `sentence` for people. Times are ISO 8601. */
 export const Explanation = Schema.Struct({
   task_id: Schema.String,
   verdict: Verdict,
   sentence: Schema.String,
-  /** Where it waits or is worked on; of a dead letter, its queue. */
+  /** The queue in which the task waits or from which it was delivered. For a dead letter, the dead-letter queue. */
   queue_name: N,
-  /** Since when it is so. */
+  /** When this state began. */
   since: N,
-  /** Of a retry: when it leaves its queue. */
+  /** When a scheduled retry leaves its retry queue. */
   until: N,
-  /** How many messages its queue holds that nobody has taken: at most so many are before it. */
+  /** The number of ready messages in the queue, which is at most the number before the task. */
   ready: I,
   consumers: I,
   consumer_name: N,
@@ -42,34 +42,34 @@ export const Explanation = Schema.Struct({
   max_retries: I,
   dlq_id: N,
   reason: N,
-  /** Of what its worker met last, where it was kept. */
+  /** The exception of the last failure, if it was stored. */
   exception_type: N,
   exception_message: N,
-  /** The last status of the task, where the verdict rests on it or nothing better is known. */
+  /** The last status of the task, if the verdict is based on it or is `unknown`. */
   status: N,
-  /** How many children were looked at: those of a task of which nothing is under way that was seen. */
+  /** The number of children that were examined. `null` if a message of the task is in progress. */
   children: I,
-  /** Those of them that are not known to be done. */
+  /** The examined children that are not known to be done. */
   open_children: Schema.Array(Schema.Struct({ task_id: Schema.String, verdict: Verdict })),
-  /** What would tell more: `status`, `observations`, `queue_of_the_task`, `broker`. */
+  /** The evidence that would make the verdict more precise. */
   missing_evidence: Schema.Array(Schema.Literals(["status", "observations", "queue_of_the_task", "broker"]))
 })
 export type Explanation = typeof Explanation.Type
 
-/** What the broker says of a queue. `unavailable`: nothing, for now. */
+/** The state of a queue. `unavailable` if the broker does not respond or is not provided. */
 export type Inspection = { readonly messages: number; readonly consumers: number } | "missing" | "unavailable"
 
-/** The children of a task, as far as they were looked at. */
+/** The children of a task that were examined. */
 export interface ExaminedChildren {
   readonly examined: number
-  /** There are others, which were too many. */
+  /** There are more children than the limit. */
   readonly hasMore: boolean
   readonly open: Explanation["open_children"]
 }
 
 export const noChildren: ExaminedChildren = { examined: 0, hasMore: false, open: [] }
 
-/** The tasks of those that are not known to be done. One that gave its part to its parent has done its own. */
+/** Returns the children that are not known to be done. A child whose part was aggregated is done. */
 export const openChildren = (
   children: ReadonlyArray<readonly [taskId: string, where: TaskState]>,
   now: number
@@ -80,14 +80,12 @@ export const openChildren = (
     return isDone ? [] : [{ task_id, verdict }]
   })
 
-/** Whether they may be what it waits for. */
 export const mayWaitForChildren = ({ _tag }: TaskState): boolean => _tag === "Acknowledged" || _tag === "Unknown"
 
-/** What was looked at beside the whereabouts of the task. */
+/** Evidence that supplements the state of the task. */
 export interface ExplainContext {
   readonly inspection: Inspection
   readonly children: ExaminedChildren
-  /** The last status of the task. */
   readonly status?: LastStatus | undefined
 }
 
@@ -98,13 +96,13 @@ export interface LastStatus {
 
 const emptyContext: ExplainContext = { inspection: "unavailable", children: noChildren }
 
-/** The queue whose state tells more. A retry whose delay is over is in its source queue again. */
+/** Returns the queue whose length is relevant. A retry whose delay is over is back in its source queue. */
 export const queueToInspect = (where: TaskState, now: number): string | undefined => {
   if (where._tag === "Queued") return where.queue
   return where._tag === "WaitingForRetry" && isDelayOver(where, now) ? (where.queue ?? undefined) : undefined
 }
 
-/** `now`: epoch milliseconds. */
+/** `now` is in epoch milliseconds. */
 export const explain = (taskId: string, where: TaskState, looked: ExplainContext, now: number): Explanation => {
   const explanation = explainState(taskId, where, looked, now)
   const { status: last } = looked
@@ -214,7 +212,7 @@ const explainState = (
   }
 }
 
-/** Of a task of which nothing is stored, while messages wait in the queues of workers. */
+/** Explains a task without any evidence, while messages wait in the queues of workers. */
 export const explainUnknownTask = (taskId: string, waiting: ReadonlyArray<WaitingQueue>): Explanation => {
   const only = waiting.length === 1 ? waiting[0] : undefined
   return {
@@ -261,7 +259,6 @@ const childrenFields = ({ examined, open }: ExaminedChildren) => ({
   open_children: open
 })
 
-/** A sentence has room for so many. */
 const maxNamedChildren = 5
 
 const childrenSentence = ({ examined, hasMore, open }: ExaminedChildren): string => {
@@ -277,7 +274,7 @@ const childrenSentence = ({ examined, hasMore, open }: ExaminedChildren): string
 
 const joinSentences = (...all: ReadonlyArray<string>): string => all.filter((one) => one !== "").join(" ")
 
-/** Retry queues bear their delay in their names, as `RetryQueues` gives them. */
+/** Returns the delay in the name of a retry queue: see `RetryQueues`. */
 export const delayMsOf = (retryQueue: string): number | undefined => {
   const found = /\.(\d{1,10})ms(?:\.quorum)?$/.exec(retryQueue)
   return found === null ? undefined : Number(found[1])
@@ -328,7 +325,7 @@ const explainQueued = (
 
 const messagesAre = (messages: number): string => (messages === 1 ? "1 message is" : `${messages} messages are`)
 
-/** A sentence has room for so much of a message; its member has all of it. */
+/** For the sentence only. The member `exception_message` is not truncated. */
 const longestMessage = 200
 
 const causeText = (reason: string | null, { message, type }: Exception): string => {

@@ -5,18 +5,18 @@ const N = Schema.NullOr(Schema.String)
 
 export const NodeKind = Schema.Literals([
   /**
-   * The requested task, whose node is `task:<task_id>`. Also the parent that it was aggregated into, marked by the
-   * annotation `relation: "parent"`: the specification's kinds have none for it, and readers may know no others.
+   * The requested task, with the node id `task:<task_id>`. Also a parent that it was aggregated into, with the
+   * annotation `relation: "parent"`, because the specification has no kind for parents.
    */
   "task",
-  /** One receipt of a task, or of an aggregation event of it, from a queue. */
+  /** One delivery of a task, or of an aggregation event of the task, to a worker. */
   "task_attempt",
   /** A message between stages. */
   "workflow_message",
-  /** One receipt of a workflow message by a stage. */
+  /** One delivery of a workflow message to a stage. */
   "stage_attempt",
   "status_event",
-  /** A failed message that waits, or waited, in a retry queue. */
+  /** A failed message in a retry queue. */
   "retry",
   "dlq_record",
   "aggregation_child"
@@ -24,7 +24,7 @@ export const NodeKind = Schema.Literals([
 export type NodeKind = typeof NodeKind.Type
 
 export const EdgeKind = Schema.Literals([
-  /** From a task, a retry or a replayed dead letter to its attempt; from a task to a message that came from outside. */
+  /** From a task, a retry or a replayed dead letter to an attempt. From a task to a message that came from outside. */
   "received_by",
   "published_status",
   "retried_as",
@@ -37,8 +37,8 @@ export const EdgeKind = Schema.Literals([
 export type EdgeKind = typeof EdgeKind.Type
 
 /**
- * `timestamp`: as the evidence wrote it; `null` where it has none that can be read. The annotations of a status hold its
- * `meta`, where a number from 2^53 on is a value of `JSON.rawJSON`, and is written as it came.
+ * `timestamp` is that of the evidence, or `null` if it is missing or unreadable. The annotations of a status contain
+ * its `meta`, in which numbers of 2^53 or more are exact: values of `JSON.rawJSON`.
  */
 export const GraphNode = Schema.Struct({
   id: Schema.String,
@@ -59,7 +59,7 @@ export const GraphEdge = Schema.Struct({
 })
 export type GraphEdge = typeof GraphEdge.Type
 
-/** When something was, as it was written and as it is compared: epoch microseconds, before all others where unknown. */
+/** A time as text and, for comparison, in epoch microseconds. An unknown time precedes all others. */
 export interface Instant {
   readonly timestamp: string | null
   readonly at: number
@@ -69,16 +69,16 @@ export const unknownInstant: Instant = { timestamp: null, at: Number.NEGATIVE_IN
 
 export type Timed<A> = A & { readonly at: number }
 
-/** A graph that grows: nodes get ids of their own, and everything ends in the order of time. */
+/** Collects nodes and edges. Keeps node ids unique, and sorts by time. */
 export class GraphBuilder {
   readonly #nodes = new Map<string, Timed<GraphNode>>()
   readonly #edges: Array<Timed<GraphEdge>> = []
-  /** Of ids that several nodes asked for: the lowest number that may be free. */
+  /** The next number to try for each id that occurs more than once. */
   readonly #numbers = new Map<string, number>()
 
   /**
-   * The id that the node got: task ids may hold colons, and then the ids of two nodes could be one. `label`: default its
-   * id; `annotations`: default none.
+   * Returns the id of the node. It differs from the requested one if that is taken, since task ids may contain colons.
+   * Default of `label`: the task id.
    */
   addNode(
     id: string,
@@ -104,12 +104,10 @@ export class GraphBuilder {
     this.#edges.push({ source, target, kind, timestamp, annotations, at })
   }
 
-  /** By time, then by id. */
   sortedNodes(): ReadonlyArray<Timed<GraphNode>> {
     return [...this.#nodes.values()].sort((one, other) => compare(one.at, other.at) || compare(one.id, other.id))
   }
 
-  /** By time, kind, source, target. */
   sortedEdges(): ReadonlyArray<Timed<GraphEdge>> {
     return this.#edges.sort(
       (one, other) =>
@@ -128,5 +126,5 @@ export class GraphBuilder {
   }
 }
 
-/** Texts by their code units, so that every machine sorts alike. */
+/** Compares texts by code units, which does not depend on the locale. */
 export const compare = <A extends number | string>(one: A, other: A): number => (one < other ? -1 : one > other ? 1 : 0)

@@ -13,18 +13,23 @@ import { executionGraphMermaid } from "./Mermaid.ts"
 
 export interface Options {
   /**
-   * Names the path's parameter in errors, and the outer `task_id` of bodies; those inside the graph keep their names.
-   * Default: `ContractAliases`, as a `StatusRuntime` provides them.
+   * Renames the path parameter in errors, and the outer `task_id` of bodies. Members inside the graph keep their names.
+   * Default: `ContractAliases`, which `StatusRuntime` provides.
    */
   readonly aliasConfig?: ContractAliasConfig
-  /** What is before a task's id; `/graph`, `/view` and `/explain` are behind it. Default: `/executions`. */
+  /** The path before the task id; `/graph`, `/view` and `/explain` follow it. Default: `/executions`. */
   readonly executionsPath?: `/${string}`
 }
 
 /**
- * `GET /executions/{task_id}/graph` (with `?format=mermaid` its Mermaid text), `…/view` (both, for a task's page) and
- * `…/explain` (why it is not done), to be mounted anywhere. A task that nothing was ever heard of is a 404. Task ids have
- * up to 255 bytes, percent-encoded: the router needs a `maxParamLength` of 765.
+ * Serves the graph of a task:
+ *
+ * - `GET /executions/{task_id}/graph`: the graph as JSON, or with `?format=mermaid` as Mermaid text
+ * - `GET /executions/{task_id}/view`: both, for the page of a task
+ * - `GET /executions/{task_id}/explain`: why the task is not done
+ *
+ * Responds with 404 if there is no evidence of the task. A task id has up to 255 bytes, which percent-encoding triples,
+ * so the router needs a `maxParamLength` of 765.
  */
 export const layer = (
   options: Options = {}
@@ -94,7 +99,7 @@ const handler = <A>(
     )
   )
 
-/** The task's own id alone, at the end. */
+/** Renames only the outermost task id, and moves it to the end. */
 const aliased = ({ task_id, ...rest }: JsonObject, aliases: ContractAliasConfig | undefined): JsonObject => {
   const name = aliases?.fieldName("task_id") ?? "task_id"
   return name === "task_id" ? { task_id, ...rest } : { ...rest, [name]: task_id }

@@ -1,9 +1,9 @@
 import type { ExecutionGraph } from "./ExecutionGraph.ts"
 
 /**
- * The graph as Mermaid `flowchart LR` text: each node with its label, kind and, where it has one, timestamp; each edge
- * with its kind. Whatever a label holds, the text is valid, and shows the label: on one line, and shortened where it has
- * more than 120 characters. Viewers have limits of their own, by default 500 edges and 50,000 characters.
+ * Renders the graph as Mermaid `flowchart LR` text: nodes with label, kind and timestamp, edges with their kind. Labels
+ * are escaped, put on one line, and truncated to 120 characters. Mermaid viewers have limits of their own, by default
+ * 500 edges and 50,000 characters.
  */
 export const executionGraphMermaid = ({ edges, nodes }: Pick<ExecutionGraph, "nodes" | "edges">): string => {
   const ids = identifiers(nodes.map(({ id }) => id))
@@ -20,7 +20,7 @@ export const executionGraphMermaid = ({ edges, nodes }: Pick<ExecutionGraph, "no
   ].join("\n")
 }
 
-/** Of what Mermaid takes, and different where that made them equal. */
+/** Identifiers contain only characters that Mermaid accepts, and are unique. */
 const identifiers = (ids: ReadonlyArray<string>): ReadonlyMap<string, string> => {
   const taken = new Set<string>()
   const next = new Map<string, number>()
@@ -38,7 +38,6 @@ const identifiers = (ids: ReadonlyArray<string>): ReadonlyMap<string, string> =>
   )
 }
 
-/** With `_` for what Mermaid does not take, but none around it. */
 const identifierOf = (id: string): string => {
   const word = id.replace(/[^0-9A-Za-z_]/g, "_")
   let [start, end] = [0, word.length]
@@ -50,8 +49,8 @@ const identifierOf = (id: string): string => {
 const maxLabelLength = 120
 
 /**
- * What is not certain to mean nothing to Mermaid becomes an entity. Around entities colons become some too: Mermaid takes
- * `style:…#…;` for a statement wherever it stands, and `fa:fa-…` for an icon.
+ * Replaces all characters that Mermaid might interpret by entities. In a label with entities, colons become entities
+ * too: Mermaid reads `style:…#…;` as a statement anywhere, and `fa:fa-…` as an icon.
  */
 const escapeLabel = (label: string): string => {
   if (label.length <= maxLabelLength && plainLabel.test(label)) return label
@@ -65,12 +64,12 @@ const escapeLabel = (label: string): string => {
     .join("")
 }
 
-/** Almost every label. */
+/** Almost every label needs no escaping. */
 const plainLabel = /^\w[\w \-.,/]*$/
 
 const safeCharacter = /[\w \-.,/+=?!'@:\u0080-\u{10ffff}]/u
 
-/** Without `ﬂ°` and `¶ß`, with which Mermaid writes entities down until it draws them. */
+/** Removes `ﬂ°` and `¶ß`, which Mermaid uses internally in place of entities. */
 const onOneLine = (label: string): string =>
   label
     .toWellFormed()

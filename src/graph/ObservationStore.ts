@@ -2,26 +2,28 @@ import { Context, type Effect } from "effect"
 import type { Observed } from "../messaging/observe/Observation.ts"
 import type { RedisError } from "../services/Redis.ts"
 
-/** An observation as it is kept. */
+/** An observation in a store. */
 export interface StoredObservation {
-  /** Its place among the observations of its task: from 1, without a gap, in the order of storing. */
+  /** Position among the observations of its task: from 1, without gaps, in storage order. */
   readonly sequence: number
-  /** The observation itself, as `Observation.encode` writes it. */
+  /** The observation as `Observation.encode` writes it. */
   readonly json: string
 }
 
-/** What is kept of a task, oldest first. */
+/** The stored observations of a task, oldest first. */
 export interface ObservationHistory {
   readonly events: ReadonlyArray<StoredObservation>
-  /** Of the oldest that is still kept; 0 without any. More than 1: those before it were trimmed. */
+  /**
+   * Sequence of the oldest stored observation, or 0 without any. If it exceeds 1, earlier observations were trimmed.
+   */
   readonly oldest: number
 }
 
-/** What workers observed of each task, each once, bounded in number and age. */
+/** Stores the observations of each task without duplicates, limited in number and age. */
 export class ObservationStore extends Context.Service<
   ObservationStore,
   {
-    /** `ignored`: it belongs to no task. `duplicate`: the very same is kept already. */
+    /** `ignored`: the observation belongs to no task. `duplicate`: an equal observation is already stored. */
     readonly store: (observation: Observed) => Effect.Effect<"stored" | "duplicate" | "ignored", RedisError>
 
     readonly history: (taskId: string) => Effect.Effect<ObservationHistory, RedisError>

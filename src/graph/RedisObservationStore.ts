@@ -8,15 +8,21 @@ import * as TimeToLive from "../status/store/TimeToLive.ts"
 import { type ObservationHistory, ObservationStore } from "./ObservationStore.ts"
 
 export interface Parameters {
-  /** Of the keys, behind that of the deployment; workers and routers need the same. Default: `"svc-observations"`. */
+  /**
+   * Prefix of the keys, after the prefix of the deployment. Workers and routers need the same one. Default:
+   * `"svc-observations"`.
+   */
   readonly prefix?: string | undefined
-  /** Seconds after a task's last observation until all are gone: ten years at most. `null` or 0: never. Default: 86,400. */
+  /**
+   * Seconds until the observations of a task expire after the last one, at most ten years. `null` or 0: they never
+   * expire. Default: 86,400.
+   */
   readonly ttl_seconds?: number | null | undefined
-  /** How many are kept of a task: 1 to 100,000. Default: 500. */
+  /** The number of observations that are stored for each task: 1 to 100,000. Default: 500. */
   readonly history_maxlen?: number | undefined
 }
 
-/** Observations in Redis, for all processes that share it. */
+/** Stores observations in Redis, shared by all processes. Fails with a `SettingsError` if a parameter is invalid. */
 export const layer = (parameters: Parameters = {}): Layer.Layer<ObservationStore, SettingsError, Redis> =>
   Layer.effect(
     ObservationStore,
@@ -43,9 +49,9 @@ export const layer = (parameters: Parameters = {}): Layer.Layer<ObservationStore
   )
 
 /**
- * For the option `observationSink` of consumers: the specification's `make_redis_observation_sink`. Handlers never wait
- * for it. What hubs and event streams observe is left out: of a task that is watched for hours it would push out what
- * happened to the task.
+ * Creates a sink for the option `observationSink` of consumers. The specification calls this
+ * `make_redis_observation_sink`. Handlers never wait for the sink. It drops the observations of hubs and event streams,
+ * because those of a stream that is open for hours would displace the history of the task.
  */
 export const makeRedisObservationSink = (
   store: ObservationStore["Service"]
@@ -65,11 +71,11 @@ const taskIdOf = (observation: Observed): string | undefined =>
     : undefined
 
 /**
- * One sorted set for each task: its members are the observations, which makes them different, and their scores are the
- * sequence. Only the oldest are ever taken away, so the newest sequence follows from the oldest and their number. One key,
- * so that any cluster can run it, whatever characters a task id has.
+ * Each task has one sorted set. Its members are the observations, so duplicates are impossible; the scores are the
+ * sequence. Only the oldest members are removed, so the next sequence follows from the oldest one and the number of
+ * members. A single key, so the script runs in any cluster.
  *
- * KEYS: the task's set. ARGV: observation, how many are kept, seconds to live (0: for ever).
+ * KEYS: the set of the task. ARGV: observation, maximum number, seconds to live (0: no expiry).
  */
 export const append: Script<"stored" | "duplicate"> = {
   name: "append-observation",

@@ -3,7 +3,10 @@ import type { TaskNodes } from "./DeliveryNodes.ts"
 import type { RecordedObservation } from "./Evidence.ts"
 import type { GraphBuilder } from "./GraphBuilder.ts"
 
-/** Draws the retries of a task: each from the attempt that failed to the attempt that it became, once that was seen. */
+/**
+ * Adds the retries of a task. Edges connect each retry with the attempt that failed and with the attempt that it led
+ * to.
+ */
 export const addNodes = (
   drawing: GraphBuilder,
   { attempts, node, taskId }: TaskNodes,
@@ -35,9 +38,9 @@ export const addNodes = (
 const retryEvents: ReadonlySet<string> = new Set(["ConsumerRetryScheduled", "AggregationRetryScheduled"])
 
 /**
- * Which attempt a retry became: the first of its number on its queue behind the attempt that failed, and of no other
- * retry. Not "behind the retry": another worker received it, whose clock may be late. Only where workers do not number
- * their attempts, the time of the retry has to do.
+ * Finds the attempt that a retry led to: the first unmatched attempt with its number on its queue, after the failed
+ * attempt. The time of the retry itself is not compared, because another worker with a slower clock may have received
+ * it. It is the fallback for workers that do not number their attempts.
  */
 class RetryMatcher {
   readonly #attempts: Attempts
@@ -56,7 +59,7 @@ class RetryMatcher {
     return this.#next(`? ${queue}`, unnumbered, (at) => at > retriedAt)
   }
 
-  /** Retries come in the order of time, so what was passed over once is never looked at again. */
+  /** Retries are in chronological order, so attempts that were skipped once are never examined again. */
   #next(key: string, { all }: Attempts, fits: (at: number) => boolean): Attempt | undefined {
     let index = this.#taken.get(key) ?? 0
     while (index < all.length && !fits(all[index]?.at ?? 0)) index++

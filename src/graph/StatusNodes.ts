@@ -5,13 +5,12 @@ import type { RecordedStatus } from "./Evidence.ts"
 import type { GraphBuilder } from "./GraphBuilder.ts"
 
 /**
- * Draws the statuses of a task, each on the attempt that was at work then, and the hand-overs that they tell of. What was
- * said before any attempt belongs to the first one, whose worker's clock may be late; where that is of a stage it belongs
- * to the task, since the program that starts a workflow speaks before any stage does.
+ * Adds the statuses of a task and the hand-overs that they report. A status belongs to the attempt in progress at its
+ * time. A status before the first attempt belongs to that attempt, because the clock of its worker may be slow; in a
+ * workflow it belongs to the task, because the program that starts the workflow also publishes statuses.
  *
- * In workflows other implementations take the latest stage attempt of any task in the graph: what a child says would
- * hang on its sibling's attempt, and the end of a parent on whichever child was at work last. Here they are the task's
- * own.
+ * Other implementations use the latest stage attempt of any task in the graph, which connects statuses of one child
+ * with attempts of another. Here they are only connected with attempts of their own task.
  */
 export const addNodes = (
   drawing: GraphBuilder,
@@ -37,8 +36,9 @@ export const addNodes = (
 }
 
 /**
- * Between whom a task was handed over. `meta.manual_retry` names the worker that did it and the type of task that the next
- * one takes: the next is then told by its place behind the first, as its clock may be late. Without it there is the time.
+ * Returns the attempts that a task was handed over from and to. `meta.manual_retry` names the worker and the target
+ * task type, so the target is the next attempt of that type, whatever its clock says. Without this member, the times
+ * decide.
  */
 const handOver = (attempts: Attempts, { at, meta }: RecordedStatus): readonly [Attempt, Attempt] | undefined => {
   const { manual_retry: lineage } = meta

@@ -24,78 +24,85 @@ import * as RedisObservationStore from "./RedisObservationStore.ts"
 import { TaskQueues } from "./TaskQueues.ts"
 
 /**
- * The parameters of the specification's `create_lifespan`; `redis_url` is the `Redis` that is provided. What has no
- * parameter there is among the options of its layer: `store`, `hub`, `eventStreams`, `history`, `dlqStore`, `replayJobs`,
- * `replayWorker` and `graphs`.
+ * Options of the status runtime: the parameters of `create_lifespan` in the specification. `redis_url` is the provided
+ * `Redis`. Options that the specification does not have are grouped by layer: `store`, `hub`, `eventStreams`,
+ * `history`, `dlqStore`, `replayJobs`, `replayWorker` and `graphs`.
  */
 export interface Options {
-  /** It also says how large a status may be: `status_max_event_bytes`. */
+  /** Its `status_max_event_bytes` limits the size of a status. */
   readonly topology: Topology
-  /** Of other workers that the same tasks come to: what waits for those is looked for in their queues. */
+  /**
+   * Topologies of other workers that process the same tasks. Explanations also look for waiting messages in their
+   * queues.
+   */
   readonly otherTopologies?: ReadonlyArray<Topology>
-  /** For hub, histories, event streams and routers. */
+  /** Aliases for the hub, histories, event streams and routers. */
   readonly aliasConfig?: ContractAliasConfig | undefined
-  /** Default: `svc`. */
+  /** Prefix of the status store's keys. Default: `svc`. */
   readonly storePrefix?: string
-  /** Of statuses, at most ten years. `null` or 0: for ever. Default: 86400. */
+  /** Seconds until the statuses of a task expire, at most ten years. `null` or 0: they never expire. Default: 86400. */
   readonly storeTtlSeconds?: number | null
-  /** Default: 50. */
+  /** The number of statuses that are stored for each task. Default: 50. */
   readonly storeHistoryMaxlen?: number
   readonly store?: Pick<RedisStatusStore.StatusStoreParameters, "dedup_maxlen" | "children_maxlen">
-  /** Default: 200. */
+  /** The prefetch of the hub. Default: 200. */
   readonly hubPrefetch?: number
-  /** Of the hub's subscription: see `StatusHub`. Default: none. */
+  /** Arguments of the hub's subscription: see `StatusHub`. Default: none. */
   readonly hubConsumeArguments?: Fields
-  /** Of the `meta` of events, neither stored nor shown from the stream. Default: `["auth_token"]`. */
+  /** Members of `meta` that the hub does not store and that histories do not show. Default: `["auth_token"]`. */
   readonly hubSanitizeMetaKeys?: ReadonlyArray<string>
   readonly hub?: Pick<StatusHub.Options, "stopWithin" | "idleRetrySeconds">
-  /** Default: `completed` and `failed`. */
+  /** The statuses that end a task. Default: `completed` and `failed`. */
   readonly sseTerminalStatuses?: TerminalStatusSet
   readonly sseOutputAdapter?: OutputAdapter
-  /** Event streams that are open at once. Default: 10,000. */
+  /** The number of open event streams. Default: 10,000. */
   readonly sseMaxOpenStreams?: number
-  /** Of those, what clients of one address may have. Default: a quarter. */
+  /** The number of open event streams for each client address. Default: a quarter of `sseMaxOpenStreams`. */
   readonly sseMaxOpenStreamsPerAddress?: number
   readonly eventStreams?: Pick<
     EventStream.Options,
     "keepaliveIntervalSeconds" | "maxWaitingEvents" | "maxWaitingSize" | "stalledSeconds"
   >
   readonly history?: Omit<History.Options, "topology" | "aliasConfig" | "sanitizeMetaKeys">
-  /** That of the workers' store. `null`: no index of dead letters, and no replays. Default: `svc`. */
+  /**
+   * Prefix of the dead-letter store, which the workers must share. `null` disables the index of dead letters and
+   * replays. Default: `svc`.
+   */
   readonly dlqStorePrefix?: string | null | undefined
-  /** `null` or 0: as long as there is room. Default: `null`. */
+  /** Seconds until a record expires. `null` or 0: records are kept until the store is full. Default: `null`. */
   readonly dlqStoreTtlSeconds?: number | null
   readonly dlqStore?: Pick<RedisDLQStore.Options, "max_records" | "max_bytes" | "replay_lease_seconds">
   readonly replayJobs?: Omit<ReplayJobs.Options, "prefix">
   readonly replayWorker?: ReplayWorker.Options
-  /** That of the workers' sink. `null`: no observations are kept, and graphs are partial. Default: `svc-observations`. */
+  /**
+   * Prefix of the observation store, which the workers must share. `null` disables it, and graphs are partial. Default:
+   * `svc-observations`.
+   */
   readonly observationStorePrefix?: string | null | undefined
-  /** Default: that of the statuses. */
+  /** Seconds until the observations of a task expire. Default: `storeTtlSeconds`. */
   readonly observationStoreTtlSeconds?: number | null
-  /** Default: 500. */
+  /** The number of observations that are stored for each task. Default: 500. */
   readonly observationHistoryMaxlen?: number
   readonly graphs?: Pick<ExecutionGraphService.Options, "childrenLimit" | "deadLetterLimit" | "evidenceLimit">
-  /** Of hub and event streams. */
+  /** Receives the observations of the hub and of event streams. Default: none. */
   readonly observationSink?: ObservationSink
 }
 
-/** Where the index of dead letters is not given up. */
 interface WithDeadLetters extends Options {
   readonly dlqStorePrefix?: string | undefined
 }
 
-/** Where the store of observations is not given up. */
 interface WithObservations extends Options {
   readonly observationStorePrefix?: string | undefined
 }
 
-/** The stores that options ask for. */
+/** The stores that the options enable. */
 export type Stores<O extends Options> =
   | StatusStore
   | (O extends WithDeadLetters ? DeadLetterStore : never)
   | (O extends WithObservations ? ObservationStore : never)
 
-/** What is made of the stores for clients. */
+/** The services that the stores are made available by. */
 export type Statuses<O extends Options> =
   | StatusHub.HubProgress
   | EventStream.EventStream
@@ -104,7 +111,7 @@ export type Statuses<O extends Options> =
   | WaitingMessages.WaitingMessages
   | (O extends WithDeadLetters ? ReplayJobs.ReplayJobs : never)
 
-/** What workers and routers share in Redis. */
+/** Creates the stores in Redis that workers and routers share. */
 export function stores<const O extends Options>(options: O): Layer.Layer<Stores<O>, SettingsError, Redis>
 export function stores(options: Options): Layer.Layer<StatusStore, SettingsError, Redis> {
   const { dlqStorePrefix, observationStorePrefix, storeTtlSeconds } = options
@@ -134,7 +141,7 @@ export function stores(options: Options): Layer.Layer<StatusStore, SettingsError
   return Layer.mergeAll(statusStore, deadLetters, observations)
 }
 
-/** From the broker to clients: the hub, event streams and histories, and who works on replay jobs. */
+/** Runs the hub, the event streams, the histories and the worker of replay jobs. */
 export function statuses<const O extends Options>(
   options: O
 ): Layer.Layer<Statuses<O>, SettingsError, Broker | Redis | Exclude<Stores<O>, ObservationStore>>
@@ -181,7 +188,7 @@ export function statuses(
   )
 }
 
-/** Graphs and explanations of what is stored. */
+/** Provides execution graphs and explanations. */
 export const graphs = (options: Options) => {
   const { aliasConfig, otherTopologies, sseTerminalStatuses, topology } = options
   return ExecutionGraphService.layer({
@@ -196,9 +203,10 @@ const waitingMessages = ({ otherTopologies = [], topology }: Options) =>
   WaitingMessages.layer(new TaskQueues([topology, ...otherTopologies]).all)
 
 /**
- * Everything between workers and whoever asks about their tasks: the hub and the worker of replay jobs at work, and what
- * routers are made of: `EventStream`, `HistoryReader`, `StatusStore`, `DeadLetterStore`, `ReplayJobs`, `ObservationStore`,
- * `ExecutionGraphService` and the `BrokerClient`. Wrong options fail the layer with a `SettingsError`.
+ * Everything between the workers and the readers of statuses; the specification calls it `create_lifespan`. Runs the
+ * status hub and the worker of replay jobs. Provides the services of the routers: `EventStream`, `HistoryReader`,
+ * `StatusStore`, `DeadLetterStore`, `ReplayJobs`, `ObservationStore`, `ExecutionGraphService` and `BrokerClient`. Fails
+ * with a `SettingsError` if an option is invalid.
  */
 export function layer<const O extends Options>(
   options: O

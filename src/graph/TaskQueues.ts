@@ -2,7 +2,7 @@ import { TaskTopology } from "../messaging/topology/TaskTopology.ts"
 import type { Topology } from "../messaging/topology/Topology.ts"
 import { SharedStatusWorkflowTopology } from "../messaging/topology/WorkflowTopology.ts"
 
-/** Which queues the workers of some topologies receive from. None where others own it, or several could. */
+/** Finds the queue that a worker consumes. Returns `undefined` if the topologies have none or several. */
 export class TaskQueues {
   readonly #tasks: ReadonlyArray<TaskTopology>
   readonly #workflows: ReadonlyArray<SharedStatusWorkflowTopology>
@@ -12,7 +12,6 @@ export class TaskQueues {
     this.#workflows = topologies.filter((topology) => topology instanceof SharedStatusWorkflowTopology)
   }
 
-  /** All of them, each once. */
   get all(): ReadonlyArray<string> {
     return [
       ...new Set([
@@ -22,7 +21,6 @@ export class TaskQueues {
     ]
   }
 
-  /** `taskType`: where it is known. */
   ofTask(taskType: string | undefined): string | undefined {
     return onlyQueue(
       this.#tasks.flatMap(({ tasks: { queue, routing } }) =>
@@ -31,7 +29,7 @@ export class TaskQueues {
     )
   }
 
-  /** `publisher`: the queue of the stage that hands over, which tells workflows apart that name their stages alike. */
+  /** `publisher` is the queue of the publishing stage. It distinguishes workflows with equal stage names. */
   ofStage(stage: string, publisher: string | null): string | undefined {
     const own = this.#workflows.filter(({ stages }) => stages.some(({ queue }) => queue === publisher))
     return onlyQueue(

@@ -4,28 +4,28 @@ import { instantOf, type RecordedObservation, type RecordedStatus } from "./Evid
 import { type Instant, unknownInstant } from "./GraphBuilder.ts"
 import type { TaskQueues } from "./TaskQueues.ts"
 
-/** Where a task is, as far as its evidence tells. */
+/** The state of a task according to its evidence. */
 export type TaskState =
-  /** By a terminal status: an acknowledgement alone says only that a message of it is done. */
+  /** The task has a terminal status. An acknowledgement alone only shows that one message is done. */
   | { readonly _tag: "Finished"; readonly status: string; readonly when: Instant }
   | {
       readonly _tag: "Acknowledged"
-      /** Its last, which is not terminal. None: nobody said anything of it. */
+      /** The last status, which is not terminal. `null` if there is none. */
       readonly status: { readonly text: string; readonly when: Instant } | null
-      /** A worker of aggregation took what it gave to its parent. */
+      /** An aggregation worker has processed the task's part in its parent. */
       readonly aggregated: boolean
       readonly when: Instant
     }
   | {
       readonly _tag: "DeadLettered"
       readonly queue: string | null
-      /** None: it was observed, and is not recorded. */
+      /** `null` if the dead letter was observed but not recorded. */
       readonly dlqId: string | null
       readonly reason: string | null
       readonly exception: Exception
       readonly when: Instant
     }
-  /** Its worker has no retries: it went to the queue's dead-letter exchange, or nowhere. */
+  /** The worker has no retry policy. The message is in the dead-letter exchange of its queue, or dropped. */
   | {
       readonly _tag: "Rejected"
       readonly queue: string | null
@@ -51,11 +51,11 @@ export type TaskState =
       readonly when: Instant
     }
   | { readonly _tag: "Queued"; readonly queue: string; readonly when: Instant }
-  /** To a stage whose queue is not known. */
+  /** Published to a stage whose queue is unknown. */
   | { readonly _tag: "Published"; readonly stage: string; readonly when: Instant }
   | { readonly _tag: "Unknown"; readonly missing: ReadonlyArray<MissingEvidence> }
 
-/** What a worker met, as far as it was kept. */
+/** The exception of a failure, if it was stored. */
 export interface Exception {
   readonly type: string | null
   readonly message: string | null
@@ -63,23 +63,23 @@ export interface Exception {
 
 export const noException: Exception = { type: null, message: null }
 
-/** What would tell more, if it were there. */
+/** Evidence that would determine the state. */
 export type MissingEvidence = "status" | "observations" | "queue_of_the_task"
 
 export interface TaskStateEvidence {
   readonly taskQueues: TaskQueues
-  /** In the order of time. */
+  /** In chronological order. */
   readonly observations: ReadonlyArray<RecordedObservation>
   readonly statuses: ReadonlyArray<RecordedStatus>
   readonly deadLetters: ReadonlyArray<DeadLetterSummary>
-  /** It is somebody's parent or child: without evidence of its own, that is no reason to look for it in a queue. */
+  /** The task is a parent or a child. Without evidence of its own it need not be in a queue. */
   readonly isRelated: boolean
   readonly isTerminal: (status: string) => boolean
 }
 
 export const taskState = (evidence: TaskStateEvidence): TaskState => {
   const { taskQueues, isTerminal, observations, statuses } = evidence
-  // what a worker of aggregation says of the task's part is no progress of the task
+  // A status about the task's part in its parent is not progress of the task.
   const last = statuses.findLast((one) => isTerminal(one.status) || !isAggregationStatus(one)) ?? statuses.at(-1)
   const terminalStatus = last !== undefined && isTerminal(last.status) ? last : undefined
   const deadLetter = latestDeadLetter(evidence.deadLetters)
@@ -103,7 +103,7 @@ export const taskState = (evidence: TaskStateEvidence): TaskState => {
   }
   const missing = [...(last === undefined ? (["status"] as const) : []), "observations" as const]
   const inbox = taskQueues.ofTask(undefined)
-  // somebody works on it who keeps no observations, or it was never published, as parents often are not
+  // The worker may store no observations, or the task was never published, which is common for parents.
   return last !== undefined || evidence.isRelated || aggregated || inbox === undefined
     ? { _tag: "Unknown", missing }
     : queuedIn(inbox, unknownInstant)
@@ -111,7 +111,7 @@ export const taskState = (evidence: TaskStateEvidence): TaskState => {
 
 /** A dead letter is recorded, and its status published, at about the same time. */
 const recordingMicros = 10_000_000
-/** Who hands over says so, and acknowledges then. */
+/** A worker publishes the status of a hand-over shortly before it acknowledges. */
 const handOverMicros = 10_000_000
 
 type OpenState = Exclude<TaskState, { readonly _tag: "Finished" | "Acknowledged" | "Unknown" }>
@@ -120,13 +120,13 @@ const queuedIn = (queue: string | undefined, when: Instant): TaskState =>
   queue === undefined ? { _tag: "Unknown", missing: ["queue_of_the_task"] } : { _tag: "Queued", queue, when }
 
 /**
- * Every message of the task that is not done, those that changed last at the end. Messages of workflows are known by their
- * ids, tasks by their queue; retries and dead letters tell the queue alone.
+ * Returns the messages of the task that are not done, the most recently changed last. Workflow messages are identified
+ * by their id, tasks by their queue. Observations of retries and dead letters only name the queue.
  */
 const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxes: TaskQueues) => {
   const open = new Map<string, OpenState>()
   const knownKeys = new Set<string>()
-  /** In the order of `open`, with some that went on since. */
+  /** In the order of `open`. May contain outdated states. */
   const statesByQueue = new Map<string | null, Array<readonly [key: string, where: OpenState]>>()
   const setState = (key: string, where: OpenState) => {
     open.delete(key)
@@ -148,7 +148,7 @@ const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxe
   }
   let [acked, received]: [RecordedObservation | undefined, RecordedObservation | undefined] = [undefined, undefined]
   let aggregated = false
-  /** Of each queue, what was met last on it: retries and dead letters are observed after what caused them. */
+  /** The last exception on each queue, because a retry or a dead letter is observed after its cause. */
   const exceptions = new Map<string | null, Exception>()
   for (const seen of observations) {
     const queue = seen.text("queue_name")
@@ -156,25 +156,25 @@ const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxe
     const source = seen.text("source_queue_name")
     const reason = seen.text("reason")
     if (/MessageReceived$/.test(seen.type)) {
-      // the aggregator's bears the id of the task whose result it is, and is no worker's that the task was given to
+      // An aggregation worker receives the event under the child's id, but not the task itself.
       if (seen.type !== "AggregationMessageReceived") received = seen
       const consumer = seen.text("consumer_name")
       setState(key, { _tag: "BeingHandled", queue, consumer, attempt: seen.count("retry_attempt"), when: seen })
     } else if (/(MessageAcked|StageAcked)$/.test(seen.type)) {
       open.delete(key)
-      // what was aggregated may be the progress of a task that its worker is not done with
+      // The aggregated event may be progress of a task that is still in progress.
       if (seen.type === "AggregationMessageAcked") aggregated = true
       else acked = seen
     } else if (seen.type === "TaskMessageRejected" || /(StageFailed|HandlerFailed)$/.test(seen.type)) {
       if (seen.type !== "TaskMessageRejected") exceptions.set(queue, exceptionOf(seen))
       const exception = exceptions.get(queue) ?? noException
-      // with retries, what becomes of it is told next
+      // With a retry policy, the next observation says what happens to the message.
       if (queue !== null && seen.flag("requeue")) setState(key, { _tag: "Queued", queue, when: seen })
       else setState(key, { _tag: "Rejected", queue, reason: reason ?? exception.type, exception, when: seen })
     } else if (seen.type === "WorkflowMessagePublished") {
       const stage = seen.text("stage") ?? "unknown"
       const inbox = inboxes.ofStage(stage, queue)
-      // its publisher waits for the broker's word, and its receiver does not
+      // The publisher waits for the confirm, so the receiver may be observed first.
       if (knownKeys.has(key)) continue
       setState(
         key,
@@ -199,7 +199,10 @@ const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxe
   return { open: [...open.values()], acked, aggregated, received }
 }
 
-/** Whether somebody else had the task since it was handed over; by its acknowledgement where no receipt was kept. */
+/**
+ * Whether another worker received the task after its hand-over. Without an observed delivery, a later acknowledgement
+ * decides.
+ */
 const wasReceivedSince = (handOver: Instant, received: Instant | undefined, acked: Instant | undefined): boolean =>
   received === undefined ? acked !== undefined && acked.at > handOver.at + handOverMicros : received.at > handOver.at
 
@@ -211,7 +214,7 @@ const latestDeadLetter = (deadLetters: ReadonlyArray<DeadLetterSummary>) =>
       undefined
     )
 
-/** What is known of the task is later than its dead letter, or than the replay of it. */
+/** Whether the task made progress after its dead letter, or after the replay of it. */
 const hasLaterProgress = (
   { record, when }: DatedDeadLetter,
   ended: Instant | undefined,
@@ -226,7 +229,7 @@ interface DatedDeadLetter {
   readonly when: Instant
 }
 
-/** A dead letter with its record; one that was replayed is on its way again. */
+/** Completes a dead letter with its record. A replayed dead letter is queued again. */
 const withRecord = (
   seen: (OpenState & { readonly _tag: "DeadLettered" }) | undefined,
   letter: DatedDeadLetter | undefined
@@ -249,7 +252,7 @@ const withRecord = (
 
 const exceptionOf = (seen: RecordedObservation): Exception => ({
   type: seen.text("exception_type"),
-  // empty where it is not to be kept
+  // Empty if it must not be stored.
   message: seen.text("exception_message") || null
 })
 

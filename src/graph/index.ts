@@ -1,6 +1,6 @@
 /**
- * What users of the library import to keep what workers observe, to draw what happened to a task, and to tell why it is
- * not done. Names are the specification's; a module with a `layer` comes as a whole.
+ * The public API for storing observations, building the execution graph of a task, and explaining why a task is not
+ * done. Exported names follow the specification. A module with a `layer` is exported as a namespace.
  */
 export type { Incomplete, IncompleteReason } from "./Completeness.ts"
 export {

@@ -1,6 +1,7 @@
 /**
- * What users of the library import. Names are the specification's; modules with a `make` and a `layer` come as a whole. A
- * connection comes from `layers/index.ts`: `BrokerAmqp` or, without a server and under virtual time, `BrokerMemory`.
+ * The public API of the task-messaging library. Exported names follow the specification. A module with a `make` and a
+ * `layer` is exported as a namespace. The connection comes from `layers/index.ts`: `BrokerAmqp`, or `BrokerMemory`,
+ * which needs no server and runs under virtual time.
  */
 export {
   Broker,

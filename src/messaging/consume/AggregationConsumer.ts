@@ -22,25 +22,30 @@ import * as ConsumerTimeout from "./ConsumerTimeout.ts"
 import * as DeliveryLoop from "./DeliveryLoop.ts"
 import type { DeliveryVerdict } from "./DeliveryVerdict.ts"
 
-/** Of one aggregation consumer, beside those of every consumer. */
+/** Options of one aggregation consumer, in addition to the options that all consumers share. */
 export interface Options<R> extends ConsumerOptions.ConsumerOptions {
-  /** The shards whose events it takes: from 0 up to the topology's `shard_count` - 1. No two consumers should share one: its work would be done twice. */
+  /**
+   * The shards that this consumer aggregates, from 0 to the topology's `shard_count` - 1. If two consumers share a
+   * shard, both process each of its events.
+   */
   readonly shards: ReadonlyArray<number>
-  /** Default: the name that the topology gives to a queue of these shards, such as `aggregation.queue.0`. */
+  /** Name of the queue. Default: the topology's name for these shards, such as `aggregation.queue.0`. */
   readonly queueName?: string | undefined
   readonly handler: AggregationHandler<R>
 }
 
 export interface AggregationConsumer<R> {
-  /** The queue that it works on. */
   readonly queue: string
-  /** The specification's `run_forever`: consumes until it is stopped or interrupted. */
+  /** Consumes until the consumer is stopped or interrupted. The specification calls this `run_forever`. */
   readonly run: Effect.Effect<void, never, R>
-  /** Takes no further event; succeeds when those in work are done, or given back. */
+  /** Stops taking events. Succeeds once every event in progress is settled or returned to the queue. */
   readonly stop: Effect.Effect<void>
 }
 
-/** A worker for the events of some shards. Nothing happens before it runs. */
+/**
+ * Creates a worker for the events of some shards. The consumer does nothing until `run` is executed. Fails with an
+ * `InvalidPublish` if the topology has no such shards, and with a `SettingsError` if an option is invalid.
+ */
 export const make = Effect.fnUntraced(function* <R>(
   options: Options<R>
 ): Effect.fn.Return<AggregationConsumer<R>, InvalidPublish | SettingsError, Broker | BrokerClient> {
@@ -115,7 +120,7 @@ export const make = Effect.fnUntraced(function* <R>(
             delivery,
             failure: HandlerFailure.ofCause(cause),
             fields: childFields,
-            // by its task id, and so into no aggregation queue
+            // This status is routed by its task id, so it never reaches an aggregation queue.
             status: { about: { taskId, correlationId, lineage, task: context.event }, meta: event.exact.meta }
           })
         }
@@ -154,13 +159,12 @@ export const make = Effect.fnUntraced(function* <R>(
   return { queue, run, stop }
 })
 
-/** A worker for as long as the layer is there; it stops as `stop` does. */
+/** Runs a consumer for the lifetime of the layer. Closing the layer stops the consumer as `stop` does. */
 export const layer = <R>(
   options: Options<R>
 ): Layer.Layer<never, InvalidPublish | SettingsError, Broker | BrokerClient | R> =>
   Layer.effectDiscard(Effect.flatMap(make(options), ({ run }) => Effect.forkScoped(run)))
 
-/** The event of a child, as far as it could be read. */
 type ChildFields = Observation.FieldsOf<"AggregationMessageAcked">
 
 const redeliveryEvents = { Retry: "AggregationRetryScheduled", DeadLetter: "AggregationDeadLetterPublished" } as const

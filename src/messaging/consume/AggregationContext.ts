@@ -6,14 +6,16 @@ import * as HandOverHeaders from "../retry/HandOverHeaders.ts"
 import { type ConsumerIdentity, DeliveryContext } from "./HandlerContext.ts"
 
 /**
- * What a handler of aggregation works with, beside the event. The current task is the event's, a child; what it has to
- * say of the parent goes by `client.publishStatus`. `publishAggregationStatus` for the same parent comes back to the same
- * shard: whoever does that must know when to end.
+ * Describes the delivery that an aggregation handler processes, and publishes statuses about it. The current task is
+ * the child that the event belongs to. To publish a status of the parent, use `client.publishStatus`.
+ *
+ * A status that the handler publishes with `publishAggregationStatus` for the same parent returns to the same shard. A
+ * handler that does so needs a condition that ends the cycle.
  */
 export class AggregationContext extends DeliveryContext {
   readonly taskId: string
   readonly correlationId: string
-  /** Whose children are aggregated; none where somebody else published the event. */
+  /** The parent whose children are aggregated. `undefined` if the event names none. */
   readonly parentTaskId: string | undefined
   readonly lineage: HandOverHeaders.HandOverHeaders
   readonly event: StatusEvent

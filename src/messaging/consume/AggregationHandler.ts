@@ -3,8 +3,9 @@ import type { StatusEvent } from "../envelope/StatusEvent.ts"
 import type { AggregationContext } from "./AggregationContext.ts"
 
 /**
- * What an aggregation worker runs. It succeeds with anything; whatever it fails or dies with is a failure of the event,
- * which is tried again unless the error has a member `retryable` that is `false`. `R`: the services that it needs.
+ * The handler of an aggregation worker. Its success value is ignored. Any failure or defect fails the event, which is
+ * retried unless the error has a member `retryable` that is `false`. `R` is the type of the services that the handler
+ * needs.
  */
 export interface AggregationHandler<R = never> {
   readonly handle: (event: StatusEvent, context: AggregationContext) => Effect.Effect<unknown, unknown, R>

@@ -10,30 +10,35 @@ import * as AggregationConsumer from "./AggregationConsumer.ts"
 import * as OrphanedShards from "./OrphanedShards.ts"
 
 /**
- * Of all its consumers, beside `shardGroups`. `client`: over that one; `topology`: over a client of its own, without aliases.
- * Two defaults are its own: `consumerName` is `svc-aggregation-worker`, behind which its consumers count from 0, and
- * `stopWithin` is 5 seconds.
+ * Options of the runtime and of all its consumers. Pass either a `client` to use, or a `topology`, for which the
+ * runtime creates a client without aliases. Two defaults differ from those of a single consumer: `consumerName` is
+ * `svc-aggregation-worker`, followed by `-` and the index of the consumer, and `stopWithin` is 5 seconds.
  */
 export type Options<R> = Omit<AggregationConsumer.Options<R>, "shards" | "queueName"> & {
-  /** A consumer and a queue for each group of shards, such as `[[0], [1, 2]]`; they must not overlap. */
+  /**
+   * The groups of shards, such as `[[0], [1, 2]]`. Each group has one consumer and one queue. Groups must not overlap.
+   */
   readonly shardGroups: ReadonlyArray<ReadonlyArray<number>>
 } & ({ readonly client: BrokerClient["Service"] } | { readonly topology: Topology })
 
-/** One aggregation consumer for each group of shards. */
+/** Runs one aggregation consumer for each group of shards. */
 export interface AggregationWorkerRuntime<R> {
   readonly client: BrokerClient["Service"]
-  /** Of the groups, in their order. */
+  /** The names of the queues, in the order of the groups. */
   readonly queues: ReadonlyArray<string>
   /**
-   * Initialises the client, declares and binds the queues of all groups, and lets the consumers run beside. An event that
-   * is published once it has succeeded is aggregated. Does nothing while they run.
+   * Initialises the client, declares and binds the queues of all groups, and starts the consumers in the background.
+   * Events published after `start` has succeeded are aggregated. `start` is a no-op while the consumers run.
    */
   readonly start: Effect.Effect<void, InitializeError, R>
-  /** Succeeds when every event that was taken is settled, or given back: those that hang are interrupted in the end. */
+  /**
+   * Stops all consumers. Succeeds once every event in progress is settled or returned to its queue; handlers that
+   * exceed `stopWithin` are interrupted.
+   */
   readonly stop: Effect.Effect<void>
 }
 
-/** Consumers that were started live no longer than the scope. */
+/** Creates the runtime. Closing the scope stops the consumers. */
 export const make = Effect.fnUntraced(function* <R>(
   options: Options<R>
 ): Effect.fn.Return<AggregationWorkerRuntime<R>, InvalidPublish | SettingsError, Broker | Scope.Scope> {
@@ -60,9 +65,9 @@ export const make = Effect.fnUntraced(function* <R>(
   const start = Effect.gen(function* () {
     if (running.length > 0) return
     yield* client.initialize
-    // each consumer declares its queue too, but only when its loop comes to it
+    // Each consumer also declares its queue, but only after its loop has started.
     yield* Effect.forEach(shardGroups, (shards) => client.ensureAggregationQueue(shards), { discard: true }).pipe(
-      // the groups were checked when the runtime was made
+      // The groups are validated when the runtime is created.
       Effect.catchTag("InvalidPublish", Effect.die)
     )
     running = yield* Effect.forEach(consumers, ({ run }) => Effect.forkIn(run, scope))
@@ -81,7 +86,7 @@ export const make = Effect.fnUntraced(function* <R>(
   }
 })
 
-/** Runs for as long as the layer is there. */
+/** Runs the runtime for the lifetime of the layer. */
 export const layer = <R>(
   options: Options<R>
 ): Layer.Layer<never, InitializeError | InvalidPublish | SettingsError, Broker | R> =>

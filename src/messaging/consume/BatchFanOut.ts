@@ -5,17 +5,20 @@ import type { EnvelopeError } from "../envelope/Errors.ts"
 import * as TaskEnvelope from "../envelope/TaskEnvelope.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
 
-/** The delivery that the batch came by. */
+/** The properties of a batch delivery that its items inherit. */
 export interface BatchDelivery {
-  /** The consumer's own: items go straight there, whatever their task types are bound to. */
+  /**
+   * The consumer's own queue. Items are published directly to this queue, so the bindings of their task types do not
+   * apply.
+   */
   readonly queue: string
   readonly contentType: string | undefined
   readonly priority: number | undefined
 }
 
 /**
- * One message for each task, in their order, to be confirmed before the batch is acknowledged. Items keep the priority
- * that the batch travelled with, which other implementations lose; without one they have their own.
+ * Returns one message for each task of a batch, in order. The batch may be acknowledged only after all of them are
+ * confirmed. An item has the AMQP priority of the batch message, or its own priority if the batch message has none.
  */
 export const publications = (
   batch: BatchEnvelope,
@@ -48,18 +51,21 @@ export const publications = (
     })
   )
 
-/** Of a routed topology: a batch travelled by one task type, so that others in it went to the wrong worker. */
+/**
+ * A routed topology routes a batch by one task type. Tasks of other types in the same batch have reached the wrong
+ * worker.
+ */
 export const hasMixedTaskTypes = (batch: BatchEnvelope): boolean =>
   new Set(batch.tasks.map(({ task_type = "" }) => task_type.trim()).filter((taskType) => taskType !== "")).size > 1
 
-/** Where an item stood in its batch. */
+/** The position of a task in the batch that it was published in. */
 export interface BatchPosition {
   readonly batchId: string
   readonly batchIndex: number
   readonly batchSize: number
 }
 
-/** Of the delivery of an item; none for a task that came by itself. */
+/** Returns `undefined` for a task that was published on its own. */
 export const positionOf = (headers: Publication["properties"]["headers"] = {}): BatchPosition | undefined => {
   const { batch_id: batchId, batch_index: index, batch_size: size } = headers
   return typeof batchId === "string" && index !== undefined && size !== undefined

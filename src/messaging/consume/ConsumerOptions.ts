@@ -9,43 +9,51 @@ import type { Topology } from "../topology/Topology.ts"
 import type * as DeliveryLoop from "./DeliveryLoop.ts"
 
 /**
- * What can be said of every consumer. `undefined` counts as left out. A `Duration.Input` is a text such as "10 seconds", a
- * number of milliseconds, or a `Duration`.
+ * Options that all consumers share. `undefined` has the same effect as leaving an option out. A `Duration.Input` is a
+ * text such as "10 seconds", a number of milliseconds, or a `Duration`.
  */
 export interface ConsumerOptions extends FailureOptions {
   /**
-   * How long the queue may be silent, in seconds, before the consumer makes sure that the broker still serves it: more
-   * than 0, at most a day. `null`: it never does. Default: 1.
+   * How long the queue may be silent, in seconds, before the consumer checks that the broker still serves its
+   * subscription: more than 0, at most a day. `null` disables the check. Default: 1.
    */
   readonly consumeTimeoutSeconds?: number | null | undefined
-  /** The names of top-level members in bodies that arrive. Default: the client's `aliasConfig`. */
+  /** Aliases of the top-level members of incoming bodies. Default: the client's `aliasConfig`. */
   readonly aliasConfig?: ContractAliasConfig | undefined
-  /** Told of everything that the consumer does. It must return at once: `queuedObservations` is for slow ones. Default: none. */
+  /**
+   * Receives every observation of the consumer. The sink must return at once; wrap a slow sink in `queuedObservations`.
+   * Default: none.
+   */
   readonly observationSink?: ObservationSink | undefined
   /**
-   * How many messages are worked on at once, which is also the prefetch: 1 to 65,535. Default: the topology's
-   * `prefetch_count`, which is 1 unless it says otherwise; of a workflow stage its `max_inflight` goes before that.
+   * The number of messages processed concurrently, which is also the prefetch: 1 to 65,535. Default: the topology's
+   * `prefetch_count`, which defaults to 1. The `max_inflight` of a workflow stage takes precedence over
+   * `prefetch_count`.
    */
   readonly concurrency?: number | undefined
   /**
-   * How long messages in work may go on when the consumer stops; then their handlers are interrupted, and the messages
-   * return to their queue. 0: at once. Default: 10 seconds; of the `AggregationWorkerRuntime` 5 seconds.
+   * How long handlers may continue after the consumer is stopped. When the time is over they are interrupted, and their
+   * messages return to the queue. 0 interrupts at once. Default: 10 seconds, or 5 seconds in an
+   * `AggregationWorkerRuntime`.
    */
   readonly stopWithin?: Duration.Input | undefined
   /** The pause after an error of the consumer itself, in seconds: more than 0, at most a day. Default: 2. */
   readonly idleRetrySeconds?: number | undefined
-  /** With no place free and nothing settled for so long, a warning names the messages. Default: 1 minute. */
+  /**
+   * If all slots are occupied and no message is settled for this long, the consumer logs a warning that names the
+   * messages. Default: 1 minute.
+   */
   readonly stalledAfter?: Duration.Input | undefined
-  /** Arguments of the subscription, such as `{ "x-priority": 10 }`. Default: none. */
+  /** Arguments of the AMQP subscription, such as `{ "x-priority": 10 }`. Default: none. */
   readonly consumeArguments?: Fields | undefined
   /**
-   * The consumer's name in observations, lineage and the log. Default: `svc-task-consumer`, `svc-workflow-consumer`,
-   * `svc-aggregation-consumer`, or `svc-aggregation-worker-<n>` of the `AggregationWorkerRuntime`.
+   * The name of the consumer in observations, `meta.manual_retry` and the log. Default: `svc-task-consumer`,
+   * `svc-workflow-consumer`, `svc-aggregation-consumer`, or `svc-aggregation-worker-<n>` in an
+   * `AggregationWorkerRuntime`.
    */
   readonly consumerName?: string | undefined
 }
 
-/** What is wrong with them. `handleWithin`: of consumers that have one. */
 export const validate = (
   consumer: string,
   options: ConsumerOptions & { readonly handleWithin?: Duration.Input | undefined }
@@ -62,7 +70,6 @@ export const validate = (
   return findings.mistakes.length > 0 ? SettingsError.of(consumer, findings.mistakes) : undefined
 }
 
-/** What of them is the loop's. */
 export const loopOptions = (options: ConsumerOptions) =>
   ({
     ...(options.consumeArguments && { arguments: options.consumeArguments }),
@@ -72,7 +79,7 @@ export const loopOptions = (options: ConsumerOptions) =>
     stalledAfter: options.stalledAfter
   }) satisfies Partial<DeliveryLoop.Options<never>>
 
-/** What a worker declares: its own inbox, also where its client declares no queues, or somebody has deleted it since. */
+/** A worker declares its own inbox, even if its client declares no queues or the queue was deleted. */
 export const inboxDeclarations = ({ bindings, exchanges, queues }: Topology, inbox: string): Declarations => ({
   exchanges,
   queues: queues.filter(({ name }) => name === inbox),
@@ -85,7 +92,7 @@ const checkSeconds = (field: string, value: number | undefined, findings: Valida
   }
 }
 
-/** The broker refuses the subscription for it, again and again. */
+/** A broker refuses the subscription for a non-integer `x-priority`, so the consumer would retry for ever. */
 export const checkPriority = (consumeArguments: Fields | undefined, findings: ValidationIssues): void => {
   const given = consumeArguments?.["x-priority"]
   if (given !== undefined && !(typeof given === "number" && Number.isInteger(given))) {
@@ -100,7 +107,7 @@ export const checkDuration = (
   least?: "zero"
 ): void => {
   if (given === undefined) return
-  // Effect takes what is not a number for zero
+  // `Duration.fromInput` reads NaN as zero.
   const found = Number.isNaN(given) ? Option.none() : Duration.fromInput(given)
   if (Option.isNone(found)) findings.addMistake(field, 'must be a duration, such as "10 seconds"')
   else if (least === undefined && !Duration.isPositive(found.value))

@@ -3,13 +3,13 @@ import type { Broker, BrokerError } from "../../services/Broker.ts"
 import * as BrokerCapabilities from "../topology/BrokerCapabilities.ts"
 import type { QueueFamily } from "../topology/Parameters.ts"
 
-/** RabbitMQ's own, where a queue names none. */
+/** RabbitMQ's default for queues without `x-consumer-timeout`. */
 const brokerDefault = Duration.minutes(30)
 
 /**
- * The broker takes a delivery that is not settled in time for lost: it closes the channel, and delivers everything on it
- * again, for ever if need be. A sentence where the handlers' own timeout does not come first; none where it does, and
- * where nobody has set anything, since most handlers end within half an hour.
+ * If a delivery is not settled within the consumer timeout, the broker closes the channel and redelivers every message
+ * on it, possibly for ever. Returns a warning if the handler timeout does not come first. Returns `undefined` if it
+ * does, or if neither timeout is configured, since most handlers finish within half an hour.
  */
 export const warning = (
   { arguments: declared, queueType }: Pick<QueueFamily, "arguments" | "queueType">,
@@ -29,7 +29,7 @@ export const warning = (
     : undefined
 }
 
-/** Says it once, for the preparation of a consumer. */
+/** Logs the warning at the first preparation of a consumer only. */
 export const warnOnce = (
   broker: Broker["Service"],
   consumerName: string,

@@ -9,8 +9,9 @@ export type WithDeliverySpan = <E, R>(
 ) => Effect.Effect<DeliveryVerdict, E, R>
 
 /**
- * A span for the work on each delivery, below the one that it was published in; without such a one, a trace begins. What
- * its publisher did not sample is not sampled here either, and says so to who comes next. Without a tracer this is nothing.
+ * Wraps the work on each delivery in a span whose parent is the span that published the message. Without a parent the
+ * span is the root of a new trace. If the publisher did not sample its span, this span is not sampled either, and
+ * neither are its children. Without a tracer this is a no-op.
  */
 export const make: Effect.Effect<WithDeliverySpan> = Effect.gen(function* () {
   const untraced: WithDeliverySpan = (_, work) => work
@@ -35,7 +36,7 @@ export const make: Effect.Effect<WithDeliverySpan> = Effect.gen(function* () {
 
 const spanOptions = (delivery: Delivery, parent: Tracer.ExternalSpan | undefined): Tracer.SpanOptionsNoTrace => ({
   kind: "consumer",
-  // not below whatever the consumer was started in, which never ends
+  // The span that started the consumer never ends, so it must not become the parent.
   ...(parent === undefined ? { root: true } : { parent }),
   attributes: {
     "messaging.system": "rabbitmq",

@@ -1,10 +1,12 @@
 import type { Settlement } from "../../services/Broker.ts"
 
-/** How a delivery is settled, and what follows when it was. */
 export interface DeliveryVerdict {
   readonly settle: Settlement
-  /** Not called where the settlement came too late: then somebody gets the delivery again. Plain and cheap. */
+  /**
+   * Called after the delivery was settled, and not if the channel was lost before: then the broker redelivers the
+   * message. Must be synchronous and cheap.
+   */
   readonly settled?: () => void
-  /** Where the message is not done with: by what kind of error, for its trace. */
+  /** The kind of error, recorded in the trace of a delivery that failed. */
   readonly failure?: string
 }

@@ -4,41 +4,46 @@ import * as Payload from "../envelope/Payload.ts"
 import type { Declared, TaskEnvelope } from "../envelope/TaskEnvelope.ts"
 import type { HandlerContext } from "./HandlerContext.ts"
 
-/** A task whose payload has met the handler's schema. Fields that nobody declared are in `context.rawPayload`. */
+/**
+ * A task whose payload was decoded with the handler's schema. Undeclared fields of the task are in
+ * `context.rawPayload`.
+ */
 export type Task<Payload> = Omit<typeof Declared.Type, "payload"> & { readonly payload: Payload }
 
 /**
- * What a task consumer runs. It succeeds with anything; whatever it fails or dies with is a failure of the task, which is
- * tried again unless the error has a member `retryable` that is `false`. `R`: the services that it needs.
+ * The handler of a task consumer. Its success value is ignored. Any failure or defect fails the task, which is retried
+ * unless the error has a member `retryable` that is `false`. `R` is the type of the services that the handler needs.
  */
 export interface TaskHandler<R = never> {
   readonly handle: (task: TaskEnvelope, context: HandlerContext) => Effect.Effect<unknown, unknown, R>
 }
 
-/** A task that its handler does not take. Nothing has run, and trying again is pointless. */
+/** The handler does not accept the task. No work has been done, and retrying is pointless. */
 export class TaskRefused extends Schema.TaggedError<TaskRefused>()("TaskRefused", {
   reason: Schema.Literals(["unknown_task_type", "payload_schema_violation"]),
   taskType: Schema.NullOr(Schema.String),
-  /** Of the payload. */
   mistakes: Schema.Array(Mistake),
   message: Schema.String
 }) {
   readonly retryable = false
 }
 
-/** A failure that trying again does not mend, for handlers that have no error of their own that says so. */
+/** A failure that is not retried, for handlers without an error type of their own that is not retryable. */
 export class PermanentFailure extends Schema.TaggedError<PermanentFailure>()("PermanentFailure", {
   message: Schema.String
 }) {
   readonly retryable = false
 }
 
-/** For all task types, with the payload as it came. */
+/** A handler for all task types, which receives the payload undecoded. */
 export const make = <R>(
   handle: (task: TaskEnvelope, context: HandlerContext) => Effect.Effect<unknown, unknown, R>
 ): TaskHandler<R> => ({ handle })
 
-/** For payloads of one schema: what does not meet it is refused as `payload_schema_violation`. */
+/**
+ * A handler that decodes the payload with a schema. A payload that does not match is refused as
+ * `payload_schema_violation`.
+ */
 export const withPayload = <Payload, RD, R>(
   schema: Schema.ConstraintDecoder<Payload, RD>,
   handle: (task: Task<Payload>, context: HandlerContext) => Effect.Effect<unknown, unknown, R>
@@ -53,7 +58,9 @@ export const withPayload = <Payload, RD, R>(
   }
 }
 
-/** A handler for each task type; others, and tasks without a type, are refused as `unknown_task_type`. */
+/**
+ * Combines one handler for each task type. Tasks of another type, or without one, are refused as `unknown_task_type`.
+ */
 export const byTaskType = <Requirements extends Readonly<Record<string, unknown>>>(
   handlers: {
     readonly [TaskType in keyof Requirements]: TaskHandler<Requirements[TaskType]>

@@ -12,44 +12,46 @@ import * as ManualRetry from "../retry/ManualRetry.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import * as BatchFanOut from "./BatchFanOut.ts"
 
-/** What a handler says of its task beside the status itself. Task id, correlation id and lineage are the context's. */
+/**
+ * The details of a status that a handler publishes. The context adds the task id, the correlation id and the
+ * manual-retry lineage.
+ */
 export interface StatusDetails extends NoCamelCaseMembers<typeof StatusEvent.Declared.fields> {
   readonly message?: string | null | undefined
   readonly meta?: JsonObject | undefined
   readonly result?: JsonObject | null | undefined
-  /** Default: the task's. */
+  /** Default: the correlation id of the task. */
   readonly correlation_id?: string | null | undefined
   readonly event_id?: string | null | undefined
-  /** Default: the task's. */
+  /** Default: the service of the task. */
   readonly service?: string | null | undefined
   readonly timestamp?: string | undefined
   readonly [extra: string]: unknown
 }
 
-/** Who handles, and for whom. */
 export interface ConsumerIdentity {
   readonly client: BrokerClient["Service"]
   readonly name: string
   readonly queue: string
-  /** None without a retry policy. */
+  /** `null` without a retry policy. */
   readonly maxRetries: number | null
 }
 
-/** The status of a task: as text with details, or as one value. A task id in it is overwritten. */
+/** A complete status of the task. A `task_id` in it is overwritten. */
 type StatusWithDetails = StatusDetails & { readonly status: string }
 
-/** What a handler of tasks and one of aggregation know of their delivery, and publish about it. */
+/** Describes a delivery to the handler of a task or an aggregation, and publishes statuses about the task. */
 export abstract class DeliveryContext {
   readonly client: BrokerClient["Service"]
   readonly consumerName: string
-  /** The queue whose worker this is: retries come back to it. */
+  /** The queue that this worker consumes. Retries return to it. */
   readonly sourceQueueName: string
-  /** None without a retry policy. */
+  /** `null` without a retry policy. */
   readonly maxRetries: number | null
-  /** The message as it was read, by canonical names. */
+  /** The decoded message body, with canonical member names. */
   readonly rawPayload: JsonObject
   readonly deliveryTag: number
-  /** The broker has given it to somebody before, and does not know what became of it. */
+  /** The broker delivered the message before and never received a settlement. */
   readonly redelivered: boolean
   readonly headers: Fields
 
@@ -65,23 +67,23 @@ export abstract class DeliveryContext {
   }
 
   abstract readonly taskId: string
-  /** The body's, else that of the message, else the task id. */
+  /** From the body, else from the message properties, else the task id. */
   abstract readonly correlationId: string
   abstract readonly lineage: HandOverHeaders.HandOverHeaders
-  /** Echoed in statuses where they are known. */
+  /** Copied into the statuses of the task. */
   protected abstract readonly echoedFields: { readonly service?: string; readonly task_type?: string }
 
-  /** 0 is the original delivery. */
+  /** 0 for the first delivery. */
   get retryAttempt(): number {
     return RetryHeaders.attemptOf(this.headers)
   }
 
-  /** Set only for items of a batch. */
+  /** The id of the batch that contained the task. `undefined` for a task that was published on its own. */
   get batchId(): string | undefined {
     return this.#position?.batchId
   }
 
-  /** Counts from 0. */
+  /** Position in the batch, from 0. */
   get batchIndex(): number | undefined {
     return this.#position?.batchIndex
   }
@@ -106,12 +108,12 @@ export abstract class DeliveryContext {
     return this.lineage.reason
   }
 
-  /** A status of the current task. One of another task goes by `client.publishStatus`. */
+  /** Publishes a status of the current task. For another task, use `client.publishStatus`. */
   publishStatus(status: string | StatusWithDetails, details: StatusDetails = {}): Effect.Effect<void, PublishError> {
     return Effect.suspend(() => this.client.publishStatus(this.#event(status, details)))
   }
 
-  /** A status of the current task that is also input for the aggregation of `meta.parent_task_id`. */
+  /** Publishes a status of the current task that is also input for the aggregation of `meta.parent_task_id`. */
   publishAggregationStatus(
     status: string | StatusWithDetails,
     details: StatusDetails = {}
@@ -136,12 +138,12 @@ export abstract class DeliveryContext {
 }
 
 /**
- * What ends a handler that has handed its task over. A defect, so that neither `catch` nor `retry` meets it. Known by
- * identity: to ask anything else of what a handler threw is to run what its author wrote.
+ * The defect that ends a handler after `manualRetry`. A defect passes through `Effect.catch` and `Effect.retry`. It is
+ * recognised by identity, because reading a property of an unknown error may run user code.
  */
 export const handOverSignal = { _tag: "HandedOver" } as const
 
-/** What a handler of tasks works with, beside the task. */
+/** Describes a task to its handler. */
 export class HandlerContext extends DeliveryContext {
   readonly taskId: string
   readonly correlationId: string
@@ -173,16 +175,18 @@ export class HandlerContext extends DeliveryContext {
   }
 
   /**
-   * Hands the task over under its own id, by the routing of its `taskType`, and ends the handler: nothing behind it runs.
-   * A handler that survives it is not asked again, the hand-over happens when it returns; should it fail otherwise, it
-   * has failed, and nothing is handed over. The last request counts.
+   * Republishes the task under the same id, routed by `taskType`, and ends the handler: no code after this effect runs.
+   * If the handler continues nevertheless, the task is republished when the handler succeeds, and not if the handler
+   * fails. The last request wins.
+   *
+   * Fails with an `InvalidManualRetry`, an `EnvelopeError` or an `InvalidPublish` if the request is invalid.
    */
   manualRetry(
     request: ManualRetry.ManualRetryRequest = {}
   ): Effect.Effect<never, InvalidManualRetry | EnvelopeError | InvalidPublish> {
     return Effect.suspend(() => {
       const prepared = Result.flatMap(ManualRetry.prepare(this.#task.exact, this, request), (retry) =>
-        // what the topology would refuse is the handler's to know
+        // The handler learns at once what the topology refuses.
         Result.map(Publications.task(this.client.topology, retry.task, { headers: retry.headers }), () => retry)
       )
       if (Result.isFailure(prepared)) return Effect.fail(prepared.failure)
@@ -191,7 +195,7 @@ export class HandlerContext extends DeliveryContext {
     })
   }
 
-  /** What was asked for by `manualRetry`; for the consumer. */
+  /** The request made with `manualRetry`. For the consumer. */
   get handOver(): ManualRetry.ManualRetry | undefined {
     return this.#handOver
   }

@@ -2,19 +2,19 @@ import { Effect, Option } from "effect"
 import type { BrokerClient } from "../publish/BrokerClient.ts"
 import * as Aggregation from "../topology/Aggregation.ts"
 
-/** A queue that workers of other shards may have left behind. */
+/** A queue that workers of other shards may have left. */
 export interface OrphanedQueue {
   readonly queue: string
-  /** One of the present shards is bound to it: it fills up beside the queue that the events are taken from. */
+  /** The queue is still bound to a current shard, so it fills up while another queue is consumed. */
   readonly isFilling: boolean
 }
 
-/** Of each kind. Every name is a question to the broker. */
+/** Limit for each of the two kinds of candidates, because the broker is asked about every name. */
 const maxInspected = 32
 
 /**
- * What another `shard_count` or other groups may have left, as far as names tell, since AMQP lists no queues: those of
- * single shards that there are no more, and of shards that are in a group now.
+ * Names of queues that a former `shard_count` or grouping may have left. AMQP cannot list queues, so candidates are
+ * guessed from their names: single shards beyond the current count, and shards that are now part of a group.
  */
 export const candidates = (
   aggregation: Aggregation.AggregationPlane,
@@ -29,7 +29,7 @@ export const candidates = (
   return [...[...new Set(grouped)].slice(0, maxInspected).map(of(true)), ...beyond.map(of(false))]
 }
 
-/** Says in one sentence which of them are there with nobody at work on them. They are left alone: events are in them. */
+/** Logs which candidates exist without a consumer. The queues are not deleted, because they contain events. */
 export const warn = (
   { inspectQueue }: Pick<BrokerClient["Service"], "inspectQueue">,
   candidates: ReadonlyArray<OrphanedQueue>
@@ -37,7 +37,7 @@ export const warn = (
   Effect.gen(function* () {
     const found: Array<string> = []
     for (const { isFilling, queue } of candidates) {
-      // a broker that does not answer is the consumers' business
+      // The consumers report an unreachable broker.
       const inspection = Option.flatten(yield* Effect.option(inspectQueue(queue)))
       if (Option.isNone(inspection) || inspection.value.consumers > 0) continue
       const { messages } = inspection.value

@@ -1,30 +1,32 @@
 import { Context, Effect, Layer } from "effect"
 import { Redis, type RedisError, type Script } from "../../services/Redis.ts"
 
-/** A piece of work that a stage does once at a time. */
+/** A piece of work that a stage must not do twice at the same time. */
 export interface Claim {
   readonly stage: string
   readonly taskId: string
-  /** `StageContract.dedupSignature`. */
+  /** The hash of the task id, the action and the `dedup_key_fields`. */
   readonly signature: string
   readonly messageId: string
-  /** It was delivered before, or is a retry or a replay: what its earlier delivery has claimed is claimed again. */
+  /**
+   * The message was delivered before, or is a retry or a replay. It may take over a claim of its own earlier delivery.
+   */
   readonly redelivered: boolean
 }
 
 /**
- * Keeps two messages from being the same work at the same time, for stages with `dedup_key_fields`. A claim is released
- * when its handler has ended; later messages are not its business.
+ * Prevents two messages from doing the same work concurrently, for stages with `dedup_key_fields`. A claim is released
+ * when its handler ends, so a later message may do the same work again.
  */
 export class StageDedup extends Context.Service<
   StageDedup,
   {
-    /** `false`: another message is that work now. */
+    /** Succeeds with `false` if another message holds the claim. */
     readonly claim: (claim: Claim) => Effect.Effect<boolean, RedisError>
     readonly release: (claim: Claim) => Effect.Effect<void, RedisError>
   }
 >()("svc/messaging/StageDedup") {
-  /** Of this process alone: for a stage with one worker process. */
+  /** Keeps claims in this process: for a stage with a single worker process. */
   static readonly layerMemory = Layer.sync(StageDedup, () => {
     const claimed = new Map<string, string>()
     return StageDedup.of({
@@ -45,8 +47,9 @@ export class StageDedup extends Context.Service<
   })
 
   /**
-   * Of all processes that share a Redis. A claim that was not released, as its process died or Redis was away, is claimed
-   * again by a redelivery, a retry or a replay of its own message, and by others after a day.
+   * Keeps claims in Redis, for all processes that share it. A claim that was never released, because its process died
+   * or Redis was unreachable, can be taken over by a redelivery, a retry or a replay of the same message. It expires
+   * after a day.
    */
   static readonly layerRedis = Layer.effect(
     StageDedup,

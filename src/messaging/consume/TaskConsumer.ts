@@ -13,28 +13,48 @@ import * as DeliveryLoop from "./DeliveryLoop.ts"
 import type { TaskHandler } from "./Handler.ts"
 import * as TaskDelivery from "./TaskDelivery.ts"
 
-/** Of a task consumer, beside those of every consumer. Without a retry policy batches are rejected as well. */
+/**
+ * Options of a task consumer, in addition to the options that all consumers share. Without a retry policy the consumer
+ * also rejects batches.
+ */
 export interface Options<R> extends ConsumerOptions.ConsumerOptions {
   readonly handler: TaskHandler<R>
-  /** Statuses about the work itself, `processing`, `completed` and `failed`. Default: none, as of `new LifecycleStatusConfig()`. */
+  /**
+   * Publishes the statuses `processing`, `completed` and `failed`. Default: disabled, as in `new
+   * LifecycleStatusConfig()`.
+   */
   readonly lifecycleStatuses?: LifecycleStatusConfig | undefined
   /**
-   * How long a handler may take: then it is interrupted, and has failed with `HandlerTimeout`, which is tried again. Default:
-   * as long as it likes; the broker takes a message back after its consumer timeout, which is 30 minutes by default.
+   * How long a handler may run. A handler that takes longer is interrupted and fails with a `HandlerTimeout`, which is
+   * retried. Default: no limit. The broker still takes a message back after its consumer timeout, by default 30
+   * minutes.
    */
   readonly handleWithin?: Duration.Input | undefined
 }
 
 export interface TaskConsumer<R> {
-  /** The task queue that it works on. */
   readonly queue: string
-  /** The specification's `run_forever`: consumes until it is stopped or interrupted. */
+  /** Consumes until the consumer is stopped or interrupted. The specification calls this `run_forever`. */
   readonly run: Effect.Effect<void, never, R>
-  /** Takes no further task; succeeds when those in work are done, or given back. */
+  /** Stops taking tasks. Succeeds once every task in progress is settled or returned to the queue. */
   readonly stop: Effect.Effect<void>
 }
 
-/** A worker for the task queue of the client's topology. Nothing happens before it runs. */
+/**
+ * Creates a worker for the task queue of the client's topology. The consumer does nothing until `run` is executed.
+ * Fails with a `SettingsError` if the topology has no task queue or an option is invalid.
+ *
+ * ```ts
+ * const handler = Handler.byTaskType({
+ *   resize: Handler.withPayload(Schema.Struct({ url: Schema.String }), ({ payload }, context) =>
+ *     Effect.andThen(resize(payload.url), context.publishStatus("resized"))
+ *   )
+ * })
+ * const worker = TaskConsumer.layer({ handler, retryPolicy: new RetryPolicy() }).pipe(
+ *   Layer.provide(BrokerClient.layer({ topology }))
+ * )
+ * ```
+ */
 export const make = Effect.fnUntraced(function* <R>(
   options: Options<R>
 ): Effect.fn.Return<TaskConsumer<R>, SettingsError, Broker | BrokerClient> {
@@ -94,6 +114,6 @@ export const make = Effect.fnUntraced(function* <R>(
   return { queue, run, stop }
 })
 
-/** A worker for as long as the layer is there; it stops as `stop` does. */
+/** Runs a consumer for the lifetime of the layer. Closing the layer stops the consumer as `stop` does. */
 export const layer = <R>(options: Options<R>): Layer.Layer<never, SettingsError, Broker | BrokerClient | R> =>
   Layer.effectDiscard(Effect.flatMap(make(options), ({ run }) => Effect.forkScoped(run)))

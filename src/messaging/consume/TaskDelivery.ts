@@ -31,26 +31,24 @@ export interface TaskDeliverySettings<R> extends FailurePath.FailureOptions {
   readonly broker: Broker["Service"]
   readonly consumer: ConsumerIdentity
   readonly handler: TaskHandler<R>
-  /** A handler that takes longer is interrupted, and has failed. */
   readonly handleWithin: Duration.Duration | undefined
   readonly aliases: ContractAliasConfig
   readonly lifecycleStatuses?: LifecycleStatusConfig | undefined
-  /** A batch travels by one task type, so others in it went to the wrong worker. */
   readonly isRouted: boolean
   readonly observe: Observe
 }
 
-/** The handler did not end in time. */
+/** The handler exceeded `handleWithin`. */
 export class HandlerTimeout extends Schema.TaggedError<HandlerTimeout>()("HandlerTimeout", {
   message: Schema.String
 }) {}
 
-/** Of a batch, how many items are under way at once. The door keeps their order. */
+/** The number of items of a batch that are published concurrently. The broker connection preserves their order. */
 const batchConcurrency = 64
 
 /**
- * What a task consumer does with a delivery, in the order of the specification: read it, observe it, take a batch apart,
- * say that it is being processed, handle it, and bring it where its end belongs; then the delivery is settled.
+ * Processes a delivery of a task queue in the order that the specification prescribes: decode, observe, split a batch,
+ * publish `processing`, run the handler, publish the result, settle.
  */
 export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettings<R>) {
   const { aliases, broker, consumer, handler, handleWithin, observe } = settings
@@ -91,7 +89,7 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
     const afterExit = (exit: Exit.Exit<unknown, unknown>) => afterHandler(delivery, task, context, exit)
     if (!lifecycleStatuses.enabled) return Effect.flatMap(Effect.exit(inTime), afterExit)
     return Effect.gen(function* () {
-      // beside the handler, which waits for no status; but before the end of the task, as people read in that order
+      // The handler does not wait for this status. The final status does, so that readers see the two in order.
       const processing = yield* Effect.forkChild(
         publishLifecycle(task, context, { status: lifecycleStatuses.processing }),
         {
@@ -121,7 +119,7 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
       : Effect.succeed(done)
   }
 
-  /** The status first; and the task must be on its way before this copy of it may go. */
+  /** Publishes the status first. The delivery is acknowledged only after the task is published. */
   const publishHandOver = Effect.fnUntraced(function* (
     delivery: Delivery,
     task: TaskEnvelope.TaskEnvelope,
@@ -135,7 +133,7 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
     if (Result.isSuccess(published)) return acked(attemptFieldsOf(task, context))
     const error = published.failure
     if (isBrokerFailure(error)) return yield* error
-    // also the specification's "no queue receives the message"; this copy is kept by failing
+    // Includes an unroutable task: failing keeps this copy.
     return yield* failTask(delivery, task, context, HandlerFailure.of(error))
   })
 
@@ -153,7 +151,7 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
   const failUnreadable = (delivery: Delivery, error: EnvelopeError, taskId: string | null) =>
     failDelivery({ delivery, failure: HandlerFailure.ofEnvelope(error), fields: unknownTaskFields(delivery, taskId) })
 
-  /** `failure`: what the trace names where the delivery is rejected. */
+  /** `failure` is the error kind in the trace of a rejected delivery. */
   const failDelivery = (
     failed: FailedDelivery<AttemptFields>,
     failure?: string
@@ -162,7 +160,10 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
       verdict.settle === "reject" ? rejected(failed.fields, failed.failure.reason, failure) : verdict
     )
 
-  /** Items that were published before a crash come again with the batch. `message`: exact, as they are written again. */
+  /**
+   * After a crash in between, the redelivered batch publishes all its items again. `message` keeps wide numbers exact,
+   * because the items are written again.
+   */
   const splitBatch = (
     delivery: Delivery,
     message: JsonObject,
@@ -226,7 +227,6 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
     task_type: task.task_type ?? null
   })
 
-  /** A delivery that is no task, as far as can be told. */
   const unknownTaskFields = ({ properties }: Delivery, taskId: string | null) => ({
     ...consumerFields,
     task_id: taskId,
@@ -240,7 +240,7 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
     settled: observe.deferred((at) => Observation.of("TaskMessageAcked", at, attempt))
   })
 
-  /** To the dead-letter exchange of its queue, where it has one. */
+  /** Sends the message to the dead-letter exchange of its queue, if there is one. */
   const rejected = (attempt: AttemptFields, reason: string, failure = reason): DeliveryVerdict => ({
     settle: "reject",
     settled: observe.deferred((at) =>
@@ -252,7 +252,6 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
   return { prepare, work }
 })
 
-/** The delivery of a task, as far as it could be read. */
 type AttemptFields = Observation.FieldsOf<"TaskMessageAcked">
 
 const statusOwnerOf = (task: TaskEnvelope.TaskEnvelope, context: HandlerContext): TaskStatuses.StatusOwner => ({
@@ -268,12 +267,11 @@ const onTimeout = (within: Duration.Duration) => ({
     Effect.fail(new HandlerTimeout({ message: `The handler did not end within ${Duration.format(within)}.` }))
 })
 
-/** It was ended by `manualRetry`, and by nothing else. */
 const isManualHandOver = (cause: Cause.Cause<unknown>): boolean =>
   cause.reasons.some((reason) => Cause.isDieReason(reason) && reason.defect === handOverSignal) &&
   cause.reasons.every((reason) => !Cause.isFailReason(reason))
 
-/** What AMQP cannot carry is the handler's own, and would be refused again with every delivery. */
+/** A message that AMQP cannot carry is the handler's mistake, and every delivery would repeat it. */
 const isBrokerFailure = (error: PublishError): error is BrokerError | PublishUnknown | PublishRefused =>
   error._tag === "BrokerError" ||
   error._tag === "PublishUnknown" ||

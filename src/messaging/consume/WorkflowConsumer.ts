@@ -27,35 +27,35 @@ import * as WorkflowContext from "./WorkflowContext.ts"
 import type { WorkflowHandler } from "./WorkflowHandler.ts"
 
 /**
- * Where the stage's contract says something else, it counts: its retries, and its `max_inflight` as the default of
- * `concurrency`.
+ * Options of a workflow consumer. The contract of the stage takes precedence over the retry policy, and its
+ * `max_inflight` is the default of `concurrency`.
  */
 export type Options<R> = ConsumerOptions.ConsumerOptions & {
   readonly handler: WorkflowHandler<R>
 } & (
     | {
-        /** Of the client's topology. */
+        /** Name of a stage in the client's topology. */
         readonly stage: string
         readonly queue?: never
       }
     | {
-        /** Whose inbox it is, in place of its name. */
+        /** The queue of a stage, instead of its name. */
         readonly queue: string
         readonly stage?: never
       }
   )
 
-/** The worker of one stage. */
+/** A worker for one stage of a workflow. */
 export interface WorkflowConsumer<R> {
   readonly stage: string
   readonly queue: string
-  /** The specification's `run_forever`: consumes until it is stopped or interrupted. */
+  /** Consumes until the consumer is stopped or interrupted. The specification calls this `run_forever`. */
   readonly run: Effect.Effect<void, never, R>
-  /** Takes no further message; succeeds when those in work are done, or given back. */
+  /** Stops taking messages. Succeeds once every message in progress is settled or returned to the queue. */
   readonly stop: Effect.Effect<void>
 }
 
-/** The handler took longer than the contract of its stage allows. */
+/** The handler exceeded the `timeout_seconds` of its stage. The message is retried. */
 export class StageTimeout extends Schema.TaggedError<StageTimeout>()("StageTimeout", {
   stage: Schema.String,
   message: Schema.String
@@ -63,7 +63,7 @@ export class StageTimeout extends Schema.TaggedError<StageTimeout>()("StageTimeo
   readonly reason = "stage_timeout"
 }
 
-/** Another message is the same work, by the `dedup_key_fields` of the stage, and is being worked on. */
+/** Another message with the same `dedup_key_fields` is in progress. The message is not retried. */
 export class DedupConflict extends Schema.TaggedError<DedupConflict>()("DedupConflict", {
   stage: Schema.String,
   message: Schema.String
@@ -73,8 +73,9 @@ export class DedupConflict extends Schema.TaggedError<DedupConflict>()("DedupCon
 }
 
 /**
- * Fails for a stage that the client's topology does not have, and for one with `dedup_key_fields` where there is no
- * `StageDedup`.
+ * Creates a worker for one stage. Fails with an `InvalidPublish` if the topology has no such stage, and with a
+ * `SettingsError` if an option is invalid, or if the stage has `dedup_key_fields` and the service `StageDedup` is
+ * missing.
  */
 export const make = <R>(
   options: Options<R>
@@ -171,7 +172,7 @@ export const make = <R>(
       { exact, ordinary: envelope }: ExactAndOrdinary<WorkflowEnvelope.WorkflowEnvelope>
     ) => {
       const { message_id: messageId, task_id: taskId } = envelope
-      // two numbers that JavaScript takes for one are two pieces of work
+      // The exact envelope distinguishes numbers that are equal as JavaScript numbers.
       const signature = StageContract.dedupSignature(stage, exact)
       if (Result.isFailure(signature)) return failMessage(delivery, envelope, HandlerFailure.of(signature.failure))
       if (signature.success === undefined) return handle(delivery, envelope)
@@ -182,7 +183,8 @@ export const make = <R>(
         messageId,
         redelivered: isRepeat(delivery)
       }
-      // released before a retry is published, which may come at once and claims the same
+      // The claim is released before the retry is published, because the retry may arrive at once and needs the same
+      // claim.
       const runClaimed = Effect.acquireUseRelease(
         dedup.claim(claim),
         (isClaimed) =>
@@ -250,7 +252,7 @@ export const make = <R>(
     return { stage: name, queue, run, stop }
   })
 
-/** A worker for as long as the layer is there; it stops as `stop` does. */
+/** Runs a consumer for the lifetime of the layer. Closing the layer stops the consumer as `stop` does. */
 export const layer = <R>(
   options: Options<R>
 ): Layer.Layer<never, InvalidPublish | SettingsError, Broker | BrokerClient | R> =>
@@ -265,13 +267,16 @@ const correlationIdOf = (
 
 const conflict = "Another message is the same work, and is being worked on."
 
-/** Earlier deliveries of this message have ended: the broker returned it, its worker retried it, or somebody replayed it. */
+/**
+ * The message was redelivered by the broker, retried by a worker, or replayed by an operator, so its earlier delivery
+ * has ended.
+ */
 const isRepeat = ({ properties: { headers = {} }, redelivered }: Delivery): boolean =>
   redelivered || RetryHeaders.attemptOf(headers) > 0 || headers[RetryHeaders.replayedFromDlq] === true
 
 /**
- * A claim that is not released keeps other messages from the same work for a day, so the delivery is held until Redis is
- * back, for a minute. An interrupted handler waits for nothing: its message comes again and claims again.
+ * A claim that is not released blocks other messages with the same work for a day, so the delivery waits up to a minute
+ * for Redis to return. An interrupted handler does not wait: its message is redelivered and takes the claim over.
  */
 const release = (dedup: StageDedup["Service"], claim: Claim): Effect.Effect<void> => {
   const released = dedup.release(claim)
@@ -290,7 +295,10 @@ const release = (dedup: StageDedup["Service"], claim: Claim): Effect.Effect<void
   )
 }
 
-/** Of a body without one: the same for every delivery of the message, as its retries and its claims are known by it. */
+/**
+ * For a body without a `message_id`. The id is the same for every delivery of the message, because retries and claims
+ * are identified by it.
+ */
 const messageIdOf = ({ content, properties: { headers = {} } }: Delivery): string => {
   const { message_id: given } = headers
   return typeof given === "string" && given !== "" ? given : hash("sha256", content, "hex").slice(0, 32)

@@ -12,47 +12,49 @@ import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import type { Stage } from "../topology/WorkflowTopology.ts"
 import type { StatusDetails } from "./HandlerContext.ts"
 
-/** Work for another stage. */
+/** A message for another stage. */
 export interface HandOver {
   readonly payload: JsonObject
   readonly action?: string | undefined
   /** Default: `{}`. */
   readonly meta?: JsonObject | undefined
-  /** That of the present message is not passed on. */
+  /** Default: none. The priority of the current message is not inherited. */
   readonly priority?: number | undefined
 }
 
-/** What a stage's handler knows of its message beside the envelope, and what it can do. */
+/** Describes a message to the handler of a stage, and publishes statuses and hand-overs. */
 export interface WorkflowContext {
-  /** For everything else, such as a status of another task. */
+  /** For operations that the context does not offer, such as a status of another task. */
   readonly client: BrokerClient["Service"]
   readonly consumerName: string
-  /** The consumer's own, whatever the envelope names. */
+  /** The stage of the consumer, even if the envelope names another. */
   readonly stage: string
   readonly sourceQueueName: string
-  /** The envelope's, else that of the message, else the task id. */
+  /** From the envelope, else from the message properties, else the task id. */
   readonly correlationId: string
   readonly deliveryTag: number
-  /** It was delivered before, to this worker or to another. */
+  /** The broker delivered the message before and never received a settlement. */
   readonly redelivered: boolean
-  /** 0: the original delivery. */
+  /** 0 for the first delivery. */
   readonly retryAttempt: number
-  /** None without a retry policy. */
+  /** `null` without a retry policy. */
   readonly maxRetries: number | null
   readonly headers: Fields
 
-  /** A status of the present task. */
+  /** Publishes a status of the current task. */
   readonly publishStatus: (status: string, details?: StatusDetails) => Effect.Effect<void, PublishError>
-  /** Hands over to a stage: a new message of the same task, with this stage as its origin. */
+  /**
+   * Publishes a new message of the same task to a stage, with the current stage as `origin_stage`. Fails with a
+   * `ContractError` if the contract of either stage forbids it.
+   */
   readonly publishToStage: (stage: string, work: HandOver) => Effect.Effect<void, PublishError | ContractError>
-  /** Hands over by a routing key. */
+  /** Publishes a new message of the same task by a routing key. */
   readonly publishWorkflowMessage: (
     routingKey: string,
     work: HandOver
   ) => Effect.Effect<void, PublishError | ContractError>
 }
 
-/** The consumer that a context belongs to. */
 export interface StageRuntime {
   readonly client: BrokerClient["Service"]
   readonly consumerName: string

@@ -4,35 +4,38 @@ import * as Payload from "../envelope/Payload.ts"
 import type { Declared, WorkflowEnvelope } from "../envelope/WorkflowEnvelope.ts"
 import type { WorkflowContext } from "./WorkflowContext.ts"
 
-/** A message whose payload has met the handler's schema. */
+/** A message whose payload was decoded with the handler's schema. */
 export type Work<Payload> = Omit<typeof Declared.Type, "payload"> & { readonly payload: Payload }
 
 /**
- * What a stage runs. It succeeds with anything; whatever it fails or dies with is a failure of the message, which is tried
- * again unless the error has a member `retryable` that is `false`. `R`: the services that it needs.
+ * The handler of a workflow stage. Its success value is ignored. Any failure or defect fails the message, which is
+ * retried unless the error has a member `retryable` that is `false`. `R` is the type of the services that the handler
+ * needs.
  */
 export interface WorkflowHandler<R = never> {
   readonly handle: (message: WorkflowEnvelope, context: WorkflowContext) => Effect.Effect<unknown, unknown, R>
 }
 
-/** A message that its handler does not take. Nothing has run, and trying again is pointless. */
+/** The handler does not accept the message. No work has been done, and retrying is pointless. */
 export class MessageRefused extends Schema.TaggedError<MessageRefused>()("MessageRefused", {
   reason: Schema.Literals(["unsupported_action", "payload_schema_violation"]),
   stage: Schema.String,
   action: Schema.NullOr(Schema.String),
-  /** Of the payload. */
   mistakes: Schema.Array(Mistake),
   message: Schema.String
 }) {
   readonly retryable = false
 }
 
-/** For all actions, with the payload as it came. */
+/** A handler for all actions, which receives the payload undecoded. */
 export const make = <R>(
   handle: (message: WorkflowEnvelope, context: WorkflowContext) => Effect.Effect<unknown, unknown, R>
 ): WorkflowHandler<R> => ({ handle })
 
-/** For payloads of one schema: what does not meet it is refused as `payload_schema_violation`. */
+/**
+ * A handler that decodes the payload with a schema. A payload that does not match is refused as
+ * `payload_schema_violation`.
+ */
 export const withPayload = <Payload, RD, R>(
   schema: Schema.ConstraintDecoder<Payload, RD>,
   handle: (message: Work<Payload>, context: WorkflowContext) => Effect.Effect<unknown, unknown, R>
@@ -47,7 +50,10 @@ export const withPayload = <Payload, RD, R>(
   }
 }
 
-/** A handler for each action; others, and messages without one, are refused as `unsupported_action`. */
+/**
+ * Combines one handler for each action. Messages with another action, or without one, are refused as
+ * `unsupported_action`.
+ */
 export const byAction = <Requirements extends Readonly<Record<string, unknown>>>(
   handlers: {
     readonly [Action in keyof Requirements]: WorkflowHandler<Requirements[Action]>

@@ -4,7 +4,7 @@ import { EnvelopeError, type Mistake } from "./Errors.ts"
 import * as TaskEnvelope from "./TaskEnvelope.ts"
 import { Timestamp } from "./Timestamp.ts"
 
-/** The declared fields, in the order of the wire. */
+/** The declared members, in wire order. */
 export const Declared = Schema.Struct({
   batch_id: Identity,
   tasks: Schema.Array(Schema.Unknown).check(
@@ -17,19 +17,19 @@ export const Declared = Schema.Struct({
 
 const decode = makeReader({ kind: "batch", schema: Declared, nullable: [] })
 
-/** Many tasks in one message; the consumer makes a message of each. */
+/** Many tasks in one message. The consumer splits it into one message for each task. */
 export type BatchEnvelope = Omit<typeof Declared.Type, "tasks"> & {
   readonly tasks: readonly [TaskEnvelope.TaskEnvelope, ...ReadonlyArray<TaskEnvelope.TaskEnvelope>]
   readonly [extra: string]: unknown
 }
 
-/** Whether a message is a batch: decided before anything is validated, so that a bad batch is called one. */
+/** Recognises a batch before validation, so that an invalid batch is reported as a batch. */
 export const isBatch = (json: JsonObject): boolean =>
   typeof json["batch_id"] === "string" && Array.isArray(json["tasks"])
 
 /**
- * `task`: applied to every item before it is read, as aliases are (`Aliases.inbound`). One bad item makes the whole
- * batch invalid, and is named by its index.
+ * Decodes a batch. `prepareItem` runs on each item before it is decoded, to resolve aliases. One invalid item makes the
+ * whole batch invalid; the mistakes name its index.
  */
 export const read = (
   input: unknown,
@@ -51,7 +51,6 @@ export const read = (
 
 export const encode = (batch: BatchEnvelope): Result.Result<Uint8Array, EnvelopeError> => encodeEnvelope("batch", batch)
 
-/** A mistake in one of many tasks. */
 export const mistakeInItem = (index: number, { field, problem }: Mistake): Mistake => ({
   field: `tasks[${index}]${field === "" ? "" : `.${field}`}`,
   problem

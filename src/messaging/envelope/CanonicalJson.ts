@@ -1,16 +1,18 @@
 import { hash } from "node:crypto"
 
 /**
- * JSON of one spelling: members sorted by code point on every level, no spaces, everything beyond ASCII literal. Values
- * as `JSON.stringify` takes them: a `RawNumber` is the text that it is. Throws where it does: on cycles, on `bigint`, on
- * nesting beyond the stack.
+ * Serialises a value as canonical JSON: members sorted by code point on every level, no spaces, non-ASCII characters
+ * unescaped. A `RawNumber` keeps its text. Throws for the same values as `JSON.stringify`: cycles, `bigint`, nesting
+ * beyond the stack.
  */
 export const write = (value: unknown): string => serialize(value) ?? "null"
 
-/** The lowercase hexadecimal SHA-256 of the canonical JSON in UTF-8. */
 export const sha256 = (value: unknown): string => hash("sha256", write(value), "hex")
 
-/** `undefined` for what JSON has no word for. A sorted copy would not do: JavaScript puts keys like `10` first. */
+/**
+ * Returns `undefined` for values that JSON cannot represent. Writes members itself, because JavaScript objects put
+ * integer keys first whatever their insertion order.
+ */
 const serialize = (value: unknown): string | undefined => {
   if (typeof value !== "object" || value === null || JSON.isRawJSON(value)) return JSON.stringify(value)
   if ("toJSON" in value && typeof value.toJSON === "function") return serialize(value.toJSON(""))
@@ -23,7 +25,7 @@ const serialize = (value: unknown): string | undefined => {
   return `{${members.join(",")}}`
 }
 
-/** JavaScript compares UTF-16 units, which puts what lies beyond U+FFFF before U+E000 to U+FFFF. */
+/** JavaScript compares UTF-16 units, which places characters beyond U+FFFF before U+E000 to U+FFFF. */
 export const byCodePoint = (one: string, other: string): number => {
   const length = Math.min(one.length, other.length)
   for (let at = 0; at < length; at++) {

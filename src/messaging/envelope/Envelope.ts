@@ -2,14 +2,14 @@ import { Result, Schema } from "effect"
 import { EnvelopeError, type EnvelopeKind, type Mistake, mistakesOf } from "./Errors.ts"
 import * as ExactJson from "./ExactJson.ts"
 
-/** A JSON object as it was parsed: nothing inside it is checked, renamed or copied. */
+/** A JSON object. Its members are not validated. */
 export interface JsonObject {
   readonly [name: string]: unknown
 }
 
 /**
- * The names of an envelope's members in camelCase. The wire does not have them, and extra members are allowed: without
- * this the compiler would take a misspelt member for an extra one.
+ * Forbids the camelCase forms of an envelope's members. Envelopes accept additional members, so the compiler would
+ * otherwise take a misspelt member for one of these.
  */
 export type NoCamelCaseMembers<Fields> = { readonly [Name in keyof Fields as CamelCase<Name>]?: never }
 
@@ -21,60 +21,62 @@ type Capitalized<Name extends string> = Name extends `${infer Head}_${infer Tail
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
 
-/** What JSON writes as the object that it is: a date would become a text, and of a map nothing would be left. */
+/**
+ * Whether JSON represents the value as an object with its own members. A `Date` would become a text, a `Map` an empty
+ * object.
+ */
 export const isWritableObject = (value: unknown): value is JsonObject =>
   isJsonObject(value) && typeof value["toJSON"] !== "function" && !(value instanceof Map || value instanceof Set)
 
 export const JsonObject = Schema.declare(isWritableObject, { expected: "a JSON object" })
 
-/** AMQP carries routing keys, queue names and correlation ids as short strings: at most 255 bytes of UTF-8. */
+/** AMQP encodes routing keys, queue names and correlation ids as short strings of at most 255 bytes of UTF-8. */
 export const maxShortBytes = 255
 
 export const fitsShortString = (text: string): boolean =>
   text.length <= maxShortBytes / 3 || Buffer.byteLength(text) <= maxShortBytes
 
-/** Half of a surrogate pair has no UTF-8: what is sent instead is another text, by which nothing is found again. */
+/** A lone surrogate has no UTF-8 form. Sending it would change the text, so it could not be found again. */
 export const isWellFormed = (text: string): boolean => text.isWellFormed()
 
 export const textExpected = "well-formed Unicode, without half of a surrogate pair"
 
-/** What `ShortText` takes. */
+/** The check of `ShortText`, without a schema. */
 export const isShortText = (value: unknown): value is string =>
   typeof value === "string" && fitsShortString(value) && isWellFormed(value)
 
-/** What `Identity` takes. */
+/** The check of `Identity`, without a schema. */
 export const isIdentity = (value: unknown): value is string => isShortText(value) && value.trim() !== ""
 
-/** Becomes an AMQP property or a routing key. */
+/** A text that becomes an AMQP property or a routing key. */
 export const ShortText = Schema.String.check(
   Schema.makeFilter(fitsShortString, { expected: `at most ${maxShortBytes} bytes of UTF-8` }),
   Schema.makeFilter(isWellFormed, { expected: textExpected })
 )
 
-/** Also the routing key of a status, hence neither blank nor long. */
+/** A task id. It is also the routing key of the task's statuses. */
 export const Identity = ShortText.check(
   Schema.makeFilter((text) => text.trim() !== "", { expected: "something else than blanks" })
 )
 
 export const specVersion = "1.0"
 
-/** How an envelope is read. The members of `schema` stand in the order of the wire. */
+/** The fields of `schema` are in wire order. */
 export interface EnvelopeRules<Envelope extends object> {
   readonly kind: EnvelopeKind
   readonly schema: Schema.Codec<Envelope, unknown> & { readonly fields: object }
-  /** Whose `null` means that they are missing; the `null` of others is a mistake. */
+  /** Fields whose `null` counts as missing. For other fields `null` is a mistake. */
   readonly nullable: ReadonlyArray<string>
   /**
-   * Tells, by a tenth of the work, what the schema would find nothing wrong with and leave as it is: almost every
-   * envelope. It may miss some, and must not take any other.
+   * A check that costs a tenth of decoding. It accepts only envelopes that the schema decodes without a change, and may
+   * reject some of those.
    */
   readonly isExact?: (known: JsonObject) => known is Envelope & JsonObject
 }
 
 /**
- * Reads an envelope from what JSON gave or a program wrote. Fields that nobody declared are kept, behind the declared
- * ones; those that are `null` are dropped, as writing them would drop them too. All mistakes are reported at once.
- * `defaults`: for declared fields that are missing.
+ * Creates a function that decodes an envelope and reports all mistakes at once. Undeclared members are kept after the
+ * declared ones, except members that are `null`. `defaults` apply to missing members.
  */
 export const makeReader = <Envelope extends object>({
   isExact = neverExact,
@@ -85,7 +87,7 @@ export const makeReader = <Envelope extends object>({
   const names = Object.keys(schema.fields)
   const declared = new Set(names)
   const mayBeNull = new Set(nullable)
-  // Collecting mistakes costs a good envelope three times the check: what has one is read again, for all of them.
+  // Collecting all mistakes triples the cost of a valid envelope, so only invalid envelopes are decoded in that way.
   const decode = Schema.decodeUnknownResult(schema)
   const decodeForMistakes = Schema.decodeUnknownResult(schema, { errors: "all" })
   return (input: unknown, defaults: JsonObject): Result.Result<Envelope & JsonObject, EnvelopeError> => {
@@ -94,7 +96,7 @@ export const makeReader = <Envelope extends object>({
     const extras: Array<readonly [string, unknown]> = []
     for (const name of Object.keys(input)) {
       const value = input[name]
-      // JSON has no word for either, and would call one named toJSON
+      // JSON cannot represent these, and a function named `toJSON` would be called.
       if (value === undefined || typeof value === "function") continue
       if (!declared.has(name)) {
         if (value !== null) extras.push([name, value])
@@ -102,10 +104,10 @@ export const makeReader = <Envelope extends object>({
         given[name] = value
       }
     }
-    // always in the order of the wire: objects of one shape are also written at half the price
+    // Always in wire order: `JSON.stringify` is twice as fast for objects of one shape.
     const known: Record<string, unknown> = {}
     for (const name of names) if (given[name] !== undefined) known[name] = given[name]
-    // own data properties, also for a field called __proto__
+    // `Object.fromEntries` creates own properties, even for a member called `__proto__`.
     const rest: JsonObject = extras.length === 0 ? noExtras : Object.fromEntries(extras)
     if (isExact(known)) return Result.succeed(rest === noExtras ? known : { ...known, ...rest })
     const decoded = Result.orElse(decode(known), () => decodeForMistakes(known))
@@ -120,10 +122,10 @@ const noExtras: JsonObject = {}
 const notAnObject = "must be a JSON object"
 const tooDeep = "is nested too deeply for the numbers that it holds"
 
-// Invalid UTF-8 is an error, and a byte order mark is not JSON.
+// Invalid UTF-8 is an error. A byte order mark is not valid JSON either.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-/** The JSON object in the body of a message. `kind`: what it should have been, for the error. */
+/** Decodes the body of a message as a JSON object. `kind` is the expected envelope, which errors name. */
 export const parse = (
   kind: EnvelopeKind,
   body: Uint8Array
@@ -138,7 +140,7 @@ export const parse = (
   try {
     value = ExactJson.read(text)
   } catch (cause) {
-    // the engine's message would repeat a part of the body
+    // The engine's message would quote a part of the body.
     return Result.fail(EnvelopeError.malformed(kind, cause instanceof RangeError ? tooDeep : "is not JSON"))
   }
   const { exact, ordinary } = value
@@ -147,18 +149,18 @@ export const parse = (
     : Result.fail(EnvelopeError.invalid(kind, [{ field: "", problem: notAnObject }]))
 }
 
-/** The bytes of a message: JSON without spaces. Top-level fields that are `null` are left out; inside they stay. */
+/** Serialises a message without spaces. Top-level members that are `null` are omitted; nested ones are kept. */
 export const encode = (kind: EnvelopeKind, envelope: JsonObject): Result.Result<Uint8Array, EnvelopeError> => {
   try {
     return Result.succeed(Buffer.from(JSON.stringify(withoutNulls(envelope))))
   } catch (cause) {
-    // a cycle, a bigint, nesting beyond the stack: what a program can build and JSON cannot say
+    // A cycle, a `bigint`, or nesting beyond the stack.
     const mistakes: ReadonlyArray<Mistake> = [{ field: "", problem: serializationProblem(cause) }]
     return Result.fail(EnvelopeError.invalid(kind, mistakes))
   }
 }
 
-/** Why there is no JSON of a value, by what writing it threw. */
+/** Says why `JSON.stringify` threw. */
 export const serializationProblem = (thrown: unknown): string =>
   thrown instanceof RangeError ? "is nested too deeply, or too large" : "holds a value that JSON cannot express"
 

@@ -1,10 +1,10 @@
 import { Schema, SchemaIssue } from "effect"
 
-/** `field`: as the specification names it, such as `task_max_priority` or `stages[2].queue`. */
+/** `field` is the name in the specification, such as `task_max_priority` or `stages[2].queue`. */
 export const Mistake = Schema.Struct({ field: Schema.String, problem: Schema.String })
 export type Mistake = typeof Mistake.Type
 
-/** Thrown by the constructors of topologies, with everything that is wrong at once. */
+/** Thrown by the constructors of topologies. Contains all mistakes. */
 export class TopologyError extends Schema.TaggedError<TopologyError>()("TopologyError", {
   topology: Schema.String,
   mistakes: Schema.Array(Mistake),
@@ -15,7 +15,7 @@ export class TopologyError extends Schema.TaggedError<TopologyError>()("Topology
   }
 }
 
-/** Thrown by the constructors of retry policies, aliases, contracts and other settings. */
+/** Thrown by the constructors of retry policies, aliases and other settings. Contains all mistakes. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", {
   settings: Schema.String,
   mistakes: Schema.Array(Mistake),
@@ -30,8 +30,10 @@ export const EnvelopeKind = Schema.Literals(["task", "batch", "status", "workflo
 export type EnvelopeKind = typeof EnvelopeKind.Type
 
 /**
- * - `malformed_json`: the bytes are not JSON, or not UTF-8.
- * - `invalid_envelope`: it is JSON, and not the envelope that was expected. Values stay out: they may be secret.
+ * A message body that is not a valid envelope. The error never contains values, which may be secret.
+ *
+ * - `malformed_json`: the body is not JSON or not UTF-8.
+ * - `invalid_envelope`: the body is JSON, but not the expected envelope.
  */
 export class EnvelopeError extends Schema.TaggedError<EnvelopeError>()("EnvelopeError", {
   reason: Schema.Literals(["malformed_json", "invalid_envelope"]),
@@ -59,18 +61,21 @@ export class EnvelopeError extends Schema.TaggedError<EnvelopeError>()("Envelope
 }
 
 /**
- * A publish that is refused before anything is sent. `reason` is the rule, `field` what to change.
+ * A publish that is refused before anything is sent. `reason` is the violated rule, `field` the member to change.
  *
- * - `task_type_required`: a routed topology routes by it. `task_id`: cannot be a routing key of this topology.
- * - `priority_above_maximum`: the destination queue knows no such priority. `mixed_priorities`: a batch travels as one
- *   message, which has one. `mixed_task_types`: it goes by one routing key.
- * - `parent_task_id_required`: aggregation is sharded by it. `no_aggregation`: the topology has no shards. `shard`: the
- *   list names none, or one that there is not.
- * - `batch_id_required`, `empty_batch`: of batch publishing. `mode`: it is neither `individual` nor `batch_envelope`.
+ * - `task_type_required`: a routed topology routes tasks by their type.
+ * - `task_id`: the task id is a routing key of an aggregation queue.
+ * - `priority_above_maximum`: the priority exceeds the maximum of the queue.
+ * - `mixed_priorities`, `mixed_task_types`: a batch is one message, so its tasks must agree on priority and type.
+ * - `parent_task_id_required`: the parent determines the aggregation shard.
+ * - `no_aggregation`: the topology has no shards.
+ * - `shard`: the list of shards is empty or contains an unknown shard.
+ * - `batch_id_required`, `empty_batch`: a batch envelope needs an id and at least one task.
+ * - `mode`: the mode is neither `individual` nor `batch_envelope`.
  * - `not_a_workflow`, `only_workflow`: the operation belongs to the other kind of topology.
- * - `unknown_stage`, `unknown_entry`, `unroutable_key`: no stage of this topology is meant.
- * - `status_too_large`: a status has more bytes than hubs store.
- * - `routing_key`: AMQP cannot carry it.
+ * - `unknown_stage`, `unknown_entry`, `unroutable_key`: the topology has no such stage, entry route or key.
+ * - `status_too_large`: the status exceeds `status_max_event_bytes`.
+ * - `routing_key`: the routing strategy threw, or AMQP cannot carry its key.
  */
 export class InvalidPublish extends Schema.TaggedError<InvalidPublish>()("InvalidPublish", {
   reason: Schema.Literals([
@@ -97,7 +102,7 @@ export class InvalidPublish extends Schema.TaggedError<InvalidPublish>()("Invali
   message: Schema.String
 }) {}
 
-/** A hand-over that a stage contract forbids, or a message that a stage does not take. */
+/** A hand-over that violates a stage contract, or a message that a stage does not accept. */
 export class ContractError extends Schema.TaggedError<ContractError>()("ContractError", {
   reason: Schema.Literals([
     "terminal_stage_handoff",
@@ -105,7 +110,7 @@ export class ContractError extends Schema.TaggedError<ContractError>()("Contract
     "unsupported_action",
     "payload_schema_violation"
   ]),
-  /** Whose rule it is. */
+  /** The stage whose contract is violated. */
   stage: Schema.String,
   sourceStage: Schema.NullOr(Schema.String),
   targetStage: Schema.NullOr(Schema.String),
@@ -113,17 +118,17 @@ export class ContractError extends Schema.TaggedError<ContractError>()("Contract
   message: Schema.String
 }) {}
 
-/** A manual retry that was asked for in a way that cannot be meant. */
+/** A manual retry with contradictory or invalid options. */
 export class InvalidManualRetry extends Schema.TaggedError<InvalidManualRetry>()("InvalidManualRetry", {
   field: Schema.String,
   message: Schema.String
 }) {}
 
-/** Where a schema was not met, without the values. */
+/** Converts the issues of a schema, without the values. */
 export const mistakesOf = (issue: SchemaIssue.Issue): ReadonlyArray<Mistake> =>
   formatIssues(issue).issues.map(({ message, path = [] }) => ({
     field: path.map((step) => String(typeof step === "object" ? step.key : step)).join("."),
-    // it stands behind the name of its field
+    // The message follows the name of its field.
     problem: message.replace(/^Expected /, "must be ")
   }))
 

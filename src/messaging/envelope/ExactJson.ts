@@ -2,35 +2,39 @@ import { Result } from "effect"
 
 declare global {
   interface JSON {
-    /** A value that is written as this text. */
+    /** Creates a value that `JSON.stringify` writes as this text. */
     rawJSON(text: string): RawNumber
     isRawJSON(value: unknown): value is RawNumber
   }
 }
 
-/** A number that JavaScript does not have, as the text that it came as. No JSON object, though `typeof` calls it one. */
+/**
+ * A number that JavaScript cannot represent, as its JSON text. Not a JSON object, although its `typeof` is "object".
+ */
 export interface RawNumber {
   readonly rawJSON: string
 }
 
-/** What a text says, for two readers. It is one and the same where JavaScript has all of its numbers. */
+/** Two readings of one JSON text. They are identical unless the text contains numbers of 2^53 or more. */
 export interface ExactAndOrdinary<A> {
-  /** For who writes it again: a number from 2^53 on is a `RawNumber`, and is written as it came. */
+  /** Preserves numbers of 2^53 or more as `RawNumber`, for writing the value again. */
   readonly exact: A
-  /** For who counts with it: such a number is the nearest that there is. */
+  /** Rounds numbers of 2^53 or more to the nearest double, for calculations. */
   readonly ordinary: A
 }
 
-/** Throws what `JSON.parse` throws, and a `RangeError` where such numbers are, and something is nested very deeply. */
+/** Throws what `JSON.parse` throws, and a `RangeError` for deep nesting together with such numbers. */
 export const read = (text: string): ExactAndOrdinary<unknown> => {
   const ordinary: unknown = JSON.parse(text)
   return { exact: containsWideNumber(ordinary) ? JSON.parse(text, keepWideNumber) : ordinary, ordinary }
 }
 
-/** The exact one alone. */
 export const parse = (text: string): unknown => read(text).exact
 
-/** Once where both are the same. What is wrong is told of the ordinary one, whose numbers are called numbers. */
+/**
+ * Applies `read` once if both readings are identical. Mistakes come from the ordinary reading, in which numbers are
+ * numbers.
+ */
 export const readBoth = <A, B, E>(
   { exact, ordinary }: ExactAndOrdinary<A>,
   read: (value: A) => Result.Result<B, E>
@@ -44,7 +48,10 @@ const keepWideNumber = (_name: string, value: unknown, { source }: { readonly so
 
 const isWideNumber = (value: unknown): boolean => typeof value === "number" && Math.abs(value) >= 2 ** 53
 
-/** To look is a fifth of a parse, and to take every number as a text is six. Not recursive: JSON is read at any depth. */
+/**
+ * Costs a fifth of a parse; keeping the text of every number would cost six times a parse. Not recursive, because
+ * `JSON.parse` accepts any depth.
+ */
 const containsWideNumber = (json: unknown): boolean => {
   const pending: Array<object> = [[json]]
   for (const one of pending) {

@@ -1,14 +1,14 @@
 import { Effect, Schema } from "effect"
 import { type Mistake, mistakesOf } from "./Errors.ts"
 
-/** Reads payloads by the schema of a handler; fails with all mistakes, without the values. */
+/** Decodes a payload with the schema of a handler. Fails with all mistakes, without the values. */
 export const decoder = <Payload, R>(schema: Schema.ConstraintDecoder<Payload, R>) => {
   const decode = Schema.decodeUnknownEffect(schema, { errors: "all" })
   return (payload: unknown): Effect.Effect<Payload, ReadonlyArray<Mistake>, R> =>
     Effect.mapError(decode(payload), ({ issue }) => mistakesOf(issue))
 }
 
-/** `schema`: as it stands behind "does not meet". */
+/** `schema` completes "does not meet". */
 export const mismatchMessage = (schema: string, mistakes: ReadonlyArray<Mistake>): string => {
   const named = mistakes.slice(0, maxNamed).map(({ field, problem }) => `payload.${field} ${problem}`)
   const more = mistakes.length > maxNamed ? `; and ${mistakes.length - maxNamed} more` : ""

@@ -18,7 +18,7 @@ import {
 import { EnvelopeError } from "./Errors.ts"
 import { isCanonical, Timestamp } from "./Timestamp.ts"
 
-/** The declared fields, in the order of the wire. */
+/** The declared members, in wire order. */
 export const Declared = Schema.Struct({
   task_id: Identity,
   status: Schema.String,
@@ -26,9 +26,9 @@ export const Declared = Schema.Struct({
   message: Schema.optionalKey(Schema.String),
   meta: JsonObject,
   result: Schema.optionalKey(JsonObject),
-  /** Default on the way: the task id. */
+  /** Publishing sets it to the task id if missing. */
   correlation_id: Schema.optionalKey(ShortText),
-  /** Unique per event; default on the way: see `complete`. */
+  /** Unique for each event. For events without one, see `readForPublish`. */
   event_id: Schema.optionalKey(Schema.String),
   service: Schema.optionalKey(Schema.String),
   spec_version: Schema.String,
@@ -57,10 +57,10 @@ const decode = makeReader({
   isExact
 })
 
-/** Something that happened to a task. Fields that the specification does not know are kept beside the others. */
+/** A status of a task. Undeclared members are kept. */
 export type StatusEvent = typeof Declared.Type & { readonly [extra: string]: unknown }
 
-/** As a program publishes it: `meta` defaults to `{}`, `timestamp` to now. */
+/** A status to be published. Defaults: `meta` is `{}`, `timestamp` is the current time. */
 export interface StatusInput extends NoCamelCaseMembers<typeof Declared.fields> {
   readonly task_id: string
   readonly status: string
@@ -76,23 +76,23 @@ export interface StatusInput extends NoCamelCaseMembers<typeof Declared.fields> 
   readonly [extra: string]: unknown
 }
 
-/** As it travels: whose, and which one. */
+/** A status as published, with its ids. */
 export type PublishedStatus = StatusEvent & { readonly correlation_id: string; readonly event_id: string }
 
-/** `now`: for an event without `timestamp`. */
+/** `now` is the timestamp of an event without one. */
 export const read = (input: unknown, now: Timestamp): Result.Result<StatusEvent, EnvelopeError> =>
   decode(input, { meta: {}, timestamp: now, spec_version: specVersion })
 
-/** As another program sent it. */
+/** A status from another program. */
 export interface LenientStatus {
   readonly event: StatusEvent
-  /** Members that have a type of their own, and that the event is read without. */
+  /** Members that were dropped because their type was wrong. */
   readonly droppedMembers: ReadonlyArray<string>
 }
 
 /**
- * Reads what another program sent: `null` means that a member is missing, and a member of a wrong type is left out. Only an
- * event without a task or a status is no event.
+ * Decodes a status from another program. Members that are `null` or have a wrong type are dropped. Fails only if
+ * `task_id` or `status` is invalid.
  */
 export const readLeniently = (input: JsonObject, now: Timestamp): Result.Result<LenientStatus, EnvelopeError> =>
   Result.match(read(input, now), {
@@ -110,8 +110,9 @@ const isNullish = (value: unknown): boolean => value === undefined || value === 
 const required: ReadonlySet<string> = new Set(["task_id", "status"])
 
 /**
- * `readLeniently`, ready to be stored. What came whole and with a `timestamp` of its own is known as `complete` knows it,
- * anything else by the hash of what was sent: the same message, read again, is the same event.
+ * Decodes a status like `readLeniently` and gives it the ids to store it by. A complete event with a timestamp gets the
+ * id that `readForPublish` gives it; any other event gets the hash of the message. Either way, a message that is read
+ * again is the same event.
  */
 export const readForStorage = (
   input: JsonObject,
@@ -128,9 +129,9 @@ export const fromBytes = (body: Uint8Array, now: Timestamp): Result.Result<Statu
   Result.flatMap(parse("status", body), ({ ordinary }) => read(ordinary, now))
 
 /**
- * Ready to travel: with a correlation id and an event id. An event that came with its own `timestamp` gets the hash of
- * its content, so that publishing it again is no second event. One that was stamped here gets `unique` instead, as two
- * equal ones in the same millisecond are two events.
+ * Decodes a status and adds a correlation id and an event id. The id of an event with a timestamp is the hash of its
+ * content, so that publishing it again is idempotent. An event without one gets the id `unique`, because two equal
+ * events in one millisecond are distinct.
  */
 export const readForPublish = (
   input: unknown,
@@ -138,10 +139,9 @@ export const readForPublish = (
 ): Result.Result<PublishedStatus, EnvelopeError> =>
   Result.flatMap(read(input, now), (event) => withIds(event, lacksTimestamp(input), unique))
 
-/** Whether an event that was read without a `timestamp` got the time of reading it. */
 export const lacksTimestamp = (input: unknown): boolean => isJsonObject(input) && input["timestamp"] === undefined
 
-/** `complete` for an event that was read before. */
+/** Adds the ids to a decoded event. */
 export const withIds = (
   event: StatusEvent,
   hasDefaultTimestamp: boolean,
@@ -153,7 +153,7 @@ export const withIds = (
   return Result.map(hasDefaultTimestamp ? Result.succeed(unique) : eventId(whole), (id) => ({ ...whole, event_id: id }))
 }
 
-/** The SHA-256 of the event without its `event_id`, as canonical JSON: the order of its members does not matter. */
+/** The SHA-256 of the event without its `event_id`, as canonical JSON. The order of the members does not matter. */
 export const eventId = (event: JsonObject): Result.Result<string, EnvelopeError> => {
   const { event_id: _, ...content } = event
   return contentId(content)
@@ -167,13 +167,13 @@ const contentId = (content: JsonObject): Result.Result<string, EnvelopeError> =>
 
 export const encode = (event: StatusEvent): Result.Result<Uint8Array, EnvelopeError> => encodeEnvelope("status", event)
 
-/** The shard's parent, if the event names one. */
+/** The parent task, whose shard aggregates the event. */
 export const parentTaskId = ({ meta }: Pick<StatusEvent, "meta">): string | undefined => {
   const parent = meta["parent_task_id"]
   const text = typeof parent === "number" ? String(parent) : JSON.isRawJSON(parent) ? parent.rawJSON : parent
   return typeof text === "string" && text.trim() !== "" ? text : undefined
 }
 
-/** Whether it tells of the task's part in its parent: then it is no progress of the task's own. */
+/** Whether the event reports the task's part in its parent, and not progress of the task itself. */
 export const isAggregationStatus = ({ meta }: Pick<StatusEvent, "meta">): boolean =>
   !isNullish(meta["aggregation_role"])

@@ -16,8 +16,8 @@ import type { EnvelopeError } from "./Errors.ts"
 import { isCanonical, Timestamp } from "./Timestamp.ts"
 
 /**
- * 0 to 255. As lenient as the producers there are: `5.0`, `"5"` and `true` are read as numbers, since a message that
- * another release of the library accepts must not be dead-lettered here.
+ * 0 to 255. As lenient as existing producers require: `5.0`, `"5"` and `true` are valid, because a message that another
+ * release of the library accepts must not be dead-lettered.
  */
 export const Priority = Schema.Union([Schema.Finite, Schema.String, Schema.Boolean]).pipe(
   Schema.decodeTo(
@@ -37,15 +37,15 @@ export const Priority = Schema.Union([Schema.Finite, Schema.String, Schema.Boole
 const isPriority = (value: unknown): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 255
 
-/** The declared fields, in the order of the wire. */
+/** The declared members, in wire order. */
 export const Declared = Schema.Struct({
   task_id: Identity,
   payload: JsonObject,
   created_at: Timestamp,
   service: Schema.optionalKey(Schema.String),
-  /** The routing key of routed topologies. */
+  /** The routing key in routed topologies. */
   task_type: Schema.optionalKey(ShortText),
-  /** Default on the way: the task id. */
+  /** Publishing sets it to the task id if missing. */
   correlation_id: Schema.optionalKey(ShortText),
   priority: Schema.optionalKey(Priority),
   spec_version: Schema.String,
@@ -74,10 +74,10 @@ const decode = makeReader({
   isExact
 })
 
-/** A task as a worker gets it. Fields that the specification does not know are kept beside the others. */
+/** A decoded task. Undeclared members are kept. */
 export type TaskEnvelope = typeof Declared.Type & { readonly [extra: string]: unknown }
 
-/** A task as a program publishes it: `payload` defaults to `{}`, `created_at` to now. */
+/** A task to be published. Defaults: `payload` is `{}`, `created_at` is the current time. */
 export interface TaskInput extends NoCamelCaseMembers<typeof Declared.fields> {
   readonly task_id: string
   readonly payload?: JsonObject | undefined
@@ -91,7 +91,10 @@ export interface TaskInput extends NoCamelCaseMembers<typeof Declared.fields> {
   readonly [extra: string]: unknown
 }
 
-/** `now`: for a task without `created_at`. Aliases are the business of whoever reads the wire (`Aliases.inbound`). */
+/**
+ * `now` is the `created_at` of a task without one. The input must have canonical names: see
+ * `ContractAliasConfig.inbound`.
+ */
 export const read = (input: unknown, now: Timestamp): Result.Result<TaskEnvelope, EnvelopeError> =>
   decode(input, { payload: {}, created_at: now, spec_version: specVersion })
 
@@ -100,5 +103,4 @@ export const fromBytes = (body: Uint8Array, now: Timestamp): Result.Result<TaskE
 
 export const encode = (task: TaskEnvelope): Result.Result<Uint8Array, EnvelopeError> => encodeEnvelope("task", task)
 
-/** Of the message: the task's own, else its id. */
 export const correlationId = (task: TaskEnvelope): string => task.correlation_id || task.task_id

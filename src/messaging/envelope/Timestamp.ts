@@ -1,12 +1,12 @@
 import { Effect, Schema, SchemaIssue, SchemaTransformation } from "effect"
 
 /**
- * An instant as envelopes write it: ISO 8601 in UTC with `Z` and six digits of a second, or none where they are zero.
- * A string, as a `Date` would lose the microseconds that other producers send. Two of them compare as instants by
- * `compare` alone: `…:00Z` sorts behind `…:00.5Z` as text.
+ * The text of an instant in envelopes: ISO 8601 in UTC with `Z`, and six fractional digits unless they are zero. A
+ * text, because a `Date` would lose the microseconds of other producers. Order timestamps with `compare` only: as text,
+ * `…:00Z` follows `…:00.5Z`.
  *
- * Reads any ISO date-time (without an offset it is UTC) and numbers of the epoch: seconds, or milliseconds from
- * 20,000,000,000 on.
+ * Decodes any ISO 8601 date-time (UTC if it has no offset) and epoch numbers: seconds, or milliseconds above
+ * 20,000,000,000.
  */
 export const Timestamp = Schema.Unknown.pipe(
   Schema.decodeTo(
@@ -27,7 +27,7 @@ export const Timestamp = Schema.Unknown.pipe(
 )
 export type Timestamp = typeof Timestamp.Type
 
-/** Of epoch milliseconds, as a clock gives them: a busy process asks many times within one. */
+/** Formats epoch milliseconds. Caches the last result, because a busy process asks many times per millisecond. */
 export const ofMillis = (millis: number): Timestamp => {
   const whole = Math.trunc(millis)
   if (whole !== lastFormatted.millis) lastFormatted = { millis: whole, text: write({ millis: whole, micros: 0 }) }
@@ -36,17 +36,16 @@ export const ofMillis = (millis: number): Timestamp => {
 
 let lastFormatted = { millis: Number.NaN, text: "" }
 
-/** Epoch milliseconds; the microseconds below them are cut off. `NaN` for what is no timestamp. */
+/** Returns epoch milliseconds and truncates microseconds. `NaN` for an invalid timestamp. */
 export const toMillis = (timestamp: Timestamp): number =>
   canonical.test(timestamp) ? Date.parse(timestamp) : (read(timestamp)?.millis ?? Number.NaN)
 
-/** Epoch microseconds, to sort many by: exact until the year 2255. `NaN` for what is no timestamp. */
+/** Returns epoch microseconds for sorting, exact until the year 2255. `NaN` for an invalid timestamp. */
 export const toMicros = (timestamp: Timestamp): number => {
   const instant = read(timestamp)
   return instant === undefined ? Number.NaN : instant.millis * 1000 + instant.micros
 }
 
-/** By the instants. */
 export const compare = (left: Timestamp, right: Timestamp): number => {
   const one = read(left)
   const other = read(right)
@@ -54,16 +53,16 @@ export const compare = (left: Timestamp, right: Timestamp): number => {
   return one.millis - other.millis || one.micros - other.micros
 }
 
-/** As observations write it, with `+00:00` where envelopes write `Z`. */
+/** Replaces `Z` with `+00:00`, the form in observations. */
 export const withOffset = (timestamp: Timestamp): string => timestamp.replace(/Z$/, "+00:00")
 
-/** `micros`: 0 to 999, behind the milliseconds. */
+/** `micros` is 0 to 999 and is added to the milliseconds. */
 interface Instant {
   readonly millis: number
   readonly micros: number
 }
 
-/** As the reference does: nobody means the year 2603 in seconds. */
+/** In seconds, this would be the year 2603. */
 const millisThreshold = 2e10
 
 const earliest = -62_135_596_800_000
@@ -74,7 +73,10 @@ const ofEpoch = (epoch: number): Instant | undefined => {
   return inRange(millis) ? { millis, micros: micros - millis * 1000 } : undefined
 }
 
-/** Whether reading and writing it again would not change it: almost every timestamp, told by a tenth of the work. */
+/**
+ * Whether decoding would not change the text. Almost every timestamp passes this check, which costs a tenth of
+ * decoding.
+ */
 export const isCanonical = (value: unknown): value is Timestamp => typeof value === "string" && canonical.test(value)
 
 const canonical = (() => {
@@ -93,7 +95,7 @@ const read = (text: string): Instant | undefined => {
   const [, date, time, seconds = "00", fraction = "", , sign, hours = "0", minutes = "0"] = found
   const digits = fraction.padEnd(6, "0").slice(0, 6)
   const millis = Date.parse(`${date}T${time}:${seconds}.${digits.slice(0, 3)}Z`)
-  // Date.parse takes the 30th of February for the 1st or 2nd of March, and 24:00 for the next day
+  // `Date.parse` accepts 30 February as 1 or 2 March, and 24:00 as the next day.
   if (Number.isNaN(millis) || !new Date(millis).toISOString().startsWith(`${date}T${time}:${seconds}`)) return undefined
   const offset = (Number(hours) * 60 + Number(minutes)) * 60_000
   const instant = sign === "-" ? millis + offset : sign === "+" ? millis - offset : millis
@@ -102,7 +104,7 @@ const read = (text: string): Instant | undefined => {
     : undefined
 }
 
-/** Years 1 to 9999: what four digits can say. */
+/** Years 1 to 9999, which have four digits. */
 const inRange = (millis: number): boolean => millis >= earliest && millis < 253_402_300_800_000
 
 const write = ({ micros, millis }: Instant): string => {

@@ -12,15 +12,15 @@ import {
 import type { EnvelopeError } from "./Errors.ts"
 import { Priority } from "./TaskEnvelope.ts"
 
-/** The declared fields, in the order of the wire. */
+/** The declared members, in wire order. */
 export const Declared = Schema.Struct({
   task_id: Identity,
-  /** Of this hand-over. A retry keeps the body, and so the id. */
+  /** The id of this hand-over. Retries keep it. */
   message_id: Schema.String,
-  /** Default on the way: the task id. */
+  /** Publishing sets it to the task id if missing. */
   correlation_id: Schema.optionalKey(ShortText),
   stage: Schema.String,
-  /** Which stage handed over. */
+  /** The stage that handed over. */
   origin_stage: Schema.optionalKey(Schema.String),
   action: Schema.optionalKey(Schema.String),
   payload: JsonObject,
@@ -35,13 +35,13 @@ const decode = makeReader({
   nullable: ["correlation_id", "origin_stage", "action", "priority"]
 })
 
-/** Work for one stage of a workflow. Fields that the specification does not know are kept beside the others. */
+/** A decoded message for one stage of a workflow. Undeclared members are kept. */
 export type WorkflowEnvelope = typeof Declared.Type & { readonly [extra: string]: unknown }
 
-/** As a program publishes it: `payload` and `meta` default to `{}`, `message_id` to a new one. */
+/** A workflow message to be published. Defaults: `payload` and `meta` are `{}`, `message_id` is a new id. */
 export interface WorkflowInput extends NoCamelCaseMembers<typeof Declared.fields> {
   readonly task_id: string
-  /** The target of the publish takes its place. */
+  /** Replaced by the target of the publish. */
   readonly stage?: string | undefined
   readonly message_id?: string | undefined
   readonly correlation_id?: string | null | undefined
@@ -54,7 +54,7 @@ export interface WorkflowInput extends NoCamelCaseMembers<typeof Declared.fields
   readonly [extra: string]: unknown
 }
 
-/** `messageId`: for an envelope without one, 32 random hexadecimal digits. */
+/** `messageId` is the id of an envelope without one: 32 random hexadecimal digits. */
 export const read = (input: unknown, messageId: string): Result.Result<WorkflowEnvelope, EnvelopeError> =>
   decode(input, { message_id: messageId, payload: {}, meta: {}, spec_version: specVersion })
 
@@ -64,5 +64,4 @@ export const fromBytes = (body: Uint8Array, messageId: string): Result.Result<Wo
 export const encode = (envelope: WorkflowEnvelope): Result.Result<Uint8Array, EnvelopeError> =>
   encodeEnvelope("workflow", envelope)
 
-/** Of the message: the envelope's own, else the id of its task. */
 export const correlationId = (envelope: WorkflowEnvelope): string => envelope.correlation_id || envelope.task_id

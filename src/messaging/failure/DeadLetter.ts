@@ -6,7 +6,7 @@ import { type Timestamp, withOffset } from "../envelope/Timestamp.ts"
 
 const N = Schema.NullOr(Schema.String)
 
-/** Beside content type, correlation id and headers: the properties that a replay gives back to the message. */
+/** Message properties that a replay restores, in addition to the content type, the correlation id and the headers. */
 const MessageProperties = Schema.Struct({
   priority: Schema.optionalKey(Schema.Int),
   content_encoding: Schema.optionalKey(Schema.String),
@@ -17,79 +17,82 @@ const MessageProperties = Schema.Struct({
   app_id: Schema.optionalKey(Schema.String)
 })
 
-/** A message that ended in a dead-letter queue, as it is stored, listed and replayed. */
+/** A message in a dead-letter queue, as stores keep it, list it and replay it. */
 export const DeadLetterRecord = Schema.Struct({
   dlq_id: Schema.String,
   /** The dead-letter queue. */
   queue_name: Schema.String,
   source_queue_name: Schema.String,
-  /** Where its retries waited; none where the policy allows no retry. */
+  /** The retry queue of the shortest delay. `null` if the policy allows no retry. */
   retry_queue_name: N,
   task_id: N,
   correlation_id: N,
   reason: Schema.String,
   exception_type: N,
-  /** At most 2,000 characters; `null` where there was none, or it is not to be kept. */
+  /** At most 2,000 characters. `null` if there is no message or it must not be stored. */
   exception_message: Schema.optionalKey(N),
-  /** At most 8,000 characters; `null` as of the message. */
+  /** At most 8,000 characters. `null` if there is no stack trace or it must not be stored. */
   exception_stack: Schema.optionalKey(N),
   retry_attempt: Schema.Int,
   max_retries: Schema.Int,
-  /** As published. Times are ISO texts, bytes are base64, and integers that JSON cannot hold are texts. */
+  /** As published. Timestamps are ISO 8601 texts, bytes are base64, and integers beyond the safe range are texts. */
   headers: JsonObject,
   content_type: N,
-  /** By `body_encoding`: the parsed value, the text, or base64. */
+  /** Depends on `body_encoding`: the parsed JSON, the text, or base64. */
   body: Schema.Unknown,
   body_encoding: Schema.Literals(["json", "text", "base64"]),
   raw_body_b64: Schema.String,
   dead_lettered_at: Schema.String,
-  /** `replay_unknown`: a replay may have been published, and nobody heard the broker's answer; also while one runs. */
+  /** `replay_unknown`: a replay is running, or it was published and never confirmed, so it may have taken place. */
   state: Schema.Literals(["dead_lettered", "replay_unknown", "replayed"]),
   replay_count: Schema.Int,
   replayed_at: N,
   replay_target_queue_name: N,
-  /** With `replay_unknown` alone: since when, and which request or job it was. */
+  /** Only with `replay_unknown`: when the replay began, and the request or job that started it. */
   replay_unknown_at: Schema.optionalKey(N),
   replay_unknown_by: Schema.optionalKey(N),
   properties: Schema.optionalKey(MessageProperties)
 })
 export type DeadLetterRecord = typeof DeadLetterRecord.Type
 
-/** Where consumers record dead letters. The message itself is safe in its queue before anything is recorded. */
+/**
+ * Stores the records of dead letters for consumers. A consumer calls it only after the message is in the dead-letter
+ * queue.
+ */
 export interface DeadLetterSink {
   readonly record: (record: DeadLetterRecord) => Effect.Effect<unknown, unknown>
 }
 
-/** What is known of a dead letter when it was published. */
+/** The input of `recordOf`: a dead letter as it was published. */
 export interface DeadLettered {
   /** The message that failed. */
   readonly delivery: Pick<Delivery, "content" | "properties">
   /** The dead-letter queue. */
   readonly queue: string
-  /** Where a replay goes to. */
+  /** The queue that a replay publishes to. */
   readonly sourceQueue: string
-  /** Where its retries waited; `null` without any. */
+  /** The retry queue of the shortest delay. `null` if the policy allows no retry. */
   readonly retryQueue: string | null
   readonly taskId: string | null
-  /** A `FailureReason`, or what another worker calls it. */
+  /** A `FailureReason`, or the reason that another worker gives. */
   readonly reason: string
   readonly exceptionType: string | null
-  /** Empty: none is kept. */
+  /** Empty if it must not be stored. */
   readonly exceptionMessage: string
-  /** Empty: none is kept. */
+  /** Empty if it must not be stored. */
   readonly exceptionStack: string
-  /** Which retry failed; 0: the first delivery. */
+  /** The number of the retry that failed. 0 for the first delivery. */
   readonly attempt: number
   readonly maxRetries: number
-  /** As they were published to the dead-letter queue. */
+  /** As published to the dead-letter queue. */
   readonly headers: Fields
   readonly at: Timestamp
 }
 
 /**
- * The record of a dead letter, for a `DeadLetterSink` or `DeadLetterStore.record`. Consumers of the library record their
- * own; a worker that dead-letters by itself makes one of what it published. The same arguments give the same `dlq_id`, so
- * that recording twice is recording once.
+ * Returns the record of a dead letter, for a `DeadLetterSink` or `DeadLetterStore.record`. The consumers of the library
+ * record their dead letters themselves; call this in a worker that publishes dead letters on its own. Equal arguments
+ * give the same `dlq_id`, so recording twice is idempotent.
  */
 export const recordOf = (dead: DeadLettered): DeadLetterRecord => {
   const { content, properties } = dead.delivery
@@ -120,7 +123,6 @@ export const recordOf = (dead: DeadLettered): DeadLetterRecord => {
   }
 }
 
-/** The same as `Publications.description`, with the priority, by the names of the record. */
 const propertiesOf = (given: Properties): typeof MessageProperties.Type => ({
   ...(given.priority !== undefined && { priority: given.priority }),
   ...(given.contentEncoding !== undefined && { content_encoding: given.contentEncoding }),
@@ -131,7 +133,7 @@ const propertiesOf = (given: Properties): typeof MessageProperties.Type => ({
   ...(given.appId !== undefined && { app_id: given.appId })
 })
 
-/** The same message that is dead-lettered again is another dead letter: its time is another. */
+/** The id includes the time, because the same message may be dead-lettered again. */
 const idOf = ({ attempt, delivery, queue, sourceQueue }: DeadLettered, deadLetteredAt: string): string =>
   createHash("sha256")
     .update(queue + sourceQueue + (delivery.properties.correlationId ?? "") + attempt + deadLetteredAt)
@@ -140,7 +142,6 @@ const idOf = ({ attempt, delivery, queue, sourceQueue }: DeadLettered, deadLette
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-/** As it is shown. `parse`: of JSON. */
 export const bodyOf = (
   content: Uint8Array,
   parse: (text: string) => unknown = JSON.parse

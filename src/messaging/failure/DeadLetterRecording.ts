@@ -8,12 +8,12 @@ import { fieldsOf, type RedeliveryResult } from "./Redelivery.ts"
 
 export type RecordDeadLetter = (failed: FailedDelivery, result: RedeliveryResult) => Effect.Effect<void>
 
-/** The message is safe already, and waits for nothing but this. */
+/** The message is already in the dead-letter queue, and its delivery waits only for this. */
 const recordTimeout = Duration.seconds(5)
 
 /**
- * Tells the sink of a dead letter that is safe in its queue. Nothing depends on it: what keeps the sink from recording is
- * observed and logged.
+ * Records a dead letter that is already in its queue. A failure of the sink is observed and logged, and has no other
+ * effect.
  */
 export const make = (consumerName: string, sink: DeadLetterSink | undefined, observe: Observe): RecordDeadLetter => {
   if (sink === undefined) return () => Effect.void

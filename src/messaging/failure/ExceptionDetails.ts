@@ -1,23 +1,22 @@
 import { Context } from "effect"
 import type { DeliveryFailure } from "../retry/HandlerFailure.ts"
 
-/** What a handler's exception says of itself. */
+/** The texts of an exception that a handler failed with. */
 export interface ExceptionTexts {
-  /** Its message. */
   readonly text: string
-  /** Its stack trace, with those of its causes. */
+  /** The stack trace, including those of the causes. */
   readonly stack: string
 }
 
 /**
- * What is kept of an exception, wherever it is kept: in dead letters, observations, statuses and the log. Its type is
- * always kept. Where this function throws, or returns something else than texts, only the type is kept.
+ * Returns the texts of an exception that may be stored in dead letters, observations, statuses and the log. The
+ * exception type is always stored. If the function throws or returns anything but texts, only the type is stored.
  */
 export type Redact = (texts: ExceptionTexts, exceptionType: string | null) => ExceptionTexts
 
 /**
- * Consumers ask for it when they are made. Default: everything is kept. To mask what must not be stored, provide
- * another:
+ * The redaction that consumers apply. They read it when they are created. Default: all texts are stored. To mask
+ * secrets, provide another function:
  *
  * ```ts
  * const masked = Layer.succeed(ExceptionDetails, ({ stack, text }) => ({
@@ -32,10 +31,9 @@ export const ExceptionDetails = Context.Reference<Redact>("svc/messaging/Excepti
 
 const noTexts: ExceptionTexts = { text: "", stack: "" }
 
-/** For those who must not keep messages of exceptions: only types are kept. */
+/** Stores the types of exceptions only, and none of their texts. */
 export const omitted: Redact = () => noTexts
 
-/** `failure` with the texts that may be kept. */
 export const redacted = (redact: Redact, failure: DeliveryFailure): DeliveryFailure => {
   const { exceptionType, stack, text } = failure
   try {
@@ -46,5 +44,5 @@ export const redacted = (redact: Redact, failure: DeliveryFailure): DeliveryFail
   }
 }
 
-/** A program in JavaScript may return anything. */
+/** Code in plain JavaScript may return anything. */
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "")

@@ -4,26 +4,26 @@ import type { JsonObject } from "../envelope/Envelope.ts"
 import type * as TaskStatuses from "../publish/TaskStatuses.ts"
 import type { DeliveryFailure } from "../retry/HandlerFailure.ts"
 
-/** What the observations of every consumer say of a delivery. */
+/** The members that the observations of every consumer share. */
 export interface DeliveryFields {
-  /** As far as it could be read. */
+  /** `null` if the body has no readable task id. */
   readonly task_id: string | null
 }
 
-/** A delivery on which work failed. `HeaderFields`: what the observations of its consumer say of it. */
+/** A delivery whose processing failed. `Fields` are the members of its consumer's observations. */
 export interface FailedDelivery<Fields extends DeliveryFields = DeliveryFields> {
   readonly delivery: Delivery
   readonly failure: DeliveryFailure
   readonly fields: Fields
-  /** Left out where the delivery could not be read, as nobody knows whose status it would be. */
+  /** Missing if the body is unreadable, because the task is then unknown. */
   readonly status?: FailureStatus
 }
 
-/** How the status of a task is published on whose delivery work failed. */
+/** Publishes the status of a task after its delivery failed. */
 export interface FailureStatus {
   readonly about: TaskStatuses.StatusOwner
-  /** Laid over the meta of a status about a retry. */
+  /** Overrides members of the `meta` of a retry status. */
   readonly meta?: JsonObject
-  /** Publishes that the task has ended, where no status about a retry says so. `text`: of the failure. */
+  /** Publishes the final status of the task if retry statuses are disabled. `text` is the message of the failure. */
   readonly ended?: ((text: string) => Effect.Effect<void>) | undefined
 }

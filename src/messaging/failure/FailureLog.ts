@@ -5,8 +5,8 @@ import type { FailedDelivery } from "./FailedDelivery.ts"
 import type { RedeliveryResult } from "./Redelivery.ts"
 
 /**
- * One line for each attempt that failed: why it failed, and what follows. A warning where another attempt follows. Without
- * `went` the delivery is rejected, because its consumer has no retry policy.
+ * Logs one line for each failed attempt, with its cause and consequence: a warning if a retry follows, else an error.
+ * Without a `result`, the delivery is rejected because its consumer has no retry policy.
  */
 export const log = (
   consumer: { readonly name: string; readonly queue: string },
@@ -34,7 +34,6 @@ export const log = (
   return result?._tag === "Retry" ? Effect.logWarning(sentence, fields) : Effect.logError(sentence, fields)
 }
 
-/** The sentence needs no more; the fields have all of it. */
 const longestText = 300
 
 const causeOf = ({ exceptionType, reason, text }: DeliveryFailure): string => {

@@ -13,33 +13,33 @@ import type { DeliveryFields, FailedDelivery, FailureStatus } from "./FailedDeli
 import * as FailureLog from "./FailureLog.ts"
 import * as Redelivery from "./Redelivery.ts"
 
-/** What the options of every consumer say of failures. */
+/** Options of every consumer for handling failures. */
 export interface FailureOptions {
   /**
-   * How often and how late a failed message is tried again, before it goes to `<queue>.dlq`. Default: none, and a failed
-   * message is rejected, to the dead-letter exchange of its queue or to nowhere.
+   * How often and when a failed message is retried before it is published to `<queue>.dlq`. Default: none. Without a
+   * policy a failed message is rejected: the broker moves it to the dead-letter exchange of the queue, or drops it.
    */
   readonly retryPolicy?: RetryPolicy | undefined
   /**
-   * Records every dead letter, once it is safe in its queue. What it fails with is logged, and changes nothing. Without a
-   * retry policy there are no dead letters. Default: none.
+   * Stores a record of each dead letter after it is in its queue. A failure of the sink is logged and has no other
+   * effect. Requires a retry policy. Default: none.
    */
   readonly dlqStore?: DeadLetterSink | undefined
-  /** Statuses about retries. Default: none, as of `new RetryStatusConfig()`. */
+  /** Publishes statuses about retries and dead letters. Default: disabled, as in `new RetryStatusConfig()`. */
   readonly retryStatuses?: RetryStatusConfig | undefined
 }
 
-/** What differs between consumers: what they observe of a failure, and when. */
+/** The observations of a failure, which differ between consumers. */
 export interface FailureReports<Fields extends DeliveryFields> {
-  /** Observes the failure before the message goes anywhere. */
+  /** Called before the message is republished or rejected. */
   readonly failed: (failed: FailedDelivery<Fields>, exception: ExceptionFields) => void
-  /** Observes where the message went. */
+  /** Called after the message was published to a retry queue or the dead-letter queue. */
   readonly redelivered: (
     tag: Redelivery.RedeliveryResult["_tag"],
     redelivery: Redelivery.RedeliveryFields,
     fields: Fields
   ) => void
-  /** Whether `redelivered` comes before the log line, or after it: a sink that logs shows the order. */
+  /** Whether `redelivered` precedes the log line. A sink that writes to the log makes the order visible. */
   readonly order: "observed first" | "logged first"
 }
 
@@ -49,23 +49,23 @@ interface ExceptionFields {
   readonly requeue: false
 }
 
-/** How a failed delivery is settled, and by what kind of error it failed, for its trace. */
+/** How to settle a failed delivery, and the kind of its error for the trace. */
 export interface FailureVerdict {
   readonly settle: "ack" | "reject"
   readonly failure: string
 }
 
 export interface FailurePath<Fields extends DeliveryFields> {
-  /** Declares the queues of retries and dead letters; nothing without a retry policy. */
+  /** Declares the retry queues and the dead-letter queue. A no-op without a retry policy. */
   readonly prepare: Effect.Effect<void, TopologyError | BrokerError>
   /**
-   * With a retry policy the delivery is acknowledged, once its message waits for a retry or is a dead letter. Otherwise it
-   * is rejected.
+   * With a retry policy, the delivery is acknowledged after its message is in a retry queue or the dead-letter queue.
+   * Without one, it is rejected.
    */
   readonly fail: (failed: FailedDelivery<Fields>) => Effect.Effect<FailureVerdict, Redelivery.RedeliveryError>
 }
 
-/** What every consumer does with a delivery on which work failed. Fails where the names of its queues would be too long. */
+/** Handles failed deliveries for every consumer. Fails if a name of a retry queue would be too long. */
 export const make = Effect.fnUntraced(function* <Fields extends DeliveryFields>(
   broker: Broker["Service"],
   consumer: { readonly client: BrokerClient["Service"]; readonly name: string; readonly queue: string },

@@ -12,19 +12,18 @@ import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import * as RetryQueues from "../retry/RetryQueues.ts"
 import type { RetryPolicy } from "../topology/RetryPolicy.ts"
 
-/** Where a failed delivery went. */
+/** The queue that a failed delivery was published to, and why. */
 export type RedeliveryResult = RetryDecision & {
   readonly queue: string
   readonly sourceQueue: string
   readonly maxRetries: number
-  /** Where the shortest of its delays is waited for; none where the policy allows no retry. */
+  /** The retry queue of the shortest delay. `null` if the policy allows no retry. */
   readonly retryQueue: string | null
   readonly at: Timestamp
-  /** As published. */
   readonly headers: Fields
 }
 
-/** What observations say of it. */
+/** The members of the observations about a redelivery. */
 export const fieldsOf = (consumerName: string, taskId: string | null, result: RedeliveryResult) => ({
   consumer_name: consumerName,
   task_id: taskId,
@@ -36,26 +35,23 @@ export const fieldsOf = (consumerName: string, taskId: string | null, result: Re
 })
 export type RedeliveryFields = ReturnType<typeof fieldsOf>
 
-/** What a consumer of tasks or of workflow messages observes of it. */
 export const redeliveryEvents = { Retry: "ConsumerRetryScheduled", DeadLetter: "ConsumerDeadLetterPublished" } as const
 
-/** Brings failed deliveries of one queue to its retry queues, and at last to its dead-letter queue. */
+/** Publishes the failed deliveries of one queue to its retry queues, and finally to its dead-letter queue. */
 export interface Redelivery {
-  /** Declares those queues. */
   readonly prepare: Effect.Effect<void, TopologyError | BrokerError>
   /**
-   * Succeeds when the message is safe in one of them, and the delivery may be acknowledged. While the broker stores
-   * nothing, the delivery is held and the publish tried again, for a minute: its handler has run, and need not run once
-   * more. Where its headers are too long to be sent on, the long ones stay behind, and `x-svc-headers-left-out` says how
-   * many.
+   * Succeeds once the message is stored in one of these queues; the delivery may then be acknowledged. If the broker
+   * stores nothing, the publish is retried for up to a minute while the delivery is held, so that the handler need not
+   * run again. If the headers are too long, the long ones are dropped, and `x-svc-headers-left-out` counts them.
    */
   readonly redeliver: (delivery: Delivery, failure: DeliveryFailure) => Effect.Effect<RedeliveryResult, RedeliveryError>
 }
 
-/** The message is in no retry queue, or nobody knows: the delivery goes back to its queue. */
+/** The message is in no retry queue, or this is unknown. The delivery returns to its queue. */
 export type RedeliveryError = UnconfirmedPublish | TopologyError | BrokerError
 
-/** Fails where the names of the queues would be too long. */
+/** Fails if the name of a retry queue would be too long. */
 export const make = (
   broker: Broker["Service"],
   client: BrokerClient["Service"],
@@ -70,7 +66,7 @@ export const make = (
       queues = yield* RetryQueues.declare(broker, queues)
       declaredAt = now
     })
-    // or the broker would drop classic ones in the end, and the messages with them
+    // The broker deletes unused classic retry queues together with their messages.
     const redeclareIfStale = Effect.flatMap(Clock.currentTimeMillis, (now) =>
       now - declaredAt < RetryQueues.redeclareEveryMs ? Effect.void : prepare
     )
@@ -92,7 +88,7 @@ export const make = (
       const queueOf = () => (decision._tag === "Retry" ? queues.retryQueueOf(decision.delayMs) : queues.deadLetterQueue)
       const publishWith = (given: Publications.RawOptions & { readonly headers: Fields }) => {
         const publish = Effect.suspend(() => client.publish(Publications.raw(queueOf(), content, given)))
-        // somebody may have deleted the queue
+        // The queue may have been deleted.
         const stored = Effect.catchTag(publish, "Unroutable", () => Effect.andThen(prepare, publish))
         return Effect.as(retryUntilStored(Effect.andThen(redeclareIfStale, stored), sourceQueue), given.headers)
       }
@@ -126,7 +122,10 @@ export const make = (
     return { prepare, redeliver }
   })
 
-/** Tried again while the broker stores nothing. What may be stored is not: each try could be one more copy. */
+/**
+ * Retries while the broker stores nothing. A publish with an unknown result is not retried, because each attempt might
+ * add a copy.
+ */
 const retryUntilStored = <A>(
   stored: Effect.Effect<A, RedeliveryError>,
   sourceQueue: string
@@ -142,11 +141,11 @@ const retryUntilStored = <A>(
   )
 }
 
-/** What the message brought is more than can be sent: its body is still to be saved. */
+/** The headers or properties are too long to be sent. The body can still be saved. */
 const isInvalidMessage = (error: RedeliveryError): boolean =>
   error._tag === "PublishRefused" && error.reason === "invalid"
 
-/** Of another client, whose bytes need not be UTF-8: as text they may have become longer. */
+/** Another client may send bytes that are not UTF-8, and decoding may have made them longer. */
 const shortTextOnly = (text: string | undefined): string | undefined =>
   text !== undefined && fitsShortString(text) ? text : undefined
 
@@ -163,7 +162,7 @@ const isTransient = (error: RedeliveryError): boolean => {
   }
 }
 
-/** Well below the half hour after which a broker takes a delivery back. */
+/** Stays well below the broker's default consumer timeout of 30 minutes. */
 export const holdSchedule = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]).pipe(
   Schedule.jittered,
   Schedule.upTo({ duration: "1 minute" })

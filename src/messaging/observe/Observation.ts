@@ -43,12 +43,12 @@ const event = <const Type extends string, const Component extends string, const 
     timestamp: S,
     component: Schema.Literal(component),
     event_type: Schema.Literal(type),
-    // where its consumer is traced
+    // Present if the consumer is traced.
     trace_id: Schema.optionalKey(S),
     span_id: Schema.optionalKey(S)
   })
 
-/** Every event, the component that emits it, and its fields in their order. Nothing of a message's body is in them. */
+/** All event types with their component and their fields in wire order. No field contains a part of a message body. */
 const events = {
   TaskConsumerStarted: event("TaskConsumerStarted", "consumer", { consumer_name: S, queue_name: S }),
   TaskMessageReceived: event("TaskMessageReceived", "consumer", {
@@ -120,7 +120,7 @@ const events = {
     ...message,
     delivery_tag: Schema.NullOr(I),
     redelivered: B,
-    // other implementations leave it out, and their graphs show 0 for every attempt
+    // Other implementations omit this field, so their graphs show 0 for every attempt.
     retry_attempt: I
   }),
   WorkflowMessagePublished: event("WorkflowMessagePublished", "workflow", {
@@ -162,7 +162,7 @@ const events = {
   StatusHubStarted: event("StatusHubStarted", "status_hub", { queue_name: S }),
   StatusHubStoredEvent: event("StatusHubStoredEvent", "status_hub", { task_id: S, event_id: N, status: N }),
   StatusHubMalformedMessage: event("StatusHubMalformedMessage", "status_hub", { task_id: N, reason: S }),
-  // of our own: `members` are their names, with commas between them
+  // An extension of the specification. `members` are names separated by commas.
   StatusHubMembersLeftOut: event("StatusHubMembersLeftOut", "status_hub", { task_id: S, event_id: N, members: S }),
   StatusHubStoreWriteFailed: event("StatusHubStoreWriteFailed", "status_hub", { task_id: S, ...exception }),
   StatusHubLoopError: event("StatusHubLoopError", "status_hub", loop)
@@ -171,26 +171,27 @@ const events = {
 export type EventType = keyof typeof events
 
 /**
- * Every observation, as it is stored and logged: flat JSON. All have `timestamp`, `component` and `event_type`; the type
- * says which other members there are.
+ * All observations, as stores keep them and the log shows them: flat JSON. Each has `timestamp`, `component` and
+ * `event_type`. The type determines the other members:
  *
- * - `consumer_name`, `queue_name`: who observes, and where; of a retry or a dead letter the queue that the message went to,
- *   and `source_queue_name` the one that it came from.
- * - `retry_attempt`: of the delivery, from 0 on; of a scheduled retry the one to come. `max_retries`: of the policy.
- * - `exception_type`, `exception_message`: of the failure. `reason`: as in the header `x-svc-failure-reason`. `requeue`:
- *   whether the broker was asked to give the message to somebody again.
- * - `delivery_tag`: of the channel. `redelivered`: the broker has delivered it before.
+ * - `consumer_name`, `queue_name`: the consumer and its queue. For a retry or a dead letter, `queue_name` is the queue
+ *   that the message was published to, and `source_queue_name` the queue that it failed in.
+ * - `retry_attempt`: the number of the delivery, from 0; for a scheduled retry, the number of the next one.
+ *   `max_retries`: from the retry policy.
+ * - `exception_type`, `exception_message`: describe the failure. `reason`: as in the header `x-svc-failure-reason`.
+ * - `requeue`: whether the message was returned to its queue.
+ * - `delivery_tag`: identifies the delivery on its channel. `redelivered`: the broker delivered the message before.
  */
 export const Observation = Schema.Union(Object.values(events))
 export type Observation = typeof Observation.Type
 
-/** What an observation of a type says beside when, where and what it is. */
+/** The members of an event type, without those that all types share. */
 export type FieldsOf<Type extends EventType> = Omit<
   (typeof events)[Type]["Type"],
   "timestamp" | "component" | "event_type" | "trace_id" | "span_id"
 >
 
-/** An observation of a type, as `of` makes it. */
+/** An observation of one of the given types, as `of` creates it. */
 export type Observed<Type extends EventType = EventType> = {
   readonly [T in Type]: FieldsOf<T> & {
     readonly timestamp: string
@@ -203,7 +204,7 @@ export type Observed<Type extends EventType = EventType> = {
 
 type ComponentOf<Type extends EventType> = (typeof events)[Type]["fields"]["component"]["literal"]
 
-/** Timestamps end in `+00:00`, where those of envelopes end in `Z`. */
+/** Creates an observation. Its timestamp ends in `+00:00`, and not in `Z` as in envelopes. */
 export const of = <Type extends EventType>(type: Type, at: Timestamp, fields: FieldsOf<Type>): Observed<Type> => ({
   ...fields,
   timestamp: withOffset(at),
@@ -214,16 +215,16 @@ export const of = <Type extends EventType>(type: Type, at: Timestamp, fields: Fi
 export const componentOf = <Type extends EventType>(type: Type): ComponentOf<Type> =>
   events[type].fields.component.literal
 
-/** The members of a type, in the order of the wire. */
+/** The members of an event type, in wire order. */
 export const membersOf = (type: EventType): ReadonlyArray<string> => Object.keys(events[type].fields)
 
 const isEventType = (type: string): type is EventType => Object.hasOwn(events, type)
 
 export const eventTypes: ReadonlyArray<EventType> = Object.keys(events).filter(isEventType)
 
-/** Members in the order of the wire, whatever order they were given in; `null` is written out. */
+/** Encodes an observation as JSON, with its members in wire order. Members that are `null` are included. */
 export const encode = (observation: { readonly event_type: EventType }): string =>
   JSON.stringify(observation, [...membersOf(observation.event_type)])
 
-/** What another process wrote; none for events of a release that this one does not know. */
+/** Decodes an observation of another process. Returns none for event types that this release does not know. */
 export const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Observation))

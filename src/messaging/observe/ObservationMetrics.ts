@@ -8,10 +8,13 @@ const observationsTotal = Metric.counter("svc_messaging_observations_total", {
   incremental: true
 })
 
-/** Queue names are a deployment's own, and few; beyond so many series the rest have no queue. */
+/** A deployment has few queues. Beyond this number of series, the queue label is missing. */
 const maxSeries = 1_000
 
-/** A sink that counts what consumers observe, and tells `next` of everything. Plain calls: several for each message. */
+/**
+ * Returns a sink that counts the observations of consumers and forwards all observations to `next`. The sink is
+ * synchronous, because it runs several times for each message.
+ */
 export const countingSink = (next?: ObservationSink): Effect.Effect<ObservationSink> =>
   Effect.map(Effect.context<never>(), (context) => {
     const series = new Map<string, Metric.Counter<number>>()
@@ -31,14 +34,14 @@ export const countingSink = (next?: ObservationSink): Effect.Effect<ObservationS
     }
   })
 
-/** Hubs and event streams have metrics of their own. */
+/** Status hubs and event streams have their own metrics. */
 const countedComponents: ReadonlySet<string> = new Set<Observation.Observed["component"]>([
   "consumer",
   "aggregation",
   "workflow"
 ])
 
-/** Of a retry or a dead letter it is the queue that the message failed in, so that one queue's numbers are together. */
+/** For a retry or a dead letter, the queue that the message failed in, so that all counts of a queue are together. */
 const queueOf = (observation: Observation.Observed): string =>
   ("source_queue_name" in observation && observation.source_queue_name) ||
   ("queue_name" in observation && observation.queue_name) ||

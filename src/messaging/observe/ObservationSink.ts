@@ -3,19 +3,22 @@ import * as Timestamp from "../envelope/Timestamp.ts"
 import * as TraceContext from "../envelope/TraceContext.ts"
 import type * as Observation from "./Observation.ts"
 
-/** Told of everything that a consumer observes, in its order. It is called between messages: plain, and quick. */
+/**
+ * Receives the observations of a consumer in order. It is called synchronously between messages and must return at
+ * once.
+ */
 export type ObservationSink = (observation: Observation.Observed) => void
 
 type MakeObservation = (at: Timestamp.Timestamp) => Observation.Observed
 
-/** `observation`: asked for only where somebody listens. */
+/** Emits an observation. The function is only called if there is a sink. */
 export interface Observe {
   (observation: MakeObservation): void
-  /** For what is observed when the fiber has ended that it belongs to, and its trace with it. */
+  /** Captures the trace now, for an observation that is emitted after its fiber has ended. */
   readonly deferred: (observation: MakeObservation) => () => void
 }
 
-/** What a sink throws reaches nobody, least of all a handler. */
+/** Exceptions that the sink throws are ignored, so they never reach a handler. */
 export const makeObserve = (sink: ObservationSink | undefined): Effect.Effect<Observe> =>
   Effect.gen(function* () {
     if (sink === undefined) return silent
@@ -24,9 +27,7 @@ export const makeObserve = (sink: ObservationSink | undefined): Effect.Effect<Ob
     const emit = (observation: MakeObservation, trace: TraceContext.TraceIds | undefined) => {
       try {
         sink({ ...observation(Timestamp.ofMillis(clock.currentTimeMillisUnsafe())), ...trace })
-      } catch {
-        // by the promise above
-      }
+      } catch {}
     }
     return Object.assign((observation: MakeObservation) => emit(observation, traceIds()), {
       deferred: (observation: MakeObservation) => {
@@ -39,18 +40,19 @@ export const makeObserve = (sink: ObservationSink | undefined): Effect.Effect<Ob
 const nothing = () => {}
 const silent: Observe = Object.assign(nothing, { deferred: () => nothing })
 
-/** Observations that wait for a slow sink; more are dropped. */
+/** Observations that wait for a slow sink. Further ones are dropped. */
 const capacity = 10_000
 
-/** How many of them are written at once. */
 const writeConcurrency = 64
 
-/** For those that still wait when the scope closes. */
+/** How long pending observations may take when the scope closes. */
 const flushTimeout = "2 seconds"
 
 /**
- * A sink that takes its time, such as a store: observations wait for it in a bounded queue, beside the handlers. Those
- * that find no room, and those that it fails for, are counted and reported; nobody waits for them.
+ * Creates a sink for a slow destination, such as a store. Observations wait in a queue of at most 10,000 and are
+ * written in the background, 64 at a time, so no handler waits for them. Observations that find the queue full and
+ * those that `write` fails for are lost; a warning reports their number. When the scope closes, the queue has 2 seconds
+ * to drain.
  */
 export const queued = <E>(
   write: (observation: Observation.Observed) => Effect.Effect<unknown, E>

@@ -26,37 +26,42 @@ import * as PublishMany from "./PublishMany.ts"
 import { requireConfirmed, type UnconfirmedPublish } from "./PublishOutcome.ts"
 import * as PublishSpan from "./PublishSpan.ts"
 
-/** The connection, its address and its name belong to the `Broker` that the client is given. */
+/** Options of a `BrokerClient`. Address, name and other settings of the connection belong to the `Broker`. */
 export interface ClientOptions {
   readonly topology: Topology
-  /** Default: no alias but the built-in one. */
+  /**
+   * Aliases of top-level members in task, status and workflow bodies. Default: only the built-in alias `documentId` for
+   * `task_id`.
+   */
   readonly aliasConfig?: ContractAliasConfig | undefined
   /**
-   * Declares the exchanges alone: queues belong to those who work on them, and what no queue takes is `Unroutable`.
-   * Default: false.
+   * Declares only the exchanges and leaves the queues to their workers. Until a worker has declared its queue, a
+   * publish to it fails with `Unroutable`. Default: false.
    */
   readonly publishOnly?: boolean | undefined
 }
 
-/** `TopologyError`: the release of the broker refuses it, or what is there differs, by name and with the way out. */
+/**
+ * `TopologyError`: this release of the broker refuses the topology, or an existing object differs from it. The error
+ * names each object and what to do.
+ */
 export type InitializeError = TopologyError | BrokerError
 
 export type PublishError = InvalidPublish | EnvelopeError | UnconfirmedPublish | InitializeError
 
 export interface PublishOptions {
-  /** Beside those of the library, over which they win. */
+  /** Headers to send with the message. They take precedence over the headers that the library sets. */
   readonly headers?: Fields | undefined
 }
 
 /**
- * For a body whose members bear the names of `aliasConfig`, or that comes from elsewhere as JSON: the compiler does not
- * know its members. The publish reads aliases with and without it.
+ * For a body that uses the names of `aliasConfig`, or that is JSON from another source: the compiler does not check its
+ * members. Aliases are resolved with and without this option.
  */
 export interface Aliased {
   readonly aliased: true
 }
 
-/** A task, with members that the compiler checks, or `{ aliased: true }`. */
 interface PublishTask {
   (task: JsonObject, options: PublishOptions & Aliased): Effect.Effect<void, PublishError>
   (task: TaskEnvelope.TaskInput, options?: PublishOptions): Effect.Effect<void, PublishError>
@@ -92,10 +97,18 @@ interface PublishStatus {
 }
 
 /**
- * Publishes what the specification's operations publish, and declares what they need. Bodies are plain objects, by
- * canonical names or by the aliases of `aliasConfig`; they are read and checked before anything is sent. A publish
- * succeeds once the broker has confirmed it. Otherwise it fails, and the error says whether publishing again may
- * duplicate; nothing is published twice here.
+ * Publishes tasks, workflow messages and statuses, and declares the topology that they need. Bodies are plain objects
+ * with canonical or aliased member names, and are validated before anything is sent.
+ *
+ * A publish succeeds once the broker has confirmed it. Otherwise it fails, and `mayDuplicate` of the error says whether
+ * publishing again may duplicate the message. The client never publishes a message twice by itself.
+ *
+ * ```ts
+ * const program = Effect.gen(function* () {
+ *   const client = yield* BrokerClient
+ *   yield* client.publishTask({ task_id: "42", task_type: "resize", payload: { url } })
+ * }).pipe(Effect.provide(BrokerClient.layer({ topology })))
+ * ```
  */
 export class BrokerClient extends Context.Service<
   BrokerClient,
@@ -103,67 +116,81 @@ export class BrokerClient extends Context.Service<
     readonly topology: Topology
     readonly aliases: ContractAliasConfig
 
-    /** Declares the topology, once: later calls do nothing. Publishing does it by itself. */
+    /**
+     * Declares the topology. Only the first successful call has an effect. Publishing initialises the client if
+     * necessary.
+     */
     readonly initialize: Effect.Effect<void, InitializeError>
 
-    /** To the task queue of the topology; routed topologies route by `task_type`. */
+    /** Publishes a task to the task queue of the topology. Routed topologies route it by `task_type`. */
     readonly publishTask: PublishTask
 
     /**
-     * Many tasks: `{ mode: "individual" }`, the default, sends a message for each, `{ mode: "batch_envelope", batchId }` one
-     * message for all of them, which a consumer with a retry policy takes apart. All of them are checked before the first
-     * is sent.
+     * Publishes many tasks, which are all validated before the first is sent. `{ mode: "individual" }`, the default,
+     * sends one message for each task, and fails with a `TasksUnpublished` if some are not confirmed. `{ mode:
+     * "batch_envelope", batchId }` sends one message for all, which a consumer with a retry policy splits.
      */
     readonly publishTasks: PublishTasks
 
-    /** By a named entry route, whose target becomes the stage of the envelope. */
+    /**
+     * Publishes a workflow message by a named entry route. The target of the route becomes the `stage` of the envelope.
+     */
     readonly publishToEntry: PublishWorkflow
 
-    /** To the inbox of a stage, which becomes the stage of the envelope. */
+    /** Publishes a workflow message to the inbox of a stage, which becomes the `stage` of the envelope. */
     readonly publishToStage: PublishWorkflow
 
-    /** By a routing key; the stage that it leads to becomes the stage of the envelope. */
+    /**
+     * Publishes a workflow message by a routing key. The stage that the key leads to becomes the `stage` of the
+     * envelope.
+     */
     readonly publishWorkflowMessage: PublishWorkflow
 
-    /** A status of any task, on the status exchange. A handler says that of its own task by its context. */
+    /**
+     * Publishes a status of any task on the status exchange. A handler publishes the statuses of its own task with its
+     * context.
+     */
     readonly publishStatus: PublishStatus
 
-    /** A status that also goes to the shard of `meta.parent_task_id`. */
+    /** Publishes a status and also routes it to the shard of `meta.parent_task_id`, which is required. */
     readonly publishAggregationStatus: PublishStatus
 
-    /** Declares and binds the queue of these shards, and answers its name. `name`: in place of the one that they give. */
+    /**
+     * Declares and binds the queue of these shards, and returns its name. `name` replaces the name that the topology
+     * gives it.
+     */
     readonly ensureAggregationQueue: (
       shards: ReadonlyArray<number>,
       name?: string
     ) => Effect.Effect<string, InvalidPublish | InitializeError>
 
-    /** Declares the queues in which failed messages of a queue wait, and the one in which they end. */
+    /** Declares the retry queues and the dead-letter queue of a worker queue. */
     readonly ensureRetryInfrastructure: (
       sourceQueue: string,
       policy: RetryPolicy
     ) => Effect.Effect<RetryQueues.RetryQueues, SettingsError | InitializeError>
 
-    /** Bytes as they are, straight to a queue. */
+    /** Publishes bytes unchanged and directly to a queue. */
     readonly publishRawToQueue: (
       queue: string,
       content: Uint8Array,
       options?: Publications.RawOptions
     ) => Effect.Effect<void, UnconfirmedPublish>
 
-    /** What was prepared elsewhere: retries, dead letters, the items of a batch. */
+    /** Publishes a prepared message: retries, dead letters, the items of a batch. */
     readonly publish: (publication: Publication) => Effect.Effect<void, UnconfirmedPublish>
 
-    /** A channel of one's own, closed with the scope. `prefetch`: default 200. */
+    /** Opens a channel that is closed with the scope. Default of `prefetch`: 200. */
     readonly acquireChannel: (options?: {
       readonly prefetch?: number
     }) => Effect.Effect<Channel, BrokerError, Scope.Scope>
 
-    /** Messages that are ready, and consumers; none where there is no such queue. */
+    /** Returns the number of ready messages and of consumers. Returns none if the queue does not exist. */
     readonly inspectQueue: (
       queue: string
     ) => Effect.Effect<Option.Option<{ readonly messages: number; readonly consumers: number }>, BrokerError>
 
-    /** A round trip. */
+    /** Succeeds after a round trip to the broker. */
     readonly ping: Effect.Effect<void, BrokerError>
   }
 >()("svc/messaging/BrokerClient") {
@@ -199,7 +226,10 @@ export class BrokerClient extends Context.Service<
           Effect.flatMap(broker.publish(publication), (outcome) => requireConfirmed(publication, outcome))
         )
 
-      /** What is refused is refused without a broker. Which priorities there are is known once there is one. */
+      /**
+       * Validates before the first connection, so that an invalid body is refused without a broker. Prepares again
+       * after it, because only then the priorities of the broker are known.
+       */
       const prepareAndPublish = <A, B, E, E2>(
         prepare: () => Result.Result<A, E>,
         publish: (ready: A) => Effect.Effect<B, E2>
@@ -221,7 +251,7 @@ export class BrokerClient extends Context.Service<
       const publishWorkflow = (input: JsonObject, target: Publications.WorkflowTarget, options?: PublishOptions) =>
         prepareAndPublish(() => {
           const given = aliases.inbound(input)
-          // whatever stage it names, the target takes its place
+          // The target of the publish replaces any stage that the envelope names.
           const withoutStage = isJsonObject(given) ? { ...given, stage: "" } : given
           return Result.flatMap(WorkflowEnvelope.read(withoutStage, uniqueId()), (envelope) =>
             Publications.workflow(topology, envelope, target, withBrokerOptions(options))
@@ -285,7 +315,7 @@ export class BrokerClient extends Context.Service<
       })
     })
 
-  /** A client over the connection that is provided. */
+  /** A client over the provided `Broker`. */
   static readonly layer = (options: ClientOptions): Layer.Layer<BrokerClient, never, Broker> =>
     Layer.effect(BrokerClient, BrokerClient.make(options))
 }

@@ -17,13 +17,13 @@ import * as RoutingKey from "./RoutingKey.ts"
 
 type PublicationResult = Result.Result<Publication, InvalidPublish | EnvelopeError>
 
-/** `capabilities`: of the broker, where they are known; without them a quorum queue gets no priorities. */
+/** Without the `capabilities` of the broker, messages to a quorum queue have no priority. */
 export interface TaskOptions {
   readonly headers?: Fields | undefined
   readonly capabilities?: BrokerCapabilities
 }
 
-/** A task on its way to its queue. Written out, as `Result.gen` would double its price, and it is paid for every task. */
+/** Written without `Result.gen`, which doubles the cost of this function. It runs for every task. */
 export const task = (
   topology: Topology,
   envelope: TaskEnvelope.TaskEnvelope,
@@ -49,7 +49,9 @@ export const task = (
   })
 }
 
-/** Many tasks in one message, which has one priority and one routing key: the tasks must agree on both. */
+/**
+ * Puts many tasks into one message. The message has one priority and one routing key, so all tasks must agree on both.
+ */
 export const batch = (
   topology: Topology,
   envelope: BatchEnvelope.BatchEnvelope,
@@ -87,13 +89,12 @@ export const batch = (
     }
   })
 
-/** Where workflow work goes: to a stage, by an entry route, or by a routing key that somebody names. */
 export type WorkflowTarget =
   | { readonly _tag: "Stage"; readonly stage: string }
   | { readonly _tag: "Entry"; readonly route: string }
   | { readonly _tag: "Key"; readonly routingKey: string }
 
-/** The envelope says the stage that it goes to, and the contracts of both stages are kept. */
+/** Sets the target as the `stage` of the envelope, and checks the contracts of both stages. */
 export const workflow = (
   topology: Topology,
   envelope: WorkflowEnvelope.WorkflowEnvelope,
@@ -127,13 +128,12 @@ export const workflow = (
 
 export interface StatusOptions {
   readonly now: Timestamp
-  /** For an event that is stamped here: see `StatusEvent.complete`. */
+  /** Becomes the event id if the event has no timestamp of its own: see `StatusEvent.readForPublish`. */
   readonly unique: string
-  /** Written beside the event's own fields, unless it has them already. No part of its identity. */
+  /** Added to the event unless it has these members already. Does not affect the event id. */
   readonly trace?: TraceIds | undefined
 }
 
-/** A status on its way to everybody who reads statuses. `event`: from a program, not yet checked. */
 export const status = (topology: Topology, event: unknown, options: StatusOptions): PublicationResult =>
   Result.flatMap(StatusEvent.readForPublish(event, options), (complete) =>
     Result.flatMap(RoutingKey.ofStatus(topology, complete), (routingKey) =>
@@ -141,26 +141,26 @@ export const status = (topology: Topology, event: unknown, options: StatusOption
     )
   )
 
-/** A status that also goes to the shard of `meta.parent_task_id`, which is written into its meta. */
+/** Also writes the shard into `meta`. */
 export const aggregationStatus = (topology: Topology, event: unknown, options: StatusOptions): PublicationResult =>
   Result.gen(function* () {
     const read = yield* StatusEvent.read(event, options.now)
     const { routingKey, shard } = yield* RoutingKey.ofAggregation(topology, read)
-    // before the event id, which is to be the hash of what is stored
+    // Before the event id is computed, because the id is the hash of the stored event.
     const sharded = { ...read, meta: { ...read.meta, aggregation_shard: shard, aggregation_role: "aggregation" } }
     const complete = yield* StatusEvent.withIds(sharded, StatusEvent.lacksTimestamp(event), options.unique)
     return yield* statusPublication(topology, complete, routingKey, options)
   })
 
 /**
- * What a publisher said of its message that the library neither writes nor reads. It stays with the message: without its
- * encoding a body cannot be read.
+ * Properties of a message that the library neither sets nor reads. Republished messages keep them: without its content
+ * encoding, a body is unreadable.
  */
 export interface DescriptiveProperties {
   readonly contentEncoding?: string | undefined
   readonly replyTo?: string | undefined
   readonly messageId?: string | undefined
-  /** Of whole seconds. */
+  /** In whole seconds. */
   readonly timestamp?: Date | undefined
   readonly type?: string | undefined
   readonly appId?: string | undefined
@@ -176,7 +176,7 @@ export interface RawOptions extends DescriptiveProperties {
   readonly persistent?: boolean | undefined
 }
 
-/** Bytes as they are, straight to a queue: retries, dead letters, replays. */
+/** Publishes bytes unchanged and directly to a queue: retries, dead letters, replays. */
 export const raw = (
   queue: string,
   content: Uint8Array,
@@ -194,7 +194,10 @@ export const raw = (
   }
 })
 
-/** Not `expiration`, which counted from the first publish, and not `userId`, which must be that of who publishes. */
+/**
+ * Omits `expiration`, which is relative to the first publish, and `userId`, which must equal the user of the
+ * connection.
+ */
 export const descriptiveProperties = ({
   appId,
   contentEncoding,
@@ -255,11 +258,10 @@ const tooLarge = ({ status, task_id }: StatusEvent.PublishedStatus, bytes: numbe
 const withTraceIds = (event: StatusEvent.PublishedStatus, trace: TraceIds): StatusEvent.PublishedStatus =>
   event["trace_id"] === undefined && event["span_id"] === undefined ? { ...event, ...trace } : event
 
-/** Only of topologies that `RoutingKey.ofTask` has let through. */
+/** `RoutingKey.ofTask` has already refused other topologies. */
 const taskPlane = (topology: Topology): { readonly exchange: string; readonly family: QueueFamily | undefined } =>
   topology instanceof TaskTopology ? topology.tasks : { exchange: "", family: undefined }
 
-/** Where a target is, and which stage it means. */
 export const destination = (
   topology: Topology,
   target: WorkflowTarget

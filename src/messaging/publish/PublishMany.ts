@@ -11,9 +11,11 @@ import * as Publications from "./Publications.ts"
 import { PublishRefused, PublishUnknown, type UnconfirmedPublish, Unroutable } from "./PublishOutcome.ts"
 
 /**
- * - `individual`, the default: a message for each task. `concurrency`: how many are under way at once; default 256, and
- *   never more than the window of the connection.
- * - `batch_envelope`: one message for all of them, which only a consumer with a retry policy takes apart.
+ * How many tasks are published:
+ *
+ * - `individual`, the default: one message for each task. `concurrency` limits the publishes in progress. Default: 256,
+ *   and never more than the window of the connection.
+ * - `batch_envelope`: one message for all tasks, which only a consumer with a retry policy accepts.
  */
 export type ManyTasksOptions =
   | {
@@ -28,18 +30,18 @@ export type ManyTasksOptions =
       readonly headers?: Fields | undefined
     }
 
-/** Some of many tasks were published, and some were not. Tasks are named by their index. */
+/** Some of the tasks were not published. Tasks are identified by their index. */
 export class TasksUnpublished extends Schema.TaggedError<TasksUnpublished>()("TasksUnpublished", {
-  /** Sent, and not confirmed. */
+  /** Sent, but not confirmed. */
   failures: Schema.NonEmptyArray(
     Schema.Struct({ index: Schema.Int, error: Schema.Union([Unroutable, PublishRefused, PublishUnknown]) })
   ),
-  /** Not sent, as others had failed. */
+  /** Not sent, because others had failed. */
   unsent: Schema.Array(Schema.Int),
   message: Schema.String
 }) {}
 
-/** The messages of all tasks, or what is wrong with the first bad ones. `tasks`: by canonical names. */
+/** Returns the messages of all tasks, or the mistakes in the invalid ones. `tasks` have canonical member names. */
 export const publications = (
   topology: Topology,
   tasks: ReadonlyArray<unknown>,
@@ -50,7 +52,7 @@ export const publications = (
   const { headers = {} } = options
   const known = { headers, ...(capabilities !== undefined && { capabilities }) }
   const { mode = "individual" } = options
-  // of JavaScript or a configuration: a batch that nobody meant to take apart must not go one by one
+  // Callers in JavaScript may pass another mode. A misspelt `batch_envelope` must not be published as individual tasks.
   if (mode !== "individual" && mode !== "batch_envelope") {
     return refused("mode", "mode", "mode must be individual or batch_envelope.")
   }
@@ -69,7 +71,7 @@ export const publications = (
   )
 }
 
-/** No further one is sent once one has failed; those under way are waited for, so that each has an outcome. */
+/** Starts no further publish after one has failed. Waits for those in progress, so that the result of each is known. */
 export const publishAll = (
   publications: ReadonlyArray<Publication>,
   publish: (publication: Publication) => Effect.Effect<void, UnconfirmedPublish>,

@@ -3,12 +3,12 @@ import type { Outcome, Publication } from "../../services/Broker.ts"
 
 const destinationFields = { exchange: Schema.String, routingKey: Schema.String, message: Schema.String }
 
-/** The broker took the message, and no queue did: it is nowhere. Publishing it again duplicates nothing. */
+/** No queue accepted the message, so it is not stored. Publishing it again duplicates nothing. */
 export class Unroutable extends Schema.TaggedError<Unroutable>()("Unroutable", destinationFields) {
   readonly mayDuplicate = false
 }
 
-/** The message was not stored; `reason` as in the door's `Outcome`. Publishing it again duplicates nothing. */
+/** The message was not stored, for the `reason` of the broker's `Outcome`. Publishing it again duplicates nothing. */
 export class PublishRefused extends Schema.TaggedError<PublishRefused>()("PublishRefused", {
   ...destinationFields,
   reason: Schema.Literals(["nacked", "no_exchange", "denied", "invalid", "blocked", "unreachable", "closed"])
@@ -17,7 +17,7 @@ export class PublishRefused extends Schema.TaggedError<PublishRefused>()("Publis
 }
 
 /**
- * The message was sent, and no answer came: it may be stored. Publishing it again may duplicate it, which is right where
+ * The message was sent but not confirmed, so it may be stored. Publishing it again may duplicate it, which is safe if
  * handlers are idempotent.
  */
 export class PublishUnknown extends Schema.TaggedError<PublishUnknown>()("PublishUnknown", {
@@ -27,13 +27,12 @@ export class PublishUnknown extends Schema.TaggedError<PublishUnknown>()("Publis
   readonly mayDuplicate = true
 }
 
-/** What a publish that was sent ended in, when it was not confirmed. */
+/** The failures of a publish that the broker did not confirm. */
 export type UnconfirmedPublish = Unroutable | PublishRefused | PublishUnknown
 
-/** What is wrong is the message itself. */
 const isPermanent = (reason: PublishRefused["reason"]): boolean => reason === "invalid"
 
-/** Succeeds for a confirmed publish alone. */
+/** Fails unless the publish was confirmed. */
 export const requireConfirmed = (
   { exchange, routingKey }: Pick<Publication, "exchange" | "routingKey">,
   outcome: Outcome

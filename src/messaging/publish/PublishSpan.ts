@@ -8,9 +8,9 @@ export type WithPublishSpan = <E>(
 ) => Effect.Effect<void, E>
 
 /**
- * A span for each publish below a span that is sampled, which the message names. Below one that is not, the message names
- * that one, so that nobody behind it samples either. Without a tracer, or outside of spans, nothing is made: a span costs
- * more than everything else that this side does for a publish.
+ * Wraps each publish below a sampled span in a span of its own, whose id the message carries. Below an unsampled span,
+ * the message carries the id of that span, so that consumers do not sample either. Without a tracer or a parent span no
+ * span is created, because a span costs more than the rest of the client's work for a publish.
  */
 export const make: Effect.Effect<WithPublishSpan> = Effect.map(TraceContext.isTraced, (isTraced) => {
   const untraced: WithPublishSpan = (publication, publish) => publish(publication)

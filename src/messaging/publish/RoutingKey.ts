@@ -11,7 +11,7 @@ import * as TopicPattern from "../topology/TopicPattern.ts"
 import type { Topology } from "../topology/Topology.ts"
 import { type EntryRoute, SharedStatusWorkflowTopology, type Stage } from "../topology/WorkflowTopology.ts"
 
-/** Of a task: the one key of shared topologies, or its type. */
+/** Returns the shared key of a shared topology, or the task type. */
 export const ofTask = (topology: Topology, task: TaskEnvelope): Result.Result<string, InvalidPublish> => {
   if (!(topology instanceof TaskTopology)) {
     return refused(
@@ -34,7 +34,7 @@ export const ofTask = (topology: Topology, task: TaskEnvelope): Result.Result<st
     : Result.succeed(key)
 }
 
-/** Of an ordinary status: its task id, which must not lead into an aggregation queue. */
+/** Returns the task id, which must not be a routing key of an aggregation queue. */
 export const ofStatus = (topology: Topology, event: StatusEvent): Result.Result<string, InvalidPublish> => {
   if (!(topology instanceof TaskTopology)) return Result.succeed(event.task_id)
   const { aggregation, tasks } = topology
@@ -47,7 +47,7 @@ export const ofStatus = (topology: Topology, event: StatusEvent): Result.Result<
     : keyFromStrategy(() => strategy.statusRoutingKey(event))
 }
 
-/** Of an event for aggregation: the shard of its parent. */
+/** Returns the key of the parent's shard. */
 export const ofAggregation = (
   topology: Topology,
   event: StatusEvent
@@ -66,7 +66,7 @@ export const ofAggregation = (
   return Result.succeed({ shard, routingKey: Aggregation.routingKey(aggregation, shard) })
 }
 
-/** `field`: which one the name was read from. */
+/** `field` is the member that the error names. */
 export const findStage = (topology: Topology, name: string, field = "stage"): Result.Result<Stage, InvalidPublish> => {
   if (!(topology instanceof SharedStatusWorkflowTopology)) return noWorkflow()
   const found = topology.stages.find((stage) => stage.name === name)
@@ -83,7 +83,6 @@ export const findEntryRoute = (topology: Topology, name: string): Result.Result<
   return refused("unknown_entry", "route", `There is no entry route ${name}; there are: ${known}.`)
 }
 
-/** The stage whose inbox a queue is. */
 export const stageOfQueue = (topology: Topology, queue: string): Result.Result<Stage, InvalidPublish> => {
   if (!(topology instanceof SharedStatusWorkflowTopology)) return noWorkflow()
   const found = topology.stages.find((stage) => stage.queue === queue)
@@ -93,8 +92,9 @@ export const stageOfQueue = (topology: Topology, queue: string): Result.Result<S
 }
 
 /**
- * The stage that a raw routing key means: the one that is published to by it, else the one bound to exactly it, else the
- * target of an entry route, else the first whose pattern matches.
+ * Returns the stage that a raw routing key leads to: the stage with this publish routing key, else the stage with
+ * exactly this binding key, else the target of an entry route with this key, else the first stage with a matching
+ * pattern.
  */
 export const stageOfKey = (topology: Topology, routingKey: string): Result.Result<Stage, InvalidPublish> => {
   if (!(topology instanceof SharedStatusWorkflowTopology)) return noWorkflow()
@@ -119,7 +119,10 @@ const noWorkflow = () =>
 const shardKeyProblem = ({ routingPrefix }: Aggregation.AggregationPlane): string =>
   `task_id must not be ${routingPrefix}. and a number: statuses go by their task id, and this one leads into a shard.`
 
-/** By somebody's own rule. One that throws must not look like a fault of the broker, which is waited out. */
+/**
+ * Calls the application's routing strategy. An exception becomes an `InvalidPublish`: as a defect it would look like a
+ * broker error, which is retried.
+ */
 const keyFromStrategy = (choose: () => unknown): Result.Result<string, InvalidPublish> => {
   let key: unknown
   try {

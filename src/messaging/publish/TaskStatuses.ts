@@ -6,7 +6,7 @@ import * as Timestamp from "../envelope/Timestamp.ts"
 import * as HandOverHeaders from "../retry/HandOverHeaders.ts"
 import type { BrokerClient, PublishError } from "./BrokerClient.ts"
 
-/** Whose status it is. */
+/** The task that a status belongs to. */
 export interface StatusOwner {
   readonly taskId: string
   readonly correlationId: string
@@ -20,13 +20,13 @@ export interface StatusContent {
   readonly meta?: JsonObject
 }
 
-/** Tries of a status that ends a task, and the pause between them. */
+/** Retries of a terminal status. */
 const terminalRetries = { times: 5, spacing: "1 second" } as const
 
 /**
- * Publishes a status that a consumer owes by itself. Work is never failed for want of a status: it succeeds with whether
- * the status was confirmed. `terminal`: nothing would be heard of the task afterwards, so it is tried again where that
- * can help; it keeps its event id, by which readers know it for one event.
+ * Publishes a status on behalf of a consumer. Succeeds with whether the status was confirmed: a missing status must not
+ * fail the work. A `terminal` status is retried after transient errors, because no later status would follow. The
+ * retries share one event id, so readers see one event.
  */
 export const publish = Effect.fnUntraced(function* (
   client: BrokerClient["Service"],

@@ -9,7 +9,7 @@ export const reasonHeader = "x-svc-manual-retry-reason"
 
 const prefix = "x-svc-manual-retry-"
 
-/** Where a task that was handed over by hand comes from. Count 0: it was not. */
+/** The manual-retry lineage of a task: how often and by whom it was handed over. `count` is 0 if it never was. */
 export interface HandOverHeaders {
   readonly count: number
   readonly previousTaskType: string | undefined
@@ -24,7 +24,7 @@ export const ofHeaders = (headers: Fields): HandOverHeaders => ({
   reason: text(headers[reasonHeader])
 })
 
-/** Of an event of aggregation, whose headers know nothing: from `meta.manual_retry`. */
+/** Reads the lineage of an aggregation event from `meta.manual_retry`, because its headers do not contain it. */
 export const ofMeta = (meta: JsonObject): HandOverHeaders => {
   const lineage = meta["manual_retry"]
   const known = isJsonObject(lineage) ? lineage : {}
@@ -49,7 +49,7 @@ export const isEmpty = (lineage: HandOverHeaders): boolean =>
   lineage.sourceConsumer === undefined &&
   lineage.reason === undefined
 
-/** The lineage under `meta.manual_retry`, where there is one. What the caller put there wins. */
+/** Adds the lineage as `meta.manual_retry`. Members that the caller has set there take precedence. */
 export const intoMeta = (meta: JsonObject, lineage: HandOverHeaders): JsonObject => {
   if (isEmpty(lineage)) return meta
   const given = meta["manual_retry"]
@@ -63,7 +63,6 @@ export const intoMeta = (meta: JsonObject, lineage: HandOverHeaders): JsonObject
   return { ...meta, manual_retry: { ...merged, count: toCount(merged.count) } }
 }
 
-/** Without the lineage that a message came with. */
 export const withoutHeaders = (headers: Fields): Fields =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(prefix)))
 

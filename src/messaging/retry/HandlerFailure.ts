@@ -2,23 +2,21 @@ import { Cause, Result } from "effect"
 import type { EnvelopeError } from "../envelope/Errors.ts"
 import type { FailureReason } from "./RetryHeaders.ts"
 
-/** Why work on a delivery failed, as headers, statuses, observations and the log tell it. */
+/** Why processing a delivery failed. The source of headers, statuses, observations and the log. */
 export interface DeliveryFailure {
   readonly reason: FailureReason
   /**
-   * The tag of a tagged error, else the name of the class, else the type of what was thrown. `null`: no exception was the
-   * cause.
+   * The tag of a tagged error, else the class name, else the `typeof` the thrown value. `null` if there was no
+   * exception.
    */
   readonly exceptionType: string | null
-  /** The message of the exception, cut off where it is long; may be empty. */
+  /** The message of the exception, truncated. May be empty. */
   readonly text: string
-  /** Its stack trace, with those of its causes, cut off where it is long; may be empty. */
+  /** The stack trace with those of its causes, truncated. May be empty. */
   readonly stack: string
-  /** `false`: trying again is pointless. */
   readonly retryable: boolean
 }
 
-/** Why a handler failed: there always was an exception, or an interruption. */
 export interface HandlerFailure extends DeliveryFailure {
   readonly exceptionType: string
 }
@@ -32,7 +30,10 @@ export interface Telling {
   readonly reason?: FailureReason
 }
 
-/** A typed failure goes before a defect; a handler that interrupted itself failed as well. */
+/**
+ * Prefers a typed failure to a defect. An error may set `retryable: false`, and a `reason` that is meant for handlers;
+ * without them it is retried as `handler_error`. A handler that interrupted itself has failed, too.
+ */
 export const ofCause = (cause: Cause.Cause<unknown>): HandlerFailure => {
   const failure = Cause.findError(cause)
   if (Result.isSuccess(failure)) return withCauses(of(failure.success), cause)
@@ -47,7 +48,7 @@ export const ofCause = (cause: Cause.Cause<unknown>): HandlerFailure => {
   }
 }
 
-/** To read an error is to run what its author wrote; one that throws even then must not keep its message for ever. */
+/** Reading an error may run user code. If that throws as well, the message must still be retried or dead-lettered. */
 export const of = (error: unknown): HandlerFailure => {
   try {
     return describe(error)
@@ -62,7 +63,7 @@ export const of = (error: unknown): HandlerFailure => {
   }
 }
 
-/** The body of a delivery is no envelope. Bytes that are no JSON are no exception for the specification. */
+/** The specification does not count invalid JSON as an exception. */
 export const ofEnvelope = ({ _tag, message, reason }: EnvelopeError): DeliveryFailure => ({
   reason,
   exceptionType: reason === "malformed_json" ? null : _tag,
@@ -86,11 +87,10 @@ export const exceptionType = (error: unknown): string => {
   return typeof given === "string" && given !== "" ? given : "Error"
 }
 
-/** It is kept many times over. */
 const maxTextLength = 2_000
 const maxStackLength = 8_000
 
-/** Its own stack trace stays where those of its causes cannot be read, or are too many. */
+/** Falls back to the error's own stack trace if the causes cannot be read. */
 const withCauses = (failure: HandlerFailure, cause: Cause.Cause<unknown>): HandlerFailure => {
   try {
     return { ...failure, stack: Cause.pretty(cause).slice(0, maxStackLength) }
@@ -113,7 +113,9 @@ const textOf = (error: unknown): string => {
   return ""
 }
 
-/** Only reasons that are meant for handlers: nobody else's words become a category for machines. */
+/**
+ * Accepts only the reasons that handlers may use, so that arbitrary texts do not become machine-readable categories.
+ */
 const reasonOf = (error: unknown): FailureReason => {
   const given = isObject(error) && "reason" in error ? error.reason : undefined
   return handlerReasons.find((reason) => reason === given) ?? "handler_error"

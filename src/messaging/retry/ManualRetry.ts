@@ -7,35 +7,34 @@ import * as TaskEnvelope from "../envelope/TaskEnvelope.ts"
 import * as HandOverHeaders from "./HandOverHeaders.ts"
 import * as RetryHeaders from "./RetryHeaders.ts"
 
-/** What to change when a task is handed over under its own id; what is left out stays as it is, to the last digit. */
+/** The changes to a task that is republished under its own id. Everything else stays exactly as it is. */
 export interface ManualRetryRequest {
   readonly taskType?: string | undefined
-  /** Instead of the present payload. */
+  /** Replaces the payload. Excludes `payloadMerge`. */
   readonly payload?: JsonObject | undefined
-  /** On top of the present payload, member by member of its top level. */
+  /** Merged into the payload at its top level. */
   readonly payloadMerge?: JsonObject | undefined
   readonly service?: string | undefined
   readonly correlationId?: string | undefined
   readonly priority?: number | undefined
-  /** Travels in a header and in statuses. At most 16,384 bytes of UTF-8. */
+  /** Sent in a header and in statuses. At most 16,384 bytes of UTF-8. */
   readonly reason?: string | undefined
-  /** Of the status. Default: the reason. */
+  /** Message of the status. Default: `reason`. */
   readonly message?: string | undefined
-  /** Of the status. */
+  /** Merged into the `meta` of the status. */
   readonly meta?: JsonObject | undefined
   readonly headers?: Fields | undefined
-  /** Further top-level fields of the task. */
+  /** Further top-level members of the task. */
   readonly extraFields?: JsonObject | undefined
 }
 
-/** What the handler knows of the delivery that it works on. */
 export interface RetriedDelivery {
   readonly consumerName: string
   readonly correlationId: string
   readonly headers: Fields
 }
 
-/** In this order: the status, then the task, then the acknowledgement. */
+/** The status is published first, then the task. The delivery is acknowledged last. */
 export interface ManualRetry {
   readonly status: StatusInput
   readonly task: TaskEnvelope.TaskEnvelope
@@ -107,7 +106,7 @@ const validate = (request: ManualRetryRequest): InvalidManualRetry | undefined =
     : undefined
 }
 
-/** A quarter of what amqplib can carry as headers. */
+/** A quarter of the header space of amqplib. */
 const maxReasonBytes = 16_384
 
 const reservedFields = new Set([

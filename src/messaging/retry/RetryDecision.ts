@@ -2,19 +2,19 @@ import type { RetryPolicy } from "../topology/RetryPolicy.ts"
 import type { DeliveryFailure } from "./HandlerFailure.ts"
 import type { FailureReason } from "./RetryHeaders.ts"
 
-/** `attempt`: what the header will say. `delayMs` names the queue. */
+/** `attempt` is the value of the header. `delayMs` selects the retry queue. */
 export type RetryDecision =
   | { readonly _tag: "Retry"; readonly attempt: number; readonly delayMs: number; readonly reason: FailureReason }
   | { readonly _tag: "DeadLetter"; readonly attempt: number; readonly reason: FailureReason }
 
 export interface FailedAttempt extends Pick<DeliveryFailure, "reason" | "retryable"> {
-  /** Of the delivery that failed: 0 is the original. */
+  /** 0 for the first delivery. */
   readonly attempt: number
 }
 
 /**
- * What becomes of a failed delivery: its handler runs at most `maxRetries + 1` times. What cannot be read is not tried
- * again. `chance`: at least 0 and below 1, for the jitter.
+ * Decides whether a failed delivery is retried or dead-lettered. A handler runs at most `maxRetries + 1` times.
+ * `chance` is a random number from 0 to below 1, for the jitter.
  */
 export const decide = (
   policy: RetryPolicy,
@@ -25,5 +25,5 @@ export const decide = (
     ? { _tag: "Retry", attempt: attempt + 1, delayMs: policy.delayOf(attempt + 1, chance), reason }
     : { _tag: "DeadLetter", attempt, reason }
 
-/** The others would fail again in the same way. */
+/** All other reasons would fail again in the same way. */
 const retryableReasons: ReadonlySet<FailureReason> = new Set<FailureReason>(["handler_error", "stage_timeout"])

@@ -7,17 +7,17 @@ export const maxRetries = "x-svc-max-retries"
 export const sourceQueue = "x-svc-source-queue"
 export const failureReason = "x-svc-failure-reason"
 export const exceptionType = "x-svc-exception-type"
-/** Of a dead letter alone: when, as an ISO 8601 text. Its record is found, and made again, by it. */
+/** ISO 8601 time in the headers of a dead letter. Its record is found and rebuilt by this time. */
 export const deadLetteredAt = "x-svc-dead-lettered-at"
-/** Of a dead letter that was published to its queue again: true. */
+/** `true` in the headers of a dead letter that was replayed. */
 export const replayedFromDlq = "x-svc-replayed-from-dlq"
-/** How many headers of the message were left behind on its way here, for want of room. */
+/** The number of headers that were dropped because they were too long. */
 export const headersLeftOut = "x-svc-headers-left-out"
 
-/** The five that belong to one worker's retries: what is handed to another worker leaves without them. */
+/** The retry headers of one worker. A task that is handed over to another worker loses them. */
 export const names: ReadonlyArray<string> = [retryAttempt, maxRetries, sourceQueue, failureReason, exceptionType]
 
-/** Why a message is retried, dead-lettered or rejected, for machines. */
+/** The machine-readable reason of a retry, a dead letter or a rejection. */
 export type FailureReason =
   | "handler_error"
   | "malformed_json"
@@ -30,26 +30,26 @@ export type FailureReason =
   | "stage_timeout"
   | "dedup_conflict"
 
-/** Of a delivery: 0 is the original. What is no count from 0 on is taken for 0. */
+/** 0 for the first delivery, and for an unreadable header. */
 export const attemptOf = (headers: Fields): number => count(headers[retryAttempt])
 
-/** A header as a count from 0 on: other clients send integers of any width, and texts. */
+/** Reads a header as a count. Other clients send integers of any width, or texts. */
 export const count = (value: Field | undefined): number => {
   const number = typeof value === "bigint" || (typeof value === "string" && /^\d+$/.test(value)) ? Number(value) : value
   return typeof number === "number" && Number.isSafeInteger(number) && number >= 0 ? number : 0
 }
 
 /**
- * The headers that go along when a message is published again. What the broker wrote stays behind: it takes a copied
- * `x-death` for a cycle and drops the message, and a copied `CC` would send it to more queues than meant.
+ * The headers that a republished message keeps. Headers that the broker wrote are removed: a copied `x-death` looks
+ * like a cycle, so the broker would drop the message, and a copied `CC` would route it to additional queues.
  */
 export const withoutBrokerHeaders = (headers: Fields): Fields =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !brokerHeader.test(name)))
 
 /**
- * What surely fits beside the library's own: short values, its own names first. A message may arrive with headers that
- * are as long as they can be sent, or longer, as another client has other limits; with the headers of a failure beside
- * them they could not go on, and the message would come back for ever.
+ * Keeps short headers only, those of the library first. A message may arrive with headers close to the limit, or beyond
+ * it if another client has other limits. Together with the failure headers they could not be sent, and the message
+ * would be redelivered for ever.
  */
 export const shortened = (headers: Fields): Fields => {
   const all = Object.entries(headers)
@@ -68,7 +68,7 @@ const isShortValue = (value: Field): boolean =>
     ? fitsShortString(value)
     : value === null || typeof value === "boolean" || Number.isFinite(value)
 
-/** With names and values of 255 bytes each: half of the 64 KiB that amqplib has for headers. */
+/** With names and values of 255 bytes, this is half of the 64 KiB that amqplib has for headers. */
 const maxShortHeaders = 64
 
 const libraryHeader = /^(x-svc-.*|task_id|message_id|stage|origin_stage|batch_(id|index|size))$/
@@ -76,20 +76,22 @@ const libraryHeader = /^(x-svc-.*|task_id|message_id|stage|origin_stage|batch_(i
 const brokerHeader =
   /^(x-death|x-first-death-.*|x-last-death-.*|x-delivery-count|x-acquired-count|x-stream-offset|CC|BCC)$/
 
-/** What the headers of a retry or a dead letter say. */
 export interface FailureHeaders {
-  /** Retry: of the delivery to come, which counts from 1. Dead letter: of the delivery that failed last. */
+  /**
+   * For a retry, the number of the next delivery, from 1. For a dead letter, the number of the delivery that failed
+   * last.
+   */
   readonly attempt: number
   readonly maxRetries: number
   readonly sourceQueue: string
   readonly reason: FailureReason
-  /** `null`: no exception was the cause. The header is written nonetheless. */
+  /** `null` if there was no exception. The header is written even then. */
   readonly exceptionType: string | null
-  /** `undefined`: it is tried again. */
+  /** `undefined` for a retry. */
   readonly deadLetteredAt?: Timestamp | undefined
 }
 
-/** Of a retry or a dead letter, beside everything that the delivery brought. */
+/** The headers of a retry or a dead letter, in addition to those of the delivery. */
 export const of = (headers: Fields, failure: FailureHeaders): Fields => ({
   ...withoutBrokerHeaders(headers),
   [retryAttempt]: failure.attempt,
@@ -100,5 +102,5 @@ export const of = (headers: Fields, failure: FailureHeaders): Fields => ({
   ...(failure.deadLetteredAt !== undefined && { [deadLetteredAt]: failure.deadLetteredAt })
 })
 
-/** Header tables are small, and anybody can give a class a name. */
+/** Header tables are small, and class names can be long. */
 const maxTypeLength = 255

@@ -7,20 +7,20 @@ import type { RetryPolicy } from "../topology/RetryPolicy.ts"
 import * as TopologyPlan from "../topology/TopologyPlan.ts"
 
 /**
- * How a message whose delay is over goes from its retry queue to the queue that it came from. `quorum`: it leaves the one
- * when the other has it, whatever dies meanwhile. `classic`: it leaves the one, and is lost where the broker dies before
- * the other has written it down, or where the other has no leader.
+ * The type of a retry queue decides how a message returns to its source queue when the delay ends. `quorum`: the
+ * message leaves the retry queue only after the source queue has stored it. `classic`: the message is lost if the
+ * broker dies before the source queue has stored it, or if the source queue has no leader.
  */
 export type RetryQueueType = "quorum" | "classic"
 
 /**
- * The queues in which failed messages of one worker queue wait, and the one in which they end. All are durable, reached
- * through the default exchange and bound to nothing. A retry queue carries its delay and its type in its name: a queue
- * cannot be declared again with other arguments, so another delay is another queue.
+ * The retry queues and the dead-letter queue of one worker queue. All are durable and reached by the default exchange.
+ * The name of a retry queue contains its delay and type: a queue cannot be redeclared with other arguments, so another
+ * delay needs another queue.
  *
- * Those of former delays stay, empty, until somebody deletes them. `x-expires` is no way out: declaring a quorum queue
- * again does not renew it (rabbitmq-server #5894), it goes by the clock on the wall, a broker's outage included, and it
- * drops what waits.
+ * Queues of former delays remain, empty, until an operator deletes them. `x-expires` is not an alternative: redeclaring
+ * a quorum queue does not renew it (rabbitmq-server #5894), the time of a broker outage counts, and expiry drops
+ * waiting messages.
  */
 export interface RetryQueues {
   readonly sourceQueue: string
@@ -51,7 +51,7 @@ const makeQueues = (queueType: RetryQueueType, sourceQueue: string, policy: Retr
     (delayMs): Queue => ({
       name: retryQueueOf(delayMs),
       arguments: {
-        // the type is named, as a virtual host may have another default
+        // The type is explicit, because a virtual host may have another default.
         "x-queue-type": queueType,
         "x-message-ttl": delayMs,
         "x-dead-letter-exchange": "",
@@ -64,34 +64,37 @@ const makeQueues = (queueType: RetryQueueType, sourceQueue: string, policy: Retr
   return { sourceQueue, policy, queueType, deadLetterQueue, retryQueueOf, declarations }
 }
 
-/** A day: a worker would have to be stopped, but connected, for 23 hours between a declaration and a publish. */
+/**
+ * A day. A worker would have to pause, while connected, for 23 hours between a declaration and a publish to lose
+ * messages.
+ */
 export const expiryMarginMs = 86_400_000
 
 /** An hour. */
 export const redeclareEveryMs = 3_600_000
 
 /**
- * Changing arguments here changes them of queues that are there: change the suffix with them.
+ * Changing these arguments would change them for existing queues: change the suffix as well.
  *
- * A classic queue is dropped by the broker when nobody declared it for `x-expires`, **with the messages in it**, as
- * publishing and waiting are no use in its eyes. Hence the expiry is the delay and `spareMs` on top, and whoever
- * publishes retries declares the queues again every `redeclareEveryMs`.
+ * The broker deletes a classic queue that was not declared for `x-expires`, **together with its messages**; publishing
+ * does not count as use. The expiry is therefore the delay plus `expiryMarginMs`, and publishers of retries redeclare
+ * the queues every `redeclareEveryMs`.
  */
 const argumentsByType: Readonly<
   Record<RetryQueueType, { readonly suffix: string; readonly argumentsOf: (delayMs: number) => Fields }>
 > = {
   quorum: {
     suffix: ".quorum",
-    // without `reject-publish` the broker takes the strategy, and goes by at-most-once
+    // Without `reject-publish` the broker accepts the strategy but applies at-most-once.
     argumentsOf: () => ({ "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish" })
   },
   classic: { suffix: "", argumentsOf: (delayMs) => ({ "x-expires": delayMs + expiryMarginMs }) }
 }
 
 /**
- * Declares them as this broker can, and answers what they are now. A dead-letter queue that is there is taken as it is:
- * nothing ever leaves it by itself, so no type of queue can lose anything there, and whoever wants one that is on several
- * nodes may have made it one.
+ * Declares the queues with a type that this broker supports, and returns them. An existing dead-letter queue is kept as
+ * it is: messages never leave it by themselves, so any type is safe, and an operator may have made it a replicated
+ * queue.
  */
 export const declare = Effect.fn("RetryQueues.declare")(function* (
   broker: Broker["Service"],
@@ -115,9 +118,9 @@ const fallBackToClassic = ({ policy, sourceQueue }: RetryQueues) =>
   )
 
 /**
- * Dead-lettering at least once comes with the feature flag of streams; without it quorum queues take the strategy, and go
- * by at-most-once. So a stream is asked for that is not durable, which none may be: none comes into being, and the broker
- * says whether it knows streams. Where it does not, that costs the connection.
+ * Dead-lettering at least once requires the feature flag of streams; without it, quorum queues accept the strategy but
+ * apply at-most-once. The check declares a stream that is not durable, which the broker always refuses, and reads from
+ * the error whether it knows streams. If it does not, the connection is lost.
  */
 const supportsType = Effect.fnUntraced(function* (
   broker: Broker["Service"],

@@ -7,31 +7,34 @@ import * as Shards from "./Shards.ts"
 
 export interface AggregationParameters {
   /**
-   * Default: 1. Changing it moves parents to other shards: let the queues run empty first. Publishers know it too: events
-   * for a shard that no worker has bound are in the status queue alone.
+   * The number of shards. Default: 1. Changing it moves parents to other shards, so let the queues drain first.
+   * Publishers need the same number: events for a shard that no worker has bound only reach the status queue.
    */
   readonly shard_count?: number | undefined
-  /** Events go by `<prefix>.<shard>` on the status exchange. Default: `"agg"`. */
+  /** Aggregation events have the routing key `<prefix>.<shard>` on the status exchange. Default: `"agg"`. */
   readonly aggregation_routing_prefix?: string | undefined
-  /** The name of a queue of one shard. Default: `"aggregation.queue.{shard}"`. */
+  /** Name of a queue with one shard. Default: `"aggregation.queue.{shard}"`. */
   readonly aggregation_queue_template?: string | undefined
   /**
-   * The beginning of the name of a queue of several shards. Default: `"aggregation.queue.shards"`. Like the template it
-   * names durable queues of the whole virtual host: deployments that share one need names of their own.
+   * Prefix of the name of a queue with several shards. Default: `"aggregation.queue.shards"`. These queues, and those
+   * of the template, are durable: deployments that share a virtual host need different names.
    */
   readonly aggregation_queue_name_prefix?: string | undefined
   /**
-   * How long a delivery may be unsettled, in milliseconds. From RabbitMQ 3.12 on; from 4.3 on quorum queues alone. Default:
-   * the broker's.
+   * The broker's consumer timeout in milliseconds. Has an effect from RabbitMQ 3.12, and from 4.3 on quorum queues
+   * only. Default: that of the broker.
    */
   readonly aggregation_consumer_timeout_ms?: number | undefined
-  /** Absent: not said; `false` is sent as `false`. */
+  /** `false` is sent as `false`. Default: not sent. */
   readonly aggregation_single_active_consumer?: boolean | undefined
-  /** 1 to 255. Default: the queues know no priorities. */
+  /** 1 to 255. Default: the queues have no priorities. */
   readonly aggregation_max_priority?: number | undefined
-  /** Default: the broker's, which is classic. */
+  /** Default: that of the broker, which is classic. */
   readonly aggregation_queue_type?: "classic" | "quorum" | undefined
-  /** Raw arguments. Both hatches are alike; an argument may come from one place alone. Default: none. */
+  /**
+   * Raw queue arguments. Both options have the same effect, but an argument may be set in one place only. Default:
+   * none.
+   */
   readonly aggregation_queue_arguments_overrides?: Fields | undefined
   readonly aggregation_queue_kwargs?: Fields | undefined
 }
@@ -87,7 +90,7 @@ export const make = (parameters: AggregationParameters, findings: ValidationIssu
 export const routingKey = (aggregation: AggregationPlane, shard: number): string =>
   `${aggregation.routingPrefix}.${shard}`
 
-/** A task of that id would have its statuses aggregated: the routing key of a status is its task id. */
+/** The routing key of a status is its task id, so a task with such an id would have its statuses aggregated. */
 export const isRoutingKey = ({ routingPrefix }: AggregationPlane, text: string): boolean =>
   text.startsWith(`${routingPrefix}.`) && /^\d+$/.test(text.slice(routingPrefix.length + 1))
 
@@ -98,7 +101,7 @@ export const queueName = (aggregation: AggregationPlane, shards: ReadonlyArray<n
     : `${aggregation.queueNamePrefix}.${[first, ...others].join("-")}`
 }
 
-/** Whether some of its shards would be aggregated from a queue of that name. */
+/** Whether a queue with this name would be an aggregation queue. */
 export const hasQueueNamed = (aggregation: AggregationPlane, name: string): boolean => {
   const { queueNamePrefix, queueTemplate, shardCount } = aggregation
   const several = `${queueNamePrefix}.`
@@ -112,15 +115,15 @@ export const hasQueueNamed = (aggregation: AggregationPlane, name: string): bool
 
 export interface AggregationQueue {
   readonly name: string
-  /** In order, without repetitions. */
+  /** Sorted, without duplicates. */
   readonly shards: ReadonlyArray<number>
   readonly family: QueueFamily
   readonly declarations: Declarations
 }
 
 /**
- * The queue of a list of shards, for whoever aggregates them. `name` takes the place of the name; the bindings follow
- * the shards in any case. Groups of one runtime must not overlap: `Shards.refusedGroups`.
+ * Returns the queue for a list of shards. `name` replaces its name and does not affect the bindings.
+ * `Shards.groupsProblem` checks that the groups of one runtime do not overlap.
  */
 export const aggregationQueueOf = (
   topology: { readonly status: { readonly exchange: string }; readonly aggregation: AggregationPlane | undefined },

@@ -10,32 +10,37 @@ import { ValidationIssues } from "./Parameters.ts"
 
 export interface AliasParameters {
   /**
-   * From the canonical names of top-level members of JSON bodies, such as `task_id`, to those that other programs use:
-   * `{ task_id: "job" }`. Blank: no alias. Default: none, but `documentId` is understood as `task_id` until that has an alias.
+   * Maps canonical names of top-level members of JSON bodies, such as `task_id`, to the names that other programs use:
+   * `{ task_id: "job" }`. A blank alias is ignored. Default: none; incoming bodies may still use `documentId` for
+   * `task_id`, unless `task_id` has an alias.
    */
   readonly field_aliases?: Readonly<Record<string, string>> | undefined
   /**
-   * From canonical names to those of parameters in HTTP paths and queries. Default: for each name its alias in
-   * `field_aliases`, else itself.
+   * Maps canonical names to names of parameters in HTTP paths and queries. Default: the alias in `field_aliases`, else
+   * the canonical name.
    */
   readonly http_aliases?: Readonly<Record<string, string>> | undefined
 }
 
 /**
- * Of a program whose layers are given none of their own: routers, histories and event streams ask for it when they are
- * made. `StatusRuntime` provides its `aliasConfig` by it. Default: none.
+ * The aliases of routers, histories and event streams that are configured without any. They read the reference when
+ * they are created. `StatusRuntime` sets it to its `aliasConfig`. Default: none.
  */
 export const ContractAliases = Context.Reference<ContractAliasConfig | undefined>("svc/messaging/ContractAliases", {
   defaultValue: () => undefined
 })
 
-/** Understood in every body that comes in, until `task_id` has an alias of its own. */
 const builtInAlias = { canonical: "task_id", alias: "documentId" }
 
 /**
- * Other names for top-level fields. Messages on the broker always bear the canonical names; nothing inside `payload`,
- * `meta` or `result` is renamed. The built-in alias counts on the way in alone: other implementations also rename
- * `task_id` to `documentId` on the way out as soon as there is any configuration, which nobody asked for.
+ * Aliases of top-level members in JSON bodies and of HTTP parameters. Messages on the broker always have the canonical
+ * names. Members inside `payload`, `meta` and `result` are never renamed.
+ *
+ * Incoming bodies may use the built-in alias `documentId` for `task_id`, unless `task_id` has an alias of its own.
+ * Outgoing bodies never use it; other implementations do so as soon as any alias is configured.
+ *
+ * The constructor throws a `SettingsError` if two aliases are equal, or an alias is the canonical name of another
+ * member.
  */
 export class ContractAliasConfig {
   private readonly fieldAliases: ReadonlyMap<string, string>
@@ -53,14 +58,14 @@ export class ContractAliasConfig {
   }
 
   /**
-   * To canonical names. Where both names are given the canonical one counts. A task id becomes a text, as clients send
-   * numbers. What is no object is left alone.
+   * Renames aliases to canonical names. If a body has both, the canonical name wins. A `task_id` that is a number or a
+   * boolean becomes a text. A value that is not an object is returned unchanged.
    */
   inbound(value: unknown): unknown {
     return isJsonObject(value) ? this.#inbound(value) : value
   }
 
-  /** The JSON object in the body of a message, by canonical names. */
+  /** Decodes the body of a message, with canonical names. */
   read(kind: EnvelopeKind, body: Uint8Array): Result.Result<ExactAndOrdinary<JsonObject>, EnvelopeError> {
     return Result.map(parse(kind, body), (parsed) => {
       const exact = this.#inbound(parsed.exact)
@@ -86,14 +91,16 @@ export class ContractAliasConfig {
     return Object.fromEntries(renamed)
   }
 
-  /** Whether nothing is renamed: of almost every message. */
+  /** Almost every message has canonical names already. */
   #canonical(value: JsonObject): boolean {
     return (
       typeof value["task_id"] === "string" && this.inboundAliases.every(([, alias]) => !Object.hasOwn(value, alias))
     )
   }
 
-  /** To external names, at the end of the object. Fields that are `null` keep their names. */
+  /**
+   * Renames canonical names to aliases, which move to the end of the object. Members that are `null` keep their names.
+   */
   outbound(value: JsonObject): JsonObject {
     const renamed = new Map<string, unknown>(Object.entries(value))
     for (const [canonical, alias] of this.fieldAliases) {
@@ -106,12 +113,12 @@ export class ContractAliasConfig {
     return Object.fromEntries(renamed)
   }
 
-  /** Of a path or query parameter. */
+  /** The name of a path or query parameter. */
   httpName(canonical: string): string {
     return this.httpAliases.get(canonical) ?? this.fieldName(canonical)
   }
 
-  /** Of a member of a body. */
+  /** The name of a top-level member of a body. */
   fieldName(canonical: string): string {
     return this.fieldAliases.get(canonical) ?? canonical
   }

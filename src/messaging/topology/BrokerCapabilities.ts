@@ -1,29 +1,28 @@
-/** A release of RabbitMQ as major × 100 + minor: 3.10 is 310. */
+/** A RabbitMQ release as major × 100 + minor: 3.10 is 310. */
 export type Release = number
 
-/** What differs between the releases that this library works with, 3.10 to 4.x, in the points that it touches. */
+/** The relevant differences between RabbitMQ 3.10 and 4.x. */
 export interface BrokerCapabilities {
   readonly version: string
   readonly release: Release
   /**
-   * Of quorum queues, which never take `x-max-priority`. `two`: messages from priority 5 on go before the others.
-   * `strict32`: 0 to 31, and 4 for messages that name none.
+   * Priorities of quorum queues, which never accept `x-max-priority`. `two`: messages with priority 5 or more precede
+   * the others. `strict32`: 0 to 31, and 4 for messages without a priority.
    */
   readonly quorumPriority: "none" | "two" | "strict32"
-  /** Which queues act on `x-consumer-timeout`; the others take it and do nothing. */
+  /** The queue types that enforce `x-consumer-timeout`. Others accept it without effect. */
   readonly consumerTimeout: "none" | "classic_and_quorum" | "quorum"
-  /** How often a quorum queue delivers a message again before it dead-letters it; none: for ever. */
+  /** How often a quorum queue redelivers a message before it dead-letters it. `undefined`: without limit. */
   readonly deliveryLimitDefault: number | undefined
-  /** Whether there are streams, and quorum queues that dead-letter at least once. */
+  /** Streams, and at-least-once dead-lettering of quorum queues. */
   readonly streams: "by_feature_flag" | "always"
-  /** `x-delayed-retry-*` of quorum queues. */
   readonly delayedRetry: boolean
 }
 
-/** Every release whose rules differ from the one before it. */
+/** The releases whose rules differ from those of the previous release. */
 export const releases: ReadonlyArray<Release> = [310, 311, 312, 313, 400, 401, 402, 403]
 
-/** `undefined` for what is no version, and for releases before 3.10, which this library does not work with. */
+/** Returns `undefined` for an invalid version, and for releases before 3.10, which are not supported. */
 export const of = (version: string): BrokerCapabilities | undefined => {
   const found = /^(\d{1,3})\.(\d{1,2})(?:[.+-]|$)/.exec(version.trim())
   const release = found === null ? 0 : Number(found[1]) * 100 + Number(found[2])
@@ -40,8 +39,8 @@ export const of = (version: string): BrokerCapabilities | undefined => {
 }
 
 /**
- * The AMQP priority for a priority of 0 to `maximum` on a queue of that type. Classic queues take it as it is; quorum
- * queues have fewer steps, and the order of the steps is kept. `undefined`: the queue knows no priorities.
+ * Converts a task priority from 0 to `maximum` to an AMQP priority. Classic queues use it as it is. Quorum queues have
+ * fewer levels; the order is preserved. Returns `undefined` if the queue has no priorities.
  */
 export const amqpPriority = (
   priority: number,

@@ -5,8 +5,8 @@ import { type Mistake, SettingsError, TopologyError } from "../envelope/Errors.t
 import * as QueueArguments from "./QueueArguments.ts"
 
 /**
- * What is found while a configuration is read: mistakes, of which a constructor throws all at once, and warnings about
- * what would be taken and have no effect.
+ * Collects the mistakes of a configuration, so that a constructor reports all of them at once, and warnings about
+ * settings without effect.
  */
 export class ValidationIssues {
   readonly mistakes: Array<Mistake> = []
@@ -20,7 +20,7 @@ export class ValidationIssues {
     this.warnings.push({ field, problem })
   }
 
-  /** Of an exchange or a queue. */
+  /** Checks the name of an exchange or a queue. */
   checkName(field: string, value: string): string {
     if (value.trim() === "") this.addMistake(field, "must not be blank")
     else if (!fitsShortString(value)) this.addMistake(field, "must have at most 255 bytes")
@@ -30,7 +30,7 @@ export class ValidationIssues {
     return value
   }
 
-  /** Trimmed, as routing keys are. Empty is a key where `blank` allows it. */
+  /** Trims and checks a routing key. */
   checkKey(field: string, value: string, blank: "refused" | "allowed" = "refused"): string {
     const key = value.trim()
     if (key === "" && blank === "refused") this.addMistake(field, "must not be blank")
@@ -46,12 +46,12 @@ export class ValidationIssues {
     return value
   }
 
-  /** A duration: zero is no word for "none", which is said by leaving the field out. */
+  /** Checks a duration. Zero is invalid: leave the field out to have none. */
   checkMillis(field: string, value: number | undefined): number | undefined {
     return this.checkInteger(field, value, 1, QueueArguments.maxMillis)
   }
 
-  /** For the end of a constructor, so that every mistake is seen at once. */
+  /** Throws at the end of a constructor, so that the error contains all mistakes. */
   throwTopologyError(name: string): void {
     if (this.mistakes.length > 0) throw TopologyError.of(name, this.mistakes)
   }
@@ -71,30 +71,26 @@ export class ValidationIssues {
   }
 }
 
-/** One place that arguments of a queue may come from: a field of its own, or an escape hatch. */
+/** A source of queue arguments: a field of its own, or an `_overrides` or `_kwargs` option. */
 export interface ArgumentSource {
   readonly field: string
   readonly arguments: Fields | undefined
 }
 
-/** The arguments of one family of queues, and what they amount to. */
+/** The arguments that all queues of one kind share, and the properties that result from them. */
 export interface QueueFamily {
   readonly family: string
-  /** As they are declared. */
   readonly arguments: Fields
-  /** Where each came from. */
+  /** Maps each argument to the field that set it. */
   readonly sources: ReadonlyMap<string, string>
   readonly queueType: QueueArguments.QueueType
-  /** None: the queue knows no priorities, and none are checked. */
+  /** `undefined` if the queue has no priorities. Priorities are then not checked. */
   readonly maxPriority: number | undefined
-  /** A quorum queue has priorities from 4.0 on, without an argument: `BrokerCapabilities.amqpPriority`. */
+  /** Quorum queues have priorities from 4.0 without an argument: see `BrokerCapabilities.amqpPriority`. */
   readonly priorityField: string
 }
 
-/**
- * Merges the sources in their order. The same argument from two of them is a mistake, whatever its values: nobody could
- * tell which one is meant.
- */
+/** Merges the sources in order. Setting an argument in two sources is a mistake, even with equal values. */
 export const mergeQueueFamily = (
   family: string,
   priorityField: string,
@@ -129,12 +125,12 @@ export const mergeQueueFamily = (
     const where = isNative ? "" : ` (${sourceOf.get("x-max-priority")} sets x-max-priority)`
     findings.addMistake(priorityField, `must be an integer from 1 to 255${where}`)
   }
-  // Quorum queues refuse the argument, and have priorities from 4.0 on: the field is kept, and not sent.
+  // A quorum queue refuses the argument and has priorities without it from 4.0.
   if (isNative && merged.get("x-queue-type") === "quorum") merged.delete("x-max-priority")
 
   const declared: Fields = Object.fromEntries(merged)
   for (const { argument, problem, standing } of QueueArguments.examineForAllReleases(declared)) {
-    // said above, in the words of the specification
+    // Already reported above, for the field.
     if (argument === "x-max-priority" && !isPriority(maximum)) continue
     if (standing === "refused") findings.addMistake(fieldOfArgument(sourceOf, argument), problem)
     else findings.addWarning(fieldOfArgument(sourceOf, argument), problem)
@@ -156,13 +152,12 @@ export const mergeQueueFamily = (
   }
 }
 
-/** A field that maps to one argument; absent where it was not set. */
 export const argumentFromField = (field: string, argument: string, value: Field | undefined): ArgumentSource => ({
   field,
   arguments: value === undefined ? undefined : { [argument]: value }
 })
 
-/** The field, or the member of the escape hatch, that an argument came from. */
+/** Returns the field, or the member of an `_overrides` or `_kwargs` option, that set an argument. */
 export const fieldOfArgument = (sources: ReadonlyMap<string, string>, argument: string): string => {
   const field = sources.get(argument) ?? ""
   return /_overrides$|_kwargs$/.test(field) ? `${field}.${argument}` : field
@@ -171,7 +166,7 @@ export const fieldOfArgument = (sources: ReadonlyMap<string, string>, argument: 
 const isPriority = (value: Field | undefined): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= 255
 
-/** `amqp` and `amqps` URLs carry the credential, so it is never shown. */
+/** The URL contains the password, so mistakes never show it. */
 export const rabbitmqUrl = (
   url: string | Redacted.Redacted | undefined,
   findings: ValidationIssues

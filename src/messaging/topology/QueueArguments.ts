@@ -4,20 +4,22 @@ import { type Release, releases } from "./BrokerCapabilities.ts"
 
 export type QueueType = "classic" | "quorum" | "stream"
 
-/** A queue without `x-queue-type` is classic, unless its virtual host says otherwise, which a client cannot see. */
+/**
+ * Without `x-queue-type` a queue is classic, unless its virtual host has another default, which a client cannot read.
+ */
 export const queueTypeOf = (declared: Fields): Field => declared["x-queue-type"] ?? "classic"
 
-/** `refused`: the broker closes the channel (406). `inert`: it takes the argument and does nothing with it. */
+/** `refused`: the broker closes the channel (406). `inert`: the broker accepts the argument without effect. */
 export type Standing = "accepted" | "refused" | "inert"
 
-/** What a broker would say to one argument. `problem` names the way out. */
+/** How a broker treats an argument, if it does not simply accept it. `problem` says what to do instead. */
 export interface Finding {
   readonly argument: string
   readonly standing: Exclude<Standing, "accepted">
   readonly problem: string
 }
 
-/** What every release that this library knows would refuse, and what each of them would ignore. */
+/** Returns the findings that all supported releases have in common. */
 export const examineForAllReleases = (declared: Fields): ReadonlyArray<Finding> => {
   const [first = [], ...others] = releases.map((release) => examineFor(declared, release))
   return first.filter((finding) =>
@@ -27,7 +29,7 @@ export const examineForAllReleases = (declared: Fields): ReadonlyArray<Finding> 
   )
 }
 
-/** What this release would refuse or ignore. */
+/** Returns the arguments that this release refuses or ignores. */
 export const examineFor = (declared: Fields, release: Release): ReadonlyArray<Finding> => {
   const type = queueTypeOf(declared)
   if (type !== "classic" && type !== "quorum" && type !== "stream") {
@@ -42,7 +44,7 @@ export const examineFor = (declared: Fields, release: Release): ReadonlyArray<Fi
       return [refused(argument, refusal(type, acceptingTypes, rule.instead))]
     }
     const problem = rule.value(value, declared)
-    // also where it would be ignored: the release that acts on it refuses it
+    // Also on releases that ignore the argument, because a later release refuses the value.
     if (problem !== undefined) return [refused(argument, problem)]
     return standing === "inert" ? [{ argument, standing, problem: `does nothing on ${type} queues` }] : []
   })
@@ -52,7 +54,7 @@ const types: ReadonlyArray<QueueType> = ["classic", "quorum", "stream"]
 
 const refused = (argument: string, problem: string): Finding => ({ argument, standing: "refused", problem })
 
-/** Brokers swallow what they do not know, so that a typo would never be seen. */
+/** Brokers ignore unknown arguments, so a typo would go unnoticed. */
 const unknown = (argument: string): Finding => ({
   argument,
   standing: "inert",
@@ -67,7 +69,7 @@ const refusal = (type: QueueType, takers: ReadonlyArray<QueueType>, instead = ""
 type StandingRule = (release: Release, value: Field) => Standing
 
 interface Rule extends Readonly<Record<QueueType, StandingRule>> {
-  /** What is wrong with the value. */
+  /** Returns what is wrong with the value. */
   readonly value: (value: Field, declared: Fields) => string | undefined
   readonly instead?: string
 }
@@ -75,13 +77,12 @@ interface Rule extends Readonly<Record<QueueType, StandingRule>> {
 const yes: StandingRule = () => "accepted"
 const no: StandingRule = () => "refused"
 const ignored: StandingRule = () => "inert"
-/** From that release on. */
 const sinceRelease =
   (first: Release, then: StandingRule, before: StandingRule): StandingRule =>
   (release, value) =>
     (release >= first ? then : before)(release, value)
 
-/** The broker's `rabbit_misc:check_expiry`, and what its timers can hold. */
+/** The limit of `rabbit_misc:check_expiry`, which is that of the broker's timers. */
 export const maxMillis = 4_294_967_295
 
 const integer =
@@ -109,9 +110,9 @@ const age = (value: Field): string | undefined =>
     : "must be a number with a unit of Y, M, D, h, m or s, such as 7D"
 
 /**
- * Measured on 3.10.8, and again by `test/messaging/topology/QueueArguments.test.ts` wherever there is one; later releases by their
- * notes.
- * A wrong `x-max-age` or `x-queue-master-locator` costs the whole connection there (541), not the channel alone.
+ * Measured on 3.10.8 and verified by `test/messaging/topology/QueueArguments.test.ts` if a broker is available. Rules
+ * of later releases follow their release notes. On 3.10.8 an invalid `x-max-age` or `x-queue-master-locator` closes the
+ * whole connection (541), and not only the channel.
  */
 const rules: ReadonlyMap<string, Rule> = new Map(
   Object.entries<Rule>({
@@ -133,7 +134,7 @@ const rules: ReadonlyMap<string, Rule> = new Map(
     "x-max-in-memory-bytes": { classic: no, quorum: sinceRelease(400, ignored, yes), stream: no, value: integer(0) },
     "x-overflow": {
       classic: yes,
-      // taken, and documented as without effect
+      // Accepted, and documented as without effect.
       quorum: (_, value) => (value === "reject-publish-dlx" ? "inert" : "accepted"),
       stream: no,
       value: oneOf("drop-head", "reject-publish", "reject-publish-dlx")

@@ -3,42 +3,49 @@ import { SettingsError } from "../envelope/Errors.ts"
 import { ValidationIssues } from "./Parameters.ts"
 
 /**
- * Delays that grow: the n-th retry waits `delay_ms × factor^(n-1)`, at most `max_delay_ms`. `jitter` takes away up to
- * that part of it, so that what failed together does not come back together; it is cut into `steps`, since every delay
- * that can occur has a queue of its own on the broker.
+ * Exponential delays: retry n waits `delay_ms × factor^(n-1)`, but at most `max_delay_ms`. `jitter` shortens each delay
+ * by a random part of up to this fraction, so that messages that failed together are not retried together. The random
+ * part is one of `steps` values, because every possible delay needs a queue of its own.
  */
 export interface ExponentialBackoff {
-  /** More than 1. Default: 2. */
+  /** More than 1, at most 100. Default: 2. */
   readonly factor?: number | undefined
-  /** Milliseconds. Default: an hour, or `delay_ms` where that is more. */
+  /** Milliseconds, at least `delay_ms`. Default: an hour, or `delay_ms` if that is longer. */
   readonly max_delay_ms?: number | undefined
   /** 0 to 1. Default: 0.5. */
   readonly jitter?: number | undefined
-  /** How many delays stand for the range of one retry: 1 to 16. Default: 4. */
+  /** The number of possible delays of one retry: 1 to 16. Default: 4. */
   readonly steps?: number | undefined
 }
 
 export interface RetryParameters {
-  /** Default: 3. A handler runs at most once more than that; 0 dead-letters the first failure. */
+  /** The number of retries after the first delivery. 0 dead-letters the first failure. Default: 3. */
   readonly max_retries?: number | undefined
-  /** Milliseconds. Default: 30,000. */
+  /** Milliseconds before a retry, at most 48 days. Default: 30,000. */
   readonly delay_ms?: number | undefined
-  /** Default: every retry waits `delay_ms`. */
+  /** Default: none; every retry waits `delay_ms`. */
   readonly backoff?: ExponentialBackoff | undefined
-  /** Default: `".retry"`. */
+  /** Appended to the name of the worker queue. Default: `".retry"`. */
   readonly retry_queue_suffix?: string | undefined
-  /** Default: `".dlq"`. */
+  /** Appended to the name of the worker queue. Default: `".dlq"`. */
   readonly dead_letter_queue_suffix?: string | undefined
 }
 
-/** How often and how late a failed message is delivered again. Throws a `SettingsError` with every mistake at once. */
+/**
+ * How often and when a failed message is retried before it is dead-lettered. The constructor throws a `SettingsError`
+ * that contains all mistakes. A policy may have at most 64 different delays.
+ *
+ * ```ts
+ * new RetryPolicy({ max_retries: 5, delay_ms: 1_000, backoff: { factor: 2, max_delay_ms: 60_000 } })
+ * ```
+ */
 export class RetryPolicy {
   readonly parameters: RetryParameters
   readonly maxRetries: number
   readonly delayMs: number
   readonly retryQueueSuffix: string
   readonly deadLetterQueueSuffix: string
-  /** Of each retry, those that it may wait, ascending; the last one holds for all that follow. */
+  /** The possible delays of each retry, ascending. The last entry applies to all further retries. */
   private readonly delaysByRetry: ReadonlyArray<ReadonlyArray<number>>
 
   constructor(parameters: RetryParameters = {}) {
@@ -69,8 +76,8 @@ export class RetryPolicy {
   }
 
   /**
-   * Of a stage whose contract says more than its consumer, or where the consumer has no policy at all. Both may be right
-   * by themselves and not go together, as with a delay above the longest of the policy.
+   * Overrides the policy of a consumer with the contract of its stage. Fails if the two are valid on their own but not
+   * together, such as a delay above `max_delay_ms`.
    */
   static ofStage(
     contract: Pick<RetryParameters, "max_retries"> & { readonly retry_delay_ms?: number | undefined },
@@ -92,25 +99,25 @@ export class RetryPolicy {
     }
   }
 
-  /** Every delay that can occur, ascending: each has its queue. */
+  /** All possible delays, ascending. Each has its own queue. */
   get delays(): ReadonlyArray<number> {
     return this.maxRetries === 0 ? [] : [...new Set(this.delaysByRetry.flat())].sort((one, other) => one - other)
   }
 
-  /** Milliseconds before the given retry, which counts from 1. `chance`: at least 0, below 1. */
+  /**
+   * Returns the delay of a retry in milliseconds. Retries count from 1. `chance` is a random number from 0 to below 1.
+   */
   delayOf(retry: number, chance: number): number {
     const choices = this.delaysByRetry[Math.min(retry, this.delaysByRetry.length) - 1] ?? []
     return choices[Math.floor(chance * choices.length)] ?? this.delayMs
   }
 }
 
-/** Above it a loop rather than a policy is meant. */
 const maxRetries = 1_000_000
 
-/** 48 days: a queue must live for longer than its messages wait, and the broker's timers end at 49. */
+/** 48 days. A queue must outlive its messages, and the broker's timers end at 49 days. */
 export const maxDelayMs = 48 * 86_400_000
 
-/** Queues of one worker. */
 const maxDelays = 64
 
 const hour = 3_600_000
@@ -136,13 +143,13 @@ const backoffDelays = (
   const stages: Array<ReadonlyArray<number>> = []
   for (let longest = delayMs; stages.length < maxRetries; longest *= factor) {
     stages.push(jitterDelays(Math.min(longest, max_delay_ms), jitter, steps))
-    // all that follow are the same
+    // Further retries have the same delays.
     if (longest >= max_delay_ms) break
   }
   return stages
 }
 
-/** From the shortest to the longest, evenly. */
+/** Returns evenly spaced delays, ascending. */
 const jitterDelays = (longest: number, jitter: number, steps: number): ReadonlyArray<number> => {
   const count = jitter === 0 ? 1 : steps
   return Array.from({ length: count }, (_, step) =>

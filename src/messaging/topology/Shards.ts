@@ -1,12 +1,12 @@
 import { hash } from "node:crypto"
 
 /**
- * The shard of a parent task: the SHA-256 of its id, read as one big-endian number, modulo the count. Producers in
- * other languages compute the same.
+ * Returns the shard of a parent task: the SHA-256 of its id as a big-endian number, modulo the count. Producers in
+ * other languages compute the same shard.
  */
 export const shardOf = (parentTaskId: string, shardCount: number): number => {
   const digest = hash("sha256", parentTaskId, "hex")
-  // sixteen bits at a time, which stays exact without big integers up to `maxShards`
+  // Sixteen bits at a time, which is exact without big integers up to `maxShards`.
   let remainder = 0
   for (let at = 0; at < digest.length; at += 4) {
     remainder = (remainder * 0x10000 + Number.parseInt(digest.slice(at, at + 4), 16)) % shardCount
@@ -14,21 +14,20 @@ export const shardOf = (parentTaskId: string, shardCount: number): number => {
   return remainder
 }
 
-/** More than a broker would like to bind. */
+/** A broker should not have more bindings on one exchange. */
 export const maxShards = 65_536
 
-/** Without repetitions, in order. */
 export const sortedUnique = (shards: ReadonlyArray<number>): ReadonlyArray<number> =>
   [...new Set(shards)].sort((one, other) => one - other)
 
-/** What is wrong with a list of shards that one consumer takes. */
+/** Returns what is wrong with the shards of one consumer. */
 export const shardsProblem = (shards: ReadonlyArray<number>, shardCount: number): string | undefined => {
   if (shards.length === 0) return "names no shard"
   const outside = shards.filter((shard) => !Number.isInteger(shard) || shard < 0 || shard >= shardCount)
   return outside.length === 0 ? undefined : `names shard ${outside.join(", ")}: shards go from 0 to ${shardCount - 1}`
 }
 
-/** What is wrong with the groups of one runtime: two queues for one shard would do its work twice. */
+/** Returns what is wrong with the groups of one runtime. A shard in two groups would be processed twice. */
 export const groupsProblem = (groups: ReadonlyArray<ReadonlyArray<number>>, shardCount: number): string | undefined => {
   if (groups.length === 0) return "names no group of shards"
   const taken = new Map<number, number>()
@@ -45,7 +44,7 @@ export const groupsProblem = (groups: ReadonlyArray<ReadonlyArray<number>>, shar
   return undefined
 }
 
-/** Shards that no group takes: their events stay in the status queue, and are not aggregated. */
+/** Returns the shards without a group. Their events only reach the status queue and are not aggregated. */
 export const uncoveredShards = (
   groups: ReadonlyArray<ReadonlyArray<number>>,
   shardCount: number

@@ -2,7 +2,7 @@ import type { Fields } from "../../services/Broker.ts"
 import type { ValidationIssues } from "./Parameters.ts"
 import { maxDelayMs } from "./RetryPolicy.ts"
 
-/** The shape of a payload: a field that is in neither list is an error. */
+/** The fields of a payload. Fields in neither list are an error. */
 export interface PayloadSchema {
   readonly name: string
   /** Default: `"v1"`. */
@@ -17,33 +17,36 @@ export interface ActionSchema {
   readonly payload?: PayloadSchema | undefined
 }
 
-/** What a stage promises beyond its transport. Everything may be left out. */
+/** What a stage accepts and produces. All members are optional. */
 export interface StageContract {
   readonly description?: string | undefined
   readonly role?: string | undefined
   readonly owner?: string | undefined
   readonly tags?: ReadonlyArray<string> | undefined
-  /** Milliseconds; for people, nothing is done about it. */
+  /** Documents a service level in milliseconds. Not enforced. */
   readonly sla_ms?: number | undefined
-  /** The actions that it takes, with their payloads. Default, and empty: any. */
+  /** The accepted actions with their payloads. Default, and if empty: all. */
   readonly accepted_actions?: ReadonlyArray<ActionSchema> | undefined
-  /** The actions that it hands over with. Default, and empty: any. */
+  /** The actions of the messages that the stage hands over. Default, and if empty: all. */
   readonly produced_actions?: ReadonlyArray<ActionSchema> | undefined
-  /** The stages that it hands over to. Default, and empty: any. */
+  /** The stages that this stage may hand over to. Default, and if empty: all. */
   readonly allowed_next_stages?: ReadonlyArray<string> | undefined
-  /** It hands over to nobody. */
+  /** The stage hands over to no other stage. Default: false. */
   readonly terminal?: boolean | undefined
-  /** Of a handler, in seconds; past it the message is retried for `stage_timeout`. */
+  /**
+   * How long a handler may run, in seconds. A message that takes longer is retried with the reason `stage_timeout`.
+   * Default: no limit.
+   */
   readonly timeout_seconds?: number | undefined
-  /** Instead of that of the consumer's retry policy. */
+  /** Overrides `max_retries` of the consumer's retry policy. */
   readonly max_retries?: number | undefined
-  /** Milliseconds, instead of the delay of the consumer's retry policy. */
+  /** Milliseconds. Overrides `delay_ms` of the consumer's retry policy. */
   readonly retry_delay_ms?: number | undefined
-  /** How many messages are worked on at once, where the consumer says nothing. */
+  /** The number of messages processed concurrently, if the consumer does not set `concurrency`. */
   readonly max_inflight?: number | undefined
   /**
-   * Members of the payload: two messages of a task that agree on them are the same work, and are not worked on at the same
-   * time. Needs the service `StageDedup`. Default: none.
+   * Members of the payload that identify a piece of work. Two messages of a task and an action that agree on them are
+   * never processed concurrently. Requires the service `StageDedup`. Default: none.
    */
   readonly dedup_key_fields?: ReadonlyArray<string> | undefined
 }
@@ -51,9 +54,9 @@ export interface StageContract {
 export interface StageParameters extends StageContract {
   readonly name: string
   readonly queue: string
-  /** Topic patterns of the inbox. */
+  /** Topic patterns that bind the inbox of the stage. */
   readonly binding_keys: ReadonlyArray<string>
-  /** How others reach it: must match one of the binding keys. */
+  /** The routing key of messages to this stage. It must match one of the binding keys. */
   readonly publish_routing_key: string
   readonly queue_arguments_overrides?: Fields | undefined
   readonly queue_kwargs?: Fields | undefined
@@ -61,15 +64,14 @@ export interface StageParameters extends StageContract {
 
 export interface EntryRouteParameters {
   readonly name: string
-  /** Must match a binding key of the target. */
+  /** Must match a binding key of the target stage. */
   readonly routing_key: string
   readonly target_stage: string
 }
 
-/** Timers hold no more. */
+/** The limit of JavaScript timers. */
 const maxSeconds = 2_147_483
 
-/** What is wrong with a contract, on its own and among the stages of its topology. */
 export const checkContract = (
   at: string,
   contract: StageContract,

@@ -9,15 +9,15 @@ import type { Stage } from "./WorkflowTopology.ts"
 type ContractCheck = Result.Result<void, ContractError>
 
 /**
- * Whether a hand-over keeps the contracts of both sides. `source`: none where nobody says to be the origin, as at an
- * entry; then the target's rules alone hold.
+ * Checks a hand-over against the contracts of both stages. At an entry there is no `source`, and only the contract of
+ * the target applies.
  */
 export const checkPublish = (source: Stage | undefined, target: Stage, envelope: WorkflowEnvelope): ContractCheck =>
   Result.flatMap(source === undefined ? contractKept : checkSource(source, target, envelope), () =>
     checkActions(target, "accepted_actions", source, target, envelope)
   )
 
-/** Whether a stage takes what arrived. */
+/** Checks a delivered message against the contract of the stage. */
 export const checkConsume = (stage: Stage, envelope: WorkflowEnvelope): ContractCheck =>
   checkActions(stage, "accepted_actions", undefined, stage, envelope)
 
@@ -65,7 +65,7 @@ const checkActions = (
     : failed("payload_schema_violation", `The payload of ${action} for stage ${stage.name} ${problem}.`)
 }
 
-/** Closed: what is not listed is a mistake. */
+/** A member that the schema does not list is a mistake. */
 const payloadMismatch = (schema: PayloadSchema, payload: JsonObject): string | undefined => {
   const required = schema.required_fields ?? []
   const known = new Set([...required, ...(schema.optional_fields ?? [])])
@@ -97,8 +97,8 @@ const contractError = (
   })
 
 /**
- * What makes two messages the same work for a stage; none where its contract names no fields. Fails for fields that are
- * nested beyond the stack: JSON is read deeper than it is written.
+ * Returns the hash that identifies a piece of work, or `undefined` if the contract has no `dedup_key_fields`. Fails for
+ * fields that are nested too deeply to be serialised.
  */
 export const dedupSignature = (
   stage: Pick<Stage, "name" | "contract">,

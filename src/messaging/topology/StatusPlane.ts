@@ -3,37 +3,46 @@ import type { Field, Fields } from "../../services/Broker.ts"
 import { argumentFromField, mergeQueueFamily, type QueueFamily, type ValidationIssues } from "./Parameters.ts"
 
 /**
- * Where a consumer of a stream begins: with the last chunk, the first event, what comes next, an offset, an instant, or
+ * Where a consumer starts to read a stream: at the last chunk, the first event, the next event, an offset, a time, or
  * an age such as `"1h"`.
  */
 export type StreamOffset = "first" | "last" | "next" | number | Date | string
 
-/** What every topology has. Its parameters keep the specification's names, since documents and errors use those. */
+/**
+ * Parameters of every topology. They keep the names of the specification, because its documents and errors use them.
+ */
 export interface StatusParameters {
-  /** Read by who composes a broker from the topology; an in-process broker needs none. */
+  /** URL for code that creates a `Broker` from the topology. An in-memory broker needs none. */
   readonly rabbitmq_url?: string | Redacted.Redacted | undefined
   readonly status_exchange: string
   readonly status_queue: string
-  /** A fanout exchange for what workers reject. Nothing is bound to it here: bind a queue, or it is dropped. */
+  /**
+   * Fanout exchange for messages that workers reject. The library binds no queue to it: without a queue of yours, these
+   * messages are dropped.
+   */
   readonly dead_letter_exchange?: string | undefined
-  /** Deliveries that a consumer works on at once, where it says nothing itself. Default: 1. */
+  /** The number of deliveries that a consumer without `concurrency` processes concurrently. Default: 1. */
   readonly prefetch_count?: number | undefined
-  /** Default: true. */
+  /** Whether the status queue is a stream. Default: true. */
   readonly status_use_streams?: boolean | undefined
-  /** The status queue is deleted when nobody used it for so long. Not for streams, which the broker never deletes. */
+  /**
+   * The broker deletes the status queue after it was unused for this long, in milliseconds. Not for streams, which are
+   * never deleted. Default: never.
+   */
   readonly status_queue_ttl_ms?: number | undefined
-  /** GiB. Streams only. */
+  /** Maximum size of the stream in GiB. Default: no limit. */
   readonly status_stream_max_length_gb?: number | undefined
-  /** MiB, at most 2861 (3,000,000,000 bytes). Streams only. */
+  /** Size of a stream segment in MiB, at most 2861 (3,000,000,000 bytes). Default: that of the broker. */
   readonly status_stream_max_segment_size_mb?: number | undefined
   /**
-   * Where a hub begins that nobody has run before, and every consumer that is given `consumerArguments`. By default a hub
-   * begins with the first event, and such a consumer with the last chunk. Histories are asked for their own. Streams only.
+   * Where a status hub starts that has never run before, and where a consumer with `consumerArguments` starts. Default:
+   * the hub starts at the first event, and such a consumer at the last chunk. Histories have their own option. Streams
+   * only.
    */
   readonly status_stream_initial_offset?: StreamOffset | undefined
   /**
-   * How many bytes a status may have as it travels: clients refuse to publish larger ones, and hubs do not store them.
-   * Publishers and hubs must agree on it. 1,024 to 16,777,216. Default: 1,048,576.
+   * The maximum size of an encoded status in bytes, 1,024 to 16,777,216. Clients refuse to publish larger ones, and
+   * hubs do not store them, so publishers and hubs need the same limit. Default: 1,048,576.
    */
   readonly status_max_event_bytes?: number | undefined
   readonly status_queue_arguments_overrides?: Fields | undefined
@@ -41,20 +50,19 @@ export interface StatusParameters {
 }
 
 export interface StatusPlane {
-  /** Topic. */
+  /** A topic exchange. */
   readonly exchange: string
-  /** Bound to everything. */
+  /** Bound with `#`, so it receives every status. */
   readonly queue: string
   readonly family: QueueFamily
   readonly isStream: boolean
-  /** For a consumer of your own on the status queue: where it begins in a stream. Nothing here consumes by them. */
+  /** Where a consumer of your own starts to read the stream. The library itself does not use these arguments. */
   readonly consumerArguments: Fields
-  /** `status_stream_initial_offset` as it was given: a status hub that was told nothing loses nothing. */
+  /** `status_stream_initial_offset` as given. Without it a status hub starts at the first event, so it misses none. */
   readonly initialOffset: StreamOffset | undefined
   readonly maxEventBytes: number
 }
 
-/** Of one status, where its topology says nothing. */
 const defaultMaxEventBytes = 1_048_576
 
 export const make = (parameters: StatusParameters, findings: ValidationIssues): StatusPlane => {
@@ -71,7 +79,7 @@ export const make = (parameters: StatusParameters, findings: ValidationIssues): 
   findings.checkInteger("status_max_event_bytes", maxEventBytes, 1_024, 16_777_216)
   const isOffset = isStreamOffset(offset)
   if (!isOffset) {
-    // a wrong one closes the whole connection (541)
+    // An invalid offset makes the broker close the whole connection (541).
     findings.addMistake(
       "status_stream_initial_offset",
       "must be first, last, next, an offset of 0 or more, a Date, or an age such as 1h"

@@ -2,25 +2,24 @@ import type { JsonObject } from "../envelope/Envelope.ts"
 import { ValidationIssues } from "./Parameters.ts"
 
 export interface RetryStatusParameters {
-  /** Default: false. */
+  /** Publishes statuses about retries. Default: false. */
   readonly enabled?: boolean | undefined
-  /** When a retry waits. Default: `"retrying"`. */
+  /** Published when a retry is scheduled. Default: `"retrying"`. */
   readonly retrying_status?: string | undefined
-  /** When a message is dead-lettered. Default: `"failed"`. */
+  /** Published when a message is dead-lettered. Default: `"failed"`. */
   readonly dead_lettered_status?: string | undefined
-  /** Whether the text of the error becomes the message of the status. Default: true. */
+  /** Whether the status contains the message of the exception. Default: true. */
   readonly include_error_text?: boolean | undefined
 }
 
-/** The part of a status that does not depend on whose it is. */
 export interface StatusText {
   readonly status: string
   readonly message: string
-  /** Laid under the meta of the status. */
+  /** Default `meta`, which the publisher may override. */
   readonly meta: JsonObject
 }
 
-/** Statuses about retries. */
+/** Configures the statuses about retries and dead letters. Throws a `SettingsError` for blank statuses. */
 export class RetryStatusConfig {
   readonly enabled: boolean
   readonly retryingStatus: string
@@ -36,7 +35,7 @@ export class RetryStatusConfig {
     findings.throwSettingsError("RetryStatusConfig")
   }
 
-  /** `next`: the retry that waits, which counts from 1. */
+  /** `next` is the number of the scheduled retry, from 1. */
   retrying(next: number, maxRetries: number, error: string): StatusText {
     const text = this.includeErrorText ? truncated(error) : ""
     return {
@@ -56,19 +55,22 @@ export class RetryStatusConfig {
 }
 
 export interface LifecycleStatusParameters {
-  /** Default: false. */
+  /** Publishes statuses about the progress of a task. Default: false. */
   readonly enabled?: boolean | undefined
-  /** Default: `"processing"`. */
+  /** Published before the handler runs. Default: `"processing"`. */
   readonly processing?: string | undefined
-  /** Default: `"completed"`. */
+  /** Published after the handler succeeds. Default: `"completed"`. */
   readonly completed?: string | undefined
-  /** Default: `"failed"`. */
+  /** Published after the last attempt has failed. Default: `"failed"`. */
   readonly failed?: string | undefined
-  /** Default: true. */
+  /** Whether the status `failed` contains the message of the exception. Default: true. */
   readonly include_error_text?: boolean | undefined
 }
 
-/** Statuses about the work itself, which a task consumer publishes by itself. */
+/**
+ * Configures the statuses that a task consumer publishes about the progress of a task. Throws a `SettingsError` for
+ * blank statuses.
+ */
 export class LifecycleStatusConfig {
   readonly enabled: boolean
   readonly processing: string
@@ -94,7 +96,6 @@ export class LifecycleStatusConfig {
 const failureMessage = (includeErrorText: boolean, error: string): string =>
   (includeErrorText && truncated(error)) || "The handler failed."
 
-/** A status is read by people and kept many times over. */
 const maxTextLength = 2000
 
 const truncated = (text: string): string => text.trim().slice(0, maxTextLength).toWellFormed()

@@ -11,34 +11,42 @@ import { Topology } from "./Topology.ts"
 export interface TaskParameters extends StatusParameters {
   readonly tasks_exchange: string
   readonly tasks_queue: string
-  /** How long a task may wait before it is rejected, in milliseconds. Default: for ever. */
+  /**
+   * How long a task may wait in its queue before the broker dead-letters or drops it, in milliseconds. Default: no
+   * limit.
+   */
   readonly tasks_message_ttl_ms?: number | undefined
   /**
-   * How long a delivery may be unsettled, in milliseconds. From RabbitMQ 3.12 on; from 4.3 on quorum queues alone. Default:
-   * the broker's.
+   * The broker's consumer timeout in milliseconds. Has an effect from RabbitMQ 3.12, and from 4.3 on quorum queues
+   * only. Default: that of the broker.
    */
   readonly task_consumer_timeout_ms?: number | undefined
-  /** Absent: not said; `false` is sent as `false`. */
+  /** `false` is sent as `false`. Default: not sent. */
   readonly task_single_active_consumer?: boolean | undefined
-  /** 1 to 255. On a quorum queue it is not sent: those have priorities of their own from RabbitMQ 4.0 on. */
+  /**
+   * 1 to 255. Not sent for a quorum queue, which has priorities without it from RabbitMQ 4.0. Default: no priorities.
+   */
   readonly task_max_priority?: number | undefined
-  /** Default: the broker's, which is classic. */
+  /** Default: that of the broker, which is classic. */
   readonly task_queue_type?: "classic" | "quorum" | undefined
-  /** Raw arguments. Both hatches are alike; an argument may come from one place alone. Default: none. */
+  /**
+   * Raw queue arguments. Both options have the same effect, but an argument may be set in one place only. Default:
+   * none.
+   */
   readonly task_queue_arguments_overrides?: Fields | undefined
   readonly task_queue_kwargs?: Fields | undefined
 }
 
 export interface SharedParameters extends TaskParameters {
-  /** The key that every task goes by, and that the task queue is bound by. May be empty. */
+  /** The routing key of every task, and the binding key of the task queue. May be empty. */
   readonly tasks_routing_key: string
-  /** Default: tasks go by `tasks_routing_key`, statuses by their `task_id`. */
+  /** Default: tasks are routed by `tasks_routing_key`, statuses by their `task_id`. */
   readonly routing_strategy?: RoutingStrategy | undefined
 }
 
 /**
- * Routing keys of one's own, where those of the specification do not fit: of a task, and of a status that is not for
- * aggregation. The topology binds its task queue by `tasks_routing_key` alone: bindings for other keys are yours to make.
+ * Custom routing keys of tasks, and of statuses that are not for aggregation. The topology binds its task queue only
+ * with `tasks_routing_key`: declare the bindings for other keys yourself.
  */
 export interface RoutingStrategy {
   readonly taskRoutingKey: (task: TaskEnvelope) => string
@@ -46,27 +54,26 @@ export interface RoutingStrategy {
 }
 
 export interface RoutedParameters extends TaskParameters {
-  /** What this worker takes; trimmed, without blanks and repetitions. */
+  /** The task types that this worker accepts. They are trimmed; blanks and duplicates are removed. */
   readonly task_types: ReadonlyArray<string>
 }
 
-/** How a task finds its queue: by one key for all, or by its type. */
 export type TaskRouting =
   | { readonly _tag: "Shared"; readonly routingKey: string; readonly strategy: RoutingStrategy | undefined }
   | { readonly _tag: "Routed"; readonly taskTypes: ReadonlyArray<string> }
 
 export interface TaskPlane {
-  /** Direct. */
+  /** A direct exchange. */
   readonly exchange: string
   readonly queue: string
   readonly routing: TaskRouting
   readonly family: QueueFamily
 }
 
-/** The four kinds that carry tasks. */
+/** Common base of the four topologies that carry tasks. */
 export abstract class TaskTopology extends Topology {
   readonly tasks: TaskPlane
-  /** None: statuses are not sharded. */
+  /** `undefined` if statuses are not sharded. */
   readonly aggregation: Aggregation.AggregationPlane | undefined
   readonly exchanges: ReadonlyArray<Exchange>
   readonly queues: ReadonlyArray<Queue>
@@ -121,7 +128,7 @@ export abstract class TaskTopology extends Topology {
   }
 }
 
-/** The queue of a list of shards: `Aggregation.queueOf`. */
+/** Returns the aggregation queue for a list of shards: see `Aggregation.aggregationQueueOf`. */
 export const aggregationQueue = (
   topology: Topology,
   shards: ReadonlyArray<number>,
@@ -131,7 +138,7 @@ export const aggregationQueue = (
     ? Aggregation.aggregationQueueOf(topology, shards, name)
     : Result.fail(Aggregation.noAggregationError())
 
-/** One shared task queue, one shared status queue or stream. */
+/** One shared task queue and one shared status queue or stream. */
 export class SharedTasksSharedStatusTopology extends TaskTopology {
   readonly kind = "shared_tasks_shared_status"
 
@@ -142,7 +149,10 @@ export class SharedTasksSharedStatusTopology extends TaskTopology {
   }
 }
 
-/** One shared task queue, one shared status queue, and aggregation queues bound by shard on the status exchange. */
+/**
+ * One shared task queue, one shared status queue or stream, and aggregation queues that are bound by shard on the
+ * status exchange.
+ */
 export class SharedTasksSharedStatusShardedAggregationTopology extends TaskTopology {
   readonly kind = "shared_tasks_shared_status_sharded_aggregation"
   declare readonly aggregation: Aggregation.AggregationPlane
@@ -154,7 +164,7 @@ export class SharedTasksSharedStatusShardedAggregationTopology extends TaskTopol
   }
 }
 
-/** A task queue of each worker, bound by the task types that it owns, and one shared status queue. */
+/** One task queue per worker, bound by its task types, and one shared status queue or stream. */
 export class RoutedTasksSharedStatusTopology extends TaskTopology {
   readonly kind = "routed_tasks_shared_status"
 
@@ -165,7 +175,10 @@ export class RoutedTasksSharedStatusTopology extends TaskTopology {
   }
 }
 
-/** Task queues bound by task type, and aggregation queues bound by shard on the status exchange. */
+/**
+ * One task queue per worker, bound by its task types, one shared status queue or stream, and aggregation queues that
+ * are bound by shard on the status exchange.
+ */
 export class RoutedTasksSharedStatusShardedAggregationTopology extends TaskTopology {
   readonly kind = "routed_tasks_shared_status_sharded_aggregation"
   declare readonly aggregation: Aggregation.AggregationPlane

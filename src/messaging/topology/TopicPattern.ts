@@ -1,10 +1,10 @@
 /**
- * Whether a topic exchange routes a message with this routing key by a binding of that pattern: words are what dots
- * separate, `*` is exactly one word, `#` any number of them. In time proportional to the product of their lengths.
+ * Whether a topic exchange routes a key by a binding with this pattern. Words are separated by dots; `*` matches
+ * exactly one word, `#` any number of words. Runs in time proportional to the product of the lengths.
  */
 export const matches = (pattern: string, routingKey: string): boolean => {
   const words = split(routingKey)
-  // reachable[n]: the part of the pattern that was read so far can have read n words
+  // `reachable[n]`: the parts of the pattern so far match the first n words.
   let reachable = [true, ...words.map(() => false)]
   for (const part of split(pattern)) {
     if (part === "#") {
@@ -19,5 +19,5 @@ export const matches = (pattern: string, routingKey: string): boolean => {
   return reachable[words.length] === true
 }
 
-/** The broker takes the empty key for no word at all. */
+/** To the broker the empty key has no words. */
 const split = (text: string): ReadonlyArray<string> => (text === "" ? [] : text.split("."))

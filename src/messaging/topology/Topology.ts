@@ -13,18 +13,18 @@ export type TopologyKind =
   | "routed_tasks_shared_status_sharded_aggregation"
   | "shared_status_workflow"
 
-/** What one release of the broker makes of a topology. */
+/** How one release of the broker treats a topology. */
 export interface VersionCheck {
-  /** The broker would refuse the declaration. */
+  /** Settings for which the broker refuses the declaration. */
   readonly refusals: ReadonlyArray<Mistake>
-  /** The broker would take it, and do nothing with it. */
+  /** Settings that the broker accepts without effect. */
   readonly warnings: ReadonlyArray<Mistake>
 }
 
 /**
- * What the five kinds have in common. A topology is a value: it is checked whole when it is made, and its constructor
- * throws a `TopologyError` with every mistake at once. Parameters keep the names of the specification
- * (`tasks_message_ttl_ms`), because its tables, the errors and other languages' deployments name them so.
+ * Common base of the five topologies. A topology is an immutable value. Its constructor validates all parameters, and
+ * throws a `TopologyError` that contains all mistakes. Parameters have the names of the specification, such as
+ * `tasks_message_ttl_ms`, which documents, errors and deployments in other languages share.
  */
 export abstract class Topology {
   abstract readonly kind: TopologyKind
@@ -32,7 +32,7 @@ export abstract class Topology {
   readonly status: StatusPlane.StatusPlane
   readonly deadLetterExchange: string | undefined
   readonly prefetchCount: number
-  /** What would be taken and has no effect on any release; `check` adds what depends on the release. */
+  /** Settings without effect on any release. `check` adds those that depend on the release. */
   readonly warnings: ReadonlyArray<Mistake>
 
   constructor(parameters: StatusPlane.StatusParameters, findings: ValidationIssues) {
@@ -44,15 +44,15 @@ export abstract class Topology {
     this.warnings = findings.warnings
   }
 
-  /** In the order of declaring: dead letters, work, statuses. */
+  /** In the order of declaration: dead letters, work, statuses. */
   abstract readonly exchanges: ReadonlyArray<Exchange>
-  /** The status queue, then the queues of work. */
+  /** The status queue first, then the work queues. */
   abstract readonly queues: ReadonlyArray<Queue>
   abstract readonly bindings: ReadonlyArray<Binding>
-  /** Of every queue that this topology may declare. */
+  /** The argument families of all queues that this topology may declare. */
   abstract readonly families: ReadonlyArray<QueueFamily>
 
-  /** What depends on the release of the broker, which its connection tells. */
+  /** Checks the topology against a broker release, such as `"3.12.4"`. */
   check(version: string): VersionCheck {
     const capabilities = BrokerCapabilities.of(version)
     if (capabilities === undefined) {
@@ -69,7 +69,7 @@ export abstract class Topology {
   }
 }
 
-/** Everything of a topology: what a worker declares. */
+/** All objects of the topology, which a worker declares. */
 export const declarations = ({ bindings, exchanges, queues }: Topology): Declarations => ({
   bindings,
   exchanges,
@@ -77,8 +77,8 @@ export const declarations = ({ bindings, exchanges, queues }: Topology): Declara
 })
 
 /**
- * For who only publishes: the exchanges, which must be there, and no queue, since queues belong to those who work on
- * them. Until one of them has declared its queue, publishes are returned as unroutable instead of being lost unseen.
+ * For a client that only publishes: the exchanges without the queues, which their workers declare. Until then a publish
+ * is returned as unroutable and is not lost silently.
  */
 export const exchangesOnly = ({ exchanges }: Topology): Declarations => ({ exchanges, queues: [], bindings: [] })
 

@@ -1,6 +1,6 @@
 import type { SharedStatusWorkflowTopology, Stage } from "./WorkflowTopology.ts"
 
-/** A workflow as it is meant, without anything that ran: for routers and people. */
+/** Returns the stages, entry routes and allowed hand-overs of a workflow as JSON, for routers and documentation. */
 export const topologyGraph = ({ entryRoutes, stages, status, workflowExchange }: SharedStatusWorkflowTopology) => ({
   workflow_exchange: workflowExchange,
   status_queue: status.queue,
@@ -24,8 +24,8 @@ export const topologyGraph = ({ entryRoutes, stages, status, workflowExchange }:
 export type TopologyGraph = ReturnType<typeof topologyGraph>
 
 /**
- * The hand-overs that contracts allow. A stage whose contract names none has no edge: anything is allowed there, and
- * what its binding keys match says who reaches it, not whom it reaches.
+ * Only contracts define edges. A stage without `allowed_next_stages` has none, although it may hand over to any stage;
+ * its binding keys only say who can reach it.
  */
 const edgesOf = ({ contract, name }: Stage, stages: ReadonlyArray<Stage>) =>
   (contract.allowed_next_stages ?? []).map((target) => ({
@@ -34,7 +34,10 @@ const edgesOf = ({ contract, name }: Stage, stages: ReadonlyArray<Stage>) =>
     routing_key: stages.find((stage) => stage.name === target)?.publishRoutingKey ?? ""
   }))
 
-/** `flowchart LR` text. Identifiers are made of what Mermaid takes, and made different where that made them equal. */
+/**
+ * Renders a workflow as Mermaid `flowchart LR` text. Characters that Mermaid does not accept in identifiers are
+ * replaced; identifiers stay unique.
+ */
 export const topologyMermaid = (graph: TopologyGraph): string => {
   const identify = identifiers()
   const ids = new Map(graph.stages.map(({ id }) => [id, identify(`stage_${id}`)]))
@@ -62,7 +65,7 @@ const identifiers = () => {
   }
 }
 
-/** Inside quotes and between bars: Mermaid's own entities, and one line. */
+/** Escapes a label for quotes and edge labels, on one line. */
 const label = (text: string): string =>
   text
     .replace(/#/g, "#35;")

@@ -10,27 +10,27 @@ import {
 import { type Mistake, TopologyError } from "../envelope/Errors.ts"
 import { declarations, type Topology, type VersionCheck } from "./Topology.ts"
 
-/** One exchange or queue of a topology, and what declaring it would meet. */
+/** An exchange or a queue of a topology, compared with the broker. */
 export interface Step {
   readonly object: "exchange" | "queue"
   readonly name: string
   readonly examination: Examination
 }
 
-/** What declaring a topology would do to a broker, found out without declaring anything. */
+/** The result of comparing a topology with a broker, without declaring anything. */
 export interface TopologyPlan {
-  /** In the order of declaring. */
+  /** In the order of declaration. */
   readonly steps: ReadonlyArray<Step>
-  /** Bindings cannot be examined; declaring one again changes nothing. */
+  /** The number of bindings. They cannot be compared, but redeclaring one is a no-op. */
   readonly bindings: number
-  /** What this broker would refuse whatever exists on it. */
+  /** Settings that this broker refuses, independently of existing objects. */
   readonly refusals: ReadonlyArray<Mistake>
   readonly warnings: ReadonlyArray<Mistake>
   /** Whether declaring would succeed. */
   readonly isPossible: boolean
 }
 
-/** Asks the broker about everything that the topology declares. */
+/** Compares a topology with the connected broker. Declares nothing. */
 export const plan = Effect.fn("TopologyPlan.plan")(function* (
   topology: Topology
 ): Effect.fn.Return<TopologyPlan, BrokerError, Broker> {
@@ -45,7 +45,7 @@ export const plan = Effect.fn("TopologyPlan.plan")(function* (
   })
 })
 
-/** The pure half of `plan`. */
+/** The pure part of `plan`. */
 export const make = (
   declared: Declarations,
   steps: ReadonlyArray<Step>,
@@ -59,8 +59,8 @@ export const make = (
 })
 
 /**
- * Declares. Of what is there and differs the broker names one argument of one object; whoever has to mend it wants to see
- * all, and the way out.
+ * Declares exchanges, queues and bindings. If existing objects differ, fails with a `TopologyError` that lists every
+ * difference and what to do; the broker itself reports only one argument of one object.
  */
 export const declare = Effect.fn("TopologyPlan.declare")(
   (
@@ -79,7 +79,6 @@ export const declare = Effect.fn("TopologyPlan.declare")(
     )
 )
 
-/** One after the other. */
 const examineAll = Effect.fnUntraced(function* (
   broker: Broker["Service"],
   declared: Declarations
@@ -100,7 +99,7 @@ const differences = (steps: ReadonlyArray<Step>): ReadonlyArray<Mistake> =>
       : []
   )
 
-/** For people: one line for each object, and the way out where something is in the way. */
+/** Renders a plan as text: one line per object, and what to do about conflicts. */
 export const render = (plan: TopologyPlan): string =>
   [
     ...plan.refusals.map(({ field, problem }) => `refused    ${field} ${problem}`),

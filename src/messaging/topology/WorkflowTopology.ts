@@ -7,22 +7,24 @@ import { Topology } from "./Topology.ts"
 
 export interface WorkflowParameters extends StatusParameters {
   readonly workflow_exchange: string
-  /** At least one; each has an inbox of its own. */
+  /** At least one. Each stage has its own inbox queue. */
   readonly stages: ReadonlyArray<StageParameters>
-  /** By which names work comes in. Default: none. */
+  /** Named entry points for work from outside. Default: none. */
   readonly entry_routes?: ReadonlyArray<EntryRouteParameters> | undefined
   /**
-   * How long a delivery may be unsettled, in milliseconds. From RabbitMQ 3.12 on; from 4.3 on quorum queues alone. Default:
-   * the broker's.
+   * The broker's consumer timeout in milliseconds. Has an effect from RabbitMQ 3.12, and from 4.3 on quorum queues
+   * only. Default: that of the broker.
    */
   readonly workflow_consumer_timeout_ms?: number | undefined
-  /** Absent: not said; `false` is sent as `false`. */
+  /** `false` is sent as `false`. Default: not sent. */
   readonly workflow_single_active_consumer?: boolean | undefined
-  /** 1 to 255. On a quorum queue it is not sent: those have priorities of their own from RabbitMQ 4.0 on. */
+  /**
+   * 1 to 255. Not sent for a quorum queue, which has priorities without it from RabbitMQ 4.0. Default: no priorities.
+   */
   readonly workflow_max_priority?: number | undefined
-  /** Default: the broker's, which is classic. */
+  /** Default: that of the broker, which is classic. */
   readonly workflow_queue_type?: "classic" | "quorum" | undefined
-  /** Raw arguments of every stage's queue; stages have hatches of their own. */
+  /** Raw arguments of the queues of all stages. Each stage also has its own options. Default: none. */
   readonly workflow_queue_arguments_overrides?: Fields | undefined
   readonly workflow_queue_kwargs?: Fields | undefined
 }
@@ -42,12 +44,12 @@ export interface EntryRoute {
   readonly targetStage: string
 }
 
-/** One workflow topic exchange, one durable inbox queue per stage, one shared status queue. */
+/** One topic exchange for the workflow, one durable inbox queue per stage, and one shared status queue or stream. */
 export class SharedStatusWorkflowTopology extends Topology {
   readonly kind = "shared_status_workflow"
-  /** Topic. */
+  /** A topic exchange. */
   readonly workflowExchange: string
-  /** In the order of the parameters, as every list of them is. */
+  /** In the order of the parameters. */
   readonly stages: ReadonlyArray<Stage>
   readonly entryRoutes: ReadonlyArray<EntryRoute>
   readonly exchanges: ReadonlyArray<Exchange>
