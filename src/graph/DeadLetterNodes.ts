@@ -9,7 +9,7 @@ import { compare, type GraphBuilder, type Instant } from "./GraphBuilder.ts"
  * attempt that failed and with the attempt that its last replay led to.
  */
 export const addNodes = (
-  drawing: GraphBuilder,
+  builder: GraphBuilder,
   { attempts, node, taskId }: TaskNodes,
   observations: ReadonlyArray<RecordedObservation>,
   records: ReadonlyArray<DeadLetterSummary>
@@ -22,13 +22,13 @@ export const addNodes = (
     const id =
       observed === undefined ? `dlq:${taskId}:record:${++numbers.recorded}` : `dlq:${taskId}:${++numbers.observed}`
     const label = reason || queue || "dlq"
-    const dead = drawing.addNode(id, "dlq_record", taskId, when, { label, annotations })
+    const dead = builder.addNode(id, "dlq_record", taskId, when, { label, annotations })
     const from = failedAttempt(attempts, source ?? null, attempt ?? null, when.at)
-    drawing.addEdge(from?.id ?? node, "dead_lettered_to", dead, when)
+    builder.addEdge(from?.id ?? node, "dead_lettered_to", dead, when)
     const to = record && attemptOfReplay(attempts, record, from, taken)
     if (to === undefined) continue
     taken.add(to)
-    drawing.addEdge(dead, "received_by", to.id, to)
+    builder.addEdge(dead, "received_by", to.id, to)
   }
 }
 
@@ -58,12 +58,12 @@ const attemptOfReplay = (
 
 const deadLetterEvents: ReadonlySet<string> = new Set(["ConsumerDeadLetterPublished", "AggregationDeadLetterPublished"])
 
-const observedAnnotations = (seen: RecordedObservation) => ({
-  queue_name: seen.text("queue_name"),
-  source_queue_name: seen.text("source_queue_name"),
-  retry_attempt: seen.count("retry_attempt"),
-  max_retries: seen.count("max_retries"),
-  reason: seen.text("reason")
+const observedAnnotations = (observation: RecordedObservation) => ({
+  queue_name: observation.text("queue_name"),
+  source_queue_name: observation.text("source_queue_name"),
+  retry_attempt: observation.count("retry_attempt"),
+  max_retries: observation.count("max_retries"),
+  reason: observation.text("reason")
 })
 
 interface DeadLetter extends Instant {
@@ -92,9 +92,9 @@ const mergeEvidence = (
     groups.set(key, group)
     return group
   }
-  for (const seen of observations) {
-    if (deadLetterEvents.has(seen.type))
-      groupOf(seen.text("queue_name"), seen.count("retry_attempt")).observed.push(seen)
+  for (const observation of observations) {
+    if (deadLetterEvents.has(observation.type))
+      groupOf(observation.text("queue_name"), observation.count("retry_attempt")).observed.push(observation)
   }
   const ids = new Set<string>()
   for (const record of records) {
@@ -123,20 +123,20 @@ const pairByTime = (
   const found: Array<DeadLetter> = []
   let [o, r] = [0, 0]
   while (o < observed.length || r < recorded.length) {
-    const [seen, record] = [observed[o], recorded[r]]
-    const apart = distance(seen, record)
-    const another = Math.min(distance(seen, recorded[r + 1]), distance(observed[o + 1], record))
-    if (seen !== undefined && record !== undefined && apart <= maxPairingMicros && apart <= another) {
-      found.push({ at: seen.at, timestamp: seen.timestamp, observed: seen, record: record.record })
+    const [observation, record] = [observed[o], recorded[r]]
+    const apart = distance(observation, record)
+    const another = Math.min(distance(observation, recorded[r + 1]), distance(observed[o + 1], record))
+    if (observation !== undefined && record !== undefined && apart <= maxPairingMicros && apart <= another) {
+      found.push({ at: observation.at, timestamp: observation.timestamp, observed: observation, record: record.record })
       o++
       r++
       continue
     }
-    if (record !== undefined && (seen === undefined || record.at <= seen.at)) {
+    if (record !== undefined && (observation === undefined || record.at <= observation.at)) {
       found.push(record)
       r++
-    } else if (seen !== undefined) {
-      found.push({ at: seen.at, timestamp: seen.timestamp, observed: seen })
+    } else if (observation !== undefined) {
+      found.push({ at: observation.at, timestamp: observation.timestamp, observed: observation })
       o++
     }
   }

@@ -15,7 +15,7 @@ export interface TaskNodes {
  * published it. A message without a known publisher came from outside and is connected to the task.
  */
 export const addNodes = (
-  drawing: GraphBuilder,
+  builder: GraphBuilder,
   taskId: string,
   node: string,
   observations: ReadonlyArray<RecordedObservation>,
@@ -24,83 +24,90 @@ export const addNodes = (
   // Attempts are counted per task, so that an id does not change when another child of the parent reports something.
   const attemptsByStage = new Map<string, number>()
   const received: Array<readonly [Attempt, RecordedObservation]> = []
-  for (const seen of observations) {
+  for (const observation of observations) {
     const place = received.length + 1
-    if (receiptEvents.has(seen.type)) {
-      const attempt = addTaskAttempt(drawing, taskId, place, seen)
-      drawing.addEdge(node, "received_by", attempt.id, seen)
-      received.push([attempt, seen])
-    } else if (seen.type === "WorkflowMessageReceived") {
-      const stage = seen.text("stage") ?? "unknown"
+    if (receiptEvents.has(observation.type)) {
+      const attempt = addTaskAttempt(builder, taskId, place, observation)
+      builder.addEdge(node, "received_by", attempt.id, observation)
+      received.push([attempt, observation])
+    } else if (observation.type === "WorkflowMessageReceived") {
+      const stage = observation.text("stage") ?? "unknown"
       const number = (attemptsByStage.get(stage) ?? 0) + 1
       attemptsByStage.set(stage, number)
       received.push([
-        addStageAttempt(drawing, taskId, place, { stage, number, inbox: queueOfStage(stage) }, seen),
-        seen
+        addStageAttempt(builder, taskId, place, { stage, number, inbox: queueOfStage(stage) }, observation),
+        observation
       ])
     }
   }
   const attempts = new Attempts(received.map(([attempt]) => attempt))
-  const drawn = { taskId, node, attempts }
-  addMessages(drawing, drawn, observations, received)
-  return drawn
+  const taskNodes = { taskId, node, attempts }
+  addMessages(builder, taskNodes, observations, received)
+  return taskNodes
 }
 
 const addMessages = (
-  drawing: GraphBuilder,
+  builder: GraphBuilder,
   { attempts, node, taskId }: TaskNodes,
   observations: ReadonlyArray<RecordedObservation>,
   received: ReadonlyArray<readonly [Attempt, RecordedObservation]>
 ): void => {
   const known = new Map<string, string>()
-  const messageOf = (messageId: string, seen: RecordedObservation, from: (message: string) => void): string => {
+  const messageOf = (messageId: string, observation: RecordedObservation, from: (message: string) => void): string => {
     const found = known.get(messageId)
     if (found !== undefined) return found
-    const message = addWorkflowMessage(drawing, taskId, messageId, seen)
+    const message = addWorkflowMessage(builder, taskId, messageId, observation)
     known.set(messageId, message)
     from(message)
     return message
   }
-  for (const seen of observations) {
-    const messageId = seen.text("message_id")
-    if (seen.type !== "WorkflowMessagePublished" || messageId === null) continue
-    messageOf(messageId, seen, (message) => {
-      const origin = seen.text("origin_stage")
-      const by = origin === null ? undefined : attempts.ofStage(origin).latestAt(seen.at)
-      if (by === undefined) drawing.addEdge(node, "received_by", message, seen)
-      else drawing.addEdge(by.id, "stage_transitioned_to", message, seen)
+  for (const observation of observations) {
+    const messageId = observation.text("message_id")
+    if (observation.type !== "WorkflowMessagePublished" || messageId === null) continue
+    messageOf(messageId, observation, (message) => {
+      const origin = observation.text("origin_stage")
+      const by = origin === null ? undefined : attempts.ofStage(origin).latestAt(observation.at)
+      if (by === undefined) builder.addEdge(node, "received_by", message, observation)
+      else builder.addEdge(by.id, "stage_transitioned_to", message, observation)
     })
   }
-  for (const [attempt, seen] of received) {
+  for (const [attempt, observation] of received) {
     if (attempt.stage === null) continue
-    const messageId = seen.text("message_id")
+    const messageId = observation.text("message_id")
     if (messageId === null) {
-      drawing.addEdge(node, "received_by", attempt.id, seen)
+      builder.addEdge(node, "received_by", attempt.id, observation)
     } else {
-      const message = messageOf(messageId, seen, (message) => drawing.addEdge(node, "received_by", message, seen))
-      drawing.addEdge(message, "entered_stage", attempt.id, seen)
+      const message = messageOf(messageId, observation, (message) =>
+        builder.addEdge(node, "received_by", message, observation)
+      )
+      builder.addEdge(message, "entered_stage", attempt.id, observation)
     }
   }
 }
 
 const receiptEvents: ReadonlySet<string> = new Set(["TaskMessageReceived", "AggregationMessageReceived"])
 
-const addTaskAttempt = (drawing: GraphBuilder, taskId: string, place: number, seen: RecordedObservation): Attempt => {
-  const retryAttempt = seen.count("retry_attempt")
+const addTaskAttempt = (
+  builder: GraphBuilder,
+  taskId: string,
+  place: number,
+  observation: RecordedObservation
+): Attempt => {
+  const retryAttempt = observation.count("retry_attempt")
   const annotations = {
-    queue_name: seen.text("queue_name"),
-    correlation_id: seen.text("correlation_id"),
+    queue_name: observation.text("queue_name"),
+    correlation_id: observation.text("correlation_id"),
     retry_attempt: retryAttempt ?? 0,
-    task_type: seen.text("task_type"),
-    parent_task_id: seen.text("parent_task_id"),
-    consumer_name: seen.text("consumer_name")
+    task_type: observation.text("task_type"),
+    parent_task_id: observation.text("parent_task_id"),
+    consumer_name: observation.text("consumer_name")
   }
   const label = `${taskId} attempt ${place}`
   return {
-    id: drawing.addNode(`task-attempt:${taskId}:${place}`, "task_attempt", taskId, seen, { label, annotations }),
+    id: builder.addNode(`task-attempt:${taskId}:${place}`, "task_attempt", taskId, observation, { label, annotations }),
     position: place,
-    at: seen.at,
-    timestamp: seen.timestamp,
+    at: observation.at,
+    timestamp: observation.timestamp,
     queue: annotations.queue_name,
     retryAttempt,
     stage: null,
@@ -111,29 +118,29 @@ const addTaskAttempt = (drawing: GraphBuilder, taskId: string, place: number, se
 }
 
 const addStageAttempt = (
-  drawing: GraphBuilder,
+  builder: GraphBuilder,
   taskId: string,
   place: number,
   { inbox, number, stage }: { readonly stage: string; readonly number: number; readonly inbox: string | null },
-  seen: RecordedObservation
+  observation: RecordedObservation
 ): Attempt => {
-  const retryAttempt = seen.count("retry_attempt")
+  const retryAttempt = observation.count("retry_attempt")
   const annotations = {
     stage,
-    message_id: seen.text("message_id"),
-    origin_stage: seen.text("origin_stage"),
-    queue_name: seen.text("queue_name") ?? inbox,
-    correlation_id: seen.text("correlation_id"),
+    message_id: observation.text("message_id"),
+    origin_stage: observation.text("origin_stage"),
+    queue_name: observation.text("queue_name") ?? inbox,
+    correlation_id: observation.text("correlation_id"),
     retry_attempt: retryAttempt ?? 0,
-    consumer_name: seen.text("consumer_name")
+    consumer_name: observation.text("consumer_name")
   }
   const id = `stage-attempt:${taskId}:${stage}:${number}`
   const label = `${stage} attempt ${number}`
   return {
-    id: drawing.addNode(id, "stage_attempt", taskId, seen, { label, annotations }),
+    id: builder.addNode(id, "stage_attempt", taskId, observation, { label, annotations }),
     position: place,
-    at: seen.at,
-    timestamp: seen.timestamp,
+    at: observation.at,
+    timestamp: observation.timestamp,
     queue: annotations.queue_name,
     retryAttempt,
     stage,
@@ -144,19 +151,22 @@ const addStageAttempt = (
 }
 
 const addWorkflowMessage = (
-  drawing: GraphBuilder,
+  builder: GraphBuilder,
   taskId: string,
   messageId: string,
-  seen: RecordedObservation
+  observation: RecordedObservation
 ): string => {
   const annotations = {
     message_id: messageId,
-    stage: seen.text("stage"),
-    origin_stage: seen.text("origin_stage"),
-    routing_key: seen.text("routing_key"),
-    queue_name: seen.text("queue_name"),
-    correlation_id: seen.text("correlation_id")
+    stage: observation.text("stage"),
+    origin_stage: observation.text("origin_stage"),
+    routing_key: observation.text("routing_key"),
+    queue_name: observation.text("queue_name"),
+    correlation_id: observation.text("correlation_id")
   }
   const label = annotations.stage ?? messageId
-  return drawing.addNode(`workflow-message:${messageId}`, "workflow_message", taskId, seen, { label, annotations })
+  return builder.addNode(`workflow-message:${messageId}`, "workflow_message", taskId, observation, {
+    label,
+    annotations
+  })
 }

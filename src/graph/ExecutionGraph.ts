@@ -70,12 +70,12 @@ export const isKnown = ({ deadLetters, observations, statuses }: GraphEvidence):
 export const buildExecutionGraph = (evidence: GraphEvidence): ExecutionGraph => {
   const { taskId, topology } = evidence
   const related = relatedTaskIds(evidence)
-  const drawing = new GraphBuilder()
-  const root = drawing.addNode(`task:${taskId}`, "task", taskId)
+  const builder = new GraphBuilder()
+  const root = builder.addNode(`task:${taskId}`, "task", taskId)
   const tasks = [{ id: taskId, node: root }]
   for (const id of related) {
-    const node = drawing.addNode(`aggregation_child:${id}`, "aggregation_child", id)
-    drawing.addEdge(node, "aggregated_into", root)
+    const node = builder.addNode(`aggregation_child:${id}`, "aggregation_child", id)
+    builder.addEdge(node, "aggregated_into", root)
     tasks.push({ id, node })
   }
   const gaps = new IncompleteReasons()
@@ -94,15 +94,15 @@ export const buildExecutionGraph = (evidence: GraphEvidence): ExecutionGraph => 
     addIncompleteReasons(gaps, id, evidence, observations, statuses, records.length)
     observed ||= observations.entries.length > 0
     const taskNodes = DeliveryNodes.addNodes(
-      drawing,
+      builder,
       id,
       node,
       observations.entries,
       (stage) => queueByStage.get(stage) ?? null
     )
-    RetryNodes.addNodes(drawing, taskNodes, observations.entries)
-    DeadLetterNodes.addNodes(drawing, taskNodes, observations.entries, records)
-    StatusNodes.addNodes(drawing, taskNodes, statuses.entries)
+    RetryNodes.addNodes(builder, taskNodes, observations.entries)
+    DeadLetterNodes.addNodes(builder, taskNodes, observations.entries, records)
+    StatusNodes.addNodes(builder, taskNodes, statuses.entries)
     for (const { taskType } of taskNodes.attempts.all) {
       if (taskType !== null && taskType.trim() !== "") taskTypes.add(taskType)
     }
@@ -115,9 +115,9 @@ export const buildExecutionGraph = (evidence: GraphEvidence): ExecutionGraph => 
   const parentIds = [...parents].sort()
   const nodeOf = new Map(tasks.map(({ id, node }) => [id, node]))
   for (const parent of parentIds) {
-    drawing.addEdge(root, "aggregated_into", nodeOf.get(parent) ?? parentNode(drawing, parent))
+    builder.addEdge(root, "aggregated_into", nodeOf.get(parent) ?? parentNode(builder, parent))
   }
-  const [nodes, edges] = [drawing.sortedNodes(), drawing.sortedEdges()]
+  const [nodes, edges] = [builder.sortedNodes(), builder.sortedEdges()]
   return {
     task_id: taskId,
     topology_kind: topology.kind,
@@ -136,8 +136,8 @@ export const buildExecutionGraph = (evidence: GraphEvidence): ExecutionGraph => 
   }
 }
 
-const parentNode = (drawing: GraphBuilder, taskId: string): string =>
-  drawing.addNode(`task:${taskId}`, "task", taskId, undefined, { annotations: { relation: "parent" } })
+const parentNode = (builder: GraphBuilder, taskId: string): string =>
+  builder.addNode(`task:${taskId}`, "task", taskId, undefined, { annotations: { relation: "parent" } })
 
 const relatedTaskIds = ({ relatedTaskIds, taskId }: GraphEvidence): ReadonlyArray<string> =>
   [...new Set(relatedTaskIds)].filter((id) => id.trim() !== "" && id !== taskId).sort()
@@ -175,10 +175,10 @@ const parentsOf = (
 
 const timesOf = (
   last: Evidence.RecordedStatus | undefined,
-  placed: ReadonlyArray<Timed<{ readonly timestamp: string | null }>>
+  dated: ReadonlyArray<Timed<{ readonly timestamp: string | null }>>
 ): Pick<GraphSummary, "status" | "started_at" | "ended_at" | "duration_ms"> => {
   let [first, latest]: [Instant | undefined, Instant | undefined] = [undefined, undefined]
-  for (const one of placed) {
+  for (const one of dated) {
     if (one.timestamp === null) continue
     if (first === undefined || one.at < first.at) first = one
     if (latest === undefined || one.at > latest.at) latest = one

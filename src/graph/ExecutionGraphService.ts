@@ -67,11 +67,11 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
   Layer.effect(
     ExecutionGraphService,
     Effect.gen(function* () {
-      const findings = new ValidationIssues()
-      const childrenLimit = findings.checkInteger("childrenLimit", options.childrenLimit, 0, 10_000) ?? 1_000
-      const deadLetterLimit = findings.checkInteger("deadLetterLimit", options.deadLetterLimit, 1, 200) ?? 200
-      const evidenceLimit = findings.checkInteger("evidenceLimit", options.evidenceLimit, 100, 1_000_000) ?? 20_000
-      if (findings.mistakes.length > 0) return yield* SettingsError.of("ExecutionGraphService", findings.mistakes)
+      const issues = new ValidationIssues()
+      const childrenLimit = issues.checkInteger("childrenLimit", options.childrenLimit, 0, 10_000) ?? 1_000
+      const deadLetterLimit = issues.checkInteger("deadLetterLimit", options.deadLetterLimit, 1, 200) ?? 200
+      const evidenceLimit = issues.checkInteger("evidenceLimit", options.evidenceLimit, 100, 1_000_000) ?? 20_000
+      if (issues.mistakes.length > 0) return yield* SettingsError.of("ExecutionGraphService", issues.mistakes)
       const { otherTopologies = [], topology, terminalStatuses = new TerminalStatusSet() } = options
       const inboxes = new TaskQueues([topology, ...otherTopologies])
       const statusStore = yield* StatusStore

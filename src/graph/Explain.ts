@@ -71,12 +71,12 @@ export const noChildren: ExaminedChildren = { examined: 0, hasMore: false, open:
 
 /** Returns the children that are not known to be done. A child whose part was aggregated is done. */
 export const openChildren = (
-  children: ReadonlyArray<readonly [taskId: string, where: TaskState]>,
+  children: ReadonlyArray<readonly [taskId: string, state: TaskState]>,
   now: number
 ): ExaminedChildren["open"] =>
-  children.flatMap(([task_id, where]) => {
-    const { verdict } = explain(task_id, where, emptyContext, now)
-    const isDone = verdict === "finished" || (where._tag === "Acknowledged" && where.aggregated)
+  children.flatMap(([task_id, state]) => {
+    const { verdict } = explain(task_id, state, emptyContext, now)
+    const isDone = verdict === "finished" || (state._tag === "Acknowledged" && state.aggregated)
     return isDone ? [] : [{ task_id, verdict }]
   })
 
@@ -97,15 +97,15 @@ export interface LastStatus {
 const emptyContext: ExplainContext = { inspection: "unavailable", children: noChildren }
 
 /** Returns the queue whose length is relevant. A retry whose delay is over is back in its source queue. */
-export const queueToInspect = (where: TaskState, now: number): string | undefined => {
-  if (where._tag === "Queued") return where.queue
-  return where._tag === "WaitingForRetry" && isDelayOver(where, now) ? (where.queue ?? undefined) : undefined
+export const queueToInspect = (state: TaskState, now: number): string | undefined => {
+  if (state._tag === "Queued") return state.queue
+  return state._tag === "WaitingForRetry" && isDelayOver(state, now) ? (state.queue ?? undefined) : undefined
 }
 
 /** `now` is in epoch milliseconds. */
-export const explain = (taskId: string, where: TaskState, looked: ExplainContext, now: number): Explanation => {
-  const explanation = explainState(taskId, where, looked, now)
-  const { status: last } = looked
+export const explain = (taskId: string, state: TaskState, context: ExplainContext, now: number): Explanation => {
+  const explanation = explainState(taskId, state, context, now)
+  const { status: last } = context
   if (explanation.verdict !== "unknown" || last === undefined) return explanation
   const sentence = joinSentences(explanation.sentence, `Its last status is ${last.status}${at(last.timestamp)}.`)
   return { ...explanation, sentence, status: last.status }
@@ -113,22 +113,23 @@ export const explain = (taskId: string, where: TaskState, looked: ExplainContext
 
 const explainState = (
   taskId: string,
-  where: TaskState,
+  state: TaskState,
   { children, inspection }: ExplainContext,
   now: number
 ): Explanation => {
   const base = { ...emptyExplanation, task_id: taskId }
-  switch (where._tag) {
+  switch (state._tag) {
     case "Finished": {
-      const { status, when } = where
+      const { status, when } = state
       const sentence = `It is done: its last status is ${status}${at(when.timestamp)}.`
       return { ...base, verdict: "finished", sentence, status, since: when.timestamp }
     }
     case "Acknowledged":
-      return { ...acknowledged(base, where, children), ...childrenFields(children) }
+      return { ...acknowledged(base, state, children), ...childrenFields(children) }
     case "DeadLettered": {
-      const { dlqId, exception, queue, reason, when } = where
-      const name = dlqId === null ? "It has no record to replay it by." : `Replay it by its id, ${dlqId}.`
+      const { dlqId, exception, queue, reason, when } = state
+      const name =
+        dlqId === null ? "It has no record, so it cannot be replayed by id." : `Replay it by its id ${dlqId}.`
       const sentence = `It was dead-lettered${at(when.timestamp)} to ${queue ?? "a queue"} for ${causeText(reason, exception)}. ${name}`
       return {
         ...base,
@@ -142,8 +143,8 @@ const explainState = (
       }
     }
     case "Rejected": {
-      const { exception, queue, reason, when } = where
-      const sentence = `Its worker rejected it${at(when.timestamp)} for ${causeText(reason, exception)}, and has no retries.`
+      const { exception, queue, reason, when } = state
+      const sentence = `Its worker rejected it${at(when.timestamp)} for ${causeText(reason, exception)}, and has no retry policy.`
       return {
         ...base,
         verdict: "rejected",
@@ -155,12 +156,12 @@ const explainState = (
       }
     }
     case "BeingHandled": {
-      const { attempt, consumer, queue, when } = where
+      const { attempt, consumer, queue, when } = state
       const by = consumer ?? "a worker"
       return {
         ...base,
         verdict: "being_handled",
-        sentence: `${by} has been at work on it${since(when.timestamp)}, from ${queue ?? "its queue"}${attempt ? `, in retry ${attempt}` : ""}.`,
+        sentence: `${by} has been processing it${since(when.timestamp)}, from ${queue ?? "its queue"}${attempt ? `, in retry ${attempt}` : ""}.`,
         queue_name: queue,
         consumer_name: consumer,
         retry_attempt: attempt,
@@ -168,11 +169,11 @@ const explainState = (
       }
     }
     case "WaitingForRetry": {
-      const { attempt, exception, maxRetries, queue, reason, retryQueue, when } = where
+      const { attempt, exception, maxRetries, queue, reason, retryQueue, when } = state
       const retry = { retry_attempt: attempt, max_retries: maxRetries, reason, ...exceptionOf(exception) }
-      if (queue !== null && isDelayOver(where, now))
-        return { ...explainQueued(base, queue, untilOf(where), inspection), ...retry }
-      const until = untilOf(where)
+      if (queue !== null && isDelayOver(state, now))
+        return { ...explainQueued(base, queue, untilOf(state), inspection), ...retry }
+      const until = untilOf(state)
       const sentence = `Retry ${attempt ?? "?"} of ${maxRetries ?? "?"} waits in ${retryQueue ?? "a retry queue"}${
         until === null ? ", whose delay is not known" : ` until ${until}`
       }, because of ${causeText(reason, exception)}.`
@@ -187,10 +188,10 @@ const explainState = (
       }
     }
     case "Queued":
-      return explainQueued(base, where.queue, where.when.timestamp, inspection)
+      return explainQueued(base, state.queue, state.when.timestamp, inspection)
     case "Published": {
-      const { stage, when } = where
-      const sentence = `It was published to the stage ${stage}${at(when.timestamp)}, whose queue is not known here, and nobody was seen to receive it.`
+      const { stage, when } = state
+      const sentence = `It was published to the stage ${stage}${at(when.timestamp)}, whose queue is unknown, and no worker has reported it.`
       return {
         ...base,
         verdict: "queued",
@@ -204,10 +205,10 @@ const explainState = (
         ...base,
         ...childrenFields(children),
         sentence: joinSentences(
-          `It cannot be told: ${where.missing.map((name) => `the ${name.replaceAll("_", " ")}`).join(" and ")} would be needed.`,
+          `Its state is unknown. It could be determined from ${state.missing.map((name) => `the ${name.replaceAll("_", " ")}`).join(" and ")}.`,
           childrenSentence(children)
         ),
-        missing_evidence: where.missing
+        missing_evidence: state.missing
       }
   }
 }
@@ -218,7 +219,7 @@ export const explainUnknownTask = (taskId: string, waiting: ReadonlyArray<Waitin
   return {
     ...emptyExplanation,
     task_id: taskId,
-    sentence: `Nothing was heard of it: no status, no observation, no dead letter. ${WaitingMessages.sentence(waiting)}`,
+    sentence: `There is no status, observation or dead letter of the task. ${WaitingMessages.sentence(waiting)}`,
     queue_name: only?.queue ?? null,
     ready: only?.ready ?? null,
     consumers: only?.consumers ?? null,
@@ -227,16 +228,16 @@ export const explainUnknownTask = (taskId: string, waiting: ReadonlyArray<Waitin
 }
 
 const acknowledged = (
-  said: BaseExplanation,
+  base: BaseExplanation,
   { status, when }: TaskState & { readonly _tag: "Acknowledged" },
   children: ExaminedChildren
 ): Explanation => {
   const it = `Its worker acknowledged it${at(when.timestamp)}`
   const since = status === null ? when.timestamp : status.when.timestamp
-  const partial = { ...said, status: status?.text ?? null, since }
+  const partial = { ...base, status: status?.text ?? null, since }
   const sentenceSoFar =
     status === null
-      ? `${it}, and no status tells how it ended.`
+      ? `${it}, and published no status.`
       : `${it}, but its last status, ${status.text}${at(since)}, is not terminal.`
   if (children.open.length > 0) {
     return {
@@ -246,7 +247,7 @@ const acknowledged = (
     }
   }
   if (status === null) return { ...partial, verdict: "finished", sentence: sentenceSoFar }
-  const end = "What ends it is still to come, or its workers publish no terminal status."
+  const end = "Its final status is still to come, or its workers publish no terminal status."
   return {
     ...partial,
     verdict: "acknowledged",
@@ -293,17 +294,17 @@ const isDelayOver = (waiting: WaitingForRetry, now: number): boolean => {
 }
 
 const explainQueued = (
-  said: BaseExplanation,
+  base: BaseExplanation,
   queue: string,
   from: string | null,
   inspection: Inspection
 ): Explanation => {
-  const waits = { ...said, queue_name: queue, since: from }
+  const waits = { ...base, queue_name: queue, since: from }
   if (inspection === "missing") {
-    return { ...waits, verdict: "no_queue", sentence: `It should wait in ${queue}, and there is no such queue.` }
+    return { ...waits, verdict: "no_queue", sentence: `It should wait in ${queue}, but this queue does not exist.` }
   }
   if (inspection === "unavailable") {
-    const sentence = `It should wait in ${queue}; the broker does not say now how long that queue is.`
+    const sentence = `It should wait in ${queue}, but the broker does not report the length of this queue.`
     return { ...waits, verdict: "queued", sentence, missing_evidence: ["broker"] }
   }
   const { consumers, messages: ready } = inspection
@@ -312,14 +313,14 @@ const explainQueued = (
     return {
       ...counted,
       verdict: "no_consumer",
-      sentence: `Nobody consumes ${queue}, in which ${messagesAre(ready)} waiting.`
+      sentence: `${queue} has no consumer, and ${messagesAre(ready)} waiting in it.`
     }
   }
   if (ready === 0) {
-    const sentence = `Nothing waits in ${queue}, so that one of its ${consumers} consumers has it, or nobody ever published it.`
+    const sentence = `Nothing waits in ${queue}: one of its ${consumers} consumers has the task, or it was never published.`
     return { ...counted, sentence, missing_evidence: ["observations"] }
   }
-  const sentence = `It waits in ${queue}, behind at most ${ready - 1} others, for one of ${consumers} consumers.`
+  const sentence = `It waits in ${queue}, after at most ${ready - 1} others, for one of ${consumers} consumers.`
   return { ...counted, verdict: "queued", sentence }
 }
 

@@ -81,10 +81,7 @@ const handler = <A>(
         ask(taskId),
         Option.match({
           onNone: () =>
-            refusal(
-              404,
-              `Nothing is known of ${name} ${JSON.stringify(taskId)}: no status, no observation, no dead letter.`
-            ),
+            refusal(404, `There is no status, observation or dead letter of ${name} ${JSON.stringify(taskId)}.`),
           onSome: (found) => answer(found, query)
         })
       )
@@ -93,8 +90,8 @@ const handler = <A>(
     Effect.catchTag("NoPlace", (error) => Effect.succeed(LargeResponses.refusalOf(error))),
     Effect.catchTag("RedisError", (error) =>
       Effect.as(
-        Effect.logWarning("The evidence of a task cannot be read", error.message),
-        unavailable("The evidence cannot be read now: try again in a moment.")
+        Effect.logWarning("The evidence of a task could not be read", error.message),
+        unavailable("The evidence is temporarily unavailable: try again in a moment.")
       )
     )
   )

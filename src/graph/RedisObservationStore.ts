@@ -29,11 +29,11 @@ export const layer = (parameters: Parameters = {}): Layer.Layer<ObservationStore
     Effect.gen(function* () {
       const redis = yield* Redis
       const { history_maxlen = 500, prefix = "svc-observations", ttl_seconds = 86_400 } = parameters
-      const findings = new ValidationIssues()
-      if (prefix.trim() === "") findings.addMistake("prefix", "must not be blank")
-      const ttl = TimeToLive.normalize(ttl_seconds, findings)
-      findings.checkInteger("history_maxlen", history_maxlen, 1, 100_000)
-      if (findings.mistakes.length > 0) return yield* SettingsError.of("RedisObservationStore", findings.mistakes)
+      const issues = new ValidationIssues()
+      if (prefix.trim() === "") issues.addMistake("prefix", "must not be blank")
+      const ttl = TimeToLive.normalize(ttl_seconds, issues)
+      issues.checkInteger("history_maxlen", history_maxlen, 1, 100_000)
+      if (issues.mistakes.length > 0) return yield* SettingsError.of("RedisObservationStore", issues.mistakes)
       const keyOf = (taskId: string) => redis.key(`${prefix}:observed:${taskId}`)
       return ObservationStore.of({
         store: (observation) => {

@@ -8,30 +8,30 @@ import type { GraphBuilder } from "./GraphBuilder.ts"
  * to.
  */
 export const addNodes = (
-  drawing: GraphBuilder,
+  builder: GraphBuilder,
   { attempts, node, taskId }: TaskNodes,
   observations: ReadonlyArray<RecordedObservation>
 ): void => {
   const matcher = new RetryMatcher(attempts)
   let number = 0
-  for (const seen of observations) {
-    if (!retryEvents.has(seen.type)) continue
+  for (const observation of observations) {
+    if (!retryEvents.has(observation.type)) continue
     number++
     const annotations = {
-      queue_name: seen.text("queue_name"),
-      source_queue_name: seen.text("source_queue_name"),
-      retry_attempt: seen.count("retry_attempt"),
-      max_retries: seen.count("max_retries"),
-      reason: seen.text("reason"),
+      queue_name: observation.text("queue_name"),
+      source_queue_name: observation.text("source_queue_name"),
+      retry_attempt: observation.count("retry_attempt"),
+      max_retries: observation.count("max_retries"),
+      reason: observation.text("reason"),
       task_id: taskId
     }
     const { retry_attempt: attempt, source_queue_name: queue } = annotations
     const label = attempt === null ? "retry" : `retry ${attempt}`
-    const retry = drawing.addNode(`retry:${taskId}:${number}`, "retry", taskId, seen, { label, annotations })
-    const from = failedAttempt(attempts, queue, attempt === null ? null : attempt - 1, seen.at)
-    drawing.addEdge(from?.id ?? node, "retried_as", retry, seen, { task_id: taskId })
-    const to = matcher.find(queue, attempt, from?.at ?? seen.at, seen.at)
-    if (to !== undefined) drawing.addEdge(retry, "received_by", to.id, to)
+    const retry = builder.addNode(`retry:${taskId}:${number}`, "retry", taskId, observation, { label, annotations })
+    const from = failedAttempt(attempts, queue, attempt === null ? null : attempt - 1, observation.at)
+    builder.addEdge(from?.id ?? node, "retried_as", retry, observation, { task_id: taskId })
+    const to = matcher.find(queue, attempt, from?.at ?? observation.at, observation.at)
+    if (to !== undefined) builder.addEdge(retry, "received_by", to.id, to)
   }
 }
 

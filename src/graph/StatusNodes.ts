@@ -13,7 +13,7 @@ import type { GraphBuilder } from "./GraphBuilder.ts"
  * with attempts of another. Here they are only connected with attempts of their own task.
  */
 export const addNodes = (
-  drawing: GraphBuilder,
+  builder: GraphBuilder,
   { attempts, node, taskId }: TaskNodes,
   statuses: ReadonlyArray<RecordedStatus>
 ): void => {
@@ -23,14 +23,14 @@ export const addNodes = (
     const { message, meta, status } = seen
     const annotations = { status, message, meta }
     const id = `status:${taskId}:${index + 1}`
-    const event = drawing.addNode(id, "status_event", taskId, seen, { label: status, annotations })
+    const event = builder.addNode(id, "status_event", taskId, seen, { label: status, annotations })
     const by = attempts.latestAt(seen.at) ?? fallbackAttempt
-    drawing.addEdge(by?.id ?? node, "published_status", event, seen)
+    builder.addEdge(by?.id ?? node, "published_status", event, seen)
     if (status.toLowerCase() !== "manual_retrying") continue
     const handedOver = handOver(attempts, seen)
     if (handedOver !== undefined) {
       const [from, to] = handedOver
-      drawing.addEdge(from.id, "manual_retry_to", to.id, seen)
+      builder.addEdge(from.id, "manual_retry_to", to.id, seen)
     }
   }
 }

@@ -127,22 +127,22 @@ const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxe
   const open = new Map<string, OpenState>()
   const knownKeys = new Set<string>()
   /** In the order of `open`. May contain outdated states. */
-  const statesByQueue = new Map<string | null, Array<readonly [key: string, where: OpenState]>>()
-  const setState = (key: string, where: OpenState) => {
+  const statesByQueue = new Map<string | null, Array<readonly [key: string, state: OpenState]>>()
+  const setState = (key: string, state: OpenState) => {
     open.delete(key)
-    open.set(key, where)
+    open.set(key, state)
     knownKeys.add(key)
-    if (!("queue" in where)) return
-    const placed = statesByQueue.get(where.queue)
-    if (placed === undefined) statesByQueue.set(where.queue, [[key, where]])
-    else placed.push([key, where])
+    if (!("queue" in state)) return
+    const states = statesByQueue.get(state.queue)
+    if (states === undefined) statesByQueue.set(state.queue, [[key, state]])
+    else states.push([key, state])
   }
   const latestKeyIn = (queue: string | null): string => {
-    const placed = statesByQueue.get(queue) ?? []
-    for (let last = placed.at(-1); last !== undefined; last = placed.at(-1)) {
-      const [key, where] = last
-      if (open.get(key) === where) return key
-      placed.pop()
+    const states = statesByQueue.get(queue) ?? []
+    for (let last = states.at(-1); last !== undefined; last = states.at(-1)) {
+      const [key, state] = last
+      if (open.get(key) === state) return key
+      states.pop()
     }
     return queue ?? ""
   }
@@ -150,50 +150,50 @@ const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxe
   let aggregated = false
   /** The last exception on each queue, because a retry or a dead letter is observed after its cause. */
   const exceptions = new Map<string | null, Exception>()
-  for (const seen of observations) {
-    const queue = seen.text("queue_name")
-    const key = seen.text("message_id") ?? queue ?? ""
-    const source = seen.text("source_queue_name")
-    const reason = seen.text("reason")
-    if (/MessageReceived$/.test(seen.type)) {
+  for (const observation of observations) {
+    const queue = observation.text("queue_name")
+    const key = observation.text("message_id") ?? queue ?? ""
+    const source = observation.text("source_queue_name")
+    const reason = observation.text("reason")
+    if (/MessageReceived$/.test(observation.type)) {
       // An aggregation worker receives the event under the child's id, but not the task itself.
-      if (seen.type !== "AggregationMessageReceived") received = seen
-      const consumer = seen.text("consumer_name")
-      setState(key, { _tag: "BeingHandled", queue, consumer, attempt: seen.count("retry_attempt"), when: seen })
-    } else if (/(MessageAcked|StageAcked)$/.test(seen.type)) {
+      if (observation.type !== "AggregationMessageReceived") received = observation
+      const consumer = observation.text("consumer_name")
+      setState(key, { _tag: "BeingHandled", queue, consumer, attempt: observation.count("retry_attempt"), when: observation })
+    } else if (/(MessageAcked|StageAcked)$/.test(observation.type)) {
       open.delete(key)
       // The aggregated event may be progress of a task that is still in progress.
-      if (seen.type === "AggregationMessageAcked") aggregated = true
-      else acked = seen
-    } else if (seen.type === "TaskMessageRejected" || /(StageFailed|HandlerFailed)$/.test(seen.type)) {
-      if (seen.type !== "TaskMessageRejected") exceptions.set(queue, exceptionOf(seen))
+      if (observation.type === "AggregationMessageAcked") aggregated = true
+      else acked = observation
+    } else if (observation.type === "TaskMessageRejected" || /(StageFailed|HandlerFailed)$/.test(observation.type)) {
+      if (observation.type !== "TaskMessageRejected") exceptions.set(queue, exceptionOf(observation))
       const exception = exceptions.get(queue) ?? noException
       // With a retry policy, the next observation says what happens to the message.
-      if (queue !== null && seen.flag("requeue")) setState(key, { _tag: "Queued", queue, when: seen })
-      else setState(key, { _tag: "Rejected", queue, reason: reason ?? exception.type, exception, when: seen })
-    } else if (seen.type === "WorkflowMessagePublished") {
-      const stage = seen.text("stage") ?? "unknown"
+      if (queue !== null && observation.flag("requeue")) setState(key, { _tag: "Queued", queue, when: observation })
+      else setState(key, { _tag: "Rejected", queue, reason: reason ?? exception.type, exception, when: observation })
+    } else if (observation.type === "WorkflowMessagePublished") {
+      const stage = observation.text("stage") ?? "unknown"
       const inbox = inboxes.ofStage(stage, queue)
       // The publisher waits for the confirm, so the receiver may be observed first.
       if (knownKeys.has(key)) continue
       setState(
         key,
-        inbox === undefined ? { _tag: "Published", stage, when: seen } : { _tag: "Queued", queue: inbox, when: seen }
+        inbox === undefined ? { _tag: "Published", stage, when: observation } : { _tag: "Queued", queue: inbox, when: observation }
       )
-    } else if (/RetryScheduled$/.test(seen.type)) {
+    } else if (/RetryScheduled$/.test(observation.type)) {
       setState(latestKeyIn(source), {
         _tag: "WaitingForRetry",
         retryQueue: queue,
         queue: source,
-        attempt: seen.count("retry_attempt"),
-        maxRetries: seen.count("max_retries"),
+        attempt: observation.count("retry_attempt"),
+        maxRetries: observation.count("max_retries"),
         reason,
         exception: exceptions.get(source) ?? noException,
-        when: seen
+        when: observation
       })
-    } else if (/DeadLetterPublished$/.test(seen.type)) {
+    } else if (/DeadLetterPublished$/.test(observation.type)) {
       const exception = exceptions.get(source) ?? noException
-      setState(latestKeyIn(source), { _tag: "DeadLettered", queue, dlqId: null, reason, exception, when: seen })
+      setState(latestKeyIn(source), { _tag: "DeadLettered", queue, dlqId: null, reason, exception, when: observation })
     }
   }
   return { open: [...open.values()], acked, aggregated, received }
@@ -231,29 +231,29 @@ interface DatedDeadLetter {
 
 /** Completes a dead letter with its record. A replayed dead letter is queued again. */
 const withRecord = (
-  seen: (OpenState & { readonly _tag: "DeadLettered" }) | undefined,
-  letter: DatedDeadLetter | undefined
+  observation: (OpenState & { readonly _tag: "DeadLettered" }) | undefined,
+  deadLetter: DatedDeadLetter | undefined
 ): TaskState => {
-  if (letter !== undefined && (seen === undefined || letter.when.at >= seen.when.at - recordingMicros)) {
-    const { dlq_id: dlqId, queue_name: queue, reason, replay_target_queue_name: target, state } = letter.record
+  if (deadLetter !== undefined && (observation === undefined || deadLetter.when.at >= observation.when.at - recordingMicros)) {
+    const { dlq_id: dlqId, queue_name: queue, reason, replay_target_queue_name: target, state } = deadLetter.record
     return state === "replayed" && target !== null
-      ? { _tag: "Queued", queue: target, when: letter.when }
+      ? { _tag: "Queued", queue: target, when: deadLetter.when }
       : {
           _tag: "DeadLettered",
           queue,
           dlqId,
           reason,
-          exception: recordedException(letter.record),
-          when: seen?.when ?? letter.when
+          exception: recordedException(deadLetter.record),
+          when: observation?.when ?? deadLetter.when
         }
   }
-  return seen ?? { _tag: "Unknown", missing: ["observations"] }
+  return observation ?? { _tag: "Unknown", missing: ["observations"] }
 }
 
-const exceptionOf = (seen: RecordedObservation): Exception => ({
-  type: seen.text("exception_type"),
+const exceptionOf = (observation: RecordedObservation): Exception => ({
+  type: observation.text("exception_type"),
   // Empty if it must not be stored.
-  message: seen.text("exception_message") || null
+  message: observation.text("exception_message") || null
 })
 
 const recordedException = ({ exception_message, exception_type }: DeadLetterSummary): Exception => ({

@@ -238,7 +238,7 @@ describe("explain: why a task is not done", () => {
       })
       assert.strictEqual(
         told.sentence,
-        "It was published to the stage write at 2026-04-06T10:00:02+00:00, whose queue is not known here, and nobody was seen to receive it."
+        "It was published to the stage write at 2026-04-06T10:00:02+00:00, whose queue is unknown, and no worker has reported it."
       )
       const since = [staged(4, "write", "m2"), stageAcked(5, "write", "m2")]
       assert.deepInclude(explained({ topologies: [topology], observed: [...observed, ...since] }), {
@@ -341,7 +341,7 @@ describe("explain: why a task is not done", () => {
     })
     assert.strictEqual(
       told.sentence,
-      "Its worker acknowledged it at 2026-04-06T10:00:02+00:00, but its last status, aggregating at 2026-04-06T10:00:01.500000Z, is not terminal. What ends it is still to come, or its workers publish no terminal status."
+      "Its worker acknowledged it at 2026-04-06T10:00:02+00:00, but its last status, aggregating at 2026-04-06T10:00:01.500000Z, is not terminal. Its final status is still to come, or its workers publish no terminal status."
     )
   })
 

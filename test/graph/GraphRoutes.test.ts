@@ -235,7 +235,7 @@ describe("GraphRoutes", () => {
       const { body, status } = yield* (yield* asking({}, {}, replaced))(`/executions/${T}/graph`)
       assert.deepStrictEqual(
         [status, body],
-        [503, { detail: "The evidence cannot be read now: try again in a moment." }]
+        [503, { detail: "The evidence is temporarily unavailable: try again in a moment." }]
       )
     }).pipe(Effect.scoped, Effect.provide(stores))
   )

@@ -57,7 +57,7 @@ describe("a task that nobody has taken", () => {
       assert.deepInclude(explained.body, {
         task_id: "t3",
         verdict: "unknown",
-        sentence: `Nothing was heard of it: no status, no observation, no dead letter. If it was published, it waits in ${where}.`,
+        sentence: `There is no status, observation or dead letter of the task. If it was published, it waits in ${where}.`,
         queue_name: "tasks.queue",
         ready: 3,
         consumers: 0,

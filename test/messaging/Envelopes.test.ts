@@ -55,7 +55,7 @@ describe("a task envelope", () => {
     (field) => {
       const read = TaskEnvelope.read({ task_id: "t", [field]: "half \ud83d" }, now)
       assert.deepStrictEqual(Result.isFailure(read) && read.failure.mistakes, [
-        { field, problem: "must be well-formed Unicode, without half of a surrogate pair" }
+        { field, problem: "must be well-formed Unicode without lone surrogates" }
       ])
       assert.isTrue(Result.isSuccess(TaskEnvelope.read({ task_id: "t", [field]: "whole \u{1f600}" }, now)))
     }

@@ -84,7 +84,7 @@ describe("groups of shards", () => {
     assert.isUndefined(Shards.groupsProblem([[0, 1], [2]], 4))
     assert.include(Shards.groupsProblem([[0], [0, 1]], 4), "groups 0 and 1 both take shard 0")
     assert.include(Shards.groupsProblem([[0], [4]], 4), "group 1 names shard 4")
-    assert.include(Shards.groupsProblem([[0], []], 4), "group 1 names no shard")
+    assert.include(Shards.groupsProblem([[0], []], 4), "group 1 contains no shard")
     assert.include(Shards.groupsProblem([], 4), "names no group")
   })
 

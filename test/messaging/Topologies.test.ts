@@ -297,7 +297,7 @@ describe("queue arguments", () => {
     assert.deepStrictEqual(topology.check("3.13.7").refusals, [
       {
         field: "task_max_priority",
-        problem: "needs a classic queue before RabbitMQ 4.0: quorum queues know no priorities (RabbitMQ 3.13.7)"
+        problem: "requires a classic queue before RabbitMQ 4.0: quorum queues have no priorities (RabbitMQ 3.13.7)"
       }
     ])
   })
@@ -460,7 +460,7 @@ describe("aggregation queues", () => {
   })
 
   it.each([
-    [[], "names no shard"],
+    [[], "contains no shard"],
     [[4], "shard 4: shards go from 0 to 3"],
     [[-1], "shard -1: shards go from 0 to 3"],
     [[0.5], "shard 0.5"]

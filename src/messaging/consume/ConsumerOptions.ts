@@ -58,16 +58,16 @@ export const validate = (
   consumer: string,
   options: ConsumerOptions & { readonly handleWithin?: Duration.Input | undefined }
 ): SettingsError | undefined => {
-  const findings = new ValidationIssues()
-  findings.checkInteger("concurrency", options.concurrency, 1, 65_535)
-  checkSeconds("consumeTimeoutSeconds", options.consumeTimeoutSeconds ?? undefined, findings)
-  checkSeconds("idleRetrySeconds", options.idleRetrySeconds, findings)
-  checkDuration("stopWithin", options.stopWithin, findings, "zero")
-  checkDuration("stalledAfter", options.stalledAfter, findings)
-  checkDuration("handleWithin", options.handleWithin, findings)
-  checkPriority(options.consumeArguments, findings)
-  if (options.consumerName !== undefined) findings.checkKey("consumerName", options.consumerName)
-  return findings.mistakes.length > 0 ? SettingsError.of(consumer, findings.mistakes) : undefined
+  const issues = new ValidationIssues()
+  issues.checkInteger("concurrency", options.concurrency, 1, 65_535)
+  checkSeconds("consumeTimeoutSeconds", options.consumeTimeoutSeconds ?? undefined, issues)
+  checkSeconds("idleRetrySeconds", options.idleRetrySeconds, issues)
+  checkDuration("stopWithin", options.stopWithin, issues, "zero")
+  checkDuration("stalledAfter", options.stalledAfter, issues)
+  checkDuration("handleWithin", options.handleWithin, issues)
+  checkPriority(options.consumeArguments, issues)
+  if (options.consumerName !== undefined) issues.checkKey("consumerName", options.consumerName)
+  return issues.mistakes.length > 0 ? SettingsError.of(consumer, issues.mistakes) : undefined
 }
 
 export const loopOptions = (options: ConsumerOptions) =>
@@ -86,30 +86,29 @@ export const inboxDeclarations = ({ bindings, exchanges, queues }: Topology, inb
   bindings: bindings.filter(({ queue }) => queue === inbox)
 })
 
-const checkSeconds = (field: string, value: number | undefined, findings: ValidationIssues): void => {
+const checkSeconds = (field: string, value: number | undefined, issues: ValidationIssues): void => {
   if (value !== undefined && !(value > 0 && value <= 86_400)) {
-    findings.addMistake(field, "must be more than 0 and at most a day, in seconds")
+    issues.addMistake(field, "must be more than 0 and at most a day, in seconds")
   }
 }
 
 /** A broker refuses the subscription for a non-integer `x-priority`, so the consumer would retry for ever. */
-export const checkPriority = (consumeArguments: Fields | undefined, findings: ValidationIssues): void => {
+export const checkPriority = (consumeArguments: Fields | undefined, issues: ValidationIssues): void => {
   const given = consumeArguments?.["x-priority"]
   if (given !== undefined && !(typeof given === "number" && Number.isInteger(given))) {
-    findings.addMistake("consumeArguments.x-priority", "must be an integer")
+    issues.addMistake("consumeArguments.x-priority", "must be an integer")
   }
 }
 
 export const checkDuration = (
   field: string,
   given: Duration.Input | undefined,
-  findings: ValidationIssues,
+  issues: ValidationIssues,
   least?: "zero"
 ): void => {
   if (given === undefined) return
   // `Duration.fromInput` reads NaN as zero.
   const found = Number.isNaN(given) ? Option.none() : Duration.fromInput(given)
-  if (Option.isNone(found)) findings.addMistake(field, 'must be a duration, such as "10 seconds"')
-  else if (least === undefined && !Duration.isPositive(found.value))
-    findings.addMistake(field, "must be more than nothing")
+  if (Option.isNone(found)) issues.addMistake(field, 'must be a duration, such as "10 seconds"')
+  else if (least === undefined && !Duration.isPositive(found.value)) issues.addMistake(field, "must be longer than 0")
 }

@@ -20,12 +20,12 @@ export const warning = (
   const isEnforced = enforcesTimeout(queueType, BrokerCapabilities.of(version))
   if (handleWithin === undefined) {
     return isEnforced && typeof configuredMs === "number"
-      ? `The broker takes deliveries back after ${configuredMs} ms, and nothing ends a handler before: set handleWithin below it.`
+      ? `The broker redelivers messages after ${configuredMs} ms, and handlers have no shorter limit: set handleWithin below it.`
       : undefined
   }
   const limit = isEnforced && typeof configuredMs === "number" ? Duration.millis(configuredMs) : brokerDefault
   return Duration.isGreaterThanOrEqualTo(handleWithin, limit)
-    ? `Handlers may take ${Duration.format(handleWithin)}, and the broker takes deliveries back after ${Duration.format(limit)}: set handleWithin below it, or the broker's consumer timeout above.`
+    ? `Handlers may take ${Duration.format(handleWithin)}, but the broker redelivers messages after ${Duration.format(limit)}: set handleWithin below it, or raise the broker's consumer timeout.`
     : undefined
 }
 

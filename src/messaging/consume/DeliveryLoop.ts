@@ -156,7 +156,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       try {
         onSettled()
       } catch (defect) {
-        fork(Effect.logError(`What follows a settlement of ${name} threw`, defect))
+        fork(Effect.logError(`The callback after a settlement of ${name} threw`, defect))
       }
     }
 
@@ -166,7 +166,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
     const giveBack = (work: InFlight, cause: Cause.Cause<unknown>) => {
       const fiber = fork(
         Effect.andThen(
-          reportFailure(cause, `A message of queue ${queue} goes back to it`),
+          reportFailure(cause, `a message returns to queue ${queue}, because it could not be processed`),
           Effect.raceFirst(Effect.sleep(Duration.seconds(idleRetrySeconds)), Deferred.await(stopping))
         )
       )
@@ -215,13 +215,16 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       yield* Effect.timeoutOption(Effect.andThen(Fiber.await(cancelling), whenEmpty), stopWithin)
       stopAccepting()
       if (inFlight.size > 0) {
-        yield* Effect.logWarning(`${name} gives back what it could not end in time`, namesOf(inFlight))
+        yield* Effect.logWarning(
+          `${name} returns messages to the queue that were not processed in time`,
+          namesOf(inFlight)
+        )
         revoke(inOrder(inFlight))
       }
       const fibers = Array.from(abandoned).flatMap(({ fiber }) => (fiber === undefined ? [] : [awaitFiber(fiber)]))
       yield* Effect.timeoutOption(Effect.all(fibers, { concurrency: "unbounded", discard: true }), interruptTimeout)
       if (abandoned.size > 0) {
-        yield* Effect.logWarning(`${name} leaves handlers behind that cannot be interrupted`, namesOf(abandoned))
+        yield* Effect.logWarning(`${name} stops while uninterruptible handlers are still running`, namesOf(abandoned))
       }
     })
 
@@ -231,7 +234,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       yield* Effect.sleep(stalledAfter)
       if (!full || inFlight.size < concurrency || settledCount !== settledBefore) return
       yield* Effect.logWarning(
-        `${name} has settled nothing for ${Duration.format(stalledAfter)}, and all ${concurrency} places are taken`,
+        `${name} has settled nothing for ${Duration.format(stalledAfter)}, and all ${concurrency} slots are occupied`,
         namesOf(inFlight)
       )
     })
@@ -257,7 +260,9 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
         checksWithBacklog = messages > 0 ? checksWithBacklog + 1 : 0
         // A single check without a consumer can fall between two channels.
         if (checksWithoutConsumer > 1 || checksWithBacklog > maxSilentChecks) {
-          return yield* Effect.logWarning(`${name} subscribes to queue ${queue} again: the broker does not serve it`)
+          return yield* Effect.logWarning(
+            `${name} subscribes to queue ${queue} again, because the broker does not serve the subscription`
+          )
         }
       }
     })
@@ -293,7 +298,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
     const subscribeForever = subscribe.pipe(
       Effect.catchCause((cause) =>
         Effect.andThen(
-          reportFailure(cause, `queue ${queue} cannot be consumed from`),
+          reportFailure(cause, `queue ${queue} cannot be consumed`),
           Effect.sleep(Duration.seconds(idleRetrySeconds))
         )
       ),

@@ -87,6 +87,6 @@ const unknown = ({ task_type }: TaskEnvelope, known: Iterable<string>): TaskRefu
     reason: "unknown_task_type",
     taskType: task_type ?? null,
     mistakes: [],
-    message: `${subject} is not taken here, where there are ${Array.from(known).join(", ")}.`
+    message: `${subject} is not supported by this handler, which accepts ${Array.from(known).join(", ")}.`
   })
 }

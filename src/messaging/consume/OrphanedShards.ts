@@ -47,7 +47,7 @@ export const warn = (
     }
     if (found.length === 0) return
     yield* Effect.logWarning(
-      `Queues of other shards are left over: ${found.join(", ")}. ` +
-        "Let workers of the former shards empty them, then delete them."
+      `Queues of former shards still exist: ${found.join(", ")}. ` +
+        "Let workers of the former shards drain them, then delete them."
     )
   })

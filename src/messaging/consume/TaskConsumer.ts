@@ -62,7 +62,7 @@ export const make = Effect.fnUntraced(function* <R>(
   const client = yield* BrokerClient
   const { topology } = client
   if (!(topology instanceof TaskTopology)) {
-    const problem = `is a ${topology.kind}, which has no task queue: its workers are workflow consumers`
+    const problem = `is a ${topology.kind}, which has no task queue: use a WorkflowConsumer`
     return yield* SettingsError.of("TaskConsumer", [{ field: "topology", problem }])
   }
   const refusal = ConsumerOptions.validate("TaskConsumer", options)

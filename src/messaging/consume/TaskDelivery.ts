@@ -127,7 +127,10 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
     retry: ManualRetry.ManualRetry
   ) {
     yield* Effect.catch(client.publishStatus(retry.status), (error) =>
-      Effect.logWarning(`The status ${ManualRetry.status} of task ${task.task_id} is not published`, error.message)
+      Effect.logWarning(
+        `The status ${ManualRetry.status} of task ${task.task_id} could not be published`,
+        error.message
+      )
     )
     const published = yield* Effect.result(client.publishTask(retry.task, { headers: retry.headers }))
     if (Result.isSuccess(published)) return acked(attemptFieldsOf(task, context))

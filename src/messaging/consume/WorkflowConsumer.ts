@@ -265,7 +265,7 @@ const correlationIdOf = (
   envelope: WorkflowEnvelope.WorkflowEnvelope | undefined
 ): string | null => envelope?.correlation_id || properties.correlationId || envelope?.task_id || null
 
-const conflict = "Another message is the same work, and is being worked on."
+const conflict = "Another message with the same dedup_key_fields is being processed."
 
 /**
  * The message was redelivered by the broker, retried by a worker, or replayed by an operator, so its earlier delivery
@@ -288,7 +288,7 @@ const release = (dedup: StageDedup["Service"], claim: Claim): Effect.Effect<void
     ),
     Effect.catch((error) =>
       Effect.logWarning(
-        `Task ${claim.taskId} stays claimed in stage ${claim.stage} for a day: other messages for the same work are dead-lettered`,
+        `Task ${claim.taskId} stays claimed in stage ${claim.stage} for a day, because Redis did not release the claim. Until then, other messages with the same work are dead-lettered`,
         error.message
       )
     )
@@ -324,6 +324,6 @@ const dedupFor = ({ contract, name }: Stage): Effect.Effect<StageDedup["Service"
   Effect.gen(function* () {
     const dedup = Option.getOrUndefined(yield* Effect.serviceOption(StageDedup))
     if ((contract.dedup_key_fields?.length ?? 0) === 0 || dedup !== undefined) return dedup
-    const problem = `need the service StageDedup, which stage ${name} was not given`
+    const problem = `require the service StageDedup, which is missing for stage ${name}`
     return yield* SettingsError.of("WorkflowConsumer", [{ field: "dedup_key_fields", problem }])
   })

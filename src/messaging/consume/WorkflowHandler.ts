@@ -90,5 +90,5 @@ const unsupported = (
     stage,
     action: action ?? null,
     mistakes: [],
-    message: `Stage ${stage} does not take ${action === undefined ? "a message without an action" : `the action ${action}`}, only ${known.join(", ")}.`
+    message: `Stage ${stage} does not accept ${action === undefined ? "a message without an action" : `the action ${action}`}. It accepts ${known.join(", ")}.`
   })

@@ -39,7 +39,7 @@ export const fitsShortString = (text: string): boolean =>
 /** A lone surrogate has no UTF-8 form. Sending it would change the text, so it could not be found again. */
 export const isWellFormed = (text: string): boolean => text.isWellFormed()
 
-export const textExpected = "well-formed Unicode, without half of a surrogate pair"
+export const textExpected = "well-formed Unicode without lone surrogates"
 
 /** The check of `ShortText`, without a schema. */
 export const isShortText = (value: unknown): value is string =>
@@ -56,7 +56,7 @@ export const ShortText = Schema.String.check(
 
 /** A task id. It is also the routing key of the task's statuses. */
 export const Identity = ShortText.check(
-  Schema.makeFilter((text) => text.trim() !== "", { expected: "something else than blanks" })
+  Schema.makeFilter((text) => text.trim() !== "", { expected: "a text that is not blank" })
 )
 
 export const specVersion = "1.0"
@@ -120,7 +120,7 @@ const neverExact = (_known: JsonObject): _known is never => false
 
 const noExtras: JsonObject = {}
 const notAnObject = "must be a JSON object"
-const tooDeep = "is nested too deeply for the numbers that it holds"
+const tooDeep = "is nested too deeply for a body with numbers of 2^53 or more"
 
 // Invalid UTF-8 is an error. A byte order mark is not valid JSON either.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
@@ -162,7 +162,7 @@ export const encode = (kind: EnvelopeKind, envelope: JsonObject): Result.Result<
 
 /** Says why `JSON.stringify` threw. */
 export const serializationProblem = (thrown: unknown): string =>
-  thrown instanceof RangeError ? "is nested too deeply, or too large" : "holds a value that JSON cannot express"
+  thrown instanceof RangeError ? "is nested too deeply or is too large" : "contains a value that JSON cannot represent"
 
 const withoutNulls = (envelope: JsonObject): JsonObject => {
   for (const name in envelope) {

@@ -31,7 +31,7 @@ export const make = (consumerName: string, sink: DeadLetterSink | undefined, obs
       })
     )
     return Effect.logWarning(
-      `A dead letter of ${result.sourceQueue} is in ${result.queue}, and not recorded`,
+      `A dead letter of ${result.sourceQueue} is in ${result.queue}, but could not be recorded`,
       exceptionType
     )
   }
@@ -45,7 +45,7 @@ export const make = (consumerName: string, sink: DeadLetterSink | undefined, obs
     return record.pipe(
       Effect.timeoutOrElse({
         duration: recordTimeout,
-        orElse: () => Effect.fail(new Error(`It took longer than ${Duration.format(recordTimeout)}.`))
+        orElse: () => Effect.fail(new Error(`Recording took longer than ${Duration.format(recordTimeout)}.`))
       }),
       Effect.catchCause((cause) => reportUnrecorded(taskId, result, HandlerFailure.ofCause(cause))),
       Effect.asVoid

@@ -43,8 +43,8 @@ const causeOf = ({ exceptionType, reason, text }: DeliveryFailure): string => {
 }
 
 const consequenceOf = (result: RedeliveryResult | undefined): string => {
-  if (result === undefined) return "It is rejected, as its consumer has no retry policy."
+  if (result === undefined) return "It is rejected, because its consumer has no retry policy."
   return result._tag === "Retry"
-    ? `It is tried again in ${Duration.format(Duration.millis(result.delayMs))}.`
+    ? `It is retried in ${Duration.format(Duration.millis(result.delayMs))}.`
     : `It is in the dead-letter queue ${result.queue}.`
 }

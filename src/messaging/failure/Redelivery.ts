@@ -131,11 +131,11 @@ const retryUntilStored = <A>(
   sourceQueue: string
 ): Effect.Effect<A, RedeliveryError> => {
   const warnOnce = Effect.cached(
-    Effect.logWarning(`Failed messages of ${sourceQueue} are held until the broker stores them again`)
+    Effect.logWarning(`Failed messages of ${sourceQueue} wait until the broker stores messages again`)
   )
-  return Effect.flatMap(warnOnce, (told) =>
+  return Effect.flatMap(warnOnce, (warn) =>
     Effect.retry(
-      Effect.tapError(stored, (error) => (isTransient(error) ? told : Effect.void)),
+      Effect.tapError(stored, (error) => (isTransient(error) ? warn : Effect.void)),
       { while: isTransient, schedule: holdSchedule }
     )
   )

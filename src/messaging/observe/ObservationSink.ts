@@ -68,7 +68,7 @@ export const queued = <E>(
       if (lostCount === 0) return Effect.void
       const count = lostCount
       lostCount = 0
-      return Effect.logWarning(`${count} observations were lost: their sink failed, or was too slow`)
+      return Effect.logWarning(`${count} observations were lost, because their sink failed or was too slow`)
     })
     const writing = Queue.takeAll(queue).pipe(
       Effect.flatMap((observations) =>

@@ -63,7 +63,7 @@ export const batch = (
       return yield* refused(
         "mixed_priorities",
         "tasks.priority",
-        "The tasks of a batch must share one priority, or none: they travel as one message."
+        "The tasks of a batch must have the same priority, or none, because they are one message."
       )
     }
     const keys = yield* Result.all(envelope.tasks.map((task) => RoutingKey.ofTask(topology, task)))
@@ -72,7 +72,7 @@ export const batch = (
       return yield* refused(
         "mixed_task_types",
         "tasks.task_type",
-        "The tasks of a batch must share one task_type: they travel to one queue."
+        "The tasks of a batch must have the same task_type, because they are sent to one queue."
       )
     }
     const { exchange, family } = taskPlane(topology)
@@ -253,7 +253,7 @@ const statusPublication = (
   )
 
 const tooLarge = ({ status, task_id }: StatusEvent.PublishedStatus, bytes: number, maxBytes: number): string =>
-  `The status ${status} of task ${task_id} has ${bytes} bytes, and hubs store no more than ${maxBytes}. Keep a large result in a store of your own and publish where it is, or raise status_max_event_bytes in the topologies of publishers and hubs.`
+  `The status ${status} of task ${task_id} has ${bytes} bytes, but hubs store at most ${maxBytes}. Store a large result elsewhere and publish a reference to it, or raise status_max_event_bytes in the topologies of publishers and hubs.`
 
 const withTraceIds = (event: StatusEvent.PublishedStatus, trace: TraceIds): StatusEvent.PublishedStatus =>
   event["trace_id"] === undefined && event["span_id"] === undefined ? { ...event, ...trace } : event
@@ -295,7 +295,7 @@ const priorityFor = (
     return refused(
       "priority_above_maximum",
       "priority",
-      `priority is ${priority}, and the queue goes up to ${priorityField} ${maxPriority}.`
+      `priority is ${priority}, but ${priorityField} of the queue is ${maxPriority}.`
     )
   }
   if (queueType !== "quorum") return Result.succeed(priority)

@@ -57,15 +57,15 @@ export const publications = (
     return refused("mode", "mode", "mode must be individual or batch_envelope.")
   }
   if (options.mode !== "batch_envelope") {
-    if ("batchId" in options) return refused("mode", "mode", "A batchId is for the mode batch_envelope.")
+    if ("batchId" in options) return refused("mode", "mode", "A batchId requires the mode batch_envelope.")
     return Result.flatMap(readAll(tasks, now), (tasks) =>
       Result.all(tasks.map((task) => Publications.task(topology, task, known)))
     )
   }
   const { batchId, meta = {} } = options
   if (typeof batchId !== "string" || batchId.trim() === "")
-    return refused("batch_id_required", "batchId", "A batch envelope needs a batch id.")
-  if (tasks.length === 0) return refused("empty_batch", "tasks", "A batch envelope needs a task.")
+    return refused("batch_id_required", "batchId", "A batch envelope requires a batchId.")
+  if (tasks.length === 0) return refused("empty_batch", "tasks", "A batch envelope requires at least one task.")
   return Result.flatMap(BatchEnvelope.read({ batch_id: batchId, tasks, meta }, now), (batch) =>
     Result.map(Publications.batch(topology, batch, known), (publication) => [publication])
   )
@@ -110,7 +110,7 @@ const tasksUnpublished = (
   return new TasksUnpublished({
     failures,
     unsent,
-    message: `Of ${total} tasks ${failures.length} failed and ${unsent.length} were not sent. Task ${index}: ${error.message}`
+    message: `Of ${total} tasks, ${failures.length} failed and ${unsent.length} were not sent. Task ${index}: ${error.message}`
   })
 }
 

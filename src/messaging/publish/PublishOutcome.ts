@@ -47,8 +47,8 @@ export const requireConfirmed = (
           routingKey,
           message:
             exchange === ""
-              ? `There is no queue ${routingKey}: declare it, or start the worker that does.`
-              : `No queue of the exchange ${exchange} takes the routing key ${routingKey}: start the worker whose queue is bound to it, or correct the key.`
+              ? `There is no queue ${routingKey}: declare it, or start the worker that declares it.`
+              : `No queue is bound to the exchange ${exchange} with the routing key ${routingKey}: start the worker that declares it, or correct the key.`
         })
       )
     case "Refused":
@@ -57,7 +57,7 @@ export const requireConfirmed = (
           exchange,
           routingKey,
           reason: outcome.reason,
-          message: `The publish to ${where} was refused (${outcome.reason}): ${outcome.detail}. It was not stored, and ${isPermanent(outcome.reason) ? "would be refused again" : "can be published again"}.`
+          message: `The publish to ${where} was refused (${outcome.reason}): ${outcome.detail}. The message was not stored. ${isPermanent(outcome.reason) ? "Publishing it again would fail in the same way" : "It can be published again"}.`
         })
       )
     case "Unknown":
@@ -66,7 +66,7 @@ export const requireConfirmed = (
           exchange,
           routingKey,
           reason: outcome.reason,
-          message: `Whether the publish to ${where} was stored is unknown (${outcome.reason}): ${outcome.detail}. Publishing it again may duplicate it.`
+          message: `It is unknown whether the message to ${where} was stored (${outcome.reason}): ${outcome.detail}. Publishing it again may duplicate it.`
         })
       )
   }

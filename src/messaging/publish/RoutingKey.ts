@@ -30,7 +30,7 @@ export const ofTask = (topology: Topology, task: TaskEnvelope): Result.Result<st
   }
   const key = task.task_type?.trim() ?? ""
   return key === ""
-    ? refused("task_type_required", "task_type", "A routed topology needs task_type: it is the routing key.")
+    ? refused("task_type_required", "task_type", "A routed topology requires task_type, which is the routing key.")
     : Result.succeed(key)
 }
 
@@ -59,7 +59,7 @@ export const ofAggregation = (
     return refused(
       "parent_task_id_required",
       "meta.parent_task_id",
-      "Aggregation needs meta.parent_task_id: it decides the shard."
+      "Aggregation requires meta.parent_task_id, which determines the shard."
     )
   }
   const shard = Shards.shardOf(parent, aggregation.shardCount)
@@ -72,7 +72,7 @@ export const findStage = (topology: Topology, name: string, field = "stage"): Re
   const found = topology.stages.find((stage) => stage.name === name)
   if (found !== undefined) return Result.succeed(found)
   const known = topology.stages.map(({ name }) => name).join(", ")
-  return refused("unknown_stage", field, `There is no stage ${name}; there are ${known}.`)
+  return refused("unknown_stage", field, `There is no stage ${name}. The stages are ${known}.`)
 }
 
 export const findEntryRoute = (topology: Topology, name: string): Result.Result<EntryRoute, InvalidPublish> => {
@@ -80,7 +80,7 @@ export const findEntryRoute = (topology: Topology, name: string): Result.Result<
   const found = topology.entryRoutes.find((entry) => entry.name === name)
   if (found !== undefined) return Result.succeed(found)
   const known = topology.entryRoutes.map(({ name }) => name).join(", ") || "none"
-  return refused("unknown_entry", "route", `There is no entry route ${name}; there are: ${known}.`)
+  return refused("unknown_entry", "route", `There is no entry route ${name}. The entry routes are: ${known}.`)
 }
 
 export const stageOfQueue = (topology: Topology, queue: string): Result.Result<Stage, InvalidPublish> => {
@@ -117,7 +117,7 @@ const noWorkflow = () =>
   refused("not_a_workflow", "topology", "Only a SharedStatusWorkflowTopology has stages and entry routes.")
 
 const shardKeyProblem = ({ routingPrefix }: Aggregation.AggregationPlane): string =>
-  `task_id must not be ${routingPrefix}. and a number: statuses go by their task id, and this one leads into a shard.`
+  `task_id must not be ${routingPrefix}. and a number: statuses are routed by their task id, and this one is the key of a shard.`
 
 /**
  * Calls the application's routing strategy. An exception becomes an `InvalidPublish`: as a defect it would look like a
@@ -131,6 +131,6 @@ const keyFromStrategy = (choose: () => unknown): Result.Result<string, InvalidPu
     return refused("routing_key", "routing_strategy", `The routing strategy threw: ${HandlerFailure.of(error).text}`)
   }
   if (typeof key === "string" && fitsShortString(key) && isWellFormed(key)) return Result.succeed(key)
-  const problem = `A routing key is a text of at most ${maxShortBytes} bytes, of ${textExpected}.`
+  const problem = `A routing key must be ${textExpected}, of at most ${maxShortBytes} bytes.`
   return refused("routing_key", "routing_strategy", problem)
 }

@@ -58,7 +58,7 @@ export const publish = Effect.fnUntraced(function* (
     onSuccess: () => Effect.succeed(true),
     onFailure: (error) =>
       Effect.as(
-        Effect.logWarning(`The status ${content.status} of task ${owner.taskId} is not published`, error.message),
+        Effect.logWarning(`The status ${content.status} of task ${owner.taskId} could not be published`, error.message),
         false
       )
   })

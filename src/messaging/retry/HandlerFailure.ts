@@ -22,15 +22,6 @@ export interface HandlerFailure extends DeliveryFailure {
 }
 
 /**
- * An error that says what becomes of the message: of a typed failure or of a defect, its members `retryable` and `reason`
- * count where it has them. Other errors are tried again as `handler_error`.
- */
-export interface Telling {
-  readonly retryable?: boolean
-  readonly reason?: FailureReason
-}
-
-/**
  * Prefers a typed failure to a defect. An error may set `retryable: false`, and a `reason` that is meant for handlers;
  * without them it is retried as `handler_error`. A handler that interrupted itself has failed, too.
  */

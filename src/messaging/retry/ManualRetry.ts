@@ -83,10 +83,7 @@ export const prepare = (
 const validate = (request: ManualRetryRequest): InvalidManualRetry | undefined => {
   const of = (field: string, message: string) => new InvalidManualRetry({ field, message })
   if (request.payload !== undefined && request.payloadMerge !== undefined) {
-    return of(
-      "payloadMerge",
-      "payload takes the place of the payload and payloadMerge is laid over it: give one of them."
-    )
+    return of("payloadMerge", "payload replaces the payload and payloadMerge is merged into it: give only one of them.")
   }
   if (request.taskType !== undefined && request.taskType.trim() === "") {
     return of("taskType", "taskType must not be blank; leave it out to keep the present one.")
@@ -94,14 +91,14 @@ const validate = (request: ManualRetryRequest): InvalidManualRetry | undefined =
   if (request.reason !== undefined && Buffer.byteLength(request.reason) > maxReasonBytes) {
     return of(
       "reason",
-      `reason has ${Buffer.byteLength(request.reason)} bytes, and travels in a header: at most ${maxReasonBytes} are possible. Put the rest into payload or meta.`
+      `reason has ${Buffer.byteLength(request.reason)} bytes, but is sent in a header: at most ${maxReasonBytes} are allowed. Put the rest into payload or meta.`
     )
   }
   const forbidden = Object.keys(request.extraFields ?? {}).filter((name) => reservedFields.has(name))
   return forbidden.length > 0
     ? of(
         "extraFields",
-        `extraFields must not hold ${forbidden.sort().join(", ")}: they have parameters of their own, or stay.`
+        `extraFields must not contain ${forbidden.sort().join(", ")}: these members have their own options or cannot be changed.`
       )
     : undefined
 }
@@ -135,7 +132,7 @@ const manualRetryStatus = (
 ): StatusInput => ({
   task_id: task.task_id,
   status,
-  message: request.message ?? request.reason ?? "The task was handed over for another try.",
+  message: request.message ?? request.reason ?? "The task was handed over for another attempt.",
   meta: {
     ...request.meta,
     manual_retry: {

@@ -36,7 +36,7 @@ export const of = (sourceQueue: string, policy: RetryPolicy): Result.Result<Retr
   const tooLong = queues.declarations.queues.find(({ name }) => !fitsShortString(name))
   if (sourceQueue.trim() === "" || tooLong !== undefined) {
     const problem = tooLong
-      ? `leads to ${tooLong.name}, which has more than ${maxShortBytes} bytes: give the queue a shorter name`
+      ? `results in ${tooLong.name}, which has more than ${maxShortBytes} bytes: use a shorter queue name`
       : "must not be blank"
     return Result.fail(SettingsError.of("RetryQueues", [{ field: "source_queue", problem }]))
   }
@@ -111,8 +111,8 @@ export const declare = Effect.fn("RetryQueues.declare")(function* (
 const fallBackToClassic = ({ policy, sourceQueue }: RetryQueues) =>
   Effect.as(
     Effect.logWarning(
-      `Retries of ${sourceQueue} wait in classic queues, and those whose delay ends while RabbitMQ dies can be lost: ` +
-        "enable its feature flags (rabbitmqctl enable_feature_flag all), then start this worker again."
+      `Retries of ${sourceQueue} wait in classic queues, and can be lost if RabbitMQ crashes when their delay ends: ` +
+        "enable its feature flags (rabbitmqctl enable_feature_flag all), then restart this worker."
     ),
     makeQueues("classic", sourceQueue, policy)
   )

@@ -47,19 +47,19 @@ export interface AggregationPlane {
   readonly family: QueueFamily
 }
 
-export const make = (parameters: AggregationParameters, findings: ValidationIssues): AggregationPlane => {
+export const make = (parameters: AggregationParameters, issues: ValidationIssues): AggregationPlane => {
   const template = parameters.aggregation_queue_template ?? "aggregation.queue.{shard}"
-  if (!template.includes("{shard}")) findings.addMistake("aggregation_queue_template", "must contain {shard}")
-  const prefix = findings.checkKey("aggregation_routing_prefix", parameters.aggregation_routing_prefix ?? "agg")
+  if (!template.includes("{shard}")) issues.addMistake("aggregation_queue_template", "must contain {shard}")
+  const prefix = issues.checkKey("aggregation_routing_prefix", parameters.aggregation_routing_prefix ?? "agg")
   if (/(^|\.)[*#](\.|$)/.test(prefix)) {
-    findings.addMistake("aggregation_routing_prefix", "must not contain the words * and #, which bind other keys too")
+    issues.addMistake("aggregation_routing_prefix", "must not contain the words * and #, which match other keys too")
   }
-  findings.checkMillis("aggregation_consumer_timeout_ms", parameters.aggregation_consumer_timeout_ms)
+  issues.checkMillis("aggregation_consumer_timeout_ms", parameters.aggregation_consumer_timeout_ms)
   return {
-    shardCount: findings.checkInteger("shard_count", parameters.shard_count, 1, Shards.maxShards) ?? 1,
+    shardCount: issues.checkInteger("shard_count", parameters.shard_count, 1, Shards.maxShards) ?? 1,
     routingPrefix: prefix,
-    queueTemplate: findings.checkName("aggregation_queue_template", template),
-    queueNamePrefix: findings.checkName(
+    queueTemplate: issues.checkName("aggregation_queue_template", template),
+    queueNamePrefix: issues.checkName(
       "aggregation_queue_name_prefix",
       parameters.aggregation_queue_name_prefix ?? "aggregation.queue.shards"
     ),
@@ -82,7 +82,7 @@ export const make = (parameters: AggregationParameters, findings: ValidationIssu
         { field: "aggregation_queue_arguments_overrides", arguments: parameters.aggregation_queue_arguments_overrides },
         { field: "aggregation_queue_kwargs", arguments: parameters.aggregation_queue_kwargs }
       ],
-      findings
+      issues
     )
   }
 }
@@ -137,7 +137,7 @@ export const aggregationQueueOf = (
   if (problem !== undefined || !fitsShortString(queue) || queue.trim() === "") {
     const message = problem
       ? `The list of shards ${problem}.`
-      : `The name of the queue of ${shards.length} shards must have 1 to 255 bytes: give it one of its own.`
+      : `The name of the queue for ${shards.length} shards must have 1 to 255 bytes: pass a shorter name.`
     return Result.fail(new InvalidPublish({ reason: "shard", field: "shards", message }))
   }
   const bound = Shards.sortedUnique(shards)

@@ -48,13 +48,13 @@ export class ContractAliasConfig {
   private readonly inboundAliases: ReadonlyArray<readonly [canonical: string, alias: string]>
 
   constructor(parameters: AliasParameters = {}) {
-    const findings = new ValidationIssues()
-    this.fieldAliases = read("field_aliases", parameters.field_aliases, findings)
-    this.httpAliases = read("http_aliases", parameters.http_aliases, findings)
+    const issues = new ValidationIssues()
+    this.fieldAliases = read("field_aliases", parameters.field_aliases, issues)
+    this.httpAliases = read("http_aliases", parameters.http_aliases, issues)
     this.inboundAliases = this.fieldAliases.has(builtInAlias.canonical)
       ? [...this.fieldAliases]
       : [...this.fieldAliases, [builtInAlias.canonical, builtInAlias.alias]]
-    findings.throwSettingsError("ContractAliasConfig")
+    issues.throwSettingsError("ContractAliasConfig")
   }
 
   /**
@@ -127,15 +127,15 @@ export class ContractAliasConfig {
 const read = (
   field: string,
   aliases: Readonly<Record<string, string>> | undefined,
-  findings: ValidationIssues
+  issues: ValidationIssues
 ): ReadonlyMap<string, string> => {
   const trimmed = Object.entries(aliases ?? {})
     .map(([canonical, alias]) => [canonical, alias.trim()] as const)
     .filter(([canonical, alias]) => alias !== "" && alias !== canonical)
-  findings.checkDifferent(trimmed.map(([canonical, alias]) => [`${field}.${canonical}`, alias]))
+  issues.checkDifferent(trimmed.map(([canonical, alias]) => [`${field}.${canonical}`, alias]))
   for (const [name, alias] of trimmed) {
     if (envelopeFields.has(alias) || trimmed.some(([canonical]) => canonical === alias)) {
-      findings.addMistake(`${field}.${name}`, `must not be ${alias}, which is the canonical name of another field`)
+      issues.addMistake(`${field}.${name}`, `must not be ${alias}, which is the canonical name of another field`)
     }
   }
   return new Map(trimmed)

@@ -26,7 +26,7 @@ export class ValidationIssues {
     else if (!fitsShortString(value)) this.addMistake(field, "must have at most 255 bytes")
     else if (!isWellFormed(value)) this.addMistake(field, `must be ${textExpected}`)
     else if (value.startsWith("amq."))
-      this.addMistake(field, "must not begin with amq., which the broker keeps for itself")
+      this.addMistake(field, "must not begin with amq., which is reserved for the broker")
     return value
   }
 
@@ -95,7 +95,7 @@ export const mergeQueueFamily = (
   family: string,
   priorityField: string,
   sources: ReadonlyArray<ArgumentSource>,
-  findings: ValidationIssues
+  issues: ValidationIssues
 ): QueueFamily => {
   const sourceOf = new Map<string, string>()
   const merged = new Map<string, Field>()
@@ -113,9 +113,9 @@ export const mergeQueueFamily = (
     }
   }
   for (const [pair, names] of clashes) {
-    findings.addMistake(
+    issues.addMistake(
       `${family} queue arguments`,
-      `${names.sort().join(", ")} come from both ${pair}; keep one of them`
+      `${names.sort().join(", ")} are set in both ${pair}; keep one of them`
     )
   }
 
@@ -123,7 +123,7 @@ export const mergeQueueFamily = (
   const maximum = merged.get("x-max-priority")
   if (maximum !== undefined && !isPriority(maximum)) {
     const where = isNative ? "" : ` (${sourceOf.get("x-max-priority")} sets x-max-priority)`
-    findings.addMistake(priorityField, `must be an integer from 1 to 255${where}`)
+    issues.addMistake(priorityField, `must be an integer from 1 to 255${where}`)
   }
   // A quorum queue refuses the argument and has priorities without it from 4.0.
   if (isNative && merged.get("x-queue-type") === "quorum") merged.delete("x-max-priority")
@@ -132,14 +132,14 @@ export const mergeQueueFamily = (
   for (const { argument, problem, standing } of QueueArguments.examineForAllReleases(declared)) {
     // Already reported above, for the field.
     if (argument === "x-max-priority" && !isPriority(maximum)) continue
-    if (standing === "refused") findings.addMistake(fieldOfArgument(sourceOf, argument), problem)
-    else findings.addWarning(fieldOfArgument(sourceOf, argument), problem)
+    if (standing === "refused") issues.addMistake(fieldOfArgument(sourceOf, argument), problem)
+    else issues.addWarning(fieldOfArgument(sourceOf, argument), problem)
   }
   const type = QueueArguments.queueTypeOf(declared)
   if (type === "stream" && family !== "status") {
-    findings.addMistake(
+    issues.addMistake(
       fieldOfArgument(sourceOf, "x-queue-type"),
-      `must not be stream: a stream keeps what was rejected or acknowledged, so a ${family} queue is classic or quorum`
+      `must not be stream: a stream keeps messages after they are settled, so a ${family} queue must be classic or quorum`
     )
   }
   return {
@@ -169,13 +169,13 @@ const isPriority = (value: Field | undefined): value is number =>
 /** The URL contains the password, so mistakes never show it. */
 export const rabbitmqUrl = (
   url: string | Redacted.Redacted | undefined,
-  findings: ValidationIssues
+  issues: ValidationIssues
 ): Redacted.Redacted | undefined => {
   if (url === undefined) return undefined
   const text = typeof url === "string" ? url : Redacted.value(url)
   const parsed = URL.canParse(text) ? new URL(text) : undefined
   if (parsed === undefined || !/^amqps?:$/.test(parsed.protocol) || parsed.hostname === "") {
-    findings.addMistake("rabbitmq_url", "must be an amqp or amqps URL with a host")
+    issues.addMistake("rabbitmq_url", "must be an amqp or amqps URL with a host")
   }
   return Redacted.make(text)
 }

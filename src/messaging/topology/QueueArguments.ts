@@ -19,7 +19,7 @@ export interface Finding {
   readonly problem: string
 }
 
-/** Returns the findings that all supported releases have in common. */
+/** Returns the issues that all supported releases have in common. */
 export const examineForAllReleases = (declared: Fields): ReadonlyArray<Finding> => {
   const [first = [], ...others] = releases.map((release) => examineFor(declared, release))
   return first.filter((finding) =>
@@ -46,7 +46,7 @@ export const examineFor = (declared: Fields, release: Release): ReadonlyArray<Fi
     const problem = rule.value(value, declared)
     // Also on releases that ignore the argument, because a later release refuses the value.
     if (problem !== undefined) return [refused(argument, problem)]
-    return standing === "inert" ? [{ argument, standing, problem: `does nothing on ${type} queues` }] : []
+    return standing === "inert" ? [{ argument, standing, problem: `has no effect on ${type} queues` }] : []
   })
 }
 
@@ -58,12 +58,12 @@ const refused = (argument: string, problem: string): Finding => ({ argument, sta
 const unknown = (argument: string): Finding => ({
   argument,
   standing: "inert",
-  problem: "is no argument that RabbitMQ is known to have; it ignores those"
+  problem: "is not a known argument of RabbitMQ, which ignores unknown arguments"
 })
 
 const refusal = (type: QueueType, takers: ReadonlyArray<QueueType>, instead = "") => {
   const where = takers.length === 0 ? "no queue does" : `only ${takers.join(" and ")} queues do`
-  return `is not taken by ${type} queues: ${where}${instead && `; ${instead}`}`
+  return `is not accepted by ${type} queues: ${where}${instead && `; ${instead}`}`
 }
 
 type StandingRule = (release: Release, value: Field) => Standing
@@ -125,7 +125,7 @@ const rules: ReadonlyMap<string, Rule> = new Map(
       quorum: yes,
       stream: no,
       value: (value, declared) =>
-        declared["x-dead-letter-exchange"] === undefined ? "needs x-dead-letter-exchange beside it" : shortText(value)
+        declared["x-dead-letter-exchange"] === undefined ? "requires x-dead-letter-exchange" : shortText(value)
     },
     "x-dead-letter-strategy": { classic: no, quorum: yes, stream: no, value: oneOf("at-most-once", "at-least-once") },
     "x-max-length": { classic: yes, quorum: yes, stream: no, value: integer(0) },
@@ -144,7 +144,7 @@ const rules: ReadonlyMap<string, Rule> = new Map(
       quorum: no,
       stream: no,
       value: integer(1, 255),
-      instead: "quorum queues have priorities of their own from 4.0 on, without an argument"
+      instead: "quorum queues have priorities from 4.0 on without an argument"
     },
     "x-single-active-consumer": { classic: yes, quorum: yes, stream: no, value: boolean },
     "x-consumer-timeout": {
@@ -165,14 +165,14 @@ const rules: ReadonlyMap<string, Rule> = new Map(
       quorum: no,
       stream: no,
       value: oneOf("min-masters", "client-local", "random"),
-      instead: "its name is x-queue-leader-locator now"
+      instead: "use x-queue-leader-locator instead"
     },
     "x-queue-mode": {
       classic: sinceRelease(403, no, sinceRelease(312, ignored, yes)),
       quorum: no,
       stream: no,
       value: oneOf("default", "lazy"),
-      instead: "classic queues are lazy by themselves from 3.12 on"
+      instead: "classic queues are always lazy from 3.12 on"
     },
     "x-queue-version": {
       classic: sinceRelease(403, (_, value) => (value === 1 ? "refused" : "accepted"), yes),

@@ -49,30 +49,30 @@ export class RetryPolicy {
   private readonly delaysByRetry: ReadonlyArray<ReadonlyArray<number>>
 
   constructor(parameters: RetryParameters = {}) {
-    const findings = new ValidationIssues()
+    const issues = new ValidationIssues()
     this.parameters = parameters
-    this.maxRetries = findings.checkInteger("max_retries", parameters.max_retries, 0, maxRetries) ?? 3
-    this.delayMs = findings.checkInteger("delay_ms", parameters.delay_ms, 1, maxDelayMs) ?? 30_000
-    this.retryQueueSuffix = findings.checkKey("retry_queue_suffix", parameters.retry_queue_suffix ?? ".retry")
-    this.deadLetterQueueSuffix = findings.checkKey(
+    this.maxRetries = issues.checkInteger("max_retries", parameters.max_retries, 0, maxRetries) ?? 3
+    this.delayMs = issues.checkInteger("delay_ms", parameters.delay_ms, 1, maxDelayMs) ?? 30_000
+    this.retryQueueSuffix = issues.checkKey("retry_queue_suffix", parameters.retry_queue_suffix ?? ".retry")
+    this.deadLetterQueueSuffix = issues.checkKey(
       "dead_letter_queue_suffix",
       parameters.dead_letter_queue_suffix ?? ".dlq"
     )
-    findings.checkDifferent([
+    issues.checkDifferent([
       ["retry_queue_suffix", this.retryQueueSuffix],
       ["dead_letter_queue_suffix", this.deadLetterQueueSuffix]
     ])
-    if (parameters.backoff !== undefined) checkBackoff(parameters.backoff, this.delayMs, findings)
-    findings.throwSettingsError("RetryPolicy")
+    if (parameters.backoff !== undefined) checkBackoff(parameters.backoff, this.delayMs, issues)
+    issues.throwSettingsError("RetryPolicy")
     this.delaysByRetry = parameters.backoff === undefined ? [[this.delayMs]] : backoffDelays(this, parameters.backoff)
     if (this.delays.length > maxDelays) {
-      findings.addMistake(
+      issues.addMistake(
         "backoff",
-        `comes to ${this.delays.length} delays, each with a queue of its own, and ${maxDelays} are the most: ` +
-          "take fewer steps, a larger factor, or a smaller max_delay_ms"
+        `results in ${this.delays.length} delays, each with a queue of its own, but at most ${maxDelays} are allowed: ` +
+          "use fewer steps, a larger factor, or a smaller max_delay_ms"
       )
     }
-    findings.throwSettingsError("RetryPolicy")
+    issues.throwSettingsError("RetryPolicy")
   }
 
   /**
@@ -95,7 +95,7 @@ export class RetryPolicy {
       )
     } catch (error) {
       if (!(error instanceof SettingsError)) throw error
-      return Result.fail(SettingsError.of("RetryPolicy with what the stage's contract says", error.mistakes))
+      return Result.fail(SettingsError.of("RetryPolicy with the overrides of the stage contract", error.mistakes))
     }
   }
 
@@ -125,15 +125,14 @@ const hour = 3_600_000
 const checkBackoff = (
   { factor, jitter, max_delay_ms, steps }: ExponentialBackoff,
   delayMs: number,
-  findings: ValidationIssues
+  issues: ValidationIssues
 ): void => {
   if (factor !== undefined && !(factor > 1 && factor <= 100)) {
-    findings.addMistake("backoff.factor", "must be more than 1 and at most 100")
+    issues.addMistake("backoff.factor", "must be more than 1 and at most 100")
   }
-  if (jitter !== undefined && !(jitter >= 0 && jitter <= 1))
-    findings.addMistake("backoff.jitter", "must be from 0 to 1")
-  findings.checkInteger("backoff.steps", steps, 1, 16)
-  findings.checkInteger("backoff.max_delay_ms", max_delay_ms, delayMs, maxDelayMs)
+  if (jitter !== undefined && !(jitter >= 0 && jitter <= 1)) issues.addMistake("backoff.jitter", "must be from 0 to 1")
+  issues.checkInteger("backoff.steps", steps, 1, 16)
+  issues.checkInteger("backoff.max_delay_ms", max_delay_ms, delayMs, maxDelayMs)
 }
 
 const backoffDelays = (

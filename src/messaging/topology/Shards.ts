@@ -22,14 +22,16 @@ export const sortedUnique = (shards: ReadonlyArray<number>): ReadonlyArray<numbe
 
 /** Returns what is wrong with the shards of one consumer. */
 export const shardsProblem = (shards: ReadonlyArray<number>, shardCount: number): string | undefined => {
-  if (shards.length === 0) return "names no shard"
+  if (shards.length === 0) return "contains no shard"
   const outside = shards.filter((shard) => !Number.isInteger(shard) || shard < 0 || shard >= shardCount)
-  return outside.length === 0 ? undefined : `names shard ${outside.join(", ")}: shards go from 0 to ${shardCount - 1}`
+  return outside.length === 0
+    ? undefined
+    : `contains shard ${outside.join(", ")}: shards range from 0 to ${shardCount - 1}`
 }
 
 /** Returns what is wrong with the groups of one runtime. A shard in two groups would be processed twice. */
 export const groupsProblem = (groups: ReadonlyArray<ReadonlyArray<number>>, shardCount: number): string | undefined => {
-  if (groups.length === 0) return "names no group of shards"
+  if (groups.length === 0) return "contains no group of shards"
   const taken = new Map<number, number>()
   for (const [index, group] of groups.entries()) {
     const refused = shardsProblem(group, shardCount)
@@ -37,7 +39,7 @@ export const groupsProblem = (groups: ReadonlyArray<ReadonlyArray<number>>, shar
     for (const shard of sortedUnique(group)) {
       const other = taken.get(shard)
       if (other !== undefined)
-        return `groups ${other} and ${index} both take shard ${shard}: its work would be done twice`
+        return `groups ${other} and ${index} both contain shard ${shard}, whose events would be processed twice`
       taken.set(shard, index)
     }
   }

@@ -76,55 +76,51 @@ export const checkContract = (
   at: string,
   contract: StageContract,
   stages: ReadonlySet<string>,
-  findings: ValidationIssues
+  issues: ValidationIssues
 ): void => {
-  findings.checkInteger(`${at}.sla_ms`, contract.sla_ms, 1, Number.MAX_SAFE_INTEGER)
-  findings.checkInteger(`${at}.max_retries`, contract.max_retries, 0, 1_000_000)
-  findings.checkInteger(`${at}.max_inflight`, contract.max_inflight, 1, 65_535)
-  findings.checkInteger(`${at}.retry_delay_ms`, contract.retry_delay_ms, 1, maxDelayMs)
+  issues.checkInteger(`${at}.sla_ms`, contract.sla_ms, 1, Number.MAX_SAFE_INTEGER)
+  issues.checkInteger(`${at}.max_retries`, contract.max_retries, 0, 1_000_000)
+  issues.checkInteger(`${at}.max_inflight`, contract.max_inflight, 1, 65_535)
+  issues.checkInteger(`${at}.retry_delay_ms`, contract.retry_delay_ms, 1, maxDelayMs)
   const { timeout_seconds: timeout } = contract
   if (timeout !== undefined && !(timeout > 0 && timeout <= maxSeconds)) {
-    findings.addMistake(`${at}.timeout_seconds`, `must be more than 0 and at most ${maxSeconds}`)
+    issues.addMistake(`${at}.timeout_seconds`, `must be more than 0 and at most ${maxSeconds}`)
   }
-  checkActions(`${at}.accepted_actions`, contract.accepted_actions, findings)
-  checkActions(`${at}.produced_actions`, contract.produced_actions, findings)
-  checkNames(`${at}.dedup_key_fields`, contract.dedup_key_fields, findings)
-  checkNames(`${at}.allowed_next_stages`, contract.allowed_next_stages, findings)
+  checkActions(`${at}.accepted_actions`, contract.accepted_actions, issues)
+  checkActions(`${at}.produced_actions`, contract.produced_actions, issues)
+  checkNames(`${at}.dedup_key_fields`, contract.dedup_key_fields, issues)
+  checkNames(`${at}.allowed_next_stages`, contract.allowed_next_stages, issues)
   for (const next of contract.allowed_next_stages ?? []) {
-    if (!stages.has(next)) findings.addMistake(`${at}.allowed_next_stages`, `names ${next}, which is no stage`)
+    if (!stages.has(next)) issues.addMistake(`${at}.allowed_next_stages`, `names ${next}, which is not a stage`)
   }
   if (contract.terminal === true) {
     for (const field of ["allowed_next_stages", "produced_actions"] as const) {
       if ((contract[field]?.length ?? 0) > 0) {
-        findings.addMistake(`${at}.${field}`, "must be empty: the stage is terminal")
+        issues.addMistake(`${at}.${field}`, "must be empty: the stage is terminal")
       }
     }
   }
 }
 
-const checkActions = (
-  at: string,
-  actions: ReadonlyArray<ActionSchema> | undefined,
-  findings: ValidationIssues
-): void => {
+const checkActions = (at: string, actions: ReadonlyArray<ActionSchema> | undefined, issues: ValidationIssues): void => {
   checkNames(
     at,
     actions?.map(({ action }) => action),
-    findings
+    issues
   )
   for (const { action, payload } of actions ?? []) {
     if (payload === undefined) continue
-    if (payload.name.trim() === "") findings.addMistake(`${at}.${action}.payload.name`, "must not be blank")
+    if (payload.name.trim() === "") issues.addMistake(`${at}.${action}.payload.name`, "must not be blank")
     const fields = [...(payload.required_fields ?? []), ...(payload.optional_fields ?? [])]
-    checkNames(`${at}.${action}.payload`, fields, findings)
+    checkNames(`${at}.${action}.payload`, fields, issues)
   }
 }
 
-const checkNames = (at: string, names: ReadonlyArray<string> | undefined, findings: ValidationIssues): void => {
+const checkNames = (at: string, names: ReadonlyArray<string> | undefined, issues: ValidationIssues): void => {
   const seen = new Set<string>()
   for (const name of names ?? []) {
-    if (name.trim() === "") findings.addMistake(at, "must not name blanks")
-    else if (seen.has(name)) findings.addMistake(at, `names ${name} twice`)
+    if (name.trim() === "") issues.addMistake(at, "must not contain blank names")
+    else if (seen.has(name)) issues.addMistake(at, `names ${name} twice`)
     seen.add(name)
   }
 }

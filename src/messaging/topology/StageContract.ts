@@ -28,11 +28,11 @@ const checkSource = (source: Stage, target: Stage, envelope: WorkflowEnvelope): 
   const failed = (reason: ContractError["reason"], message: string) =>
     Result.fail(contractError(reason, source, source, target, envelope, message))
   if (contract.terminal === true) {
-    return failed("terminal_stage_handoff", `Stage ${name} is terminal: it hands over to nobody.`)
+    return failed("terminal_stage_handoff", `Stage ${name} is terminal and must not hand over to another stage.`)
   }
   const allowed = contract.allowed_next_stages ?? []
   if (allowed.length > 0 && !allowed.includes(target.name)) {
-    const message = `Stage ${name} hands over to ${allowed.join(", ")} alone, not to ${target.name}.`
+    const message = `Stage ${name} may only hand over to ${allowed.join(", ")}, and not to ${target.name}.`
     return failed("forbidden_transition", message)
   }
   return checkActions(source, "produced_actions", source, target, envelope)
@@ -56,7 +56,7 @@ const checkActions = (
     const given = action === "" ? "none" : action
     return failed(
       "unsupported_action",
-      `The ${side} of stage ${stage.name} are ${known}; the action given is ${given}.`
+      `The ${side} of stage ${stage.name} are ${known}, but the action of the message is ${given}.`
     )
   }
   const problem = schema.payload && payloadMismatch(schema.payload, envelope.payload)
@@ -74,7 +74,7 @@ const payloadMismatch = (schema: PayloadSchema, payload: JsonObject): string | u
   if (missing.length + unknown.length === 0) return undefined
   const problems = [
     ...(missing.length > 0 ? [`lacks ${missing.join(", ")}`] : []),
-    ...(unknown.length > 0 ? [`holds ${unknown.slice(0, 10).join(", ")}, which it may not`] : [])
+    ...(unknown.length > 0 ? [`contains ${unknown.slice(0, 10).join(", ")}, which it must not contain`] : [])
   ]
   return `does not meet ${schema.name} ${schema.version ?? "v1"}: it ${problems.join(" and ")}`
 }

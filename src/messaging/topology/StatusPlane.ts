@@ -65,22 +65,22 @@ export interface StatusPlane {
 
 const defaultMaxEventBytes = 1_048_576
 
-export const make = (parameters: StatusParameters, findings: ValidationIssues): StatusPlane => {
+export const make = (parameters: StatusParameters, issues: ValidationIssues): StatusPlane => {
   const streams = parameters.status_use_streams ?? true
   const { status_queue_ttl_ms: ttl, status_stream_initial_offset: offset = "last" } = parameters
-  findings.checkMillis("status_queue_ttl_ms", ttl)
+  issues.checkMillis("status_queue_ttl_ms", ttl)
   if (streams && ttl !== undefined) {
-    findings.addMistake(
+    issues.addMistake(
       "status_queue_ttl_ms",
       "cannot be set together with status_use_streams, which is on by default: the broker never deletes streams"
     )
   }
   const { status_max_event_bytes: maxEventBytes = defaultMaxEventBytes } = parameters
-  findings.checkInteger("status_max_event_bytes", maxEventBytes, 1_024, 16_777_216)
+  issues.checkInteger("status_max_event_bytes", maxEventBytes, 1_024, 16_777_216)
   const isOffset = isStreamOffset(offset)
   if (!isOffset) {
     // An invalid offset makes the broker close the whole connection (541).
-    findings.addMistake(
+    issues.addMistake(
       "status_stream_initial_offset",
       "must be first, last, next, an offset of 0 or more, a Date, or an age such as 1h"
     )
@@ -104,11 +104,11 @@ export const make = (parameters: StatusParameters, findings: ValidationIssues): 
       { field: "status_queue_arguments_overrides", arguments: parameters.status_queue_arguments_overrides },
       { field: "status_queue_kwargs", arguments: parameters.status_queue_kwargs }
     ],
-    findings
+    issues
   )
   return {
-    exchange: findings.checkName("status_exchange", parameters.status_exchange),
-    queue: findings.checkName("status_queue", parameters.status_queue),
+    exchange: issues.checkName("status_exchange", parameters.status_exchange),
+    queue: issues.checkName("status_queue", parameters.status_queue),
     family,
     isStream: family.queueType === "stream",
     consumerArguments: family.queueType === "stream" && isOffset ? { "x-stream-offset": offset } : {},
@@ -120,12 +120,12 @@ export const make = (parameters: StatusParameters, findings: ValidationIssues): 
     const value = parameters[field]
     if (value === undefined) return undefined
     if (!streams) {
-      findings.addWarning(field, "does nothing while status_use_streams is false")
+      issues.addWarning(field, "has no effect while status_use_streams is false")
       return undefined
     }
     const size = Math.floor(value * unit)
     if (Number.isSafeInteger(size) && size >= 1) return size
-    findings.addMistake(field, "must be more than 0")
+    issues.addMistake(field, "must be more than 0")
     return undefined
   }
 }

@@ -27,12 +27,12 @@ export class RetryStatusConfig {
   readonly includeErrorText: boolean
 
   constructor(parameters: RetryStatusParameters = {}) {
-    const findings = new ValidationIssues()
+    const issues = new ValidationIssues()
     this.enabled = parameters.enabled ?? false
-    this.retryingStatus = findings.checkKey("retrying_status", parameters.retrying_status ?? "retrying")
-    this.deadLetteredStatus = findings.checkKey("dead_lettered_status", parameters.dead_lettered_status ?? "failed")
+    this.retryingStatus = issues.checkKey("retrying_status", parameters.retrying_status ?? "retrying")
+    this.deadLetteredStatus = issues.checkKey("dead_lettered_status", parameters.dead_lettered_status ?? "failed")
     this.includeErrorText = parameters.include_error_text ?? true
-    findings.throwSettingsError("RetryStatusConfig")
+    issues.throwSettingsError("RetryStatusConfig")
   }
 
   /** `next` is the number of the scheduled retry, from 1. */
@@ -79,13 +79,13 @@ export class LifecycleStatusConfig {
   readonly includeErrorText: boolean
 
   constructor(parameters: LifecycleStatusParameters = {}) {
-    const findings = new ValidationIssues()
+    const issues = new ValidationIssues()
     this.enabled = parameters.enabled ?? false
-    this.processing = findings.checkKey("processing", parameters.processing ?? "processing")
-    this.completed = findings.checkKey("completed", parameters.completed ?? "completed")
-    this.failed = findings.checkKey("failed", parameters.failed ?? "failed")
+    this.processing = issues.checkKey("processing", parameters.processing ?? "processing")
+    this.completed = issues.checkKey("completed", parameters.completed ?? "completed")
+    this.failed = issues.checkKey("failed", parameters.failed ?? "failed")
     this.includeErrorText = parameters.include_error_text ?? true
-    findings.throwSettingsError("LifecycleStatusConfig")
+    issues.throwSettingsError("LifecycleStatusConfig")
   }
 
   failure(error: string): Omit<StatusText, "meta"> {

@@ -84,19 +84,19 @@ export abstract class TaskTopology extends Topology {
     parameters: TaskParameters,
     routing: TaskRouting,
     aggregation: Aggregation.AggregationParameters | undefined,
-    findings: ValidationIssues
+    issues: ValidationIssues
   ) {
-    super(parameters, findings)
+    super(parameters, issues)
     const { deadLetterExchange, status } = this
     this.tasks = {
-      exchange: findings.checkName("tasks_exchange", parameters.tasks_exchange),
-      queue: findings.checkName("tasks_queue", parameters.tasks_queue),
+      exchange: issues.checkName("tasks_exchange", parameters.tasks_exchange),
+      queue: issues.checkName("tasks_queue", parameters.tasks_queue),
       routing,
-      family: taskFamily(parameters, findings)
+      family: taskFamily(parameters, issues)
     }
-    this.aggregation = aggregation && Aggregation.make(aggregation, findings)
+    this.aggregation = aggregation && Aggregation.make(aggregation, issues)
     this.families = [status.family, this.tasks.family, ...(this.aggregation ? [this.aggregation.family] : [])]
-    findings.checkDifferent([
+    issues.checkDifferent([
       ["tasks_exchange", this.tasks.exchange],
       ["status_exchange", status.exchange],
       ["dead_letter_exchange", deadLetterExchange]
@@ -105,10 +105,10 @@ export abstract class TaskTopology extends Topology {
       ["tasks_queue", this.tasks.queue],
       ["status_queue", status.queue]
     ] as const
-    findings.checkDifferent(names)
+    issues.checkDifferent(names)
     for (const [field, name] of names) {
       if (this.aggregation && Aggregation.hasQueueNamed(this.aggregation, name)) {
-        findings.addMistake(field, `must not be ${JSON.stringify(name)}, which is the name of a queue of aggregation`)
+        issues.addMistake(field, `must not be ${JSON.stringify(name)}, which is the name of an aggregation queue`)
       }
     }
     this.exchanges = [
@@ -143,9 +143,9 @@ export class SharedTasksSharedStatusTopology extends TaskTopology {
   readonly kind = "shared_tasks_shared_status"
 
   constructor(parameters: SharedParameters) {
-    const findings = new ValidationIssues()
-    super(parameters, sharedRouting(parameters, findings), undefined, findings)
-    findings.throwTopologyError("SharedTasksSharedStatusTopology")
+    const issues = new ValidationIssues()
+    super(parameters, sharedRouting(parameters, issues), undefined, issues)
+    issues.throwTopologyError("SharedTasksSharedStatusTopology")
   }
 }
 
@@ -158,9 +158,9 @@ export class SharedTasksSharedStatusShardedAggregationTopology extends TaskTopol
   declare readonly aggregation: Aggregation.AggregationPlane
 
   constructor(parameters: SharedParameters & Aggregation.AggregationParameters) {
-    const findings = new ValidationIssues()
-    super(parameters, sharedRouting(parameters, findings), parameters, findings)
-    findings.throwTopologyError("SharedTasksSharedStatusShardedAggregationTopology")
+    const issues = new ValidationIssues()
+    super(parameters, sharedRouting(parameters, issues), parameters, issues)
+    issues.throwTopologyError("SharedTasksSharedStatusShardedAggregationTopology")
   }
 }
 
@@ -169,9 +169,9 @@ export class RoutedTasksSharedStatusTopology extends TaskTopology {
   readonly kind = "routed_tasks_shared_status"
 
   constructor(parameters: RoutedParameters) {
-    const findings = new ValidationIssues()
-    super(parameters, routedRouting(parameters, findings), undefined, findings)
-    findings.throwTopologyError("RoutedTasksSharedStatusTopology")
+    const issues = new ValidationIssues()
+    super(parameters, routedRouting(parameters, issues), undefined, issues)
+    issues.throwTopologyError("RoutedTasksSharedStatusTopology")
   }
 }
 
@@ -184,30 +184,30 @@ export class RoutedTasksSharedStatusShardedAggregationTopology extends TaskTopol
   declare readonly aggregation: Aggregation.AggregationPlane
 
   constructor(parameters: RoutedParameters & Aggregation.AggregationParameters) {
-    const findings = new ValidationIssues()
-    super(parameters, routedRouting(parameters, findings), parameters, findings)
-    findings.throwTopologyError("RoutedTasksSharedStatusShardedAggregationTopology")
+    const issues = new ValidationIssues()
+    super(parameters, routedRouting(parameters, issues), parameters, issues)
+    issues.throwTopologyError("RoutedTasksSharedStatusShardedAggregationTopology")
   }
 }
 
-const sharedRouting = (parameters: SharedParameters, findings: ValidationIssues): TaskRouting => ({
+const sharedRouting = (parameters: SharedParameters, issues: ValidationIssues): TaskRouting => ({
   _tag: "Shared",
-  routingKey: findings.checkKey("tasks_routing_key", parameters.tasks_routing_key, "allowed"),
+  routingKey: issues.checkKey("tasks_routing_key", parameters.tasks_routing_key, "allowed"),
   strategy: parameters.routing_strategy
 })
 
-const routedRouting = (parameters: RoutedParameters, findings: ValidationIssues): TaskRouting => {
+const routedRouting = (parameters: RoutedParameters, issues: ValidationIssues): TaskRouting => {
   const trimmed = parameters.task_types.map((taskType, index) =>
-    findings.checkKey(`task_types[${index}]`, taskType, "allowed")
+    issues.checkKey(`task_types[${index}]`, taskType, "allowed")
   )
   const taskTypes = [...new Set(trimmed)].filter((taskType) => taskType !== "")
-  if (taskTypes.length === 0) findings.addMistake("task_types", "must name at least one task type")
+  if (taskTypes.length === 0) issues.addMistake("task_types", "must name at least one task type")
   return { _tag: "Routed", taskTypes }
 }
 
-const taskFamily = (parameters: TaskParameters, findings: ValidationIssues): QueueFamily => {
-  findings.checkMillis("tasks_message_ttl_ms", parameters.tasks_message_ttl_ms)
-  findings.checkMillis("task_consumer_timeout_ms", parameters.task_consumer_timeout_ms)
+const taskFamily = (parameters: TaskParameters, issues: ValidationIssues): QueueFamily => {
+  issues.checkMillis("tasks_message_ttl_ms", parameters.tasks_message_ttl_ms)
+  issues.checkMillis("task_consumer_timeout_ms", parameters.task_consumer_timeout_ms)
   return mergeQueueFamily(
     "task",
     "task_max_priority",
@@ -225,6 +225,6 @@ const taskFamily = (parameters: TaskParameters, findings: ValidationIssues): Que
       { field: "task_queue_arguments_overrides", arguments: parameters.task_queue_arguments_overrides },
       { field: "task_queue_kwargs", arguments: parameters.task_queue_kwargs }
     ],
-    findings
+    issues
   )
 }

@@ -35,13 +35,13 @@ export abstract class Topology {
   /** Settings without effect on any release. `check` adds those that depend on the release. */
   readonly warnings: ReadonlyArray<Mistake>
 
-  constructor(parameters: StatusPlane.StatusParameters, findings: ValidationIssues) {
-    this.rabbitmqUrl = rabbitmqUrl(parameters.rabbitmq_url, findings)
-    this.status = StatusPlane.make(parameters, findings)
-    this.prefetchCount = findings.checkInteger("prefetch_count", parameters.prefetch_count, 1, 65_535) ?? 1
+  constructor(parameters: StatusPlane.StatusParameters, issues: ValidationIssues) {
+    this.rabbitmqUrl = rabbitmqUrl(parameters.rabbitmq_url, issues)
+    this.status = StatusPlane.make(parameters, issues)
+    this.prefetchCount = issues.checkInteger("prefetch_count", parameters.prefetch_count, 1, 65_535) ?? 1
     this.deadLetterExchange = parameters.dead_letter_exchange
-    if (this.deadLetterExchange !== undefined) findings.checkName("dead_letter_exchange", this.deadLetterExchange)
-    this.warnings = findings.warnings
+    if (this.deadLetterExchange !== undefined) issues.checkName("dead_letter_exchange", this.deadLetterExchange)
+    this.warnings = issues.warnings
   }
 
   /** In the order of declaration: dead letters, work, statuses. */
@@ -56,7 +56,7 @@ export abstract class Topology {
   check(version: string): VersionCheck {
     const capabilities = BrokerCapabilities.of(version)
     if (capabilities === undefined) {
-      const problem = `${version} is no RabbitMQ of 3.10 or newer: what it makes of this topology is not known`
+      const problem = `${version} is not RabbitMQ 3.10 or newer, so the topology cannot be checked`
       return { refusals: [], warnings: [{ field: "broker", problem }] }
     }
     const found = this.families.flatMap((family) => checkFamily(family, capabilities))
@@ -92,7 +92,7 @@ const checkFamily = (family: QueueFamily, capabilities: BrokerCapabilities.Broke
         ...found,
         {
           field: family.priorityField,
-          problem: "needs a classic queue before RabbitMQ 4.0: quorum queues know no priorities",
+          problem: "requires a classic queue before RabbitMQ 4.0: quorum queues have no priorities",
           standing: "refused" as const
         }
       ]

@@ -95,7 +95,7 @@ const examineAll = Effect.fnUntraced(function* (
 const differences = (steps: ReadonlyArray<Step>): ReadonlyArray<Mistake> =>
   steps.flatMap(({ examination, name, object }) =>
     examination._tag === "Differs"
-      ? [{ field: `${object} ${name}`, problem: `is there and differs: ${examination.differs}. ${remedy[object]}` }]
+      ? [{ field: `${object} ${name}`, problem: `exists and differs: ${examination.differs}. ${remedy[object]}` }]
       : []
   )
 
@@ -123,9 +123,9 @@ const renderStep = ({ examination, name, object }: Step): string => {
 }
 
 const remedy = {
-  exchange: "Give tasks another exchange, or stop everybody who uses this one, delete it and declare it anew.",
+  exchange: "Use another exchange name, or stop all users of this exchange, delete it and declare it again.",
   queue:
-    "Take back the change, or give the queue another name and let the old one run empty, or delete it once it is empty."
+    "Revert the change, or use another queue name and let the old queue drain, or delete the queue once it is empty."
 }
 
 const stepOf = (object: Step["object"], { name }: Exchange | Queue, examination: Examination): Step => ({

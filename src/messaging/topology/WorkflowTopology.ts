@@ -58,22 +58,22 @@ export class SharedStatusWorkflowTopology extends Topology {
   readonly families: ReadonlyArray<QueueFamily>
 
   constructor(parameters: WorkflowParameters) {
-    const findings = new ValidationIssues()
-    super(parameters, findings)
+    const issues = new ValidationIssues()
+    super(parameters, issues)
     const { deadLetterExchange, status } = this
-    this.workflowExchange = findings.checkName("workflow_exchange", parameters.workflow_exchange)
-    findings.checkDifferent([
+    this.workflowExchange = issues.checkName("workflow_exchange", parameters.workflow_exchange)
+    issues.checkDifferent([
       ["workflow_exchange", this.workflowExchange],
       ["status_exchange", status.exchange],
       ["dead_letter_exchange", deadLetterExchange]
     ])
-    findings.checkMillis("workflow_consumer_timeout_ms", parameters.workflow_consumer_timeout_ms)
+    issues.checkMillis("workflow_consumer_timeout_ms", parameters.workflow_consumer_timeout_ms)
     const names = new Set(parameters.stages.map(({ name }) => name))
-    this.stages = parameters.stages.map((stage, index) => readStage(stage, index, parameters, names, findings))
+    this.stages = parameters.stages.map((stage, index) => readStage(stage, index, parameters, names, issues))
     this.entryRoutes = (parameters.entry_routes ?? []).map((entry, index) =>
-      readEntry(entry, index, this.stages, findings)
+      readEntry(entry, index, this.stages, issues)
     )
-    checkUniqueNames(this, findings)
+    checkUniqueNames(this, issues)
     this.families = [status.family, ...this.stages.map(({ family }) => family)]
     this.exchanges = [
       ...(deadLetterExchange === undefined ? [] : [{ name: deadLetterExchange, kind: "fanout" as const }]),
@@ -90,7 +90,7 @@ export class SharedStatusWorkflowTopology extends Topology {
         bindingKeys.map((routingKey) => ({ exchange: this.workflowExchange, queue, routingKey }))
       )
     ]
-    findings.throwTopologyError("SharedStatusWorkflowTopology")
+    issues.throwTopologyError("SharedStatusWorkflowTopology")
   }
 }
 
@@ -99,26 +99,26 @@ const readStage = (
   index: number,
   parameters: WorkflowParameters,
   names: ReadonlySet<string>,
-  findings: ValidationIssues
+  issues: ValidationIssues
 ): Stage => {
   const { binding_keys, name, publish_routing_key, queue, queue_arguments_overrides, queue_kwargs, ...contract } = stage
   const at = `stages[${index}]`
-  if (name.trim() === "") findings.addMistake(`${at}.name`, "must not be blank")
+  if (name.trim() === "") issues.addMistake(`${at}.name`, "must not be blank")
   const bindingKeys = [
-    ...new Set(binding_keys.map((key, index) => findings.checkKey(`${at}.binding_keys[${index}]`, key, "allowed")))
+    ...new Set(binding_keys.map((key, index) => issues.checkKey(`${at}.binding_keys[${index}]`, key, "allowed")))
   ].filter((key) => key !== "")
-  if (bindingKeys.length === 0) findings.addMistake(`${at}.binding_keys`, "must hold a key that is not blank")
-  const publishRoutingKey = findings.checkKey(`${at}.publish_routing_key`, publish_routing_key)
+  if (bindingKeys.length === 0) issues.addMistake(`${at}.binding_keys`, "must contain a key that is not blank")
+  const publishRoutingKey = issues.checkKey(`${at}.publish_routing_key`, publish_routing_key)
   if (bindingKeys.length > 0 && publishRoutingKey !== "" && !matchesAny(bindingKeys, publishRoutingKey)) {
-    findings.addMistake(
+    issues.addMistake(
       `${at}.publish_routing_key`,
-      `matches none of its binding_keys (${bindingKeys.join(", ")}), so that no message would arrive`
+      `matches none of its binding_keys (${bindingKeys.join(", ")}), so no message would arrive`
     )
   }
-  checkContract(at, contract, names, findings)
+  checkContract(at, contract, names, issues)
   return {
     name,
-    queue: findings.checkName(`${at}.queue`, queue),
+    queue: issues.checkName(`${at}.queue`, queue),
     bindingKeys,
     publishRoutingKey,
     contract,
@@ -144,7 +144,7 @@ const readStage = (
         { field: `${at}.queue_arguments_overrides`, arguments: queue_arguments_overrides },
         { field: `${at}.queue_kwargs`, arguments: queue_kwargs }
       ],
-      findings
+      issues
     )
   }
 }
@@ -153,32 +153,32 @@ const readEntry = (
   entry: EntryRouteParameters,
   index: number,
   stages: ReadonlyArray<Stage>,
-  findings: ValidationIssues
+  issues: ValidationIssues
 ): EntryRoute => {
   const at = `entry_routes[${index}]`
-  if (entry.name.trim() === "") findings.addMistake(`${at}.name`, "must not be blank")
-  const routingKey = findings.checkKey(`${at}.routing_key`, entry.routing_key)
+  if (entry.name.trim() === "") issues.addMistake(`${at}.name`, "must not be blank")
+  const routingKey = issues.checkKey(`${at}.routing_key`, entry.routing_key)
   const target = stages.find(({ name }) => name === entry.target_stage)
   if (target === undefined) {
-    findings.addMistake(`${at}.target_stage`, `names ${entry.target_stage}, which is no stage`)
+    issues.addMistake(`${at}.target_stage`, `names ${entry.target_stage}, which is not a stage`)
   } else if (routingKey !== "" && target.bindingKeys.length > 0 && !matchesAny(target.bindingKeys, routingKey)) {
     const keys = target.bindingKeys.join(", ")
-    findings.addMistake(`${at}.routing_key`, `matches none of the binding_keys of ${target.name} (${keys})`)
+    issues.addMistake(`${at}.routing_key`, `matches none of the binding_keys of ${target.name} (${keys})`)
   }
   return { name: entry.name, routingKey, targetStage: entry.target_stage }
 }
 
 const checkUniqueNames = (
   { entryRoutes, stages, status }: SharedStatusWorkflowTopology,
-  findings: ValidationIssues
+  issues: ValidationIssues
 ): void => {
-  if (stages.length === 0) findings.addMistake("stages", "must hold at least one stage")
-  findings.checkDifferent(stages.map(({ name }, index) => [`stages[${index}].name`, name]))
-  findings.checkDifferent([
+  if (stages.length === 0) issues.addMistake("stages", "must contain at least one stage")
+  issues.checkDifferent(stages.map(({ name }, index) => [`stages[${index}].name`, name]))
+  issues.checkDifferent([
     ["status_queue", status.queue],
     ...stages.map(({ queue }, index) => [`stages[${index}].queue`, queue] as const)
   ])
-  findings.checkDifferent(entryRoutes.map(({ name }, index) => [`entry_routes[${index}].name`, name]))
+  issues.checkDifferent(entryRoutes.map(({ name }, index) => [`entry_routes[${index}].name`, name]))
 }
 
 const matchesAny = (bindingKeys: ReadonlyArray<string>, routingKey: string): boolean =>

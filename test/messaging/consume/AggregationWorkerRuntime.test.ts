@@ -94,7 +94,7 @@ describe("AggregationWorkerRuntime", () => {
       assert.deepStrictEqual(log.lines(), [
         "Queues of other shards are left over: aggregation.queue.0 (0 events, and more are coming), " +
           "aggregation.queue.1 (0 events, and more are coming), aggregation.queue.3 (1 event). " +
-          "Let workers of the former shards empty them, then delete them."
+          "Let workers of the former shards drain them, then delete them."
       ])
       assert.deepStrictEqual(yield* look("aggregation.queue.3"), { messages: 1, consumers: 0 })
     }).pipe(Effect.scoped, Effect.provide(desk({ topology })), Effect.provide(log.layer))
@@ -123,8 +123,8 @@ describe("AggregationWorkerRuntime", () => {
         )
       assert.match(yield* refused([[0], [0, 1]]), /groups 0 and 1 both take shard 0: its work would be done twice/)
       assert.match(yield* refused([[0], [4]]), /group 1 names shard 4: shards go from 0 to 3/)
-      assert.match(yield* refused([[0], []]), /group 1 names no shard/)
-      assert.match(yield* refused([]), /names no group of shards/)
+      assert.match(yield* refused([[0], []]), /group 1 contains no shard/)
+      assert.match(yield* refused([]), /contains no group of shards/)
     }).pipe(Effect.scoped, Effect.provide(desk({ topology })))
   )
 

@@ -283,7 +283,7 @@ describe("DeliveryLoop", () => {
         yield* Fiber.join(stopping)
         assert.deepStrictEqual(yield* ready, { messages: 1, consumers: 0 })
       }).pipe(Effect.provide(layer))
-      assert.include(lines().join("\n"), "loop leaves handlers behind that cannot be interrupted a")
+      assert.include(lines().join("\n"), "loop stops while uninterruptible handlers are still running a")
     }).pipe(onMemory)
   )
 

@@ -127,7 +127,7 @@ describe.each(consumers)("what a $name tells of an attempt that failed", ({ publ
       assert.strictEqual(told?.level, "Error")
       assert.strictEqual(
         told?.sentence,
-        `Task t1 failed on ${queue}, in attempt 1 of 1: RangeError: no such page. It is rejected, as its consumer has no retry policy.`
+        `Task t1 failed on ${queue}, in attempt 1 of 1: RangeError: no such page. It is rejected, because its consumer has no retry policy.`
       )
     }).pipe(Effect.scoped, Effect.provide([desk({ topology }), layer]))
   })

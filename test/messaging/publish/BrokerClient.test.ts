@@ -106,7 +106,7 @@ describe("BrokerClient", () => {
           routingKey: "resize",
           mayDuplicate: false,
           message:
-            "No queue of the exchange tasks takes the routing key resize: start the worker whose queue is bound to it, or correct the key."
+            "No queue of the exchange tasks takes the routing key resize: start the worker that declares it, or correct the key."
         })
         yield* (yield* BrokerClient.make({ topology: routed() })).initialize
         yield* publishTask({ task_id: "t1", task_type: "resize" })

@@ -67,7 +67,7 @@ describe("a manual retry", () => {
       correlation_id: "c"
     })
     assert.strictEqual(prepare({ reason: "r", message: "m" }).status.message, "m")
-    assert.strictEqual(prepare({}).status.message, "The task was handed over for another try.")
+    assert.strictEqual(prepare({}).status.message, "The task was handed over for another attempt.")
   })
 
   it("replaces the payload, the priority, the service and the correlation id where they are given", () => {
