@@ -22,7 +22,6 @@ const taskOf = (payload: Page) => ({
   payload
 })
 
-/** Publishes the pages of a book as one batch. Returns the task id of the book. */
 export const publishBook = Effect.gen(function* () {
   const client = yield* BrokerClient
   const book = `book-${yield* Clock.currentTimeMillis}`

@@ -1,6 +1,5 @@
 export interface ReadPage {
   readonly page: number
-  /** The number of pages of the whole book. */
   readonly pages: number
   readonly words: number
 }

@@ -17,14 +17,12 @@ const pages = {
   aggregation_queue_name_prefix: "svc.example.books"
 }
 
-/** For the worker that reads pages of text. */
 export const readTopology = new RoutedTasksSharedStatusShardedAggregationTopology({
   ...pages,
   tasks_queue: "svc.example.read",
   task_types: ["read"]
 })
 
-/** For the worker that recognises the text of pictures. */
 export const scanTopology = new RoutedTasksSharedStatusShardedAggregationTopology({
   ...pages,
   tasks_queue: "svc.example.scan",

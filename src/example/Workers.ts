@@ -32,7 +32,6 @@ const retryPolicy = new RetryPolicy({ max_retries: 3, delay_ms: 2_000 })
 const retryStatuses = new RetryStatusConfig({ enabled: true })
 const taskOptions = { retryPolicy, retryStatuses, lifecycleStatuses: new LifecycleStatusConfig({ enabled: true }) }
 
-/** The words of a page are aggregated by its book. */
 const report = ({ book, page, pages, text }: Page, context: HandlerContext) =>
   context.publishAggregationStatus("aggregating", {
     meta: { parent_task_id: book },
@@ -41,13 +40,9 @@ const report = ({ book, page, pages, text }: Page, context: HandlerContext) =>
 
 export type WorkerSinks = Pick<ConsumerOptions, "dlqStore" | "observationSink">
 
-/** Whether an operator has replayed the dead letter. */
 const isReplayed = ({ headers }: HandlerContext) => headers["x-svc-replayed-from-dlq"] === true
 
-/**
- * Counts the words of text and hands pictures over to the scanner. Shows a retry: the first page of each book fails at
- * the first attempt. Shows a replay: a sealed page becomes a dead letter at once and succeeds when it is replayed.
- */
+/** Shows a retry (the first page of a book fails once), a hand-over (pictures) and a replay (sealed pages). */
 const reader = (watched: WorkerSinks) =>
   TaskConsumer.layer({
     ...taskOptions,

@@ -1,6 +1,5 @@
 import type { Instant } from "./GraphBuilder.ts"
 
-/** One delivery of a task's message to a worker. */
 export interface Attempt extends Instant {
   readonly id: string
   /** Position among all attempts of the task, from 1. */
@@ -8,7 +7,6 @@ export interface Attempt extends Instant {
   readonly queue: string | null
   /** 0 for the first delivery. `null` if the worker does not report it. */
   readonly retryAttempt: number | null
-  /** `null` outside of workflows. */
   readonly stage: string | null
   /** The id of the workflow message, which replays keep. `null` if unknown or outside of workflows. */
   readonly messageId: string | null
@@ -26,12 +24,10 @@ export class Attempts {
     this.all = all
   }
 
-  /** Returns the last attempt that began at or before `at`. */
   latestAt(at: number): Attempt | undefined {
     return this.all[this.#first((attempt) => attempt.at > at) - 1]
   }
 
-  /** Returns the first attempt that began after `at`. */
   firstAfter(at: number): Attempt | undefined {
     return this.all[this.#first((attempt) => attempt.at > at)]
   }
@@ -53,7 +49,6 @@ export class Attempts {
     return this.#group(workerKey(consumer, taskType))
   }
 
-  /** Without a `retryAttempt`, returns all attempts on the queue. */
   onQueue(queue: string, retryAttempt?: number | null): Attempts {
     return this.#group(retryAttempt === undefined ? queueKey(queue) : attemptKey(queue, retryAttempt))
   }
@@ -102,10 +97,7 @@ const workerKey = (consumer: string | null, taskType: string | null) =>
 const queueKey = (queue: string) => `queue ${queue}`
 const attemptKey = (queue: string, retryAttempt: number | null) => `attempt ${retryAttempt} ${queue}`
 
-/**
- * Returns the attempt that failed: the one with this number on this queue, else the latest on the queue, else the
- * latest of all. The same worker wrote all of them, so their clock is the same.
- */
+/** The attempt with this number on this queue, else the latest on the queue, else the latest of all. */
 export const failedAttempt = (
   attempts: Attempts,
   queue: string | null,

@@ -4,10 +4,7 @@ import type { TaskNodes } from "./DeliveryNodes.ts"
 import { instantOf, type RecordedObservation } from "./Evidence.ts"
 import { compare, type GraphBuilder, type Instant } from "./GraphBuilder.ts"
 
-/**
- * Adds one node for each dead letter of a task, whether it was observed, recorded or both. Edges connect it with the
- * attempt that failed and with the attempt that its last replay led to.
- */
+/** Adds a node for each dead letter, between the attempt that failed and the attempt that its replay led to. */
 export const addNodes = (
   builder: GraphBuilder,
   { attempts, node, taskId }: TaskNodes,
@@ -32,10 +29,7 @@ export const addNodes = (
   }
 }
 
-/**
- * Returns the attempt that a replay led to: the first attempt 0 of the same message on the target queue, after the
- * failed attempt. Allows for a difference between the clocks of the replaying process and the worker.
- */
+/** The first attempt 0 of the same message on the target queue. Clocks of different processes may differ. */
 const attemptOfReplay = (
   attempts: Attempts,
   { replay_target_queue_name: queue, replayed_at, state }: DeadLetterSummary,
@@ -74,10 +68,7 @@ interface DeadLetter extends Instant {
 /** A worker observes a dead letter, and then takes up to five seconds to record it. */
 const maxPairingMicros = 6_000_000
 
-/**
- * An observation and a record share no id. They are the same dead letter if queue and attempt are equal, and their
- * times are close, and closer than to any other.
- */
+/** They share no id: queue and attempt must be equal, and the times close, and closer than to any other. */
 const mergeEvidence = (
   observations: ReadonlyArray<RecordedObservation>,
   records: ReadonlyArray<DeadLetterSummary>
@@ -115,7 +106,6 @@ const byTime = (one: RecordedDeadLetter, other: RecordedDeadLetter) =>
 const identityOf = ({ observed, record }: DeadLetter): string =>
   `${record?.queue_name ?? observed?.text("queue_name")} ${record?.dlq_id ?? ""}`
 
-/** Both lists are in chronological order. */
 const pairByTime = (
   observed: ReadonlyArray<RecordedObservation>,
   recorded: ReadonlyArray<RecordedDeadLetter>

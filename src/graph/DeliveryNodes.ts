@@ -2,18 +2,13 @@ import { type Attempt, Attempts } from "./Attempts.ts"
 import type { RecordedObservation } from "./Evidence.ts"
 import type { GraphBuilder } from "./GraphBuilder.ts"
 
-/** A task whose deliveries are part of the graph. */
 export interface TaskNodes {
   readonly taskId: string
-  /** The id of the task's own node. */
   readonly node: string
   readonly attempts: Attempts
 }
 
-/**
- * Adds the deliveries of a task and the messages of its workflow. A message is connected to the stage attempt that
- * published it. A message without a known publisher came from outside and is connected to the task.
- */
+/** A message belongs to the stage attempt that published it. Without a known publisher it belongs to the task. */
 export const addNodes = (
   builder: GraphBuilder,
   taskId: string,

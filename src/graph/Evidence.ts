@@ -5,10 +5,7 @@ import type { StatusHistory } from "../status/store/StatusStore.ts"
 import { compare, type Instant, unknownInstant } from "./GraphBuilder.ts"
 import type { ObservationHistory } from "./ObservationStore.ts"
 
-/**
- * Workers of other releases and languages also write to the stores, so entries are read member by member. One
- * unreadable entry does not hide the others.
- */
+/** Entries are read member by member, because workers of other releases and languages write them too. */
 export interface RecordedObservation extends Instant {
   readonly type: string
   readonly text: (member: string) => string | null
@@ -25,7 +22,6 @@ export interface RecordedStatus extends Instant {
 export interface ReadEntries<A> {
   /** In chronological order, then in storage order, without duplicates. */
   readonly entries: ReadonlyArray<A>
-  /** The number of unreadable entries. */
   readonly unreadable: number
 }
 

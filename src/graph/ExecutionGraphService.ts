@@ -226,7 +226,6 @@ const hasAllStatuses = ({ statuses: { events, newest } }: StoredEvidence): boole
 
 const childrenReadTogether = 16
 
-/** Limits the memory of one graph. */
 const maxEvidenceBytes = 32 * 1024 * 1024
 const maxChildBytes = 4 * 1024 * 1024
 /** Further requests wait, because each may hold the evidence of one graph. */

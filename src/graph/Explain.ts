@@ -59,7 +59,6 @@ export type Explanation = typeof Explanation.Type
 /** The state of a queue. `unavailable` if the broker does not respond or is not provided. */
 export type Inspection = { readonly messages: number; readonly consumers: number } | "missing" | "unavailable"
 
-/** The children of a task that were examined. */
 export interface ExaminedChildren {
   readonly examined: number
   /** There are more children than the limit. */
@@ -82,7 +81,6 @@ export const openChildren = (
 
 export const mayWaitForChildren = ({ _tag }: TaskState): boolean => _tag === "Acknowledged" || _tag === "Unknown"
 
-/** Evidence that supplements the state of the task. */
 export interface ExplainContext {
   readonly inspection: Inspection
   readonly children: ExaminedChildren

@@ -73,7 +73,6 @@ export type Timed<A> = A & { readonly at: number }
 export class GraphBuilder {
   readonly #nodes = new Map<string, Timed<GraphNode>>()
   readonly #edges: Array<Timed<GraphEdge>> = []
-  /** The next number to try for each id that occurs more than once. */
   readonly #numbers = new Map<string, number>()
 
   /**

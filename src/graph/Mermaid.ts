@@ -64,7 +64,6 @@ const escapeLabel = (label: string): string => {
     .join("")
 }
 
-/** Almost every label needs no escaping. */
 const plainLabel = /^\w[\w \-.,/]*$/
 
 const safeCharacter = /[\w \-.,/+=?!'@:\u0080-\u{10ffff}]/u

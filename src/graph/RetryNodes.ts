@@ -3,10 +3,7 @@ import type { TaskNodes } from "./DeliveryNodes.ts"
 import type { RecordedObservation } from "./Evidence.ts"
 import type { GraphBuilder } from "./GraphBuilder.ts"
 
-/**
- * Adds the retries of a task. Edges connect each retry with the attempt that failed and with the attempt that it led
- * to.
- */
+/** Adds a node for each retry, between the attempt that failed and the attempt that it led to. */
 export const addNodes = (
   builder: GraphBuilder,
   { attempts, node, taskId }: TaskNodes,

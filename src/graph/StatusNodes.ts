@@ -35,11 +35,7 @@ export const addNodes = (
   }
 }
 
-/**
- * Returns the attempts that a task was handed over from and to. `meta.manual_retry` names the worker and the target
- * task type, so the target is the next attempt of that type, whatever its clock says. Without this member, the times
- * decide.
- */
+/** `meta.manual_retry` names the worker and the next task type. Times decide only without it, as clocks may differ. */
 const handOver = (attempts: Attempts, { at, meta }: RecordedStatus): readonly [Attempt, Attempt] | undefined => {
   const { manual_retry: lineage } = meta
   const begun = attempts.latestAt(at)

@@ -2,7 +2,6 @@ import { TaskTopology } from "../messaging/topology/TaskTopology.ts"
 import type { Topology } from "../messaging/topology/Topology.ts"
 import { SharedStatusWorkflowTopology } from "../messaging/topology/WorkflowTopology.ts"
 
-/** Finds the queue that a worker consumes. Returns `undefined` if the topologies have none or several. */
 export class TaskQueues {
   readonly #tasks: ReadonlyArray<TaskTopology>
   readonly #workflows: ReadonlyArray<SharedStatusWorkflowTopology>

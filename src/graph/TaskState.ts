@@ -4,13 +4,11 @@ import { instantOf, type RecordedObservation, type RecordedStatus } from "./Evid
 import { type Instant, unknownInstant } from "./GraphBuilder.ts"
 import type { TaskQueues } from "./TaskQueues.ts"
 
-/** The state of a task according to its evidence. */
 export type TaskState =
   /** The task has a terminal status. An acknowledgement alone only shows that one message is done. */
   | { readonly _tag: "Finished"; readonly status: string; readonly when: Instant }
   | {
       readonly _tag: "Acknowledged"
-      /** The last status, which is not terminal. `null` if there is none. */
       readonly status: { readonly text: string; readonly when: Instant } | null
       /** An aggregation worker has processed the task's part in its parent. */
       readonly aggregated: boolean
@@ -19,7 +17,6 @@ export type TaskState =
   | {
       readonly _tag: "DeadLettered"
       readonly queue: string | null
-      /** `null` if the dead letter was observed but not recorded. */
       readonly dlqId: string | null
       readonly reason: string | null
       readonly exception: Exception
@@ -51,11 +48,9 @@ export type TaskState =
       readonly when: Instant
     }
   | { readonly _tag: "Queued"; readonly queue: string; readonly when: Instant }
-  /** Published to a stage whose queue is unknown. */
   | { readonly _tag: "Published"; readonly stage: string; readonly when: Instant }
   | { readonly _tag: "Unknown"; readonly missing: ReadonlyArray<MissingEvidence> }
 
-/** The exception of a failure, if it was stored. */
 export interface Exception {
   readonly type: string | null
   readonly message: string | null
@@ -63,12 +58,10 @@ export interface Exception {
 
 export const noException: Exception = { type: null, message: null }
 
-/** Evidence that would determine the state. */
 export type MissingEvidence = "status" | "observations" | "queue_of_the_task"
 
 export interface TaskStateEvidence {
   readonly taskQueues: TaskQueues
-  /** In chronological order. */
   readonly observations: ReadonlyArray<RecordedObservation>
   readonly statuses: ReadonlyArray<RecordedStatus>
   readonly deadLetters: ReadonlyArray<DeadLetterSummary>
@@ -111,7 +104,6 @@ export const taskState = (evidence: TaskStateEvidence): TaskState => {
 
 /** A dead letter is recorded, and its status published, at about the same time. */
 const recordingMicros = 10_000_000
-/** A worker publishes the status of a hand-over shortly before it acknowledges. */
 const handOverMicros = 10_000_000
 
 type OpenState = Exclude<TaskState, { readonly _tag: "Finished" | "Acknowledged" | "Unknown" }>
@@ -119,14 +111,11 @@ type OpenState = Exclude<TaskState, { readonly _tag: "Finished" | "Acknowledged"
 const queuedIn = (queue: string | undefined, when: Instant): TaskState =>
   queue === undefined ? { _tag: "Unknown", missing: ["queue_of_the_task"] } : { _tag: "Queued", queue, when }
 
-/**
- * Returns the messages of the task that are not done, the most recently changed last. Workflow messages are identified
- * by their id, tasks by their queue. Observations of retries and dead letters only name the queue.
- */
+/** Messages in progress, the most recently changed last. Retries and dead letters only name the queue. */
 const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxes: TaskQueues) => {
   const open = new Map<string, OpenState>()
   const knownKeys = new Set<string>()
-  /** In the order of `open`. May contain outdated states. */
+  /** May contain outdated states. */
   const statesByQueue = new Map<string | null, Array<readonly [key: string, state: OpenState]>>()
   const setState = (key: string, state: OpenState) => {
     open.delete(key)
@@ -159,7 +148,13 @@ const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxe
       // An aggregation worker receives the event under the child's id, but not the task itself.
       if (observation.type !== "AggregationMessageReceived") received = observation
       const consumer = observation.text("consumer_name")
-      setState(key, { _tag: "BeingHandled", queue, consumer, attempt: observation.count("retry_attempt"), when: observation })
+      setState(key, {
+        _tag: "BeingHandled",
+        queue,
+        consumer,
+        attempt: observation.count("retry_attempt"),
+        when: observation
+      })
     } else if (/(MessageAcked|StageAcked)$/.test(observation.type)) {
       open.delete(key)
       // The aggregated event may be progress of a task that is still in progress.
@@ -178,7 +173,9 @@ const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxe
       if (knownKeys.has(key)) continue
       setState(
         key,
-        inbox === undefined ? { _tag: "Published", stage, when: observation } : { _tag: "Queued", queue: inbox, when: observation }
+        inbox === undefined
+          ? { _tag: "Published", stage, when: observation }
+          : { _tag: "Queued", queue: inbox, when: observation }
       )
     } else if (/RetryScheduled$/.test(observation.type)) {
       setState(latestKeyIn(source), {
@@ -199,10 +196,7 @@ const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxe
   return { open: [...open.values()], acked, aggregated, received }
 }
 
-/**
- * Whether another worker received the task after its hand-over. Without an observed delivery, a later acknowledgement
- * decides.
- */
+/** Without an observed delivery, a later acknowledgement decides. */
 const wasReceivedSince = (handOver: Instant, received: Instant | undefined, acked: Instant | undefined): boolean =>
   received === undefined ? acked !== undefined && acked.at > handOver.at + handOverMicros : received.at > handOver.at
 
@@ -214,7 +208,6 @@ const latestDeadLetter = (deadLetters: ReadonlyArray<DeadLetterSummary>) =>
       undefined
     )
 
-/** Whether the task made progress after its dead letter, or after the replay of it. */
 const hasLaterProgress = (
   { record, when }: DatedDeadLetter,
   ended: Instant | undefined,
@@ -229,12 +222,15 @@ interface DatedDeadLetter {
   readonly when: Instant
 }
 
-/** Completes a dead letter with its record. A replayed dead letter is queued again. */
+/** A replayed dead letter is queued again. */
 const withRecord = (
   observation: (OpenState & { readonly _tag: "DeadLettered" }) | undefined,
   deadLetter: DatedDeadLetter | undefined
 ): TaskState => {
-  if (deadLetter !== undefined && (observation === undefined || deadLetter.when.at >= observation.when.at - recordingMicros)) {
+  if (
+    deadLetter !== undefined &&
+    (observation === undefined || deadLetter.when.at >= observation.when.at - recordingMicros)
+  ) {
     const { dlq_id: dlqId, queue_name: queue, reason, replay_target_queue_name: target, state } = deadLetter.record
     return state === "replayed" && target !== null
       ? { _tag: "Queued", queue: target, when: deadLetter.when }
@@ -252,7 +248,6 @@ const withRecord = (
 
 const exceptionOf = (observation: RecordedObservation): Exception => ({
   type: observation.text("exception_type"),
-  // Empty if it must not be stored.
   message: observation.text("exception_message") || null
 })
 

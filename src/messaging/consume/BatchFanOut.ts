@@ -5,21 +5,14 @@ import type { EnvelopeError } from "../envelope/Errors.ts"
 import * as TaskEnvelope from "../envelope/TaskEnvelope.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
 
-/** The properties of a batch delivery that its items inherit. */
 export interface BatchDelivery {
-  /**
-   * The consumer's own queue. Items are published directly to this queue, so the bindings of their task types do not
-   * apply.
-   */
+  /** Items are published directly to this queue, whatever their task types are bound to. */
   readonly queue: string
   readonly contentType: string | undefined
   readonly priority: number | undefined
 }
 
-/**
- * Returns one message for each task of a batch, in order. The batch may be acknowledged only after all of them are
- * confirmed. An item has the AMQP priority of the batch message, or its own priority if the batch message has none.
- */
+/** An item has the AMQP priority of the batch message, or its own if the batch message has none. */
 export const publications = (
   batch: BatchEnvelope,
   { contentType = "application/json", priority, queue }: BatchDelivery
@@ -51,21 +44,16 @@ export const publications = (
     })
   )
 
-/**
- * A routed topology routes a batch by one task type. Tasks of other types in the same batch have reached the wrong
- * worker.
- */
+/** In a routed topology, tasks of other types have reached the wrong worker. */
 export const hasMixedTaskTypes = (batch: BatchEnvelope): boolean =>
   new Set(batch.tasks.map(({ task_type = "" }) => task_type.trim()).filter((taskType) => taskType !== "")).size > 1
 
-/** The position of a task in the batch that it was published in. */
 export interface BatchPosition {
   readonly batchId: string
   readonly batchIndex: number
   readonly batchSize: number
 }
 
-/** Returns `undefined` for a task that was published on its own. */
 export const positionOf = (headers: Publication["properties"]["headers"] = {}): BatchPosition | undefined => {
   const { batch_id: batchId, batch_index: index, batch_size: size } = headers
   return typeof batchId === "string" && index !== undefined && size !== undefined

@@ -107,7 +107,6 @@ export const checkDuration = (
   least?: "zero"
 ): void => {
   if (given === undefined) return
-  // `Duration.fromInput` reads NaN as zero.
   const found = Number.isNaN(given) ? Option.none() : Duration.fromInput(given)
   if (Option.isNone(found)) issues.addMistake(field, 'must be a duration, such as "10 seconds"')
   else if (least === undefined && !Duration.isPositive(found.value)) issues.addMistake(field, "must be longer than 0")

@@ -3,13 +3,11 @@ import type { Broker, BrokerError } from "../../services/Broker.ts"
 import * as BrokerCapabilities from "../topology/BrokerCapabilities.ts"
 import type { QueueFamily } from "../topology/Parameters.ts"
 
-/** RabbitMQ's default for queues without `x-consumer-timeout`. */
 const brokerDefault = Duration.minutes(30)
 
 /**
- * If a delivery is not settled within the consumer timeout, the broker closes the channel and redelivers every message
- * on it, possibly for ever. Returns a warning if the handler timeout does not come first. Returns `undefined` if it
- * does, or if neither timeout is configured, since most handlers finish within half an hour.
+ * After its consumer timeout the broker closes the channel and redelivers every message on it, possibly for ever. No
+ * warning if neither timeout is configured, because most handlers finish within half an hour.
  */
 export const warning = (
   { arguments: declared, queueType }: Pick<QueueFamily, "arguments" | "queueType">,
@@ -29,7 +27,6 @@ export const warning = (
     : undefined
 }
 
-/** Logs the warning at the first preparation of a consumer only. */
 export const warnOnce = (
   broker: Broker["Service"],
   consumerName: string,

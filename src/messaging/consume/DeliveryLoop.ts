@@ -6,84 +6,54 @@ import type { DeliveryVerdict } from "./DeliveryVerdict.ts"
 import { DenseSet, DenseSetItem } from "./DenseSet.ts"
 
 export interface Options<R> {
-  /** Name of the consumer in the log. */
   readonly name: string
   readonly queue: string
-  /** The number of deliveries processed concurrently, which is also the prefetch: 1 to 65,535. */
   readonly concurrency: number
   /**
-   * Arguments of the subscription, such as `x-priority`. An effect is evaluated for each subscription, after `prepare`.
-   * Such a subscription ends with its channel, because a stream offset is only valid for the stream that existed when
-   * the offset was computed.
+   * An effect is evaluated for each subscription. The subscription ends with its channel, as does its stream offset.
    */
   readonly arguments?: Fields | Effect.Effect<Fields, unknown, R>
-  /** Declares what the subscription needs. Runs before every subscription. */
   readonly prepare: Effect.Effect<unknown, unknown, R>
   /**
-   * Processes a delivery and returns how to settle it. Everything that has to be published is published within this
-   * effect: only its success settles the delivery, so a crash in between duplicates a message but never loses one. A
-   * failure returns the delivery to its queue after a pause. The effect is interrupted when the channel is lost,
-   * because the broker then redelivers the message.
+   * Only success settles the delivery, so what has to be published is published within this effect: a crash duplicates
+   * a message but never loses one. A failure returns the delivery to its queue after a pause. A lost channel interrupts
+   * the effect.
    */
   readonly work: (delivery: Delivery) => Effect.Effect<DeliveryVerdict, unknown, R>
-  /** Called once, after the first subscription succeeds. */
   readonly onStarted?: () => void
   /** Called for an error that no single message caused. The loop retries after the pause. */
   readonly onError?: (error: HandlerFailure.HandlerFailure, retryDelaySeconds: number) => void
-  /**
-   * How long the queue may be silent, in seconds, before the loop asks the broker whether this consumer still exists.
-   * If it does not, the loop subscribes again. `null` disables the check. Default: 1.
-   */
+  /** Seconds of silence until the loop checks its subscription. `null`: never. Default: 1. */
   readonly consumeTimeoutSeconds?: number | null | undefined
-  /** The pause after an error, in seconds. Default: 2. */
+  /** Default: 2. */
   readonly idleRetrySeconds?: number | undefined
-  /**
-   * How long work may continue after the loop is stopped, before it is interrupted and its messages return to the
-   * queue. Default: 10 seconds.
-   */
+  /** Default: 10 seconds. */
   readonly stopWithin?: Duration.Input | undefined
-  /**
-   * If all slots are occupied and nothing is settled for this long, the loop logs a warning that names the messages.
-   * Default: 1 minute.
-   */
+  /** Default: 1 minute. */
   readonly stalledAfter?: Duration.Input | undefined
 }
 
 export interface DeliveryLoop<R> {
-  /**
-   * Consumes until the loop is stopped or interrupted. Never fails: errors are reported and retried. Dies if the loop
-   * is already running.
-   */
+  /** Consumes until stopped or interrupted. Never fails: errors are reported and retried. */
   readonly run: Effect.Effect<void, never, R>
-  /** Stops taking deliveries. Succeeds once all deliveries in progress are settled or returned to the queue. */
+  /** Succeeds once all deliveries in progress are settled or returned to the queue. */
   readonly stop: Effect.Effect<void>
 }
 
-/** How long the loop waits for interrupted work to end. */
 const interruptTimeout = "1 second"
 
-/**
- * Limits, per slot, the handlers of lost channels that are uninterruptible and still running. Recovery does not wait
- * for them, so an unstable connection would otherwise accumulate them without bound.
- */
+/** Recovery does not wait for uninterruptible handlers, so an unstable connection would accumulate them. */
 const maxAbandonedPerSlot = 4
 
-/**
- * After this many checks with a backlog but no delivery, the loop assumes that the broker has forgotten the
- * subscription.
- */
+/** Checks with a backlog but no delivery, until the subscription counts as forgotten by the broker. */
 const maxSilentChecks = 30
 
-/**
- * A delivery in progress. Each has its own fiber, so that losing the channel can interrupt its handler. The fiber costs
- * 0.5 µs of the 25 µs that a message takes in total.
- */
+/** The fiber lets a lost channel interrupt the handler. It costs 0.5 of the 25 µs that a message takes. */
 class InFlight extends DenseSetItem {
   readonly delivery: Delivery
-  /** Order of delivery within this loop. */
   readonly sequence: number
   fiber: Fiber.Fiber<unknown, unknown> | undefined
-  /** The channel is lost and the broker redelivers the message, so this delivery must not be settled. */
+  /** The channel is lost, so the delivery must not be settled. */
   isRevoked = false
 
   constructor(delivery: Delivery, number: number) {
@@ -93,9 +63,7 @@ class InFlight extends DenseSetItem {
   }
 }
 
-/**
- * The loop that all consumers share. It subscribes, processes and settles deliveries, and recovers from every failure.
- */
+/** Subscribes, processes and settles deliveries, and recovers from every failure, for all consumers. */
 export const make = <R>(broker: Broker["Service"], options: Options<R>): DeliveryLoop<R> => {
   const { concurrency, consumeTimeoutSeconds = 1, idleRetrySeconds = 2, name, queue } = options
   const stalledAfter = Duration.fromInputUnsafe(options.stalledAfter ?? "1 minute")
@@ -106,10 +74,9 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
     const fork = Effect.runForkWith(yield* Effect.context<R>())
     const withSpan = yield* DeliverySpan.make
     const inFlight = new DenseSet<InFlight>()
-    /** Deliveries whose channel is lost but whose handlers are still running. */
+    /** Handlers that still run although their channel is lost. */
     const abandoned = new Set<InFlight>()
     const maxAbandoned = concurrency * maxAbandonedPerSlot
-    /** Deliveries that wait because too many handlers are abandoned. */
     const postponed: Array<InFlight> = []
     let deliveredCount = 0
     let settledCount = 0
@@ -160,9 +127,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       }
     }
 
-    /**
-     * The delivery keeps its slot during the pause, so an error that affects all messages does not cause a busy loop.
-     */
+    /** Keeps its slot during the pause, so that an error of all messages does not cause a busy loop. */
     const giveBack = (work: InFlight, cause: Cause.Cause<unknown>) => {
       const fiber = fork(
         Effect.andThen(
@@ -206,10 +171,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       })
     })
 
-    /**
-     * Settles the work that ends in time. Interrupts the rest, whose messages return to the queue when the channel
-     * closes. The deadline also covers the broker's reply to the cancellation, which a frozen broker never sends.
-     */
+    /** One deadline for the work and for the reply to the cancellation, which a frozen broker never sends. */
     const drain = Effect.fnUntraced(function* (cancel: Effect.Effect<void>, stopAccepting: () => void) {
       const cancelling = yield* Effect.forkDetach(cancel, { startImmediately: true })
       yield* Effect.timeoutOption(Effect.andThen(Fiber.await(cancelling), whenEmpty), stopWithin)
@@ -239,7 +201,6 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       )
     })
 
-    /** Returns when the loop must subscribe again. */
     const watchForSilence = Effect.fnUntraced(function* (seconds: number) {
       let checksWithoutConsumer = 0
       let checksWithBacklog = 0
@@ -280,8 +241,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
           if (!Deferred.isDoneUnsafe(subscriptionEnded)) accept(delivery)
         },
         onLost: (epoch) => revoke(inOrder(inFlight).filter(({ delivery }) => delivery.epoch === epoch)),
-        // Ends the subscription on recovery and not on loss, because only then can the broker be asked for new
-        // arguments.
+        // On recovery and not on loss: new arguments have to be requested from the broker.
         onResumed: () => {
           if (hasEffectArguments) Deferred.doneUnsafe(subscriptionEnded, Exit.void)
         }

@@ -8,11 +8,7 @@ export type WithDeliverySpan = <E, R>(
   work: Effect.Effect<DeliveryVerdict, E, R>
 ) => Effect.Effect<DeliveryVerdict, E, R>
 
-/**
- * Wraps the work on each delivery in a span whose parent is the span that published the message. Without a parent the
- * span is the root of a new trace. If the publisher did not sample its span, this span is not sampled either, and
- * neither are its children. Without a tracer this is a no-op.
- */
+/** Wraps the work in a span below the publisher's span, sampled if that was sampled. A no-op without a tracer. */
 export const make: Effect.Effect<WithDeliverySpan> = Effect.gen(function* () {
   const untraced: WithDeliverySpan = (_, work) => work
   if (!(yield* TraceContext.isTraced)) return untraced

@@ -1,4 +1,3 @@
-/** An item of at most one `DenseSet`, which maintains `index`. */
 export abstract class DenseSetItem {
   index = -1
 }

@@ -70,7 +70,6 @@ export abstract class DeliveryContext {
   /** From the body, else from the message properties, else the task id. */
   abstract readonly correlationId: string
   abstract readonly lineage: HandOverHeaders.HandOverHeaders
-  /** Copied into the statuses of the task. */
   protected abstract readonly echoedFields: { readonly service?: string; readonly task_type?: string }
 
   /** 0 for the first delivery. */

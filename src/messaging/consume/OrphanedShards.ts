@@ -2,20 +2,16 @@ import { Effect, Option } from "effect"
 import type { BrokerClient } from "../publish/BrokerClient.ts"
 import * as Aggregation from "../topology/Aggregation.ts"
 
-/** A queue that workers of other shards may have left. */
 export interface OrphanedQueue {
   readonly queue: string
   /** The queue is still bound to a current shard, so it fills up while another queue is consumed. */
   readonly isFilling: boolean
 }
 
-/** Limit for each of the two kinds of candidates, because the broker is asked about every name. */
+/** Of each kind. The broker is asked about every name. */
 const maxInspected = 32
 
-/**
- * Names of queues that a former `shard_count` or grouping may have left. AMQP cannot list queues, so candidates are
- * guessed from their names: single shards beyond the current count, and shards that are now part of a group.
- */
+/** AMQP cannot list queues, so names are guessed: shards beyond the count, and single shards that are now grouped. */
 export const candidates = (
   aggregation: Aggregation.AggregationPlane,
   groups: ReadonlyArray<ReadonlyArray<number>>
@@ -29,7 +25,7 @@ export const candidates = (
   return [...[...new Set(grouped)].slice(0, maxInspected).map(of(true)), ...beyond.map(of(false))]
 }
 
-/** Logs which candidates exist without a consumer. The queues are not deleted, because they contain events. */
+/** The queues are not deleted, because they contain events. */
 export const warn = (
   { inspectQueue }: Pick<BrokerClient["Service"], "inspectQueue">,
   candidates: ReadonlyArray<OrphanedQueue>

@@ -38,18 +38,13 @@ export interface TaskDeliverySettings<R> extends FailurePath.FailureOptions {
   readonly observe: Observe
 }
 
-/** The handler exceeded `handleWithin`. */
 export class HandlerTimeout extends Schema.TaggedError<HandlerTimeout>()("HandlerTimeout", {
   message: Schema.String
 }) {}
 
-/** The number of items of a batch that are published concurrently. The broker connection preserves their order. */
 const batchConcurrency = 64
 
-/**
- * Processes a delivery of a task queue in the order that the specification prescribes: decode, observe, split a batch,
- * publish `processing`, run the handler, publish the result, settle.
- */
+/** In the order of the specification: decode, observe, split a batch, `processing`, handle, publish the result. */
 export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettings<R>) {
   const { aliases, broker, consumer, handler, handleWithin, observe } = settings
   const { client } = consumer

@@ -4,7 +4,6 @@ import { EnvelopeError, type Mistake } from "./Errors.ts"
 import * as TaskEnvelope from "./TaskEnvelope.ts"
 import { Timestamp } from "./Timestamp.ts"
 
-/** The declared members, in wire order. */
 export const Declared = Schema.Struct({
   batch_id: Identity,
   tasks: Schema.Array(Schema.Unknown).check(

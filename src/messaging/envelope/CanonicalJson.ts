@@ -9,10 +9,7 @@ export const write = (value: unknown): string => serialize(value) ?? "null"
 
 export const sha256 = (value: unknown): string => hash("sha256", write(value), "hex")
 
-/**
- * Returns `undefined` for values that JSON cannot represent. Writes members itself, because JavaScript objects put
- * integer keys first whatever their insertion order.
- */
+/** Writes members itself, because JavaScript objects put integer keys first. */
 const serialize = (value: unknown): string | undefined => {
   if (typeof value !== "object" || value === null || JSON.isRawJSON(value)) return JSON.stringify(value)
   if ("toJSON" in value && typeof value.toJSON === "function") return serialize(value.toJSON(""))

@@ -41,14 +41,11 @@ export const isWellFormed = (text: string): boolean => text.isWellFormed()
 
 export const textExpected = "well-formed Unicode without lone surrogates"
 
-/** The check of `ShortText`, without a schema. */
 export const isShortText = (value: unknown): value is string =>
   typeof value === "string" && fitsShortString(value) && isWellFormed(value)
 
-/** The check of `Identity`, without a schema. */
 export const isIdentity = (value: unknown): value is string => isShortText(value) && value.trim() !== ""
 
-/** A text that becomes an AMQP property or a routing key. */
 export const ShortText = Schema.String.check(
   Schema.makeFilter(fitsShortString, { expected: `at most ${maxShortBytes} bytes of UTF-8` }),
   Schema.makeFilter(isWellFormed, { expected: textExpected })
@@ -61,7 +58,6 @@ export const Identity = ShortText.check(
 
 export const specVersion = "1.0"
 
-/** The fields of `schema` are in wire order. */
 export interface EnvelopeRules<Envelope extends object> {
   readonly kind: EnvelopeKind
   readonly schema: Schema.Codec<Envelope, unknown> & { readonly fields: object }
@@ -154,13 +150,11 @@ export const encode = (kind: EnvelopeKind, envelope: JsonObject): Result.Result<
   try {
     return Result.succeed(Buffer.from(JSON.stringify(withoutNulls(envelope))))
   } catch (cause) {
-    // A cycle, a `bigint`, or nesting beyond the stack.
     const mistakes: ReadonlyArray<Mistake> = [{ field: "", problem: serializationProblem(cause) }]
     return Result.fail(EnvelopeError.invalid(kind, mistakes))
   }
 }
 
-/** Says why `JSON.stringify` threw. */
 export const serializationProblem = (thrown: unknown): string =>
   thrown instanceof RangeError ? "is nested too deeply or is too large" : "contains a value that JSON cannot represent"
 

@@ -2,7 +2,6 @@ import { Result } from "effect"
 
 declare global {
   interface JSON {
-    /** Creates a value that `JSON.stringify` writes as this text. */
     rawJSON(text: string): RawNumber
     isRawJSON(value: unknown): value is RawNumber
   }
@@ -31,10 +30,7 @@ export const read = (text: string): ExactAndOrdinary<unknown> => {
 
 export const parse = (text: string): unknown => read(text).exact
 
-/**
- * Applies `read` once if both readings are identical. Mistakes come from the ordinary reading, in which numbers are
- * numbers.
- */
+/** Reads once if both are identical. Mistakes come from the ordinary reading, in which numbers are numbers. */
 export const readBoth = <A, B, E>(
   { exact, ordinary }: ExactAndOrdinary<A>,
   read: (value: A) => Result.Result<B, E>
@@ -48,10 +44,7 @@ const keepWideNumber = (_name: string, value: unknown, { source }: { readonly so
 
 const isWideNumber = (value: unknown): boolean => typeof value === "number" && Math.abs(value) >= 2 ** 53
 
-/**
- * Costs a fifth of a parse; keeping the text of every number would cost six times a parse. Not recursive, because
- * `JSON.parse` accepts any depth.
- */
+/** Costs a fifth of a parse. Not recursive, because `JSON.parse` accepts any depth. */
 const containsWideNumber = (json: unknown): boolean => {
   const pending: Array<object> = [[json]]
   for (const one of pending) {

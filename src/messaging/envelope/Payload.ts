@@ -8,7 +8,6 @@ export const decoder = <Payload, R>(schema: Schema.ConstraintDecoder<Payload, R>
     Effect.mapError(decode(payload), ({ issue }) => mistakesOf(issue))
 }
 
-/** `schema` completes "does not meet". */
 export const mismatchMessage = (schema: string, mistakes: ReadonlyArray<Mistake>): string => {
   const named = mistakes.slice(0, maxNamed).map(({ field, problem }) => `payload.${field} ${problem}`)
   const more = mistakes.length > maxNamed ? `; and ${mistakes.length - maxNamed} more` : ""

@@ -18,7 +18,6 @@ import {
 import { EnvelopeError } from "./Errors.ts"
 import { isCanonical, Timestamp } from "./Timestamp.ts"
 
-/** The declared members, in wire order. */
 export const Declared = Schema.Struct({
   task_id: Identity,
   status: Schema.String,
@@ -141,7 +140,6 @@ export const readForPublish = (
 
 export const lacksTimestamp = (input: unknown): boolean => isJsonObject(input) && input["timestamp"] === undefined
 
-/** Adds the ids to a decoded event. */
 export const withIds = (
   event: StatusEvent,
   hasDefaultTimestamp: boolean,

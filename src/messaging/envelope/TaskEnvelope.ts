@@ -37,7 +37,6 @@ export const Priority = Schema.Union([Schema.Finite, Schema.String, Schema.Boole
 const isPriority = (value: unknown): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 255
 
-/** The declared members, in wire order. */
 export const Declared = Schema.Struct({
   task_id: Identity,
   payload: JsonObject,

@@ -27,7 +27,7 @@ export const Timestamp = Schema.Unknown.pipe(
 )
 export type Timestamp = typeof Timestamp.Type
 
-/** Formats epoch milliseconds. Caches the last result, because a busy process asks many times per millisecond. */
+/** Caches the last result, because a busy process asks many times per millisecond. */
 export const ofMillis = (millis: number): Timestamp => {
   const whole = Math.trunc(millis)
   if (whole !== lastFormatted.millis) lastFormatted = { millis: whole, text: write({ millis: whole, micros: 0 }) }
@@ -53,16 +53,13 @@ export const compare = (left: Timestamp, right: Timestamp): number => {
   return one.millis - other.millis || one.micros - other.micros
 }
 
-/** Replaces `Z` with `+00:00`, the form in observations. */
 export const withOffset = (timestamp: Timestamp): string => timestamp.replace(/Z$/, "+00:00")
 
-/** `micros` is 0 to 999 and is added to the milliseconds. */
 interface Instant {
   readonly millis: number
   readonly micros: number
 }
 
-/** In seconds, this would be the year 2603. */
 const millisThreshold = 2e10
 
 const earliest = -62_135_596_800_000
@@ -73,10 +70,7 @@ const ofEpoch = (epoch: number): Instant | undefined => {
   return inRange(millis) ? { millis, micros: micros - millis * 1000 } : undefined
 }
 
-/**
- * Whether decoding would not change the text. Almost every timestamp passes this check, which costs a tenth of
- * decoding.
- */
+/** Decoding would not change the text. Costs a tenth of decoding. */
 export const isCanonical = (value: unknown): value is Timestamp => typeof value === "string" && canonical.test(value)
 
 const canonical = (() => {
@@ -104,7 +98,6 @@ const read = (text: string): Instant | undefined => {
     : undefined
 }
 
-/** Years 1 to 9999, which have four digits. */
 const inRange = (millis: number): boolean => millis >= earliest && millis < 253_402_300_800_000
 
 const write = ({ micros, millis }: Instant): string => {

@@ -3,13 +3,11 @@ import * as Headers from "effect/http/Headers"
 import * as HttpTraceContext from "effect/http/HttpTraceContext"
 import type { Fields } from "../../services/Broker.ts"
 
-/** The W3C Trace Context header that carries the span of the publisher. */
 const header = "traceparent"
 
 /** The native tracer exports no spans. */
 export const isTraced: Effect.Effect<boolean> = Effect.map(Effect.tracer, (tracer) => tracer !== Tracer.nativeTracer)
 
-/** Returns the span of the publisher, or `undefined` if the header is missing or invalid. */
 export const ofHeaders = (headers: Fields = {}): Tracer.ExternalSpan | undefined => {
   const { [header]: traceparent } = headers
   if (typeof traceparent !== "string") return undefined
@@ -20,7 +18,6 @@ export const toHeaders = ({ sampled, spanId, traceId }: Tracer.AnySpan): Fields 
   [header]: `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`
 })
 
-/** The ids of the current span, which statuses and observations contain. */
 export interface TraceIds {
   readonly trace_id: string
   readonly span_id: string

@@ -12,7 +12,6 @@ import {
 import type { EnvelopeError } from "./Errors.ts"
 import { Priority } from "./TaskEnvelope.ts"
 
-/** The declared members, in wire order. */
 export const Declared = Schema.Struct({
   task_id: Identity,
   /** The id of this hand-over. Retries keep it. */

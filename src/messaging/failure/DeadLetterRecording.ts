@@ -11,10 +11,7 @@ export type RecordDeadLetter = (failed: FailedDelivery, result: RedeliveryResult
 /** The message is already in the dead-letter queue, and its delivery waits only for this. */
 const recordTimeout = Duration.seconds(5)
 
-/**
- * Records a dead letter that is already in its queue. A failure of the sink is observed and logged, and has no other
- * effect.
- */
+/** A failure of the sink is observed and logged, and has no other effect. */
 export const make = (consumerName: string, sink: DeadLetterSink | undefined, observe: Observe): RecordDeadLetter => {
   if (sink === undefined) return () => Effect.void
 

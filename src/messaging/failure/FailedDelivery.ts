@@ -4,13 +4,10 @@ import type { JsonObject } from "../envelope/Envelope.ts"
 import type * as TaskStatuses from "../publish/TaskStatuses.ts"
 import type { DeliveryFailure } from "../retry/HandlerFailure.ts"
 
-/** The members that the observations of every consumer share. */
 export interface DeliveryFields {
-  /** `null` if the body has no readable task id. */
   readonly task_id: string | null
 }
 
-/** A delivery whose processing failed. `Fields` are the members of its consumer's observations. */
 export interface FailedDelivery<Fields extends DeliveryFields = DeliveryFields> {
   readonly delivery: Delivery
   readonly failure: DeliveryFailure
@@ -19,7 +16,6 @@ export interface FailedDelivery<Fields extends DeliveryFields = DeliveryFields> 
   readonly status?: FailureStatus
 }
 
-/** Publishes the status of a task after its delivery failed. */
 export interface FailureStatus {
   readonly about: TaskStatuses.StatusOwner
   /** Overrides members of the `meta` of a retry status. */

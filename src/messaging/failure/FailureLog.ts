@@ -4,10 +4,7 @@ import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import type { FailedDelivery } from "./FailedDelivery.ts"
 import type { RedeliveryResult } from "./Redelivery.ts"
 
-/**
- * Logs one line for each failed attempt, with its cause and consequence: a warning if a retry follows, else an error.
- * Without a `result`, the delivery is rejected because its consumer has no retry policy.
- */
+/** A warning if a retry follows, else an error. Without a `result` the delivery is rejected. */
 export const log = (
   consumer: { readonly name: string; readonly queue: string },
   { delivery, failure, fields: { task_id } }: FailedDelivery,

@@ -29,9 +29,7 @@ export interface FailureOptions {
   readonly retryStatuses?: RetryStatusConfig | undefined
 }
 
-/** The observations of a failure, which differ between consumers. */
 export interface FailureReports<Fields extends DeliveryFields> {
-  /** Called before the message is republished or rejected. */
   readonly failed: (failed: FailedDelivery<Fields>, exception: ExceptionFields) => void
   /** Called after the message was published to a retry queue or the dead-letter queue. */
   readonly redelivered: (
@@ -49,14 +47,12 @@ interface ExceptionFields {
   readonly requeue: false
 }
 
-/** How to settle a failed delivery, and the kind of its error for the trace. */
 export interface FailureVerdict {
   readonly settle: "ack" | "reject"
   readonly failure: string
 }
 
 export interface FailurePath<Fields extends DeliveryFields> {
-  /** Declares the retry queues and the dead-letter queue. A no-op without a retry policy. */
   readonly prepare: Effect.Effect<void, TopologyError | BrokerError>
   /**
    * With a retry policy, the delivery is acknowledged after its message is in a retry queue or the dead-letter queue.

@@ -12,18 +12,15 @@ import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import * as RetryQueues from "../retry/RetryQueues.ts"
 import type { RetryPolicy } from "../topology/RetryPolicy.ts"
 
-/** The queue that a failed delivery was published to, and why. */
 export type RedeliveryResult = RetryDecision & {
   readonly queue: string
   readonly sourceQueue: string
   readonly maxRetries: number
-  /** The retry queue of the shortest delay. `null` if the policy allows no retry. */
   readonly retryQueue: string | null
   readonly at: Timestamp
   readonly headers: Fields
 }
 
-/** The members of the observations about a redelivery. */
 export const fieldsOf = (consumerName: string, taskId: string | null, result: RedeliveryResult) => ({
   consumer_name: consumerName,
   task_id: taskId,
@@ -37,13 +34,11 @@ export type RedeliveryFields = ReturnType<typeof fieldsOf>
 
 export const redeliveryEvents = { Retry: "ConsumerRetryScheduled", DeadLetter: "ConsumerDeadLetterPublished" } as const
 
-/** Publishes the failed deliveries of one queue to its retry queues, and finally to its dead-letter queue. */
 export interface Redelivery {
   readonly prepare: Effect.Effect<void, TopologyError | BrokerError>
   /**
-   * Succeeds once the message is stored in one of these queues; the delivery may then be acknowledged. If the broker
-   * stores nothing, the publish is retried for up to a minute while the delivery is held, so that the handler need not
-   * run again. If the headers are too long, the long ones are dropped, and `x-svc-headers-left-out` counts them.
+   * Succeeds once the message is stored, so that the delivery may be acknowledged. Retries for a minute while the
+   * broker stores nothing: the handler need not run again. Headers that are too long are dropped.
    */
   readonly redeliver: (delivery: Delivery, failure: DeliveryFailure) => Effect.Effect<RedeliveryResult, RedeliveryError>
 }
@@ -51,7 +46,6 @@ export interface Redelivery {
 /** The message is in no retry queue, or this is unknown. The delivery returns to its queue. */
 export type RedeliveryError = UnconfirmedPublish | TopologyError | BrokerError
 
-/** Fails if the name of a retry queue would be too long. */
 export const make = (
   broker: Broker["Service"],
   client: BrokerClient["Service"],
@@ -88,7 +82,6 @@ export const make = (
       const queueOf = () => (decision._tag === "Retry" ? queues.retryQueueOf(decision.delayMs) : queues.deadLetterQueue)
       const publishWith = (given: Publications.RawOptions & { readonly headers: Fields }) => {
         const publish = Effect.suspend(() => client.publish(Publications.raw(queueOf(), content, given)))
-        // The queue may have been deleted.
         const stored = Effect.catchTag(publish, "Unroutable", () => Effect.andThen(prepare, publish))
         return Effect.as(retryUntilStored(Effect.andThen(redeclareIfStale, stored), sourceQueue), given.headers)
       }
@@ -122,10 +115,7 @@ export const make = (
     return { prepare, redeliver }
   })
 
-/**
- * Retries while the broker stores nothing. A publish with an unknown result is not retried, because each attempt might
- * add a copy.
- */
+/** A publish with an unknown result is not retried, because each attempt might add a copy. */
 const retryUntilStored = <A>(
   stored: Effect.Effect<A, RedeliveryError>,
   sourceQueue: string
@@ -162,7 +152,7 @@ const isTransient = (error: RedeliveryError): boolean => {
   }
 }
 
-/** Stays well below the broker's default consumer timeout of 30 minutes. */
+/** Well below the broker's default consumer timeout of 30 minutes. */
 export const holdSchedule = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]).pipe(
   Schedule.jittered,
   Schedule.upTo({ duration: "1 minute" })

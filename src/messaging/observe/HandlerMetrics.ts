@@ -7,11 +7,11 @@ const duration = Metric.histogram("svc_messaging_handler_duration_seconds", {
   attributes: { unit: "s" }
 })
 
-/** A deployment has few queues. Beyond this number of series, the queue label is `other`. */
+/** Beyond this number of series, the queue label is `other`. */
 const maxSeries = 1_000
 const series = new Map<string, Metric.Histogram<number>>()
 
-/** Series are cached, because creating one costs more than updating it. */
+/** Creating a series costs more than updating it. */
 const seriesOf = (queue: string, outcome: string): Metric.Histogram<number> => {
   const name = `${outcome} ${queue}`
   const known = series.get(name)
@@ -25,7 +25,6 @@ const seriesOf = (queue: string, outcome: string): Metric.Histogram<number> => {
 const outcomeOf = (exit: Exit.Exit<unknown, unknown>) =>
   Exit.isSuccess(exit) ? "succeeded" : Exit.hasInterrupts(exit) ? "interrupted" : "failed"
 
-/** Measures how long the handler of a message of `queue` runs. */
 export const timed = <A, E, R>(queue: string, handled: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.flatMap(Clock.Clock, (clock) => {
     const startedAt = clock.currentTimeNanosUnsafe()

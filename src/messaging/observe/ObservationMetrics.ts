@@ -8,13 +8,10 @@ const observationsTotal = Metric.counter("svc_messaging_observations_total", {
   incremental: true
 })
 
-/** A deployment has few queues. Beyond this number of series, the queue label is missing. */
+/** Beyond this number of series, the queue label is missing. */
 const maxSeries = 1_000
 
-/**
- * Returns a sink that counts the observations of consumers and forwards all observations to `next`. The sink is
- * synchronous, because it runs several times for each message.
- */
+/** Counts the observations of consumers and forwards all to `next`. Synchronous: runs several times per message. */
 export const countingSink = (next?: ObservationSink): Effect.Effect<ObservationSink> =>
   Effect.map(Effect.context<never>(), (context) => {
     const series = new Map<string, Metric.Counter<number>>()
@@ -34,7 +31,6 @@ export const countingSink = (next?: ObservationSink): Effect.Effect<ObservationS
     }
   })
 
-/** Status hubs and event streams have their own metrics. */
 const countedComponents: ReadonlySet<string> = new Set<Observation.Observed["component"]>([
   "consumer",
   "aggregation",

@@ -40,12 +40,10 @@ export const makeObserve = (sink: ObservationSink | undefined): Effect.Effect<Ob
 const nothing = () => {}
 const silent: Observe = Object.assign(nothing, { deferred: () => nothing })
 
-/** Observations that wait for a slow sink. Further ones are dropped. */
 const capacity = 10_000
 
 const writeConcurrency = 64
 
-/** How long pending observations may take when the scope closes. */
 const flushTimeout = "2 seconds"
 
 /**

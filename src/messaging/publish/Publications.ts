@@ -94,7 +94,6 @@ export type WorkflowTarget =
   | { readonly _tag: "Entry"; readonly route: string }
   | { readonly _tag: "Key"; readonly routingKey: string }
 
-/** Sets the target as the `stage` of the envelope, and checks the contracts of both stages. */
 export const workflow = (
   topology: Topology,
   envelope: WorkflowEnvelope.WorkflowEnvelope,
@@ -141,7 +140,6 @@ export const status = (topology: Topology, event: unknown, options: StatusOption
     )
   )
 
-/** Also writes the shard into `meta`. */
 export const aggregationStatus = (topology: Topology, event: unknown, options: StatusOptions): PublicationResult =>
   Result.gen(function* () {
     const read = yield* StatusEvent.read(event, options.now)
@@ -160,7 +158,6 @@ export interface DescriptiveProperties {
   readonly contentEncoding?: string | undefined
   readonly replyTo?: string | undefined
   readonly messageId?: string | undefined
-  /** In whole seconds. */
   readonly timestamp?: Date | undefined
   readonly type?: string | undefined
   readonly appId?: string | undefined

@@ -8,9 +8,8 @@ export type WithPublishSpan = <E>(
 ) => Effect.Effect<void, E>
 
 /**
- * Wraps each publish below a sampled span in a span of its own, whose id the message carries. Below an unsampled span,
- * the message carries the id of that span, so that consumers do not sample either. Without a tracer or a parent span no
- * span is created, because a span costs more than the rest of the client's work for a publish.
+ * Creates a span only below a sampled one, because a span costs more than the rest of the client's work. Below an
+ * unsampled span, the message carries the id of that span, so that consumers do not sample either.
  */
 export const make: Effect.Effect<WithPublishSpan> = Effect.map(TraceContext.isTraced, (isTraced) => {
   const untraced: WithPublishSpan = (publication, publish) => publish(publication)

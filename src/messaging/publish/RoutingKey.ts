@@ -11,7 +11,6 @@ import * as TopicPattern from "../topology/TopicPattern.ts"
 import type { Topology } from "../topology/Topology.ts"
 import { type EntryRoute, SharedStatusWorkflowTopology, type Stage } from "../topology/WorkflowTopology.ts"
 
-/** Returns the shared key of a shared topology, or the task type. */
 export const ofTask = (topology: Topology, task: TaskEnvelope): Result.Result<string, InvalidPublish> => {
   if (!(topology instanceof TaskTopology)) {
     return refused(
@@ -47,7 +46,6 @@ export const ofStatus = (topology: Topology, event: StatusEvent): Result.Result<
     : keyFromStrategy(() => strategy.statusRoutingKey(event))
 }
 
-/** Returns the key of the parent's shard. */
 export const ofAggregation = (
   topology: Topology,
   event: StatusEvent
@@ -66,7 +64,6 @@ export const ofAggregation = (
   return Result.succeed({ shard, routingKey: Aggregation.routingKey(aggregation, shard) })
 }
 
-/** `field` is the member that the error names. */
 export const findStage = (topology: Topology, name: string, field = "stage"): Result.Result<Stage, InvalidPublish> => {
   if (!(topology instanceof SharedStatusWorkflowTopology)) return noWorkflow()
   const found = topology.stages.find((stage) => stage.name === name)
@@ -91,11 +88,7 @@ export const stageOfQueue = (topology: Topology, queue: string): Result.Result<S
     : Result.succeed(found)
 }
 
-/**
- * Returns the stage that a raw routing key leads to: the stage with this publish routing key, else the stage with
- * exactly this binding key, else the target of an entry route with this key, else the first stage with a matching
- * pattern.
- */
+/** Prefers a publish routing key, then an equal binding key, then an entry route, then the first matching pattern. */
 export const stageOfKey = (topology: Topology, routingKey: string): Result.Result<Stage, InvalidPublish> => {
   if (!(topology instanceof SharedStatusWorkflowTopology)) return noWorkflow()
   const { entryRoutes, stages } = topology
@@ -119,10 +112,7 @@ const noWorkflow = () =>
 const shardKeyProblem = ({ routingPrefix }: Aggregation.AggregationPlane): string =>
   `task_id must not be ${routingPrefix}. and a number: statuses are routed by their task id, and this one is the key of a shard.`
 
-/**
- * Calls the application's routing strategy. An exception becomes an `InvalidPublish`: as a defect it would look like a
- * broker error, which is retried.
- */
+/** An exception of the strategy must not become a defect, which would be retried like a broker error. */
 const keyFromStrategy = (choose: () => unknown): Result.Result<string, InvalidPublish> => {
   let key: unknown
   try {

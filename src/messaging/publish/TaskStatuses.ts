@@ -6,7 +6,6 @@ import * as Timestamp from "../envelope/Timestamp.ts"
 import * as HandOverHeaders from "../retry/HandOverHeaders.ts"
 import type { BrokerClient, PublishError } from "./BrokerClient.ts"
 
-/** The task that a status belongs to. */
 export interface StatusOwner {
   readonly taskId: string
   readonly correlationId: string
@@ -20,13 +19,11 @@ export interface StatusContent {
   readonly meta?: JsonObject
 }
 
-/** Retries of a terminal status. */
 const terminalRetries = { times: 5, spacing: "1 second" } as const
 
 /**
- * Publishes a status on behalf of a consumer. Succeeds with whether the status was confirmed: a missing status must not
- * fail the work. A `terminal` status is retried after transient errors, because no later status would follow. The
- * retries share one event id, so readers see one event.
+ * A missing status must not fail the work, so this succeeds with whether the status was confirmed. A `terminal` status
+ * is retried, because no later status would follow; its event id stays the same.
  */
 export const publish = Effect.fnUntraced(function* (
   client: BrokerClient["Service"],

@@ -24,7 +24,7 @@ export const ofHeaders = (headers: Fields): HandOverHeaders => ({
   reason: text(headers[reasonHeader])
 })
 
-/** Reads the lineage of an aggregation event from `meta.manual_retry`, because its headers do not contain it. */
+/** The headers of an aggregation event do not contain the lineage. */
 export const ofMeta = (meta: JsonObject): HandOverHeaders => {
   const lineage = meta["manual_retry"]
   const known = isJsonObject(lineage) ? lineage : {}
@@ -49,7 +49,7 @@ export const isEmpty = (lineage: HandOverHeaders): boolean =>
   lineage.sourceConsumer === undefined &&
   lineage.reason === undefined
 
-/** Adds the lineage as `meta.manual_retry`. Members that the caller has set there take precedence. */
+/** Members that the caller has set take precedence. */
 export const intoMeta = (meta: JsonObject, lineage: HandOverHeaders): JsonObject => {
   if (isEmpty(lineage)) return meta
   const given = meta["manual_retry"]

@@ -2,17 +2,11 @@ import { Cause, Result } from "effect"
 import type { EnvelopeError } from "../envelope/Errors.ts"
 import type { FailureReason } from "./RetryHeaders.ts"
 
-/** Why processing a delivery failed. The source of headers, statuses, observations and the log. */
 export interface DeliveryFailure {
   readonly reason: FailureReason
-  /**
-   * The tag of a tagged error, else the class name, else the `typeof` the thrown value. `null` if there was no
-   * exception.
-   */
+  /** The tag, else the class name, else the `typeof` the thrown value. `null` if there was no exception. */
   readonly exceptionType: string | null
-  /** The message of the exception, truncated. May be empty. */
   readonly text: string
-  /** The stack trace with those of its causes, truncated. May be empty. */
   readonly stack: string
   readonly retryable: boolean
 }
@@ -21,10 +15,7 @@ export interface HandlerFailure extends DeliveryFailure {
   readonly exceptionType: string
 }
 
-/**
- * Prefers a typed failure to a defect. An error may set `retryable: false`, and a `reason` that is meant for handlers;
- * without them it is retried as `handler_error`. A handler that interrupted itself has failed, too.
- */
+/** Prefers a typed failure to a defect. A handler that interrupted itself has failed, too. */
 export const ofCause = (cause: Cause.Cause<unknown>): HandlerFailure => {
   const failure = Cause.findError(cause)
   if (Result.isSuccess(failure)) return withCauses(of(failure.success), cause)
@@ -54,7 +45,6 @@ export const of = (error: unknown): HandlerFailure => {
   }
 }
 
-/** The specification does not count invalid JSON as an exception. */
 export const ofEnvelope = ({ _tag, message, reason }: EnvelopeError): DeliveryFailure => ({
   reason,
   exceptionType: reason === "malformed_json" ? null : _tag,

@@ -2,20 +2,15 @@ import type { RetryPolicy } from "../topology/RetryPolicy.ts"
 import type { DeliveryFailure } from "./HandlerFailure.ts"
 import type { FailureReason } from "./RetryHeaders.ts"
 
-/** `attempt` is the value of the header. `delayMs` selects the retry queue. */
 export type RetryDecision =
   | { readonly _tag: "Retry"; readonly attempt: number; readonly delayMs: number; readonly reason: FailureReason }
   | { readonly _tag: "DeadLetter"; readonly attempt: number; readonly reason: FailureReason }
 
 export interface FailedAttempt extends Pick<DeliveryFailure, "reason" | "retryable"> {
-  /** 0 for the first delivery. */
   readonly attempt: number
 }
 
-/**
- * Decides whether a failed delivery is retried or dead-lettered. A handler runs at most `maxRetries + 1` times.
- * `chance` is a random number from 0 to below 1, for the jitter.
- */
+/** A handler runs at most `maxRetries + 1` times. `chance` is a random number from 0 to below 1, for the jitter. */
 export const decide = (
   policy: RetryPolicy,
   { attempt, reason, retryable }: FailedAttempt,
@@ -25,5 +20,4 @@ export const decide = (
     ? { _tag: "Retry", attempt: attempt + 1, delayMs: policy.delayOf(attempt + 1, chance), reason }
     : { _tag: "DeadLetter", attempt, reason }
 
-/** All other reasons would fail again in the same way. */
 const retryableReasons: ReadonlySet<FailureReason> = new Set<FailureReason>(["handler_error", "stage_timeout"])

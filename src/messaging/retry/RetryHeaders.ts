@@ -11,13 +11,11 @@ export const exceptionType = "x-svc-exception-type"
 export const deadLetteredAt = "x-svc-dead-lettered-at"
 /** `true` in the headers of a dead letter that was replayed. */
 export const replayedFromDlq = "x-svc-replayed-from-dlq"
-/** The number of headers that were dropped because they were too long. */
 export const headersLeftOut = "x-svc-headers-left-out"
 
-/** The retry headers of one worker. A task that is handed over to another worker loses them. */
+/** A task that is handed over to another worker loses these headers. */
 export const names: ReadonlyArray<string> = [retryAttempt, maxRetries, sourceQueue, failureReason, exceptionType]
 
-/** The machine-readable reason of a retry, a dead letter or a rejection. */
 export type FailureReason =
   | "handler_error"
   | "malformed_json"
@@ -33,23 +31,19 @@ export type FailureReason =
 /** 0 for the first delivery, and for an unreadable header. */
 export const attemptOf = (headers: Fields): number => count(headers[retryAttempt])
 
-/** Reads a header as a count. Other clients send integers of any width, or texts. */
+/** Other clients send integers of any width, or texts. */
 export const count = (value: Field | undefined): number => {
   const number = typeof value === "bigint" || (typeof value === "string" && /^\d+$/.test(value)) ? Number(value) : value
   return typeof number === "number" && Number.isSafeInteger(number) && number >= 0 ? number : 0
 }
 
-/**
- * The headers that a republished message keeps. Headers that the broker wrote are removed: a copied `x-death` looks
- * like a cycle, so the broker would drop the message, and a copied `CC` would route it to additional queues.
- */
+/** The broker drops a message with a copied `x-death` as a cycle, and a copied `CC` would route it to more queues. */
 export const withoutBrokerHeaders = (headers: Fields): Fields =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !brokerHeader.test(name)))
 
 /**
- * Keeps short headers only, those of the library first. A message may arrive with headers close to the limit, or beyond
- * it if another client has other limits. Together with the failure headers they could not be sent, and the message
- * would be redelivered for ever.
+ * Long headers of another client, together with the failure headers, could not be sent: the message would be
+ * redelivered for ever.
  */
 export const shortened = (headers: Fields): Fields => {
   const all = Object.entries(headers)
@@ -77,21 +71,16 @@ const brokerHeader =
   /^(x-death|x-first-death-.*|x-last-death-.*|x-delivery-count|x-acquired-count|x-stream-offset|CC|BCC)$/
 
 export interface FailureHeaders {
-  /**
-   * For a retry, the number of the next delivery, from 1. For a dead letter, the number of the delivery that failed
-   * last.
-   */
+  /** Retry: the number of the next delivery, from 1. Dead letter: of the delivery that failed last. */
   readonly attempt: number
   readonly maxRetries: number
   readonly sourceQueue: string
   readonly reason: FailureReason
   /** `null` if there was no exception. The header is written even then. */
   readonly exceptionType: string | null
-  /** `undefined` for a retry. */
   readonly deadLetteredAt?: Timestamp | undefined
 }
 
-/** The headers of a retry or a dead letter, in addition to those of the delivery. */
 export const of = (headers: Fields, failure: FailureHeaders): Fields => ({
   ...withoutBrokerHeaders(headers),
   [retryAttempt]: failure.attempt,
@@ -102,5 +91,4 @@ export const of = (headers: Fields, failure: FailureHeaders): Fields => ({
   ...(failure.deadLetteredAt !== undefined && { [deadLetteredAt]: failure.deadLetteredAt })
 })
 
-/** Header tables are small, and class names can be long. */
 const maxTypeLength = 255

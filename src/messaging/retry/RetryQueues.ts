@@ -70,7 +70,6 @@ const makeQueues = (queueType: RetryQueueType, sourceQueue: string, policy: Retr
  */
 export const expiryMarginMs = 86_400_000
 
-/** An hour. */
 export const redeclareEveryMs = 3_600_000
 
 /**

@@ -4,10 +4,7 @@ import { fitsShortString, isWellFormed, textExpected } from "../envelope/Envelop
 import { type Mistake, SettingsError, TopologyError } from "../envelope/Errors.ts"
 import * as QueueArguments from "./QueueArguments.ts"
 
-/**
- * Collects the mistakes of a configuration, so that a constructor reports all of them at once, and warnings about
- * settings without effect.
- */
+/** Collects mistakes, so that a constructor reports all at once, and warnings about settings without effect. */
 export class ValidationIssues {
   readonly mistakes: Array<Mistake> = []
   readonly warnings: Array<Mistake> = []
@@ -20,7 +17,6 @@ export class ValidationIssues {
     this.warnings.push({ field, problem })
   }
 
-  /** Checks the name of an exchange or a queue. */
   checkName(field: string, value: string): string {
     if (value.trim() === "") this.addMistake(field, "must not be blank")
     else if (!fitsShortString(value)) this.addMistake(field, "must have at most 255 bytes")
@@ -30,7 +26,6 @@ export class ValidationIssues {
     return value
   }
 
-  /** Trims and checks a routing key. */
   checkKey(field: string, value: string, blank: "refused" | "allowed" = "refused"): string {
     const key = value.trim()
     if (key === "" && blank === "refused") this.addMistake(field, "must not be blank")
@@ -51,7 +46,6 @@ export class ValidationIssues {
     return this.checkInteger(field, value, 1, QueueArguments.maxMillis)
   }
 
-  /** Throws at the end of a constructor, so that the error contains all mistakes. */
   throwTopologyError(name: string): void {
     if (this.mistakes.length > 0) throw TopologyError.of(name, this.mistakes)
   }
@@ -71,22 +65,17 @@ export class ValidationIssues {
   }
 }
 
-/** A source of queue arguments: a field of its own, or an `_overrides` or `_kwargs` option. */
 export interface ArgumentSource {
   readonly field: string
   readonly arguments: Fields | undefined
 }
 
-/** The arguments that all queues of one kind share, and the properties that result from them. */
 export interface QueueFamily {
   readonly family: string
   readonly arguments: Fields
-  /** Maps each argument to the field that set it. */
   readonly sources: ReadonlyMap<string, string>
   readonly queueType: QueueArguments.QueueType
-  /** `undefined` if the queue has no priorities. Priorities are then not checked. */
   readonly maxPriority: number | undefined
-  /** Quorum queues have priorities from 4.0 without an argument: see `BrokerCapabilities.amqpPriority`. */
   readonly priorityField: string
 }
 
@@ -125,12 +114,10 @@ export const mergeQueueFamily = (
     const where = isNative ? "" : ` (${sourceOf.get("x-max-priority")} sets x-max-priority)`
     issues.addMistake(priorityField, `must be an integer from 1 to 255${where}`)
   }
-  // A quorum queue refuses the argument and has priorities without it from 4.0.
   if (isNative && merged.get("x-queue-type") === "quorum") merged.delete("x-max-priority")
 
   const declared: Fields = Object.fromEntries(merged)
   for (const { argument, problem, standing } of QueueArguments.examineForAllReleases(declared)) {
-    // Already reported above, for the field.
     if (argument === "x-max-priority" && !isPriority(maximum)) continue
     if (standing === "refused") issues.addMistake(fieldOfArgument(sourceOf, argument), problem)
     else issues.addWarning(fieldOfArgument(sourceOf, argument), problem)
@@ -157,7 +144,6 @@ export const argumentFromField = (field: string, argument: string, value: Field 
   arguments: value === undefined ? undefined : { [argument]: value }
 })
 
-/** Returns the field, or the member of an `_overrides` or `_kwargs` option, that set an argument. */
 export const fieldOfArgument = (sources: ReadonlyMap<string, string>, argument: string): string => {
   const field = sources.get(argument) ?? ""
   return /_overrides$|_kwargs$/.test(field) ? `${field}.${argument}` : field

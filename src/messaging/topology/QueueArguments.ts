@@ -12,14 +12,12 @@ export const queueTypeOf = (declared: Fields): Field => declared["x-queue-type"]
 /** `refused`: the broker closes the channel (406). `inert`: the broker accepts the argument without effect. */
 export type Standing = "accepted" | "refused" | "inert"
 
-/** How a broker treats an argument, if it does not simply accept it. `problem` says what to do instead. */
 export interface Finding {
   readonly argument: string
   readonly standing: Exclude<Standing, "accepted">
   readonly problem: string
 }
 
-/** Returns the issues that all supported releases have in common. */
 export const examineForAllReleases = (declared: Fields): ReadonlyArray<Finding> => {
   const [first = [], ...others] = releases.map((release) => examineFor(declared, release))
   return first.filter((finding) =>
@@ -29,7 +27,6 @@ export const examineForAllReleases = (declared: Fields): ReadonlyArray<Finding> 
   )
 }
 
-/** Returns the arguments that this release refuses or ignores. */
 export const examineFor = (declared: Fields, release: Release): ReadonlyArray<Finding> => {
   const type = queueTypeOf(declared)
   if (type !== "classic" && type !== "quorum" && type !== "stream") {
@@ -69,7 +66,6 @@ const refusal = (type: QueueType, takers: ReadonlyArray<QueueType>, instead = ""
 type StandingRule = (release: Release, value: Field) => Standing
 
 interface Rule extends Readonly<Record<QueueType, StandingRule>> {
-  /** Returns what is wrong with the value. */
   readonly value: (value: Field, declared: Fields) => string | undefined
   readonly instead?: string
 }
@@ -110,9 +106,8 @@ const age = (value: Field): string | undefined =>
     : "must be a number with a unit of Y, M, D, h, m or s, such as 7D"
 
 /**
- * Measured on 3.10.8 and verified by `test/messaging/topology/QueueArguments.test.ts` if a broker is available. Rules
- * of later releases follow their release notes. On 3.10.8 an invalid `x-max-age` or `x-queue-master-locator` closes the
- * whole connection (541), and not only the channel.
+ * Measured on 3.10.8; later releases by their release notes. There an invalid `x-max-age` or `x-queue-master-locator`
+ * closes the whole connection (541).
  */
 const rules: ReadonlyMap<string, Rule> = new Map(
   Object.entries<Rule>({
@@ -134,7 +129,6 @@ const rules: ReadonlyMap<string, Rule> = new Map(
     "x-max-in-memory-bytes": { classic: no, quorum: sinceRelease(400, ignored, yes), stream: no, value: integer(0) },
     "x-overflow": {
       classic: yes,
-      // Accepted, and documented as without effect.
       quorum: (_, value) => (value === "reject-publish-dlx" ? "inert" : "accepted"),
       stream: no,
       value: oneOf("drop-head", "reject-publish", "reject-publish-dlx")

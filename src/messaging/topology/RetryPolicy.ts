@@ -142,13 +142,11 @@ const backoffDelays = (
   const stages: Array<ReadonlyArray<number>> = []
   for (let longest = delayMs; stages.length < maxRetries; longest *= factor) {
     stages.push(jitterDelays(Math.min(longest, max_delay_ms), jitter, steps))
-    // Further retries have the same delays.
     if (longest >= max_delay_ms) break
   }
   return stages
 }
 
-/** Returns evenly spaced delays, ascending. */
 const jitterDelays = (longest: number, jitter: number, steps: number): ReadonlyArray<number> => {
   const count = jitter === 0 ? 1 : steps
   return Array.from({ length: count }, (_, step) =>

@@ -1,9 +1,6 @@
 import { hash } from "node:crypto"
 
-/**
- * Returns the shard of a parent task: the SHA-256 of its id as a big-endian number, modulo the count. Producers in
- * other languages compute the same shard.
- */
+/** The SHA-256 of the id as a big-endian number, modulo the count. Producers in other languages compute the same. */
 export const shardOf = (parentTaskId: string, shardCount: number): number => {
   const digest = hash("sha256", parentTaskId, "hex")
   // Sixteen bits at a time, which is exact without big integers up to `maxShards`.
@@ -14,13 +11,11 @@ export const shardOf = (parentTaskId: string, shardCount: number): number => {
   return remainder
 }
 
-/** A broker should not have more bindings on one exchange. */
 export const maxShards = 65_536
 
 export const sortedUnique = (shards: ReadonlyArray<number>): ReadonlyArray<number> =>
   [...new Set(shards)].sort((one, other) => one - other)
 
-/** Returns what is wrong with the shards of one consumer. */
 export const shardsProblem = (shards: ReadonlyArray<number>, shardCount: number): string | undefined => {
   if (shards.length === 0) return "contains no shard"
   const outside = shards.filter((shard) => !Number.isInteger(shard) || shard < 0 || shard >= shardCount)
@@ -46,7 +41,6 @@ export const groupsProblem = (groups: ReadonlyArray<ReadonlyArray<number>>, shar
   return undefined
 }
 
-/** Returns the shards without a group. Their events only reach the status queue and are not aggregated. */
 export const uncoveredShards = (
   groups: ReadonlyArray<ReadonlyArray<number>>,
   shardCount: number

@@ -69,7 +69,6 @@ export interface EntryRouteParameters {
   readonly target_stage: string
 }
 
-/** The limit of JavaScript timers. */
 const maxSeconds = 2_147_483
 
 export const checkContract = (

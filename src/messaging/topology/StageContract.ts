@@ -8,16 +8,12 @@ import type { Stage } from "./WorkflowTopology.ts"
 
 type ContractCheck = Result.Result<void, ContractError>
 
-/**
- * Checks a hand-over against the contracts of both stages. At an entry there is no `source`, and only the contract of
- * the target applies.
- */
+/** At an entry there is no `source`, and only the contract of the target applies. */
 export const checkPublish = (source: Stage | undefined, target: Stage, envelope: WorkflowEnvelope): ContractCheck =>
   Result.flatMap(source === undefined ? contractKept : checkSource(source, target, envelope), () =>
     checkActions(target, "accepted_actions", source, target, envelope)
   )
 
-/** Checks a delivered message against the contract of the stage. */
 export const checkConsume = (stage: Stage, envelope: WorkflowEnvelope): ContractCheck =>
   checkActions(stage, "accepted_actions", undefined, stage, envelope)
 
@@ -65,7 +61,6 @@ const checkActions = (
     : failed("payload_schema_violation", `The payload of ${action} for stage ${stage.name} ${problem}.`)
 }
 
-/** A member that the schema does not list is a mistake. */
 const payloadMismatch = (schema: PayloadSchema, payload: JsonObject): string | undefined => {
   const required = schema.required_fields ?? []
   const known = new Set([...required, ...(schema.optional_fields ?? [])])
@@ -96,10 +91,7 @@ const contractError = (
     message
   })
 
-/**
- * Returns the hash that identifies a piece of work, or `undefined` if the contract has no `dedup_key_fields`. Fails for
- * fields that are nested too deeply to be serialised.
- */
+/** `undefined` without `dedup_key_fields`. Fails for fields that are nested too deeply to be serialised. */
 export const dedupSignature = (
   stage: Pick<Stage, "name" | "contract">,
   { action, payload, task_id }: Pick<WorkflowEnvelope, "task_id" | "action" | "payload">

@@ -1,7 +1,4 @@
-/**
- * Whether a topic exchange routes a key by a binding with this pattern. Words are separated by dots; `*` matches
- * exactly one word, `#` any number of words. Runs in time proportional to the product of the lengths.
- */
+/** `*` matches exactly one word, `#` any number. Runs in time proportional to the product of the lengths. */
 export const matches = (pattern: string, routingKey: string): boolean => {
   const words = split(routingKey)
   // `reachable[n]`: the parts of the pattern so far match the first n words.

@@ -44,7 +44,6 @@ export abstract class Topology {
     this.warnings = issues.warnings
   }
 
-  /** In the order of declaration: dead letters, work, statuses. */
   abstract readonly exchanges: ReadonlyArray<Exchange>
   /** The status queue first, then the work queues. */
   abstract readonly queues: ReadonlyArray<Queue>
