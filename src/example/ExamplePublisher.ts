@@ -26,7 +26,7 @@ export const publishBook = Effect.gen(function* () {
   const client = yield* BrokerClient
   const book = `book-${yield* Clock.currentTimeMillis}`
   yield* client.publishTasks(pagesOf(book).map(taskOf), { mode: "batch_envelope", batchId: book })
-  yield* Effect.logInfo(`The example has published ${book}`)
+  yield* Effect.logInfo(`The example publishes ${book}`)
   return book
 })
 
@@ -36,7 +36,7 @@ const publishSealedLetter = Effect.gen(function* () {
   const letter = `letter-${yield* Clock.currentTimeMillis}`
   const text = "There is no Frigate like a Book"
   yield* client.publishTask(taskOf({ book: letter, page: 1, pages: 1, text, isPicture: false, isSealed: true }))
-  yield* Effect.logInfo(`The example has published ${letter}, which becomes a dead letter until it is replayed`)
+  yield* Effect.logInfo(`The example publishes ${letter}, which stays a dead letter until it is replayed`)
 })
 
 const ignoreFailure = <E extends { readonly message: string }, R>(publish: Effect.Effect<unknown, E, R>) =>

@@ -89,7 +89,7 @@ describe("start-up: the example", () => {
       assert.isNotEmpty(gateway.status)
       yield* eventually(
         Effect.sync(() => gateway.output()),
-        (output) => output.includes("The example lends"),
+        (output) => output.includes("The example publishes book-"),
         "30 seconds"
       )
     })
@@ -117,7 +117,7 @@ describe("start-up: the example", () => {
       assert.match(gateway.output(), /^ {2}broker +memory/m)
       yield* eventually(
         Effect.sync(() => gateway.output()),
-        (output) => output.includes("The example lends"),
+        (output) => output.includes("The example publishes book-"),
         "30 seconds"
       )
     })

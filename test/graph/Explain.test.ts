@@ -105,7 +105,7 @@ describe("explain: why a task is not done", () => {
     })
     assert.strictEqual(
       sentence,
-      "svc-task-consumer has been at work on it since 2026-04-06T10:00:01+00:00, from tasks.queue."
+      "svc-task-consumer has been processing it since 2026-04-06T10:00:01+00:00, from tasks.queue."
     )
   })
 
@@ -126,7 +126,7 @@ describe("explain: why a task is not done", () => {
   it("because it is behind others, once the delay of its retry is over", () => {
     const told = explained({ observed: [received(1), retried(2)], now: 3, inspection: { messages: 8, consumers: 2 } })
     assert.deepInclude(told, { asked: "tasks.queue", verdict: "queued", ready: 8, consumers: 2, retry_attempt: 1 })
-    assert.strictEqual(told.sentence, "It waits in tasks.queue, behind at most 7 others, for one of 2 consumers.")
+    assert.strictEqual(told.sentence, "It waits in tasks.queue, after at most 7 others, for one of 2 consumers.")
   })
 
   it("because it waits in a retry queue that does not say for how long", () => {
@@ -139,7 +139,7 @@ describe("explain: why a task is not done", () => {
     const given: Given = { observed: [received(1), deadLettered(3)], said: [["failed", 3]], letters }
     const nobody = explained({ ...given, inspection: { messages: 1, consumers: 0 } })
     assert.deepInclude(nobody, { asked: "tasks.queue", verdict: "no_consumer" })
-    assert.strictEqual(nobody.sentence, "Nobody consumes tasks.queue, in which 1 message is waiting.")
+    assert.strictEqual(nobody.sentence, "tasks.queue has no consumer, and 1 message is waiting in it.")
     assert.deepInclude(explained({ ...given, inspection: "missing" }), { verdict: "no_queue" })
     assert.deepInclude(explained(given), { verdict: "queued", missing_evidence: ["broker"] })
   })
@@ -198,7 +198,7 @@ describe("explain: why a task is not done", () => {
       exception_type: "NoInk",
       exception_message: "The well is dry."
     })
-    assert.include(told.sentence, "for NoInk: The well is dry, and has no retries.")
+    assert.include(told.sentence, "for NoInk: The well is dry, and has no retry policy.")
     const requeued = { ...failed, requeue: true }
     assert.deepInclude(explained({ topologies, observed: [staged(1, "write", "m1"), requeued] }), {
       asked: "write.queue",
@@ -400,7 +400,7 @@ describe("explain: why a task is not done", () => {
     assert.deepInclude(explained({ said: [["processing", 1]] }), {
       verdict: "unknown",
       sentence:
-        "It cannot be told: the observations would be needed. Its last status is processing at 2026-04-06T10:00:01Z.",
+        "Its state is unknown. It could be determined from the observations. Its last status is processing at 2026-04-06T10:00:01Z.",
       status: "processing",
       missing_evidence: ["observations"]
     })

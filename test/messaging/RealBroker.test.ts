@@ -81,10 +81,7 @@ describe.skipIf(RunningBroker.server === null)("on a RabbitMQ", () => {
         })
       })
       const error = yield* Effect.flip(changed.initialize)
-      assert.match(
-        error.message,
-        /queue svc-test-.*tasks\.queue is there and differs: .*(x-message-ttl|x-max-priority)/
-      )
+      assert.match(error.message, /queue svc-test-.*tasks\.queue exists and differs: .*(x-message-ttl|x-max-priority)/)
 
       yield* (yield* Broker).remove({ queues: [shared.tasks.queue] })
       const returned = yield* Effect.flip(publishTask({ task_id: "t2" }))

@@ -253,7 +253,7 @@ describe.skipIf(RunningBroker.server === null)("two deployments after one anothe
         const { message } = yield* Effect.flip(initialize)
         assert.match(message, changed.sentence)
         assert.include(message, `queue ${parameters.tasks_queue} is there and differs`)
-        assert.include(message, "Take back the change, or give the queue another name")
+        assert.include(message, "Revert the change, or use another queue name")
         assert.notInclude(message, "\n")
         // and so says a worker, for as long as it is so
         yield* working({
@@ -387,7 +387,7 @@ describe.skipIf(RunningBroker.server === null)("two deployments after one anothe
         const { message } = yield* Effect.flip(ensured)
         assert.match(message, /'x-max-priority'.*received .*'5'.*current is .*none/)
         assert.include(message, `queue ${queue} is there and differs`)
-        assert.include(message, "Take back the change, or give the queue another name")
+        assert.include(message, "Revert the change, or use another queue name")
         const { start } = yield* AggregationWorkerRuntime.make({
           topology,
           shardGroups: [[0]],

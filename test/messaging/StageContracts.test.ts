@@ -62,7 +62,7 @@ describe("a hand-over", () => {
     assert.deepInclude(broken(undefined, writer, { action }), {
       reason: "unsupported_action",
       stage: "writer",
-      message: `The accepted_actions of stage writer are write, rewrite; the action given is ${action ?? "none"}.`
+      message: `The accepted_actions of stage writer are write, rewrite, but the action of the message is ${action ?? "none"}.`
     })
   })
 

@@ -233,26 +233,26 @@ describe("queue arguments", () => {
         task_queue_arguments_overrides: { "x-max-length": 1, "x-expires": 2 },
         task_queue_kwargs: { "x-max-length": 1, "x-expires": 2 }
       }),
-      "task queue arguments x-expires, x-max-length come from both task_queue_arguments_overrides and task_queue_kwargs"
+      "task queue arguments x-expires, x-max-length are set in both task_queue_arguments_overrides and task_queue_kwargs"
     ],
     [
       make({ tasks_message_ttl_ms: 1, task_queue_kwargs: { "x-message-ttl": 1 } }),
-      "task queue arguments x-message-ttl come from both tasks_message_ttl_ms and task_queue_kwargs"
+      "task queue arguments x-message-ttl are set in both tasks_message_ttl_ms and task_queue_kwargs"
     ],
     [
       make({ status_queue_arguments_overrides: { "x-queue-type": "quorum" } }),
-      "status queue arguments x-queue-type come from both status_use_streams and status_queue_arguments_overrides"
+      "status queue arguments x-queue-type are set in both status_use_streams and status_queue_arguments_overrides"
     ],
     [
       makeSharded({ aggregation_queue_type: "quorum", aggregation_queue_kwargs: { "x-queue-type": "quorum" } }),
-      "aggregation queue arguments x-queue-type come from both aggregation_queue_type and aggregation_queue_kwargs"
+      "aggregation queue arguments x-queue-type are set in both aggregation_queue_type and aggregation_queue_kwargs"
     ],
     [
       makeWorkflow({
         workflow_queue_kwargs: { "x-max-length": 5 },
         stages: [{ ...planner, queue_kwargs: { "x-max-length": 6 } }]
       }),
-      "workflow queue arguments x-max-length come from both workflow_queue_kwargs and stages[0].queue_kwargs"
+      "workflow queue arguments x-max-length are set in both workflow_queue_kwargs and stages[0].queue_kwargs"
     ]
   ])("from two sources are a conflict that names the family, the sources and the sorted keys (%#)", (make, message) => {
     assert.include(refused(make).message, message)
@@ -313,7 +313,7 @@ describe("queue arguments", () => {
     )
     assert.strictEqual(
       refused(make({ status_queue_kwargs: { "x-expires": 5 } })).mistakes[0]?.problem,
-      "is not taken by stream queues: only classic and quorum queues do"
+      "is not accepted by stream queues: only classic and quorum queues do"
     )
   })
 
@@ -461,7 +461,7 @@ describe("aggregation queues", () => {
 
   it.each([
     [[], "contains no shard"],
-    [[4], "shard 4: shards go from 0 to 3"],
+    [[4], "shard 4: shards range from 0 to 3"],
     [[-1], "shard -1: shards go from 0 to 3"],
     [[0.5], "shard 0.5"]
   ])("of the shards %j are refused", (shards, message) => {

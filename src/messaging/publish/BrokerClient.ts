@@ -126,9 +126,11 @@ export class BrokerClient extends Context.Service<
     readonly publishTask: PublishTask
 
     /**
-     * Publishes many tasks, which are all validated before the first is sent. `{ mode: "individual" }`, the default,
-     * sends one message for each task, and fails with a `TasksUnpublished` if some are not confirmed. `{ mode:
-     * "batch_envelope", batchId }` sends one message for all, which a consumer with a retry policy splits.
+     * Publishes many tasks, which are all validated before the first is sent.
+     *
+     * - `{ mode: "individual" }`, the default, sends one message for each task. It fails with a `TasksUnpublished` if
+     *   some are not confirmed.
+     * - `{ mode: "batch_envelope", batchId }` sends one message for all, which a consumer with a retry policy splits.
      */
     readonly publishTasks: PublishTasks
 

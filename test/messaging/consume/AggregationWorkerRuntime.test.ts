@@ -92,7 +92,7 @@ describe("AggregationWorkerRuntime", () => {
       yield* start
       yield* looked
       assert.deepStrictEqual(log.lines(), [
-        "Queues of other shards are left over: aggregation.queue.0 (0 events, and more are coming), " +
+        "Queues of former shards still exist: aggregation.queue.0 (0 events, and more are coming), " +
           "aggregation.queue.1 (0 events, and more are coming), aggregation.queue.3 (1 event). " +
           "Let workers of the former shards drain them, then delete them."
       ])
@@ -121,8 +121,11 @@ describe("AggregationWorkerRuntime", () => {
           Effect.flip(AggregationWorkerRuntime.make({ topology, shardGroups, handler: nothing })),
           ({ message }) => message
         )
-      assert.match(yield* refused([[0], [0, 1]]), /groups 0 and 1 both take shard 0: its work would be done twice/)
-      assert.match(yield* refused([[0], [4]]), /group 1 names shard 4: shards go from 0 to 3/)
+      assert.match(
+        yield* refused([[0], [0, 1]]),
+        /groups 0 and 1 both contain shard 0, whose events would be processed twice/
+      )
+      assert.match(yield* refused([[0], [4]]), /group 1 contains shard 4: shards range from 0 to 3/)
       assert.match(yield* refused([[0], []]), /group 1 contains no shard/)
       assert.match(yield* refused([]), /contains no group of shards/)
     }).pipe(Effect.scoped, Effect.provide(desk({ topology })))

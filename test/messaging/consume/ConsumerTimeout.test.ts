@@ -30,7 +30,7 @@ describe("ConsumerTimeout", () => {
   it("says both times and what to do", () => {
     assert.strictEqual(
       ConsumerTimeout.warning(queueWith(10 * minute), "3.12.0", Duration.minutes(45)),
-      "Handlers may take 45m, and the broker takes deliveries back after 10m: set handleWithin below it, or the broker's consumer timeout above."
+      "Handlers may take 45m, but the broker redelivers messages after 10m: set handleWithin below it, or raise the broker's consumer timeout."
     )
   })
 })

@@ -439,7 +439,7 @@ describe("DeliveryLoop", () => {
         assert.deepStrictEqual(lines(), [])
         yield* TestClock.adjust("1 minute")
       }).pipe(Effect.provide(layer))
-      assert.strictEqual(lines()[0], "loop has settled nothing for 1m, and all 2 places are taken one, two")
+      assert.strictEqual(lines()[0], "loop has settled nothing for 1m, and all 2 slots are occupied one, two")
     }).pipe(onMemory)
   )
 })

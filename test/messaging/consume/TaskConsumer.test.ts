@@ -1006,7 +1006,7 @@ describe("TaskConsumer", () => {
         yield* Effect.provide(working({ handler: always, handleWithin: "30 minutes" }), layer)
         assert.include(
           lines().join("\n"),
-          "Handlers may take 30m, and the broker takes deliveries back after 30m: set handleWithin below it"
+          "Handlers may take 30m, but the broker redelivers messages after 30m: set handleWithin below it"
         )
       }).pipe(onMemory())
     )

@@ -204,7 +204,7 @@ describe("WorkflowConsumer", () => {
           .map((fields) => "exception_message" in fields && fields.exception_message)
         assert.deepStrictEqual(said, [
           "The payload does not meet the schema of stage write: payload.pages must be number.",
-          "Stage write does not take the action print, only draft, check.",
+          "Stage write does not accept the action print. It accepts draft, check.",
           "Stage write does not take a message without an action, only draft, check."
         ])
       }).pipe(Effect.scoped, Effect.provide(desk({ topology: workflow() })))

@@ -92,10 +92,7 @@ describe.each(consumers)("what a $name tells of an attempt that failed", ({ publ
       assert.deepStrictEqual(
         told.map(({ level, sentence }) => [level, sentence]),
         [
-          [
-            "Warn",
-            `Task t1 failed on ${queue}, in attempt 1 of 2: RangeError: no such page. It is tried again in 30s.`
-          ],
+          ["Warn", `Task t1 failed on ${queue}, in attempt 1 of 2: RangeError: no such page. It is retried in 30s.`],
           [
             "Error",
             `Task t1 failed on ${queue}, in attempt 2 of 2: RangeError: no such page. It is in the dead-letter queue ${queue}.dlq.`

@@ -62,7 +62,7 @@ describe("BrokerClient", () => {
     it.effect("refuses by name what this release of the broker would refuse", () =>
       Effect.gen(function* () {
         const error = yield* Effect.flip((yield* BrokerClient).initialize)
-        assert.match(error.message, /task_max_priority needs a classic queue before RabbitMQ 4\.0/)
+        assert.match(error.message, /task_max_priority requires a classic queue before RabbitMQ 4\.0/)
       }).pipe(Effect.provide(using({ topology: shared({ task_queue_type: "quorum", task_max_priority: 9 }) })))
     )
 
@@ -74,8 +74,8 @@ describe("BrokerClient", () => {
           topology: shared({ tasks_message_ttl_ms: 1000, status_queue_ttl_ms: 5000 })
         })
         const error = yield* Effect.flip(changed.initialize)
-        assert.match(error.message, /queue status\.queue is there and differs: .*x-expires/)
-        assert.match(error.message, /queue tasks\.queue is there and differs: .*x-message-ttl.*another name/)
+        assert.match(error.message, /queue status\.queue exists and differs: .*x-expires/)
+        assert.match(error.message, /queue tasks\.queue exists and differs: .*x-message-ttl.*another name/)
         yield* broker.ping
       }).pipe(Effect.provide(using({ topology: shared() })))
     )
@@ -90,7 +90,7 @@ describe("BrokerClient", () => {
           Effect.provideService(References.MinimumLogLevel, "Warn")
         )
         assert.strictEqual(logged.length, 1)
-        assert.match(String(logged[0]), /task_consumer_timeout_ms does nothing on classic queues \(RabbitMQ 3\.10/)
+        assert.match(String(logged[0]), /task_consumer_timeout_ms has no effect on classic queues \(RabbitMQ 3\.10/)
       }).pipe(Effect.provide(using({ topology: shared({ task_consumer_timeout_ms: 60_000 }) })))
     )
 
@@ -106,7 +106,7 @@ describe("BrokerClient", () => {
           routingKey: "resize",
           mayDuplicate: false,
           message:
-            "No queue of the exchange tasks takes the routing key resize: start the worker that declares it, or correct the key."
+            "No queue is bound to the exchange tasks with the routing key resize: start the worker that declares it, or correct the key."
         })
         yield* (yield* BrokerClient.make({ topology: routed() })).initialize
         yield* publishTask({ task_id: "t1", task_type: "resize" })
@@ -180,7 +180,7 @@ describe("BrokerClient", () => {
         const error = yield* Effect.flip(publishTask({ task_id: "t1", priority: 10 }))
         assert.deepInclude(error, {
           reason: "priority_above_maximum",
-          message: "priority is 10, and the queue goes up to task_max_priority 9."
+          message: "priority is 10, but task_max_priority of the queue is 9."
         })
         yield* publishTask({ task_id: "t1", priority: 9 })
         assert.deepStrictEqual(yield* waiting("tasks.queue"), Option.some(1))
@@ -628,7 +628,7 @@ describe("BrokerClient", () => {
         const error = yield* Effect.flip(publishRawToQueue("nowhere", body))
         assert.deepInclude(error, {
           _tag: "Unroutable",
-          message: "There is no queue nowhere: declare it, or start the worker that does."
+          message: "There is no queue nowhere: declare it, or start the worker that declares it."
         })
       }).pipe(Effect.provide(using({ topology: shared() })))
     )

@@ -35,12 +35,12 @@ describe("errors at configuration", () => {
     [
       "task",
       () => shared({ task_max_priority: 5, task_queue_kwargs: { "x-max-priority": 5 } }),
-      "task queue arguments x-max-priority come from both task_max_priority and task_queue_kwargs"
+      "task queue arguments x-max-priority are set in both task_max_priority and task_queue_kwargs"
     ],
     [
       "status",
       () => shared({ status_queue_ttl_ms: 1, status_queue_arguments_overrides: { "x-expires": 1 } }),
-      "status queue arguments x-expires come from both status_queue_ttl_ms and status_queue_arguments_overrides"
+      "status queue arguments x-expires are set in both status_queue_ttl_ms and status_queue_arguments_overrides"
     ],
     [
       "aggregation",
@@ -49,12 +49,12 @@ describe("errors at configuration", () => {
           aggregation_queue_arguments_overrides: { "x-max-length": 1 },
           aggregation_queue_kwargs: { "x-max-length": 1 }
         }),
-      "aggregation queue arguments x-max-length come from both aggregation_queue_arguments_overrides and aggregation_queue_kwargs"
+      "aggregation queue arguments x-max-length are set in both aggregation_queue_arguments_overrides and aggregation_queue_kwargs"
     ],
     [
       "workflow",
       () => workflow({ workflow_consumer_timeout_ms: 1, workflow_queue_kwargs: { "x-consumer-timeout": 1 } }),
-      "workflow queue arguments x-consumer-timeout come from both workflow_consumer_timeout_ms and workflow_queue_kwargs"
+      "workflow queue arguments x-consumer-timeout are set in both workflow_consumer_timeout_ms and workflow_queue_kwargs"
     ]
   ] as const)(
     "the same queue argument key through more than one source for the %s queue family is refused, by name",

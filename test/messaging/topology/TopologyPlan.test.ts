@@ -31,10 +31,10 @@ describe("a plan", () => {
         "declare    exchange status.exchange",
         "declare    queue status.queue",
         `differs    queue tasks.queue: ${differs}`,
-        "           Take back the change, or give the queue another name and let the old one run empty, " +
-          "or delete it once it is empty.",
+        "           Revert the change, or use another queue name and let the old queue drain, " +
+          "or delete the queue once it is empty.",
         "declare    2 bindings (declaring one again changes nothing)",
-        "warning    task_consumer_timeout_ms does nothing on classic queues (RabbitMQ 3.10.8)",
+        "warning    task_consumer_timeout_ms has no effect on classic queues (RabbitMQ 3.10.8)",
         "Declaring this topology will fail: nothing was changed."
       ])
     })
@@ -67,7 +67,7 @@ describe("a plan", () => {
       assert.isFalse(plan.isPossible)
       assert.match(
         TopologyPlan.render(plan),
-        /^refused {4}task_max_priority needs a classic queue before RabbitMQ 4\.0/
+        /^refused {4}task_max_priority requires a classic queue before RabbitMQ 4\.0/
       )
     })
   )
