@@ -117,87 +117,22 @@ const explainState = (
 ): Explanation => {
   const base = { ...emptyExplanation, task_id: taskId }
   switch (state._tag) {
-    case "Finished": {
-      const { status, when } = state
-      const sentence = `It is done: its last status is ${status}${at(when.timestamp)}.`
-      return { ...base, verdict: "finished", sentence, status, since: when.timestamp }
-    }
+    case "Finished":
+      return explainFinished(base, state)
     case "Acknowledged":
-      return { ...acknowledged(base, state, children), ...childrenFields(children) }
-    case "DeadLettered": {
-      const { dlqId, exception, queue, reason, when } = state
-      const name =
-        dlqId === null ? "It has no record, so it cannot be replayed by id." : `Replay it by its id ${dlqId}.`
-      const sentence = `It was dead-lettered${at(when.timestamp)} to ${queue ?? "a queue"} for ${causeText(reason, exception)}. ${name}`
-      return {
-        ...base,
-        verdict: "dead_lettered",
-        sentence,
-        queue_name: queue,
-        dlq_id: dlqId,
-        reason,
-        ...exceptionOf(exception),
-        since: when.timestamp
-      }
-    }
-    case "Rejected": {
-      const { exception, queue, reason, when } = state
-      const sentence = `Its worker rejected it${at(when.timestamp)} for ${causeText(reason, exception)}, and has no retry policy.`
-      return {
-        ...base,
-        verdict: "rejected",
-        sentence,
-        queue_name: queue,
-        reason,
-        ...exceptionOf(exception),
-        since: when.timestamp
-      }
-    }
-    case "BeingHandled": {
-      const { attempt, consumer, queue, when } = state
-      const by = consumer ?? "a worker"
-      return {
-        ...base,
-        verdict: "being_handled",
-        sentence: `${by} has been processing it${since(when.timestamp)}, from ${queue ?? "its queue"}${attempt ? `, in retry ${attempt}` : ""}.`,
-        queue_name: queue,
-        consumer_name: consumer,
-        retry_attempt: attempt,
-        since: when.timestamp
-      }
-    }
-    case "WaitingForRetry": {
-      const { attempt, exception, maxRetries, queue, reason, retryQueue, when } = state
-      const retry = { retry_attempt: attempt, max_retries: maxRetries, reason, ...exceptionOf(exception) }
-      if (queue !== null && isDelayOver(state, now))
-        return { ...explainQueued(base, queue, untilOf(state), inspection), ...retry }
-      const until = untilOf(state)
-      const sentence = `Retry ${attempt ?? "?"} of ${maxRetries ?? "?"} waits in ${retryQueue ?? "a retry queue"}${
-        until === null ? ", whose delay is not known" : ` until ${until}`
-      }, because of ${causeText(reason, exception)}.`
-      return {
-        ...base,
-        ...retry,
-        verdict: "waiting_for_retry",
-        sentence,
-        queue_name: retryQueue,
-        since: when.timestamp,
-        until
-      }
-    }
+      return { ...explainAcknowledged(base, state, children), ...childrenFields(children) }
+    case "DeadLettered":
+      return explainDeadLettered(base, state)
+    case "Rejected":
+      return explainRejected(base, state)
+    case "BeingHandled":
+      return explainBeingHandled(base, state)
+    case "WaitingForRetry":
+      return explainWaiting(base, state, now, inspection)
     case "Queued":
       return explainQueued(base, state.queue, state.when.timestamp, inspection)
-    case "Published": {
-      const { stage, when } = state
-      const sentence = `It was published to the stage ${stage}${at(when.timestamp)}, whose queue is unknown, and no worker has reported it.`
-      return {
-        ...base,
-        verdict: "queued",
-        sentence,
-        since: when.timestamp,
-        missing_evidence: ["queue_of_the_task"]
-      }
-    }
+    case "Published":
+      return explainPublished(base, state)
     case "Unknown":
       return {
         ...base,
@@ -208,6 +143,93 @@ const explainState = (
         ),
         missing_evidence: state.missing
       }
+  }
+}
+
+const explainFinished = (base: BaseExplanation, state: StateOf<"Finished">): Explanation => {
+  const { status, when } = state
+  const sentence = `It is done: its last status is ${status}${at(when.timestamp)}.`
+  return { ...base, verdict: "finished", sentence, status, since: when.timestamp }
+}
+
+const explainDeadLettered = (base: BaseExplanation, state: StateOf<"DeadLettered">): Explanation => {
+  const { dlqId, exception, queue, reason, when } = state
+  const name = dlqId === null ? "It has no record, so it cannot be replayed by id." : `Replay it by its id ${dlqId}.`
+  const sentence = `It was dead-lettered${at(when.timestamp)} to ${queue ?? "a queue"} for ${causeText(reason, exception)}. ${name}`
+  return {
+    ...base,
+    verdict: "dead_lettered",
+    sentence,
+    queue_name: queue,
+    dlq_id: dlqId,
+    reason,
+    ...exceptionOf(exception),
+    since: when.timestamp
+  }
+}
+
+const explainRejected = (base: BaseExplanation, state: StateOf<"Rejected">): Explanation => {
+  const { exception, queue, reason, when } = state
+  const sentence = `Its worker rejected it${at(when.timestamp)} for ${causeText(reason, exception)}, and has no retry policy.`
+  return {
+    ...base,
+    verdict: "rejected",
+    sentence,
+    queue_name: queue,
+    reason,
+    ...exceptionOf(exception),
+    since: when.timestamp
+  }
+}
+
+const explainBeingHandled = (base: BaseExplanation, state: StateOf<"BeingHandled">): Explanation => {
+  const { attempt, consumer, queue, when } = state
+  const by = consumer ?? "a worker"
+  return {
+    ...base,
+    verdict: "being_handled",
+    sentence: `${by} has been processing it${since(when.timestamp)}, from ${queue ?? "its queue"}${attempt ? `, in retry ${attempt}` : ""}.`,
+    queue_name: queue,
+    consumer_name: consumer,
+    retry_attempt: attempt,
+    since: when.timestamp
+  }
+}
+
+const explainWaiting = (
+  base: BaseExplanation,
+  state: WaitingForRetry,
+  now: number,
+  inspection: Inspection
+): Explanation => {
+  const { attempt, exception, maxRetries, queue, reason, retryQueue, when } = state
+  const retry = { retry_attempt: attempt, max_retries: maxRetries, reason, ...exceptionOf(exception) }
+  if (queue !== null && isDelayOver(state, now))
+    return { ...explainQueued(base, queue, untilOf(state), inspection), ...retry }
+  const until = untilOf(state)
+  const sentence = `Retry ${attempt ?? "?"} of ${maxRetries ?? "?"} waits in ${retryQueue ?? "a retry queue"}${
+    until === null ? ", whose delay is not known" : ` until ${until}`
+  }, because of ${causeText(reason, exception)}.`
+  return {
+    ...base,
+    ...retry,
+    verdict: "waiting_for_retry",
+    sentence,
+    queue_name: retryQueue,
+    since: when.timestamp,
+    until
+  }
+}
+
+const explainPublished = (base: BaseExplanation, state: StateOf<"Published">): Explanation => {
+  const { stage, when } = state
+  const sentence = `It was published to the stage ${stage}${at(when.timestamp)}, whose queue is unknown, and no worker has reported it.`
+  return {
+    ...base,
+    verdict: "queued",
+    sentence,
+    since: when.timestamp,
+    missing_evidence: ["queue_of_the_task"]
   }
 }
 
@@ -225,9 +247,9 @@ export const explainUnknownTask = (taskId: string, waiting: ReadonlyArray<Waitin
   }
 }
 
-const acknowledged = (
+const explainAcknowledged = (
   base: BaseExplanation,
-  { status, when }: TaskState & { readonly _tag: "Acknowledged" },
+  { status, when }: StateOf<"Acknowledged">,
   children: ExaminedChildren
 ): Explanation => {
   const it = `Its worker acknowledged it${at(when.timestamp)}`
@@ -279,7 +301,8 @@ export const delayMsOf = (retryQueue: string): number | undefined => {
   return found === null ? undefined : Number(found[1])
 }
 
-type WaitingForRetry = TaskState & { readonly _tag: "WaitingForRetry" }
+type StateOf<Tag extends TaskState["_tag"]> = TaskState & { readonly _tag: Tag }
+type WaitingForRetry = StateOf<"WaitingForRetry">
 
 const untilOf = ({ retryQueue, when }: WaitingForRetry): string | null => {
   const delayMs = retryQueue === null ? undefined : delayMsOf(retryQueue)

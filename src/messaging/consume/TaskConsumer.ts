@@ -20,8 +20,8 @@ import * as TaskDelivery from "./TaskDelivery.ts"
 export interface Options<R> extends ConsumerOptions.ConsumerOptions {
   readonly handler: TaskHandler<R>
   /**
-   * Publishes the statuses `processing`, `completed` and `failed`. Default: disabled, as in `new
-   * LifecycleStatusConfig()`.
+   * Publishes the statuses `processing`, `completed` and `failed`.
+   * Default: disabled, as in `new LifecycleStatusConfig()`.
    */
   readonly lifecycleStatuses?: LifecycleStatusConfig | undefined
   /**
