@@ -26,7 +26,7 @@ export const GraphSummary = Schema.Struct({
   duration_ms: Schema.NullOr(Schema.Int),
   /** `full` if there are observations, `partial` if there are only statuses and dead letters. */
   graph_completeness: Schema.Literals(["full", "partial"]),
-  /** Why the graph may be incomplete. Empty if no reason is known. */
+  /** The reasons why the graph may be incomplete. Empty if no reason is known. */
   completeness_reasons: Schema.Array(Incomplete)
 })
 export type GraphSummary = typeof GraphSummary.Type
@@ -59,7 +59,7 @@ export interface GraphEvidence {
   readonly leftOut?: ReadonlyArray<readonly [IncompleteReason, taskId: string]>
 }
 
-/** Whether there is any evidence of the task or its children. */
+/** Returns whether there is any evidence of the task or its children. */
 export const isKnown = ({ deadLetters, observations, statuses }: GraphEvidence): boolean =>
   deadLetters.length > 0 || [...statuses.values(), ...observations.values()].some(({ events }) => events.length > 0)
 

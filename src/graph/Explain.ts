@@ -23,7 +23,7 @@ const Verdict = Schema.Literals([
   "unknown"
 ])
 
-/** Why a task is not done: for programs, and as a `sentence` for people. Times are ISO 8601. */
+/** Explains why a task is not done: for programs, and as a `sentence` for people. Times are ISO 8601. */
 export const Explanation = Schema.Struct({
   task_id: Schema.String,
   verdict: Verdict,

@@ -14,8 +14,8 @@ import type * as DeliveryLoop from "./DeliveryLoop.ts"
  */
 export interface ConsumerOptions extends FailureOptions {
   /**
-   * How long the queue may be silent, in seconds, before the consumer checks that the broker still serves its
-   * subscription: more than 0, at most a day. `null` disables the check. Default: 1.
+   * The consumer checks after this many seconds without a message that the broker still serves its subscription: more
+   * than 0, at most a day. `null` disables the check. Default: 1.
    */
   readonly consumeTimeoutSeconds?: number | null | undefined
   /** Aliases of the top-level members of incoming bodies. Default: the client's `aliasConfig`. */
@@ -32,9 +32,8 @@ export interface ConsumerOptions extends FailureOptions {
    */
   readonly concurrency?: number | undefined
   /**
-   * How long handlers may continue after the consumer is stopped. When the time is over they are interrupted, and their
-   * messages return to the queue. 0 interrupts at once. Default: 10 seconds, or 5 seconds in an
-   * `AggregationWorkerRuntime`.
+   * Handlers may continue for this long after the consumer is stopped. Then they are interrupted, and their messages
+   * return to the queue. 0 interrupts at once. Default: 10 seconds, or 5 seconds in an `AggregationWorkerRuntime`.
    */
   readonly stopWithin?: Duration.Input | undefined
   /** The pause after an error of the consumer itself, in seconds: more than 0, at most a day. Default: 2. */

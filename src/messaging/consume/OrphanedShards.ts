@@ -8,7 +8,7 @@ export interface OrphanedQueue {
   readonly isFilling: boolean
 }
 
-/** Of each kind. The broker is asked about every name. */
+/** Applies to each kind. The broker is asked about every name. */
 const maxInspected = 32
 
 /** AMQP cannot list queues, so names are guessed: shards beyond the count, and single shards that are now grouped. */

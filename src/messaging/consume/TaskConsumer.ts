@@ -25,9 +25,9 @@ export interface Options<R> extends ConsumerOptions.ConsumerOptions {
    */
   readonly lifecycleStatuses?: LifecycleStatusConfig | undefined
   /**
-   * How long a handler may run. A handler that takes longer is interrupted and fails with a `HandlerTimeout`, which is
-   * retried. Default: no limit. The broker still takes a message back after its consumer timeout, by default 30
-   * minutes.
+   * Limits the run time of a handler. A handler that takes longer is interrupted and fails with a `HandlerTimeout`,
+   * which is retried. Default: no limit. The broker still takes a message back after its consumer timeout, by default
+   * 30 minutes.
    */
   readonly handleWithin?: Duration.Input | undefined
 }

@@ -22,8 +22,8 @@ export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
 
 /**
- * Whether JSON represents the value as an object with its own members. A `Date` would become a text, a `Map` an empty
- * object.
+ * Returns whether JSON represents the value as an object with its own members. A `Date` would become a text, a `Map` an
+ * empty object.
  */
 export const isWritableObject = (value: unknown): value is JsonObject =>
   isJsonObject(value) && typeof value["toJSON"] !== "function" && !(value instanceof Map || value instanceof Set)

@@ -172,6 +172,6 @@ export const parentTaskId = ({ meta }: Pick<StatusEvent, "meta">): string | unde
   return typeof text === "string" && text.trim() !== "" ? text : undefined
 }
 
-/** Whether the event reports the task's part in its parent, and not progress of the task itself. */
+/** Returns whether the event reports the task's part in its parent, and not progress of the task itself. */
 export const isAggregationStatus = ({ meta }: Pick<StatusEvent, "meta">): boolean =>
   !isNullish(meta["aggregation_role"])

@@ -35,7 +35,10 @@ export const DeadLetterRecord = Schema.Struct({
   exception_stack: Schema.optionalKey(N),
   retry_attempt: Schema.Int,
   max_retries: Schema.Int,
-  /** As published. Timestamps are ISO 8601 texts, bytes are base64, and integers beyond the safe range are texts. */
+  /**
+   * The headers as published. Timestamps are ISO 8601 texts, bytes are base64, and integers beyond the safe range are
+   * texts.
+   */
   headers: JsonObject,
   content_type: N,
   /** Depends on `body_encoding`: the parsed JSON, the text, or base64. */
@@ -84,7 +87,7 @@ export interface DeadLettered {
   /** The number of the retry that failed. 0 for the first delivery. */
   readonly attempt: number
   readonly maxRetries: number
-  /** As published to the dead-letter queue. */
+  /** The headers as published to the dead-letter queue. */
   readonly headers: Fields
   readonly at: Timestamp
 }

@@ -16,7 +16,7 @@ import * as Redelivery from "./Redelivery.ts"
 /** Options of every consumer for handling failures. */
 export interface FailureOptions {
   /**
-   * How often and when a failed message is retried before it is published to `<queue>.dlq`. Default: none. Without a
+   * Schedules the retries of a failed message, which is then published to `<queue>.dlq`. Default: none. Without a
    * policy a failed message is rejected: the broker moves it to the dead-letter exchange of the queue, or drops it.
    */
   readonly retryPolicy?: RetryPolicy | undefined
@@ -37,7 +37,7 @@ export interface FailureReports<Fields extends DeliveryFields> {
     redelivery: Redelivery.RedeliveryFields,
     fields: Fields
   ) => void
-  /** Whether `redelivered` precedes the log line. A sink that writes to the log makes the order visible. */
+  /** Says whether `redelivered` precedes the log line. A sink that writes to the log makes the order visible. */
   readonly order: "observed first" | "logged first"
 }
 

@@ -292,7 +292,7 @@ const priorityFor = (
     return refused(
       "priority_above_maximum",
       "priority",
-      `priority is ${priority}, but ${priorityField} of the queue is ${maxPriority}.`
+      `priority is ${priority}, but the queue allows at most ${priorityField} ${maxPriority}.`
     )
   }
   if (queueType !== "quorum") return Result.succeed(priority)

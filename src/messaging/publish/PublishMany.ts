@@ -11,7 +11,7 @@ import * as Publications from "./Publications.ts"
 import { PublishRefused, PublishUnknown, type UnconfirmedPublish, Unroutable } from "./PublishOutcome.ts"
 
 /**
- * How many tasks are published:
+ * Selects how many tasks are published:
  *
  * - `individual`, the default: one message for each task. `concurrency` limits the publishes in progress. Default: 256,
  *   and never more than the window of the connection.

@@ -101,7 +101,7 @@ export const queueName = (aggregation: AggregationPlane, shards: ReadonlyArray<n
     : `${aggregation.queueNamePrefix}.${[first, ...others].join("-")}`
 }
 
-/** Whether a queue with this name would be an aggregation queue. */
+/** Returns whether a queue with this name would be an aggregation queue. */
 export const hasQueueNamed = (aggregation: AggregationPlane, name: string): boolean => {
   const { queueNamePrefix, queueTemplate, shardCount } = aggregation
   const several = `${queueNamePrefix}.`

@@ -7,7 +7,7 @@ export interface BrokerCapabilities {
   /** `two`: 5 or more precedes the others. `strict32`: 0 to 31, default 4. Never by `x-max-priority`. */
   readonly quorumPriority: "none" | "two" | "strict32"
   readonly consumerTimeout: "none" | "classic_and_quorum" | "quorum"
-  /** How often a quorum queue redelivers a message before it dead-letters it. `undefined`: without limit. */
+  /** A quorum queue dead-letters a message after this many redeliveries. `undefined`: without limit. */
   readonly deliveryLimitDefault: number | undefined
   readonly streams: "by_feature_flag" | "always"
   readonly delayedRetry: boolean

@@ -32,7 +32,7 @@ export interface RetryParameters {
 }
 
 /**
- * How often and when a failed message is retried before it is dead-lettered. The constructor throws a `SettingsError`
+ * Schedules the retries of a failed message, which is then dead-lettered. The constructor throws a `SettingsError`
  * that contains all mistakes. A policy may have at most 64 different delays.
  *
  * ```ts

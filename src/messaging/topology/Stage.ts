@@ -17,7 +17,7 @@ export interface ActionSchema {
   readonly payload?: PayloadSchema | undefined
 }
 
-/** What a stage accepts and produces. All members are optional. */
+/** Describes what a stage accepts and produces. All members are optional. */
 export interface StageContract {
   readonly description?: string | undefined
   readonly role?: string | undefined
@@ -34,8 +34,8 @@ export interface StageContract {
   /** The stage hands over to no other stage. Default: false. */
   readonly terminal?: boolean | undefined
   /**
-   * How long a handler may run, in seconds. A message that takes longer is retried with the reason `stage_timeout`.
-   * Default: no limit.
+   * Limits the run time of a handler, in seconds. A message that takes longer is retried with the reason
+   * `stage_timeout`. Default: no limit.
    */
   readonly timeout_seconds?: number | undefined
   /** Overrides `max_retries` of the consumer's retry policy. */

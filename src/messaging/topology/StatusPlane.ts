@@ -3,8 +3,8 @@ import type { Field, Fields } from "../../services/Broker.ts"
 import { argumentFromField, mergeQueueFamily, type QueueFamily, type ValidationIssues } from "./Parameters.ts"
 
 /**
- * Where a consumer starts to read a stream: at the last chunk, the first event, the next event, an offset, a time, or
- * an age such as `"1h"`.
+ * The position at which a consumer starts to read a stream: the last chunk, the first event, the next event, an offset,
+ * a time, or an age such as `"1h"`.
  */
 export type StreamOffset = "first" | "last" | "next" | number | Date | string
 
@@ -23,7 +23,7 @@ export interface StatusParameters {
   readonly dead_letter_exchange?: string | undefined
   /** The number of deliveries that a consumer without `concurrency` processes concurrently. Default: 1. */
   readonly prefetch_count?: number | undefined
-  /** Whether the status queue is a stream. Default: true. */
+  /** Makes the status queue a stream. Default: true. */
   readonly status_use_streams?: boolean | undefined
   /**
    * The broker deletes the status queue after it was unused for this long, in milliseconds. Not for streams, which are
@@ -35,9 +35,9 @@ export interface StatusParameters {
   /** Size of a stream segment in MiB, at most 2861 (3,000,000,000 bytes). Default: that of the broker. */
   readonly status_stream_max_segment_size_mb?: number | undefined
   /**
-   * Where a status hub starts that has never run before, and where a consumer with `consumerArguments` starts. Default:
-   * the hub starts at the first event, and such a consumer at the last chunk. Histories have their own option. Streams
-   * only.
+   * The first position of a status hub that has never run before, and of a consumer with `consumerArguments`.
+   * Default: the hub starts at the first event, and such a consumer at the last chunk. Histories have their own option.
+   * Streams only.
    */
   readonly status_stream_initial_offset?: StreamOffset | undefined
   /**
@@ -56,7 +56,7 @@ export interface StatusPlane {
   readonly queue: string
   readonly family: QueueFamily
   readonly isStream: boolean
-  /** Where a consumer of your own starts to read the stream. The library itself does not use these arguments. */
+  /** Starts a consumer of your own at the configured position. The library itself does not use these arguments. */
   readonly consumerArguments: Fields
   /** `status_stream_initial_offset` as given. Without it a status hub starts at the first event, so it misses none. */
   readonly initialOffset: StreamOffset | undefined

@@ -8,7 +8,7 @@ export interface RetryStatusParameters {
   readonly retrying_status?: string | undefined
   /** Published when a message is dead-lettered. Default: `"failed"`. */
   readonly dead_lettered_status?: string | undefined
-  /** Whether the status contains the message of the exception. Default: true. */
+  /** Includes the message of the exception. Default: true. */
   readonly include_error_text?: boolean | undefined
 }
 
@@ -63,7 +63,7 @@ export interface LifecycleStatusParameters {
   readonly completed?: string | undefined
   /** Published after the last attempt has failed. Default: `"failed"`. */
   readonly failed?: string | undefined
-  /** Whether the status `failed` contains the message of the exception. Default: true. */
+  /** Includes the message of the exception in the status `failed`. Default: true. */
   readonly include_error_text?: boolean | undefined
 }
 

@@ -11,10 +11,7 @@ import { Topology } from "./Topology.ts"
 export interface TaskParameters extends StatusParameters {
   readonly tasks_exchange: string
   readonly tasks_queue: string
-  /**
-   * How long a task may wait in its queue before the broker dead-letters or drops it, in milliseconds. Default: no
-   * limit.
-   */
+  /** The broker dead-letters or drops a task that waits for longer in its queue, in milliseconds. Default: no limit. */
   readonly tasks_message_ttl_ms?: number | undefined
   /**
    * The broker's consumer timeout in milliseconds. Has an effect from RabbitMQ 3.12, and from 4.3 on quorum queues

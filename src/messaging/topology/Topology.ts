@@ -13,7 +13,7 @@ export type TopologyKind =
   | "routed_tasks_shared_status_sharded_aggregation"
   | "shared_status_workflow"
 
-/** How one release of the broker treats a topology. */
+/** The result of checking a topology against one release of the broker. */
 export interface VersionCheck {
   /** Settings for which the broker refuses the declaration. */
   readonly refusals: ReadonlyArray<Mistake>

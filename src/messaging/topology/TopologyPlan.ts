@@ -26,7 +26,7 @@ export interface TopologyPlan {
   /** Settings that this broker refuses, independently of existing objects. */
   readonly refusals: ReadonlyArray<Mistake>
   readonly warnings: ReadonlyArray<Mistake>
-  /** Whether declaring would succeed. */
+  /** True if declaring would succeed. */
   readonly isPossible: boolean
 }
 

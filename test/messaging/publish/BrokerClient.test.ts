@@ -75,7 +75,7 @@ describe("BrokerClient", () => {
         })
         const error = yield* Effect.flip(changed.initialize)
         assert.match(error.message, /queue status\.queue exists and differs: .*x-expires/)
-        assert.match(error.message, /queue tasks\.queue exists and differs: .*x-message-ttl.*another name/)
+        assert.match(error.message, /queue tasks\.queue exists and differs: .*x-message-ttl.*another queue name/)
         yield* broker.ping
       }).pipe(Effect.provide(using({ topology: shared() })))
     )
@@ -180,7 +180,7 @@ describe("BrokerClient", () => {
         const error = yield* Effect.flip(publishTask({ task_id: "t1", priority: 10 }))
         assert.deepInclude(error, {
           reason: "priority_above_maximum",
-          message: "priority is 10, but task_max_priority of the queue is 9."
+          message: "priority is 10, but the queue allows at most task_max_priority 9."
         })
         yield* publishTask({ task_id: "t1", priority: 9 })
         assert.deepStrictEqual(yield* waiting("tasks.queue"), Option.some(1))
@@ -214,7 +214,7 @@ describe("BrokerClient", () => {
         const { publishRawToQueue } = yield* BrokerClient
         const error = yield* Effect.flip(publishRawToQueue("status.queue", Buffer.from("x"), { priority: 256 }))
         assert.deepInclude(error, { _tag: "PublishRefused", reason: "invalid", mayDuplicate: false })
-        assert.match(error.message, /priority is 256.*not stored, and would be refused again/)
+        assert.match(error.message, /priority is 256.*not stored\. Publishing it again would fail in the same way/)
       }).pipe(Effect.provide(using({ topology: shared() })))
     )
 
@@ -224,7 +224,7 @@ describe("BrokerClient", () => {
         yield* publishTask({ task_id: "t1" })
         const error = yield* Effect.flip(publishTask({ task_id: "t2" }))
         assert.deepInclude(error, { _tag: "PublishRefused", reason: "nacked", mayDuplicate: false })
-        assert.match(error.message, /not stored, and can be published again/)
+        assert.match(error.message, /not stored\. It can be published again/)
       }).pipe(
         Effect.provide(
           using({
@@ -292,7 +292,7 @@ describe("BrokerClient", () => {
           [[2, "Unroutable"]]
         )
         assert.deepStrictEqual(error.unsent, [3, 4])
-        assert.match(error.message, /Of 5 tasks 1 failed and 2 were not sent\. Task 2: No queue .* rotate/)
+        assert.match(error.message, /Of 5 tasks, 1 failed and 2 were not sent\. Task 2: No queue .* rotate/)
         assert.deepStrictEqual(yield* waiting("tasks.queue"), Option.some(2))
       }).pipe(Effect.provide(using({ topology: routed({ task_types: ["resize"] }) })))
     )
@@ -403,7 +403,7 @@ describe("BrokerClient", () => {
         const error = yield* Effect.flip(publishToEntry({ task_id: "t1" }, "finish"))
         assert.deepInclude(error, {
           reason: "unknown_entry",
-          message: "There is no entry route finish; there are: start, again."
+          message: "There is no entry route finish. The entry routes are: start, again."
         })
       }).pipe(Effect.provide(using({ topology: workflow() })))
     )
@@ -423,7 +423,7 @@ describe("BrokerClient", () => {
         )
         assert.strictEqual(found[0]?.properties.priority, 4)
         const error = yield* Effect.flip(publishToStage({ task_id: "t1" }, "print"))
-        assert.match(error.message, /no stage print; there are outline, research, write/)
+        assert.match(error.message, /no stage print\. The stages are outline, research, write/)
       }).pipe(Effect.provide(using({ topology: workflow() })))
     )
 

@@ -226,7 +226,7 @@ describe("a status", () => {
       const refused = publication(small, event, { now, unique: "u" })
       assert.strictEqual(reason(refused), "status_too_large")
       const { message } = Result.getOrThrow(Result.flip(refused))
-      assert.match(message, /completed of task t has \d+ bytes.*no more than 1024.*raise status_max_event_bytes/)
+      assert.match(message, /completed of task t has \d+ bytes.*at most 1024.*raise status_max_event_bytes/)
     }
   })
 
