@@ -252,7 +252,7 @@ describe.skipIf(RunningBroker.server === null)("two deployments after one anothe
         const { initialize } = yield* BrokerClient
         const { message } = yield* Effect.flip(initialize)
         assert.match(message, changed.sentence)
-        assert.include(message, `queue ${parameters.tasks_queue} is there and differs`)
+        assert.include(message, `queue ${parameters.tasks_queue} exists and differs`)
         assert.include(message, "Revert the change, or use another queue name")
         assert.notInclude(message, "\n")
         // and so says a worker, for as long as it is so
@@ -354,7 +354,7 @@ describe.skipIf(RunningBroker.server === null)("two deployments after one anothe
 
         const log = logged()
         const seen: Array<string> = []
-        const left = () => log.lines().filter((line) => line.includes("left over"))
+        const left = () => log.lines().filter((line) => line.includes("still exist"))
         yield* Effect.gen(function* () {
           yield* aggregating(sharded(2), [[0, 1]], seen)
           yield* done("late")
@@ -386,7 +386,7 @@ describe.skipIf(RunningBroker.server === null)("two deployments after one anothe
       yield* Effect.gen(function* () {
         const { message } = yield* Effect.flip(ensured)
         assert.match(message, /'x-max-priority'.*received .*'5'.*current is .*none/)
-        assert.include(message, `queue ${queue} is there and differs`)
+        assert.include(message, `queue ${queue} exists and differs`)
         assert.include(message, "Revert the change, or use another queue name")
         const { start } = yield* AggregationWorkerRuntime.make({
           topology,

@@ -283,7 +283,7 @@ describe("retry queues", () => {
         bindings: []
       })
       const { message } = yield* Effect.flip(RetryQueues.declare(broker, wanted))
-      assert.include(message, `queue ${name} is there and differs`)
+      assert.include(message, `queue ${name} exists and differs`)
       assert.match(message, /inequivalent arg 'x-message-ttl'.*received the value '5000'.*current is none/)
       assert.include(message, "or use another queue name")
     }).pipe(Effect.provide(BrokerMemory.layer()))

@@ -83,9 +83,9 @@ describe("groups of shards", () => {
   it("must not overlap, nor name what does not exist", () => {
     assert.isUndefined(Shards.groupsProblem([[0, 1], [2]], 4))
     assert.include(Shards.groupsProblem([[0], [0, 1]], 4), "groups 0 and 1 both contain shard 0")
-    assert.include(Shards.groupsProblem([[0], [4]], 4), "group 1 names shard 4")
+    assert.include(Shards.groupsProblem([[0], [4]], 4), "group 1 contains shard 4")
     assert.include(Shards.groupsProblem([[0], []], 4), "group 1 contains no shard")
-    assert.include(Shards.groupsProblem([], 4), "names no group")
+    assert.include(Shards.groupsProblem([], 4), "contains no group")
   })
 
   it("say which shards nobody takes", () => {

@@ -462,7 +462,7 @@ describe("aggregation queues", () => {
   it.each([
     [[], "contains no shard"],
     [[4], "shard 4: shards range from 0 to 3"],
-    [[-1], "shard -1: shards go from 0 to 3"],
+    [[-1], "shard -1: shards range from 0 to 3"],
     [[0.5], "shard 0.5"]
   ])("of the shards %j are refused", (shards, message) => {
     const refused = Aggregation.aggregationQueueOf(topology, shards)

@@ -205,7 +205,7 @@ describe("WorkflowConsumer", () => {
         assert.deepStrictEqual(said, [
           "The payload does not meet the schema of stage write: payload.pages must be number.",
           "Stage write does not accept the action print. It accepts draft, check.",
-          "Stage write does not take a message without an action, only draft, check."
+          "Stage write does not accept a message without an action. It accepts draft, check."
         ])
       }).pipe(Effect.scoped, Effect.provide(desk({ topology: workflow() })))
     })
@@ -727,7 +727,7 @@ describe("WorkflowConsumer", () => {
       const retryPolicy = new RetryPolicy({ delay_ms: 1_000, backoff: { max_delay_ms: 5_000 } })
       const error = yield* Effect.flip(WorkflowConsumer.make({ stage: "write", handler: nothing, retryPolicy }))
       assert.deepInclude(error, { _tag: "SettingsError" })
-      assert.match(error.message, /contract says: backoff.max_delay_ms must be an integer from 30000/)
+      assert.match(error.message, /stage contract: backoff.max_delay_ms must be an integer from 30000/)
     }).pipe(Effect.provide(desk({ topology: contracted({ retry_delay_ms: 30_000 }) })))
   )
 
@@ -746,7 +746,7 @@ describe("WorkflowConsumer", () => {
     it.effect("is not worked on without somebody who knows what is in flight", () =>
       Effect.gen(function* () {
         const error = yield* Effect.flip(WorkflowConsumer.make({ stage: "write", handler: nothing }))
-        assert.match(error.message, /dedup_key_fields need the service StageDedup/)
+        assert.match(error.message, /dedup_key_fields require the service StageDedup/)
       }).pipe(Effect.provide(desk({ topology })))
     )
 
