@@ -68,7 +68,7 @@ describe("a hand-over", () => {
 
   it.each([
     [{}, "lacks text"],
-    [{ text: "t", more: 1 }, "holds more"]
+    [{ text: "t", more: 1 }, "contains more"]
   ])("with the payload %j is payload_schema_violation", (payload, problem) => {
     const error = broken(planner, writer, { action: "write", payload })
     assert.deepInclude(error, { reason: "payload_schema_violation" })
