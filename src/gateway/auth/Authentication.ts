@@ -7,18 +7,16 @@ import { GatewayError } from "../GatewayError.ts"
 import type { CallerAuth } from "./CallerAuth.ts"
 import * as IdentityToken from "./IdentityToken.ts"
 
-/** What a request presents as its credential. */
 export type PresentedCredential =
   | { readonly _tag: "GatewayKey"; readonly raw: string }
-  /** A bearer credential that is no gateway key: in direct mode the upstream's own. */
+  /** A bearer that is not a gateway key; in direct mode, the client's own upstream credential. */
   | { readonly _tag: "OtherBearer"; readonly raw: string }
 
 const scheme = "Bearer "
 
 /**
- * `Authorization: Bearer …`. Family B's client sends its key as `x-api-key`: on family B routes that is read as well, and
- * only for gateway keys. A client that is signed in with its vendor sends the vendor's bearer beside it, which is
- * nobody's business here.
+ * Reads `Authorization: Bearer …`. On family B routes a gateway key may also come as `x-api-key`; it then takes
+ * precedence over a vendor's bearer, which family B clients send beside it.
  */
 export const readCredential = (
   headers: Headers.RawHeaders,
@@ -26,9 +24,9 @@ export const readCredential = (
 ): Result.Result<PresentedCredential, GatewayError> => {
   const authorization = Headers.get(headers, "authorization")
   const apiKey = family === "b" ? Headers.get(headers, "x-api-key") : undefined
-  const ours = apiKey?.startsWith(keyPrefix) ? apiKey : undefined
+  const gatewayApiKey = apiKey?.startsWith(keyPrefix) ? apiKey : undefined
   if (authorization === undefined) {
-    if (ours !== undefined) return checkedGatewayKey(ours)
+    if (gatewayApiKey !== undefined) return checkedGatewayKey(gatewayApiKey)
     return Result.fail(
       new GatewayError({
         code: "missing_authorization",
@@ -37,13 +35,12 @@ export const readCredential = (
     )
   }
   const raw = authorization.startsWith(scheme) ? authorization.slice(scheme.length).trim() : ""
-  // an operator token is the gateway's own secret: in no mode does it go to an upstream
+  // An operator token never goes to an upstream.
   if (raw === "" || raw.startsWith(operatorTokenPrefix)) return Result.fail(malformedAuthorization)
   if (raw.startsWith(keyPrefix)) return checkedGatewayKey(raw)
-  return ours === undefined ? Result.succeed({ _tag: "OtherBearer", raw }) : checkedGatewayKey(ours)
+  return gatewayApiKey === undefined ? Result.succeed({ _tag: "OtherBearer", raw }) : checkedGatewayKey(gatewayApiKey)
 }
 
-/** Where an identity is asked for as well, the gateway key comes in a header of its own, and in no other. */
 export const readKeyHeader = (
   headers: Headers.RawHeaders,
   { keyHeader }: CallerAuth
@@ -53,7 +50,7 @@ export const readKeyHeader = (
     return Result.fail(
       new GatewayError({
         code: "missing_authorization",
-        message: `The gateway key is required beside the identity: ${keyHeader}: <gateway key>.`
+        message: `A gateway key is required in addition to the identity: ${keyHeader}: <gateway key>.`
       })
     )
   }
@@ -68,13 +65,12 @@ export const readKeyHeader = (
 }
 
 /**
- * Whether a request brings anything that this gateway has to judge: a gateway key in any header (clients still write to
- * one that was renamed), or a bearer that says it is an identity. In direct mode whatever else it brings is the
- * upstream's business.
+ * Whether the request carries anything for the gateway to check: a gateway key in any header (even one that was the key
+ * header before), or a bearer of the configured issuer. In direct mode all other credentials belong to the upstream.
  */
-export const hasGatewayCredential = (headers: Headers.RawHeaders, family: Family, frontDoor: CallerAuth): boolean => {
-  const { provider, unreadable } = frontDoor
-  // where the settings are not known, anything may be an identity
+export const hasGatewayCredential = (headers: Headers.RawHeaders, family: Family, callerAuth: CallerAuth): boolean => {
+  const { provider, unreadable } = callerAuth
+  // Unknown settings: any bearer may be an identity.
   if (unreadable === true) return true
   for (let i = 1; i < headers.length; i += 2) if (headers[i]!.trimStart().startsWith(keyPrefix)) return true
   const bearer = readCredential(headers, family)

@@ -11,25 +11,22 @@ export interface IdentityProvider {
   readonly issuer: string
   readonly audience: string
   readonly algorithms: ReadonlyArray<Settings.Algorithm>
-  /** How long its keys are good without asking again, in milliseconds. */
+  /** How long cached signing keys stay valid, in milliseconds. */
   readonly keysTtlMs: number
 }
 
-/** How callers prove who they are, as the request path needs it. */
 export interface CallerAuth {
-  /** Of the gateway key, lower case. */
   readonly keyHeader: string
   readonly provider: IdentityProvider | undefined
-  /** The secret of a gateway in front of this one, whose signed headers are an identity. */
+  /** Verifies the signed headers of a gateway in front of this one. */
   readonly trustedSecret: StoredSecret | undefined
   readonly requirements: IdentityRequirements
-  /** The same for the same settings. */
   readonly fingerprint: string
-  /** This version cannot decode the settings: nobody can prove who they are. */
+  /** This version cannot decode the settings, so it refuses every caller. */
   readonly unreadable?: true
 }
 
-/** Otherwise the gateway key in `Authorization` is all that is asked for. */
+/** Otherwise the gateway key in `Authorization` is enough. */
 export const requiresIdentity = ({ provider, trustedSecret, unreadable }: CallerAuth): boolean =>
   provider !== undefined || trustedSecret !== undefined || unreadable === true
 
@@ -61,9 +58,8 @@ export const of = (settings: Settings.AuthSettings, secret: StoredSecret): Calle
 
 const Row = Schema.Struct({ ...Settings.AuthSettings.fields, sealed_secret: Schema.NullOr(Schema.String) })
 
-/** The saved settings, and their secret while it is still sealed. */
 interface StoredAuth {
-  readonly frontDoor: CallerAuth
+  readonly callerAuth: CallerAuth
   readonly sealedSecret: string | null
 }
 
@@ -72,21 +68,21 @@ const decodeLenientRow = Schema.decodeUnknownOption(Row)
 const isAlgorithm = Schema.is(Settings.Algorithm)
 
 const fromRow = ({ sealed_secret, ...settings }: typeof Row.Type): StoredAuth => ({
-  frontDoor: of(settings, missing),
+  callerAuth: of(settings, missing),
   sealedSecret: sealed_secret
 })
 
 /**
- * Signatures that this version does not know are accepted by it from nobody; the other settings hold. Where more than
- * that cannot be decoded, how callers must prove who they are is not known, and every caller is refused.
+ * Drops signature algorithms that this version does not know and keeps the other settings. If the rest cannot be
+ * decoded either, every caller is refused.
  */
 const decodePartially = (columns: RowColumns): StoredAuth => {
   const { accepted_algorithms: algorithms, svc_key_header: header } = columns
-  const known = Array.isArray(algorithms) ? algorithms.filter(isAlgorithm) : []
-  return Option.match(decodeLenientRow({ ...columns, accepted_algorithms: known }), {
+  const knownAlgorithms = Array.isArray(algorithms) ? algorithms.filter(isAlgorithm) : []
+  return Option.match(decodeLenientRow({ ...columns, accepted_algorithms: knownAlgorithms }), {
     onSome: fromRow,
     onNone: () => ({
-      frontDoor: {
+      callerAuth: {
         ...of({ ...Settings.disabledAuth, ...(typeof header === "string" && { svc_key_header: header }) }, missing),
         unreadable: true
       },
@@ -102,7 +98,7 @@ const table: TableReader<StoredAuth> = {
   substitute: decodePartially
 }
 
-/** A saved row decides alone; without one the environment does. */
+/** A stored row takes precedence over the environment. */
 export const load = Effect.fnUntraced(function* (reader: RowReader) {
   const { sql } = yield* Database
   const rows = yield* sql<RowColumns>`SELECT svc_key_header, identity_enabled, tenant_id, audience, issuer,
@@ -110,9 +106,9 @@ export const load = Effect.fnUntraced(function* (reader: RowReader) {
     clock_skew_seconds, trusted_gateway_header_enabled, sealed_secret FROM gateway_auth_settings`
   const [row] = reader.read(table, rows)
   if (row !== undefined) {
-    const { frontDoor, sealedSecret } = row
+    const { callerAuth, sealedSecret } = row
     const secret = yield* openCredential(sealedSecret, Settings.secretContext)
-    return { ...frontDoor, ...(frontDoor.trustedSecret !== undefined && { trustedSecret: secret }) }
+    return { ...callerAuth, ...(callerAuth.trustedSecret !== undefined && { trustedSecret: secret }) }
   }
   return Option.match(yield* Settings.StartupAuthSettings, {
     onNone: () => of(Settings.disabledAuth, missing),

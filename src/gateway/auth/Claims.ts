@@ -3,13 +3,12 @@ import { GatewayError } from "../GatewayError.ts"
 import type { IdentityProvider } from "./CallerAuth.ts"
 import { type Identity, type IdentityRequirements, stringsOf, unmetRequirement } from "./Identity.ts"
 
-/** An identity, and until when its token proves it: epoch milliseconds, the skew included. */
+/** An identity and the end of its token's validity, in epoch milliseconds including the clock skew. */
 export interface VerifiedIdentity {
   readonly identity: Identity
   readonly expiresAt: number
 }
 
-/** What a token whose signature is right says, in the order in which it is looked at. */
 export const check = (
   claims: unknown,
   provider: IdentityProvider,
@@ -22,8 +21,8 @@ export const check = (
   if (typeof tid !== "string" || (rules.tenantId !== null && tid !== rules.tenantId)) return Result.fail(wrongIssuer)
   if (aud !== provider.audience && !stringsOf(aud).includes(provider.audience)) return Result.fail(wrongAudience)
   if (!isTime(exp)) return Result.fail(invalidTime)
-  const until = exp * 1000 + rules.skewMs
-  if (until <= now) return Result.fail(expired)
+  const expiresAt = exp * 1000 + rules.skewMs
+  if (expiresAt <= now) return Result.fail(expired)
   for (const from of [nbf, iat]) {
     if (from !== undefined && !(isTime(from) && from * 1000 - rules.skewMs <= now)) return Result.fail(invalidTime)
   }
@@ -37,7 +36,7 @@ export const check = (
     groups: hasTruncatedGroups(claims) ? [] : stringsOf(claims.groups)
   }
   const refusal = unmetRequirement(identity, rules)
-  return refusal === undefined ? Result.succeed({ identity, expiresAt: until }) : Result.fail(refusal)
+  return refusal === undefined ? Result.succeed({ identity, expiresAt }) : Result.fail(refusal)
 }
 
 interface Claims {
@@ -58,29 +57,29 @@ const isClaims = (value: unknown): value is Claims => Predicate.isObject(value) 
 
 const isTime = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value)
 
-/** More groups than fit into a token: it says where they are, and which of them it names proves nothing. */
+/** The token has too many groups to list and refers to another source, so the groups it lists prove nothing. */
 const hasTruncatedGroups = (claims: Claims): boolean =>
   (Predicate.hasProperty(claims, "hasgroups") && claims.hasgroups === true) ||
   (Predicate.hasProperty(claims, "_claim_names") && Predicate.hasProperty(claims._claim_names, "groups"))
 
 export const invalid = new GatewayError({
   code: "invalid_identity_token",
-  message: "The identity token is not signed by the identity provider, or not with an algorithm that is accepted."
+  message: "The identity token is not signed by the identity provider with an accepted algorithm."
 })
 
 const invalidTime = new GatewayError({
   code: "invalid_identity_token",
-  message: "The identity token must say when it ends (exp), and must not be from the future (nbf, iat)."
+  message: "The identity token must state when it expires (exp), and must not be valid only in the future (nbf, iat)."
 })
 
 const wrongVersion = new GatewayError({
   code: "invalid_identity_token",
-  message: 'The identity token must say its version: "ver" is "1.0" or "2.0".'
+  message: 'The identity token must state its version: "ver" must be "1.0" or "2.0".'
 })
 
 export const wrongIssuer = new GatewayError({
   code: "invalid_identity_issuer",
-  message: "The identity token is from another issuer or tenant than the one that this gateway accepts."
+  message: "The identity token is from an issuer or tenant that this gateway does not accept."
 })
 
 const wrongAudience = new GatewayError({
@@ -90,5 +89,5 @@ const wrongAudience = new GatewayError({
 
 const expired = new GatewayError({
   code: "expired_identity_token",
-  message: "The identity token has expired; get a new one from the identity provider."
+  message: "The identity token has expired. Get a new one from the identity provider."
 })

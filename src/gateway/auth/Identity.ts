@@ -1,8 +1,6 @@
 import { GatewayError } from "../GatewayError.ts"
 
-/**
- * Who a request comes from, proven by a token of the identity provider or by the signed headers of a trusted gateway.
- */
+/** Verified by a token of the identity provider or by the signed headers of a trusted gateway. */
 export interface Identity {
   readonly source: "identity_provider" | "trusted_gateway"
   readonly tenantId: string
@@ -12,19 +10,16 @@ export interface Identity {
   readonly groups: ReadonlyArray<string>
 }
 
-/** What an identity must have. */
 export interface IdentityRequirements {
-  /** `null`: any tenant. */
+  /** `null` accepts any tenant. */
   readonly tenantId: string | null
   readonly requiredScope: string | null
   readonly requiredRole: string | null
-  /** One of them; empty: none is asked for. */
+  /** One of these groups is required; empty requires none. */
   readonly allowedGroups: ReadonlyArray<string>
-  /** How far the clocks of two machines may be apart, in milliseconds. */
   readonly skewMs: number
 }
 
-/** Why an identity that is proven may not come in, or `undefined`. */
 export const unmetRequirement = (
   { groups, roles, scopes }: Identity,
   rules: IdentityRequirements
@@ -40,9 +35,8 @@ export const unmetRequirement = (
 const lacksError = (what: "scope" | "role" | "group") =>
   new GatewayError({
     code: "insufficient_identity_authorization",
-    message: `The identity is known and lacks a ${what} that this gateway asks for.`
+    message: `The identity is valid but lacks a ${what} that this gateway requires.`
   })
 
-/** An array of texts as a token or a header states it; anything else is none. */
 export const stringsOf = (value: unknown): ReadonlyArray<string> =>
   Array.isArray(value) ? value.filter((item) => typeof item === "string") : []

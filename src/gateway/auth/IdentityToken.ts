@@ -2,9 +2,7 @@ import { Option, Predicate, Result, Schema } from "effect"
 import * as Headers from "../../http/Headers.ts"
 import { GatewayError } from "../GatewayError.ts"
 
-/**
- * A token as it was presented, with what its header says of its signature: claims of a stranger, until it is verified.
- */
+/** A presented token and its signature header. Nothing in it is trusted until the signature is verified. */
 export interface IdentityToken {
   readonly raw: string
   readonly kid: string | undefined
@@ -15,11 +13,9 @@ const scheme = "Bearer "
 const compact = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.[A-Za-z0-9_-]*$/
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
-/** The JSON in one part of a compact token. */
 const decodePart = (text: string | undefined): unknown =>
   Option.getOrUndefined(decodeJson(Buffer.from(text ?? "", "base64url").toString("utf8")))
 
-/** `Authorization: Bearer <JWT>`. */
 export const fromHeaders = (headers: Headers.RawHeaders): Result.Result<IdentityToken, GatewayError> => {
   const authorization = Headers.get(headers, "authorization")
   if (authorization === undefined) return Result.fail(missing)
@@ -30,10 +26,7 @@ export const fromHeaders = (headers: Headers.RawHeaders): Result.Result<Identity
     : Result.fail(malformed)
 }
 
-/**
- * Whether a bearer says that it is from this issuer. It need not be true: what claims to be an identity is treated as
- * one, and goes to no upstream.
- */
+/** Whether an unverified bearer names this issuer. Such a bearer counts as an identity and goes to no upstream. */
 export const claimsIssuer = (raw: string, issuer: string): boolean => {
   const claims = decodePart(compact.exec(raw)?.[2])
   return Predicate.hasProperty(claims, "iss") && claims.iss === issuer
@@ -45,11 +38,11 @@ const textOf = (value: object, name: string): string | undefined =>
 const missing = new GatewayError({
   code: "missing_identity_authorization",
   message:
-    "This gateway asks for an identity: Authorization: Bearer <identity token>, and the gateway key in its own header."
+    "This gateway requires an identity: send Authorization: Bearer <identity token>, and the gateway key in its own header."
 })
 
 const malformed = new GatewayError({
   code: "malformed_identity_authorization",
   message:
-    'The Authorization header must be "Bearer " and an identity token (JWT); the gateway key has a header of its own.'
+    'The Authorization header must be "Bearer " and an identity token (JWT). Send the gateway key in its own header.'
 })

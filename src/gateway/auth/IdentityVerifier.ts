@@ -13,31 +13,26 @@ import * as IssuerKeys from "./IssuerKeys.ts"
 import type { KeySet } from "./KeySet.ts"
 import * as TrustedHeaders from "./TrustedHeaders.ts"
 
-/** How many verified tokens are remembered; the oldest goes first. */
 const maxCachedTokens = 10_000
 
-/** A token that was verified, and the keys of the time: what they no longer vouch for is verified again. */
+/** A verified token. It is verified again when `set` is no longer the issuer's current key set. */
 interface CachedToken extends Claims.VerifiedIdentity {
   readonly set: KeySet
 }
 
 const isAlgorithm = Schema.is(Algorithm)
 
-/**
- * Who a request comes from. The headers of a trusted gateway come before a token, and where they
- * are presented nothing else counts.
- */
+/** The headers of a trusted gateway take precedence: if they are present, a token is ignored. */
 export class IdentityVerifier extends Context.Service<
   IdentityVerifier,
   {
-    /** At once, where nothing has to be computed elsewhere or asked for: all but a token that is new here. */
+    /** Verifies without waiting; `undefined` for a token that is not cached, which needs `verify`. */
     readonly verifySync: (
       headers: RawHeaders,
-      frontDoor: CallerAuth,
+      callerAuth: CallerAuth,
       now: number
     ) => Result.Result<Identity, GatewayError> | undefined
-    /** Verifies the token that `known` has left open. */
-    readonly verify: (headers: RawHeaders, frontDoor: CallerAuth) => Effect.Effect<Identity, GatewayError>
+    readonly verify: (headers: RawHeaders, callerAuth: CallerAuth) => Effect.Effect<Identity, GatewayError>
   }
 >()("svc/gateway/IdentityVerifier") {
   static readonly layer = Layer.effect(
@@ -46,7 +41,6 @@ export class IdentityVerifier extends Context.Service<
       const egress = yield* Egress
       const scope = yield* Effect.scope
       const tokens = new Map<string, CachedToken>()
-      /** The settings under which the tokens were verified. */
       let fingerprint = ""
       let issuer: { readonly provider: string; readonly keys: IssuerKeys.IssuerKeys } | undefined
 
@@ -60,27 +54,26 @@ export class IdentityVerifier extends Context.Service<
 
       const cachedIdentity = (
         token: IdentityToken.IdentityToken,
-        frontDoor: CallerAuth,
+        callerAuth: CallerAuth,
         provider: IdentityProvider,
         now: number
       ) => {
-        if (fingerprint !== frontDoor.fingerprint) {
-          fingerprint = frontDoor.fingerprint
+        if (fingerprint !== callerAuth.fingerprint) {
+          fingerprint = callerAuth.fingerprint
           tokens.clear()
         }
         const digest = digestHex(token.raw)
-        const remembered = tokens.get(digest)
-        if (remembered === undefined) return undefined
-        if (remembered.expiresAt > now && remembered.set === issuerKeysOf(provider).currentSet(now))
-          return remembered.identity
+        const cached = tokens.get(digest)
+        if (cached === undefined) return undefined
+        if (cached.expiresAt > now && cached.set === issuerKeysOf(provider).currentSet(now)) return cached.identity
         tokens.delete(digest)
         return undefined
       }
 
-      const cacheToken = (token: IdentityToken.IdentityToken, frontDoor: CallerAuth, remembered: CachedToken) => {
-        // the settings may have changed while the token was verified
-        if (fingerprint !== frontDoor.fingerprint) return
-        tokens.set(digestHex(token.raw), remembered)
+      const cacheToken = (token: IdentityToken.IdentityToken, callerAuth: CallerAuth, cached: CachedToken) => {
+        // The settings may have changed during verification.
+        if (fingerprint !== callerAuth.fingerprint) return
+        tokens.set(digestHex(token.raw), cached)
         if (tokens.size > maxCachedTokens) {
           const [oldest] = tokens.keys()
           if (oldest !== undefined) tokens.delete(oldest)
@@ -89,7 +82,7 @@ export class IdentityVerifier extends Context.Service<
 
       const verifyToken = Effect.fnUntraced(function* (
         token: IdentityToken.IdentityToken,
-        frontDoor: CallerAuth,
+        callerAuth: CallerAuth,
         provider: IdentityProvider
       ) {
         const { alg, kid, raw } = token
@@ -102,16 +95,16 @@ export class IdentityVerifier extends Context.Service<
           catch: () => Claims.invalid
         })
         const now = yield* Clock.currentTimeMillis
-        const proven = yield* Effect.fromResult(
-          Claims.check(decodePayload(payload), provider, frontDoor.requirements, now)
+        const verified = yield* Effect.fromResult(
+          Claims.check(decodePayload(payload), provider, callerAuth.requirements, now)
         )
-        cacheToken(token, frontDoor, { ...proven, set })
-        return proven.identity
+        cacheToken(token, callerAuth, { ...verified, set })
+        return verified.identity
       })
 
       return IdentityVerifier.of({
-        verifySync: (headers, frontDoor, now) => {
-          const { provider, requirements, trustedSecret, unreadable } = frontDoor
+        verifySync: (headers, callerAuth, now) => {
+          const { provider, requirements, trustedSecret, unreadable } = callerAuth
           if (unreadable === true) return Result.fail(unreadableSettings)
           if (trustedSecret !== undefined && TrustedHeaders.arePresent(headers)) {
             return trustedSecret._tag === "Present"
@@ -121,14 +114,18 @@ export class IdentityVerifier extends Context.Service<
           if (provider === undefined) return Result.fail(TrustedHeaders.missingIdentity)
           const token = IdentityToken.fromHeaders(headers)
           if (Result.isFailure(token)) return Result.fail(token.failure)
-          const identity = cachedIdentity(token.success, frontDoor, provider, now)
+          const identity = cachedIdentity(token.success, callerAuth, provider, now)
           return identity === undefined ? undefined : Result.succeed(identity)
         },
-        verify: (headers, frontDoor) =>
+        verify: (headers, callerAuth) =>
           Effect.gen(function* () {
-            const { provider } = frontDoor
+            const { provider } = callerAuth
             if (provider === undefined) return yield* Effect.fail(TrustedHeaders.missingIdentity)
-            return yield* verifyToken(yield* Effect.fromResult(IdentityToken.fromHeaders(headers)), frontDoor, provider)
+            return yield* verifyToken(
+              yield* Effect.fromResult(IdentityToken.fromHeaders(headers)),
+              callerAuth,
+              provider
+            )
           })
       })
     })
@@ -142,10 +139,10 @@ const decodePayload = (payload: Uint8Array): unknown =>
 const unreadableSettings = new GatewayError({
   code: "control_state_unavailable",
   message:
-    "This version of the gateway cannot decode how callers must authenticate; an operator can update the gateway, or save the settings again."
+    "This version of the gateway cannot decode the authentication settings. An operator can update the gateway or save the settings again."
 })
 
 const unreadableSecret = new GatewayError({
   code: "invalid_configuration",
-  message: "The secret of the trusted gateway cannot be opened. An operator finds the reason in the log."
+  message: "The secret of the trusted gateway cannot be decrypted. An operator finds the reason in the log."
 })

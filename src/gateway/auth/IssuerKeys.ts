@@ -7,23 +7,16 @@ import type { IdentityProvider } from "./CallerAuth.ts"
 import * as Claims from "./Claims.ts"
 import * as KeySet from "./KeySet.ts"
 
-/** For each of the two documents: what is slower or larger is none. */
 const fetchTimeoutMs = 3000
 const maxDocumentBytes = 262_144
-/**
- * After an attempt nobody asks again for so long, whatever it brought: forged key ids cost the provider nothing more.
- */
+/** Limits the load on the provider when clients present forged key ids. */
 const minRefreshIntervalMs = 5000
 
-/** The signing keys of one issuer, found by its discovery document, and kept. */
+/** The cached signing keys of one issuer, located by its discovery document. */
 export interface IssuerKeys {
-  /**
-   * The set that decides at this moment without asking anybody; a token that it verified need not be verified again.
-   */
+  /** The key set that is valid now, without a refresh. A token verified with this very set stays verified. */
   readonly currentSet: (now: number) => KeySet.KeySet | undefined
-  /**
-   * The key of that id, and the set that it is of. Asks the issuer when its keys are old, or the id is not among them.
-   */
+  /** Refreshes the keys when they are stale or the id is unknown. */
   readonly findKey: (kid: string, alg: Algorithm) => Effect.Effect<ResolvedKey, GatewayError>
 }
 
@@ -41,12 +34,11 @@ const attempts = Metric.counter("gateway_identity_key_refreshes_total", {
 })
 const refreshCounter = (outcome: "loaded" | "failed") => Metric.withAttributes(attempts, { outcome })
 
-/** Loads run in `scope`: when the client that caused one hangs up, the others still wait for it. */
+/** Refreshes run in `scope`, so that they survive the disconnect of the client that caused them. */
 export const make = (provider: IdentityProvider, egress: Egress["Service"], scope: Scope.Scope): IssuerKeys => {
   let keys: KeySet.KeySet | undefined
   let staleAt = 0
   let nextRefreshAt = 0
-  /** Why the last attempt brought nothing. */
   let failure: GatewayError | undefined
   let loading: Deferred.Deferred<void> | undefined
 
@@ -59,20 +51,20 @@ export const make = (provider: IdentityProvider, egress: Egress["Service"], scop
         withinMs: fetchTimeoutMs,
         maxBytes: maxDocumentBytes
       }),
-      ({ message, reason }) => unavailable(`the ${what} cannot be had (${reason}): ${message}`)
+      ({ message, reason }) => unavailable(`the ${what} cannot be fetched (${reason}): ${message}`)
     )
-    if (status !== 200) return yield* Effect.fail(unavailable(`the ${what} is answered with status ${status}`))
+    if (status !== 200) return yield* Effect.fail(unavailable(`fetching the ${what} returned status ${status}`))
     return Buffer.from(body).toString("utf8")
   })
 
   const load = Effect.gen(function* () {
     const text = yield* fetchDocument("discovery document", provider.discoveryUrl)
     const { issuer, jwks_uri } = yield* Effect.mapError(decodeDiscovery(text), () =>
-      unavailable("the discovery document names no issuer and jwks_uri")
+      unavailable("the discovery document lacks issuer or jwks_uri")
     )
     if (issuer !== provider.issuer) return yield* Effect.fail(wrongDiscoveryIssuer)
     const set = KeySet.parse(yield* fetchDocument("key set", jwks_uri))
-    return set ?? (yield* Effect.fail(unavailable("the key set is not one")))
+    return set ?? (yield* Effect.fail(unavailable("the document at jwks_uri is not a key set")))
   })
 
   const refresh = (done: Deferred.Deferred<void>) =>
@@ -85,12 +77,12 @@ export const make = (provider: IdentityProvider, egress: Egress["Service"], scop
             failure = undefined
             yield* Metric.update(refreshCounter("loaded"), 1)
           }),
-        // what is known stays in force: an issuer that is down locks nobody out whose key it has published before
+        // The known keys stay valid: an issuer outage locks out nobody whose key is known.
         onFailure: ({ refusal, why }) =>
           Effect.gen(function* () {
             failure = refusal
             yield* Metric.update(refreshCounter("failed"), 1)
-            yield* Effect.logWarning("the keys of the identity provider cannot be loaded", { why })
+            yield* Effect.logWarning("cannot load the signing keys of the identity provider", { why })
           })
       }),
       Effect.onExit(() =>
@@ -102,7 +94,6 @@ export const make = (provider: IdentityProvider, egress: Egress["Service"], scop
       )
     )
 
-  /** The attempt that is under way, or a new one. */
   const startRefresh = Effect.suspend(() => {
     if (loading !== undefined) return Effect.succeed(loading)
     const done = Deferred.makeUnsafe<void>()
@@ -114,9 +105,9 @@ export const make = (provider: IdentityProvider, egress: Egress["Service"], scop
     const now = yield* Clock.currentTimeMillis
     const known = keys?.has(kid) === true
     if ((!known || now >= staleAt) && (loading !== undefined || now >= nextRefreshAt)) {
-      const attempted = yield* startRefresh
-      // a key that is merely old is waited for once; while its issuer is down, it does meanwhile
-      if (!known || failure === undefined) yield* Deferred.await(attempted)
+      const refreshing = yield* startRefresh
+      // A stale key waits for one refresh. While the issuer is down, the stale key remains usable.
+      if (!known || failure === undefined) yield* Deferred.await(refreshing)
     }
     const set = keys
     if (set === undefined) return yield* Effect.fail(failure ?? Claims.invalid)
@@ -129,20 +120,21 @@ export const make = (provider: IdentityProvider, egress: Egress["Service"], scop
   return {
     findKey: find,
     currentSet: (now) => {
-      const downMeanwhile = failure !== undefined && (loading !== undefined || now < nextRefreshAt)
-      return now < staleAt || downMeanwhile ? keys : undefined
+      const isIssuerDown = failure !== undefined && (loading !== undefined || now < nextRefreshAt)
+      return now < staleAt || isIssuerDown ? keys : undefined
     }
   }
 }
 
 const keysUnavailable = new GatewayError({
   code: "invalid_identity_token",
-  message: "The identity token cannot be verified now: this gateway does not have the keys of the identity provider."
+  message:
+    "The gateway cannot verify the identity token now because it could not load the keys of the identity provider. Try again shortly."
 })
 
 const unavailable = (why: string) => ({ why, refusal: keysUnavailable })
 
 const wrongDiscoveryIssuer = {
-  why: "the discovery document is of another issuer than the one that is configured",
+  why: "the discovery document names another issuer than the configured one",
   refusal: Claims.wrongIssuer
 }

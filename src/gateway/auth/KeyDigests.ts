@@ -1,9 +1,6 @@
 import { digestHex } from "../../state/Secret.ts"
 
-/**
- * The digests of keys, by the connection that presented them last. Most connections present one key only, and hashing
- * it again takes two hundredths of a request's time.
- */
+/** Caches the last digest of each connection: most present one key, and hashing it takes 2 % of a request's time. */
 export class KeyDigests {
   readonly #last = new WeakMap<object, { readonly raw: string; readonly digest: string }>()
 

@@ -9,7 +9,6 @@ const use = {
   key_ops: Schema.optionalKey(Schema.Array(Schema.String))
 }
 
-/** Public keys that can verify, and of each only its public members. */
 const PublicKey = Schema.Union([
   Schema.Struct({ ...use, kty: Schema.Literal("RSA"), n: Schema.String, e: Schema.String }),
   Schema.Struct({
@@ -22,17 +21,16 @@ const PublicKey = Schema.Union([
 ])
 type PublicKey = typeof PublicKey.Type
 
-/** Of keys that are none of ours (other kinds, other uses) a set may have some. */
+/** A set may contain keys of other types and uses, which are skipped. */
 const Document = Schema.fromJsonString(
   Schema.Struct({ keys: Schema.Array(Schema.Unknown).check(Schema.isMaxLength(100)) })
 )
 const decodeDocument = Schema.decodeUnknownOption(Document)
 const decodeKey = Schema.decodeUnknownOption(PublicKey)
 
-/** The keys with which an issuer signs, as it published them. */
 export interface KeySet {
   readonly has: (kid: string) => boolean
-  /** Ready to verify; `undefined` when there is none of that id that fits the algorithm. */
+  /** Returns the imported key; `undefined` when no key has this id and fits the algorithm. */
   readonly find: (kid: string, alg: Algorithm) => Promise<CryptoKey> | undefined
 }
 
@@ -43,13 +41,11 @@ const canVerify = (key: PublicKey, alg: Algorithm): boolean =>
   (key.key_ops === undefined || key.key_ops.includes("verify")) &&
   (key.kty === "RSA" ? alg.startsWith("RS") : key.crv === curveOf[alg])
 
-/** Reads a JWKS document; `undefined` when it is none. */
 export const parse = (text: string): KeySet | undefined => {
   const document = decodeDocument(text)
   if (Option.isNone(document)) return undefined
   const keys = document.value.keys.flatMap((key) => Option.toArray(decodeKey(key)))
   const kids = new Set(keys.map(({ kid }) => kid))
-  /** Bounded by the keys and the algorithms that there are. */
   const imported = new Map<string, Promise<CryptoKey>>()
   return {
     has: (kid) => kids.has(kid),

@@ -4,20 +4,17 @@ import * as UpstreamBase from "../../policy/routes/UpstreamBase.ts"
 import { vendorOf } from "../../policy/routes/Vendor.ts"
 import * as Snapshot from "./Snapshot.ts"
 
-/** What is known of the configuration that is in force, for readiness. */
 export type ConfigurationCheck = "current" | "behind" | "unreadable_rows"
 
-/** A database that takes longer for a whole snapshot is as good as gone. */
 const loadTimeout = "30 seconds"
 const retryDelay = "1 second"
 
 const unreadableRows = Metric.gauge("gateway_unreadable_rows", {
-  description: "Rows of the configuration that this version cannot decode, by table; each switches off itself only"
+  description: "Configuration rows that this version cannot decode, by table; each disables only itself"
 })
 
 type Providers = Snapshot.Snapshot["providers"]
 
-/** Which row, and its address. */
 const describeProvider = (providers: Providers, serves: ServedFamilies) => {
   const row = providers.get(serves)
   return row === undefined || row === "unreadable"
@@ -26,24 +23,24 @@ const describeProvider = (providers: Providers, serves: ServedFamilies) => {
 }
 
 /**
- * Keeps the snapshot up to date. However many changes there are, one load at a time answers all that were requested when
- * it began. A load that fails is repeated until it succeeds; meanwhile the snapshot before it stays in force.
+ * Keeps the snapshot current. One load at a time covers all changes requested before it began. A failed load is retried
+ * until it succeeds; the previous snapshot stays in force meanwhile.
  */
 export const make = Effect.fnUntraced(function* (
-  first: Snapshot.Snapshot,
-  /** Called when every change of the configuration up to `epoch` is in force. */
+  initial: Snapshot.Snapshot,
+  /** Called when all configuration changes up to `epoch` are in force. */
   onLoaded: (epoch: number) => void
 ) {
-  let snapshot = first
+  let snapshot = initial
   let requested = false
-  let requestedEpoch = first.epoch
+  let requestedEpoch = initial.epoch
   let loading = false
   let failing = false
   let wake: (() => void) | undefined
   let reportedTables: ReadonlyMap<string, number> = new Map()
   let reportedRows: ReadonlySet<string> = new Set()
 
-  /** Logs each row once, when it first turns up. */
+  /** Logs each row when it first becomes unreadable. */
   const reportUnreadableRows = Effect.fnUntraced(function* ({ unreadableRows: unreadable }: Snapshot.Snapshot) {
     const counts = new Map([...reportedTables.keys()].map((table) => [table, 0]))
     const names = new Set<string>()
@@ -51,7 +48,7 @@ export const make = Effect.fnUntraced(function* (
       const name = `${row.table} ${row.row}`
       names.add(name)
       counts.set(row.table, (counts.get(row.table) ?? 0) + 1)
-      if (!reportedRows.has(name)) yield* Effect.logError("this version cannot decode a row of the configuration", row)
+      if (!reportedRows.has(name)) yield* Effect.logError("cannot decode a configuration row; the row is disabled", row)
     }
     reportedRows = names
     reportedTables = counts
@@ -72,16 +69,16 @@ export const make = Effect.fnUntraced(function* (
     return Snapshot.load.pipe(
       Effect.timeout(loadTimeout),
       Effect.tap((loaded) => {
-        const before = snapshot.providers
+        const previousProviders = snapshot.providers
         snapshot = loaded
         finishLoad(false)
         onLoaded(epoch)
-        return Effect.andThen(reportUnreadableRows(loaded), reportUpstreams(before, loaded))
+        return Effect.andThen(reportUnreadableRows(loaded), reportUpstreams(previousProviders, loaded))
       }),
       Effect.catchCause((cause) => {
         finishLoad(true)
         return Effect.andThen(
-          Effect.logWarning("the configuration cannot be loaded; the one before stays in force", { cause }),
+          Effect.logWarning("cannot load the configuration; the previous one stays in force", { cause }),
           Effect.sleep(retryDelay)
         )
       })
@@ -93,34 +90,35 @@ export const make = Effect.fnUntraced(function* (
     if (requested) wake()
   })
 
-  /** Logs where the requests of a family go from now on, when a provider row comes, goes or changes its address. */
-  const reportUpstreams = Effect.fnUntraced(function* (before: Providers, { providers }: Snapshot.Snapshot) {
+  const reportUpstreams = Effect.fnUntraced(function* (previousProviders: Providers, { providers }: Snapshot.Snapshot) {
     for (const serves of ["both", "a", "b"] as const) {
-      const [was, is] = [describeProvider(before, serves), describeProvider(providers, serves)]
-      if (is === "unreadable" || (was !== "unreadable" && is?.base_url === was?.base_url)) continue
+      const [previous, current] = [describeProvider(previousProviders, serves), describeProvider(providers, serves)]
+      if (current === "unreadable" || (previous !== "unreadable" && current?.base_url === previous?.base_url)) continue
       const family = serves === "both" ? "openai and anthropic" : vendorOf(serves)
-      yield* is === undefined
-        ? Effect.logInfo("no provider row is the upstream any more: requests go where the start said", { family })
-        : Effect.logInfo("a provider row is the upstream, in the place of the simulator or the environment's", {
+      yield* current === undefined
+        ? Effect.logInfo(
+            "no provider row defines the upstream any more: requests go to the upstream of the startup settings",
+            { family }
+          )
+        : Effect.logInfo("a provider row defines the upstream and replaces the one of the startup settings", {
             family,
-            ...is
+            ...current
           })
     }
   })
 
-  yield* reportUnreadableRows(first)
-  yield* reportUpstreams(new Map(), first)
+  yield* reportUnreadableRows(initial)
+  yield* reportUpstreams(new Map(), initial)
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(awaitRequest, load)))
 
   return {
     snapshot: () => snapshot,
-    /** Asks for a load that has everything up to `epoch` in it. */
+    /** Requests a load that includes all changes up to `epoch`. */
     request: (epoch: number): void => {
       requested = true
       requestedEpoch = Math.max(requestedEpoch, epoch)
       wake?.()
     },
-    /** Every load that was requested is in force. */
     idle: () => !requested && !loading,
     check: (): ConfigurationCheck =>
       failing ? "behind" : snapshot.unreadableRows.length > 0 ? "unreadable_rows" : "current"

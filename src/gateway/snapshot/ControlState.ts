@@ -17,39 +17,30 @@ import * as LimitScopes from "./LimitScopes.ts"
 import * as Snapshot from "./Snapshot.ts"
 
 /**
- * What operators decided, in memory. The request path reads it without waiting for the database; a change is here as
- * soon as its notice is (milliseconds), and within two seconds where notices cannot be heard. While the database is
- * gone, what is known stays in force.
+ * The operators' configuration and the keys, in memory. The request path reads it without waiting for the database. A
+ * change takes effect when its notice arrives (milliseconds), or within two seconds if notices fail. Without the
+ * database, the last known state stays in force.
  */
 export class ControlState extends Context.Service<
   ControlState,
   {
     readonly snapshot: () => Snapshot.Snapshot
-    /** Whether what operators decided is in force here, all of it. */
     readonly check: () => ConfigurationLoader.ConfigurationCheck
-    /** The key whose SHA-256 is `digest` (hex), at once, if it is in memory. */
     readonly cachedKey: (digest: string) => KeyRecord.KeyRecord | undefined
-    /**
-     * The key whose SHA-256 is `digest` (hex). Known keys are answered at once, unknown ones remembered for a second.
-     * `from`: the address that presents it.
-     */
+    /** Finds the key with this SHA-256 digest (hex). An unknown digest is remembered for a second. */
     readonly findKey: (
       digest: string,
       address?: string
     ) => Effect.Effect<Option.Option<KeyRecord.KeyRecord>, KeyCache.ControlStateUnavailable>
-    /**
-     * What the key's requests to `route` are decided by: the layers that are about them, and the key's own policy. The
-     * same object for as long as none of it changes. Before the body is read `models` is empty.
-     */
+    /** Returns the same object until the policy changes. `models` is empty until the body is read. */
     readonly policyOf: (key: KeyRecord.KeyRecord, route: PolicyRoute, models: ReadonlyArray<string>) => EffectivePolicy
-    /** The scopes that a request of the key under this policy is counted in. */
     readonly limitScopes: (
       key: KeyRecord.KeyRecord,
       effective: EffectivePolicy
     ) => ReadonlyArray<LimitScopes.LimitScope>
     /**
-     * The key as it is now, disabled if it has not been used for `days`: what is in memory does not know of uses
-     * elsewhere. `requestId` is of the request that wants to use it.
+     * Disables the key if it has been unused for `days`, and returns its current state. The database decides, because
+     * other processes may have used the key.
      */
     readonly retireUnusedKey: (
       digest: string,
@@ -64,15 +55,15 @@ export class ControlState extends Context.Service<
     Effect.gen(function* () {
       const context = yield* Effect.context<Database | Vault>()
       const database = yield* Database
-      const first = yield* loadFirstSnapshot
+      const initialSnapshot = yield* loadFirstSnapshot
       const appliedEpoch = yield* Effect.serviceOption(AppliedEpoch)
-      /** Every change up to this epoch was heard of: no key that is in memory is older. */
-      let latestEpoch = first.epoch
+      /** All changes up to this epoch have been applied: no cached key is older. */
+      let latestEpoch = initialSnapshot.epoch
       const report = (epoch: number) => {
         if (Option.isSome(appliedEpoch)) appliedEpoch.value.report(epoch)
       }
       report(latestEpoch)
-      const configurationLoader = yield* ConfigurationLoader.make(first, (epoch) =>
+      const configurationLoader = yield* ConfigurationLoader.make(initialSnapshot, (epoch) =>
         report(configurationLoader.idle() ? latestEpoch : epoch)
       )
       const conditions = yield* Effect.serviceOption(Conditions)
@@ -84,17 +75,13 @@ export class ControlState extends Context.Service<
       }
       const keys = KeyCache.make((digests) => Effect.provide(KeyRecord.load(digests), context), yield* Effect.scope)
 
-      /** Everything up to `epoch` may have changed. */
       const invalidateAll = (epoch: number) => {
         latestEpoch = Math.max(latestEpoch, epoch)
         keys.forgetAll()
         configurationLoader.request(latestEpoch)
       }
 
-      /**
-       * Keys are forgotten here and now, also while a snapshot is being loaded or cannot be: a revocation waits for
-       * nothing.
-       */
+      /** Keys are removed at once, even while a snapshot loads, so that revocations take effect without delay. */
       const applyNotice = ({ change, epoch }: ChangeNotice) => {
         latestEpoch = Math.max(latestEpoch, epoch)
         if (change._tag === "Key") keys.forget(change.id)
@@ -103,14 +90,14 @@ export class ControlState extends Context.Service<
         if (configurationLoader.idle()) report(latestEpoch)
       }
 
-      // "follow, then load": what commits in between is in the load, and its notice only repeats it
+      // Subscribe before loading: a change committed in between is in the load, and its notice only repeats it.
       const followNotices = Effect.gen(function* () {
         const notices = yield* database.changes(channel)
         invalidateAll(yield* readEpoch)
         yield* Stream.runForEach(notices, (text) =>
           decodeNotice(text).pipe(
             Effect.map(applyNotice),
-            // a notice of a newer version may be about anything
+            // A notice that this version cannot decode may concern anything.
             Effect.catchTag("SchemaError", () =>
               Effect.sync(() =>
                 invalidateAll(
@@ -122,8 +109,8 @@ export class ControlState extends Context.Service<
         )
       }).pipe(Effect.scoped)
 
-      // A session that hears nothing any more looks like one to which nothing is said. Two looks at an epoch that is
-      // ahead, a second apart, tell them from a notice that is on its way.
+      // A dead subscription looks like one without changes. If the database's epoch stays ahead for a second, notices
+      // were missed rather than delayed.
       const detectMissedNotices = Effect.gen(function* () {
         const before = latestEpoch
         const now = yield* readEpoch
@@ -132,11 +119,11 @@ export class ControlState extends Context.Service<
         if (latestEpoch === before) invalidateAll(now)
       })
 
-      // A revocation of these moments is heard of by the next follow, so the first one begins at once.
+      // Retry at once after the first failure: only the new subscription reveals revocations made in between.
       let failures = 0
       yield* Effect.timed(
         Effect.catchCause(followNotices, (cause) =>
-          Effect.logWarning("change notices are interrupted; polling until they return", { cause })
+          Effect.logWarning("change notices are interrupted; polling until they resume", { cause })
         )
       ).pipe(
         Effect.flatMap(([lasted]) => {
@@ -151,7 +138,7 @@ export class ControlState extends Context.Service<
       )
 
       const policies = EffectivePolicies.makeCache()
-      /** The first of many requests of an unused key decides for all of them. */
+      /** Concurrent requests of an unused key share the first decision. */
       const retirementLock = Semaphore.makeUnsafe(1)
 
       return ControlState.of({
@@ -176,24 +163,19 @@ export class ControlState extends Context.Service<
   )
 }
 
-/** A database that takes longer is as good as gone: the client is told so while it still listens. */
+/** Short, so that the client gets the error while it still waits. */
 const lookUpTimeout = "2 seconds"
 
 const retryAfter = Duration.seconds(1)
 
-/** How long after so many failures in a row notices are followed again: 0, 100, 200, 400 and 800 ms, then a second. */
+/** 0, 100, 200, 400 and 800 ms, then a second. */
 const retryDelay = (failures: number): Duration.Duration =>
   failures === 0 ? Duration.zero : Duration.min(Duration.millis(100 * 2 ** (failures - 1)), retryAfter)
 
-/**
- * A process that has come this far has seen its database: where that goes away before the first load, the start waits
- * for it, and the process is not ready until then.
- */
+/** An outage before the first load delays the start instead of failing it. */
 const loadFirstSnapshot = Snapshot.load.pipe(
   Effect.timeout("30 seconds"),
-  Effect.tapError((cause) =>
-    Effect.logWarning("the configuration cannot be loaded; the start waits for it", { cause })
-  ),
+  Effect.tapError((cause) => Effect.logWarning("cannot load the configuration; the start waits for it", { cause })),
   Effect.retry({
     schedule: Schedule.spaced(retryAfter),
     while: (error) => !SqlError.isSqlError(error) || isTransient(error)

@@ -4,7 +4,7 @@ import type { PolicyRoute } from "../../policy/routes/CanonicalRoute.ts"
 import { ownerOf } from "../../state/StoredKeys.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 
-/** How many effective policies are remembered for one key: batches may combine models in any number of ways. */
+/** Batch requests may combine models in any number of ways. */
 const maxPoliciesPerKey = 256
 
 interface CachedPolicies {
@@ -13,8 +13,8 @@ interface CachedPolicies {
 }
 
 /**
- * The policy that a key's request is under, and the same object for as long as neither the key nor a layer changes:
- * what is derived from it can be remembered by it.
+ * Caches effective policies. Returns the same object until the key or a layer changes, so that callers can cache by
+ * identity.
  */
 export const makeCache = (): ((
   layers: PolicyLayers,
@@ -47,7 +47,7 @@ export const makeCache = (): ((
   }
 }
 
-/** Names only what has a layer: all other routes and models share one policy. */
+/** Names only routes and models that have a layer: all others share one policy. */
 const scopeName = ({ of }: PolicyLayers, route: PolicyRoute, models: ReadonlyArray<string>): string => {
   const routeName = of.route.has(route) ? route : ""
   if (of.model.size === 0) return routeName

@@ -6,12 +6,11 @@ import { open as openCredential } from "../../state/SealedCredential.ts"
 import * as StoredKeys from "../../state/StoredKeys.ts"
 import { type RowColumns, RowReader, type TableReader } from "../../state/StoredRows.ts"
 
-/** A virtual key as the request path needs it: its state, its policy, and the upstream credentials bound to it. */
+/** A gateway key as the request path needs it: its state, policy and upstream credentials. */
 export interface KeyRecord extends StoredKeys.StoredKey, PresentedKey {
-  /** The beginning of its secret, by which operators know it. */
   readonly prefix: string
   readonly projectName: Option.Option<string>
-  /** The number of the change that moved it to its project and team. */
+  /** The epoch of the change that moved the key to its project and team. */
   readonly ownerSince: number
   readonly keyMapping: BoundCredential
   readonly projectMapping: BoundCredential
@@ -33,7 +32,7 @@ const Row = Schema.Struct({
 })
 const decodeRow = Schema.decodeUnknownSync(Row)
 
-/** What the database knows of a digest. `unreadable`: there is a key, and this version cannot decode its row. */
+/** `unreadable`: the key exists, but this version cannot decode its row. */
 export type KeyLookUp = KeyRecord | "unreadable"
 
 const table: TableReader<typeof Row.Type | { readonly digest: string; readonly id: undefined }> = {
@@ -44,8 +43,8 @@ const table: TableReader<typeof Row.Type | { readonly digest: string; readonly i
 }
 
 /**
- * The keys whose SHA-256 is one of `digests` (hex), or was until a rotation whose grace still lasts, in one query. What
- * is not in the answer is nobody's.
+ * Loads keys by SHA-256 digest (hex), including digests that a rotation replaced within its grace period. Unknown
+ * digests are missing from the result.
  */
 export const load = Effect.fnUntraced(function* (digests: ReadonlyArray<string>) {
   const { sql } = yield* Database
@@ -64,14 +63,14 @@ export const load = Effect.fnUntraced(function* (digests: ReadonlyArray<string>)
   for (const row of reader.read(table, rows)) {
     found.set(row.digest, row.id === undefined ? "unreadable" : yield* toKeyRecord(row))
   }
-  for (const row of reader.unreadable) yield* Effect.logError("this version cannot decode the row of a key", row)
+  for (const row of reader.unreadable) yield* Effect.logError("cannot decode the row of a key; the key is refused", row)
   return found
 })
 
 const toKeyRecord = Effect.fnUntraced(function* (row: typeof Row.Type) {
   const key = StoredKeys.keyOf(row)
   if (!key.readable) {
-    yield* Effect.logError("a key is refused: this version cannot decode its policy", { key_id: key.id })
+    yield* Effect.logError("cannot decode the policy of a key; the key is refused", { key_id: key.id })
   }
   const record: KeyRecord = {
     ...key,

@@ -12,26 +12,24 @@ import { hasLimit, type LimitField, type SharedLimits } from "../../policy/Share
 import { ownerOf } from "../../state/StoredKeys.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 
-/** Whose requests are counted together: those of a key, or those under a policy layer. */
+/** Whose requests share a counter: those of one key, or of all keys under a policy layer. */
 export type CountedOwner =
   | { readonly _tag: "Key"; readonly keyId: string }
   | { readonly _tag: "Layer"; readonly kind: LayerKind; readonly scopeId: string }
 
-/** What has counters of its own in Redis: a key, or a policy layer whose keys share limits. */
 export interface LimitScope {
-  /** Its part of the names of its keys in Redis: without blanks, and never that of another scope. */
+  /** Part of the Redis key names: unique and without blanks. */
   readonly id: string
-  /** Of the layer, as records and explanations call it. */
+  /** The name of the layer in records and explanations. */
   readonly layer?: string
-  /** How a refusal calls a limit of the scope. */
   readonly nameOf: (field: LimitField) => string
   readonly owner: CountedOwner
   readonly limits: SharedLimits
-  /** Which of the owner's requests the counter of a limit counts, and since which change. */
+  /** Which requests of the owner a limit's counter counts, and since which epoch. */
   readonly counted: (field: LimitField) => CountedSince
 }
 
-/** The scopes that a request of `key` under `effective` is counted in: the key's own first. */
+/** The scopes that count a request of `key`; the key's own scope comes first. */
 export const of = (layers: PolicyLayers, key: KeyRecord, effective: EffectivePolicy): ReadonlyArray<LimitScope> => [
   ofKey(key.id, effective.policy, (field) =>
     countedRequests(
@@ -61,7 +59,7 @@ export const ofKey = (
 
 const scopeByLayer = new WeakMap<PolicyLayer, LimitScope>()
 
-/** The same scope for as long as the layer does not change: requests of all its keys are settled together. */
+/** Returns the same scope until the layer changes, so that requests of all its keys are settled together. */
 export const ofLayer = (layer: PolicyLayer): LimitScope | undefined => {
   if (layer.kind === "key" || layer.kind === "unknown" || layer.shared === undefined || !hasLimit(layer.shared.limits))
     return undefined

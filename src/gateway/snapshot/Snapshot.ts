@@ -21,7 +21,6 @@ import { type RowColumns, RowReader, type TableReader, type UnreadableRow } from
 import * as StoredServices from "../../state/StoredServices.ts"
 import * as CallerAuth from "../auth/CallerAuth.ts"
 
-/** An enabled `upstream` provider row. */
 export interface UpstreamProvider {
   readonly name: string
   readonly base: UpstreamBase.UpstreamBase
@@ -29,14 +28,11 @@ export interface UpstreamProvider {
   readonly credential: BoundCredential
 }
 
-/** Everything an operator decided, except about single keys: replaced whole, never changed. */
+/** The operators' configuration without keys. Immutable: a change replaces the whole snapshot. */
 export interface Snapshot {
   readonly epoch: number
   readonly routes: ReadonlyMap<RouteId, RouteConfig>
-  /**
-   * By what each of them serves; for what none of them serves, the environment says where requests go. `unreadable`: there
-   * is a row, and this version cannot decode it.
-   */
+  /** Families without a row use the upstream of the environment. `unreadable`: this version cannot decode the row. */
   readonly providers: ReadonlyMap<ServedFamilies, UpstreamProvider | "unreadable">
   readonly prices: PriceList
   readonly services: ServiceTable.ServiceTable
@@ -45,7 +41,7 @@ export interface Snapshot {
   readonly layers: PolicyLayer.PolicyLayers
   readonly guardrails: Definitions.GuardrailCatalogue
   readonly bodyHashKey: BodyHashKey.BodyHashKey
-  /** Rows that this version cannot decode; each of them switches off itself only. */
+  /** Rows that this version cannot decode. Each disables only itself. */
   readonly unreadableRows: ReadonlyArray<UnreadableRow>
 }
 
@@ -70,7 +66,6 @@ const PriceRow = Schema.Struct({
 const decodeProvider = Schema.decodeUnknownSync(ProviderRow)
 const decodePrice = Schema.decodeUnknownSync(PriceRow)
 
-/** A provider row whose credential is still sealed. */
 interface SealedProvider extends UpstreamProvider {
   readonly sealed: string | null
   readonly context: string
@@ -81,7 +76,7 @@ interface StoredProvider {
   readonly provider: SealedProvider | "unreadable"
 }
 
-/** With a provider that cannot be decoded nobody knows where its requests should go: they must not go elsewhere. */
+/** An unreadable provider row refuses its requests rather than sending them elsewhere. */
 const providerTable: TableReader<StoredProvider> = {
   name: "provider_configs",
   key: ["id"],
@@ -99,7 +94,7 @@ const providerTable: TableReader<StoredProvider> = {
       }
     }
   },
-  // a family that this version does not know has no requests here
+  // A family that this version does not know has no requests here.
   substitute: ({ family }) =>
     isVendor(family) || family === null ? { serves: servedFamilies(family), provider: "unreadable" } : undefined
 }
@@ -113,7 +108,7 @@ const priceTable: TableReader<readonly [string, ModelPrice]> = {
   }
 }
 
-/** A wildcard whose settings cannot be decoded is closed, as it is before an operator opens it. */
+/** Unreadable passthrough settings close the wildcard, as the defaults do. */
 const passthroughTable: TableReader<Passthrough> = {
   name: "upstream_passthrough_settings",
   key: [],
@@ -121,7 +116,7 @@ const passthroughTable: TableReader<Passthrough> = {
   substitute: () => defaults
 }
 
-/** Reads the epoch first: a change that commits meanwhile raises it, and is loaded again. */
+/** Reads the epoch first: a change committed during the load raises it and causes another load. */
 export const load = Effect.gen(function* () {
   const { sql } = yield* Database
   const reader = new RowReader()
