@@ -1,15 +1,9 @@
 import { Context, Effect, Layer, Option, type Redacted, Result } from "effect"
 import type { RoutedRequest } from "../../policy/Routing.ts"
 import { canonicalRoutes, type Family, type PolicyRoute } from "../../policy/routes/CanonicalRoute.ts"
-import { authorizationBearer, type CredentialStyle, styleOfFamily } from "../../policy/routes/CredentialStyle.ts"
-import { type StartupUpstream, StartupUpstreams } from "../../policy/routes/StartupUpstreams.ts"
-import {
-  type BoundCredential,
-  ofEnvironment,
-  resolve,
-  type StoredCredential,
-  unbound
-} from "../../policy/routes/StoredCredential.ts"
+import { authorizationBearer, type CredentialStyle } from "../../policy/routes/CredentialStyle.ts"
+import { StartupUpstreams } from "../../policy/routes/StartupUpstreams.ts"
+import { type BoundCredential, resolve, type StoredCredential, unbound } from "../../policy/routes/StoredCredential.ts"
 import * as UpstreamBase from "../../policy/routes/UpstreamBase.ts"
 import { vendorOf } from "../../policy/routes/Vendor.ts"
 import type { RegisteredService } from "../../policy/ServiceTable.ts"
@@ -18,18 +12,18 @@ import { GatewaySettings } from "../../process/GatewaySettings.ts"
 import { GatewayError } from "../GatewayError.ts"
 import { ControlState } from "../snapshot/ControlState.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
-import type { Snapshot } from "../snapshot/Snapshot.ts"
+import { type ResolvedUpstream, type Upstreams, upstreamsOf } from "./Upstreams.ts"
 
-/** The upstream of a request, and how the gateway identifies itself there. */
 export interface Destination {
   readonly base: UpstreamBase.UpstreamBase
-  /** Path and query there. */
   readonly target: string
   readonly style: CredentialStyle
-  /** The headers that provider rows put their credentials in, lower case: no client's comes through them. */
+  /**
+   * Lower-case names of the custom headers that carry provider credentials. Client headers of these names are removed.
+   */
   readonly credentialHeaders: ReadonlyArray<string>
   readonly credential: Redacted.Redacted
-  /** It serves one family, as vendors of models do: it learns nothing of keys, projects and tasks. */
+  /** The upstream is a model vendor: the gateway sends it no key, project or task ids. */
   readonly isVendor: boolean
 }
 
@@ -37,18 +31,17 @@ export class Destinations extends Context.Service<
   Destinations,
   {
     /**
-     * Without a key the provider's own credential is used. `asked`: the family that the client speaks, for paths that
-     * both have.
+     * Without a key, the provider's own credential applies. `clientFamily` decides on paths that both families share.
      */
     readonly find: (
       target: RoutedRequest,
-      asked: Family,
+      clientFamily: Family,
       key: KeyRecord | undefined
     ) => Result.Result<Destination, GatewayError>
-    /** Direct mode: the client's own upstream credential, in the header that the provider row asks for. */
+    /** Direct mode: sends the client's own upstream credential. */
     readonly findDelegated: (
       target: RoutedRequest,
-      asked: Family,
+      clientFamily: Family,
       credential: Redacted.Redacted
     ) => Result.Result<Destination, GatewayError>
   }
@@ -58,61 +51,11 @@ export class Destinations extends Context.Service<
     Effect.gen(function* () {
       const control = yield* ControlState
       const { directCompat } = yield* GatewaySettings
-      const upstreams = yield* StartupUpstreams
-      /** A row comes before the environment, and within each of them an upstream of the family's own before one of both. */
-      const upstreamOf = ({ providers }: Snapshot, family: Family): UpstreamLookup => {
-        const rowOfFamily = providers.get(family)
-        const row = rowOfFamily ?? providers.get("both")
-        if (row === "unreadable") return row
-        if (row !== undefined) {
-          const { base, credential, style } = row
-          return {
-            base,
-            style,
-            isVendor: rowOfFamily !== undefined,
-            ownCredential: credential,
-            startupCredential: startupCredential(family, base.origin),
-            source: "provider_row"
-          }
-        }
-        const own = Option.getOrUndefined(upstreams[family])
-        const named = own ?? Option.getOrUndefined(upstreams.both)
-        if (named === undefined) return undefined
-        const style = own === undefined ? authorizationBearer : styleOfFamily[family]
-        return {
-          base: named.base,
-          style,
-          isVendor: own !== undefined,
-          ownCredential: unbound,
-          startupCredential: startupCredential(family, named.base.origin),
-          source: named.name
-        }
-      }
-
-      /** The environment's credential for the origin; else one of another origin, for which it is refused there. */
-      const startupCredential = (family: Family, origin: string): BoundCredential => {
-        const keys = [upstreams[family], upstreams.both]
-          .flatMap(Option.toArray)
-          .filter(({ serviceKey }) => Option.isSome(serviceKey))
-        const found = keys.find(({ base }) => base.origin === origin) ?? keys.find(({ name }) => name !== "simulator")
-        return found === undefined ? unbound : ofEnvironment(found.serviceKey, found.base.origin)
-      }
-
-      const upstreamsOf = (snapshot: Snapshot): Upstreams => {
-        const [a, b] = [upstreamOf(snapshot, "a"), upstreamOf(snapshot, "b")]
-        const ownHeaders = [...snapshot.providers.values()].flatMap((row) =>
-          row !== "unreadable" && row.style._tag === "CustomHeader" ? [row.style.name.toLowerCase()] : []
-        )
-        const origins = [a, b].flatMap((place) =>
-          place === undefined || place === "unreadable" ? [] : [place.base.origin]
-        )
-        return { snapshot, a, b, credentialHeaders: ownHeaders, origins: new Set(origins) }
-      }
-
-      let current = upstreamsOf(control.snapshot())
-      const places = (): Upstreams => {
+      const startup = yield* StartupUpstreams
+      let current = upstreamsOf(startup, control.snapshot())
+      const upstreams = (): Upstreams => {
         const snapshot = control.snapshot()
-        if (snapshot !== current.snapshot) current = upstreamsOf(snapshot)
+        if (snapshot !== current.snapshot) current = upstreamsOf(startup, snapshot)
         return current
       }
 
@@ -120,47 +63,45 @@ export class Destinations extends Context.Service<
       if (Option.isSome(conditions)) {
         for (const family of ["a", "b"] as const) {
           conditions.value.register(() => {
-            const place = places()[family]
-            const is = place === undefined ? "none" : place === "unreadable" ? place : place.source
-            return { name: `upstream_${vendorOf(family)}`, status: is, ok: is !== "unreadable" }
+            const upstream = upstreams()[family]
+            const status = upstream === undefined ? "none" : upstream === "unreadable" ? upstream : upstream.source
+            return { name: `upstream_${vendorOf(family)}`, status, ok: status !== "unreadable" }
           })
         }
       }
 
-      const upstream = (
-        places: Upstreams,
+      const findUpstream = (
+        inForce: Upstreams,
         target: RoutedRequest,
-        asked: Family
+        clientFamily: Family
       ): Result.Result<ResolvedUpstream, GatewayError> => {
-        const family = familyByRoute.get(target.route) ?? asked
-        const place = places[family]
-        if (place === "unreadable") return Result.fail(unreadableProvider)
-        return place === undefined ? Result.fail(missingUpstreamByFamily[family]) : Result.succeed(place)
+        const family = familyByRoute.get(target.route) ?? clientFamily
+        const upstream = inForce[family]
+        if (upstream === "unreadable") return Result.fail(unreadableProvider)
+        return upstream === undefined ? Result.fail(missingUpstreamByFamily[family]) : Result.succeed(upstream)
       }
 
-      /** A mapping without an origin was stored while UPSTREAM_BASE_URL was the upstream. */
-      const legacyMappingOrigin = Option.getOrNull(Option.map(upstreams.both, ({ base }) => base.origin))
+      /** For mappings stored when UPSTREAM_BASE_URL was the only upstream. */
+      const legacyMappingOrigin = Option.getOrNull(Option.map(startup.both, ({ base }) => base.origin))
 
-      /** A credential of a key or a project counts at the upstream that it was stored for, and not at the other one. */
+      /** A key's or project's credential applies only to the upstream that it was stored for. */
       const applicableMapping = (
         { origins }: Upstreams,
-        place: ResolvedUpstream,
+        upstream: ResolvedUpstream,
         bound: BoundCredential = unbound
       ): BoundCredential => {
         if (bound.secret._tag === "Missing") return bound
         const origin = bound.origin ?? legacyMappingOrigin
-        if (origin !== null && origin !== place.base.origin && origins.has(origin)) return unbound
+        if (origin !== null && origin !== upstream.base.origin && origins.has(origin)) return unbound
         return { secret: bound.secret, origin }
       }
 
-      /** An upstream of no provider row. */
       const destinationOutsideRows = (
         base: UpstreamBase.UpstreamBase,
         target: RoutedRequest,
         credential: Redacted.Redacted
-      ) => destinationAt(places(), { base, style: authorizationBearer, isVendor: false }, target, credential)
+      ) => destinationAt(upstreams(), { base, style: authorizationBearer, isVendor: false }, target, credential)
 
-      /** A service's own credential, and no other. */
       const serviceDestination = (
         target: RoutedRequest,
         { credential, origin }: RegisteredService
@@ -172,11 +113,13 @@ export class Destinations extends Context.Service<
             )
 
       return Destinations.of({
-        findDelegated: (target, asked, credential) => {
-          const now = places()
-          return Result.flatMap(upstream(now, target, asked), (place) => destinationAt(now, place, target, credential))
+        findDelegated: (target, clientFamily, credential) => {
+          const inForce = upstreams()
+          return Result.flatMap(findUpstream(inForce, target, clientFamily), (upstream) =>
+            destinationAt(inForce, upstream, target, credential)
+          )
         },
-        find: (target, asked, key) => {
+        find: (target, clientFamily, key) => {
           if (target.service !== undefined) return serviceDestination(target, target.service.service)
           if (target.provider === "compat") {
             return Option.match(directCompat, {
@@ -184,16 +127,16 @@ export class Destinations extends Context.Service<
               onSome: ({ base, serviceKey }) => destinationOutsideRows(base, target, serviceKey)
             })
           }
-          const now = places()
-          return Result.flatMap(upstream(now, target, asked), (place) => {
+          const inForce = upstreams()
+          return Result.flatMap(findUpstream(inForce, target, clientFamily), (upstream) => {
             const order = [
-              applicableMapping(now, place, key?.keyMapping),
-              applicableMapping(now, place, key?.projectMapping),
-              place.ownCredential,
-              place.startupCredential
+              applicableMapping(inForce, upstream, key?.keyMapping),
+              applicableMapping(inForce, upstream, key?.projectMapping),
+              upstream.ownCredential,
+              upstream.startupCredential
             ]
-            return Result.flatMap(usableCredential(resolve(order, place.base.origin)), (credential) =>
-              destinationAt(now, place, target, credential)
+            return Result.flatMap(usableCredential(resolve(order, upstream.base.origin)), (credential) =>
+              destinationAt(inForce, upstream, target, credential)
             )
           })
         }
@@ -202,24 +145,7 @@ export class Destinations extends Context.Service<
   )
 }
 
-/** An upstream, and the credentials of its own. */
-interface ResolvedUpstream extends Pick<Destination, "base" | "style" | "isVendor"> {
-  readonly ownCredential: BoundCredential
-  readonly startupCredential: BoundCredential
-  /** What says so, for readiness. */
-  readonly source: StartupUpstream["name"] | "provider_row"
-}
-
-type UpstreamLookup = ResolvedUpstream | "unreadable" | undefined
-
-/** The upstreams of a snapshot. */
-interface Upstreams extends Readonly<Record<Family, UpstreamLookup>> {
-  readonly snapshot: Snapshot
-  readonly credentialHeaders: ReadonlyArray<string>
-  readonly origins: ReadonlySet<string>
-}
-
-/** A route's own family; `/v1/models` and the wildcard have both. */
+/** Excludes `/v1/models` and the wildcard, which serve both families. */
 const familyByRoute: ReadonlyMap<PolicyRoute, Family> = new Map(
   canonicalRoutes
     .filter(({ pattern }) => !pattern.startsWith("/v1/models"))
@@ -232,11 +158,11 @@ const destinationAt = (
   { route, target }: RoutedRequest,
   credential: Redacted.Redacted
 ): Result.Result<Destination, GatewayError> => {
-  const there = UpstreamBase.targetAt(base, target)
-  if (there === undefined || (isUngoverned(route) && UpstreamBase.reachesForbiddenPath(base, target))) {
+  const upstreamTarget = UpstreamBase.targetAt(base, target)
+  if (upstreamTarget === undefined || (isUngoverned(route) && UpstreamBase.reachesForbiddenPath(base, target))) {
     return Result.fail(outsideBase)
   }
-  return Result.succeed({ base, target: there, style, credentialHeaders, credential, isVendor })
+  return Result.succeed({ base, target: upstreamTarget, style, credentialHeaders, credential, isVendor })
 }
 
 const isUngoverned = (route: PolicyRoute): boolean => route === "/upstream/*" || route === "/providers/compat/*"
@@ -257,18 +183,18 @@ const usableCredential = (stored: StoredCredential): Result.Result<Redacted.Reda
 const missingUpstream = (family: string, variable: string) =>
   new GatewayError({
     code: "invalid_configuration",
-    message: `There is no upstream for requests in the form of ${family}. An operator can add a provider row, or set ${variable} or UPSTREAM_BASE_URL.`
+    message: `No upstream for ${family} requests is configured. An operator can add a provider row, or set ${variable} or UPSTREAM_BASE_URL.`
   })
 
 const missingCredential = new GatewayError({
   code: "invalid_configuration",
   message:
-    "No upstream credential is configured: neither for this key, nor its project, nor the provider, nor by UPSTREAM_SERVICE_KEY or the variable of the family's upstream. An operator can set one."
+    "No upstream credential is configured for this key, its project or the provider, and neither UPSTREAM_SERVICE_KEY nor the key of the family's upstream is set. An operator can set one."
 })
 
 const outsideBase = new GatewayError({
   code: "unsupported_route",
-  message: "The base URL of the upstream leaves no place for this path: what is below /v1 alone can be reached there."
+  message: "The base URL of the upstream does not reach this path: only paths below /v1 exist there."
 })
 
 const missingUpstreamByFamily: Readonly<Record<Family, GatewayError>> = {
@@ -279,18 +205,18 @@ const missingUpstreamByFamily: Readonly<Record<Family, GatewayError>> = {
 const unreadableProvider = new GatewayError({
   code: "invalid_configuration",
   message:
-    "The provider row of the upstream cannot be read by this version of the gateway, so nobody knows where this request should go. An operator finds the row in the log."
+    "The provider row of the upstream cannot be read by this version of the gateway, so the gateway refuses its requests. An operator finds the row in the log."
 })
 
 const unreadableCredential = new GatewayError({
   code: "invalid_configuration",
-  message: "The upstream credential for this request cannot be opened. An operator finds the reason in the log."
+  message: "The upstream credential for this request cannot be decrypted. An operator finds the reason in the log."
 })
 
 const credentialOriginMismatch = new GatewayError({
   code: "invalid_configuration",
   message:
-    "The upstream credential for this request was stored for another address than the upstream has now, and is not sent there. An operator can store it anew; UPSTREAM_SERVICE_KEY goes to UPSTREAM_BASE_URL alone, and so does the key of a family to its own."
+    "The upstream credential for this request was stored for another address than the upstream's current one, so the gateway does not send it. An operator can store it again; UPSTREAM_SERVICE_KEY is sent to UPSTREAM_BASE_URL only, and the key of a family to that family's upstream only."
 })
 
 const missingCompatUpstream = new GatewayError({
