@@ -12,59 +12,58 @@ import * as UsageTap from "../usage/UsageTap.ts"
 import * as Forward from "./Forward.ts"
 import { SecretMask } from "./SecretMask.ts"
 
-/** Who looks at an answer before the client sees any of it. */
+/** Inspects a complete response before the client sees any of it. */
 export interface ResponseInspector {
-  /** Room for the answer, among all the bodies that the process holds. */
   readonly lease: BodyLease
-  /** Why an answer that is no JSON does not pass; without one, that it is for the guardrails. */
+  /** The error for a successful response that is not JSON. Default: the guardrails cannot inspect it. */
   readonly notJsonError?: GatewayError
-  /** Tells `done` once: the answer's text as it may go, or why it may not. */
-  readonly inspect: (text: string, done: (judged: Result.Result<string, GatewayError>) => void) => void
+  /** Calls `done` exactly once, with the text to send or the reason to withhold the response. */
+  readonly inspect: (text: string, done: (inspected: Result.Result<string, GatewayError>) => void) => void
 }
 
 /**
- * As `Forward.pass`, for an answer that is read whole and judged first. JSON is shown to the judge, whatever its
- * status. An answer that cannot be shown passes only where it is none: without a body, or a refusal of the upstream.
+ * Works like `Forward.send`, but buffers and inspects the response. JSON is inspected whatever its status. A non-JSON
+ * response is blocked unless it has no body or is an upstream error.
  */
 export const send = (
   upstream: Upstream["Service"],
   wire: Wire,
-  passage: Forward.ForwardOptions,
-  judge: ResponseInspector,
-  done: (settleable: Forward.PendingResponse) => void,
-  failed: (defect: unknown) => void
+  options: Forward.ForwardOptions,
+  inspector: ResponseInspector,
+  done: (response: Forward.PendingResponse) => void,
+  onDefect: (defect: unknown) => void
 ): (() => void) => {
-  const answer = new BufferedResponse(wire, passage, judge)
-  let over = false
-  const conclude = (settleable: Forward.PendingResponse) => {
+  const response = new BufferedResponse(wire, options, inspector)
+  let isDone = false
+  const conclude = (pending: Forward.PendingResponse) => {
     try {
-      done(settleable)
+      done(pending)
     } catch (defect) {
-      failed(defect)
+      onDefect(defect)
     }
   }
-  const ended = (exit: Exit.Exit<void, UpstreamError>, begun = true) => {
-    if (over) return
-    over = true
+  const ended = (exit: Exit.Exit<void, UpstreamError>, requestSent = true) => {
+    if (isDone) return
+    isDone = true
     try {
-      const text = Exit.isSuccess(exit) ? answer.text() : undefined
-      if (text === undefined) return conclude(answer.ended(exit, begun))
-      if (Result.isFailure(text)) return conclude(answer.withheld(text.failure))
-      judge.inspect(text.success, (judged) =>
+      const text = Exit.isSuccess(exit) ? response.text() : undefined
+      if (text === undefined) return conclude(response.ended(exit, requestSent))
+      if (Result.isFailure(text)) return conclude(response.withheld(text.failure))
+      inspector.inspect(text.success, (inspected) =>
         conclude(
-          Result.isFailure(judged)
-            ? answer.withheld(judged.failure)
-            : answer.released(judged.success === text.success ? undefined : judged.success)
+          Result.isFailure(inspected)
+            ? response.withheld(inspected.failure)
+            : response.released(inspected.success === text.success ? undefined : inspected.success)
         )
       )
     } catch (defect) {
-      failed(defect)
+      onDefect(defect)
     }
   }
   try {
-    const cancel = upstream.exchangeUnsafe(passage.exchange, answer, ended)
+    const cancel = upstream.exchangeUnsafe(options.exchange, response, ended)
     return () => {
-      if (!over) ended(Exit.interrupt(), cancel())
+      if (!isDone) ended(Exit.interrupt(), cancel())
     }
   } catch (defect) {
     ended(Exit.die(defect))
@@ -74,69 +73,67 @@ export const send = (
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-/** An answer in memory, until it is known what may become of it. */
 class BufferedResponse implements Sink {
   readonly #wire: Wire
-  readonly #passage: Forward.ForwardOptions
+  readonly #options: Forward.ForwardOptions
   readonly #lease: BodyLease
-  readonly #notJson: GatewayError
+  readonly #notJsonError: GatewayError
   readonly #collected = new CollectedBytes()
   #status: number | undefined
   #headers: Headers.RawHeaders = []
   #isJson = false
-  /** How much it may come to is known; else it takes room as it comes. */
-  #bounded = true
-  #declined: number | undefined
+  /** Whether the maximum size is reserved; otherwise every chunk reserves its own size. */
+  #isReserved = true
+  #fallbackStatus: number | undefined
   #cutBy: ExceededLimit | undefined
-  #refused: GatewayError | undefined
-  #tap: UsageTap.UsageTap = UsageTap.passthrough
+  #error: GatewayError | undefined
+  #usageTap: UsageTap.UsageTap = UsageTap.passthrough
   #firstByteAt: number | undefined
 
-  constructor(wire: Wire, passage: Forward.ForwardOptions, { lease, notJsonError }: ResponseInspector) {
+  constructor(wire: Wire, options: Forward.ForwardOptions, { lease, notJsonError }: ResponseInspector) {
     this.#wire = wire
-    this.#passage = passage
+    this.#options = options
     this.#lease = lease
-    this.#notJson = notJsonError ?? notJson
+    this.#notJsonError = notJsonError ?? notJson
   }
 
   head(status: number, headers: Headers.RawHeaders): Flow {
-    const passage = this.#passage
-    if (passage.mayFallBack && Forward.fallbackStatuses.has(status)) {
-      this.#declined = status
+    const options = this.#options
+    if (options.mayFallBack && Forward.fallbackStatuses.has(status)) {
+      this.#fallbackStatus = status
       return "stop"
     }
     this.#status = status
     this.#headers = headers
-    this.#firstByteAt = passage.now()
-    passage.onResponse()
+    this.#firstByteAt = options.now()
+    options.onResponse()
     const length = Forward.contentLengthOf(headers)
-    if (length !== undefined && length > passage.limits.whole.bytes) {
-      this.#tap = Forward.refusedResponseTap(passage, status, headers, length)
-      return this.#refuseLarge()
+    if (length !== undefined && length > options.limits.whole.bytes) {
+      this.#usageTap = Forward.refusedResponseTap(options, status, headers, length)
+      return this.#cutOffBySize()
     }
-    this.#tap = Forward.usageTapFor(passage, status, headers).tap
-    passage.observer?.onHead(status, headers)
+    this.#usageTap = Forward.usageTapFor(options, status, headers).tap
+    options.observer?.onHead(status, headers)
     this.#isJson = isPlainJson(headers)
     if (!this.#isJson && status < 300 && Forward.statusAllowsBody(status) && length !== 0)
-      return this.#refuse(this.#notJson)
-    // an answer of unknown length takes the room that it may come to need: it must not fail half-way
-    const room = length ?? passage.limits.whole.bytes
-    this.#bounded = Number.isFinite(room)
-    return this.#bounded ? this.#take(room) : "continue"
+      return this.#fail(this.#notJsonError)
+    // A response of unknown length reserves the maximum in advance, so that it cannot fail half-way.
+    const room = length ?? options.limits.whole.bytes
+    this.#isReserved = Number.isFinite(room)
+    return this.#isReserved ? this.#reserve(room) : "continue"
   }
 
   chunk(bytes: Uint8Array): Flow {
     const chunk = Forward.asBuffer(bytes)
-    if (this.#collected.length + chunk.length > this.#passage.limits.whole.bytes) return this.#refuseLarge()
-    if (!this.#bounded && this.#take(chunk.length) === "stop") return "stop"
+    if (this.#collected.length + chunk.length > this.#options.limits.whole.bytes) return this.#cutOffBySize()
+    if (!this.#isReserved && this.#reserve(chunk.length) === "stop") return "stop"
     this.#collected.add(chunk)
     return "continue"
   }
 
-  /** Nothing is ever paused: the client takes no part yet. */
+  /** Never called: `chunk` never pauses the upstream. */
   onDrain(): void {}
 
-  /** What is to be judged, of an answer that is whole; `undefined` where there is nothing. */
   text(): Result.Result<string, GatewayError> | undefined {
     if (!this.#isJson || this.#collected.length === 0) return undefined
     const bytes = this.#collected.toBuffer()
@@ -146,61 +143,55 @@ class BufferedResponse implements Sink {
       JSON.parse(text)
       return Result.succeed(text)
     } catch {
-      return Result.fail(this.#notJson)
+      return Result.fail(this.#notJsonError)
     }
   }
 
-  /** For an answer that goes as it came, or did not come. */
-  ended(exit: Exit.Exit<void, UpstreamError>, begun: boolean): Forward.PendingResponse {
+  ended(exit: Exit.Exit<void, UpstreamError>, requestSent: boolean): Forward.PendingResponse {
     if (Exit.isSuccess(exit)) return this.released(undefined)
-    const clientGone = Cause.hasInterrupts(exit.cause)
-    if (clientGone)
-      return this.#settleable({ clientDisconnected: clientGone, requestSent: begun, isComplete: false }, () =>
-        this.#wire.abort()
-      )
-    return this.#kept(
-      this.#refused ?? Forward.errorOf(exit, this.#cutBy, this.#passage, this.#passage.limits.whole),
+    const clientDisconnected = Cause.hasInterrupts(exit.cause)
+    if (clientDisconnected)
+      return this.#pending({ clientDisconnected, requestSent, isComplete: false }, () => this.#wire.abort())
+    return this.#withheld(
+      this.#error ?? Forward.errorOf(exit, this.#cutBy, this.#options, this.#options.limits.whole),
       false
     )
   }
 
-  /** The client gets `text`, or what the upstream sent. */
   released(text: string | undefined): Forward.PendingResponse {
-    const clear = text === undefined ? this.#collected.toBuffer() : Buffer.from(text)
-    // an exchange that came to its end has had a head
+    const unmasked = text === undefined ? this.#collected.toBuffer() : Buffer.from(text)
     const status = this.#status ?? 502
-    const mask = SecretMask.forStatus(status, this.#passage.credential)
-    const body = mask === undefined ? clear : Buffer.concat([mask.push(clear), mask.flush()])
-    this.#passage.responseHash?.update(body)
-    this.#passage.responseHash?.complete()
-    return this.#settleable({ status, isComplete: true, headSent: true }, () => {
-      this.#wire.head(status, this.#answerHeaders(status, body.length, mask))
+    const mask = SecretMask.forStatus(status, this.#options.credential)
+    const body = mask === undefined ? unmasked : Buffer.concat([mask.push(unmasked), mask.flush()])
+    this.#options.responseHash?.update(body)
+    this.#options.responseHash?.complete()
+    return this.#pending({ status, isComplete: true, headSent: true }, () => {
+      this.#wire.head(status, this.#headersFor(status, body.length, mask))
       this.#wire.end(body.length === 0 ? undefined : body)
     })
   }
 
-  /** The client gets none of it. */
   withheld(error: GatewayError): Forward.PendingResponse {
-    return this.#kept(error, true)
+    return this.#withheld(error, true)
   }
 
-  #kept(error: GatewayError, whole: boolean): Forward.PendingResponse {
-    const { mayFallBack } = this.#passage
-    const withheld = this.#status ?? this.#declined
+  #withheld(error: GatewayError, whole: boolean): Forward.PendingResponse {
+    const { mayFallBack } = this.#options
+    const withheld = this.#status ?? this.#fallbackStatus
     const fallsBack =
-      mayFallBack && (this.#declined !== undefined || (this.#status === undefined && Forward.isFallbackError(error)))
-    return this.#settleable({ error, isComplete: whole, canFallBack: fallsBack, withheldStatus: withheld }, () => {})
+      mayFallBack &&
+      (this.#fallbackStatus !== undefined || (this.#status === undefined && Forward.isFallbackError(error)))
+    return this.#pending({ error, isComplete: whole, canFallBack: fallsBack, withheldStatus: withheld }, () => {})
   }
 
-  #settleable(
+  #pending(
     passed: Pick<Forward.ForwardResult, "isComplete"> & Partial<Forward.ForwardResult>,
     finish: () => void
   ): Forward.PendingResponse {
-    // in one piece, which is held once for all who read it
-    const answer = this.#collected.toBuffer()
-    this.#tap.push(answer)
-    this.#tap.flush()
-    this.#passage.observer?.onChunk(answer)
+    const body = this.#collected.toBuffer()
+    this.#usageTap.push(body)
+    this.#usageTap.flush()
+    this.#options.observer?.onChunk(body)
     return {
       result: {
         status: undefined,
@@ -210,32 +201,32 @@ class BufferedResponse implements Sink {
         clientDisconnected: false,
         requestSent: true,
         canFallBack: false,
-        observedUsage: this.#tap.observed(),
+        observedUsage: this.#usageTap.observed(),
         firstByteAt: this.#firstByteAt,
-        endedAt: this.#passage.now(),
+        endedAt: this.#options.now(),
         ...passed
       },
       finish
     }
   }
 
-  #answerHeaders(status: number, length: number, mask: SecretMask | undefined): Headers.RawHeaders {
-    const out = Headers.without(Forward.clientHeaders(this.#passage, this.#headers, mask), "content-length")
+  #headersFor(status: number, length: number, mask: SecretMask | undefined): Headers.RawHeaders {
+    const out = Headers.without(Forward.clientHeaders(this.#options, this.#headers, mask), "content-length")
     if (Forward.statusAllowsBody(status)) out.push("content-length", String(length))
     return out
   }
 
-  #refuse(error: GatewayError): Flow {
-    this.#refused = error
+  #fail(error: GatewayError): Flow {
+    this.#error = error
     return "stop"
   }
 
-  #take(room: number): Flow {
-    const whose = this.#lease.grow(room)
-    return whose === undefined ? "continue" : this.#refuse(BodyAdmission.refusal(whose, "answer"))
+  #reserve(room: number): Flow {
+    const limitOwner = this.#lease.grow(room)
+    return limitOwner === undefined ? "continue" : this.#fail(BodyAdmission.refusal(limitOwner, "response"))
   }
 
-  #refuseLarge(): Flow {
+  #cutOffBySize(): Flow {
     this.#cutBy = "size"
     return "stop"
   }
@@ -247,11 +238,12 @@ const isPlainJson = (headers: Headers.RawHeaders): boolean =>
 
 const notJson = new GatewayError({
   code: "guardrail_unavailable",
-  message: "The upstream's answer is not JSON, so the guardrails of this key cannot look at it, and it does not pass."
+  message:
+    "The upstream's response is not JSON, so the guardrails of this key cannot inspect it and the gateway withholds it."
 })
 
 const jsonTooLarge = new GatewayError({
   code: "guardrail_unavailable",
   message:
-    "The upstream's answer nests deeper, or holds more values, than the guardrails of this key can look at, and it does not pass."
+    "The upstream's response nests too deeply, or holds too many values, for the guardrails of this key to inspect, so the gateway withholds it."
 })

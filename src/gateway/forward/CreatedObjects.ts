@@ -6,29 +6,25 @@ import { CollectedBytes } from "../../services/CollectedBytes.ts"
 import * as Forward from "./Forward.ts"
 
 /**
- * Reads, of an answer that passes, which objects of the upstream it makes known. An event stream names its response in
- * its first event, when the client may use it already: `found` is told of it at once.
+ * Finds the upstream objects that a response makes known. Calls `found` as soon as a stream names an object, because
+ * the client may use it at once.
  */
 export class CreatedObjects implements Forward.ResponseObserver {
   readonly #sought: ObjectSearch
   readonly #found: (objects: ReadonlyArray<UpstreamObject>) => void
-  #reads: "json" | "events" | "nothing" = "nothing"
-  /** What is in the text that makes known more than what was created. */
+  #format: "json" | "events" | "nothing" = "nothing"
+  /** Strings that appear in any JSON that names further objects. */
   #marks: ReadonlyArray<string> = []
-  /** The JSON answer, or the begun line of a stream. */
   readonly #collected = new CollectedBytes()
-  /** The rest of the line is not read: it is too long. */
-  #skips = false
-  /** The event that names what was created is still to come. */
-  #awaited: boolean
-  /** Bytes of the stream before that event. */
-  #before = 0
-  #untold: ReadonlyArray<UpstreamObject> = []
+  #isLineSkipped = false
+  #awaitsCreation: boolean
+  #bytesBefore = 0
+  #unannounced: ReadonlyArray<UpstreamObject> = []
   readonly #objects = new Map<string, UpstreamObject>()
 
   constructor(sought: ObjectSearch, found: (objects: ReadonlyArray<UpstreamObject>) => void) {
     this.#sought = sought
-    this.#awaited = sought.created
+    this.#awaitsCreation = sought.created
     this.#found = found
   }
 
@@ -38,65 +34,65 @@ export class CreatedObjects implements Forward.ResponseObserver {
     const type = Forward.contentTypeOf(headers)
     const reads = type.includes("json") ? "json" : type.startsWith("text/event-stream") ? "events" : undefined
     if (reads === undefined) return
-    this.#reads = reads
+    this.#format = reads
     this.#marks = markersOf(this.#sought, reads)
   }
 
   onChunk(bytes: Buffer): void {
-    if (this.#reads === "json") {
+    if (this.#format === "json") {
       this.#collected.add(bytes)
       if (this.#collected.length > maxJsonBytes) this.#stop()
-    } else if (this.#reads === "events") this.#readEvents(bytes)
+    } else if (this.#format === "events") this.#readEvents(bytes)
   }
 
-  /** All that the answer made known, when it is over. */
+  /** Returns all objects of the response. Call it once, after the last chunk. */
   objects(): ReadonlyArray<UpstreamObject> {
-    if (this.#reads === "json") {
+    if (this.#format === "json") {
       const bytes = this.#collected.take()
-      // most answers of tools name no container, and are not parsed for it
-      if (this.#sought.created || this.#marks.length === 0 || this.#isMarked(bytes)) this.#untold = this.#add(bytes)
+      // Most tool responses name no container, so they are not parsed.
+      if (this.#sought.created || this.#marks.length === 0 || this.#isMarked(bytes))
+        this.#unannounced = this.#add(bytes)
       this.#stop()
     }
     return [...this.#objects.values()]
   }
 
-  /** Those of them that `found` was not told of. */
+  /** The objects that `found` was not called for. */
   unannounced(): ReadonlyArray<UpstreamObject> {
-    return this.#untold
+    return this.#unannounced
   }
 
-  /** Each line is read once, when it is whole, however the stream is cut. */
+  /** Reads each line once, when it is complete, whatever the chunk boundaries. */
   #readEvents(bytes: Buffer): void {
     forEachLinePart(bytes, (_, from, end, isEnd) => {
-      if (this.#reads === "nothing") return
+      if (this.#format === "nothing") return
       this.#collect(bytes.subarray(from, end))
       if (!isEnd) return
-      const line = this.#skips ? undefined : this.#collected.take()
-      this.#skips = false
+      const line = this.#isLineSkipped ? undefined : this.#collected.take()
+      this.#isLineSkipped = false
       if (line !== undefined) this.#readLine(line)
     })
-    if (this.#reads === "nothing" || !this.#awaited) return
-    this.#before += bytes.length
-    if (this.#before > maxStreamBytes) this.#settle()
+    if (this.#format === "nothing" || !this.#awaitsCreation) return
+    this.#bytesBefore += bytes.length
+    if (this.#bytesBefore > maxStreamBytes) this.#stopAwaiting()
   }
 
   #collect(bytes: Buffer): void {
-    if (this.#skips) return
+    if (this.#isLineSkipped) return
     this.#collected.add(bytes)
     if (this.#collected.length <= maxStreamBytes) return
-    this.#skips = true
+    this.#isLineSkipped = true
     this.#collected.clear()
   }
 
   #readLine(line: Buffer): void {
     if (!line.subarray(0, dataPrefix.length).equals(dataPrefix)) return
-    if (!this.#awaited && !this.#isMarked(line)) return
+    if (!this.#awaitsCreation && !this.#isMarked(line)) return
     const objects = this.#add(line.subarray(dataPrefix.length))
-    if (this.#awaited && objects.some(({ kind }) => kind === this.#sought.kind)) this.#settle()
+    if (this.#awaitsCreation && objects.some(({ kind }) => kind === this.#sought.kind)) this.#stopAwaiting()
     if (objects.length > 0) this.#found(objects)
   }
 
-  /** What of these objects is new. */
   #add(json: Buffer): ReadonlyArray<UpstreamObject> {
     const added = objectsIn(this.#sought, parseJson(json))
       .filter(({ id, kind }) => !this.#objects.has(`${kind}/${id}`))
@@ -106,9 +102,8 @@ export class CreatedObjects implements Forward.ResponseObserver {
     return added
   }
 
-  /** Nothing created is waited for any longer. */
-  #settle(): void {
-    this.#awaited = false
+  #stopAwaiting(): void {
+    this.#awaitsCreation = false
     if (this.#marks.length === 0) this.#stop()
   }
 
@@ -117,7 +112,7 @@ export class CreatedObjects implements Forward.ResponseObserver {
   }
 
   #stop(): void {
-    this.#reads = "nothing"
+    this.#format = "nothing"
     this.#collected.clear()
   }
 }
@@ -133,11 +128,11 @@ const parseJson = (json: Buffer): unknown => {
   }
 }
 
-/** More than any honest answer makes known: each is kept until the stream ends, and then recorded. */
+/** More than any real response names. Each object is held until the stream ends and is then recorded. */
 const maxObjects = 1_024
 
-/** A longer answer makes nothing known. */
+/** In bytes. Longer responses are not read. */
 const maxJsonBytes = 4_194_304
 
-/** Of a line, and before the event that is waited for, which repeats the request's instructions and tools. */
+/** In bytes, for one line and for the awaited first event, which repeats the instructions and tools of the request. */
 const maxStreamBytes = 1_048_576

@@ -8,7 +8,6 @@ import type { ControlState } from "../snapshot/ControlState.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 import type { Destination, Destinations } from "./Destination.ts"
 
-/** One upstream to try, under the settings of its route. */
 export interface UpstreamCandidate {
   readonly destination: Destination
   readonly config: RouteConfig
@@ -16,8 +15,7 @@ export interface UpstreamCandidate {
 }
 
 /**
- * Reference §1.6: what the direct compatible upstream fails, the model proxy may try once. There the path is a route of
- * the gateway, and goes only where the key might have gone by itself. `bytes`: of the body that would be sent.
+ * The model proxy as the second upstream of a compatible request, if its route and the key's policy allow the request.
  */
 export const find = (
   control: ControlState["Service"],
@@ -25,20 +23,24 @@ export const find = (
   target: Routing.Target,
   key: KeyRecord,
   question: Policy.PolicyRequest,
-  bytes: number
+  bodyBytes: number
 ): Option.Option<UpstreamCandidate> => {
   if (target.provider !== "compat") return Option.none()
   return Option.gen(function* () {
-    const direct = yield* Result.getSuccess(Routing.find("POST", target.target, control.snapshot()))
-    if (direct.routeId === "wildcard") return yield* Option.none()
-    const { config, route } = direct
+    const proxyTarget = yield* Result.getSuccess(Routing.find("POST", target.target, control.snapshot()))
+    if (proxyTarget.routeId === "wildcard") return yield* Option.none()
+    const { config, route } = proxyTarget
     const { policy } = control.policyOf(key, route, allModels(question.facts))
-    const open =
-      direct.provider === "upstream" &&
+    const isAllowed =
+      proxyTarget.provider === "upstream" &&
       config.enabled &&
-      bytes <= config.maxRequestBodyBytes &&
+      bodyBytes <= config.maxRequestBodyBytes &&
       Policy.decide(policy, { ...question, route, provider: "upstream" })._tag === "Allowed"
-    if (!open) return yield* Option.none()
-    return { destination: yield* Result.getSuccess(destinations.find(direct, direct.family, key)), config, policy }
+    if (!isAllowed) return yield* Option.none()
+    return {
+      destination: yield* Result.getSuccess(destinations.find(proxyTarget, proxyTarget.family, key)),
+      config,
+      policy
+    }
   })
 }

@@ -6,22 +6,21 @@ import type { ModelPrice } from "../../policy/Price.ts"
 import type { Target } from "../../policy/Routing.ts"
 import type { Body } from "../request/RequestBody.ts"
 
-/** The member that bounds an answer, where a route has answers of any length. */
 const memberByRoute: Partial<Record<Target["routeId"], string>> = {
   "chat-completions": "max_completion_tokens",
   responses: "max_output_tokens",
   messages: "max_tokens"
 }
 
-/** Output tokens for each answer that the request leaves open, and whether the upstream is told. */
+/** `perResponse` applies to each response that the request leaves open. */
 export interface MaxTokens {
   readonly perResponse: number
   readonly isSentUpstream: boolean
 }
 
 /**
- * The upstream is told the bound where a policy demands one, and on managed routes where something is reserved: then
- * the answer keeps to the reservation. A request whose key has neither is left alone.
+ * The body states the limit when the policy requires one, or when a managed route reserves tokens or cost: the response
+ * then stays within the reservation.
  */
 export const of = (
   { config, routeId }: Pick<Target, "config" | "routeId">,
@@ -31,24 +30,23 @@ export const of = (
   limits: ReadonlyArray<Ceiling>
 ): MaxTokens => {
   if (facts.openChoices === 0) return notNeeded
-  const reserves =
+  const isReserved =
     policy.max_cost_per_request._tag === "Limited" || limits.some(({ unit }) => unit === "tokens" || unit === "nanos")
   return {
     perResponse: outputPerOpenChoice(facts, price, policy, limits),
     isSentUpstream:
       memberByRoute[routeId] !== undefined &&
-      (policy.max_output_tokens_per_request._tag === "Limited" || (reserves && config.mode === "managed_by_gateway"))
+      (policy.max_output_tokens_per_request._tag === "Limited" || (isReserved && config.mode === "managed_by_gateway"))
   }
 }
 
 const notNeeded: MaxTokens = { perResponse: 0, isSentUpstream: false }
 
-/** The body as the upstream gets it. Bytes that the client wrote stay as they are. */
-export const writeTo = (routeId: Target["routeId"], body: Body, bound: MaxTokens): Body => {
+export const writeTo = (routeId: Target["routeId"], body: Body, maxTokens: MaxTokens): Body => {
   const member = memberByRoute[routeId]
-  if (!bound.isSentUpstream || member === undefined || body.bytes === null) return body
+  if (!maxTokens.isSentUpstream || member === undefined || body.bytes === null) return body
   return {
     ...body,
-    bytes: Buffer.from(JsonMembers.withMember(body.bytes.toString(), member, String(bound.perResponse)))
+    bytes: Buffer.from(JsonMembers.withMember(body.bytes.toString(), member, String(maxTokens.perResponse)))
   }
 }

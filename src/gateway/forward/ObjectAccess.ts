@@ -14,20 +14,18 @@ import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 import { CreatedObjects } from "./CreatedObjects.ts"
 import type { ObjectOwners } from "./ObjectOwners.ts"
 
-/** Whose objects are asked for, and by whom. */
 export interface ObjectAccess {
   readonly owners: ObjectOwners["Service"]
   readonly target: Pick<RoutedRequest, "config" | "objects" | "provider">
   readonly key: KeyRecord
 }
 
-/** The objects that a request uses: the one of its path, and those that its body refers to. */
 export const objectsUsed = (
   use: ObjectUse,
   references: ReadonlyArray<UpstreamObject>
 ): ReadonlyArray<UpstreamObject> => (use._tag === "Use" ? [{ kind: use.kind, id: use.id }, ...references] : references)
 
-/** Why the key may not use all of `objects`, told to `done` once. */
+/** Calls `done` with the error, or with `undefined` if the key may use all `objects`. */
 export const checkAccess = (
   { key, owners, target: { config, objects: use, provider } }: ObjectAccess,
   objects: ReadonlyArray<UpstreamObject>,
@@ -44,12 +42,12 @@ export const checkAccess = (
   })
 }
 
-/** Leaves of a list what the key may use. `undefined`: the answer is no list, or every key may see all of it. */
+/** Removes objects from a list that the key may not use. */
 export const listFilter = ({ key, owners, target: { config, objects: use, provider } }: ObjectAccess) => {
   if (use._tag !== "List" || config.ownership === "shared") return undefined
   const { kind } = use
   const { ownership } = config
-  return (text: string, done: (judged: Result.Result<string, GatewayError>) => void) => {
+  return (text: string, done: (filtered: Result.Result<string, GatewayError>) => void) => {
     const ids = listedIds(text)
     if (ids === undefined) return done(isError(text) ? Result.succeed(text) : Result.fail(unreadableList))
     const objects = ids.map((id) => ({ kind, id }))
@@ -59,27 +57,23 @@ export const listFilter = ({ key, owners, target: { config, objects: use, provid
   }
 }
 
-/**
- * Reads of the answer what it makes known; `undefined` where it makes nothing known. Of a request whose body nobody
- * read, `making` is what most say.
- */
+/** Without a parsed body, assumes the most common creation settings. */
 export const observerFor = (
   use: ObjectUse,
   method: string,
   found: (objects: ReadonlyArray<UpstreamObject>) => void,
-  making: CreationRequest = unknownCreation
+  creation: CreationRequest = unknownCreation
 ): CreatedObjects | undefined => {
-  const sought = objectSearchOf(use, method, making)
+  const sought = objectSearchOf(use, method, creation)
   return sought && new CreatedObjects(sought, found)
 }
 
 const unknownCreation: CreationRequest = { stored: undefined, tools: true, audio: true, itemIds: undefined }
 
-/** An upstream's refusal in JSON. */
 const isError = (text: string): boolean => {
   try {
-    const answer: unknown = JSON.parse(text)
-    return typeof answer === "object" && answer !== null && "error" in answer && !("data" in answer)
+    const json: unknown = JSON.parse(text)
+    return typeof json === "object" && json !== null && "error" in json && !("data" in json)
   } catch {
     return false
   }
@@ -93,24 +87,22 @@ const notFound = ({ id, kind }: UpstreamObject): GatewayError =>
 
 const ambiguousPath = new GatewayError({
   code: "unsupported_route",
-  message:
-    "This path cannot be told from that of another object. Write it without escapes, and with one of the methods of its API."
+  message: "This path is ambiguous: it could name another object. Write it without escapes and use a method of its API."
 })
 
 const tooManyReferences = new GatewayError({
   code: "invalid_request_body",
-  message: `The body refers to more than ${maxReferences} objects of the upstream. Send several requests.`
+  message: `The body refers to more than ${maxReferences} upstream objects, which is the limit. Split the request.`
 })
 
 const ownersUnavailable = new GatewayError({
   code: "control_state_unavailable",
-  message: "The gateway cannot look up whose the object is at the moment. Try again shortly.",
+  message: "The gateway cannot look up the owner of the object at the moment. Try again shortly.",
   retryAfterSeconds: 1
 })
 
-/** A list that cannot be filtered is shown to nobody. */
 export const unreadableList = new GatewayError({
   code: "upstream_connection",
   message:
-    "The upstream's answer is no list in JSON, so the gateway cannot leave out what belongs to other projects, and it does not pass."
+    "The upstream's response is not a JSON list, so the gateway cannot remove objects of other projects and withholds it."
 })

@@ -6,19 +6,18 @@ import { Database } from "../../services/Database.ts"
 import { Redis } from "../../services/Redis.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 
-/** Redis or the database did not say who owns an object. */
 export class OwnersUnavailable extends Data.TaggedError("OwnersUnavailable")<{ readonly cause: unknown }> {}
 
 /**
- * Whose the objects are that keys created at an upstream. Redis knows new ones at once, for as long as their usage
- * records may take to the database, and remembers those that were asked for; the database keeps all of them.
+ * The owners of the objects that keys created at upstreams. Redis holds new owners until their usage records reach the
+ * database, and caches looked-up owners. The database holds all owners.
  */
 export class ObjectOwners extends Context.Service<
   ObjectOwners,
   {
     /**
-     * Tells `done` when whoever reads an id can use it, or when Redis does not take it: then the usage record, which
-     * carries it to the database, is all.
+     * Calls `done` when other requests can use the objects, or when Redis fails. The usage record stores the owners in
+     * the database in either case.
      */
     readonly rememberUnsafe: (
       provider: Provider,
@@ -26,7 +25,7 @@ export class ObjectOwners extends Context.Service<
       key: KeyRecord,
       done: () => void
     ) => void
-    /** Which of `objects` the key may use, in their order. An object that is not known belongs to nobody. */
+    /** For each of `objects`, whether the key may use it. Unknown objects have no owner and cannot be used. */
     readonly usableUnsafe: (
       provider: Provider,
       objects: ReadonlyArray<UpstreamObject>,
@@ -48,24 +47,30 @@ export class ObjectOwners extends Context.Service<
       const redisKeyOf = (provider: Provider, { id, kind }: UpstreamObject) =>
         redis.key(`owners:${provider}:${kind}:${id}`)
 
-      /** An object keeps its first owner: an answer that names it again makes nobody else its owner. */
-      const storeOwner = (place: string, owner: Owner) =>
-        redis.command("SET", place, `${owner.keyId} ${owner.projectId ?? ""}`, "EX", redisTtlSeconds, "NX")
+      /** Keeps the first owner of an object. */
+      const storeOwner = (redisKey: string, owner: Owner) =>
+        redis.command("SET", redisKey, `${owner.keyId} ${owner.projectId ?? ""}`, "EX", redisTtlSeconds, "NX")
 
       const rememberUnsafe: ObjectOwners["Service"]["rememberUnsafe"] = (provider, objects, key, done) => {
         const owner = { keyId: key.id, projectId: Option.getOrNull(key.projectId) }
-        // an id that the upstream has just made is nobody's; what else an answer names may have an owner already
-        const made = objects.filter(({ kind }) => newlyMintedKinds.has(kind))
+        // Objects of newly minted kinds have no owner yet. Other kinds may have one, so their owners are looked up
+        // first.
+        const minted = objects.filter(({ kind }) => newlyMintedKinds.has(kind))
         const named = objects.filter(({ kind }) => !newlyMintedKinds.has(kind))
-        const all = (some: ReadonlyArray<UpstreamObject>) =>
+        const storeAll = (some: ReadonlyArray<UpstreamObject>) =>
           Effect.forEach(some, (object) => storeOwner(redisKeyOf(provider, object), owner), { discard: true })
-        const learned = lookUpOwners(provider, named).pipe(
-          Effect.flatMap((owners) => all(named.filter((_, index) => owners[index] === undefined))),
+        const lookUpAndStore = lookUpOwners(provider, named).pipe(
+          Effect.flatMap((owners) => storeAll(named.filter((_, index) => owners[index] === undefined))),
           Effect.timeout(lookUpTimeout)
         )
         fork(
-          Effect.andThen(all(made), named.length === 0 ? Effect.void : learned).pipe(
-            Effect.tapCause((cause) => Effect.logWarning("the owner of an upstream object is not in Redis yet", cause)),
+          Effect.andThen(storeAll(minted), named.length === 0 ? Effect.void : lookUpAndStore).pipe(
+            Effect.tapCause((cause) =>
+              Effect.logWarning(
+                "cannot store the owner of an upstream object in Redis; the usage record stores it",
+                cause
+              )
+            ),
             Effect.ignore
           )
         ).addObserver(done)
@@ -77,10 +82,9 @@ export class ObjectOwners extends Context.Service<
           WHERE provider = ${provider} AND (kind, id) IN (
             SELECT * FROM unnest(${objects.map(({ kind }) => kind)}::text[], ${objects.map(({ id }) => id)}::text[]))`
 
-      /** Asks the database about what Redis does not know. */
       const lookUpOwners = Effect.fnUntraced(function* (provider: Provider, objects: ReadonlyArray<UpstreamObject>) {
-        const places = objects.map((object) => redisKeyOf(provider, object))
-        const reply = yield* redis.command("MGET", ...places)
+        const redisKeys = objects.map((object) => redisKeyOf(provider, object))
+        const reply = yield* redis.command("MGET", ...redisKeys)
         const known = (Array.isArray(reply) ? reply : []).map((value) =>
           value === null ? undefined : parseOwner(String(value))
         )
@@ -90,8 +94,8 @@ export class ObjectOwners extends Context.Service<
         const found = new Map(
           rows.map((row) => [redisKeyOf(provider, row), { keyId: row.key_id, projectId: row.project_id }] as const)
         )
-        yield* Effect.forEach(found, ([place, owner]) => storeOwner(place, owner), { discard: true })
-        return places.map((place, index) => known[index] ?? found.get(place))
+        yield* Effect.forEach(found, ([redisKey, owner]) => storeOwner(redisKey, owner), { discard: true })
+        return redisKeys.map((redisKey, index) => known[index] ?? found.get(redisKey))
       })
 
       const usableUnsafe: ObjectOwners["Service"]["usableUnsafe"] = (provider, objects, key, ownership, done) => {
@@ -112,13 +116,12 @@ export class ObjectOwners extends Context.Service<
         ).addObserver(done)
       }
 
-      // of several processes one works at a time: the lock spares the others the same work
       yield* sql`WITH lock AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${deletionLock}) AS mine)
         DELETE FROM upstream_objects WHERE ctid IN (
         SELECT ctid FROM upstream_objects WHERE (SELECT mine FROM lock) AND kind IN ${sql.in(expiringKinds)} AND created_at < now() - interval '60 days'
         ORDER BY created_at LIMIT 10000) RETURNING 1 AS gone`.pipe(
         Effect.repeat({ while: (rows) => rows.length > 0 }),
-        Effect.tapCause((cause) => Effect.logWarning("old upstream objects wait for the database", cause)),
+        Effect.tapCause((cause) => Effect.logWarning("cannot delete old upstream objects; retrying in an hour", cause)),
         Effect.ignore,
         Effect.repeat(Schedule.spaced("1 hour")),
         Effect.forkScoped
@@ -139,17 +142,16 @@ const parseOwner = (value: string): Owner => {
   return { keyId, projectId: projectId === "" ? null : projectId }
 }
 
-/** Longer than a usage record waits for a healthy database, and short enough for many responses to fit into memory. */
+/** Longer than usage records take to reach a healthy database, and short enough to bound Redis memory. */
 const redisTtlSeconds = 3600
 
-/** Kinds that providers delete on their own, after 30 days or less. */
+/** Kinds that providers delete after at most 30 days. */
 const expiringKinds = ["response", "message_batch", "batch", "upload", "container", "item", "audio"]
 
-/** Kinds whose ids the upstream makes for the request that names them first. */
+/** Kinds whose ids the upstream creates for the request that first names them. */
 const newlyMintedKinds: ReadonlySet<string> = new Set(["response", "chat_completion", "message_batch", "item", "audio"])
 
 const deletionLock = 7_238_412
 
-/** The client is waiting. */
 const lookUpTimeout = "2 seconds"
 const maxConcurrentLookUps = 64

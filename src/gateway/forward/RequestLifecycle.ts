@@ -6,27 +6,24 @@ import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 import type { RequestOutcome } from "../telemetry/RequestOutcome.ts"
 import * as Billing from "../usage/Billing.ts"
 
-/** How a request tells its end: one of these, once. */
+/** Receives the progress of a request. Exactly one of `end`, `refuse` and `fail` concludes it. */
 export interface RequestLifecycle {
-  /** It came with this key, which may be refused yet. */
+  /** The key exists, but may still be refused. */
   readonly keyFound: (key: KeyRecord) => void
-  /** It is a request of this key: counts it among those that run until it ends, and returns how many those are. */
+  /** Counts the request as running until it ends, and returns the number of running requests of the key. */
   readonly startRunning: (keyId: string) => number
-  /** It has become a stream. */
   readonly startStreaming: () => void
   readonly end: (ended: RequestOutcome) => void
-  /** Nobody is known to have asked: no record is kept. */
+  /** Refuses without a usage record, because the key is unknown or no record can be kept. */
   readonly refuse: (error: GatewayError.GatewayError) => void
   readonly fail: (defect: unknown) => void
 }
 
-/** To be called when the client hangs up. */
 export type OnDisconnect = () => void
 
-/** The status of a request whose client left before an answer began: for records and metrics, never sent. */
+/** The status in records and metrics when the client disconnects before a response. Never sent. */
 export const clientClosedStatus = 499
 
-/** How it ends when the client hangs up before anything was decided. */
 export const clientClosedOutcome: RequestOutcome = {
   status: clientClosedStatus,
   error: undefined,
@@ -35,42 +32,40 @@ export const clientClosedOutcome: RequestOutcome = {
   bill: Billing.unbilled
 }
 
-/** What the gateway puts on every answer. */
 export const responseHeaders = (
   { requestId }: Request,
   readings: ReadonlyArray<MeterReading>,
   now: number
 ): ReadonlyArray<readonly [string, string]> => [["x-request-id", requestId], ...RateLimitHeaders.fields(readings, now)]
 
-/** Answers with a refusal, in the shape that the caller's SDK understands. */
+/** Responds with an error in the shape that the caller's SDK parses. */
 export const sendRefusal = (
   request: Request,
   error: GatewayError.GatewayError,
   readings: ReadonlyArray<MeterReading>,
   now: number
 ): void => {
-  const retry = error.retryAfterSeconds
-  const inVain = isPointlessToRetry(error)
-  const own = [
+  const retryAfter = error.retryAfterSeconds
+  const isPointless = isPointlessToRetry(error)
+  const headers = [
     ["content-type", "application/json"],
     ["cache-control", "private, no-store"],
     ...responseHeaders(request, readings, now),
     ...(request.family === "b" ? [["request-id", request.requestId] as const] : []),
-    // a client that knows this header alone would sit out a whole day or month without a word to its user
-    ...(retry === undefined || inVain ? [] : [["retry-after", String(retry)] as const]),
-    ...(inVain ? [["x-should-retry", "false"] as const] : [])
+    // SDKs obey retry-after, so a long one would block the client for a day or month without telling its user.
+    ...(retryAfter === undefined || isPointless ? [] : [["retry-after", String(retryAfter)] as const]),
+    ...(isPointless ? [["x-should-retry", "false"] as const] : [])
   ]
-  request.wire.respond(error.status, own.flat(), GatewayError.errorBody(error, request.family, request.requestId))
+  request.wire.respond(error.status, headers.flat(), GatewayError.errorBody(error, request.family, request.requestId))
 }
 
 /**
- * SDKs, and programs around them, try again on their own, within seconds. The same request is refused again then where
- * the refusal is of its sender, or of what it asks for, or where its limit begins anew only tomorrow.
+ * SDKs retry within seconds. A retry cannot succeed when the sender or the request itself was refused, or when the
+ * limit resets much later.
  */
 const isPointlessToRetry = ({ retryAfterSeconds, status }: GatewayError.GatewayError): boolean =>
   callerErrorStatuses.has(status) && (retryAfterSeconds ?? Number.POSITIVE_INFINITY) > maxSdkRetrySeconds
 
 const callerErrorStatuses: ReadonlySet<number> = new Set([401, 402, 403, 429])
 
-/** What the SDKs wait for at the most. */
 const maxSdkRetrySeconds = 60

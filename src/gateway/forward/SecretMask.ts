@@ -1,99 +1,94 @@
 import { Redacted } from "effect"
 import type { RawHeaders } from "../../http/Headers.ts"
 
-/** What is shorter is no secret, and might be a word of the answer. */
+/** Shorter texts are not secrets and could occur in any response. */
 const minSecretLength = 8
 const empty = Buffer.alloc(0)
-const star = 0x2a
+const asterisk = 0x2a
 const backslash = 0x5c
 const percent = 0x25
 const unicodeEscape = 0x75
 
-/** Backslashes before one character: JSON that stands in a string of JSON doubles them. */
+/** Per character. JSON inside a JSON string doubles backslashes. */
 const maxBackslashes = 4
 
-/** Of a spelling that the bytes end within. */
+/** The bytes end within a possible match. */
 const incomplete = -1
 const mismatch = -2
 
 /**
- * Puts asterisks in the place of a secret in bytes that pass. An upstream that repeats its request in an error would
- * show the client the credential that the gateway sent, as it is or in the escapes of JSON and of URLs. The length
- * stays, and with it the answer's `content-length`.
+ * Replaces a secret in a stream of bytes with asterisks. An upstream error may repeat the request and disclose the
+ * credential that the gateway sent, plain or in JSON or URL escapes. The length, and therefore `content-length`, does
+ * not change.
  */
 export class SecretMask {
   readonly #secret: Buffer
-  /** The end of what came, where it may be the beginning of the secret. */
   #held: Buffer = empty
 
   constructor(secret: Redacted.Redacted) {
     this.#secret = Buffer.from(Redacted.value(secret))
   }
 
-  /** Only redirections and refusals repeat requests; other answers pass untouched and cost nothing. */
+  /** Only redirects and errors repeat requests. Other responses pass without cost. */
   static readonly forStatus = (status: number, secret: Redacted.Redacted): SecretMask | undefined =>
     status >= 300 && Redacted.value(secret).length >= minSecretLength ? new SecretMask(secret) : undefined
 
   push(chunk: Buffer): Buffer {
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
-    const { held, masked } = this.#masked(bytes)
+    const { held, masked } = this.#maskBytes(bytes)
     this.#held = masked.subarray(held)
     return masked.subarray(0, held)
   }
 
-  /** What was held back; call it once, at the end. */
+  /** Call it once, at the end. */
   flush(): Buffer {
     return this.#held
   }
 
-  /** The same headers without the secret in their values. */
   headers(headers: RawHeaders): Array<string> {
     return headers.map((text, index) =>
-      index % 2 === 0 ? text : this.#masked(Buffer.from(text, "latin1")).masked.toString("latin1")
+      index % 2 === 0 ? text : this.#maskBytes(Buffer.from(text, "latin1")).masked.toString("latin1")
     )
   }
 
-  /** `held`: where the bytes begin that may be the beginning of the secret. */
-  #masked(bytes: Buffer): { readonly masked: Buffer; readonly held: number } {
+  #maskBytes(bytes: Buffer): { readonly masked: Buffer; readonly held: number } {
     let masked = bytes
     const first = this.#secret[0]
-    for (let at = 0; at < bytes.length; ) {
-      const byte = bytes[at]
-      const end = byte === first || byte === backslash || byte === percent ? this.#endOf(bytes, at) : mismatch
-      if (end === incomplete) return { masked, held: at }
-      if (end === mismatch) at++
+    for (let offset = 0; offset < bytes.length; ) {
+      const byte = bytes[offset]
+      const end = byte === first || byte === backslash || byte === percent ? this.#endOf(bytes, offset) : mismatch
+      if (end === incomplete) return { masked, held: offset }
+      if (end === mismatch) offset++
       else {
         if (masked === bytes) masked = Buffer.from(bytes)
-        masked.fill(star, at, end)
-        at = end
+        masked.fill(asterisk, offset, end)
+        offset = end
       }
     }
     return { masked, held: bytes.length }
   }
 
-  /** Just behind the secret that begins at `from`. */
+  /** Returns the offset after the secret that begins at `from`. */
   #endOf(bytes: Buffer, from: number): number {
-    let at = from
-    for (let index = 0; index < this.#secret.length && at >= 0; index++)
-      at = matchCharacter(bytes, at, this.#secret[index]!)
-    return at
+    let offset = from
+    for (let index = 0; index < this.#secret.length && offset >= 0; index++)
+      offset = matchCharacter(bytes, offset, this.#secret[index]!)
+    return offset
   }
 }
 
-/** Just behind `character` at `from`, as it is or in an escape. */
 const matchCharacter = (bytes: Buffer, from: number, character: number): number => {
   if (from >= bytes.length) return incomplete
   if (bytes[from] === character) return from + 1
   if (bytes[from] === percent) return matchHexEscape(bytes, from + 1, 2, character)
-  let at = from
-  while (bytes[at] === backslash && at - from < maxBackslashes) at++
-  if (at === from) return mismatch
-  if (at >= bytes.length) return incomplete
-  if (bytes[at] === character) return at + 1
-  return bytes[at] === unicodeEscape ? matchHexEscape(bytes, at + 1, 4, character) : mismatch
+  let offset = from
+  while (bytes[offset] === backslash && offset - from < maxBackslashes) offset++
+  if (offset === from) return mismatch
+  if (offset >= bytes.length) return incomplete
+  if (bytes[offset] === character) return offset + 1
+  return bytes[offset] === unicodeEscape ? matchHexEscape(bytes, offset + 1, 4, character) : mismatch
 }
 
-/** Just behind the hexadecimal digits that stand for `character`. */
 const matchHexEscape = (bytes: Buffer, from: number, digits: number, character: number): number => {
   if (from + digits > bytes.length) return incomplete
   return Number(`0x${bytes.toString("latin1", from, from + digits)}`) === character ? from + digits : mismatch

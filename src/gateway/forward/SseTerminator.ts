@@ -1,8 +1,8 @@
 import { forEachLinePart } from "../../http/SseLines.ts"
 
 /**
- * After these lines the clients of both families take a stream for whole, whatever the connection does. Line breaks in
- * an event's JSON are escaped, so what a model says is never a line.
+ * SDKs of both families treat a stream as complete after these lines, whatever happens to the connection. Event JSON
+ * escapes line breaks, so model output never forms a line of its own.
  */
 const terminatorLines: ReadonlySet<string> = new Set(
   [
@@ -17,15 +17,14 @@ const maxTerminatorLength = Math.max(...[...terminatorLines].map((line) => line.
 
 const colon = 0x3a
 
-/** No terminator has come, the stream is in the event of one, or behind one with nothing but blank lines and comments. */
-type StreamPosition = "before" | "within" | "behind"
+/** Before any terminator; within the event of one; or after it, with only blank lines and comments since. */
+type StreamPosition = "before" | "within" | "after"
 
 /**
- * Tells of each chunk of an event stream whether a client may take the stream for whole after it. Where another event
- * begins behind a terminator, it was none.
+ * Returns a function that takes each chunk of an event stream and tells whether a client may treat the stream as
+ * complete. A terminator counts only until another event follows.
  */
 export const makeDetector = (): ((chunk: Buffer) => boolean) => {
-  /** The unfinished line, as far as it could be a terminator. */
   let partialLine = ""
   let position: StreamPosition = "before"
   const onPart = (bytes: Buffer, from: number, end: number, isEnd: boolean) => {
@@ -45,11 +44,11 @@ export const makeDetector = (): ((chunk: Buffer) => boolean) => {
 }
 
 const positionAfter = (line: string, place: StreamPosition): StreamPosition => {
-  if (line === "" || line === "\r") return "behind"
+  if (line === "" || line === "\r") return "after"
   return place === "within" || line.charCodeAt(0) === colon ? place : "before"
 }
 
-/** Stands for a line that is longer than any of them: what it begins with is all that matters. */
+/** Stands in for a line longer than any terminator: only its first character matters. */
 const placeholderFor = (first: number | undefined): string => (first === colon ? longComment : longField)
 const longComment = ":".repeat(maxTerminatorLength + 1)
 const longField = "-".repeat(maxTerminatorLength + 1)

@@ -19,12 +19,11 @@ import * as LocationHeaders from "./LocationHeaders.ts"
 import * as RequestLifecycle from "./RequestLifecycle.ts"
 import * as UpstreamRequest from "./UpstreamRequest.ts"
 
-/** How it came out, before the client has the end of its answer. */
+/** The outcome before the client sees the end of the response. */
 export interface ExchangeOutcome {
   readonly status: number
   readonly error: GatewayError.GatewayError | undefined
   readonly upstreamMs?: number
-  /** The client has seen the upstream's status and headers. */
   readonly headSent?: boolean
 }
 
@@ -38,75 +37,93 @@ export interface StreamedRequestOptions {
   readonly target: RoutedRequest
   readonly destination: Destination
   readonly key: KeyRecord | undefined
-  /** In the place of the client's stream: its body, which was read. */
+  /** The request body, if it was read in advance. Otherwise the client's body streams through. */
   readonly bufferedBody?: Buffer | undefined
-  /** The upstream has begun to answer: it has the body. */
   readonly onResponse?: () => void
-  /** What a policy leaves of the route's limits, and what its counters show. Nothing, where no policy is asked. */
+  /** Default: no policy, so only the route's limits apply. */
   readonly appliedPolicy?: AppliedPolicy
-  /** What the client is shown of the answer's headers; all of them, where this is left out. */
   readonly rewriteHeaders?: Forward.ForwardOptions["rewriteHeaders"]
   readonly clientKind?: ClientKind
-  /** Is shown the answer while it passes. */
   readonly observer?: Forward.ResponseObserver | undefined
-  /** Reads the answer whole before the client sees any of it. */
   readonly inspector?: BufferedResponse.ResponseInspector | undefined
-  /** Puts on record how it came out, and tells `then` when that is safe. Without one nothing is kept. */
-  readonly settle?: (came: ExchangeOutcome, then: () => void) => void
+  /** Records the outcome and calls `then` when the response may end. Default: no record. */
+  readonly settle?: (outcome: ExchangeOutcome, then: () => void) => void
 }
 
 /**
- * A request whose content decides nothing any more: its body streams through, unless it was read, and so does the
- * answer, each up to the route's limit.
+ * Forwards a request that needs no further decision. The body streams through unless it was read in advance, and the
+ * response streams through, both within their limits.
  */
 export const run = (
   upstream: Upstream["Service"],
-  streamed: StreamedRequestOptions,
+  options: StreamedRequestOptions,
   now: () => number,
   span: Tracing.Span,
-  outcome: RequestLifecycle.RequestLifecycle
+  lifecycle: RequestLifecycle.RequestLifecycle
 ): RequestLifecycle.OnDisconnect => {
-  const {
-    appliedPolicy = noPolicy,
-    destination,
-    rewriteHeaders,
-    inspector,
-    key,
-    clientKind,
-    request,
-    target,
-    observer
-  } = streamed
-  const settle = streamed.settle ?? ((_, then) => then())
-  const { wire } = request
-  const { config } = target
-  const { policy, readings } = appliedPolicy
-  const limit = ofRequests(config, policy.max_request_body_bytes)
-  const body =
-    streamed.bufferedBody === undefined && sendsBody(wire) ? streamBody(wire, limit.bytes, config.timeoutMs) : undefined
+  const { appliedPolicy = noPolicy, destination, inspector, request } = options
+  const settle = options.settle ?? ((_, then) => then())
   const sentAt = now()
   const exchange = span.startExchange("gateway.upstream", destination.base.origin)
-  const passage: Forward.ForwardOptions = {
+  const forwardOptions = forwardOptionsOf(options, appliedPolicy, exchange.traceparent, now)
+  const conclude = ({ finish, result }: Forward.PendingResponse) => {
+    exchange.end(result.status ?? result.withheldStatus)
+    const outcome: ExchangeOutcome = {
+      status: result.status ?? result.error?.status ?? RequestLifecycle.clientClosedStatus,
+      error: result.error,
+      upstreamMs: result.endedAt - sentAt,
+      headSent: result.headSent
+    }
+    settle(outcome, () => {
+      if (result.error !== undefined && !result.headSent)
+        RequestLifecycle.sendRefusal(request, result.error, appliedPolicy.readings, now())
+      else finish()
+      lifecycle.end({
+        ...outcome,
+        streamed: false,
+        aborted: result.headSent && !result.isComplete,
+        bill: Billing.unbilled
+      })
+    })
+  }
+  return inspector === undefined
+    ? Forward.send(upstream, request.wire, forwardOptions, conclude, lifecycle.fail)
+    : BufferedResponse.send(upstream, request.wire, forwardOptions, inspector, conclude, lifecycle.fail)
+}
+
+const forwardOptionsOf = (
+  options: StreamedRequestOptions,
+  { policy, readings }: AppliedPolicy,
+  traceparent: string | undefined,
+  now: () => number
+): Forward.ForwardOptions => {
+  const { bufferedBody, clientKind, destination, inspector, key, observer, request, rewriteHeaders, target } = options
+  const { wire } = request
+  const { config } = target
+  const limit = ofRequests(config, policy.max_request_body_bytes)
+  const body =
+    bufferedBody === undefined && sendsBody(wire) ? streamBody(wire, limit.bytes, config.timeoutMs) : undefined
+  return {
     exchange: UpstreamRequest.toExchange({
       request,
       target,
       config,
       destination,
       key,
-      body: streamed.bufferedBody ?? body?.bytes ?? null,
-      traceparent: exchange.traceparent,
+      body: bufferedBody ?? body?.bytes ?? null,
+      traceparent,
       readsResponse: observer !== undefined || inspector !== undefined
     }),
     credential: destination.credential,
     usageReading: { _tag: "Blind" },
     limits: ofResponses(config, policy.max_response_body_bytes),
-    // nothing hangs on the record of it
+    // No usage depends on where the stream ends.
     hasTerminalEvent: false,
     renderErrorEvent: (error) => GatewayError.errorEvent(error, request.family, request.requestId),
     addedHeaders: RequestLifecycle.responseHeaders(request, readings, now()),
     ...(rewriteHeaders === undefined ? locationRewriting(wire, target, destination) : { rewriteHeaders }),
     clientKind,
-    onResponse: streamed.onResponse ?? (() => {}),
+    onResponse: options.onResponse ?? (() => {}),
     mayFallBack: false,
     observer,
     requestBodyRefusal: () => {
@@ -115,32 +132,9 @@ export const run = (
     },
     now
   }
-  const conclude = ({ finish, result }: Forward.PendingResponse) => {
-    exchange.end(result.status ?? result.withheldStatus)
-    const came: ExchangeOutcome = {
-      status: result.status ?? result.error?.status ?? RequestLifecycle.clientClosedStatus,
-      error: result.error,
-      upstreamMs: result.endedAt - sentAt,
-      headSent: result.headSent
-    }
-    settle(came, () => {
-      if (result.error !== undefined && !result.headSent)
-        RequestLifecycle.sendRefusal(request, result.error, readings, now())
-      else finish()
-      outcome.end({
-        ...came,
-        streamed: false,
-        aborted: result.headSent && !result.isComplete,
-        bill: Billing.unbilled
-      })
-    })
-  }
-  return inspector === undefined
-    ? Forward.send(upstream, wire, passage, conclude, outcome.fail)
-    : BufferedResponse.send(upstream, wire, passage, inspector, conclude, outcome.fail)
 }
 
-/** An upstream below a path of its host writes that path in its links. */
+/** An upstream with a path prefix includes the prefix in its links. */
 const locationRewriting = (
   wire: Wire,
   { target }: RoutedRequest,
@@ -153,22 +147,21 @@ const noPolicy: AppliedPolicy = {
   readings: []
 }
 
-/** A body is announced by its framing (RFC 9112 §6); a POST without any is sent on as one with an empty body. */
+/** Framing headers announce a body (RFC 9112 §6). A POST without them is forwarded with an empty body. */
 const sendsBody = (wire: Wire): boolean => wire.method === "POST" || hasBody(wire)
 
 export const hasBody = ({ headers }: Wire): boolean =>
   Headers.get(headers, "transfer-encoding") !== undefined || Number(Headers.get(headers, "content-length") ?? 0) > 0
 
-/** The body as it comes, and afterwards why it came to no good end. */
 const streamBody = (wire: Wire, maxBytes: number, idleMs: number) => {
-  let failed: BodyFailure | undefined
+  let failure: BodyFailure | undefined
   return {
-    failure: () => failed,
+    failure: () => failure,
     bytes: wire.streamBody({
       maxBytes,
       idleMs,
-      onFailure: (failure) => {
-        failed = failure
+      onFailure: (reason) => {
+        failure = reason
       }
     })
   }

@@ -10,18 +10,16 @@ import type { Destination } from "./Destination.ts"
 export interface UpstreamRequestOptions {
   readonly request: Request.Request
   readonly target: RoutedRequest
-  /** The settings of the route that it goes by: a fallback has its own. */
+  /** The settings of the attempted route: a fallback has its own. */
   readonly config: RouteConfig
   readonly destination: Destination
   readonly key: KeyRecord | undefined
   readonly body: Exchange["body"]
-  /** The parent of the upstream's spans. */
   readonly traceparent: string | undefined
-  /** The gateway reads the answer, for its tokens or its guardrails. */
+  /** The gateway reads the response, so the upstream must not compress it. */
   readonly readsResponse: boolean
 }
 
-/** What goes to the upstream: the client's request in all but its credentials and what only the gateway may say. */
 export const toExchange = ({
   body,
   config,

@@ -4,14 +4,11 @@ import { GatewaySettings } from "../../process/GatewaySettings.ts"
 import { type BodyLease, BodyLeases, type LimitOwner } from "../../services/BodyLeases.ts"
 import { GatewayError } from "../GatewayError.ts"
 
-/**
- * How much memory request bodies may take: a number of bodies, and a sum of bytes, for the whole process and for each
- * caller a share of both. Nothing queues: what has no room is refused at once.
- */
+/** Limits the request bodies in memory, for the process and, as a share, for each caller. Nothing queues. */
 export class BodyAdmission extends Context.Service<
   BodyAdmission,
   {
-    /** Room for a body of `caller`: the id of its key, or its address. */
+    /** `caller` is a key id or an address. */
     readonly lease: (caller: string) => BodyLease
   }
 >()("svc/gateway/BodyAdmission") {
@@ -28,16 +25,15 @@ export class BodyAdmission extends Context.Service<
   )
 }
 
-/** Says whose room is full: for one's own share there is something that a caller can do. */
-export const refusal = (whose: LimitOwner, what: "request" | "answer"): GatewayError =>
+export const refusal = (whose: LimitOwner, body: "request" | "response"): GatewayError =>
   new GatewayError({
     code: "gateway_overloaded",
     message:
       whose === "caller"
-        ? `This key, or this address, holds its share of the room that the gateway has for bodies (a quarter, and less where others hold much), and has none for this ${what}. Send fewer requests at once.`
-        : `The gateway holds as many bodies as it may, and has no room for this ${what}. Try again shortly.`,
+        ? `This key, or this address, uses its whole share of the memory for bodies (a quarter, or less while others use much), so there is no room for this ${body}. Send fewer requests at once.`
+        : `The memory for bodies is full, so there is no room for this ${body}. Try again shortly.`,
     retryAfterSeconds: 1
   })
 
-const bufferedRequests = Metric.gauge("gateway_buffered_requests", { description: "Bodies that are in memory" })
-const bufferedBytes = Metric.gauge("gateway_buffered_body_bytes", { description: "Bytes of bodies that are in memory" })
+const bufferedRequests = Metric.gauge("gateway_buffered_requests", { description: "Bodies in memory" })
+const bufferedBytes = Metric.gauge("gateway_buffered_body_bytes", { description: "Bytes of bodies in memory" })

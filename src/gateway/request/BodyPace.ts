@@ -1,20 +1,21 @@
-/** What is asked of a client that sends a body, beside the route's `timeout_ms`: else a byte a minute holds a place. */
+/**
+ * The minimum pace of a client's request body, in addition to the route's `timeout_ms`. Without it, a byte a minute
+ * would occupy memory.
+ */
 export interface BodyPace {
-  /** The longest silence in a body. */
+  /** The longest pause within a body. */
   readonly idleMs: number
-  /** For so long the rate does not count: the first bytes of a slow connection come late. */
+  /** The rate is not checked for this long, because a slow connection starts late. */
   readonly graceMs: number
-  /** On the average of the time after that. */
+  /** The minimum average rate after `graceMs`. */
   readonly bytesPerSecond: number
 }
 
-/** A phone in a tunnel is silent for some seconds, and the slowest mobile networks give 4 KiB a second. */
+/** Tolerates a phone in a tunnel. The slowest mobile networks reach 4 KiB a second. */
 export const defaultPace: BodyPace = { idleMs: 15_000, graceMs: 15_000, bytesPerSecond: 1_024 }
 
-/** Why a body takes too long. `deadline`: the route's own. */
 export type TimeoutCause = "deadline" | "idle" | "rate"
 
-/** For how much longer a body may be waited for, if nothing of it comes, and by what it is then late. */
 export const nextTimeout = (
   { bytesPerSecond, graceMs, idleMs }: BodyPace,
   {
@@ -36,7 +37,6 @@ export const nextTimeout = (
   return { ms, by: ms === deadline ? "deadline" : ms === idle ? "idle" : "rate" }
 }
 
-/** For a refusal. */
 export const timeoutMessage = (
   { bytesPerSecond, graceMs, idleMs }: BodyPace,
   by: TimeoutCause,
@@ -46,8 +46,8 @@ export const timeoutMessage = (
     case "deadline":
       return `The request body did not arrive within ${withinMs} ms (timeout_ms of the route).`
     case "idle":
-      return `Nothing of the request body came for ${idleMs} ms. Send it without such a pause.`
+      return `The request body paused for ${idleMs} ms, which is the limit. Send it without long pauses.`
     case "rate":
-      return `The request body came at less than ${bytesPerSecond} bytes a second, averaged after its first ${graceMs} ms. Send it faster.`
+      return `The request body arrived at less than ${bytesPerSecond} bytes a second on average after the first ${graceMs} ms. Send it faster.`
   }
 }

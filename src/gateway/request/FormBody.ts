@@ -3,17 +3,15 @@ import { memberOf } from "../../policy/facts/MemberName.ts"
 import * as UrlEncoded from "../../policy/facts/UrlEncoded.ts"
 
 export interface ParsedForm {
-  /** Those that were wanted, as text. */
   readonly fields: ReadonlyMap<string, string>
   readonly files: number
-  /** Of all that are no files. */
   readonly textBytes: number
 }
 
 /**
- * A form in `multipart/form-data` or `application/x-www-form-urlencoded`, with the fields that are called as `wanted`
- * says. Readers of forms forgive different things, so a form that two of them could read differently is refused, in words
- * for its client: what decides here has to be what the upstream reads.
+ * Parses a `multipart/form-data` or `application/x-www-form-urlencoded` body and returns the `wanted` fields. Parsers
+ * tolerate different errors, so a form that two parsers could read differently is refused: the gateway must decide on
+ * what the upstream reads. The failure is a message for the client.
  */
 export const read = (
   contentType: string,
@@ -41,22 +39,22 @@ interface Field {
   readonly name: string
   readonly isFile: boolean
   readonly bytes: number
-  /** None: a file, no UTF-8, or too long. */
+  /** `undefined` for files, text that is not UTF-8, and long values. */
   readonly text: string | undefined
 }
 
-/** What is longer can be equal to no rule's text. */
+/** A longer value cannot match any rule. */
 const maxValueBytes = 16_384
 
-/** As RFC 2046 has it. */
+/** The limit of RFC 2046. */
 const maxBoundary = 70
 
-/** As many as common servers take: a form is read before it is known whether its sender may have anything. */
+/** The limit of common servers. The form is parsed before the sender's permissions are known. */
 const maxFields = 1000
 const tooManyFields = `The form has more than ${maxFields} fields, which is the limit. Send fewer fields.`
 
 const maxHeadBytes = 8192
-const longHead = `A part of the form has a head of more than ${maxHeadBytes} bytes, which is the limit. Send shorter headers.`
+const headersTooLong = `The headers of a form part are larger than ${maxHeadBytes} bytes, which is the limit. Send shorter headers.`
 
 const collectFields = (
   form: Result.Result<ReadonlyArray<Field>, string>,
@@ -91,7 +89,7 @@ const parseUrlEncoded = (body: Buffer): Result.Result<ReadonlyArray<Field>, stri
   return Result.succeed(found)
 }
 
-/** Readers differ about what is neither ASCII nor escaped: some take it for Latin-1, some for UTF-8. */
+/** Parsers differ on bytes that are neither ASCII nor escaped: some read Latin-1, some UTF-8. */
 const decodePlainText = (value: string): string | undefined => {
   if (UrlEncoded.decodedBytes(value) > maxValueBytes || notAscii.test(value)) return undefined
   const text = UrlEncoded.decoded(value)
@@ -100,7 +98,7 @@ const decodePlainText = (value: string): string | undefined => {
 
 const notAscii = /[\x80-\xff]/
 
-const missingBoundary = "The form has no end: a boundary is missing."
+const missingBoundary = "The form is incomplete: its closing boundary is missing."
 const crlf = "\r\n"
 const headSeparator = `${crlf}${crlf}`
 
@@ -112,20 +110,22 @@ const parseMultipart = (body: Buffer, boundary: string): Result.Result<ReadonlyA
     const next = body.toString("latin1", from, from + 2)
     if (next === "--") {
       const rest = body.toString("latin1", from + 2)
-      return rest === "" || rest === crlf ? Result.succeed(found) : Result.fail("The form goes on behind its end.")
+      return rest === "" || rest === crlf
+        ? Result.succeed(found)
+        : Result.fail("The form has data after its closing boundary.")
     }
     const end = body.indexOf(dashed, from)
     if (end === -1) return Result.fail(missingBoundary)
     if (next !== crlf || body.toString("latin1", end - 2, end) !== crlf) {
-      return Result.fail("The boundaries of the form must be lines of their own, which end with CR LF.")
+      return Result.fail("Each boundary of the form must be on its own line, which ends with CR LF.")
     }
     if (found.length === maxFields) return Result.fail(tooManyFields)
     const part = body.subarray(from + 2, end - 2)
     const headEnd = part.subarray(0, maxHeadBytes + headSeparator.length).indexOf(headSeparator)
-    if (headEnd === -1 && part.length > maxHeadBytes) return Result.fail(longHead)
+    if (headEnd === -1 && part.length > maxHeadBytes) return Result.fail(headersTooLong)
     const field = headEnd === -1 ? undefined : parseField(part, headEnd)
     if (field === undefined) {
-      return Result.fail("A part of the form has a head that is not plain: one content-disposition, with one name.")
+      return Result.fail("A part of the form has unsupported headers: send one content-disposition with one name.")
     }
     found.push(field)
     from = end + dashed.length
@@ -155,16 +155,14 @@ const parseField = (part: Buffer, headEnd: number): Field | undefined => {
   return { name, isFile, bytes: content.length, text: isText ? decodeUtf8(content) : undefined }
 }
 
-/** Clients differ in how they write a quotation mark or a backslash in a file's name; here nothing hangs on it. */
+/** Clients escape quotation marks and backslashes in file names differently, so file names are not parsed. */
 const fileDisposition = /^form-data;[ \t]*name="([^"\\]+)";[ \t]*filename="[^;=]*"$/i
 
 interface Header {
-  /** Lower case. */
   readonly name: string
   readonly value: string
 }
 
-/** A header on one line: others have been folded. */
 const parseHeader = (line: string): Header | undefined => {
   const colon = line.indexOf(":")
   const name = line.slice(0, Math.max(0, colon))
@@ -175,7 +173,7 @@ const parseHeader = (line: string): Header | undefined => {
 
 const headerNamePattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
-/** `trim` would drop more than the spaces and tabs that may stand around a header's value. */
+/** `trim` would also remove characters other than spaces and tabs. */
 const trimBlanks = (line: string, from: number): string => {
   let start = from
   let end = line.length
@@ -191,7 +189,7 @@ const otherCharset = /charset(?!\s*=\s*"?(?:utf-?8|us-ascii)\b)/i
 
 type Parameters = ReadonlyArray<readonly [name: string, value: string]>
 
-/** A header's value and its parameters; none where it is not written as RFC 9110 says. */
+/** Parses a header value with parameters as of RFC 9110; `undefined` when the syntax differs. */
 const parseParameters = (text: string): { readonly value: string; readonly parameters: Parameters } | undefined => {
   const [value] = /^[^\s;"]+/.exec(text) ?? []
   if (value === undefined) return undefined

@@ -14,17 +14,18 @@ import * as RequestBody from "./RequestBody.ts"
 import type { BodyFailure, Wire } from "./Wire.ts"
 
 /**
- * The request body of a route that asks for none of a certain form: of a registered service, with what its price hangs
- * on, and of the compatible upstream where its path is none of the gateway's own.
+ * The body of a route that accepts any content: a registered service, whose price may depend on the body, or a path of
+ * the compatible upstream that is not one of the gateway's routes.
  */
 export interface Body extends RequestBody.Body {
   readonly select: ServicePricing.SelectText
 }
 
 /**
- * - `json`: read, because policy and prices look at it; `maybe`: it is read as JSON if it is.
- * - `form`: read where policy or prices look at it.
- * - `opaque`: of no concern; it streams through.
+ * - `json`: parsed.
+ * - `maybe`: parsed if it is JSON.
+ * - `form`: parsed if policy or prices need it.
+ * - `opaque`: streams through.
  */
 type Kind = "json" | "maybe" | "form" | "opaque"
 
@@ -39,31 +40,33 @@ const declaredKind = ({ headers, method }: Wire): Kind | "none" => {
 }
 
 /**
- * Reads the body, or as much of it as anybody needs to decide, and tells `done` once how to understand it. `lookedAt`:
- * whether a policy or a guardrail of the key hangs on what bodies say. Then, and where a price does, a content type
- * that says something else than JSON changes nothing: the client chooses it.
+ * Reads as much of the body as policy and prices need, and calls `done` once with a function that parses it.
+ * `policyNeedsBody` tells whether a policy or guardrail of the key depends on the body. If policy or prices depend on
+ * the body, its content type is not trusted, because the client chooses it.
  */
 export const read = (
   wire: Wire,
   service: ServiceCall | undefined,
   options: RequestBody.ReadOptions,
-  lookedAt: (unsized: boolean) => boolean,
+  policyNeedsBody: (unsized: boolean) => boolean,
   done: (body: () => Result.Result<Body, GatewayError>) => void
 ): void => {
-  const said = declaredKind(wire)
-  if (said === "none") {
+  const declared = declaredKind(wire)
+  if (declared === "none") {
     done(() => Result.succeed(emptyBody))
     return
   }
   const { hash, lease, limit, withinMs } = options
   const prices = service === undefined ? undefined : bodyPrices(service)
-  const decides =
-    said === "json" || prices !== undefined || lookedAt(Headers.get(wire.headers, "content-length") === undefined)
-  const kind = effectiveKind(said, decides)
-  const mislabelled =
+  const isNeeded =
+    declared === "json" ||
+    prices !== undefined ||
+    policyNeedsBody(Headers.get(wire.headers, "content-length") === undefined)
+  const kind = effectiveKind(declared, isNeeded)
+  const typeProblem =
     ContentTypes.duplicateContentType(wire.headers) ??
-    (decides ? ContentTypes.unreadableEncoding(wire.headers) : undefined)
-  if (mislabelled !== undefined) done(() => Result.fail(unsupportedMediaType(mislabelled)))
+    (isNeeded ? ContentTypes.unreadableEncoding(wire.headers) : undefined)
+  if (typeProblem !== undefined) done(() => Result.fail(unsupportedMediaType(typeProblem)))
   else if (kind === "opaque") done(() => streamThrough(wire, limit, withinMs, hash))
   else {
     wire.readBody({ maxBytes: limit.bytes, withinMs, lease }, (read) => {
@@ -71,40 +74,38 @@ export const read = (
       done(() =>
         Result.flatMap(
           Result.mapError(read, (failure) => RequestBody.bodyError(failure, limit, withinMs)),
-          (bytes) => parse(bytes, kind, wire, { prices, decides }, options)
+          (bytes) => parse(bytes, kind, wire, { prices, isNeeded }, options)
         )
       )
     })
   }
 }
 
-/** The prices of a service, where they hang on what the body says. */
 const bodyPrices = ({ method, path, service: { pricing } }: ServiceCall): ServicePricing.Pricing | undefined =>
   ServicePricing.dependsOnBody(pricing, method, path) ? pricing : undefined
 
-/** Where something decides on what a body says, one that is called neither JSON nor a form may be JSON. */
-const effectiveKind = (said: Kind, decides: boolean): Kind => {
-  if (said === "json") return said
-  if (said === "form") return decides ? said : "opaque"
-  return decides ? "maybe" : said
+/** If a decision depends on the body, a body of any other type may still be JSON. */
+const effectiveKind = (declared: Kind, isNeeded: boolean): Kind => {
+  if (declared === "json") return declared
+  if (declared === "form") return isNeeded ? declared : "opaque"
+  return isNeeded ? "maybe" : declared
 }
 
 const invalidBody = (message: string) => new GatewayError({ code: "invalid_request_body", message })
 
 const notJson = invalidBody("The body is not valid JSON.")
 
-/** Upstreams may take a parameter of the query for the body's. */
+/** Upstreams may read a query parameter instead of the body member. */
 const pricedMembers = ({ bodyRules }: ServicePricing.Pricing): ReadonlySet<string> =>
   new Set(bodyRules.flatMap(({ json_pointer }) => ServicePricing.pointerTokens(json_pointer).slice(0, 1).map(memberOf)))
 
 const ambiguousPriceMember = (member: string) =>
   invalidBody(
-    `The price hangs on "${printable(member)}": write it once in the body, without escapes and in its letter case, and not in the query.`
+    `The price depends on "${printable(member)}": send it once, in the body, without escapes and with this exact spelling, and not in the query.`
   )
 
 const printable = (name: string): string => name.replace(/[^\x20-\x7e]/g, "?").slice(0, 64)
 
-/** The gateway decides on what it reads, so a body that it cannot read goes nowhere. */
 const unsupportedMediaType = (message: string) => new GatewayError({ code: "unsupported_media_type", message })
 
 const emptyBody: Body = {
@@ -118,12 +119,12 @@ const parse = (
   bytes: Buffer,
   kind: Exclude<Kind, "opaque">,
   wire: Wire,
-  { decides, prices }: { readonly prices: ServicePricing.Pricing | undefined; readonly decides: boolean },
+  { isNeeded, prices }: { readonly prices: ServicePricing.Pricing | undefined; readonly isNeeded: boolean },
   options: RequestBody.ReadOptions
 ): Result.Result<Body, GatewayError> => {
   if (bytes.length === 0) return Result.succeed({ ...emptyBody, bytes, opaque: true })
-  const inTheQuery = prices && Query.decidingParameter(wire.target, pricedMembers(prices))
-  if (inTheQuery !== undefined) return Result.fail(ambiguousPriceMember(inTheQuery))
+  const queryMember = prices && Query.decidingParameter(wire.target, pricedMembers(prices))
+  if (queryMember !== undefined) return Result.fail(ambiguousPriceMember(queryMember))
   if (kind === "form" && !ContentTypes.startsLikeJson(bytes)) {
     const named = prices?.bodyRules.map(({ json_pointer }) => ServicePricing.formFieldsOf(json_pointer)) ?? []
     const unread = named.flatMap(({ other }) => other)
@@ -136,7 +137,9 @@ const parse = (
     return FormBody.read(Headers.get(wire.headers, "content-type") ?? "", bytes, wanted).pipe(
       Result.flatMap((form) => {
         const found = unread.find((name) => form.fields.has(name))
-        return found === undefined ? Result.succeed(form) : Result.fail(`A form cannot say "${found}" here: send JSON.`)
+        return found === undefined
+          ? Result.succeed(form)
+          : Result.fail(`A form cannot express "${found}" here: send JSON.`)
       }),
       Result.mapError(invalidBody),
       Result.flatMap((form) =>
@@ -155,7 +158,7 @@ const parse = (
   if (Result.isFailure(read)) {
     const { isExcess, problem } = read.failure
     const begins = ContentTypes.startsLikeJson(bytes)
-    if (kind === "maybe" && !(begins && (decides || isExcess))) return Result.succeed(opaqueBody(bytes))
+    if (kind === "maybe" && !(begins && (isNeeded || isExcess))) return Result.succeed(opaqueBody(bytes))
     return Result.fail(isExcess ? new GatewayError(problem) : notJson)
   }
   const { json, text } = read.success
@@ -180,7 +183,7 @@ const opaqueBody = (bytes: Buffer): Body => ({
   facts: Facts.factsOfSize(Math.ceil(bytes.length / 4))
 })
 
-/** The body as it comes. What it counts as is known before it when it says its length, and else behind it. */
+/** Streams the body. Its size is known in advance from content-length, otherwise after streaming. */
 const streamThrough = (
   wire: Wire,
   limit: BodyLimit,

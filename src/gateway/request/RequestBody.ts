@@ -26,36 +26,36 @@ export const bodyError = (failure: BodyFailure, limit: BodyLimit, withinMs: numb
         message: BodyPace.timeoutMessage(BodyPace.defaultPace, failure.by, withinMs)
       })
     case "Cut":
-      return new GatewayError({ code: "invalid_request_body", message: "The request body ended before it was whole." })
+      return new GatewayError({
+        code: "invalid_request_body",
+        message: "The request body ended before it was complete."
+      })
     case "NoRoom":
       return BodyAdmission.refusal(failure.whose, "request")
   }
 }
 
 export interface Body {
-  /** What goes to the upstream. */
   readonly bytes: Buffer | null
   readonly facts: Facts.Facts
-  /** The gateway asks for the stream's usage, and the client did not: hide it. */
+  /** The gateway requests the stream's usage and the client did not, so usage is hidden from the client. */
   readonly hideUsage: boolean
-  /** Not JSON: guardrails have nothing to look at. */
+  /** Not JSON, so guardrails cannot inspect it. */
   readonly opaque?: boolean
-  /** In the place of `bytes`: what nobody looks into goes through as it comes. */
+  /** Replaces `bytes` for a body that streams through. */
   readonly streamed?: StreamedBody
 }
 
 export interface StreamedBody {
   readonly bytes: AsyncIterable<Uint8Array>
-  /** Why it came to no good end. */
   readonly refusal: () => GatewayError | undefined
-  /** What its length counts as at the most, and, when it has passed, what it counts as. */
+  /** The token estimate from the largest possible size; `tokens` is the estimate from the streamed size. */
   readonly maxTokens: number
   readonly tokens: () => number
 }
 
 const noBody: Body = { bytes: null, facts: Facts.noFacts, hideUsage: false }
 
-/** Routes that may be called without a body. */
 const bodyOptional: ReadonlySet<RouteId | "compat" | "service"> = new Set(["message-batch-cancel"])
 
 export interface ReadOptions {
@@ -63,15 +63,14 @@ export interface ReadOptions {
   readonly limit: BodyLimit
   readonly withinMs: number
   readonly lease: BodyLease
-  /** Managed mode: the gateway's own members are taken out. */
+  /** Managed mode: members addressed to the gateway are removed. */
   readonly managed: boolean
-  /** The answer's tokens are to be accounted, and a stream tells them only when asked. */
+  /** Usage is accounted, and streams report it only on request. */
   readonly requestsUsage: boolean
-  /** Is shown the body as it came. */
   readonly hash: BodyHash
 }
 
-/** Reads the body of a canonical route; `undefined` where none is due. What it says is for `understand`. */
+/** Reads the body of a canonical route; `undefined` when the route has none. */
 export const read = (
   wire: Wire,
   options: ReadOptions,
@@ -81,7 +80,6 @@ export const read = (
   else done(Result.succeed(undefined))
 }
 
-/** The bytes of a body that its headers call JSON; another one is refused. */
 export const readJson = (
   wire: Wire,
   options: Pick<ReadOptions, "lease" | "limit" | "withinMs"> & Partial<Pick<ReadOptions, "hash">>,
@@ -90,7 +88,6 @@ export const readJson = (
   readWhole(wire, unsupportedType(wire.headers), options, done)
 }
 
-/** The bytes of a body, whatever its headers call it, as long as that can be read here. */
 export const readAny: typeof readJson = (wire, options, done) => {
   readWhole(
     wire,
@@ -127,13 +124,11 @@ export const hashComplete = (hash: BodyHash, read: Result.Result<Buffer, BodyFai
   hash.complete()
 }
 
-/** A JSON object, or nothing where nothing is due. */
 export const parse = (bytes: Buffer | undefined, options: ReadOptions): Result.Result<Body, GatewayError> => {
   if (bytes === undefined || (bytes.length === 0 && bodyOptional.has(options.routeId))) return Result.succeed(noBody)
   return toBody(Facts.parse(options.routeId, bytes), bytes, options)
 }
 
-/** The same of bytes that were read as `json`. */
 export const parseJson = (
   json: Facts.JsonText,
   bytes: Buffer,
@@ -150,21 +145,21 @@ const toBody = (
     onSuccess: (parsed) => ({ ...bytesToForward(parsed, bytes, options), facts: parsed.facts })
   })
 
-/** The gateway decides on what it reads, so a body that it cannot read goes nowhere. */
+/** Policy depends on the body, so a body that the gateway cannot parse is refused. */
 const unsupportedType = (headers: Headers.RawHeaders): string | undefined => {
-  const mislabelled = ContentTypes.duplicateContentType(headers) ?? ContentTypes.unreadableEncoding(headers)
-  if (mislabelled !== undefined) return mislabelled
+  const typeProblem = ContentTypes.duplicateContentType(headers) ?? ContentTypes.unreadableEncoding(headers)
+  if (typeProblem !== undefined) return typeProblem
   const type = Headers.get(headers, "content-type")
   return type === undefined || /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)
     ? undefined
-    : "This route takes a JSON object: send content-type: application/json."
+    : "This route requires a JSON object: send content-type: application/json."
 }
 
-/** As text: writing a value anew would recurse into whatever the client has put there. */
+/** Edits the text, because serializing the parsed value would recurse into arbitrarily nested JSON. */
 const withUsageRequested = (body: string): string => {
   const options = valueIn(body, "stream_options")
-  const asked = JsonMembers.withMember(options.startsWith("{") ? options : "{}", "include_usage", "true")
-  return JsonMembers.withMember(body, "stream_options", asked)
+  const withUsage = JsonMembers.withMember(options.startsWith("{") ? options : "{}", "include_usage", "true")
+  return JsonMembers.withMember(body, "stream_options", withUsage)
 }
 
 const valueIn = (body: string, name: string): string => {
@@ -175,22 +170,26 @@ const valueIn = (body: string, name: string): string => {
 const asksForUsageItself = (options: Json | undefined): boolean =>
   Predicate.isObject(options) && "include_usage" in options && options["include_usage"] === true
 
-/**
- * The client's own bytes, unless the gateway has something to say or to take out; then all others stay as they were.
- */
+/** Returns the client's own bytes unless the gateway adds or removes members. */
 const bytesToForward = (
   { extraStreamOptions, facts, streamOptions, text }: Facts.ParsedBody,
   bytes: Buffer,
   { requestsUsage, managed }: ReadOptions
 ): Omit<Body, "facts"> => {
-  const reports = asksForUsageItself(streamOptions)
-  const extraHides = extraStreamOptions !== undefined && !asksForUsageItself(extraStreamOptions)
-  const asks = requestsUsage && facts.stream && (!reports || extraHides)
-  const strips = managed && facts.namesGuardrails
-  if (!asks && !strips) return { bytes, hideUsage: false }
-  const own = strips ? JsonMembers.without(text, (key) => key === "guardrails") : text
-  const asking = asks ? withUsageRequested(own) : own
+  const clientRequestsUsage = asksForUsageItself(streamOptions)
+  const extraBodyOverrides = extraStreamOptions !== undefined && !asksForUsageItself(extraStreamOptions)
+  const addsUsageRequest = requestsUsage && facts.stream && (!clientRequestsUsage || extraBodyOverrides)
+  const removesGuardrails = managed && facts.namesGuardrails
+  if (!addsUsageRequest && !removesGuardrails) return { bytes, hideUsage: false }
+  const own = removesGuardrails ? JsonMembers.without(text, (key) => key === "guardrails") : text
+  const withUsage = addsUsageRequest ? withUsageRequested(own) : own
   const extra = valueIn(own, "extra_body")
-  const sent = asks && extraHides ? JsonMembers.withMember(asking, "extra_body", withUsageRequested(extra)) : asking
-  return { bytes: Buffer.from(sent), hideUsage: asks && !reports && !asksForUsageItself(extraStreamOptions) }
+  const sent =
+    addsUsageRequest && extraBodyOverrides
+      ? JsonMembers.withMember(withUsage, "extra_body", withUsageRequested(extra))
+      : withUsage
+  return {
+    bytes: Buffer.from(sent),
+    hideUsage: addsUsageRequest && !clientRequestsUsage && !asksForUsageItself(extraStreamOptions)
+  }
 }

@@ -1,4 +1,4 @@
-/** How many requests of each key run at this moment in this process. */
+/** Counts the running requests of each key in this process. */
 export class RunningRequests {
   readonly #running = new Map<string, number>()
 

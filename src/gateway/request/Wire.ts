@@ -3,30 +3,27 @@ import type { RawHeaders } from "../../http/Headers.ts"
 import type { BodyLease, LimitOwner } from "../../services/BodyLeases.ts"
 import type { TimeoutCause } from "./BodyPace.ts"
 
-/** Why a request body could not be had whole. */
 export type BodyFailure =
   | { readonly _tag: "TooLarge" }
   | { readonly _tag: "TooSlow"; readonly by: TimeoutCause }
-  /** The client is gone; nobody is there to answer. */
   | { readonly _tag: "Cut" }
-  /** The process, or this caller, holds as many bodies as it may. */
+  /** The process, or this caller, holds too many bodies. */
   | { readonly _tag: "NoRoom"; readonly whose: LimitOwner }
 
 /**
- * One client and its request, as the gateway sees them: bytes in, bytes out. Calls on the answer's side are synchronous
- * and cheap; the byte path runs through them.
+ * The connection to one client, as the gateway sees it. The response methods are synchronous and cheap, because all
+ * bytes pass through them.
  */
 export interface Wire {
   readonly method: string
-  /** Path and query, as they came. */
   readonly target: string
   readonly headers: RawHeaders
-  /** The client's, as the connection has it: behind a proxy, the proxy's. */
+  /** The address of the connection's peer: a proxy's, if one is in front. */
   readonly address: string
-  /** The same object for all requests of a connection. */
+  /** One object per connection. */
   readonly connection: object
 
-  /** Reads the body whole, at most `maxBytes` of it, within `withinMs` and at a pace, and tells `done` once. */
+  /** Reads the complete body, up to `maxBytes`, within `withinMs` and at the minimum pace. Calls `done` once. */
   readonly readBody: (
     options: {
       readonly maxBytes: number
@@ -36,24 +33,22 @@ export interface Wire {
     done: (result: Result.Result<Buffer, BodyFailure>) => void
   ) => void
 
-  /** The body as it comes, for requests that nobody looks into. It throws after `onFailure` was told why. */
+  /** Streams the body. Calls `onFailure` with the reason before it throws. */
   readonly streamBody: (options: {
     readonly maxBytes: number
-    /** The longest silence, where the pace that is asked of all bodies allows more. */
+    /** The longest pause, unless the minimum pace is stricter. */
     readonly idleMs: number
     readonly onFailure: (failure: BodyFailure) => void
   }) => AsyncIterable<Uint8Array>
 
-  /** Status and headers; once. */
   readonly head: (status: number, headers: RawHeaders) => void
-  /** `false`: the client is slower than the upstream; wait for `onDrain`. */
+  /** Returns `false` when the client is slower than the upstream; wait for `onDrain` then. */
   readonly write: (bytes: Uint8Array) => boolean
-  /** Calls back once when the client has caught up. A client that has not within `withinMs` is cut off. */
+  /** Calls `resume` once when the client has caught up. Disconnects a client that takes longer than `withinMs`. */
   readonly onDrain: (resume: () => void, withinMs: number) => void
-  /** The answer is whole, with these bytes as its last. */
   readonly end: (last: Uint8Array | undefined) => void
-  /** The answer is not whole, and the client shall see that it is not. */
+  /** Ends an incomplete response so that the client notices. */
   readonly abort: () => void
-  /** The complete answer at once. What is unread of the request is discarded, within bounds. */
+  /** Sends a complete response. Unread parts of the request are discarded, up to a limit. */
   readonly respond: (status: number, headers: RawHeaders, body: string) => void
 }

@@ -6,31 +6,28 @@ import type { Request } from "../request/Request.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 import type { RequestOutcome } from "./RequestOutcome.ts"
 
-/** Writes the line of a request: its time, and its fields as members of JSON, each after a comma. */
+/** Writes one line: a time and further JSON members, each preceded by a comma. */
 export type WriteLine = (at: number, members: string) => void
 
-/** Without a writer, requests have no lines. */
 export const AccessLog = Context.Reference<Option.Option<WriteLine>>("svc/gateway/AccessLog", {
   defaultValue: () => Option.none()
 })
 
-/** The request as its line tells it, before the end is known. */
 export interface LoggedRequest {
   readonly request: Request
   readonly target: RoutedRequest | undefined
   readonly key: KeyRecord | undefined
-  readonly ended: RequestOutcome
+  readonly outcome: RequestOutcome
   readonly endedAt: number
-  /** The trace of the request's span; without one, the client's is told. */
+  /** The trace of the gateway's span. Default: the client's trace. */
   readonly traceId: string | undefined
 }
 
 /**
- * The fields of a request's line. Put together as text, because this runs for every request: an object and
- * `JSON.stringify` take three times as long.
+ * Formats the JSON members of a line. Concatenated, because an object and `JSON.stringify` take three times as long.
  */
-export const formatFields = ({ ended, endedAt, key, request, target, traceId }: LoggedRequest): string => {
-  const { bill, error, model, provider, status, streamed, upstreamMs } = ended
+export const formatFields = ({ outcome, endedAt, key, request, target, traceId }: LoggedRequest): string => {
+  const { bill, error, model, provider, status, streamed, upstreamMs } = outcome
   const { usage } = bill
   const latency = endedAt - request.startedAt
   let text = `,"request_id":${JSON.stringify(request.requestId)},"method":${JSON.stringify(request.wire.method)}`
@@ -61,8 +58,8 @@ const maxPathLength = 512
 const secrets = /((?:rk|op)_live_[0-9a-f]{0,8})[0-9A-Za-z_-]*/g
 
 /**
- * The path of a request for people: without its query, and without the rest of a secret that a client wrote into it.
- * Empty where the client sent more than a path, as it would to a proxy: that may hold a password.
+ * The path for logs and traces: without query, with secrets cut off after their visible prefix. Empty for an
+ * absolute-form target, which may contain a password.
  */
 export const pathOf = (target: string): string => {
   if (!target.startsWith("/")) return ""

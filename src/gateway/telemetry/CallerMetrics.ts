@@ -8,11 +8,11 @@ import type { RequestOutcome } from "./RequestOutcome.ts"
 const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
 const requests = counter(
   "gateway_usage_requests_total",
-  "Requests that came with a known gateway key, by model, provider, project, key and status class"
+  "Requests with a known gateway key, by model, provider, project, key and status class"
 )
 const tokens = counter(
   "gateway_usage_tokens_total",
-  "Tokens by kind, model, provider, project and key. cached_input and cache_write are parts of input, reasoning is one of output"
+  "Tokens by kind, model, provider, project and key. cached_input and cache_write are parts of input; reasoning is part of output"
 )
 const cost = counter("gateway_usage_cost_usd_total", "Cost in US dollars by model, provider, project and key")
 
@@ -31,7 +31,7 @@ const tokenKinds: ReadonlyArray<readonly [kind: string, of: keyof TokenUsage]> =
   ["reasoning", "reasoning"]
 ]
 
-/** The requests of one caller for one model. A series begins with what it first counts. */
+/** Counters of one caller and model. A time series appears with its first count. */
 class CallerCounters {
   readonly provider: string
   readonly #series: CallbackMetrics
@@ -56,14 +56,14 @@ class CallerCounters {
     }
     this.#requests[statusClass]!++
     const { usage } = bill
-    for (let place = 0; place < tokenKinds.length; place++) {
-      const [kind, of] = tokenKinds[place]!
+    for (let index = 0; index < tokenKinds.length; index++) {
+      const [kind, of] = tokenKinds[index]!
       const count = usage[of]
       if (count === undefined || count === 0) continue
-      if (this.#tokens[place] === 0) {
-        this.#series.counter(Metric.withAttributes(tokens, { ...this.#labels, kind }), () => this.#tokens[place]!)
+      if (this.#tokens[index] === 0) {
+        this.#series.counter(Metric.withAttributes(tokens, { ...this.#labels, kind }), () => this.#tokens[index]!)
       }
-      this.#tokens[place]! += count
+      this.#tokens[index]! += count
     }
     const nanos = bill.costNanos ?? 0
     if (nanos === 0) return
@@ -74,28 +74,30 @@ class CallerCounters {
   }
 }
 
-/** Counts requests, tokens and cost by their callers. The numbers of callers and models are bounded. */
+/** Counts requests, tokens and cost per caller, for a limited number of callers and models. */
 export const make = (series: CallbackMetrics) => {
   const models = new Set<string>()
-  const callers = new Map<string, CallerCounters>()
-  /** A key's record leads to its callers, by model: making labels anew costs more than counting. */
-  const ofKeys = new WeakMap<KeyRecord, Map<string, CallerCounters>>()
+  const counters = new Map<string, CallerCounters>()
+  const countersByKey = new WeakMap<KeyRecord, Map<string, CallerCounters>>()
 
   const callerOf = (key: KeyRecord, model: string, provider: string): CallerCounters => {
     const project = Option.getOrElse(key.projectName, () => "none")
     const labels = { model, provider, project, key_prefix: key.prefix }
-    return callers.get(callerName(labels)) ?? made(callers.size < maxCallerSeries ? labels : { ...others, provider })
+    return (
+      counters.get(callerName(labels)) ??
+      created(counters.size < maxCallerSeries ? labels : { ...otherLabels, provider })
+    )
   }
-  const made = (labels: Labels): CallerCounters => {
+  const created = (labels: Labels): CallerCounters => {
     const name = callerName(labels)
-    const known = callers.get(name)
+    const known = counters.get(name)
     if (known !== undefined) return known
-    const caller = new CallerCounters(series, labels)
-    callers.set(name, caller)
-    return caller
+    const callerCounters = new CallerCounters(series, labels)
+    counters.set(name, callerCounters)
+    return callerCounters
   }
 
-  /** The name of a model, once an upstream has answered for it: anybody can ask for any. */
+  /** A model gets a label once an upstream has served it, because clients can send any name. */
   const labelOf = (model: string, status: number): string => {
     if (models.has(model)) return model
     if (status >= 400 || models.size >= maxModelLabels) return otherLabel
@@ -103,23 +105,23 @@ export const make = (series: CallbackMetrics) => {
     return model
   }
 
-  return (key: KeyRecord, provider: string, ended: RequestOutcome): void => {
-    const model = ended.model === undefined ? "none" : labelOf(ended.model, ended.status)
-    let ofModels = ofKeys.get(key)
-    if (ofModels === undefined) {
-      ofModels = new Map()
-      ofKeys.set(key, ofModels)
+  return (key: KeyRecord, provider: string, outcome: RequestOutcome): void => {
+    const model = outcome.model === undefined ? "none" : labelOf(outcome.model, outcome.status)
+    let countersByModel = countersByKey.get(key)
+    if (countersByModel === undefined) {
+      countersByModel = new Map()
+      countersByKey.set(key, countersByModel)
     }
-    let caller = ofModels.get(model)
-    if (caller?.provider !== provider) {
-      caller = callerOf(key, model, provider)
-      ofModels.set(model, caller)
+    let callerCounters = countersByModel.get(model)
+    if (callerCounters?.provider !== provider) {
+      callerCounters = callerOf(key, model, provider)
+      countersByModel.set(model, callerCounters)
     }
-    caller.add(ended)
+    callerCounters.add(outcome)
   }
 }
 
-const others = { model: otherLabel, project: otherLabel, key_prefix: otherLabel }
+const otherLabels = { model: otherLabel, project: otherLabel, key_prefix: otherLabel }
 
 const callerName = ({ key_prefix, model, project, provider }: Labels): string =>
   JSON.stringify([key_prefix, model, project, provider])

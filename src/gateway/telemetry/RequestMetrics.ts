@@ -13,42 +13,42 @@ export const boundaries = [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_00
 const inSeconds = boundaries.map((ms) => ms / 1000)
 const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
 
-/** A time is told in seconds, by the route's own path, and in milliseconds by the names that came first. */
+/** Each duration has two histograms: in seconds with the route's path, and in milliseconds under the older names. */
 const durationHistograms = (name: string, nameInMs: string, description: string) => ({
   seconds: Metric.histogram(name, { description, boundaries: inSeconds, attributes: { unit: "s" } }),
   ms: Metric.histogram(nameInMs, { description: `${description}, in milliseconds`, boundaries })
 })
 
 const requests = counter("gateway_requests_total", "Requests on the proxy listener")
-const errors = counter("gateway_errors_total", "Requests answered with status 400 or above")
+const errors = counter("gateway_errors_total", "Responses with status 400 or above")
 const tokens = counter("gateway_tokens_total", "Tokens of settled requests")
 const cost = counter("gateway_estimated_cost_total", "Cost of settled requests, in US dollars")
-const aborts = counter("gateway_stream_aborts_total", "Answers that ended before they were whole")
+const aborts = counter("gateway_stream_aborts_total", "Responses that ended before they were complete")
 const selections = counter("gateway_provider_selections_total", "Requests sent to an upstream")
-const fallbacks = counter("gateway_provider_fallbacks_total", "Requests that a second upstream answered")
+const fallbacks = counter("gateway_provider_fallbacks_total", "Requests that fell back to a second upstream")
 const fallbacksByProvider = counter(
   "gateway_provider_fallbacks_by_provider_total",
-  "Requests that a second upstream answered, by the two and what the first one did"
+  "Requests that fell back to a second upstream, by both providers and the reason"
 )
 const byDimension = counter("gateway_requests_by_dimension_total", "Requests by route, provider and status class")
 const denials = counter("gateway_denials_total", "Refusals by kind, route and code")
 const duration = durationHistograms(
   "gateway_request_duration_seconds",
   "gateway_request_duration_ms",
-  "From the request's headers to the end of the answer"
+  "From the request's headers to the end of the response"
 )
 const upstreamDuration = durationHistograms(
   "gateway_upstream_duration_seconds",
   "gateway_upstream_duration_ms",
-  "From the request to the upstream to the end of its answer"
+  "From the request to the upstream to the end of its response"
 )
 const firstByte = durationHistograms(
   "gateway_time_to_first_byte_seconds",
   "gateway_first_token_latency_ms",
-  "From the request to the upstream to the first byte of its answer"
+  "From the request to the upstream to the first byte of its response"
 )
-const active = Metric.gauge("gateway_active_requests", { description: "Requests on the proxy listener that run" })
-const activeStreams = Metric.gauge("gateway_active_streams", { description: "Streams that were asked for and run" })
+const active = Metric.gauge("gateway_active_requests", { description: "Requests running on the proxy listener" })
+const activeStreams = Metric.gauge("gateway_active_streams", { description: "Requested streams that are running" })
 
 const refusals: Partial<Record<ErrorCode, Metric.Counter<number>>> = Object.fromEntries(
   (
@@ -95,44 +95,38 @@ const denialKind = (code: ErrorCode): string | undefined => {
   return code === "policy_denied" || code === "disabled_route" || code === "guardrail_forbidden" ? "policy" : undefined
 }
 
-/** The requests of one route, provider and kind of answer. */
 interface RequestGroup {
-  /** By status class. */
   readonly requests: Array<number>
   readonly duration: CallbackMetrics.HistogramValues
   readonly upstream: CallbackMetrics.HistogramValues
   readonly firstByte: CallbackMetrics.HistogramValues
 }
 
-/**
- * What clients write becomes no label of these metrics. Those of `CallerMetrics` name models, projects and keys, behind
- * a bound.
- */
+/** Labels never contain client-chosen text. `CallerMetrics` labels models, projects and keys within a limit. */
 export interface RequestMetrics {
   readonly begin: () => void
-  /** A stream is on its way; answers what to call at its end. */
+  /** Returns the function that ends the stream. */
   readonly beginStream: () => () => void
-  /** `key`: the valid key that the request came with. */
   readonly end: (
     target: RoutedRequest | undefined,
-    ended: RequestOutcome,
+    outcome: RequestOutcome,
     durationMs: number,
     key: KeyRecord | undefined
   ) => void
 }
 
-/** Metrics are raised without an effect: this runs for every request. */
+/** Updates without effects, because this runs for every request. */
 export const make: Effect.Effect<RequestMetrics, never, Scope.Scope> = Effect.gen(function* () {
   const context = yield* Effect.context<never>()
   const series = yield* CallbackMetrics.make
   const countCaller = CallerMetrics.make(series)
   const groups = new Map<string, RequestGroup>()
-  let requestsNow = 0
-  let streamsNow = 0
+  let runningRequests = 0
+  let runningStreams = 0
   const totals = { requests: 0, errors: 0, tokens: 0, costNanos: 0, aborts: 0, selections: 0, fallbacks: 0 }
 
-  series.gauge(active, () => requestsNow)
-  series.gauge(activeStreams, () => streamsNow)
+  series.gauge(active, () => runningRequests)
+  series.gauge(activeStreams, () => runningStreams)
   series.counter(requests, () => totals.requests)
   series.counter(errors, () => totals.errors)
   series.counter(tokens, () => totals.tokens)
@@ -145,26 +139,26 @@ export const make: Effect.Effect<RequestMetrics, never, Scope.Scope> = Effect.ge
     const key = `${route} ${provider} ${streamed}`
     const found = groups.get(key)
     if (found !== undefined) return found
-    const made: RequestGroup = {
+    const created: RequestGroup = {
       requests: [0, 0, 0, 0, 0, 0],
       duration: new CallbackMetrics.HistogramValues(boundaries),
       upstream: new CallbackMetrics.HistogramValues(boundaries),
       firstByte: new CallbackMetrics.HistogramValues(boundaries)
     }
-    groups.set(key, made)
+    groups.set(key, created)
     const labels = { route, provider, stream: String(streamed) }
     for (const [{ ms, seconds }, observed] of [
-      [duration, made.duration],
-      [upstreamDuration, made.upstream],
-      [firstByte, made.firstByte]
+      [duration, created.duration],
+      [upstreamDuration, created.upstream],
+      [firstByte, created.firstByte]
     ] as const) {
       series.histogram(Metric.withAttributes(seconds, labels), observed, 1 / 1000)
       series.histogram(Metric.withAttributes(ms, { ...labels, route: MetricLabel.of(route) }), observed, 1)
     }
-    return made
+    return created
   }
 
-  /** The first of a status class. Streamed or not, it is one series. */
+  /** Called for the first request of a status class. Streamed and other requests share the series. */
   const countClass = (route: string, provider: string, statusClass: number) =>
     series.counter(
       Metric.withAttributes(byDimension, {
@@ -179,27 +173,27 @@ export const make: Effect.Effect<RequestMetrics, never, Scope.Scope> = Effect.ge
 
   return {
     begin: () => {
-      requestsNow++
+      runningRequests++
     },
     beginStream: () => {
-      streamsNow++
+      runningStreams++
       return () => {
-        streamsNow--
+        runningStreams--
       }
     },
-    end: (target, ended, durationMs, key) => {
-      const { aborted, bill, error, fallback, firstByteMs, status, streamed, upstreamMs } = ended
+    end: (target, outcome, durationMs, key) => {
+      const { aborted, bill, error, fallback, firstByteMs, status, streamed, upstreamMs } = outcome
       const route = target?.route ?? "unrouted"
-      const provider = ended.provider ?? target?.provider ?? "none"
+      const provider = outcome.provider ?? target?.provider ?? "none"
       const kind = groupOf(route, provider, streamed)
       const statusClass = Math.floor(status / 100)
-      requestsNow--
+      runningRequests--
       totals.requests++
       if (kind.requests[statusClass] === 0 && requestsOf(route, provider, !streamed, statusClass) === 0) {
         countClass(route, provider, statusClass)
       }
       kind.requests[statusClass]!++
-      if (key !== undefined) countCaller(key, provider, ended)
+      if (key !== undefined) countCaller(key, provider, outcome)
       if (status >= 400) totals.errors++
       if (aborted) totals.aborts++
       if (upstreamMs !== undefined) totals.selections += fallback === undefined ? 1 : 2
@@ -216,11 +210,11 @@ export const make: Effect.Effect<RequestMetrics, never, Scope.Scope> = Effect.ge
       kind.duration.add(durationMs)
       if (upstreamMs !== undefined) kind.upstream.add(upstreamMs)
       if (firstByteMs !== undefined) kind.firstByte.add(firstByteMs)
-      // what became of an exchange is no denial, also where the code is shared with one (`gateway_overloaded`)
-      const denied = error === undefined || upstreamMs !== undefined ? undefined : denialKind(error.code)
-      if (error !== undefined && denied !== undefined) {
+      // A failed exchange is not a denial, even where both share a code (`gateway_overloaded`).
+      const denial = error === undefined || upstreamMs !== undefined ? undefined : denialKind(error.code)
+      if (error !== undefined && denial !== undefined) {
         refusals[error.code]?.updateUnsafe(1, context)
-        Metric.withAttributes(denials, { kind: denied, route: MetricLabel.of(route), reason: error.code }).updateUnsafe(
+        Metric.withAttributes(denials, { kind: denial, route: MetricLabel.of(route), reason: error.code }).updateUnsafe(
           1,
           context
         )

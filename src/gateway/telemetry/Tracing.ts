@@ -7,20 +7,16 @@ import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 import { pathOf } from "./AccessLog.ts"
 import type { RequestOutcome } from "./RequestOutcome.ts"
 
-/** A request in traces. */
 export interface Span {
-  /** `undefined` where nothing is traced. */
   readonly traceId: string | undefined
-  /** Begins a phase; answers what ends it. */
+  /** Returns the function that ends the phase. */
   readonly startPhase: (name: string) => () => void
-  /** Begins an exchange with the upstream at `origin`. */
   readonly startExchange: (name: string, origin: string) => Exchange
-  readonly end: (ended: RequestOutcome, key: KeyRecord | undefined) => void
+  readonly end: (outcome: RequestOutcome, key: KeyRecord | undefined) => void
 }
 
-/** An exchange with an upstream in traces. */
 export interface Exchange {
-  /** Tells the upstream which span is its parent: this one, or where nothing is traced, the client's. */
+  /** The parent of the upstream's spans: this exchange, or the client's span without a tracer. */
   readonly traceparent: string | undefined
   readonly end: (status: number | undefined) => void
 }
@@ -36,9 +32,8 @@ const untracedSpan = ({ traceparent }: Request): Span => ({
 })
 
 /**
- * The span of a request, below the client's where it names one. Of the URL only the path is told, and no header:
- * anything else may be somebody's credential. Without a tracer no span is made: one costs five microseconds, also when
- * nobody collects it.
+ * Creates request spans as children of the client's span. Spans contain the path of the URL but no query and no
+ * headers, which may hold credentials. Without a tracer no span is created, because one costs five microseconds.
  */
 export const make: Effect.Effect<StartSpan> = Effect.gen(function* () {
   if ((yield* Effect.tracer) === Tracer.nativeTracer) return untracedSpan
@@ -61,7 +56,7 @@ export const make: Effect.Effect<StartSpan> = Effect.gen(function* () {
         }
       })
     )
-    // a span that fails is one for which a server is to blame
+    // Only a server error fails a span.
     const end = (span: Tracer.Span, status: number | undefined) => {
       if (status !== undefined) span.attribute("http.response.status_code", status)
       const exit = status === undefined || status >= 500 ? Exit.fail(status ?? "no answer") : Exit.void
@@ -91,11 +86,11 @@ export const make: Effect.Effect<StartSpan> = Effect.gen(function* () {
           end: (status) => end(exchange, status)
         }
       },
-      end: (ended, key) => {
-        for (const [name, value] of Object.entries(attributesOf(ended, key))) {
+      end: (outcome, key) => {
+        for (const [name, value] of Object.entries(attributesOf(outcome, key))) {
           if (value !== undefined) span.attribute(name, value)
         }
-        end(span, ended.status)
+        end(span, outcome.status)
       }
     }
   }
