@@ -9,8 +9,8 @@ import type * as Request from "./request/Request.ts"
 import type * as Tracing from "./telemetry/Tracing.ts"
 
 /**
- * Direct mode with a credential that is the client's own: the upstream decides about it. No key, policy, limits or
- * record; the body is not looked into and streams through, up to the route's limit.
+ * Direct mode with the client's own upstream credential, which the upstream checks. No key, policy, limits or record
+ * applies; the body streams through up to the route's limit.
  */
 export const run = (
   upstream: Upstream["Service"],
@@ -19,11 +19,11 @@ export const run = (
   destination: Destination,
   now: () => number,
   span: Tracing.Span,
-  outcome: RequestLifecycle.RequestLifecycle
+  lifecycle: RequestLifecycle.RequestLifecycle
 ): RequestLifecycle.OnDisconnect => {
   if (target.config.enabled) {
-    return StreamedRequest.run(upstream, { request, target, destination, key: undefined }, now, span, outcome)
+    return StreamedRequest.run(upstream, { request, target, destination, key: undefined }, now, span, lifecycle)
   }
-  outcome.refuse(new GatewayError(disabledRoute))
+  lifecycle.refuse(new GatewayError(disabledRoute))
   return () => {}
 }

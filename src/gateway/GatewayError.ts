@@ -1,7 +1,6 @@
 import { Schema } from "effect"
 import type { Family } from "../policy/routes/CanonicalRoute.ts"
 
-/** Every refusal that the gateway makes itself, and its status. */
 export const statusOf = {
   missing_authorization: 401,
   malformed_authorization: 401,
@@ -49,11 +48,10 @@ export const statusOf = {
 
 export type ErrorCode = keyof typeof statusOf
 
-/** A refusal, made for the caller: `message` says what was wrong and the way out, and never repeats a secret. */
+/** An error for the caller. `message` says what was wrong and how to fix it, and never contains a secret. */
 export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayError", {
   code: Schema.Literals(Object.keys(statusOf) as ReadonlyArray<ErrorCode>),
   message: Schema.String,
-  /** The field of the request that is to blame. */
   param: Schema.optionalKey(Schema.String),
   retryAfterSeconds: Schema.optionalKey(Schema.Int)
 }) {
@@ -62,7 +60,7 @@ export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayErr
   }
 }
 
-/** Family A names the kind of failure loosely; its clients go by status and `code`. */
+/** Family A clients rely on status and `code`; `type` is coarse. */
 const typeA = (status: number): string =>
   status === 401
     ? "authentication_error"
@@ -88,7 +86,6 @@ const typesB: Readonly<Record<number, string>> = {
 }
 const typeB = (status: number): string => typesB[status] ?? (status >= 500 ? "api_error" : "invalid_request_error")
 
-/** The body that the caller's SDK understands. */
 export const errorBody = (error: GatewayError, family: Family, requestId: string): string => {
   const retry = error.retryAfterSeconds === undefined ? {} : { retry_after_seconds: error.retryAfterSeconds }
   return JSON.stringify(
@@ -117,24 +114,23 @@ export const errorBody = (error: GatewayError, family: Family, requestId: string
   )
 }
 
-/** What ends an event stream that has begun: the clients of both families take it for a failure. */
+/** The event that ends a stream which has begun. SDKs of both families raise it as an error. */
 export const errorEvent = (error: GatewayError, family: Family, requestId: string): string =>
   `${family === "b" ? "event: error\n" : ""}data: ${errorBody(error, family, requestId)}\n\n`
 
 export const controlStateUnavailable = new GatewayError({
   code: "control_state_unavailable",
-  message: "The gateway cannot check limits and keys at the moment. Try again shortly.",
+  message: "The gateway cannot check limits or keys at the moment. Try again shortly.",
   retryAfterSeconds: 1
 })
 
 export const queueFull = new GatewayError({
   code: "control_state_unavailable",
-  message: "The queue of usage records is full, and the gateway takes no request that it could not account for.",
+  message: "The queue of usage records is full, so the gateway accepts no requests. Try again shortly.",
   retryAfterSeconds: 5
 })
 
-/** A defect of the gateway itself, with nothing of it. */
 export const internalError = new GatewayError({
   code: "internal_error",
-  message: "The gateway failed. The request id tells an operator where to look."
+  message: "The gateway failed. Give the operator the request id."
 })

@@ -12,7 +12,7 @@ import { filteredList, listedIds } from "../policy/routes/UpstreamObjects.ts"
 import type { BodyLease } from "../services/BodyLeases.ts"
 import type { LogThrottle } from "../services/LogThrottle.ts"
 import type { Upstream } from "../services/Upstream.ts"
-import type { DenialRecord as DeniedRecord } from "../state/UsageRecord.ts"
+import type { DenialRecord } from "../state/UsageRecord.ts"
 import * as BufferedResponse from "./forward/BufferedResponse.ts"
 import type { CreatedObjects } from "./forward/CreatedObjects.ts"
 import type { Destinations } from "./forward/Destination.ts"
@@ -50,7 +50,6 @@ import * as RequestAccount from "./usage/RequestAccount.ts"
 import * as ServiceBilling from "./usage/ServiceBilling.ts"
 import type { UsageLog } from "./usage/UsageLog.ts"
 
-/** The services that all governed requests of a process share. */
 export interface SharedServices {
   readonly control: ControlState["Service"]
   readonly limits: UsageLimits["Service"]
@@ -62,26 +61,23 @@ export interface SharedServices {
   readonly upstream: Upstream["Service"]
   readonly metersFor: ReturnType<typeof Meters.memoizedMeters>
   readonly now: () => number
-  /** Runs `run` after so long, unless the function that it returns is called before. */
   readonly schedule: (ms: number, run: () => void) => () => void
-  /** To be told of each model that an upstream answered for and that has no price; none where the request names none. */
   readonly reportUnpriced: (model: string | undefined) => void
   readonly log: (message: Effect.Effect<void>) => void
   readonly logThrottle: LogThrottle
 }
 
-/** The sender of a request. `subject` is the caller that an identity names beside the key. */
+/** The sender of a request. `subject` comes from an identity that the request carries beside its key. */
 export interface Sender {
   readonly key: KeyRecord
   readonly subject: string | undefined
 }
 
 /**
- * One request that came with a gateway key. Its methods stand in the order in which they run: the request is read,
- * decided, admitted, guarded, sent and settled. Each calls the next one from a callback rather than in an effect,
- * because this runs for every request, and takes a quarter less of its time so.
+ * One request with a gateway key, in the order of its methods: begin, read, decide, admit, guard, send, settle. Each
+ * method calls the next from a callback rather than an effect, which saves a quarter of the request's CPU time.
  *
- * Whatever becomes of the request, it is recorded once.
+ * The usage log gets exactly one record for the request, whatever happens.
  */
 export class GovernedRequest {
   readonly #shared: SharedServices
@@ -89,42 +85,35 @@ export class GovernedRequest {
   readonly #target: Routing.Target
   readonly #sender: Sender
   readonly #span: Tracing.Span
-  readonly #outcome: RequestLifecycle.RequestLifecycle
+  readonly #lifecycle: RequestLifecycle.RequestLifecycle
   readonly #lease: BodyLease
   readonly #requestHash: BodyHash
 
-  /** Until the body is read, without what it says. */
-  #question: Policy.PolicyRequest
+  #policyRequest: Policy.PolicyRequest
   #facts = Facts.noFacts
   #accounting: Estimate.Accounting
-  /** Until the body is read, without the layers of models. */
+  /** Model layers apply once the body is read. */
   #effective: EffectivePolicy
-  #guard: GuardrailRunner | undefined
+  #runner: GuardrailRunner | undefined
   #readings: ReadonlyArray<MeterReading> = []
-  /** The limits hold this, or may hold it, for the request until it is settled. */
+  /** The limits hold this reservation, or may hold it, until settlement. */
   #reservation: Reservation | undefined
-  /** Says what an exchange with the upstream costs, once the request is admitted. */
   #billOf: ((outcome: Billing.ExchangeOutcome) => Billing.Bill) | undefined
   #fallback: Option.Option<Fallback.UpstreamCandidate> = Option.none()
-  /** The provider of the upstream that answers, which is another one after a fallback. */
-  #answering: Routing.Target["provider"]
+  #provider: Routing.Target["provider"]
   #sentAt = 0
-  /** The upstream may have had the request. */
-  #begun = false
-  /** Reads which objects the answer makes known. */
-  #watch: CreatedObjects | undefined
-  /** The fingerprint of the answer that the client gets. */
+  /** The upstream may have received the request. */
+  #requestSent = false
+  #objectObserver: CreatedObjects | undefined
   #responseHash: BodyHash | undefined
-  /** The account of the exchange, and whether the client has seen the head of its answer. */
   #exchange: { readonly account: Account; readonly headSent: boolean } | undefined
-  /** Set with the record. */
   #model: string | undefined
   #recorded = false
 
-  /** Calls off what is under way when the client hangs up; `undefined` while nothing can be called off. */
-  #callOff: (() => void) | undefined
-  /** The client hung up while nothing could be called off: nothing more is begun, and what is reserved is settled. */
-  #gone = false
+  /** Cancels the current step when the client disconnects; `undefined` while the current step cannot be cancelled. */
+  #cancelStep: (() => void) | undefined
+  /** The client disconnected during a step that cannot be cancelled: nothing is sent and the reservation is settled. */
+  #clientGone = false
 
   constructor(
     shared: SharedServices,
@@ -132,7 +121,7 @@ export class GovernedRequest {
     target: Routing.Target,
     sender: Sender,
     span: Tracing.Span,
-    outcome: RequestLifecycle.RequestLifecycle
+    lifecycle: RequestLifecycle.RequestLifecycle
   ) {
     const { key } = sender
     const { control } = shared
@@ -141,42 +130,42 @@ export class GovernedRequest {
     this.#target = target
     this.#sender = sender
     this.#span = span
-    this.#outcome = outcome
+    this.#lifecycle = lifecycle
     this.#lease = shared.admission.lease(key.id)
     this.#requestHash = new BodyHash(control.snapshot().bodyHashKey)
-    this.#question = questionOf(target, key, outcome.startRunning(key.id), request.startedAt)
+    this.#policyRequest = policyRequestOf(target, key, lifecycle.startRunning(key.id), request.startedAt)
     this.#accounting = target.accounting
     this.#effective = control.policyOf(key, target.route, [])
-    this.#answering = target.provider
+    this.#provider = target.provider
   }
 
-  /** Returns what to call when the client hangs up. */
+  /** Starts the request and returns the disconnect handler. */
   run(): RequestLifecycle.OnDisconnect {
     try {
       this.#begin()
     } catch (defect) {
-      this.#failed(defect)
+      this.#fail(defect)
     }
     return () => {
-      if (this.#callOff === undefined) this.#gone = true
-      else this.#callOff()
+      if (this.#cancelStep === undefined) this.#clientGone = true
+      else this.#cancelStep()
     }
   }
 
-  // begin: what needs no body
+  // begin: checks that need no body
 
   #begin() {
     const refusal = Refusals.beforeBody(
       this.#request.wire.method,
       this.#target,
       this.#effective,
-      this.#question,
+      this.#policyRequest,
       this.#modelLayers(),
-      () => this.#full()
+      () => this.#fullMeter()
     )
     if (refusal === undefined) this.#read()
-    else if ("meter" in refusal) this.#refuseFull({ _tag: "Refused", reading: refusal, wanted: 1 })
-    else this.#deny(refusal)
+    else if ("meter" in refusal) this.#refuseByLimit({ _tag: "Refused", reading: refusal, wanted: 1 })
+    else this.#refuseByPolicy(refusal)
   }
 
   // read: the body
@@ -194,17 +183,17 @@ export class GovernedRequest {
       requestsUsage: accounting === "answer" && isUsageOptIn,
       hash: this.#requestHash
     }
-    const ended = this.#span.startPhase("gateway.body")
-    this.#callOff = this.#guarded<void>(() => {
-      ended()
-      this.#clientLeft()
+    const endPhase = this.#span.startPhase("gateway.body")
+    this.#cancelStep = this.#catching<void>(() => {
+      endPhase()
+      this.#endDisconnected()
     })
-    const whenRead = <A>(step: (value: A) => void) =>
-      this.#guarded((value: A) => {
-        // the client left before
+    const onceRead = <A>(step: (value: A) => void) =>
+      this.#catching((value: A) => {
+        // The client disconnected before the body was complete.
         if (this.#recorded) return
-        this.#callOff = undefined
-        ended()
+        this.#cancelStep = undefined
+        endPhase()
         step(value)
       })
     if (routeId === "service" || routeId === "compat") {
@@ -212,9 +201,9 @@ export class GovernedRequest {
         wire,
         service,
         options,
-        (unsized) => this.#bodiesDecide(unsized),
-        whenRead((understood) => {
-          const body = understood()
+        (unsized) => this.#needsBody(unsized),
+        onceRead((parse) => {
+          const body = parse()
           if (Result.isFailure(body)) return this.#refuseBody(body.failure, options.limit)
           const charge = service && ServiceBilling.of(service, body.success)
           this.#decide(body.success, body.success.bytes?.length ?? 0, charge)
@@ -224,13 +213,13 @@ export class GovernedRequest {
       RequestBody.read(
         wire,
         options,
-        whenRead((received) => {
+        onceRead((received) => {
           if (Result.isFailure(received)) return this.#refuseBody(received.failure, options.limit)
           const length = received.success?.length ?? 0
           if (length > largeBodyBytes) {
-            // filled while the body came: parsing it would be for nothing
-            const full = this.#full()
-            if (full !== undefined) return this.#refuseFull({ _tag: "Refused", reading: full, wanted: 1 })
+            // The meter may have filled up while the body arrived: skip parsing the body.
+            const full = this.#fullMeter()
+            if (full !== undefined) return this.#refuseByLimit({ _tag: "Refused", reading: full, wanted: 1 })
           }
           const body = RequestBody.parse(received.success, options)
           if (Result.isFailure(body)) this.#refuseBody(body.failure, options.limit)
@@ -240,8 +229,7 @@ export class GovernedRequest {
     }
   }
 
-  /** Something decides by the bodies of a route whose bodies are not the gateway's to understand. */
-  #bodiesDecide(unsized: boolean): boolean {
+  #needsBody(unsized: boolean): boolean {
     const { guardrails } = this.#shared
     return (
       this.#target.service === undefined ||
@@ -251,10 +239,9 @@ export class GovernedRequest {
     )
   }
 
-  // decide: by the policy, and what the request will cost at the most
+  // decide: policy and the estimated cost
 
-  /** `received`: bytes of the body as it came. `charge`: what a registered service asks for it. */
-  #decide(body: RequestBody.Body, received: number, charge?: ServiceBilling.ServiceCharge) {
+  #decide(body: RequestBody.Body, receivedBytes: number, charge?: ServiceBilling.ServiceCharge) {
     const { control, destinations, guardrails } = this.#shared
     const { key, subject } = this.#sender
     const target = this.#target
@@ -267,109 +254,108 @@ export class GovernedRequest {
     const { prices } = control.snapshot()
     const price = Estimate.priceOfRequest(facts, prices)
     const meters = this.#meters()
-    const bound = MaxTokens.of(target, facts, price, effective.policy, meters.all)
-    const estimate = Estimate.estimateUsage(accounting, facts, price, bound)
+    const maxTokens = MaxTokens.of(target, facts, price, effective.policy, meters.all)
+    const estimate = Estimate.estimateUsage(accounting, facts, price, maxTokens)
     const wanted = charge?.wanted ?? estimate
-    this.#question = {
-      ...this.#question,
+    this.#policyRequest = {
+      ...this.#policyRequest,
       facts,
-      requestBytes: received,
+      requestBytes: receivedBytes,
       estimatedCostNanos: wanted.nanos,
       unpricedModels:
         effective.policy.unpriced_models === "refuse" && charge === undefined
           ? Estimate.unpricedModels(accounting, facts, prices)
           : []
     }
-    const guard = guardrails.runnerFor(this.#request, target, key, subject, effective.guardrails, facts)
-    const refusal = Refusals.afterBody(effective, this.#question, this.#modelLayers(), guard)
-    if (refusal !== undefined) return this.#deny(refusal)
-    this.#guard = Result.getOrUndefined(guard)
+    const runner = guardrails.runnerFor(this.#request, target, key, subject, effective.guardrails, facts)
+    const refusal = Refusals.afterBody(effective, this.#policyRequest, this.#modelLayers(), runner)
+    if (refusal !== undefined) return this.#refuseByPolicy(refusal)
+    this.#runner = Result.getOrUndefined(runner)
     const destination = destinations.find(target, this.#request.family, key)
     if (Result.isFailure(destination)) return this.#refuse(destination.failure)
-    this.#fallback = Fallback.find(control, destinations, target, key, this.#question, body.bytes?.length ?? 0)
-    const hop = { destination: destination.success, config: target.config, policy: effective.policy }
-    this.#admit(body, hop, bound, meters, { charge, estimate, price, wanted })
+    this.#fallback = Fallback.find(control, destinations, target, key, this.#policyRequest, body.bytes?.length ?? 0)
+    const candidate = { destination: destination.success, config: target.config, policy: effective.policy }
+    this.#admit(body, candidate, maxTokens, meters, { charge, estimate, price, wanted })
   }
 
-  // admit: by the limits, and by whose objects the request uses
+  // admit: limits and object ownership
 
   #admit(
     body: RequestBody.Body,
-    hop: Fallback.UpstreamCandidate,
-    bound: MaxTokens.MaxTokens,
+    candidate: Fallback.UpstreamCandidate,
+    maxTokens: MaxTokens.MaxTokens,
     meters: Meters.RequestMeters,
     cost: RequestCost
   ) {
-    const checked = this.#span.startPhase("gateway.limits.admit")
+    const endPhase = this.#span.startPhase("gateway.limits.admit")
     this.#shared.limits.admitUnsafe(
       this.#request.recordId,
       meters,
       cost.wanted,
-      this.#guarded((exit) => {
-        checked()
+      this.#catching((exit) => {
+        endPhase()
         if (Exit.isFailure(exit)) return this.#refuseUnavailable(exit.cause)
-        if (exit.value._tag === "Refused") return this.#refuseFull(exit.value, cost)
+        if (exit.value._tag === "Refused") return this.#refuseByLimit(exit.value, cost)
         this.#readings = exit.value.readings
         this.#reservation = exit.value.reservation
-        this.#billOf = this.#billing(cost)
-        this.#admitObjects(MaxTokens.writeTo(this.#target.routeId, body, bound), hop)
+        this.#billOf = this.#billingOf(cost)
+        this.#admitObjects(MaxTokens.writeTo(this.#target.routeId, body, maxTokens), candidate)
       })
     )
   }
 
-  #billing({ charge, estimate, price }: RequestCost): (outcome: Billing.ExchangeOutcome) => Billing.Bill {
+  #billingOf({ charge, estimate, price }: RequestCost): (outcome: Billing.ExchangeOutcome) => Billing.Bill {
     return charge?.bill ?? ((outcome) => Billing.bill(this.#accounting, this.#facts, price, estimate, outcome))
   }
 
-  #admitObjects(body: RequestBody.Body, hop: Fallback.UpstreamCandidate) {
+  #admitObjects(body: RequestBody.Body, candidate: Fallback.UpstreamCandidate) {
     const { objects } = this.#target
     const used = ObjectAccess.objectsUsed(objects, this.#facts.references)
-    if (used.length === 0 && objects._tag !== "Unclear") return this.#guardBody(body, hop)
+    if (used.length === 0 && objects._tag !== "Unclear") return this.#guardBody(body, candidate)
     ObjectAccess.checkAccess(
-      this.#asked(),
+      this.#objectAccess(),
       used,
-      this.#guarded((refusal) => (refusal === undefined ? this.#guardBody(body, hop) : this.#refuse(refusal)))
+      this.#catching((refusal) => (refusal === undefined ? this.#guardBody(body, candidate) : this.#refuse(refusal)))
     )
   }
 
-  #asked(): ObjectAccess.ObjectAccess {
+  #objectAccess(): ObjectAccess.ObjectAccess {
     return { owners: this.#shared.owners, target: this.#target, key: this.#sender.key }
   }
 
-  // guard: the body
+  // guard: guardrails on the request body
 
-  #guardBody(body: RequestBody.Body, hop: Fallback.UpstreamCandidate) {
-    const guard = this.#guard
-    if (guard === undefined || body.bytes === null || body.bytes.length === 0) return this.#send(body, hop)
+  #guardBody(body: RequestBody.Body, candidate: Fallback.UpstreamCandidate) {
+    const runner = this.#runner
+    if (runner === undefined || body.bytes === null || body.bytes.length === 0) return this.#send(body, candidate)
     if (body.opaque) {
-      const refusal = guard.refusalOfOpaqueBody()
-      return refusal === undefined ? this.#send(body, hop) : this.#refuse(refusal)
+      const refusal = runner.refusalOfOpaqueBody()
+      return refusal === undefined ? this.#send(body, candidate) : this.#refuse(refusal)
     }
-    const looked = this.#span.startPhase("gateway.guardrails")
-    guard.inspectRequest(
+    const endPhase = this.#span.startPhase("gateway.guardrails")
+    runner.inspectRequest(
       body.bytes,
-      this.#guarded((bytes) => {
-        looked()
+      this.#catching((bytes) => {
+        endPhase()
         if (Result.isFailure(bytes)) this.#refuse(bytes.failure)
-        else this.#send({ ...body, bytes: bytes.success }, hop)
+        else this.#send({ ...body, bytes: bytes.success }, candidate)
       })
     )
   }
 
-  // send: to the upstream, and to another one where the first says that it cannot
+  // send: the upstream exchange, with one fallback
 
   #send(body: RequestBody.Body, first: Fallback.UpstreamCandidate) {
     const { now } = this.#shared
     this.#sentAt = now()
-    if (this.#facts.stream) this.#outcome.startStreaming()
-    this.#forward("gateway.upstream", first, body, Option.isSome(this.#fallback), this.#sentAt, (settleable) => {
-      const { result } = settleable
-      if (!result.canFallBack || Option.isNone(this.#fallback)) return this.#conclude(settleable)
+    if (this.#facts.stream) this.#lifecycle.startStreaming()
+    this.#forward("gateway.upstream", first, body, Option.isSome(this.#fallback), this.#sentAt, (response) => {
+      const { result } = response
+      if (!result.canFallBack || Option.isNone(this.#fallback)) return this.#conclude(response)
       const reason =
         result.withheldStatus === undefined ? (result.error?.code ?? "internal_error") : `http_${result.withheldStatus}`
-      this.#answering = "upstream"
-      // nothing was had of the first
-      this.#begun = false
+      this.#provider = "upstream"
+      this.#requestSent = false
       this.#forward("gateway.upstream.fallback", this.#fallback.value, body, false, now(), (second) =>
         this.#conclude(second, { from: this.#target.provider, to: "upstream", reason })
       )
@@ -378,58 +364,58 @@ export class GovernedRequest {
 
   #forward(
     phase: string,
-    hop: Fallback.UpstreamCandidate,
+    candidate: Fallback.UpstreamCandidate,
     body: RequestBody.Body,
     mayFallBack: boolean,
     sentAt: number,
-    then: (settleable: Forward.PendingResponse) => void
+    then: (response: Forward.PendingResponse) => void
   ) {
     const { upstream } = this.#shared
     const { wire } = this.#request
-    const judge = this.#judge()
-    const passageWith = (traceparent: string | undefined) =>
-      this.#passage(hop, body, mayFallBack, sentAt, judge !== undefined, traceparent)
-    if (this.#gone) return then(Forward.neverSent(wire, passageWith(undefined)))
-    const exchange = this.#span.startExchange(phase, hop.destination.base.origin)
-    const passage = passageWith(exchange.traceparent)
-    this.#begun = true
-    let over = false
-    const passed = (settleable: Forward.PendingResponse) => {
-      over = true
-      this.#callOff = undefined
-      exchange.end(settleable.result.status ?? settleable.result.withheldStatus)
-      then(settleable)
+    const inspector = this.#inspector()
+    const optionsWith = (traceparent: string | undefined) =>
+      this.#forwardOptions(candidate, body, mayFallBack, sentAt, inspector !== undefined, traceparent)
+    if (this.#clientGone) return then(Forward.neverSent(wire, optionsWith(undefined)))
+    const exchange = this.#span.startExchange(phase, candidate.destination.base.origin)
+    const options = optionsWith(exchange.traceparent)
+    this.#requestSent = true
+    let ended = false
+    const done = (response: Forward.PendingResponse) => {
+      ended = true
+      this.#cancelStep = undefined
+      exchange.end(response.result.status ?? response.result.withheldStatus)
+      then(response)
     }
-    const failed = (defect: unknown) => this.#failed(defect)
+    const onDefect = (defect: unknown) => this.#fail(defect)
     const cancel =
-      judge === undefined
-        ? Forward.send(upstream, wire, passage, passed, failed)
-        : BufferedResponse.send(upstream, wire, passage, judge, passed, failed)
-    if (!over) this.#callOff = cancel
+      inspector === undefined
+        ? Forward.send(upstream, wire, options, done, onDefect)
+        : BufferedResponse.send(upstream, wire, options, inspector, done, onDefect)
+    if (!ended) this.#cancelStep = cancel
   }
 
-  #passage(
+  #forwardOptions(
     { config, destination, policy }: Fallback.UpstreamCandidate,
     body: RequestBody.Body,
     mayFallBack: boolean,
     sentAt: number,
-    judged: boolean,
+    isInspected: boolean,
     traceparent: string | undefined
   ): Forward.ForwardOptions {
     const { control, schedule, now, owners } = this.#shared
     const { key } = this.#sender
     const request = this.#request
     const target = this.#target
-    const provider = this.#answering
-    const read = this.#accounting === "answer"
-    this.#watch = ObjectAccess.observerFor(
+    const provider = this.#provider
+    const readsUsage = this.#accounting === "answer"
+    this.#objectObserver = ObjectAccess.observerFor(
       target.objects,
       request.wire.method,
       (objects) => owners.rememberUnsafe(provider, objects, key, () => {}),
       this.#facts
     )
     this.#responseHash = new BodyHash(control.snapshot().bodyHashKey)
-    const own = RequestLifecycle.responseHeaders(request, this.#readings, sentAt)
+    const headers = RequestLifecycle.responseHeaders(request, this.#readings, sentAt)
     return {
       exchange: UpstreamRequest.toExchange({
         request,
@@ -439,21 +425,23 @@ export class GovernedRequest {
         key,
         body: body.streamed?.bytes ?? body.bytes,
         traceparent,
-        readsResponse: read || judged || this.#watch !== undefined
+        readsResponse: readsUsage || isInspected || this.#objectObserver !== undefined
       }),
       credential: destination.credential,
-      usageReading: read ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage } : { _tag: "Blind" },
+      usageReading: readsUsage
+        ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage }
+        : { _tag: "Blind" },
       limits: ofResponses(config, policy.max_response_body_bytes),
       hasTerminalEvent: target.routeId !== "service" && target.routeId !== "compat",
       renderErrorEvent: (error) => errorEvent(error, request.family, request.requestId),
       streamLimits: hasNoStreamLimits(policy)
         ? undefined
         : { maxSeconds: policy.max_stream_duration_seconds, maxEventBytes: policy.max_sse_event_bytes, schedule },
-      addedHeaders: this.#guard === undefined ? own : [...own, ...this.#guard.responseHeaders()],
+      addedHeaders: this.#runner === undefined ? headers : [...headers, ...this.#runner.responseHeaders()],
       onResponse: this.#lease.release,
       mayFallBack,
       requestBodyRefusal: body.streamed?.refusal,
-      observer: this.#watch,
+      observer: this.#objectObserver,
       responseHash: this.#responseHash,
       rewriteHeaders: LocationHeaders.forClient(request.wire.target, target.target, destination.base),
       now
@@ -464,7 +452,7 @@ export class GovernedRequest {
     return this.#shared.control.snapshot().layers.of.model
   }
 
-  /** Leaves of the list of models those that the key may use; `undefined` where it may use them all. */
+  /** Removes models that the key may not use; `undefined` when the response needs no filter. */
   #modelFilter(): BufferedResponse.ResponseInspector | undefined {
     const { routeId } = this.#target
     const isRestricted = this.#effective.policy.allowed_models._tag === "Allow" || this.#modelLayers().size > 0
@@ -472,44 +460,43 @@ export class GovernedRequest {
     return {
       lease: this.#lease,
       notJsonError: unreadableModelList,
-      // what is no list tells of no model
       inspect: (text, done) => {
         const keep = listedIds(text)?.map((model) =>
           Refusals.isModelAllowed(this.#effective.policy, this.#modelLayers(), model)
         )
-        done(Result.succeed(keep === undefined || keep.every((kept) => kept) ? text : filteredList(text, keep)))
+        done(Result.succeed(keep === undefined || keep.every((isKept) => isKept) ? text : filteredList(text, keep)))
       }
     }
   }
 
-  /** For answers that are read whole before the client sees any of them: for guardrails, or because they list objects. */
-  #judge(): BufferedResponse.ResponseInspector | undefined {
-    const guard = this.#guard?.inspectsResponse === true ? this.#guard : undefined
-    const leaves = ObjectAccess.listFilter(this.#asked())
+  /** Buffers the response for guardrails or for filtering a list; `undefined` streams it. */
+  #inspector(): BufferedResponse.ResponseInspector | undefined {
+    const runner = this.#runner?.inspectsResponse === true ? this.#runner : undefined
+    const objectFilter = ObjectAccess.listFilter(this.#objectAccess())
     const filter: BufferedResponse.ResponseInspector["inspect"] | undefined =
-      leaves && ((text, done) => leaves(text, this.#guarded(done)))
-    if (guard === undefined && this.#target.routeId === "models") return this.#modelFilter()
-    if (guard === undefined)
+      objectFilter && ((text, done) => objectFilter(text, this.#catching(done)))
+    if (runner === undefined && this.#target.routeId === "models") return this.#modelFilter()
+    if (runner === undefined)
       return filter && { lease: this.#lease, notJsonError: ObjectAccess.unreadableList, inspect: filter }
-    const judge: BufferedResponse.ResponseInspector["inspect"] = (text, done) => {
-      const judged = this.#span.startPhase("gateway.guardrails")
-      guard.inspectResponse(
+    const inspect: BufferedResponse.ResponseInspector["inspect"] = (text, done) => {
+      const endPhase = this.#span.startPhase("gateway.guardrails")
+      runner.inspectResponse(
         text,
-        this.#guarded((answer) => {
-          judged()
-          if (filter === undefined || Result.isFailure(answer)) done(answer)
-          else filter(answer.success, done)
+        this.#catching((inspected) => {
+          endPhase()
+          if (filter === undefined || Result.isFailure(inspected)) done(inspected)
+          else filter(inspected.success, done)
         })
       )
     }
-    return { lease: this.#lease, inspect: judge }
+    return { lease: this.#lease, inspect }
   }
 
-  // settle: what was used takes the place of the reservation, and the record is written
+  // settle: usage replaces the reservation, and the record is written
 
   #conclude({ finish, result }: Forward.PendingResponse, fallback?: UpstreamFallback) {
     const { now, owners } = this.#shared
-    const objects = this.#watch?.objects() ?? []
+    const objects = this.#objectObserver?.objects() ?? []
     const account: Account = {
       objects: objects.length === 0 ? undefined : objects,
       status: result.status ?? result.error?.status ?? RequestLifecycle.clientClosedStatus,
@@ -530,7 +517,7 @@ export class GovernedRequest {
         if (result.error !== undefined && !result.headSent)
           RequestLifecycle.sendRefusal(this.#request, result.error, this.#readings, now())
         else finish()
-        this.#outcome.end({
+        this.#lifecycle.end({
           ...account,
           model: this.#model,
           streamed: this.#facts.stream,
@@ -539,16 +526,15 @@ export class GovernedRequest {
           ...(result.firstByteAt === undefined ? {} : { firstByteMs: result.firstByteAt - this.#sentAt })
         })
       })
-    // who reads an id may use it at once
-    const untold = this.#watch?.unannounced() ?? []
-    if (untold.length === 0) end()
-    else owners.rememberUnsafe(account.provider, untold, this.#sender.key, this.#guarded<void>(end))
+    // A client may use an object as soon as it reads the id, so owners are stored first.
+    const unannounced = this.#objectObserver?.unannounced() ?? []
+    if (unannounced.length === 0) end()
+    else owners.rememberUnsafe(account.provider, unannounced, this.#sender.key, this.#catching<void>(end))
   }
 
   #settle(account: Account, then: () => void): void {
-    // it failed meanwhile
     if (this.#recorded) return
-    const settled = this.#span.startPhase("gateway.settle")
+    const endPhase = this.#span.startPhase("gateway.settle")
     const record = RequestAccount.toRecord({
       ...account,
       request: this.#request,
@@ -556,7 +542,7 @@ export class GovernedRequest {
       key: this.#sender.key,
       facts: this.#facts,
       policy: this.#effective,
-      guardrails: this.#guard?.executions,
+      guardrails: this.#runner?.executions,
       requestHash: this.#requestHash.digest(),
       responseHash: this.#responseHash?.digest(),
       endedAt: this.#shared.now()
@@ -570,37 +556,37 @@ export class GovernedRequest {
       this.#reservation,
       account.bill.settled,
       record,
-      this.#guarded<void>(() => {
-        settled()
+      this.#catching<void>(() => {
+        endPhase()
         this.#lease.release()
         then()
       })
     )
   }
 
-  // the other ends
+  // early ends
 
-  #refuse(error: GatewayError, denial?: DeniedRecord) {
+  #refuse(error: GatewayError, denial?: DenialRecord) {
     const account: Account = { ...emptyAccount, status: error.status, error, provider: this.#target.provider, denial }
     this.#settle(account, () => {
       RequestLifecycle.sendRefusal(this.#request, error, this.#readings, this.#shared.now())
-      this.#outcome.end({ ...account, model: this.#model, streamed: this.#facts.stream, aborted: false })
+      this.#lifecycle.end({ ...account, model: this.#model, streamed: this.#facts.stream, aborted: false })
     })
   }
 
-  #deny(refusal: Refusals.PolicyRefusal) {
+  #refuseByPolicy(refusal: Refusals.PolicyRefusal) {
     this.#refuse(new GatewayError(refusal), DenialRecords.ofRequest(refusal))
   }
 
-  #refuseFull({ reading, wanted }: Extract<Admission, { readonly _tag: "Refused" }>, cost?: RequestCost) {
+  #refuseByLimit({ reading, wanted }: Extract<Admission, { readonly _tag: "Refused" }>, cost?: RequestCost) {
     const { meter, used } = reading
     this.#readings = [reading]
-    const fits =
+    const outputThatFits =
       cost === undefined || cost.charge !== undefined
         ? undefined
         : Estimate.outputTokensThatFit(this.#facts, cost.price, meter)
     this.#refuse(
-      Meters.refusal(meter, used, wanted, this.#shared.now(), fits),
+      Meters.refusal(meter, used, wanted, this.#shared.now(), outputThatFits),
       DenialRecords.ofLimit(meter, this.#effective)
     )
   }
@@ -610,14 +596,15 @@ export class GovernedRequest {
     this.#reservation = unavailable?.reservation
     const { log, logThrottle } = this.#shared
     const why = unavailable?.cause ?? Cause.squash(cause)
-    log(logThrottle("limits", (leftOut) => Effect.logWarning("limits cannot be checked", { cause: why, ...leftOut })))
+    log(
+      logThrottle("limits", (suppressed) =>
+        Effect.logWarning("limits cannot be checked", { cause: why, ...suppressed })
+      )
+    )
     this.#refuse(controlStateUnavailable)
   }
 
-  /**
-   * A body that is refused for what the client sent counts as a request: reading it was work, and a key with few requests
-   * would have any number of them.
-   */
+  /** A body that the client got wrong counts as a request, because reading it costs work. */
   #refuseBody(failure: GatewayError, limit: BodyLimit) {
     const byPolicy = failure.code === "request_body_too_large" && limit.setBy === "this key's policy"
     const denial = byPolicy ? DenialRecords.ofBody(this.#effective) : undefined
@@ -626,49 +613,49 @@ export class GovernedRequest {
       this.#request.recordId,
       this.#meters(),
       Estimate.requestOnly,
-      this.#guarded((exit) => {
+      this.#catching((exit) => {
         this.#reservation = reservationOf(exit)
         this.#refuse(failure, denial)
       })
     )
   }
 
-  /** Before the body is whole: nothing was had, and that the client asked is on record. */
-  #clientLeft() {
+  /** The client disconnected before its body was complete: the record shows the attempt and bills nothing. */
+  #endDisconnected() {
     this.#settle(
       { ...emptyAccount, status: RequestLifecycle.clientClosedStatus, provider: this.#target.provider },
-      () => this.#outcome.end(RequestLifecycle.clientClosedOutcome)
+      () => this.#lifecycle.end(RequestLifecycle.clientClosedOutcome)
     )
   }
 
-  /** A defect of the gateway. What was had until then is paid for all the same. */
-  #failed(defect: unknown) {
+  /** Handles a defect of the gateway. An exchange that has begun is still billed. */
+  #fail(defect: unknown) {
     this.#lease.release()
-    if (this.#recorded) return this.#outcome.fail(defect)
+    if (this.#recorded) return this.#lifecycle.fail(defect)
     const exchange = this.#exchange
     try {
       const account: Account = {
         ...emptyAccount,
         provider: this.#target.provider,
-        bill: (this.#begun ? this.#billOf?.(unknownOutcome) : undefined) ?? Billing.unbilled,
+        bill: (this.#requestSent ? this.#billOf?.(unknownOutcome) : undefined) ?? Billing.unbilled,
         ...exchange?.account,
         status: exchange?.headSent === true ? exchange.account.status : internalError.status,
         error: internalError
       }
-      this.#settle(account, () => this.#outcome.fail(defect))
-    } catch (another) {
-      this.#shared.log(Effect.logError("a request that failed is not recorded", { defect: another }))
-      this.#outcome.fail(defect)
+      this.#settle(account, () => this.#lifecycle.fail(defect))
+    } catch (secondDefect) {
+      this.#shared.log(Effect.logError("a failed request could not be recorded", { defect: secondDefect }))
+      this.#lifecycle.fail(defect)
     }
   }
 
-  /** As `step`, for a callback: what it throws is a defect of the request. */
-  #guarded<A>(step: (value: A) => void): (value: A) => void {
+  /** Wraps a callback so that an exception becomes a failure of the request. */
+  #catching<A>(step: (value: A) => void): (value: A) => void {
     return (value) => {
       try {
         step(value)
       } catch (defect) {
-        this.#failed(defect)
+        this.#fail(defect)
       }
     }
   }
@@ -678,15 +665,12 @@ export class GovernedRequest {
     return metersFor(this.#effective, (effective) => control.limitScopes(this.#sender.key, effective), now())
   }
 
-  /** A meter that is known to have no room for another request. */
-  #full(): MeterReading | undefined {
+  #fullMeter(): MeterReading | undefined {
     return this.#shared.limits.fullMeter(() => this.#meters())
   }
 }
 
-/** The supposed cost of a request, and how its real cost is found. */
 interface RequestCost {
-  /** The price of a registered service for the request. */
   readonly charge: ServiceBilling.ServiceCharge | undefined
   readonly estimate: ReturnType<typeof Estimate.estimateUsage>
   readonly price: ModelPrice | undefined
@@ -700,7 +684,7 @@ type Account = Pick<
 
 const emptyAccount = { error: undefined, bill: Billing.unbilled, fallbackCount: 0, denial: undefined } as const
 
-const questionOf = (
+const policyRequestOf = (
   { provider, route, service, target }: Routing.Target,
   key: KeyRecord,
   running: number,
@@ -719,7 +703,6 @@ const questionOf = (
   unpricedModels: []
 })
 
-/** The gateway failed during the exchange: there may have been an answer, of which nothing is known. */
 const unknownOutcome: Billing.ExchangeOutcome = {
   _tag: "Answered",
   observed: { reported: undefined, estimatedOutput: undefined },
@@ -729,22 +712,22 @@ const unknownOutcome: Billing.ExchangeOutcome = {
 const unreadableModelList = new GatewayError({
   code: "upstream_connection",
   message:
-    "The upstream's answer is no list of models in JSON, so the gateway cannot tell which of them this key may use."
+    "The upstream's response is not a JSON list of models, so the gateway cannot filter it for this key. Contact the operator."
 })
 
-/** Parsing one of more bytes takes longer than looking whether it is wanted. */
+/** In bytes. Parsing a larger body costs more than checking the meters again. */
 const largeBodyBytes = 16_384
 
 const hasNoStreamLimits = ({ max_sse_event_bytes, max_stream_duration_seconds }: KeyPolicy): boolean =>
   max_sse_event_bytes._tag === "Unlimited" && max_stream_duration_seconds._tag === "Unlimited"
 
-const billingOutcomeOf = (passed: Forward.ForwardResult): Billing.ExchangeOutcome => {
-  // what a guardrail keeps from the client was had all the same
-  const status = passed.status ?? passed.withheldStatus
+const billingOutcomeOf = (result: Forward.ForwardResult): Billing.ExchangeOutcome => {
+  // A response that a guardrail withheld is still billed.
+  const status = result.status ?? result.withheldStatus
   if (status !== undefined) {
     return status >= 200 && status < 300
-      ? { _tag: "Answered", observed: passed.observedUsage, isComplete: passed.isComplete }
+      ? { _tag: "Answered", observed: result.observedUsage, isComplete: result.isComplete }
       : { _tag: "Nothing" }
   }
-  return passed.clientDisconnected && passed.requestSent ? { _tag: "Abandoned" } : { _tag: "Nothing" }
+  return result.clientDisconnected && result.requestSent ? { _tag: "Abandoned" } : { _tag: "Nothing" }
 }

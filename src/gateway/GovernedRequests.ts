@@ -17,17 +17,19 @@ import type * as Tracing from "./telemetry/Tracing.ts"
 import * as UnpricedModels from "./usage/UnpricedModels.ts"
 import { UsageLog } from "./usage/UsageLog.ts"
 
-/** Requests that come with a gateway key. */
 export class GovernedRequests extends Context.Service<
   GovernedRequests,
   {
-    /** Refuses without a record only where none can be kept. Returns what to call when the client hangs up. */
+    /**
+     * Starts the request and returns the disconnect handler. Every request is recorded except when the usage queue is
+     * full.
+     */
     readonly run: (
       request: Request.Request,
       target: Routing.Target,
       sender: Sender,
       span: Tracing.Span,
-      outcome: RequestLifecycle.RequestLifecycle
+      lifecycle: RequestLifecycle.RequestLifecycle
     ) => RequestLifecycle.OnDisconnect
   }
 >()("svc/gateway/GovernedRequests") {
@@ -57,10 +59,10 @@ export class GovernedRequests extends Context.Service<
         logThrottle: yield* LogThrottle.make
       }
       return GovernedRequests.of({
-        run: (request, target, sender, span, outcome) => {
-          if (usageLog.hasRoom()) return new GovernedRequest(shared, request, target, sender, span, outcome).run()
-          // without a record: it would be one more in the queue that is full
-          outcome.refuse(queueFull)
+        run: (request, target, sender, span, lifecycle) => {
+          if (usageLog.hasRoom()) return new GovernedRequest(shared, request, target, sender, span, lifecycle).run()
+          // A record of this refusal would need room in the same full queue.
+          lifecycle.refuse(queueFull)
           return () => {}
         }
       })

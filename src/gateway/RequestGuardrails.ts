@@ -13,27 +13,24 @@ import { ControlState } from "./snapshot/ControlState.ts"
 import type { KeyRecord } from "./snapshot/KeyRecord.ts"
 import { boundaries } from "./telemetry/RequestMetrics.ts"
 
-/** What guards one request and its answer, and what came of it so far. */
+/** The guardrails of one request and its response. */
 export interface GuardrailRunner {
   readonly executions: ReadonlyArray<Execution>
-  /** Says on the answer which guardrails are applied; to be asked when the request is on its way. */
+  /** Headers that name the applied guardrails; complete once `inspectRequest` is done. */
   readonly responseHeaders: () => ReadonlyArray<readonly [string, string]>
   readonly inspectsResponse: boolean
-  /** The request's body as it may go on. */
   readonly inspectRequest: (body: Buffer, done: (guarded: Result.Result<Buffer, GatewayError>) => void) => void
-  /** Why the request may not go on, when its body is no JSON: nobody can look into it. */
+  /** The error for a body that is not JSON, which guardrails cannot inspect. */
   readonly refusalOfOpaqueBody: () => GatewayError | undefined
-  /** The answer's text as it may go out. */
   readonly inspectResponse: (text: string, done: (guarded: Result.Result<string, GatewayError>) => void) => void
 }
 
-/** Guardrails on the way of a request: managed traffic only. */
 export class RequestGuardrails extends Context.Service<
   RequestGuardrails,
   {
     /**
-     * `undefined` where `policy` selects nothing: then nothing more is done. What a policy selects is remembered for
-     * that very object, as long as the catalogue stays. `subject`: who sends it, where an identity says so.
+     * `undefined` when `policy` selects no guardrail. The selection is cached per policy object until the definitions
+     * change. `subject` comes from the sender's identity.
      */
     readonly runnerFor: (
       request: Request,
@@ -43,9 +40,8 @@ export class RequestGuardrails extends Context.Service<
       policy: GuardrailPolicy,
       facts: Facts.Facts
     ) => Result.Result<GuardrailRunner | undefined, Selection.SelectionRefusal>
-    /** The guardrails that `policy` selects without the client's word, or why it cannot be followed. */
+    /** The selection when the client names no guardrail. */
     readonly defaultSelection: (policy: GuardrailPolicy) => Selection.SelectionResult
-    /** Whether `policy` has anybody look at requests, whatever they ask for themselves. */
     readonly inspectsRequests: (policy: GuardrailPolicy) => boolean
   }
 >()("svc/gateway/RequestGuardrails") {
@@ -110,7 +106,7 @@ export class RequestGuardrails extends Context.Service<
           const subject = { requestId: request.requestId, mode, context: guardrailContext, text, placeholders }
           fork(guardrails.run(steps, subject)).addObserver((exit) => {
             if (Exit.isFailure(exit)) {
-              fork(Effect.logError("guardrails failed", exit.cause))
+              fork(Effect.logError("guardrails failed because of a gateway defect", exit.cause))
               return done(Result.fail(guardrailsFailed))
             }
             executions.push(...exit.value.executions)
@@ -123,8 +119,8 @@ export class RequestGuardrails extends Context.Service<
         return {
           executions,
           responseHeaders: () => {
-            const ran = executions.map(({ guardrail_name }) => guardrail_name)
-            const names = new Set([...ran, ...postCallSteps.map(({ definition }) => definition.name)])
+            const executed = executions.map(({ guardrail_name }) => guardrail_name)
+            const names = new Set([...executed, ...postCallSteps.map(({ definition }) => definition.name)])
             return names.size === 0 ? [] : [["x-svc-applied-guardrails", [...names].join(",")]]
           },
           inspectsResponse: postCallSteps.length > 0,
@@ -139,11 +135,11 @@ export class RequestGuardrails extends Context.Service<
             )
           },
           refusalOfOpaqueBody: () => {
-            const outcome = runOnNonJson(Selection.inMode(selection, "pre_call"), "pre_call")
-            if (outcome.executions.length === 0) return undefined
-            executions.push(...outcome.executions)
-            recordMetrics(outcome, target, facts.stream, clock.currentTimeMillisUnsafe())
-            return outcome.stopped && new GatewayError(outcome.stopped)
+            const result = runOnNonJson(Selection.inMode(selection, "pre_call"), "pre_call")
+            if (result.executions.length === 0) return undefined
+            executions.push(...result.executions)
+            recordMetrics(result, target, facts.stream, clock.currentTimeMillisUnsafe())
+            return result.stopped && new GatewayError(result.stopped)
           },
           inspectResponse: (text, done) => run("post_call", postCallSteps, text, done)
         }
@@ -176,7 +172,10 @@ export class RequestGuardrails extends Context.Service<
 
 const noRunner: Result.Result<GuardrailRunner | undefined, Selection.SelectionRefusal> = Result.succeed(undefined)
 
-/** Policy and limits were decided for what the client sent; a guardrail may change the words, and not that. */
+/**
+ * Policy and limits apply to the request as the client sent it, so a guardrail may rewrite text but nothing that they
+ * depend on.
+ */
 const applyRewrite = (
   target: Target,
   before: Facts.Facts,
@@ -184,10 +183,10 @@ const applyRewrite = (
   changed: string
 ): Result.Result<Buffer, GatewayError> => {
   const body = Buffer.from(changed)
-  // a registered service takes any JSON, and nothing is decided on what is no object
+  // A registered service takes any JSON, and policy ignores JSON that is not an object.
   if (target.routeId === "service" && !isObject(text) && !isObject(changed)) return Result.succeed(body)
   const parsed = Result.getOrUndefined(Facts.parse(target.routeId, body))
-  // what the path names is among `before`, and no guardrail can change it
+  // `before` includes the models of the path, which no guardrail can change.
   const after = parsed && Facts.withTarget(parsed.facts, target)
   const same =
     after !== undefined &&
@@ -204,33 +203,32 @@ const applyRewrite = (
   return same ? Result.succeed(body) : Result.fail(rewroteTooMuch)
 }
 
-const sameStrings = (some: ReadonlyArray<string>, others: ReadonlyArray<string>): boolean =>
-  some.length === others.length && some.every((one, index) => one === others[index])
+const sameStrings = (left: ReadonlyArray<string>, right: ReadonlyArray<string>): boolean =>
+  left.length === right.length && left.every((value, index) => value === right[index])
 
 const isObject = (json: string): boolean => json.trimStart().startsWith("{")
 
 const rewroteTooMuch = new GatewayError({
   code: "guardrail_unavailable",
   message:
-    "A guardrail changed more of the request than its words (the model, streaming, tools, output, service, or its form as a JSON object), so the request goes no further."
+    "A guardrail changed more of the request than its text (model, streaming, tools, output, service, or whether the body is a JSON object), so the gateway refused it. Ask the operator to check the guardrail."
 })
 
 const guardrailsFailed = new GatewayError({
   code: "guardrail_unavailable",
-  message:
-    "The guardrails of this key failed, and nothing passes without them. The request id tells an operator where to look."
+  message: "The guardrails of this key failed, so the gateway refused the request. Give the operator the request id."
 })
 
 const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
 const runs = counter("gateway_guardrail_executions_total", "Runs of guardrails")
-const failed = counter("gateway_guardrail_failures_total", "Runs in which the guardrail gave no answer")
-const latency = counter("gateway_guardrail_latency_ms_total", "Time that runs of guardrails took, in milliseconds")
+const failed = counter("gateway_guardrail_failures_total", "Runs in which the guardrail failed to decide")
+const latency = counter("gateway_guardrail_latency_ms_total", "Total time of guardrail runs, in milliseconds")
 const duration = Metric.histogram("gateway_guardrail_duration_seconds", {
-  description: "All guardrails of a request, or of its answer",
+  description: "Time for all guardrails of a request, or of its response",
   boundaries: boundaries.map((ms) => ms / 1000),
   attributes: { unit: "s" }
 })
 const durationMs = Metric.histogram("gateway_guardrail_duration_ms", {
-  description: "All guardrails of a request, or of its answer, in milliseconds",
+  description: "Time for all guardrails of a request, or of its response, in milliseconds",
   boundaries
 })

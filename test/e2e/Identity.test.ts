@@ -228,7 +228,7 @@ describe("a provider that cannot be believed", () => {
       const [before, code, after] = [yield* Clock.currentTimeMillis, yield* outcome, yield* Clock.currentTimeMillis]
       assert.strictEqual(code, "invalid_identity_token")
       assert.isBelow(after - before, 9_000)
-      assert.match(gateway.output(), /the keys of the identity provider cannot be loaded/)
+      assert.match(gateway.output(), /cannot load the signing keys of the identity provider/)
       assert.deepStrictEqual(upstream.requests, [])
     })
   )
@@ -255,7 +255,7 @@ describe("a provider that cannot be believed", () => {
         IDENTITY_OIDC_DISCOVERY_URL: "http://identity.example/.well-known/openid-configuration"
       })
       assert.strictEqual(elsewhere.code, "invalid_identity_token")
-      assert.match(elsewhere.output, /the discovery document cannot be had \(refused_address\)/)
+      assert.match(elsewhere.output, /the discovery document cannot be fetched \(refused_address\)/)
       assert.deepStrictEqual(issuer.requests, [])
       // whoever sets the environment owns the machine
       assert.match((yield* asked(named)).code, /chat\.completion/)

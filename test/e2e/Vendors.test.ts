@@ -137,7 +137,7 @@ describe("a provider row", () => {
       )
       assert.deepStrictEqual(heard(vendor), [["POST /api/v1/chat/completions", "authorization: Bearer sk-main"]])
       assert.deepStrictEqual(yield* checksOf(gateway), ["provider_row", "provider_row"])
-      assert.match(gateway.output(), /a provider row is the upstream, in the place of the simulator/)
+      assert.match(gateway.output(), /a provider row defines the upstream/)
       assert.deepStrictEqual(resultsOf(yield* operate("POST", "/provider-health/check")), [
         ["main", "healthy", null, "closed"]
       ])
@@ -170,7 +170,7 @@ describe("a provider row", () => {
       const { raw } = yield* Effect.promise(() => RunningGateway.createKey(gateway))
       const refused = yield* chat(gateway, raw)
       assert.strictEqual(refused.status, 500)
-      assert.include(refused.text, "There is no upstream for requests in the form of OpenAI")
+      assert.include(refused.text, "No upstream for OpenAI requests is configured")
       assert.deepStrictEqual(yield* checksOf(gateway), ["none", "none"])
     })
   )

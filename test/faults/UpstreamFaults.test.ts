@@ -21,13 +21,13 @@ type Refused = readonly [
 
 /** Faults that come before the answer's head: the client gets the gateway's own refusal. */
 const refused: ReadonlyArray<Refused> = [
-  ["stalls before its head", () => {}, 504, "upstream_timeout", /did not begin its answer within 1500 ms/],
+  ["stalls before its head", () => {}, 504, "upstream_timeout", /did not begin its response within 1500 ms/],
   [
     "stalls within its head",
     (peer) => peer.write("HTTP/1.1 200 OK\r\ncontent-ty"),
     504,
     "upstream_timeout",
-    /did not begin its answer within 1500 ms/
+    /did not begin its response within 1500 ms/
   ],
   ["hangs up before its head", (peer) => peer.end(), 502, "upstream_connection", /closed the connection/],
   ["resets before its head", (peer) => peer.reset(), 502, "upstream_connection", /closed the connection/],

@@ -161,7 +161,7 @@ layer(Proxy.database)("ProxyApp gives", (it) => {
         [third.status, codeOf(third), third.header("retry-after")],
         [503, "gateway_overloaded", "1"]
       )
-      assert.match(messageOf(third), /^This key, or this address, holds its share/)
+      assert.match(messageOf(third), /^This key, or this address, uses its whole share/)
       assert.strictEqual((yield* gateway.ask({ target: Proxy.chat, headers: other.headers, body: {} })).status, 200)
       yield* leave
       assert.strictEqual((yield* gateway.ask({ target: Proxy.chat, headers: greedy.headers, body: {} })).status, 200)

@@ -70,7 +70,7 @@ layer(Proxy.database)("ProxyApp, guardrails", (it) => {
         const key = yield* Proxy.issueKey({}, { guardrails: pii })
         const wire = yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: mail })
         assert.strictEqual(wire.status, status)
-        assert.match(wire.text, status === 200 ? /"a@b.co"/ : /nests deeper.*guardrail_unavailable/)
+        assert.match(wire.text, status === 200 ? /"a@b.co"/ : /nests too deeply.*guardrail_unavailable/)
       }
     })
   )

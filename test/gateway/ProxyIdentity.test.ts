@@ -226,7 +226,7 @@ layer(Proxy.database)("ProxyApp, with an identity provider", (it) => {
         const wire = yield* ask(gateway, bearing(token, key))
         assert.deepStrictEqual(codeOf(wire), [401, code])
         // nothing is wrong with the token, so that it is not said
-        if (breaks.broken !== undefined) assert.include(wire.text, "does not have the keys of the identity provider")
+        if (breaks.broken !== undefined) assert.include(wire.text, "could not load the keys of the identity provider")
       }
       assert.isAtMost(issuer.requests.length, 2)
     })
@@ -273,7 +273,7 @@ layer(Proxy.database)("ProxyApp, with an identity provider", (it) => {
         }
         assert.notInclude([...answers, ...lines].join("\n"), key.raw)
         assert.notInclude([...answers, ...lines].join("\n"), "canary-user")
-        assert.include(lines.join("\n"), "the keys of the identity provider cannot be loaded")
+        assert.include(lines.join("\n"), "cannot load the signing keys of the identity provider")
       }).pipe(logged)
     })
   )

@@ -318,7 +318,7 @@ layer(Proxy.database)("ProxyApp, on streams under a policy", (it) => {
       assert.deepInclude(JSON.parse(told.replace("data: ", "")).error, {
         code: "response_body_too_large",
         message:
-          "The answer streamed for longer than 30 seconds (max_stream_duration_seconds of this key's policy). Ask for less, or ask an operator to raise it."
+          "The response streamed for longer than 30 seconds (max_stream_duration_seconds of this key's policy). Request less output, or ask an operator to raise the limit."
       })
       const [record] = yield* gateway.records
       assert.deepInclude(record, {

@@ -128,7 +128,7 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
       "a head full of blanks",
       multipart,
       `--b\r\ncontent-disposition: x${" ".repeat(megabyte)}y\r\n\r\n\r\n--b--`,
-      /head of more than 8192 bytes/
+      /larger than 8192 bytes/
     ],
     [
       "parts",

@@ -17,7 +17,7 @@ layer(Proxy.database)("ProxyApp and an upstream", (it) => {
       "busy",
       503,
       "gateway_overloaded",
-      "All connections that the gateway may have to this upstream are busy, and this request's turn did not come. Try again shortly."
+      "All connections that the gateway may have to this upstream are busy, and none became free in time. Try again shortly."
     ],
     [
       "connect",
@@ -31,10 +31,16 @@ layer(Proxy.database)("ProxyApp and an upstream", (it) => {
       "timeout",
       504,
       "upstream_timeout",
-      "The upstream did not begin its answer within 7000 ms (timeout_ms of the route)."
+      "The upstream did not begin its response within 7000 ms (timeout_ms of the route)."
     ],
-    ["headers", "reset", 502, "upstream_connection", "The upstream closed the connection before its answer was whole."],
-    ["headers", "malformed", 502, "upstream_connection", "The upstream's answer is not valid HTTP."]
+    [
+      "headers",
+      "reset",
+      502,
+      "upstream_connection",
+      "The upstream closed the connection before its response was complete."
+    ],
+    ["headers", "malformed", 502, "upstream_connection", "The upstream's response is not valid HTTP."]
   ])("that fails before it answers (%s, %s): %d %s, nothing billed", ([phase, reason, status, code, message]) =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({
@@ -215,7 +221,7 @@ layer(Proxy.database)("ProxyApp and an upstream", (it) => {
         const key = yield* Proxy.issueKey({ max_response_body_bytes: 14 })
         yield* gateway.ask({ target: "/v1/responses", headers: key.headers, body: { stream: true } })
       }).pipe(Effect.provide(Logger.layer([Logger.map(Logger.formatJson, (line) => void lines.push(line))])))
-      const said = lines.filter((line) => line.includes("an answer was cut"))
+      const said = lines.filter((line) => line.includes("response cut off"))
       assert.lengthOf(said, 1)
       assert.include(said[0], "response_body_too_large")
       assert.notInclude(lines.join("\n"), "canary")
