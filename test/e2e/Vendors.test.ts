@@ -137,7 +137,7 @@ describe("a provider row", () => {
       )
       assert.deepStrictEqual(heard(vendor), [["POST /api/v1/chat/completions", "authorization: Bearer sk-main"]])
       assert.deepStrictEqual(yield* checksOf(gateway), ["provider_row", "provider_row"])
-      assert.match(gateway.output(), /a provider row defines the upstream/)
+      yield* eventually(Effect.sync(gateway.output), (output) => output.includes("a provider row defines the upstream"))
       assert.deepStrictEqual(resultsOf(yield* operate("POST", "/provider-health/check")), [
         ["main", "healthy", null, "closed"]
       ])
