@@ -19,7 +19,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/gateway/forward/BufferedResponse.ts",
       "src/gateway/forward/ObjectAccess.ts",
       "src/gateway/request/RequestBody.ts",
-      "src/gateway/WildcardRequest.ts",
+      "src/gateway/WildcardBody.ts",
       "src/gateway/auth/Claims.ts",
       "src/gateway/auth/IdentityVerifier.ts",
       "src/gateway/auth/IssuerKeys.ts",
