@@ -115,13 +115,14 @@ const make = Effect.gen(function* () {
       WHERE ${from} = ANY(fallback_services)`
     const [row] = yield* sql<{ readonly sealed: string | null }>`
       SELECT sealed_credential AS sealed FROM service_registrations WHERE name = ${to}`
-    if (row === undefined || row.sealed === null) return []
-    // A credential that cannot be decrypted was unusable before; it must be stored again.
-    const sealed = yield* vault.open(row.sealed, credentialContext(from)).pipe(
-      Effect.map((credential) => vault.seal(credential, credentialContext(to))),
-      Effect.catchTag("UnreadableSecret", () => Effect.succeed(null))
-    )
-    yield* write`UPDATE service_registrations SET sealed_credential = ${sealed} WHERE name = ${to}`
+    if (row !== undefined && row.sealed !== null) {
+      // A credential that cannot be decrypted was unusable before; it must be stored again.
+      const sealed = yield* vault.open(row.sealed, credentialContext(from)).pipe(
+        Effect.map((credential) => vault.seal(credential, credentialContext(to))),
+        Effect.catchTag("UnreadableSecret", () => Effect.succeed(null))
+      )
+      yield* write`UPDATE service_registrations SET sealed_credential = ${sealed} WHERE name = ${to}`
+    }
     return yield* linkedOwnerChanges(sql, to)
   })
 

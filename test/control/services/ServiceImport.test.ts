@@ -1,6 +1,7 @@
 import { assert } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber, Stream } from "effect"
 import { Database } from "../../../src/services/Database.ts"
+import * as Changes from "../../../src/state/Changes.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { admin, at, call, ok, refusalOf, suite } from "../Listener.ts"
 
@@ -130,6 +131,38 @@ suite("Service import", (it) => {
       assert.deepStrictEqual(at(yield* ok("GET", `${services}/other`), "fallback_services"), ["ocr-next"])
       const after = yield* sql`SELECT sealed_credential FROM service_registrations WHERE name = 'ocr-next'`
       assert.notDeepEqual(after, before)
+    })
+  )
+
+  it.effect("a new name reloads the projects and keys that the service is linked to, also without a credential", () =>
+    Effect.gen(function* () {
+      yield* emptied
+      yield* take(suggestion)
+      const project = yield* Fixtures.project
+      yield* ok("PATCH", `${admin}/projects/${project}`, { body: { service_names: ["ocr-plus"] } })
+      const body = { owner_type: "individual", service_names: ["ocr-plus"] }
+      const key = String(at(at(yield* ok("POST", `${admin}/keys`, { body }), "key"), "id"))
+      const { changes: notices, notify } = yield* Database
+      const received = yield* (yield* notices(Changes.channel)).pipe(
+        Stream.takeUntil((text) => text === "end"),
+        Stream.runCollect,
+        Effect.forkChild
+      )
+
+      yield* take({ ...suggestion, name: "ocr-next" })
+
+      yield* notify(Changes.channel, "end")
+      const texts = (yield* Fiber.join(received)).filter((text) => text !== "end")
+      const changes = yield* Effect.forEach(texts, (text) =>
+        Effect.map(Changes.decodeNotice(text), ({ change }) => change)
+      )
+      assert.deepStrictEqual(
+        changes.filter(({ _tag }) => _tag !== "Configuration"),
+        [
+          { _tag: "Project", id: project },
+          { _tag: "Key", id: key }
+        ]
+      )
     })
   )
 
