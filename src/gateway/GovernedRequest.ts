@@ -391,6 +391,7 @@ export class GovernedRequest {
       inspector === undefined
         ? Forward.send(upstream, wire, options, done, onDefect)
         : BufferedResponse.send(upstream, wire, options, inspector, done, onDefect)
+    // An exchange that fails at once has ended by now, and its fallback may have set a function of its own.
     if (!ended) this.#cancelStep = cancel
   }
 
@@ -454,9 +455,8 @@ export class GovernedRequest {
 
   /** Removes models that the key may not use; `undefined` when the response needs no filter. */
   #modelFilter(): BufferedResponse.ResponseInspector | undefined {
-    const { routeId } = this.#target
     const isRestricted = this.#effective.policy.allowed_models._tag === "Allow" || this.#modelLayers().size > 0
-    if (routeId !== "models" || !isRestricted || this.#target.model !== undefined) return undefined
+    if (!isRestricted || this.#target.model !== undefined) return undefined
     return {
       lease: this.#lease,
       notJsonError: unreadableModelList,
@@ -469,15 +469,22 @@ export class GovernedRequest {
     }
   }
 
+  /** Removes the objects of other owners; `undefined` when the response lists none. */
+  #objectFilter(): BufferedResponse.ResponseInspector | undefined {
+    const filter = ObjectAccess.listFilter(this.#objectAccess())
+    if (filter === undefined) return undefined
+    return {
+      lease: this.#lease,
+      notJsonError: ObjectAccess.unreadableList,
+      inspect: (text, done) => filter(text, this.#catching(done))
+    }
+  }
+
   /** Buffers the response for guardrails or for filtering a list; `undefined` streams it. */
   #inspector(): BufferedResponse.ResponseInspector | undefined {
     const runner = this.#runner?.inspectsResponse === true ? this.#runner : undefined
-    const objectFilter = ObjectAccess.listFilter(this.#objectAccess())
-    const filter: BufferedResponse.ResponseInspector["inspect"] | undefined =
-      objectFilter && ((text, done) => objectFilter(text, this.#catching(done)))
-    if (runner === undefined && this.#target.routeId === "models") return this.#modelFilter()
-    if (runner === undefined)
-      return filter && { lease: this.#lease, notJsonError: ObjectAccess.unreadableList, inspect: filter }
+    const filter = this.#target.routeId === "models" ? this.#modelFilter() : this.#objectFilter()
+    if (runner === undefined) return filter
     const inspect: BufferedResponse.ResponseInspector["inspect"] = (text, done) => {
       const endPhase = this.#span.startPhase("gateway.guardrails")
       runner.inspectResponse(
@@ -485,7 +492,7 @@ export class GovernedRequest {
         this.#catching((inspected) => {
           endPhase()
           if (filter === undefined || Result.isFailure(inspected)) done(inspected)
-          else filter(inspected.success, done)
+          else filter.inspect(inspected.success, done)
         })
       )
     }

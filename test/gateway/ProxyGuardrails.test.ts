@@ -502,6 +502,15 @@ layer(Proxy.database)("ProxyApp, guardrails", (it) => {
       assert.deepStrictEqual([wire.status, wire.text], [200, '{"data":["[EMAIL_1]"]}'])
     })
   )
+
+  it.effect("a list of models that a guardrail has seen names only the models that the key may use", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ upstream: Upstream.json({ data: [{ id: "gpt-5" }, { id: "secret-1" }] }) })
+      const key = yield* Proxy.issueKey({ allowed_models: ["gpt-5"] }, { guardrails: pii })
+      const wire = yield* gateway.ask({ method: "GET", target: "/v1/models", headers: key.headers })
+      assert.deepStrictEqual([wire.status, JSON.parse(wire.text)], [200, { data: [{ id: "gpt-5" }] }])
+    })
+  )
 })
 
 const mail = { messages: [{ content: "a@b.co" }] }
