@@ -18,7 +18,7 @@ const shortTexts = [
 export const problemOfShortText = (name: string, text: string): string | undefined => {
   if (text.length > 85 && Buffer.byteLength(text) > 255)
     return `${name} has ${Buffer.byteLength(text)} bytes: AMQP allows at most 255`
-  // constant time for strings that contain only Latin-1 characters
+  // `isWellFormed` does not scan a string that V8 stores as Latin-1, so the usual case costs nothing.
   return text.isWellFormed() ? undefined : `${name} contains an unpaired surrogate, which UTF-8 cannot encode`
 }
 

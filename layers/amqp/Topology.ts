@@ -111,8 +111,12 @@ export const make = (getLink: GetLink) => {
         if (refused === undefined) return
         const { message, reason } = outcome.failure
         yield* permanentReasons.has(reason)
-          ? Effect.logError("RabbitMQ refuses to repeat a declaration", nameOf(refused), message)
-          : Effect.logWarning("RabbitMQ cannot repeat a declaration at present", nameOf(refused), message)
+          ? Effect.logError("RabbitMQ refuses to declare an exchange, queue or binding again", nameOf(refused), message)
+          : Effect.logWarning(
+              "An exchange, queue or binding could not be declared again at present",
+              nameOf(refused),
+              message
+            )
         rest = rest.slice(next + 1)
       }
     }).pipe(mutex.withPermits(1))

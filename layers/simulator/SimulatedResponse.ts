@@ -51,7 +51,7 @@ export const textResponse = (
   )
 }
 
-/** Family A's chat chunks have data only; events with a `type` are also named after it. */
+/** An event with a `type` also gets an SSE `event:` line with that type. Chat chunks of family A have none. */
 export const eventStreamResponse = (events: ReadonlyArray<object | string>): SimulatedResponse =>
   makeResponse(
     200,

@@ -26,7 +26,10 @@ const maxUnreadBytes = 16 * 1024 * 1024
 class LineBuffer {
   readonly #output: Output
   readonly #role: string
-  /** Buffers are reused: text that waits in the heap costs three times as much. */
+  /**
+   * Lines are encoded into reused buffers at once: kept as strings until the flush, they cost three times the processor
+   * time.
+   */
   readonly #spareBuffers: Array<Buffer> = []
   #buffer: Buffer = Buffer.allocUnsafeSlow(bufferBytes)
   #bufferedBytes = 0

@@ -34,7 +34,7 @@ export const Explanation = Schema.Struct({
   since: N,
   /** When a scheduled retry leaves its retry queue. */
   until: N,
-  /** The number of ready messages in the queue, which is at most the number before the task. */
+  /** The number of ready messages in the queue, including the task. At most one less than this wait before it. */
   ready: I,
   consumers: I,
   consumer_name: N,

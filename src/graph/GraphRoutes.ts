@@ -90,7 +90,7 @@ const handler = <A>(
     Effect.catchTag("NoPlace", (error) => Effect.succeed(LargeResponses.refusalOf(error))),
     Effect.catchTag("RedisError", (error) =>
       Effect.as(
-        Effect.logWarning("The evidence of a task could not be read", error.message),
+        Effect.logWarning("The statuses, observations and dead letters of a task could not be read", error.message),
         unavailable("The evidence is temporarily unavailable: try again in a moment.")
       )
     )

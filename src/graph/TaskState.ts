@@ -72,7 +72,8 @@ export interface TaskStateEvidence {
 
 export const taskState = (evidence: TaskStateEvidence): TaskState => {
   const { taskQueues, isTerminal, observations, statuses } = evidence
-  // A status about the task's part in its parent is not progress of the task.
+  // A status with an `aggregation_role` reports the task's aggregation into its parent. Unless it is terminal, it is
+  // not progress of the task itself.
   const last = statuses.findLast((one) => isTerminal(one.status) || !isAggregationStatus(one)) ?? statuses.at(-1)
   const terminalStatus = last !== undefined && isTerminal(last.status) ? last : undefined
   const deadLetter = latestDeadLetter(evidence.deadLetters)
@@ -111,7 +112,10 @@ type OpenState = Exclude<TaskState, { readonly _tag: "Finished" | "Acknowledged"
 const queuedIn = (queue: string | undefined, when: Instant): TaskState =>
   queue === undefined ? { _tag: "Unknown", missing: ["queue_of_the_task"] } : { _tag: "Queued", queue, when }
 
-/** Messages in progress, the most recently changed last. Retries and dead letters only name the queue. */
+/**
+ * Returns the messages in progress, the most recently changed last. Observations of retries and dead letters contain no
+ * message id, so they are applied to the latest message of their source queue.
+ */
 const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxes: TaskQueues) => {
   const open = new Map<string, OpenState>()
   const knownKeys = new Set<string>()
@@ -137,7 +141,10 @@ const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxe
   }
   let [acked, received]: [RecordedObservation | undefined, RecordedObservation | undefined] = [undefined, undefined]
   let aggregated = false
-  /** The last exception on each queue, because a retry or a dead letter is observed after its cause. */
+  /**
+   * The last exception on each queue. The observation of a retry or a dead letter does not contain its exception, which
+   * was observed before it.
+   */
   const exceptions = new Map<string | null, Exception>()
   for (const observation of observations) {
     const queue = observation.text("queue_name")

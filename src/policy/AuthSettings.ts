@@ -69,7 +69,7 @@ export const mistakes = (settings: AuthSettings, secretConfigured: boolean): Rea
   if (url !== null && !isDocumentUrl(url)) {
     found.push({
       field: "oidc_discovery_url",
-      message: "must be an http or https URL of at most 2048 characters, without user, password and fragment"
+      message: "must be an http or https URL of at most 2048 characters, without user, password or fragment"
     })
   }
   if (settings.identity_enabled) {

@@ -25,7 +25,10 @@ const matches = (pattern: ModelPattern, model: string): boolean => {
   return prefix !== undefined && model.startsWith(prefix)
 }
 
-/** Patterns that match a common model have a common prefix, so the longer one is their intersection. */
+/**
+ * If two patterns match the same model, the prefix of one begins with the prefix of the other, so the longer pattern is
+ * their intersection.
+ */
 export const intersection = (a: AllowList<ModelPattern>, b: AllowList<ModelPattern>): AllowList<ModelPattern> => {
   if (a._tag === "AllowAll") return b
   if (b._tag === "AllowAll") return a

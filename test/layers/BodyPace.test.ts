@@ -117,7 +117,7 @@ describe("a request body", () => {
   it("says in a refusal which of them it was, and the way out", () => {
     const { defaultPace } = BodyPace
     assert.match(BodyPace.timeoutMessage(defaultPace, "deadline", 5), /within 5 ms \(timeout_ms of the route\)/)
-    assert.match(BodyPace.timeoutMessage(defaultPace, "idle", 5), /came for 15000 ms\. Send/)
+    assert.match(BodyPace.timeoutMessage(defaultPace, "idle", 5), /paused for 15000 ms, which is the limit\. Send/)
     assert.match(BodyPace.timeoutMessage(defaultPace, "rate", 5), /less than 1024 bytes a second/)
   })
 })

@@ -143,7 +143,7 @@ export class StreamLog implements LiveQueue {
     if (offset === "first") return this.#firstOffset
     if (offset === "last") return Math.max(this.#firstOffset, this.#nextOffset - 1)
     if (offset instanceof Date) return this.#offsetSince(offset.getTime())
-    // An offset beyond the end waits for exactly that offset.
+    // A consumer whose offset is beyond the end gets nothing until the message with exactly that offset is stored.
     if (typeof offset === "number" || typeof offset === "bigint") return Math.max(Number(offset), this.#firstOffset)
     const age = typeof offset === "string" ? parseInterval(offset) : undefined
     return age === undefined ? refuse(541, "x-stream-offset") : this.#offsetSince(this.#host.now() - age)

@@ -178,7 +178,8 @@ export const make = Effect.gen(function* () {
           services.update(name, {
             ...patch,
             project_id,
-            // Synced endpoints may break the rules for hand-written ones, so the patch has them only when they change.
+            // A patch is validated by the rules for hand-written endpoints, which synced ones may break. So the patch
+            // contains these two fields only if the document changes them.
             ...(changed("openapi_endpoints") && { openapi_endpoints }),
             ...(changed("endpoint_pricing_rules") && { endpoint_pricing_rules })
           })

@@ -27,7 +27,10 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
 
-  /** Locks the price. The row may be unreadable, because a price is only replaced or removed as a whole. */
+  /**
+   * Locks and returns the price. An unreadable row is accepted: it is replaced or deleted as a whole, and its old
+   * values are needed for the audit event only.
+   */
   const lock = (model: string) =>
     Effect.map(priceRows.firstOrUnreadable(sql`SELECT * FROM model_prices WHERE model = ${model} FOR UPDATE`), (row) =>
       row === undefined ? null : isUnreadable(row) ? row : toModelPrice(row)

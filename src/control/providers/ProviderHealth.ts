@@ -253,7 +253,10 @@ const make = Effect.gen(function* () {
 const readableOrNull = (state: HealthState | Unreadable | null): HealthState | null =>
   state === null || isUnreadable(state) ? null : state
 
-/** Requests the model list, which every model API has. Its status also tells whether the credential is accepted. */
+/**
+ * Requests the model list, which every model API has. The status of the response also tells whether the credential is
+ * accepted.
+ */
 const modelListProbe = (base: UpstreamBase.UpstreamBase, serves: ServedFamilies) =>
   ({
     method: "GET",

@@ -108,7 +108,7 @@ export const storedRows = <T, E>(row: Schema.Codec<T, E>, { key, table }: TableR
       if (Result.isSuccess(decoded)) readable.push(decoded.success)
       else {
         skipped.push(decoded.failure.row)
-        yield* Effect.logWarning(`A list skips a row. ${decoded.failure.message}`)
+        yield* Effect.logWarning(`A row was left out of a list. ${decoded.failure.message}`)
       }
     }
     return readable

@@ -205,7 +205,7 @@ const missingUpstreamByFamily: Readonly<Record<Family, GatewayError>> = {
 const unreadableProvider = new GatewayError({
   code: "invalid_configuration",
   message:
-    "The provider row of the upstream cannot be read by this version of the gateway, so the gateway refuses its requests. An operator finds the row in the log."
+    "This version of the gateway cannot decode the provider row that defines the upstream, so it refuses all requests to that upstream. An operator finds the row in the log, and can update the gateway, or disable or replace the row."
 })
 
 const unreadableCredential = new GatewayError({

@@ -40,7 +40,9 @@ export class SecretMask {
     return masked.subarray(0, held)
   }
 
-  /** Call it once, at the end. */
+  /**
+   * Returns the bytes that were held back as a possible beginning of the secret. Call it once, after the last `push`.
+   */
   flush(): Buffer {
     return this.#held
   }

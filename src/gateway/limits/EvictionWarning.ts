@@ -23,6 +23,8 @@ export const warn = Effect.gen(function* () {
 /** A Redis that refuses `INFO` is skipped. */
 export const layer = Layer.effectDiscard(
   Effect.forkScoped(
-    Effect.catch(warn, (cause) => Effect.logDebug("the eviction policy of Redis is unknown", { cause }))
+    Effect.catch(warn, (cause) =>
+      Effect.logDebug("the eviction policy of Redis could not be read, so it was not checked", { cause })
+    )
   )
 )

@@ -9,7 +9,7 @@ export interface RequestOutcome {
   readonly aborted: boolean
   /** The provider that responded; `undefined` when the gateway refused. */
   readonly provider?: Provider
-  /** The requested model, in the form of the usage record. */
+  /** The requested model as the usage record stores it: truncated, without control characters. */
   readonly model?: string | undefined
   readonly fallback?: UpstreamFallback | undefined
   readonly bill: Bill

@@ -45,7 +45,10 @@ const interruptTimeout = "1 second"
 /** Recovery does not wait for uninterruptible handlers, so an unstable connection would accumulate them. */
 const maxAbandonedPerSlot = 4
 
-/** Checks with a backlog but no delivery, until the subscription counts as forgotten by the broker. */
+/**
+ * After this many consecutive checks that find messages in the queue but no delivery, the loop assumes that the broker
+ * has forgotten the subscription, and subscribes again.
+ */
 const maxSilentChecks = 30
 
 /** The fiber lets a lost channel interrupt the handler. It costs 0.5 of the 25 µs that a message takes. */

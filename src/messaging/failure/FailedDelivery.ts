@@ -20,6 +20,9 @@ export interface FailureStatus {
   readonly about: TaskStatuses.StatusOwner
   /** Overrides members of the `meta` of a retry status. */
   readonly meta?: JsonObject
-  /** Publishes the final status of the task if retry statuses are disabled. `text` is the message of the failure. */
+  /**
+   * Publishes the failure as the final status of the task. Called if there is no retry policy, or if the message became
+   * a dead letter while retry statuses are disabled. `text` is the message of the failure.
+   */
   readonly ended?: ((text: string) => Effect.Effect<void>) | undefined
 }

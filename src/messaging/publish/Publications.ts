@@ -17,7 +17,10 @@ import * as RoutingKey from "./RoutingKey.ts"
 
 type PublicationResult = Result.Result<Publication, InvalidPublish | EnvelopeError>
 
-/** Without the `capabilities` of the broker, messages to a quorum queue have no priority. */
+/**
+ * The `capabilities` of the broker map the priority of a message to a quorum queue with a maximum priority. Without
+ * them such a message is sent without a priority.
+ */
 export interface TaskOptions {
   readonly headers?: Fields | undefined
   readonly capabilities?: BrokerCapabilities

@@ -7,7 +7,10 @@ export const maxRetries = "x-svc-max-retries"
 export const sourceQueue = "x-svc-source-queue"
 export const failureReason = "x-svc-failure-reason"
 export const exceptionType = "x-svc-exception-type"
-/** ISO 8601 time in the headers of a dead letter. Its record is found and rebuilt by this time. */
+/**
+ * When the message became a dead letter (ISO 8601). The `dlq_id` is a hash that includes this text, so a record that is
+ * rebuilt from the message has the same id.
+ */
 export const deadLetteredAt = "x-svc-dead-lettered-at"
 /** `true` in the headers of a dead letter that was replayed. */
 export const replayedFromDlq = "x-svc-replayed-from-dlq"

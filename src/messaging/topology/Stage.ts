@@ -45,8 +45,8 @@ export interface StageContract {
   /** The number of messages processed concurrently, if the consumer does not set `concurrency`. */
   readonly max_inflight?: number | undefined
   /**
-   * Members of the payload that identify a piece of work. Two messages of a task and an action that agree on them are
-   * never processed concurrently. Requires the service `StageDedup`. Default: none.
+   * Members of the payload that identify a piece of work. Two messages with the same task, the same action and the same
+   * values of these members are never processed concurrently. Requires the service `StageDedup`. Default: none.
    */
   readonly dedup_key_fields?: ReadonlyArray<string> | undefined
 }

@@ -35,9 +35,9 @@ export interface StatusParameters {
   /** Size of a stream segment in MiB, at most 2861 (3,000,000,000 bytes). Default: that of the broker. */
   readonly status_stream_max_segment_size_mb?: number | undefined
   /**
-   * The first position of a status hub that has never run before, and of a consumer with `consumerArguments`.
-   * Default: the hub starts at the first event, and such a consumer at the last chunk. Histories have their own option.
-   * Streams only.
+   * Where in the stream a status hub starts that has no checkpoint yet (default: `first`), and where a consumer of your
+   * own starts that passes `consumerArguments` (default: `last`, the last chunk). A history request names its own
+   * `startOffset`. Streams only.
    */
   readonly status_stream_initial_offset?: StreamOffset | undefined
   /**

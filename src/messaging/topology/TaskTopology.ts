@@ -14,11 +14,11 @@ export interface TaskParameters extends StatusParameters {
   /** The broker dead-letters or drops a task that waits for longer in its queue, in milliseconds. Default: no limit. */
   readonly tasks_message_ttl_ms?: number | undefined
   /**
-   * The broker's consumer timeout in milliseconds. Has an effect from RabbitMQ 3.12, and from 4.3 on quorum queues
-   * only. Default: that of the broker.
+   * The broker's consumer timeout in milliseconds. RabbitMQ ignores it before 3.12, and from 4.3 also on classic
+   * queues. Default: that of the broker.
    */
   readonly task_consumer_timeout_ms?: number | undefined
-  /** `false` is sent as `false`. Default: not sent. */
+  /** The queue argument `x-single-active-consumer`, which is sent even if it is `false`. Default: not sent. */
   readonly task_single_active_consumer?: boolean | undefined
   /**
    * 1 to 255. Not sent for a quorum queue, which has priorities without it from RabbitMQ 4.0. Default: no priorities.

@@ -12,11 +12,11 @@ export interface WorkflowParameters extends StatusParameters {
   /** Named entry points for work from outside. Default: none. */
   readonly entry_routes?: ReadonlyArray<EntryRouteParameters> | undefined
   /**
-   * The broker's consumer timeout in milliseconds. Has an effect from RabbitMQ 3.12, and from 4.3 on quorum queues
-   * only. Default: that of the broker.
+   * The broker's consumer timeout in milliseconds. RabbitMQ ignores it before 3.12, and from 4.3 also on classic
+   * queues. Default: that of the broker.
    */
   readonly workflow_consumer_timeout_ms?: number | undefined
-  /** `false` is sent as `false`. Default: not sent. */
+  /** The queue argument `x-single-active-consumer`, which is sent even if it is `false`. Default: not sent. */
   readonly workflow_single_active_consumer?: boolean | undefined
   /**
    * 1 to 255. Not sent for a quorum queue, which has priorities without it from RabbitMQ 4.0. Default: no priorities.

@@ -141,7 +141,7 @@ const messageAt = Effect.fnUntraced(function* (broker: Broker["Service"], queue:
           new BrokerError({
             operation: "consume",
             reason: "timeout",
-            message: `Stream ${queue} delivers nothing, so the hub cannot tell whether it was stored up to offset ${offset}`
+            message: `Stream ${queue} delivered nothing in time, so the hub cannot verify its checkpoint at offset ${offset}`
           })
         )
     })
