@@ -89,9 +89,9 @@ export class IdentityVerifier extends Context.Service<
         if (kid === undefined || !isAlgorithm(alg) || !provider.algorithms.includes(alg)) {
           return yield* Effect.fail(Claims.invalid)
         }
-        const { key, set } = yield* issuerKeysOf(provider).findKey(kid, alg)
+        const set = yield* issuerKeysOf(provider).setFor(kid)
         const { payload } = yield* Effect.tryPromise({
-          try: () => compactVerify(raw, key, { algorithms: [alg] }),
+          try: () => compactVerify(raw, set.select, { algorithms: [alg] }),
           catch: () => Claims.invalid
         })
         const now = yield* Clock.currentTimeMillis

@@ -1,6 +1,4 @@
-import { Clock, Deferred, Effect, Exit, Metric, Schema, type Scope } from "effect"
-import type { CryptoKey } from "jose"
-import type { Algorithm } from "../../policy/AuthSettings.ts"
+import { Clock, Deferred, Effect, Exit, Metric, Result, Schema, type Scope } from "effect"
 import type { Egress } from "../../services/Egress.ts"
 import { GatewayError } from "../GatewayError.ts"
 import type { IdentityProvider } from "./CallerAuth.ts"
@@ -17,22 +15,13 @@ export interface IssuerKeys {
   /** The key set that is valid now, without a refresh. A token verified with this very set stays verified. */
   readonly currentSet: (now: number) => KeySet.KeySet | undefined
   /** Refreshes the keys when they are stale or the id is unknown. */
-  readonly findKey: (kid: string, alg: Algorithm) => Effect.Effect<ResolvedKey, GatewayError>
+  readonly setFor: (kid: string) => Effect.Effect<KeySet.KeySet, GatewayError>
 }
-
-export interface ResolvedKey {
-  readonly key: CryptoKey
-  readonly set: KeySet.KeySet
-}
-
-const Discovery = Schema.fromJsonString(Schema.Struct({ issuer: Schema.String, jwks_uri: Schema.String }))
-const decodeDiscovery = Schema.decodeUnknownEffect(Discovery)
 
 const attempts = Metric.counter("gateway_identity_key_refreshes_total", {
   description: "Attempts to load the signing keys of the identity provider",
   incremental: true
 })
-const refreshCounter = (outcome: "loaded" | "failed") => Metric.withAttributes(attempts, { outcome })
 
 /** Refreshes run in `scope`, so that they survive the disconnect of the client that caused them. */
 export const make = (provider: IdentityProvider, egress: Egress["Service"], scope: Scope.Scope): IssuerKeys => {
@@ -42,97 +31,87 @@ export const make = (provider: IdentityProvider, egress: Egress["Service"], scop
   let failure: GatewayError | undefined
   let loading: Deferred.Deferred<void> | undefined
 
-  const fetchDocument = Effect.fnUntraced(function* (what: string, url: string) {
-    const { body, status } = yield* Effect.mapError(
-      egress.fetch({
-        method: "GET",
-        url,
-        headers: { accept: "application/json" },
-        withinMs: fetchTimeoutMs,
-        maxBytes: maxDocumentBytes
-      }),
-      ({ message, reason }) => unavailable(`the ${what} cannot be fetched (${reason}): ${message}`)
-    )
-    if (status !== 200) return yield* Effect.fail(unavailable(`fetching the ${what} returned status ${status}`))
-    return Buffer.from(body).toString("utf8")
+  const refresh = Effect.gen(function* () {
+    const loaded = yield* Effect.result(load(provider, egress))
+    if (Result.isSuccess(loaded)) {
+      keys = loaded.success
+      staleAt = (yield* Clock.currentTimeMillis) + provider.keysTtlMs
+      failure = undefined
+    } else {
+      // The known keys stay valid: an issuer outage locks out nobody whose key is known.
+      failure = loaded.failure.refusal
+      yield* Effect.logWarning("cannot load the signing keys of the identity provider", { why: loaded.failure.why })
+    }
+    const outcome = Result.isSuccess(loaded) ? "loaded" : "failed"
+    yield* Metric.update(Metric.withAttributes(attempts, { outcome }), 1)
   })
-
-  const load = Effect.gen(function* () {
-    const text = yield* fetchDocument("discovery document", provider.discoveryUrl)
-    const { issuer, jwks_uri } = yield* Effect.mapError(decodeDiscovery(text), () =>
-      unavailable("the discovery document lacks issuer or jwks_uri")
-    )
-    if (issuer !== provider.issuer) return yield* Effect.fail(wrongDiscoveryIssuer)
-    const set = KeySet.parse(yield* fetchDocument("key set", jwks_uri))
-    return set ?? (yield* Effect.fail(unavailable("the document at jwks_uri is not a key set")))
-  })
-
-  const refresh = (done: Deferred.Deferred<void>) =>
-    load.pipe(
-      Effect.matchEffect({
-        onSuccess: (set) =>
-          Effect.gen(function* () {
-            keys = set
-            staleAt = (yield* Clock.currentTimeMillis) + provider.keysTtlMs
-            failure = undefined
-            yield* Metric.update(refreshCounter("loaded"), 1)
-          }),
-        // The known keys stay valid: an issuer outage locks out nobody whose key is known.
-        onFailure: ({ refusal, why }) =>
-          Effect.gen(function* () {
-            failure = refusal
-            yield* Metric.update(refreshCounter("failed"), 1)
-            yield* Effect.logWarning("cannot load the signing keys of the identity provider", { why })
-          })
-      }),
-      Effect.onExit(() =>
-        Effect.map(Clock.currentTimeMillis, (now) => {
-          nextRefreshAt = now + minRefreshIntervalMs
-          loading = undefined
-          Deferred.doneUnsafe(done, Exit.void)
-        })
-      )
-    )
 
   const startRefresh = Effect.suspend(() => {
     if (loading !== undefined) return Effect.succeed(loading)
     const done = Deferred.makeUnsafe<void>()
     loading = done
-    return Effect.as(Effect.forkIn(refresh(done), scope), done)
-  })
-
-  const find: IssuerKeys["findKey"] = Effect.fnUntraced(function* (kid, alg) {
-    const now = yield* Clock.currentTimeMillis
-    const known = keys?.has(kid) === true
-    if ((!known || now >= staleAt) && (loading !== undefined || now >= nextRefreshAt)) {
-      const refreshing = yield* startRefresh
-      // A stale key waits for one refresh. While the issuer is down, the stale key remains usable.
-      if (!known || failure === undefined) yield* Deferred.await(refreshing)
-    }
-    const set = keys
-    if (set === undefined) return yield* Effect.fail(failure ?? Claims.invalid)
-    const found = set.find(kid, alg)
-    if (found === undefined) return yield* Effect.fail(Claims.invalid)
-    const key = yield* Effect.tryPromise({ try: () => found, catch: () => Claims.invalid })
-    return { key, set }
+    const ended = Effect.map(Clock.currentTimeMillis, (now) => {
+      nextRefreshAt = now + minRefreshIntervalMs
+      loading = undefined
+      Deferred.doneUnsafe(done, Exit.void)
+    })
+    return Effect.as(Effect.forkIn(Effect.ensuring(refresh, ended), scope), done)
   })
 
   return {
-    findKey: find,
     currentSet: (now) => {
       const isIssuerDown = failure !== undefined && (loading !== undefined || now < nextRefreshAt)
       return now < staleAt || isIssuerDown ? keys : undefined
-    }
+    },
+    setFor: Effect.fnUntraced(function* (kid) {
+      const now = yield* Clock.currentTimeMillis
+      const known = keys?.kids.has(kid) === true
+      if ((!known || now >= staleAt) && (loading !== undefined || now >= nextRefreshAt)) {
+        const refreshing = yield* startRefresh
+        // A stale key waits for one refresh. While the issuer is down, the stale key remains usable.
+        if (!known || failure === undefined) yield* Deferred.await(refreshing)
+      }
+      return keys ?? (yield* Effect.fail(failure ?? Claims.invalid))
+    })
   }
 }
 
-const keysUnavailable = new GatewayError({
-  code: "invalid_identity_token",
-  message:
-    "The gateway cannot verify the identity token now because it could not load the keys of the identity provider. Try again shortly."
+const Discovery = Schema.fromJsonString(Schema.Struct({ issuer: Schema.String, jwks_uri: Schema.String }))
+const decodeDiscovery = Schema.decodeUnknownEffect(Discovery)
+
+const load = Effect.fn("IssuerKeys.load")(function* (provider: IdentityProvider, egress: Egress["Service"]) {
+  const { issuer, jwks_uri } = yield* Effect.mapError(
+    decodeDiscovery(yield* fetchDocument(egress, "discovery document", provider.discoveryUrl)),
+    () => unavailable("the discovery document lacks issuer or jwks_uri")
+  )
+  if (issuer !== provider.issuer) return yield* Effect.fail(wrongDiscoveryIssuer)
+  const set = KeySet.parse(yield* fetchDocument(egress, "key set", jwks_uri))
+  return yield* Effect.mapError(Effect.fromOption(set), () => unavailable("the document at jwks_uri is not a key set"))
 })
 
-const unavailable = (why: string) => ({ why, refusal: keysUnavailable })
+const fetchDocument = Effect.fnUntraced(function* (egress: Egress["Service"], what: string, url: string) {
+  const { body, status } = yield* Effect.mapError(
+    egress.fetch({
+      method: "GET",
+      url,
+      headers: { accept: "application/json" },
+      withinMs: fetchTimeoutMs,
+      maxBytes: maxDocumentBytes
+    }),
+    ({ message, reason }) => unavailable(`the ${what} cannot be fetched (${reason}): ${message}`)
+  )
+  if (status !== 200) return yield* Effect.fail(unavailable(`fetching the ${what} returned status ${status}`))
+  return Buffer.from(body).toString("utf8")
+})
+
+const unavailable = (why: string) => ({
+  why,
+  refusal: new GatewayError({
+    code: "invalid_identity_token",
+    message:
+      "The gateway cannot verify the identity token now because it could not load the keys of the identity provider. Try again shortly."
+  })
+})
 
 const wrongDiscoveryIssuer = {
   why: "the discovery document names another issuer than the configured one",

@@ -1,63 +1,44 @@
 import { Option, Schema } from "effect"
-import { type CryptoKey, importJWK } from "jose"
-import type { Algorithm } from "../../policy/AuthSettings.ts"
+import { type CompactVerifyGetKey, createLocalJWKSet, errors } from "jose"
 
-const use = {
+export interface KeySet {
+  readonly kids: ReadonlySet<string>
+  /** Selects the key by the header of a token. If several keys fit, the first one counts. */
+  readonly select: CompactVerifyGetKey
+}
+
+const members = {
   kid: Schema.String,
   alg: Schema.optionalKey(Schema.String),
   use: Schema.optionalKey(Schema.Literal("sig")),
   key_ops: Schema.optionalKey(Schema.Array(Schema.String))
 }
 
+/** Decoding drops all other members, also those of a private key. */
 const PublicKey = Schema.Union([
-  Schema.Struct({ ...use, kty: Schema.Literal("RSA"), n: Schema.String, e: Schema.String }),
-  Schema.Struct({
-    ...use,
-    kty: Schema.Literal("EC"),
-    crv: Schema.Literals(["P-256", "P-384", "P-521"]),
-    x: Schema.String,
-    y: Schema.String
-  })
+  Schema.Struct({ ...members, kty: Schema.Literal("RSA"), n: Schema.String, e: Schema.String }),
+  Schema.Struct({ ...members, kty: Schema.Literal("EC"), crv: Schema.String, x: Schema.String, y: Schema.String })
 ])
-type PublicKey = typeof PublicKey.Type
+const decodeKey = Schema.decodeUnknownOption(PublicKey)
 
 /** A set may contain keys of other types and uses, which are skipped. */
 const Document = Schema.fromJsonString(
   Schema.Struct({ keys: Schema.Array(Schema.Unknown).check(Schema.isMaxLength(100)) })
 )
 const decodeDocument = Schema.decodeUnknownOption(Document)
-const decodeKey = Schema.decodeUnknownOption(PublicKey)
 
-export interface KeySet {
-  readonly has: (kid: string) => boolean
-  /** Returns the imported key; `undefined` when no key has this id and fits the algorithm. */
-  readonly find: (kid: string, alg: Algorithm) => Promise<CryptoKey> | undefined
-}
+export const parse = (text: string): Option.Option<KeySet> =>
+  Option.map(decodeDocument(text), (document) => {
+    const keys = document.keys
+      .flatMap((key) => Option.toArray(decodeKey(key)))
+      .filter(({ key_ops }) => key_ops?.includes("verify") !== false)
+      // WebCrypto does not import a public key whose operations also include "sign".
+      .map(({ key_ops: _, ...key }) => key)
+    const select = createLocalJWKSet({ keys })
+    return { kids: new Set(keys.map(({ kid }) => kid)), select: (header) => select(header).catch(firstMatch) }
+  })
 
-const curveOf: Partial<Record<Algorithm, string>> = { ES256: "P-256", ES384: "P-384", ES512: "P-521" }
-
-const canVerify = (key: PublicKey, alg: Algorithm): boolean =>
-  (key.alg === undefined || key.alg === alg) &&
-  (key.key_ops === undefined || key.key_ops.includes("verify")) &&
-  (key.kty === "RSA" ? alg.startsWith("RS") : key.crv === curveOf[alg])
-
-export const parse = (text: string): KeySet | undefined => {
-  const document = decodeDocument(text)
-  if (Option.isNone(document)) return undefined
-  const keys = document.value.keys.flatMap((key) => Option.toArray(decodeKey(key)))
-  const kids = new Set(keys.map(({ kid }) => kid))
-  const imported = new Map<string, Promise<CryptoKey>>()
-  return {
-    has: (kid) => kids.has(kid),
-    find: (kid, alg) => {
-      const known = imported.get(`${alg} ${kid}`)
-      if (known !== undefined) return known
-      const key = keys.find((key) => key.kid === kid && canVerify(key, alg))
-      if (key === undefined) return undefined
-      const { key_ops: _, ...jwk } = key
-      const ready = importJWK(jwk, alg)
-      imported.set(`${alg} ${kid}`, ready)
-      return ready
-    }
-  }
+const firstMatch = async (error: unknown) => {
+  if (error instanceof errors.JWKSMultipleMatchingKeys) for await (const key of error) return key
+  throw error
 }
