@@ -21,7 +21,6 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/gateway/request/RequestBody.ts",
       "src/gateway/WildcardBody.ts",
       "src/gateway/auth/Claims.ts",
-      "src/gateway/auth/IdentityVerifier.ts",
       "src/gateway/auth/IssuerKeys.ts",
       "src/policy/ServiceCall.ts",
       "src/graph/GraphRoutes.ts",

@@ -11,7 +11,7 @@ export interface IdentityProvider {
   readonly issuer: string
   readonly audience: string
   readonly algorithms: ReadonlyArray<Settings.Algorithm>
-  /** How long cached signing keys stay valid, in milliseconds. */
+  /** The gateway fetches the signing keys again after this time. */
   readonly keysTtlMs: number
 }
 
@@ -99,7 +99,7 @@ const table: TableReader<StoredAuth> = {
 }
 
 /** A stored row takes precedence over the environment. */
-export const load = Effect.fnUntraced(function* (reader: RowReader) {
+export const load = Effect.fn("CallerAuth.load")(function* (reader: RowReader) {
   const { sql } = yield* Database
   const rows = yield* sql<RowColumns>`SELECT svc_key_header, identity_enabled, tenant_id, audience, issuer,
     oidc_discovery_url, required_scope, required_role, allowed_groups, accepted_algorithms, jwks_cache_ttl_seconds,

@@ -13,8 +13,9 @@ const scheme = "Bearer "
 const compact = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.[A-Za-z0-9_-]*$/
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
-const decodePart = (text: string | undefined): unknown =>
-  Option.getOrUndefined(decodeJson(Buffer.from(text ?? "", "base64url").toString("utf8")))
+export const parseJson = (bytes: Buffer): unknown => Option.getOrUndefined(decodeJson(bytes.toString("utf8")))
+
+const decodePart = (text: string | undefined): unknown => parseJson(Buffer.from(text ?? "", "base64url"))
 
 export const fromHeaders = (headers: Headers.RawHeaders): Result.Result<IdentityToken, GatewayError> => {
   const authorization = Headers.get(headers, "authorization")

@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Result, Schema } from "effect"
 import { compactVerify } from "jose"
 import type { RawHeaders } from "../../http/Headers.ts"
 import { Algorithm } from "../../policy/AuthSettings.ts"
@@ -12,13 +12,6 @@ import * as IdentityToken from "./IdentityToken.ts"
 import * as IssuerKeys from "./IssuerKeys.ts"
 import type { KeySet } from "./KeySet.ts"
 import * as TrustedHeaders from "./TrustedHeaders.ts"
-
-const maxCachedTokens = 10_000
-
-/** A verified token. It is verified again when `set` is no longer the issuer's current key set. */
-interface CachedToken extends Claims.VerifiedIdentity {
-  readonly set: KeySet
-}
 
 const isAlgorithm = Schema.is(Algorithm)
 
@@ -40,8 +33,7 @@ export class IdentityVerifier extends Context.Service<
     Effect.gen(function* () {
       const egress = yield* Egress
       const scope = yield* Effect.scope
-      const tokens = new Map<string, CachedToken>()
-      let fingerprint = ""
+      const tokens = new TokenCache()
       let issuer: { readonly provider: string; readonly keys: IssuerKeys.IssuerKeys } | undefined
 
       const issuerKeysOf = (provider: IdentityProvider): IssuerKeys.IssuerKeys => {
@@ -52,89 +44,89 @@ export class IdentityVerifier extends Context.Service<
         return issuer.keys
       }
 
-      const cachedIdentity = (
-        token: IdentityToken.IdentityToken,
-        callerAuth: CallerAuth,
-        provider: IdentityProvider,
-        now: number
-      ) => {
-        if (fingerprint !== callerAuth.fingerprint) {
-          fingerprint = callerAuth.fingerprint
-          tokens.clear()
-        }
-        const digest = digestHex(token.raw)
-        const cached = tokens.get(digest)
-        if (cached === undefined) return undefined
-        if (cached.expiresAt > now && cached.set === issuerKeysOf(provider).currentSet(now)) return cached.identity
-        tokens.delete(digest)
-        return undefined
-      }
-
-      const cacheToken = (token: IdentityToken.IdentityToken, callerAuth: CallerAuth, cached: CachedToken) => {
-        // The settings may have changed during verification.
-        if (fingerprint !== callerAuth.fingerprint) return
-        tokens.set(digestHex(token.raw), cached)
-        if (tokens.size > maxCachedTokens) {
-          const [oldest] = tokens.keys()
-          if (oldest !== undefined) tokens.delete(oldest)
-        }
-      }
-
-      const verifyToken = Effect.fnUntraced(function* (
-        token: IdentityToken.IdentityToken,
-        callerAuth: CallerAuth,
-        provider: IdentityProvider
-      ) {
-        const { alg, kid, raw } = token
-        if (kid === undefined || !isAlgorithm(alg) || !provider.algorithms.includes(alg)) {
-          return yield* Effect.fail(Claims.invalid)
-        }
-        const set = yield* issuerKeysOf(provider).setFor(kid)
-        const { payload } = yield* Effect.tryPromise({
-          try: () => compactVerify(raw, set.select, { algorithms: [alg] }),
-          catch: () => Claims.invalid
-        })
-        const now = yield* Clock.currentTimeMillis
-        const verified = yield* Effect.fromResult(
-          Claims.check(decodePayload(payload), provider, callerAuth.requirements, now)
-        )
-        cacheToken(token, callerAuth, { ...verified, set })
-        return verified.identity
-      })
-
       return IdentityVerifier.of({
         verifySync: (headers, callerAuth, now) => {
-          const { provider, requirements, trustedSecret, unreadable } = callerAuth
-          if (unreadable === true) return Result.fail(unreadableSettings)
-          if (trustedSecret !== undefined && TrustedHeaders.arePresent(headers)) {
-            return trustedSecret._tag === "Present"
-              ? TrustedHeaders.verify(headers, trustedSecret.credential, requirements, now)
-              : Result.fail(unreadableSecret)
-          }
+          const { provider } = callerAuth
+          const trusted = verifyTrustedHeaders(headers, callerAuth, now)
+          if (trusted !== undefined) return trusted
           if (provider === undefined) return Result.fail(TrustedHeaders.missingIdentity)
           const token = IdentityToken.fromHeaders(headers)
           if (Result.isFailure(token)) return Result.fail(token.failure)
-          const identity = cachedIdentity(token.success, callerAuth, provider, now)
+          const identity = tokens.find(token.success.raw, callerAuth, now, issuerKeysOf(provider).currentSet(now))
           return identity === undefined ? undefined : Result.succeed(identity)
         },
-        verify: (headers, callerAuth) =>
-          Effect.gen(function* () {
-            const { provider } = callerAuth
-            if (provider === undefined) return yield* Effect.fail(TrustedHeaders.missingIdentity)
-            return yield* verifyToken(
-              yield* Effect.fromResult(IdentityToken.fromHeaders(headers)),
-              callerAuth,
-              provider
-            )
+        verify: Effect.fn("IdentityVerifier.verify")(function* (headers, callerAuth) {
+          const { provider, requirements } = callerAuth
+          if (provider === undefined) return yield* Effect.fail(TrustedHeaders.missingIdentity)
+          const { alg, kid, raw } = yield* Effect.fromResult(IdentityToken.fromHeaders(headers))
+          if (kid === undefined || !isAlgorithm(alg) || !provider.algorithms.includes(alg)) {
+            return yield* Effect.fail(Claims.invalid)
+          }
+          const set = yield* issuerKeysOf(provider).setFor(kid)
+          const { payload } = yield* Effect.tryPromise({
+            try: () => compactVerify(raw, set.select, { algorithms: [alg] }),
+            catch: () => Claims.invalid
           })
+          const now = yield* Clock.currentTimeMillis
+          const verified = yield* Effect.fromResult(
+            Claims.check(IdentityToken.parseJson(Buffer.from(payload)), provider, requirements, now)
+          )
+          tokens.add(raw, callerAuth, { ...verified, set })
+          return verified.identity
+        })
       })
     })
   )
 }
 
-const decodeClaims = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
-const decodePayload = (payload: Uint8Array): unknown =>
-  Option.getOrUndefined(decodeClaims(Buffer.from(payload).toString("utf8")))
+/** Returns `undefined` for a request that needs a token. */
+const verifyTrustedHeaders = (
+  headers: RawHeaders,
+  { requirements, trustedSecret, unreadable }: CallerAuth,
+  now: number
+): Result.Result<Identity, GatewayError> | undefined => {
+  if (unreadable === true) return Result.fail(unreadableSettings)
+  if (trustedSecret === undefined || !TrustedHeaders.arePresent(headers)) return undefined
+  return trustedSecret._tag === "Present"
+    ? TrustedHeaders.verify(headers, trustedSecret.credential, requirements, now)
+    : Result.fail(unreadableSecret)
+}
+
+const maxCachedTokens = 10_000
+
+/** A verified token. It is verified again when `set` is no longer the issuer's current key set. */
+interface CachedToken extends Claims.VerifiedIdentity {
+  readonly set: KeySet
+}
+
+/** Tokens verified under the current settings. */
+class TokenCache {
+  readonly #tokens = new Map<string, CachedToken>()
+  #fingerprint = ""
+
+  find(raw: string, { fingerprint }: CallerAuth, now: number, currentSet: KeySet | undefined) {
+    if (this.#fingerprint !== fingerprint) {
+      this.#fingerprint = fingerprint
+      this.#tokens.clear()
+    }
+    const digest = digestHex(raw)
+    const cached = this.#tokens.get(digest)
+    if (cached === undefined) return undefined
+    if (cached.expiresAt > now && cached.set === currentSet) return cached.identity
+    this.#tokens.delete(digest)
+    return undefined
+  }
+
+  add(raw: string, { fingerprint }: CallerAuth, token: CachedToken): void {
+    // The settings may have changed during verification.
+    if (this.#fingerprint !== fingerprint) return
+    this.#tokens.set(digestHex(raw), token)
+    if (this.#tokens.size > maxCachedTokens) {
+      const [oldest] = this.#tokens.keys()
+      if (oldest !== undefined) this.#tokens.delete(oldest)
+    }
+  }
+}
 
 const unreadableSettings = new GatewayError({
   code: "control_state_unavailable",
