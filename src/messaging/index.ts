@@ -1,7 +1,7 @@
 /**
  * The public API of the task-messaging library. Exported names follow the specification. A module with a `make` and a
- * `layer` is exported as a namespace. The connection comes from `layers/index.ts`: `BrokerAmqp`, or `BrokerMemory`,
- * which needs no server and runs under virtual time.
+ * `layer` is exported as a namespace. Connections are in `layers/index.ts`: `BrokerAmqp` connects to RabbitMQ, and
+ * `BrokerMemory` is an in-memory broker that runs under virtual time.
  */
 export {
   Broker,

@@ -367,7 +367,10 @@ describe.skipIf(RunningBroker.server === null)("two deployments after one anothe
           assert.deepStrictEqual(more, [])
           for (const shard of [0, 1]) assert.include(sentence, `${queue(shard)} (1 event, and more are coming)`)
           for (const shard of [2, 3]) assert.include(sentence, `${queue(shard)} (1 event)`)
-          assert.include(sentence, "Let workers of the former shards drain them, then delete them.")
+          assert.include(
+            sentence,
+            "Start workers with the earlier configuration until the queues are empty, then delete the queues."
+          )
           // nothing is touched
           for (const shard of [2, 3]) assert.deepStrictEqual(yield* messagesIn(queue(shard)), Option.some(1))
         }).pipe(deployed(sharded(2)), Effect.provide(log.layer))

@@ -25,11 +25,11 @@ import type { DeliveryVerdict } from "./DeliveryVerdict.ts"
 /** Options of one aggregation consumer, in addition to the options that all consumers share. */
 export interface Options<R> extends ConsumerOptions.ConsumerOptions {
   /**
-   * The shards that this consumer aggregates, from 0 to the topology's `shard_count` - 1. If two consumers share a
-   * shard, both process each of its events.
+   * The shards that this consumer aggregates, from 0 to the topology's `shard_count` - 1. A shard needs one consumer:
+   * two would both process its events.
    */
   readonly shards: ReadonlyArray<number>
-  /** Name of the queue. Default: the topology's name for these shards, such as `aggregation.queue.0`. */
+  /** The name of the queue. Default: the topology's name for these shards, such as `aggregation.queue.0`. */
   readonly queueName?: string | undefined
   readonly handler: AggregationHandler<R>
 }
@@ -120,7 +120,6 @@ export const make = Effect.fnUntraced(function* <R>(
             delivery,
             failure: HandlerFailure.ofCause(cause),
             fields: childFields,
-            // This status is routed by its task id, so it never reaches an aggregation queue.
             status: { about: { taskId, correlationId, lineage, task: context.event }, meta: event.exact.meta }
           })
         }

@@ -6,16 +6,18 @@ import * as HandOverHeaders from "../retry/HandOverHeaders.ts"
 import { type ConsumerIdentity, DeliveryContext } from "./HandlerContext.ts"
 
 /**
- * Describes the delivery that an aggregation handler processes, and publishes statuses about it. The current task is
- * the child that the event belongs to. To publish a status of the parent, use `client.publishStatus`.
+ * Describes the delivery that an aggregation handler processes, and publishes statuses about it.
  *
- * A status that the handler publishes with `publishAggregationStatus` for the same parent returns to the same shard. A
- * handler that does so needs a condition that ends the cycle.
+ * The current task is the child that the event belongs to. To publish a status of the parent, use
+ * `client.publishStatus`.
+ *
+ * A status that the handler publishes with `publishAggregationStatus` for the same parent reaches the same handler
+ * again. Such a handler needs a condition that ends the cycle.
  */
 export class AggregationContext extends DeliveryContext {
   readonly taskId: string
   readonly correlationId: string
-  /** The parent whose children are aggregated. `undefined` if the event names none. */
+  /** The parent whose children are aggregated. `undefined` if the event names no parent. */
   readonly parentTaskId: string | undefined
   readonly lineage: HandOverHeaders.HandOverHeaders
   readonly event: StatusEvent

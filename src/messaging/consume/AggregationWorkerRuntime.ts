@@ -10,7 +10,7 @@ import * as AggregationConsumer from "./AggregationConsumer.ts"
 import * as OrphanedShards from "./OrphanedShards.ts"
 
 /**
- * Options of the runtime and of all its consumers. Pass either a `client` to use, or a `topology`, for which the
+ * Options of the runtime and of all its consumers. Pass either a `client` or a `topology`; with a `topology`, the
  * runtime creates a client without aliases. Two defaults differ from those of a single consumer: `consumerName` is
  * `svc-aggregation-worker`, followed by `-` and the index of the consumer, and `stopWithin` is 5 seconds.
  */
@@ -65,9 +65,10 @@ export const make = Effect.fnUntraced(function* <R>(
   const start = Effect.gen(function* () {
     if (running.length > 0) return
     yield* client.initialize
-    // Each consumer also declares its queue, but only after its loop has started.
+    // Events are routed to these queues as soon as `start` has succeeded. The consumers declare them too, but only in
+    // the background.
     yield* Effect.forEach(shardGroups, (shards) => client.ensureAggregationQueue(shards), { discard: true }).pipe(
-      // The groups are validated when the runtime is created.
+      // This failure is impossible, because `make` has validated the groups.
       Effect.catchTag("InvalidPublish", Effect.die)
     )
     running = yield* Effect.forEach(consumers, ({ run }) => Effect.forkIn(run, scope))

@@ -6,13 +6,13 @@ import * as TaskEnvelope from "../envelope/TaskEnvelope.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
 
 export interface BatchDelivery {
-  /** Items are published directly to this queue, whatever their task types are bound to. */
+  /** The items are published directly to this queue. */
   readonly queue: string
   readonly contentType: string | undefined
   readonly priority: number | undefined
 }
 
-/** An item has the AMQP priority of the batch message, or its own if the batch message has none. */
+/** Each item has the AMQP priority of the batch message, or its own if the batch message has none. */
 export const publications = (
   batch: BatchEnvelope,
   { contentType = "application/json", priority, queue }: BatchDelivery
@@ -44,7 +44,10 @@ export const publications = (
     })
   )
 
-/** In a routed topology, tasks of other types have reached the wrong worker. */
+/**
+ * Returns whether a batch contains tasks of several types. A routed topology sends each type to its own worker, so one
+ * worker cannot process such a batch.
+ */
 export const hasMixedTaskTypes = (batch: BatchEnvelope): boolean =>
   new Set(batch.tasks.map(({ task_type = "" }) => task_type.trim()).filter((taskType) => taskType !== "")).size > 1
 

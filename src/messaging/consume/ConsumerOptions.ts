@@ -9,21 +9,18 @@ import type { Topology } from "../topology/Topology.ts"
 import type * as DeliveryLoop from "./DeliveryLoop.ts"
 
 /**
- * Options that all consumers share. `undefined` has the same effect as leaving an option out. A `Duration.Input` is a
- * text such as "10 seconds", a number of milliseconds, or a `Duration`.
+ * Options that all consumers share. Passing `undefined` has the same effect as leaving an option out. A
+ * `Duration.Input` is a text such as "10 seconds", a number of milliseconds, or a `Duration`.
  */
 export interface ConsumerOptions extends FailureOptions {
   /**
-   * The consumer checks after this many seconds without a message that the broker still serves its subscription: more
+   * The seconds without a message after which the consumer asks the broker whether its subscription still exists: more
    * than 0, at most a day. `null` disables the check. Default: 1.
    */
   readonly consumeTimeoutSeconds?: number | null | undefined
   /** Aliases of the top-level members of incoming bodies. Default: the client's `aliasConfig`. */
   readonly aliasConfig?: ContractAliasConfig | undefined
-  /**
-   * Receives every observation of the consumer. The sink must return at once; wrap a slow sink in `queuedObservations`.
-   * Default: none.
-   */
+  /** Receives every observation of the consumer at once; for a slow sink, see `queuedObservations`. Default: none. */
   readonly observationSink?: ObservationSink | undefined
   /**
    * The number of messages processed concurrently, which is also the prefetch: 1 to 65,535. Default: the topology's
@@ -32,15 +29,19 @@ export interface ConsumerOptions extends FailureOptions {
    */
   readonly concurrency?: number | undefined
   /**
-   * Handlers may continue for this long after the consumer is stopped. Then they are interrupted, and their messages
-   * return to the queue. 0 interrupts at once. Default: 10 seconds, or 5 seconds in an `AggregationWorkerRuntime`.
+   * The time that running handlers get to finish after the consumer is stopped. After that, they are interrupted and
+   * their messages return to the queue. 0 interrupts at once. Default: 10 seconds, or 5 seconds in an
+   * `AggregationWorkerRuntime`.
    */
   readonly stopWithin?: Duration.Input | undefined
-  /** The pause after an error of the consumer itself, in seconds: more than 0, at most a day. Default: 2. */
+  /**
+   * The pause after an error that is not the handler's, such as a failed subscription, in seconds: more than 0, at most
+   * a day. Default: 2.
+   */
   readonly idleRetrySeconds?: number | undefined
   /**
-   * If all slots are occupied and no message is settled for this long, the consumer logs a warning that names the
-   * messages. Default: 1 minute.
+   * If `concurrency` messages are being processed and none of them ends for this long, the consumer logs a warning that
+   * names them. Default: 1 minute.
    */
   readonly stalledAfter?: Duration.Input | undefined
   /** Arguments of the AMQP subscription, such as `{ "x-priority": 10 }`. Default: none. */
@@ -78,7 +79,7 @@ export const loopOptions = (options: ConsumerOptions) =>
     stalledAfter: options.stalledAfter
   }) satisfies Partial<DeliveryLoop.Options<never>>
 
-/** A worker declares its own inbox, even if its client declares no queues or the queue was deleted. */
+/** A worker declares its own queue too, because the client may declare none and the queue may have been deleted. */
 export const inboxDeclarations = ({ bindings, exchanges, queues }: Topology, inbox: string): Declarations => ({
   exchanges,
   queues: queues.filter(({ name }) => name === inbox),
@@ -91,7 +92,7 @@ const checkSeconds = (field: string, value: number | undefined, issues: Validati
   }
 }
 
-/** A broker refuses the subscription for a non-integer `x-priority`, so the consumer would retry for ever. */
+/** RabbitMQ rejects a subscription with another `x-priority`, and the consumer would retry it for ever. */
 export const checkPriority = (consumeArguments: Fields | undefined, issues: ValidationIssues): void => {
   const given = consumeArguments?.["x-priority"]
   if (given !== undefined && !(typeof given === "number" && Number.isInteger(given))) {

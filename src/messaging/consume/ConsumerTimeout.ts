@@ -6,8 +6,8 @@ import type { QueueFamily } from "../topology/Parameters.ts"
 const brokerDefault = Duration.minutes(30)
 
 /**
- * After its consumer timeout the broker closes the channel and redelivers every message on it, possibly for ever. No
- * warning if neither timeout is configured, because most handlers finish within half an hour.
+ * Returns the warning about handlers that may exceed the broker's consumer timeout, after which the broker closes the
+ * channel and redelivers its messages, possibly for ever. No warning if neither time is configured.
  */
 export const warning = (
   { arguments: declared, queueType }: Pick<QueueFamily, "arguments" | "queueType">,
@@ -18,12 +18,12 @@ export const warning = (
   const isEnforced = enforcesTimeout(queueType, BrokerCapabilities.of(version))
   if (handleWithin === undefined) {
     return isEnforced && typeof configuredMs === "number"
-      ? `The broker redelivers messages after ${configuredMs} ms, and handlers have no shorter limit: set handleWithin below it.`
+      ? `Handlers have no time limit, but the broker redelivers a message that is not acknowledged within ${configuredMs} ms: set handleWithin below that time.`
       : undefined
   }
   const limit = isEnforced && typeof configuredMs === "number" ? Duration.millis(configuredMs) : brokerDefault
   return Duration.isGreaterThanOrEqualTo(handleWithin, limit)
-    ? `Handlers may take ${Duration.format(handleWithin)}, but the broker redelivers messages after ${Duration.format(limit)}: set handleWithin below it, or raise the broker's consumer timeout.`
+    ? `Handlers may take ${Duration.format(handleWithin)}, but the broker redelivers a message that is not acknowledged within ${Duration.format(limit)}: set handleWithin below that time, or raise the broker's consumer timeout.`
     : undefined
 }
 

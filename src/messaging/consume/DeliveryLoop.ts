@@ -9,32 +9,27 @@ export interface Options<R> {
   readonly name: string
   readonly queue: string
   readonly concurrency: number
-  /**
-   * An effect is evaluated for each subscription. The subscription ends with its channel, as does its stream offset.
-   */
+  /** An effect runs for each subscription, so that a stream continues at the latest stored offset. */
   readonly arguments?: Fields | Effect.Effect<Fields, unknown, R>
   readonly prepare: Effect.Effect<unknown, unknown, R>
   /**
-   * Only success settles the delivery, so what has to be published is published within this effect: a crash duplicates
-   * a message but never loses one. A failure returns the delivery to its queue after a pause. A lost channel interrupts
-   * the effect.
+   * The loop settles the delivery when this effect has succeeded. Everything that follows from the message must be
+   * published within the effect, so that a crash duplicates a message but never loses one. If the effect fails, the
+   * delivery returns to its queue after a pause. If the channel is lost, the effect is interrupted.
    */
   readonly work: (delivery: Delivery) => Effect.Effect<DeliveryVerdict, unknown, R>
   readonly onStarted?: () => void
-  /** Called for an error that no single message caused. The loop retries after the pause. */
+  /** Called when the queue cannot be consumed or a message could not be processed. The loop then continues. */
   readonly onError?: (error: HandlerFailure.HandlerFailure, retryDelaySeconds: number) => void
-  /** Seconds of silence until the loop checks its subscription. `null`: never. Default: 1. */
+  /** The seconds without a message after which the loop checks its subscription. `null`: never. */
   readonly consumeTimeoutSeconds?: number | null | undefined
-  /** Default: 2. */
   readonly idleRetrySeconds?: number | undefined
-  /** Default: 10 seconds. */
   readonly stopWithin?: Duration.Input | undefined
-  /** Default: 1 minute. */
   readonly stalledAfter?: Duration.Input | undefined
 }
 
 export interface DeliveryLoop<R> {
-  /** Consumes until stopped or interrupted. Never fails: errors are reported and retried. */
+  /** Consumes until stopped or interrupted. Errors are reported and retried, so this effect never fails. */
   readonly run: Effect.Effect<void, never, R>
   /** Succeeds once all deliveries in progress are settled or returned to the queue. */
   readonly stop: Effect.Effect<void>
@@ -42,21 +37,20 @@ export interface DeliveryLoop<R> {
 
 const interruptTimeout = "1 second"
 
-/** Recovery does not wait for uninterruptible handlers, so an unstable connection would accumulate them. */
+/** Limits the handlers that still run after their channel was lost, which an unstable connection accumulates. */
 const maxAbandonedPerSlot = 4
 
 /**
- * After this many consecutive checks that find messages in the queue but no delivery, the loop assumes that the broker
- * has forgotten the subscription, and subscribes again.
+ * After this many consecutive checks that find messages in the queue but receive none, the loop assumes that the broker
+ * has lost the subscription, and subscribes again.
  */
 const maxSilentChecks = 30
 
-/** The fiber lets a lost channel interrupt the handler. It costs 0.5 of the 25 µs that a message takes. */
+/** A delivery in progress. Its fiber lets a lost channel interrupt it, and costs 0.5 of the 25 µs per message. */
 class InFlight extends DenseSetItem {
   readonly delivery: Delivery
   readonly sequence: number
   fiber: Fiber.Fiber<unknown, unknown> | undefined
-  /** The channel is lost, so the delivery must not be settled. */
   isRevoked = false
 
   constructor(delivery: Delivery, number: number) {
@@ -66,7 +60,7 @@ class InFlight extends DenseSetItem {
   }
 }
 
-/** Subscribes, processes and settles deliveries, and recovers from every failure, for all consumers. */
+/** Subscribes to a queue, processes its deliveries and settles them. Continues after every failure. */
 export const make = <R>(broker: Broker["Service"], options: Options<R>): DeliveryLoop<R> => {
   const { concurrency, consumeTimeoutSeconds = 1, idleRetrySeconds = 2, name, queue } = options
   const stalledAfter = Duration.fromInputUnsafe(options.stalledAfter ?? "1 minute")
@@ -77,7 +71,6 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
     const fork = Effect.runForkWith(yield* Effect.context<R>())
     const withSpan = yield* DeliverySpan.make
     const inFlight = new DenseSet<InFlight>()
-    /** Handlers that still run although their channel is lost. */
     const abandoned = new Set<InFlight>()
     const maxAbandoned = concurrency * maxAbandonedPerSlot
     const postponed: Array<InFlight> = []
@@ -109,7 +102,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
         )
       )
       work.fiber = fiber
-      // The channel was lost while the fiber ran its first, synchronous steps.
+      // The channel was lost during the first, synchronous steps of the fiber, before `work.fiber` was set.
       if (work.isRevoked) fiber.interruptUnsafe()
       fiber.addObserver((exit) => {
         if (work.isRevoked) finish(work)
@@ -126,15 +119,23 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       try {
         onSettled()
       } catch (defect) {
-        fork(Effect.logError(`The callback after a settlement of ${name} threw`, defect))
+        fork(
+          Effect.logError(
+            `${name} settled a delivery, but could not report it, because the observation callback threw`,
+            defect
+          )
+        )
       }
     }
 
-    /** Keeps its slot during the pause, so that an error of all messages does not cause a busy loop. */
+    /** Returns a delivery to its queue after a pause, so that an error of all messages does not cause a busy loop. */
     const giveBack = (work: InFlight, cause: Cause.Cause<unknown>) => {
       const fiber = fork(
         Effect.andThen(
-          reportFailure(cause, `a message returns to queue ${queue}, because it could not be processed`),
+          reportFailure(
+            cause,
+            `a message could not be processed and returns to queue ${queue} in ${idleRetrySeconds} s`
+          ),
           Effect.raceFirst(Effect.sleep(Duration.seconds(idleRetrySeconds)), Deferred.await(stopping))
         )
       )
@@ -174,14 +175,17 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       })
     })
 
-    /** One deadline for the work and for the reply to the cancellation, which a frozen broker never sends. */
+    /**
+     * Waits for the deliveries in progress, at most `stopWithin`. The same deadline applies to the broker's reply to
+     * the cancellation, because a frozen broker never sends one.
+     */
     const drain = Effect.fnUntraced(function* (cancel: Effect.Effect<void>, stopAccepting: () => void) {
       const cancelling = yield* Effect.forkDetach(cancel, { startImmediately: true })
       yield* Effect.timeoutOption(Effect.andThen(Fiber.await(cancelling), whenEmpty), stopWithin)
       stopAccepting()
       if (inFlight.size > 0) {
         yield* Effect.logWarning(
-          `${name} returns messages to the queue that were not processed in time`,
+          `${name} is stopping and returns messages to queue ${queue}, because their handlers did not end within ${Duration.format(stopWithin)}`,
           namesOf(inFlight)
         )
         revoke(inOrder(inFlight))
@@ -189,7 +193,10 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       const fibers = Array.from(abandoned).flatMap(({ fiber }) => (fiber === undefined ? [] : [awaitFiber(fiber)]))
       yield* Effect.timeoutOption(Effect.all(fibers, { concurrency: "unbounded", discard: true }), interruptTimeout)
       if (abandoned.size > 0) {
-        yield* Effect.logWarning(`${name} stops while uninterruptible handlers are still running`, namesOf(abandoned))
+        yield* Effect.logWarning(
+          `${name} has stopped, but handlers that cannot be interrupted are still running, and their messages will be delivered again`,
+          namesOf(abandoned)
+        )
       }
     })
 
@@ -199,7 +206,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       yield* Effect.sleep(stalledAfter)
       if (!full || inFlight.size < concurrency || settledCount !== settledBefore) return
       yield* Effect.logWarning(
-        `${name} has settled nothing for ${Duration.format(stalledAfter)}, and all ${concurrency} slots are occupied`,
+        `${name} receives no more messages: it processes ${concurrency} (its concurrency), and none has ended for ${Duration.format(stalledAfter)}`,
         namesOf(inFlight)
       )
     })
@@ -215,17 +222,17 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
           checksWithBacklog = 0
           continue
         }
-        // The connection is recovering, and restores the subscription itself.
+        // Without an answer, the connection is recovering, and recovery restores the subscription.
         const inspection = yield* Effect.option(broker.inspect(queue))
         if (inspection._tag === "None") continue
         const { consumers, messages } =
           inspection.value._tag === "Some" ? inspection.value.value : { consumers: 0, messages: 0 }
         checksWithoutConsumer = consumers === 0 ? checksWithoutConsumer + 1 : 0
         checksWithBacklog = messages > 0 ? checksWithBacklog + 1 : 0
-        // A single check without a consumer can fall between two channels.
+        // One check without a consumer is no proof: the subscription may be moving from a lost channel to a new one.
         if (checksWithoutConsumer > 1 || checksWithBacklog > maxSilentChecks) {
           return yield* Effect.logWarning(
-            `${name} subscribes to queue ${queue} again, because the broker does not serve the subscription`
+            `${name} subscribes to queue ${queue} again, because the broker no longer delivers its messages`
           )
         }
       }
@@ -244,7 +251,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
           if (!Deferred.isDoneUnsafe(subscriptionEnded)) accept(delivery)
         },
         onLost: (epoch) => revoke(inOrder(inFlight).filter(({ delivery }) => delivery.epoch === epoch)),
-        // On recovery and not on loss: new arguments have to be requested from the broker.
+        // The loop subscribes again when the connection is back, because computing new arguments may need the broker.
         onResumed: () => {
           if (hasEffectArguments) Deferred.doneUnsafe(subscriptionEnded, Exit.void)
         }
@@ -261,7 +268,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
     const subscribeForever = subscribe.pipe(
       Effect.catchCause((cause) =>
         Effect.andThen(
-          reportFailure(cause, `queue ${queue} cannot be consumed`),
+          reportFailure(cause, `queue ${queue} cannot be consumed, the next attempt follows in ${idleRetrySeconds} s`),
           Effect.sleep(Duration.seconds(idleRetrySeconds))
         )
       ),
@@ -286,7 +293,6 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
     stop: Effect.suspend(() => {
       if (current === undefined) return Effect.void
       const { ended, stopping } = current
-      // A loop that is only pausing ends within this call.
       Deferred.doneUnsafe(stopping, Exit.void)
       return Deferred.await(ended)
     })

@@ -8,7 +8,7 @@ export type WithDeliverySpan = <E, R>(
   work: Effect.Effect<DeliveryVerdict, E, R>
 ) => Effect.Effect<DeliveryVerdict, E, R>
 
-/** Wraps the work in a span below the publisher's span, sampled if that was sampled. A no-op without a tracer. */
+/** Runs the work in a span below the publisher's span, unless that span is not sampled or there is no tracer. */
 export const make: Effect.Effect<WithDeliverySpan> = Effect.gen(function* () {
   const untraced: WithDeliverySpan = (_, work) => work
   if (!(yield* TraceContext.isTraced)) return untraced
@@ -32,7 +32,7 @@ export const make: Effect.Effect<WithDeliverySpan> = Effect.gen(function* () {
 
 const spanOptions = (delivery: Delivery, parent: Tracer.ExternalSpan | undefined): Tracer.SpanOptionsNoTrace => ({
   kind: "consumer",
-  // The span that started the consumer never ends, so it must not become the parent.
+  // A message without a trace starts a new one: the current span is the consumer's, which never ends.
   ...(parent === undefined ? { root: true } : { parent }),
   attributes: {
     "messaging.system": "rabbitmq",

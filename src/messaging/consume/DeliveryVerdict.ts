@@ -2,8 +2,8 @@ import type { Settlement } from "../../services/Broker.ts"
 
 export interface DeliveryVerdict {
   readonly settle: Settlement
-  /** Not called if the channel was lost before, because the broker then redelivers. Must be synchronous and cheap. */
+  /** Called after the settlement was sent, and not if the channel was lost before. Must be synchronous and fast. */
   readonly settled?: () => void
-  /** The kind of error, recorded in the trace of a delivery that failed. */
+  /** The value of `error.type` in the delivery's trace span. */
   readonly failure?: string
 }

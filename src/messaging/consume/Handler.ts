@@ -4,10 +4,7 @@ import * as Payload from "../envelope/Payload.ts"
 import type { Declared, TaskEnvelope } from "../envelope/TaskEnvelope.ts"
 import type { HandlerContext } from "./HandlerContext.ts"
 
-/**
- * A task whose payload was decoded with the handler's schema. Undeclared fields of the task are in
- * `context.rawPayload`.
- */
+/** A task with a payload that the handler's schema has decoded. `context.rawPayload` contains undeclared fields. */
 export type Task<Payload> = Omit<typeof Declared.Type, "payload"> & { readonly payload: Payload }
 
 /**
@@ -18,7 +15,7 @@ export interface TaskHandler<R = never> {
   readonly handle: (task: TaskEnvelope, context: HandlerContext) => Effect.Effect<unknown, unknown, R>
 }
 
-/** The handler does not accept the task. No work has been done, and retrying is pointless. */
+/** The handler does not accept the task, so it has done no work. The task is not retried. */
 export class TaskRefused extends Schema.TaggedError<TaskRefused>()("TaskRefused", {
   reason: Schema.Literals(["unknown_task_type", "payload_schema_violation"]),
   taskType: Schema.NullOr(Schema.String),
@@ -28,7 +25,9 @@ export class TaskRefused extends Schema.TaggedError<TaskRefused>()("TaskRefused"
   readonly retryable = false
 }
 
-/** A failure that is not retried, for handlers without an error type of their own that is not retryable. */
+/**
+ * A failure that is not retried. A handler fails with it if it has no error type of its own with `retryable: false`.
+ */
 export class PermanentFailure extends Schema.TaggedError<PermanentFailure>()("PermanentFailure", {
   message: Schema.String
 }) {
@@ -40,10 +39,7 @@ export const make = <R>(
   handle: (task: TaskEnvelope, context: HandlerContext) => Effect.Effect<unknown, unknown, R>
 ): TaskHandler<R> => ({ handle })
 
-/**
- * A handler that decodes the payload with a schema. A payload that does not match is refused as
- * `payload_schema_violation`.
- */
+/** A handler that decodes the payload with a schema, and refuses others as `payload_schema_violation`. */
 export const withPayload = <Payload, RD, R>(
   schema: Schema.ConstraintDecoder<Payload, RD>,
   handle: (task: Task<Payload>, context: HandlerContext) => Effect.Effect<unknown, unknown, R>
@@ -87,6 +83,6 @@ const unknown = ({ task_type }: TaskEnvelope, known: Iterable<string>): TaskRefu
     reason: "unknown_task_type",
     taskType: task_type ?? null,
     mistakes: [],
-    message: `${subject} is not supported by this handler, which accepts ${Array.from(known).join(", ")}.`
+    message: `${subject} has no handler in this worker: publish one of ${Array.from(known).join(", ")}, or add a handler.`
   })
 }

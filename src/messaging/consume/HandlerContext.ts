@@ -12,10 +12,7 @@ import * as ManualRetry from "../retry/ManualRetry.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import * as BatchFanOut from "./BatchFanOut.ts"
 
-/**
- * The details of a status that a handler publishes. The context adds the task id, the correlation id and the
- * manual-retry lineage.
- */
+/** The details of a status. The context adds the task id, the correlation id and the manual-retry lineage. */
 export interface StatusDetails extends NoCamelCaseMembers<typeof StatusEvent.Declared.fields> {
   readonly message?: string | null | undefined
   readonly meta?: JsonObject | undefined
@@ -33,11 +30,11 @@ export interface ConsumerIdentity {
   readonly client: BrokerClient["Service"]
   readonly name: string
   readonly queue: string
-  /** `null` without a retry policy. */
+  /** `null` if the consumer has no retry policy. */
   readonly maxRetries: number | null
 }
 
-/** A complete status of the task. A `task_id` in it is overwritten. */
+/** A status of the current task. A `task_id` in it is overwritten. */
 type StatusWithDetails = StatusDetails & { readonly status: string }
 
 /** Describes a delivery to the handler of a task or an aggregation, and publishes statuses about the task. */
@@ -46,12 +43,12 @@ export abstract class DeliveryContext {
   readonly consumerName: string
   /** The queue that this worker consumes. Retries return to it. */
   readonly sourceQueueName: string
-  /** `null` without a retry policy. */
+  /** `null` if the consumer has no retry policy. */
   readonly maxRetries: number | null
   /** The decoded message body, with canonical member names. */
   readonly rawPayload: JsonObject
   readonly deliveryTag: number
-  /** The broker delivered the message before and never received a settlement. */
+  /** True if the broker has delivered the message before without receiving an acknowledgement. */
   readonly redelivered: boolean
   readonly headers: Fields
 
@@ -67,12 +64,12 @@ export abstract class DeliveryContext {
   }
 
   abstract readonly taskId: string
-  /** From the body, else from the message properties, else the task id. */
+  /** The id from the body, else from the message properties, else the task id. */
   abstract readonly correlationId: string
   abstract readonly lineage: HandOverHeaders.HandOverHeaders
   protected abstract readonly echoedFields: { readonly service?: string; readonly task_type?: string }
 
-  /** 0 for the first delivery. */
+  /** The number of retries so far. 0 for the first delivery. */
   get retryAttempt(): number {
     return RetryHeaders.attemptOf(this.headers)
   }
@@ -82,7 +79,7 @@ export abstract class DeliveryContext {
     return this.#position?.batchId
   }
 
-  /** Position in the batch, from 0. */
+  /** The position in the batch, from 0. */
   get batchIndex(): number | undefined {
     return this.#position?.batchIndex
   }
@@ -107,12 +104,12 @@ export abstract class DeliveryContext {
     return this.lineage.reason
   }
 
-  /** Publishes a status of the current task. For another task, use `client.publishStatus`. */
+  /** Publishes a status of the current task. To publish a status of another task, use `client.publishStatus`. */
   publishStatus(status: string | StatusWithDetails, details: StatusDetails = {}): Effect.Effect<void, PublishError> {
     return Effect.suspend(() => this.client.publishStatus(this.#event(status, details)))
   }
 
-  /** Publishes a status of the current task that is also input for the aggregation of `meta.parent_task_id`. */
+  /** Publishes a status of the current task, which is also sent to the aggregation worker of `meta.parent_task_id`. */
   publishAggregationStatus(
     status: string | StatusWithDetails,
     details: StatusDetails = {}
@@ -137,8 +134,8 @@ export abstract class DeliveryContext {
 }
 
 /**
- * The defect that ends a handler after `manualRetry`. A defect passes through `Effect.catch` and `Effect.retry`. It is
- * recognised by identity, because reading a property of an unknown error may run user code.
+ * The defect that ends a handler after `manualRetry`. `Effect.catch` and `Effect.retry` do not intercept defects.
+ * Compared by identity, because reading a property of an unknown error may run user code.
  */
 export const handOverSignal = { _tag: "HandedOver" } as const
 
@@ -175,8 +172,9 @@ export class HandlerContext extends DeliveryContext {
 
   /**
    * Republishes the task under the same id, routed by `taskType`, and ends the handler: no code after this effect runs.
-   * If the handler continues nevertheless, the task is republished when the handler succeeds, and not if the handler
-   * fails. The last request wins.
+   *
+   * If the handler intercepts this end and goes on, the task is republished only if the handler succeeds. After several
+   * calls the last one counts.
    *
    * Fails with an `InvalidManualRetry`, an `EnvelopeError` or an `InvalidPublish` if the request is invalid.
    */
@@ -185,7 +183,7 @@ export class HandlerContext extends DeliveryContext {
   ): Effect.Effect<never, InvalidManualRetry | EnvelopeError | InvalidPublish> {
     return Effect.suspend(() => {
       const prepared = Result.flatMap(ManualRetry.prepare(this.#task.exact, this, request), (retry) =>
-        // The handler learns at once what the topology refuses.
+        // Built here only to fail at once, in the handler, if the topology refuses the task.
         Result.map(Publications.task(this.client.topology, retry.task, { headers: retry.headers }), () => retry)
       )
       if (Result.isFailure(prepared)) return Effect.fail(prepared.failure)
@@ -194,7 +192,6 @@ export class HandlerContext extends DeliveryContext {
     })
   }
 
-  /** The request made with `manualRetry`. For the consumer. */
   get handOver(): ManualRetry.ManualRetry | undefined {
     return this.#handOver
   }

@@ -4,14 +4,14 @@ import * as Aggregation from "../topology/Aggregation.ts"
 
 export interface OrphanedQueue {
   readonly queue: string
-  /** The queue is still bound to a current shard, so it fills up while another queue is consumed. */
+  /** The queue is still bound to a current shard, so it receives events that no worker consumes. */
   readonly isFilling: boolean
 }
 
-/** Applies to each kind. The broker is asked about every name. */
+/** The broker is asked about each name, so former shards and single-shard queues are limited to this many each. */
 const maxInspected = 32
 
-/** AMQP cannot list queues, so names are guessed: shards beyond the count, and single shards that are now grouped. */
+/** Returns the names of queues that may be left from an earlier configuration. AMQP cannot list queues. */
 export const candidates = (
   aggregation: Aggregation.AggregationPlane,
   groups: ReadonlyArray<ReadonlyArray<number>>
@@ -25,7 +25,7 @@ export const candidates = (
   return [...[...new Set(grouped)].slice(0, maxInspected).map(of(true)), ...beyond.map(of(false))]
 }
 
-/** The queues are not deleted, because they contain events. */
+/** Logs a warning about left-over queues. They are not deleted, because they may contain events. */
 export const warn = (
   { inspectQueue }: Pick<BrokerClient["Service"], "inspectQueue">,
   candidates: ReadonlyArray<OrphanedQueue>
@@ -33,7 +33,7 @@ export const warn = (
   Effect.gen(function* () {
     const found: Array<string> = []
     for (const { isFilling, queue } of candidates) {
-      // The consumers report an unreachable broker.
+      // An unreachable broker is ignored here, because the consumers report it.
       const inspection = Option.flatten(yield* Effect.option(inspectQueue(queue)))
       if (Option.isNone(inspection) || inspection.value.consumers > 0) continue
       const { messages } = inspection.value
@@ -43,7 +43,7 @@ export const warn = (
     }
     if (found.length === 0) return
     yield* Effect.logWarning(
-      `Queues of former shards still exist: ${found.join(", ")}. ` +
-        "Let workers of the former shards drain them, then delete them."
+      `Aggregation queues of an earlier shard configuration have no consumer: ${found.join(", ")}. ` +
+        "Start workers with the earlier configuration until the queues are empty, then delete the queues."
     )
   })

@@ -1,15 +1,16 @@
 import { Context, Effect, Layer } from "effect"
 import { Redis, type RedisError, type Script } from "../../services/Redis.ts"
 
-/** A piece of work that a stage must not do twice at the same time. */
+/** A message's exclusive right to do a piece of work in a stage. */
 export interface Claim {
   readonly stage: string
   readonly taskId: string
-  /** The hash of the task id, the action and the `dedup_key_fields`. */
+  /** The hash that identifies the work: of the task id, the action and the `dedup_key_fields`. */
   readonly signature: string
   readonly messageId: string
   /**
-   * The message was delivered before, or is a retry or a replay. It may take over a claim of its own earlier delivery.
+   * True if the message was delivered before, or is a retry or a replay. Such a message may take over the claim of its
+   * own earlier delivery.
    */
   readonly redelivered: boolean
 }
@@ -26,7 +27,7 @@ export class StageDedup extends Context.Service<
     readonly release: (claim: Claim) => Effect.Effect<void, RedisError>
   }
 >()("svc/messaging/StageDedup") {
-  /** Keeps claims in this process: for a stage with a single worker process. */
+  /** Keeps claims in the memory of this process. Suitable for a stage with one worker process. */
   static readonly layerMemory = Layer.sync(StageDedup, () => {
     const claimed = new Map<string, string>()
     return StageDedup.of({
@@ -47,9 +48,9 @@ export class StageDedup extends Context.Service<
   })
 
   /**
-   * Keeps claims in Redis, for all processes that share it. A claim that was never released, because its process died
-   * or Redis was unreachable, can be taken over by a redelivery, a retry or a replay of the same message. It expires
-   * after a day.
+   * Keeps claims in Redis, for all processes that share it. If a process dies or cannot reach Redis, its claim is not
+   * released. A redelivery, a retry or a replay of the same message takes such a claim over; for other messages it
+   * expires after a day.
    */
   static readonly layerRedis = Layer.effect(
     StageDedup,

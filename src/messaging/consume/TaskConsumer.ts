@@ -13,21 +13,14 @@ import * as DeliveryLoop from "./DeliveryLoop.ts"
 import type { TaskHandler } from "./Handler.ts"
 import * as TaskDelivery from "./TaskDelivery.ts"
 
-/**
- * Options of a task consumer, in addition to the options that all consumers share. Without a retry policy the consumer
- * also rejects batches.
- */
+/** Options of a task consumer, in addition to the common ones. Without a retry policy, batches are rejected. */
 export interface Options<R> extends ConsumerOptions.ConsumerOptions {
   readonly handler: TaskHandler<R>
-  /**
-   * Publishes the statuses `processing`, `completed` and `failed`.
-   * Default: disabled, as in `new LifecycleStatusConfig()`.
-   */
+  /** Publishes the statuses `processing`, `completed` and `failed` of each task. Default: disabled. */
   readonly lifecycleStatuses?: LifecycleStatusConfig | undefined
   /**
-   * Limits the run time of a handler. A handler that takes longer is interrupted and fails with a `HandlerTimeout`,
-   * which is retried. Default: no limit. The broker still takes a message back after its consumer timeout, by default
-   * 30 minutes.
+   * The maximum run time of a handler, after which it is interrupted and fails with a `HandlerTimeout`, which is
+   * retried. Default: no limit. The broker redelivers a message after its own consumer timeout, by default 30 minutes.
    */
   readonly handleWithin?: Duration.Input | undefined
 }

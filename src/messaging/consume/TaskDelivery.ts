@@ -44,7 +44,7 @@ export class HandlerTimeout extends Schema.TaggedError<HandlerTimeout>()("Handle
 
 const batchConcurrency = 64
 
-/** In the order of the specification: decode, observe, split a batch, `processing`, handle, publish the result. */
+/** Processes one delivery. The specification prescribes the order of the steps. */
 export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettings<R>) {
   const { aliases, broker, consumer, handler, handleWithin, observe } = settings
   const { client } = consumer
@@ -84,7 +84,8 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
     const afterExit = (exit: Exit.Exit<unknown, unknown>) => afterHandler(delivery, task, context, exit)
     if (!lifecycleStatuses.enabled) return Effect.flatMap(Effect.exit(inTime), afterExit)
     return Effect.gen(function* () {
-      // The handler does not wait for this status. The final status does, so that readers see the two in order.
+      // The handler does not wait for the status `processing`. The final status does, so that the two are published in
+      // order.
       const processing = yield* Effect.forkChild(
         publishLifecycle(task, context, { status: lifecycleStatuses.processing }),
         {
@@ -114,7 +115,7 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
       : Effect.succeed(done)
   }
 
-  /** Publishes the status first. The delivery is acknowledged only after the task is published. */
+  /** Publishes the status, then the task for the other worker. The delivery is acknowledged only after both. */
   const publishHandOver = Effect.fnUntraced(function* (
     delivery: Delivery,
     task: TaskEnvelope.TaskEnvelope,
@@ -123,7 +124,7 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
   ) {
     yield* Effect.catch(client.publishStatus(retry.status), (error) =>
       Effect.logWarning(
-        `The status ${ManualRetry.status} of task ${task.task_id} could not be published`,
+        `The status ${ManualRetry.status} of task ${task.task_id} could not be published, so readers will not see it. The task is handed over all the same`,
         error.message
       )
     )
@@ -131,7 +132,7 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
     if (Result.isSuccess(published)) return acked(attemptFieldsOf(task, context))
     const error = published.failure
     if (isBrokerFailure(error)) return yield* error
-    // Includes an unroutable task: failing keeps this copy.
+    // If no queue accepts the new task, failing the delivery keeps the original.
     return yield* failTask(delivery, task, context, HandlerFailure.of(error))
   })
 
@@ -149,7 +150,6 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
   const failUnreadable = (delivery: Delivery, error: EnvelopeError, taskId: string | null) =>
     failDelivery({ delivery, failure: HandlerFailure.ofEnvelope(error), fields: unknownTaskFields(delivery, taskId) })
 
-  /** `failure` is the error kind in the trace of a rejected delivery. */
   const failDelivery = (
     failed: FailedDelivery<AttemptFields>,
     failure?: string
@@ -159,8 +159,8 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
     )
 
   /**
-   * After a crash in between, the redelivered batch publishes all its items again. `message` keeps wide numbers exact,
-   * because the items are written again.
+   * Replaces a batch with one message per task. If the process crashes before the batch is acknowledged, all its tasks
+   * are published again. `message` keeps integers of 2^53 and more exact.
    */
   const splitBatch = (
     delivery: Delivery,
@@ -174,7 +174,10 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
       fields
     })
     if (consumer.maxRetries === null) {
-      const failed = refusedBatch("unsupported_batch_envelope", "A consumer without a retry policy takes no batches")
+      const failed = refusedBatch(
+        "unsupported_batch_envelope",
+        "A batch requires a consumer with a retry policy: set retryPolicy, or publish the tasks individually"
+      )
       return Effect.as(FailureLog.log(consumer, failed), rejected(fields, failed.failure.reason))
     }
     const read = BatchEnvelope.read(message, now, (item) => aliases.inbound(item))
@@ -238,7 +241,9 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
     settled: observe.deferred((at) => Observation.of("TaskMessageAcked", at, attempt))
   })
 
-  /** Sends the message to the dead-letter exchange of its queue, if there is one. */
+  /**
+   * The broker moves a rejected message to the dead-letter exchange of its queue. Without one, it drops the message.
+   */
   const rejected = (attempt: AttemptFields, reason: string, failure = reason): DeliveryVerdict => ({
     settle: "reject",
     settled: observe.deferred((at) =>
@@ -262,14 +267,18 @@ const statusOwnerOf = (task: TaskEnvelope.TaskEnvelope, context: HandlerContext)
 const onTimeout = (within: Duration.Duration) => ({
   duration: within,
   orElse: () =>
-    Effect.fail(new HandlerTimeout({ message: `The handler did not end within ${Duration.format(within)}.` }))
+    Effect.fail(
+      new HandlerTimeout({
+        message: `The handler was interrupted, because it did not end within ${Duration.format(within)} (handleWithin).`
+      })
+    )
 })
 
 const isManualHandOver = (cause: Cause.Cause<unknown>): boolean =>
   cause.reasons.some((reason) => Cause.isDieReason(reason) && reason.defect === handOverSignal) &&
   cause.reasons.every((reason) => !Cause.isFailReason(reason))
 
-/** A message that AMQP cannot carry is the handler's mistake, and every delivery would repeat it. */
+/** A message that AMQP cannot carry (`invalid`) is the handler's mistake, so another delivery would fail as well. */
 const isBrokerFailure = (error: PublishError): error is BrokerError | PublishUnknown | PublishRefused =>
   error._tag === "BrokerError" ||
   error._tag === "PublishUnknown" ||

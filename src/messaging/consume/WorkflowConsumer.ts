@@ -34,12 +34,12 @@ export type Options<R> = ConsumerOptions.ConsumerOptions & {
   readonly handler: WorkflowHandler<R>
 } & (
     | {
-        /** Name of a stage in the client's topology. */
+        /** The name of a stage in the client's topology. */
         readonly stage: string
         readonly queue?: never
       }
     | {
-        /** The queue of a stage, instead of its name. */
+        /** The queue of the stage. Pass either `stage` or `queue`. */
         readonly queue: string
         readonly stage?: never
       }
@@ -63,7 +63,7 @@ export class StageTimeout extends Schema.TaggedError<StageTimeout>()("StageTimeo
   readonly reason = "stage_timeout"
 }
 
-/** Another message with the same `dedup_key_fields` is in progress. The message is not retried. */
+/** Another message with the same `dedup_key_fields` is being processed. This message is not retried. */
 export class DedupConflict extends Schema.TaggedError<DedupConflict>()("DedupConflict", {
   stage: Schema.String,
   message: Schema.String
@@ -172,7 +172,7 @@ export const make = <R>(
       { exact, ordinary: envelope }: ExactAndOrdinary<WorkflowEnvelope.WorkflowEnvelope>
     ) => {
       const { message_id: messageId, task_id: taskId } = envelope
-      // The exact envelope distinguishes numbers that are equal as JavaScript numbers.
+      // JavaScript numbers round integers of 2^53 and more, so two different ids could get the same signature.
       const signature = StageContract.dedupSignature(stage, exact)
       if (Result.isFailure(signature)) return failMessage(delivery, envelope, HandlerFailure.of(signature.failure))
       if (signature.success === undefined) return handle(delivery, envelope)
@@ -183,8 +183,7 @@ export const make = <R>(
         messageId,
         redelivered: isRepeat(delivery)
       }
-      // The claim is released before the retry is published, because the retry may arrive at once and needs the same
-      // claim.
+      // A failed message needs the same claim for its retry, which may arrive as soon as it is published.
       const runClaimed = Effect.acquireUseRelease(
         dedup.claim(claim),
         (isClaimed) =>
@@ -265,18 +264,16 @@ const correlationIdOf = (
   envelope: WorkflowEnvelope.WorkflowEnvelope | undefined
 ): string | null => envelope?.correlation_id || properties.correlationId || envelope?.task_id || null
 
-const conflict = "Another message with the same dedup_key_fields is being processed."
+const conflict =
+  "Another message with the same dedup_key_fields is being processed, so this one is not: replay it if its work is still to be done."
 
-/**
- * The message was redelivered by the broker, retried by a worker, or replayed by an operator, so its earlier delivery
- * has ended.
- */
+/** Returns whether an earlier delivery of the message has ended, whose claim may be taken over. */
 const isRepeat = ({ properties: { headers = {} }, redelivered }: Delivery): boolean =>
   redelivered || RetryHeaders.attemptOf(headers) > 0 || headers[RetryHeaders.replayedFromDlq] === true
 
 /**
  * A claim that is not released blocks other messages with the same work for a day, so the delivery waits up to a minute
- * for Redis to return. An interrupted handler does not wait: its message is redelivered and takes the claim over.
+ * for Redis to return. An interrupted delivery does not wait: its redelivery takes the claim over.
  */
 const release = (dedup: StageDedup["Service"], claim: Claim): Effect.Effect<void> => {
   const released = dedup.release(claim)
@@ -295,10 +292,7 @@ const release = (dedup: StageDedup["Service"], claim: Claim): Effect.Effect<void
   )
 }
 
-/**
- * For a body without a `message_id`. The id is the same for every delivery of the message, because retries and claims
- * are identified by it.
- */
+/** Returns the id of a message whose body has none. Each delivery has the same id, as retries and claims require. */
 const messageIdOf = ({ content, properties: { headers = {} } }: Delivery): string => {
   const { message_id: given } = headers
   return typeof given === "string" && given !== "" ? given : hash("sha256", content, "hex").slice(0, 32)
@@ -313,7 +307,7 @@ const withStageTimeout = <A, E, R>(
 ): Effect.Effect<A, E | StageTimeout, R> => {
   const duration = timeoutOf(stage)
   if (duration === undefined) return handling
-  const message = `The handler of stage ${stage.name} did not end within ${Duration.format(duration)}.`
+  const message = `The handler of stage ${stage.name} was interrupted, because it did not end within ${Duration.format(duration)} (timeout_seconds).`
   return Effect.timeoutOrElse(handling, {
     duration,
     orElse: () => Effect.fail(new StageTimeout({ stage: stage.name, message }))

@@ -18,34 +18,34 @@ export interface HandOver {
   readonly action?: string | undefined
   /** Default: `{}`. */
   readonly meta?: JsonObject | undefined
-  /** Default: none. The priority of the current message is not inherited. */
+  /** The priority of the new message. The priority of the current message is not inherited. Default: none. */
   readonly priority?: number | undefined
 }
 
 /** Describes a message to the handler of a stage, and publishes statuses and hand-overs. */
 export interface WorkflowContext {
-  /** For operations that the context does not offer, such as a status of another task. */
+  /** The client, for operations that the context does not offer, such as a status of another task. */
   readonly client: BrokerClient["Service"]
   readonly consumerName: string
-  /** The stage of the consumer, even if the envelope names another. */
+  /** The stage of the consumer. The envelope may name another one. */
   readonly stage: string
   readonly sourceQueueName: string
-  /** From the envelope, else from the message properties, else the task id. */
+  /** The id from the envelope, else from the message properties, else the task id. */
   readonly correlationId: string
   readonly deliveryTag: number
-  /** The broker delivered the message before and never received a settlement. */
+  /** True if the broker has delivered the message before without receiving an acknowledgement. */
   readonly redelivered: boolean
-  /** 0 for the first delivery. */
+  /** The number of retries so far. 0 for the first delivery. */
   readonly retryAttempt: number
-  /** `null` without a retry policy. */
+  /** `null` if the consumer has no retry policy. */
   readonly maxRetries: number | null
   readonly headers: Fields
 
   /** Publishes a status of the current task. */
   readonly publishStatus: (status: string, details?: StatusDetails) => Effect.Effect<void, PublishError>
   /**
-   * Publishes a new message of the same task to a stage, with the current stage as `origin_stage`. Fails with a
-   * `ContractError` if the contract of either stage forbids it.
+   * Publishes a new message of the same task to a stage. Its `origin_stage` is the current stage. Fails with a
+   * `ContractError` if the contract of either stage forbids the hand-over.
    */
   readonly publishToStage: (stage: string, work: HandOver) => Effect.Effect<void, PublishError | ContractError>
   /** Publishes a new message of the same task by a routing key. */

@@ -16,7 +16,7 @@ export interface WorkflowHandler<R = never> {
   readonly handle: (message: WorkflowEnvelope, context: WorkflowContext) => Effect.Effect<unknown, unknown, R>
 }
 
-/** The handler does not accept the message. No work has been done, and retrying is pointless. */
+/** The handler does not accept the message, so it has done no work. The message is not retried. */
 export class MessageRefused extends Schema.TaggedError<MessageRefused>()("MessageRefused", {
   reason: Schema.Literals(["unsupported_action", "payload_schema_violation"]),
   stage: Schema.String,
@@ -32,10 +32,7 @@ export const make = <R>(
   handle: (message: WorkflowEnvelope, context: WorkflowContext) => Effect.Effect<unknown, unknown, R>
 ): WorkflowHandler<R> => ({ handle })
 
-/**
- * A handler that decodes the payload with a schema. A payload that does not match is refused as
- * `payload_schema_violation`.
- */
+/** A handler that decodes the payload with a schema, and refuses others as `payload_schema_violation`. */
 export const withPayload = <Payload, RD, R>(
   schema: Schema.ConstraintDecoder<Payload, RD>,
   handle: (message: Work<Payload>, context: WorkflowContext) => Effect.Effect<unknown, unknown, R>
@@ -90,5 +87,5 @@ const unsupported = (
     stage,
     action: action ?? null,
     mistakes: [],
-    message: `Stage ${stage} does not accept ${action === undefined ? "a message without an action" : `the action ${action}`}. It accepts ${known.join(", ")}.`
+    message: `Stage ${stage} does not accept ${action === undefined ? "a message without an action" : `the action ${action}`}. Publish one of ${known.join(", ")}, or add a handler.`
   })

@@ -16,19 +16,18 @@ export const Declared = Schema.Struct({
 
 const decode = makeReader({ kind: "batch", schema: Declared, nullable: [] })
 
-/** Many tasks in one message. The consumer splits it into one message for each task. */
+/** One message that contains many tasks. The consumer replaces it with one message per task. */
 export type BatchEnvelope = Omit<typeof Declared.Type, "tasks"> & {
   readonly tasks: readonly [TaskEnvelope.TaskEnvelope, ...ReadonlyArray<TaskEnvelope.TaskEnvelope>]
   readonly [extra: string]: unknown
 }
 
-/** Recognises a batch before validation, so that an invalid batch is reported as a batch. */
 export const isBatch = (json: JsonObject): boolean =>
   typeof json["batch_id"] === "string" && Array.isArray(json["tasks"])
 
 /**
- * Decodes a batch. `prepareItem` runs on each item before it is decoded, to resolve aliases. One invalid item makes the
- * whole batch invalid; the mistakes name its index.
+ * Decodes a batch. `prepareItem` runs on each task before it is decoded, to resolve aliases. One invalid task makes the
+ * whole batch invalid; the error names the index of the task.
  */
 export const read = (
   input: unknown,

@@ -1,15 +1,15 @@
 import { hash } from "node:crypto"
 
 /**
- * Serialises a value as canonical JSON: members sorted by code point on every level, no spaces, non-ASCII characters
- * unescaped. A `RawNumber` keeps its text. Throws for the same values as `JSON.stringify`: cycles, `bigint`, nesting
- * beyond the stack.
+ * Serialises a value as canonical JSON: members are sorted by code point on every level, there are no spaces, and
+ * non-ASCII characters are not escaped. A `RawNumber` keeps its digits. Throws for the values for which
+ * `JSON.stringify` throws: cycles, `bigint`, too deep nesting.
  */
 export const write = (value: unknown): string => serialize(value) ?? "null"
 
 export const sha256 = (value: unknown): string => hash("sha256", write(value), "hex")
 
-/** Writes members itself, because JavaScript objects put integer keys first. */
+/** `JSON.stringify` cannot sort members, because JavaScript objects list integer keys first. */
 const serialize = (value: unknown): string | undefined => {
   if (typeof value !== "object" || value === null || JSON.isRawJSON(value)) return JSON.stringify(value)
   if ("toJSON" in value && typeof value.toJSON === "function") return serialize(value.toJSON(""))
@@ -22,7 +22,7 @@ const serialize = (value: unknown): string | undefined => {
   return `{${members.join(",")}}`
 }
 
-/** JavaScript compares UTF-16 units, which places characters beyond U+FFFF before U+E000 to U+FFFF. */
+/** Compares texts by code point. JavaScript's `<` compares UTF-16 units, which puts U+10000 before U+E000. */
 export const byCodePoint = (one: string, other: string): number => {
   const length = Math.min(one.length, other.length)
   for (let at = 0; at < length; at++) {

@@ -8,8 +8,8 @@ export interface JsonObject {
 }
 
 /**
- * Forbids the camelCase forms of an envelope's members. Envelopes accept additional members, so the compiler would
- * otherwise take a misspelt member for one of these.
+ * Forbids the camelCase forms of an envelope's members, such as `taskId`. Envelopes accept additional members, so
+ * without this type the compiler would accept `taskId` for `task_id`.
  */
 export type NoCamelCaseMembers<Fields> = { readonly [Name in keyof Fields as CamelCase<Name>]?: never }
 
@@ -22,8 +22,8 @@ export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
 
 /**
- * Returns whether JSON represents the value as an object with its own members. A `Date` would become a text, a `Map` an
- * empty object.
+ * Returns whether `JSON.stringify` writes the value as an object with all its members. A `Date` becomes a text, and a
+ * `Map` becomes an empty object.
  */
 export const isWritableObject = (value: unknown): value is JsonObject =>
   isJsonObject(value) && typeof value["toJSON"] !== "function" && !(value instanceof Map || value instanceof Set)
@@ -36,7 +36,7 @@ export const maxShortBytes = 255
 export const fitsShortString = (text: string): boolean =>
   text.length <= maxShortBytes / 3 || Buffer.byteLength(text) <= maxShortBytes
 
-/** A lone surrogate has no UTF-8 form. Sending it would change the text, so it could not be found again. */
+/** Returns whether a text can be encoded as UTF-8. A lone surrogate would be replaced, so a task id would change. */
 export const isWellFormed = (text: string): boolean => text.isWellFormed()
 
 export const textExpected = "well-formed Unicode without lone surrogates"
@@ -61,18 +61,18 @@ export const specVersion = "1.0"
 export interface EnvelopeRules<Envelope extends object> {
   readonly kind: EnvelopeKind
   readonly schema: Schema.Codec<Envelope, unknown> & { readonly fields: object }
-  /** Fields whose `null` counts as missing. For other fields `null` is a mistake. */
+  /** Fields that may be `null`, which means that they are missing. In other fields `null` is an error. */
   readonly nullable: ReadonlyArray<string>
   /**
-   * A check that costs a tenth of decoding. It accepts only envelopes that the schema decodes without a change, and may
-   * reject some of those.
+   * An optional fast check, which costs a tenth of decoding. It returns true only for envelopes that decoding leaves
+   * unchanged; the others are decoded.
    */
   readonly isExact?: (known: JsonObject) => known is Envelope & JsonObject
 }
 
 /**
- * Creates a function that decodes an envelope and reports all mistakes at once. Undeclared members are kept after the
- * declared ones, except members that are `null`. `defaults` apply to missing members.
+ * Creates a function that decodes an envelope and reports all errors at once. Members that the schema does not declare
+ * follow the declared ones; those that are `null` are dropped. `defaults` replace missing members.
  */
 export const makeReader = <Envelope extends object>({
   isExact = neverExact,
@@ -83,7 +83,7 @@ export const makeReader = <Envelope extends object>({
   const names = Object.keys(schema.fields)
   const declared = new Set(names)
   const mayBeNull = new Set(nullable)
-  // Collecting all mistakes triples the cost of a valid envelope, so only invalid envelopes are decoded in that way.
+  // Collecting all errors triples the cost of decoding, so it is done only for envelopes that are invalid.
   const decode = Schema.decodeUnknownResult(schema)
   const decodeForMistakes = Schema.decodeUnknownResult(schema, { errors: "all" })
   return (input: unknown, defaults: JsonObject): Result.Result<Envelope & JsonObject, EnvelopeError> => {
@@ -92,7 +92,7 @@ export const makeReader = <Envelope extends object>({
     const extras: Array<readonly [string, unknown]> = []
     for (const name of Object.keys(input)) {
       const value = input[name]
-      // JSON cannot represent these, and a function named `toJSON` would be called.
+      // JSON has neither `undefined` nor functions, and `JSON.stringify` would call a function named `toJSON`.
       if (value === undefined || typeof value === "function") continue
       if (!declared.has(name)) {
         if (value !== null) extras.push([name, value])
@@ -100,10 +100,10 @@ export const makeReader = <Envelope extends object>({
         given[name] = value
       }
     }
-    // Always in wire order: `JSON.stringify` is twice as fast for objects of one shape.
+    // The members always have the same order, because `JSON.stringify` is twice as fast for objects of one shape.
     const known: Record<string, unknown> = {}
     for (const name of names) if (given[name] !== undefined) known[name] = given[name]
-    // `Object.fromEntries` creates own properties, even for a member called `__proto__`.
+    // Assigning to a member called `__proto__` would change the prototype; `Object.fromEntries` creates the member.
     const rest: JsonObject = extras.length === 0 ? noExtras : Object.fromEntries(extras)
     if (isExact(known)) return Result.succeed(rest === noExtras ? known : { ...known, ...rest })
     const decoded = Result.orElse(decode(known), () => decodeForMistakes(known))
@@ -118,10 +118,10 @@ const noExtras: JsonObject = {}
 const notAnObject = "must be a JSON object"
 const tooDeep = "is nested too deeply for a body with numbers of 2^53 or more"
 
-// Invalid UTF-8 is an error. A byte order mark is not valid JSON either.
+// Invalid UTF-8 throws an error. A byte order mark is kept, so that `JSON.parse` refuses it.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-/** Decodes the body of a message as a JSON object. `kind` is the expected envelope, which errors name. */
+/** Decodes the body of a message as a JSON object. Errors name `kind`, the expected envelope. */
 export const parse = (
   kind: EnvelopeKind,
   body: Uint8Array
@@ -136,7 +136,7 @@ export const parse = (
   try {
     value = ExactJson.read(text)
   } catch (cause) {
-    // The engine's message would quote a part of the body.
+    // The error of `JSON.parse` is dropped, because its message quotes a part of the body.
     return Result.fail(EnvelopeError.malformed(kind, cause instanceof RangeError ? tooDeep : "is not JSON"))
   }
   const { exact, ordinary } = value
@@ -145,7 +145,7 @@ export const parse = (
     : Result.fail(EnvelopeError.invalid(kind, [{ field: "", problem: notAnObject }]))
 }
 
-/** Serialises a message without spaces. Top-level members that are `null` are omitted; nested ones are kept. */
+/** Serialises a message without spaces. Top-level members that are `null` are left out; nested ones are kept. */
 export const encode = (kind: EnvelopeKind, envelope: JsonObject): Result.Result<Uint8Array, EnvelopeError> => {
   try {
     return Result.succeed(Buffer.from(JSON.stringify(withoutNulls(envelope))))

@@ -1,10 +1,12 @@
 import { Schema, SchemaIssue } from "effect"
 
-/** `field` is the name in the specification, such as `task_max_priority` or `stages[2].queue`. */
+/**
+ * One invalid parameter. `field` is its name in the specification, such as `task_max_priority` or `stages[2].queue`.
+ */
 export const Mistake = Schema.Struct({ field: Schema.String, problem: Schema.String })
 export type Mistake = typeof Mistake.Type
 
-/** Thrown by the constructors of topologies. Contains all mistakes. */
+/** The constructors of topologies throw this error. It lists all invalid parameters. */
 export class TopologyError extends Schema.TaggedError<TopologyError>()("TopologyError", {
   topology: Schema.String,
   mistakes: Schema.Array(Mistake),
@@ -15,7 +17,7 @@ export class TopologyError extends Schema.TaggedError<TopologyError>()("Topology
   }
 }
 
-/** Thrown by the constructors of retry policies, aliases and other settings. Contains all mistakes. */
+/** The constructors of retry policies, aliases and other settings throw this error. It lists all invalid options. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", {
   settings: Schema.String,
   mistakes: Schema.Array(Mistake),
@@ -30,8 +32,7 @@ export const EnvelopeKind = Schema.Literals(["task", "batch", "status", "workflo
 export type EnvelopeKind = typeof EnvelopeKind.Type
 
 /**
- * A message body that is not a valid envelope. The error never contains values, which may be secret.
- *
+ * The body of a message is not a valid envelope. The error never contains values, which may be secret.
  * - `malformed_json`: the body is not JSON or not UTF-8.
  * - `invalid_envelope`: the body is JSON, but not the expected envelope.
  */
@@ -102,7 +103,7 @@ export class InvalidPublish extends Schema.TaggedError<InvalidPublish>()("Invali
   message: Schema.String
 }) {}
 
-/** A hand-over that violates a stage contract, or a message that a stage does not accept. */
+/** A workflow message violates a stage contract: its hand-over is forbidden, or the stage does not accept it. */
 export class ContractError extends Schema.TaggedError<ContractError>()("ContractError", {
   reason: Schema.Literals([
     "terminal_stage_handoff",
@@ -118,17 +119,17 @@ export class ContractError extends Schema.TaggedError<ContractError>()("Contract
   message: Schema.String
 }) {}
 
-/** A manual retry with contradictory or invalid options. */
+/** The options of a manual retry contradict each other or are invalid. */
 export class InvalidManualRetry extends Schema.TaggedError<InvalidManualRetry>()("InvalidManualRetry", {
   field: Schema.String,
   message: Schema.String
 }) {}
 
-/** Converts the issues of a schema, without the values. */
+/** Converts the issues of a schema to mistakes that do not contain the values. */
 export const mistakesOf = (issue: SchemaIssue.Issue): ReadonlyArray<Mistake> =>
   formatIssues(issue).issues.map(({ message, path = [] }) => ({
     field: path.map((step) => String(typeof step === "object" ? step.key : step)).join("."),
-    // The message follows the name of its field.
+    // The problem is shown after the name of the field: `priority must be …`.
     problem: message.replace(/^Expected /, "must be ")
   }))
 

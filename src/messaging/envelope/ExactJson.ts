@@ -7,22 +7,20 @@ declare global {
   }
 }
 
-/**
- * A number that JavaScript cannot represent, as its JSON text. Not a JSON object, although its `typeof` is "object".
- */
+/** The JSON text of a number that JavaScript cannot represent. `typeof` is "object", but this is not a JSON object. */
 export interface RawNumber {
   readonly rawJSON: string
 }
 
-/** Two readings of one JSON text. They are identical unless the text contains numbers of 2^53 or more. */
+/** One JSON text, parsed in two ways. The results are identical unless the text contains integers of 2^53 or more. */
 export interface ExactAndOrdinary<A> {
-  /** Preserves numbers of 2^53 or more as `RawNumber`, for writing the value again. */
+  /** Keeps numbers of 2^53 or more as `RawNumber`, so that serialising the value again does not change them. */
   readonly exact: A
-  /** Rounds numbers of 2^53 or more to the nearest double, for calculations. */
+  /** Rounds numbers of 2^53 or more to the nearest double, so that code can calculate with them. */
   readonly ordinary: A
 }
 
-/** Throws what `JSON.parse` throws, and a `RangeError` for deep nesting together with such numbers. */
+/** Throws the errors of `JSON.parse`, and a `RangeError` for deep nesting together with numbers of 2^53 or more. */
 export const read = (text: string): ExactAndOrdinary<unknown> => {
   const ordinary: unknown = JSON.parse(text)
   return { exact: containsWideNumber(ordinary) ? JSON.parse(text, keepWideNumber) : ordinary, ordinary }
@@ -30,7 +28,10 @@ export const read = (text: string): ExactAndOrdinary<unknown> => {
 
 export const parse = (text: string): unknown => read(text).exact
 
-/** Reads once if both are identical. Mistakes come from the ordinary reading, in which numbers are numbers. */
+/**
+ * Applies `read` to both values, or once if they are identical. Errors come from the ordinary value, because the schema
+ * does not accept a `RawNumber` as a number.
+ */
 export const readBoth = <A, B, E>(
   { exact, ordinary }: ExactAndOrdinary<A>,
   read: (value: A) => Result.Result<B, E>
@@ -44,7 +45,7 @@ const keepWideNumber = (_name: string, value: unknown, { source }: { readonly so
 
 const isWideNumber = (value: unknown): boolean => typeof value === "number" && Math.abs(value) >= 2 ** 53
 
-/** Costs a fifth of a parse. Not recursive, because `JSON.parse` accepts any depth. */
+/** Costs a fifth of `JSON.parse`. A loop and not a recursion, because `JSON.parse` accepts any depth. */
 const containsWideNumber = (json: unknown): boolean => {
   const pending: Array<object> = [[json]]
   for (const one of pending) {

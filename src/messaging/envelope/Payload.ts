@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import { type Mistake, mistakesOf } from "./Errors.ts"
 
-/** Decodes a payload with the schema of a handler. Fails with all mistakes, without the values. */
+/** Decodes a payload with the schema of a handler. Fails with a list of all errors, which contains no values. */
 export const decoder = <Payload, R>(schema: Schema.ConstraintDecoder<Payload, R>) => {
   const decode = Schema.decodeUnknownEffect(schema, { errors: "all" })
   return (payload: unknown): Effect.Effect<Payload, ReadonlyArray<Mistake>, R> =>
@@ -11,7 +11,7 @@ export const decoder = <Payload, R>(schema: Schema.ConstraintDecoder<Payload, R>
 export const mismatchMessage = (schema: string, mistakes: ReadonlyArray<Mistake>): string => {
   const named = mistakes.slice(0, maxNamed).map(({ field, problem }) => `payload.${field} ${problem}`)
   const more = mistakes.length > maxNamed ? `; and ${mistakes.length - maxNamed} more` : ""
-  return `The payload does not meet ${schema}: ${named.join("; ")}${more}.`
+  return `The payload does not match ${schema}: ${named.join("; ")}${more}.`
 }
 
 const maxNamed = 10

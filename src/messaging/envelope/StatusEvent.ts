@@ -25,9 +25,9 @@ export const Declared = Schema.Struct({
   message: Schema.optionalKey(Schema.String),
   meta: JsonObject,
   result: Schema.optionalKey(JsonObject),
-  /** Publishing sets it to the task id if missing. */
+  /** Publishing sets a missing correlation id to the task id. */
   correlation_id: Schema.optionalKey(ShortText),
-  /** Unique for each event. For events without one, see `readForPublish`. */
+  /** The unique id of the event. Publishing sets a missing one: see `readForPublish`. */
   event_id: Schema.optionalKey(Schema.String),
   service: Schema.optionalKey(Schema.String),
   spec_version: Schema.String,
@@ -56,7 +56,7 @@ const decode = makeReader({
   isExact
 })
 
-/** A status of a task. Undeclared members are kept. */
+/** A status of a task. Members that the schema does not declare are kept. */
 export type StatusEvent = typeof Declared.Type & { readonly [extra: string]: unknown }
 
 /** A status to be published. Defaults: `meta` is `{}`, `timestamp` is the current time. */
@@ -75,17 +75,17 @@ export interface StatusInput extends NoCamelCaseMembers<typeof Declared.fields> 
   readonly [extra: string]: unknown
 }
 
-/** A status as published, with its ids. */
+/** A status with the ids that publishing adds. */
 export type PublishedStatus = StatusEvent & { readonly correlation_id: string; readonly event_id: string }
 
-/** `now` is the timestamp of an event without one. */
+/** Decodes a status. `now` becomes its timestamp if it has none. */
 export const read = (input: unknown, now: Timestamp): Result.Result<StatusEvent, EnvelopeError> =>
   decode(input, { meta: {}, timestamp: now, spec_version: specVersion })
 
-/** A status from another program. */
+/** The result of decoding a status of another program. */
 export interface LenientStatus {
   readonly event: StatusEvent
-  /** Members that were dropped because their type was wrong. */
+  /** The names of members that were dropped because their type was wrong. */
   readonly droppedMembers: ReadonlyArray<string>
 }
 
@@ -109,9 +109,9 @@ const isNullish = (value: unknown): boolean => value === undefined || value === 
 const required: ReadonlySet<string> = new Set(["task_id", "status"])
 
 /**
- * Decodes a status like `readLeniently` and gives it the ids to store it by. A complete event with a timestamp gets the
- * id that `readForPublish` gives it; any other event gets the hash of the message. Either way, a message that is read
- * again is the same event.
+ * Decodes a status like `readLeniently` and adds a correlation id and an event id if they are missing. The event id is
+ * always derived from the message, so storing the same message again stores no second event. For a complete event with
+ * a timestamp it equals the id from `readForPublish`.
  */
 export const readForStorage = (
   input: JsonObject,
@@ -128,9 +128,9 @@ export const fromBytes = (body: Uint8Array, now: Timestamp): Result.Result<Statu
   Result.flatMap(parse("status", body), ({ ordinary }) => read(ordinary, now))
 
 /**
- * Decodes a status and adds a correlation id and an event id. The id of an event with a timestamp is the hash of its
- * content, so that publishing it again is idempotent. An event without one gets the id `unique`, because two equal
- * events in one millisecond are distinct.
+ * Decodes a status and adds a correlation id and an event id if they are missing. If the input has a timestamp, the
+ * event id is the hash of the event, so publishing the event again is idempotent. Otherwise it is `unique`, because two
+ * equal events in one millisecond are different events.
  */
 export const readForPublish = (
   input: unknown,
@@ -151,7 +151,7 @@ export const withIds = (
   return Result.map(hasDefaultTimestamp ? Result.succeed(unique) : eventId(whole), (id) => ({ ...whole, event_id: id }))
 }
 
-/** The SHA-256 of the event without its `event_id`, as canonical JSON. The order of the members does not matter. */
+/** Returns the SHA-256 of the event's canonical JSON without its `event_id`. The order of members does not matter. */
 export const eventId = (event: JsonObject): Result.Result<string, EnvelopeError> => {
   const { event_id: _, ...content } = event
   return contentId(content)
@@ -165,13 +165,13 @@ const contentId = (content: JsonObject): Result.Result<string, EnvelopeError> =>
 
 export const encode = (event: StatusEvent): Result.Result<Uint8Array, EnvelopeError> => encodeEnvelope("status", event)
 
-/** The parent task, whose shard aggregates the event. */
+/** Returns the id of the parent task. It determines the aggregation shard that receives the event. */
 export const parentTaskId = ({ meta }: Pick<StatusEvent, "meta">): string | undefined => {
   const parent = meta["parent_task_id"]
   const text = typeof parent === "number" ? String(parent) : JSON.isRawJSON(parent) ? parent.rawJSON : parent
   return typeof text === "string" && text.trim() !== "" ? text : undefined
 }
 
-/** Returns whether the event reports the task's part in its parent, and not progress of the task itself. */
+/** Returns whether the event is input for the aggregation of the parent task, and not a status of the task itself. */
 export const isAggregationStatus = ({ meta }: Pick<StatusEvent, "meta">): boolean =>
   !isNullish(meta["aggregation_role"])

@@ -16,8 +16,8 @@ import type { EnvelopeError } from "./Errors.ts"
 import { isCanonical, Timestamp } from "./Timestamp.ts"
 
 /**
- * 0 to 255. As lenient as existing producers require: `5.0`, `"5"` and `true` are valid, because a message that another
- * release of the library accepts must not be dead-lettered.
+ * A priority from 0 to 255. `5.0`, `"5"` and `true` are valid as well, because existing producers send them and other
+ * releases of this library accept them.
  */
 export const Priority = Schema.Union([Schema.Finite, Schema.String, Schema.Boolean]).pipe(
   Schema.decodeTo(
@@ -42,9 +42,9 @@ export const Declared = Schema.Struct({
   payload: JsonObject,
   created_at: Timestamp,
   service: Schema.optionalKey(Schema.String),
-  /** The routing key in routed topologies. */
+  /** The type of the task, which is its routing key in routed topologies. */
   task_type: Schema.optionalKey(ShortText),
-  /** Publishing sets it to the task id if missing. */
+  /** Publishing sets a missing correlation id to the task id. */
   correlation_id: Schema.optionalKey(ShortText),
   priority: Schema.optionalKey(Priority),
   spec_version: Schema.String,
@@ -73,7 +73,7 @@ const decode = makeReader({
   isExact
 })
 
-/** A decoded task. Undeclared members are kept. */
+/** A decoded task. Members that the schema does not declare are kept. */
 export type TaskEnvelope = typeof Declared.Type & { readonly [extra: string]: unknown }
 
 /** A task to be published. Defaults: `payload` is `{}`, `created_at` is the current time. */
@@ -91,7 +91,7 @@ export interface TaskInput extends NoCamelCaseMembers<typeof Declared.fields> {
 }
 
 /**
- * `now` is the `created_at` of a task without one. The input must have canonical names: see
+ * Decodes a task. `now` becomes its `created_at` if it has none. The input must have canonical member names: see
  * `ContractAliasConfig.inbound`.
  */
 export const read = (input: unknown, now: Timestamp): Result.Result<TaskEnvelope, EnvelopeError> =>

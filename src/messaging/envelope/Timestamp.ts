@@ -1,12 +1,12 @@
 import { Effect, Schema, SchemaIssue, SchemaTransformation } from "effect"
 
 /**
- * The text of an instant in envelopes: ISO 8601 in UTC with `Z`, and six fractional digits unless they are zero. A
- * text, because a `Date` would lose the microseconds of other producers. Order timestamps with `compare` only: as text,
- * `…:00Z` follows `…:00.5Z`.
+ * A point in time as text: ISO 8601 in UTC with `Z`, and with six fractional digits unless they are all zero. It is a
+ * text because a `Date` would lose the microseconds of other producers. Compare timestamps only with `compare`: as
+ * texts, `…:00Z` sorts after `…:00.5Z`.
  *
- * Decodes any ISO 8601 date-time (UTC if it has no offset) and epoch numbers: seconds, or milliseconds above
- * 20,000,000,000.
+ * Decoding accepts any ISO 8601 date-time (UTC if it has no offset) and numbers since 1970: milliseconds if above
+ * 20,000,000,000, else seconds.
  */
 export const Timestamp = Schema.Unknown.pipe(
   Schema.decodeTo(
@@ -27,7 +27,7 @@ export const Timestamp = Schema.Unknown.pipe(
 )
 export type Timestamp = typeof Timestamp.Type
 
-/** Caches the last result, because a busy process asks many times per millisecond. */
+/** Formats a time. The last result is cached, because a busy process formats the same millisecond many times. */
 export const ofMillis = (millis: number): Timestamp => {
   const whole = Math.trunc(millis)
   if (whole !== lastFormatted.millis) lastFormatted = { millis: whole, text: write({ millis: whole, micros: 0 }) }
@@ -36,11 +36,11 @@ export const ofMillis = (millis: number): Timestamp => {
 
 let lastFormatted = { millis: Number.NaN, text: "" }
 
-/** Returns epoch milliseconds and truncates microseconds. `NaN` for an invalid timestamp. */
+/** Returns milliseconds since 1970, without microseconds. Returns `NaN` for an invalid timestamp. */
 export const toMillis = (timestamp: Timestamp): number =>
   canonical.test(timestamp) ? Date.parse(timestamp) : (read(timestamp)?.millis ?? Number.NaN)
 
-/** Returns epoch microseconds for sorting, exact until the year 2255. `NaN` for an invalid timestamp. */
+/** Returns microseconds since 1970, exact until the year 2255. Returns `NaN` for an invalid timestamp. */
 export const toMicros = (timestamp: Timestamp): number => {
   const instant = read(timestamp)
   return instant === undefined ? Number.NaN : instant.millis * 1000 + instant.micros
@@ -70,7 +70,7 @@ const ofEpoch = (epoch: number): Instant | undefined => {
   return inRange(millis) ? { millis, micros: micros - millis * 1000 } : undefined
 }
 
-/** Decoding would not change the text. Costs a tenth of decoding. */
+/** Returns whether decoding would leave the text unchanged. Costs a tenth of decoding. */
 export const isCanonical = (value: unknown): value is Timestamp => typeof value === "string" && canonical.test(value)
 
 const canonical = (() => {
@@ -89,7 +89,8 @@ const read = (text: string): Instant | undefined => {
   const [, date, time, seconds = "00", fraction = "", , sign, hours = "0", minutes = "0"] = found
   const digits = fraction.padEnd(6, "0").slice(0, 6)
   const millis = Date.parse(`${date}T${time}:${seconds}.${digits.slice(0, 3)}Z`)
-  // `Date.parse` accepts 30 February as 1 or 2 March, and 24:00 as the next day.
+  // `Date.parse` accepts 30 February as 1 or 2 March, and 24:00 as the next day, so the result is compared with the
+  // text.
   if (Number.isNaN(millis) || !new Date(millis).toISOString().startsWith(`${date}T${time}:${seconds}`)) return undefined
   const offset = (Number(hours) * 60 + Number(minutes)) * 60_000
   const instant = sign === "-" ? millis + offset : sign === "+" ? millis - offset : millis

@@ -5,7 +5,7 @@ import type { Fields } from "../../services/Broker.ts"
 
 const header = "traceparent"
 
-/** The native tracer exports no spans. */
+/** Returns whether spans are exported. Effect's native tracer exports none. */
 export const isTraced: Effect.Effect<boolean> = Effect.map(Effect.tracer, (tracer) => tracer !== Tracer.nativeTracer)
 
 export const ofHeaders = (headers: Fields = {}): Tracer.ExternalSpan | undefined => {
@@ -23,7 +23,7 @@ export interface TraceIds {
   readonly span_id: string
 }
 
-/** Returns the ids of the calling fiber's span if there is a tracer and the span is sampled. */
+/** Returns the trace and span id of the calling fiber if its span is sampled and exported. */
 export const current: Effect.Effect<() => TraceIds | undefined> = Effect.map(isTraced, (isTraced) => {
   if (!isTraced) return () => undefined
   return () => {

@@ -14,12 +14,12 @@ import { Priority } from "./TaskEnvelope.ts"
 
 export const Declared = Schema.Struct({
   task_id: Identity,
-  /** The id of this hand-over. Retries keep it. */
+  /** The id of this message. Retries of the message keep it. */
   message_id: Schema.String,
-  /** Publishing sets it to the task id if missing. */
+  /** Publishing sets a missing correlation id to the task id. */
   correlation_id: Schema.optionalKey(ShortText),
   stage: Schema.String,
-  /** The stage that handed over. */
+  /** The stage whose handler published the message. */
   origin_stage: Schema.optionalKey(Schema.String),
   action: Schema.optionalKey(Schema.String),
   payload: JsonObject,
@@ -34,13 +34,13 @@ const decode = makeReader({
   nullable: ["correlation_id", "origin_stage", "action", "priority"]
 })
 
-/** A decoded message for one stage of a workflow. Undeclared members are kept. */
+/** A decoded workflow message. Members that the schema does not declare are kept. */
 export type WorkflowEnvelope = typeof Declared.Type & { readonly [extra: string]: unknown }
 
 /** A workflow message to be published. Defaults: `payload` and `meta` are `{}`, `message_id` is a new id. */
 export interface WorkflowInput extends NoCamelCaseMembers<typeof Declared.fields> {
   readonly task_id: string
-  /** Replaced by the target of the publish. */
+  /** Ignored: publishing sets it to the target stage. */
   readonly stage?: string | undefined
   readonly message_id?: string | undefined
   readonly correlation_id?: string | null | undefined
@@ -53,7 +53,7 @@ export interface WorkflowInput extends NoCamelCaseMembers<typeof Declared.fields
   readonly [extra: string]: unknown
 }
 
-/** `messageId` is the id of an envelope without one: 32 random hexadecimal digits. */
+/** Decodes a workflow message. `messageId` becomes its `message_id` if it has none. */
 export const read = (input: unknown, messageId: string): Result.Result<WorkflowEnvelope, EnvelopeError> =>
   decode(input, { message_id: messageId, payload: {}, meta: {}, spec_version: specVersion })
 

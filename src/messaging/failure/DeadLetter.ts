@@ -6,7 +6,7 @@ import { type Timestamp, withOffset } from "../envelope/Timestamp.ts"
 
 const N = Schema.NullOr(Schema.String)
 
-/** Message properties that a replay restores, in addition to the content type, the correlation id and the headers. */
+/** The message properties that a replay restores. Content type, correlation id and headers have fields of their own. */
 const MessageProperties = Schema.Struct({
   priority: Schema.optionalKey(Schema.Int),
   content_encoding: Schema.optionalKey(Schema.String),
@@ -17,13 +17,12 @@ const MessageProperties = Schema.Struct({
   app_id: Schema.optionalKey(Schema.String)
 })
 
-/** A message in a dead-letter queue, as stores keep it, list it and replay it. */
+/** The record of a message in a dead-letter queue. Stores keep it, list it and replay it. */
 export const DeadLetterRecord = Schema.Struct({
   dlq_id: Schema.String,
-  /** The dead-letter queue. */
   queue_name: Schema.String,
   source_queue_name: Schema.String,
-  /** The retry queue of the shortest delay. `null` if the policy allows no retry. */
+  /** The retry queue with the shortest delay. `null` if the policy allows no retry. */
   retry_queue_name: N,
   task_id: N,
   correlation_id: N,
@@ -36,55 +35,53 @@ export const DeadLetterRecord = Schema.Struct({
   retry_attempt: Schema.Int,
   max_retries: Schema.Int,
   /**
-   * The headers as published. Timestamps are ISO 8601 texts, bytes are base64, and integers beyond the safe range are
-   * texts.
+   * The headers of the message in the dead-letter queue. Timestamps are ISO 8601 texts, bytes are base64, and integers
+   * beyond the safe range are texts.
    */
   headers: JsonObject,
   content_type: N,
-  /** Depends on `body_encoding`: the parsed JSON, the text, or base64. */
+  /** The body as `body_encoding` says: parsed JSON, text, or base64. */
   body: Schema.Unknown,
   body_encoding: Schema.Literals(["json", "text", "base64"]),
   raw_body_b64: Schema.String,
   dead_lettered_at: Schema.String,
-  /** `replay_unknown`: a replay is running, or it was published and never confirmed, so it may have taken place. */
+  /** `replay_unknown`: a replay is in progress, or it was interrupted before the broker confirmed the message. */
   state: Schema.Literals(["dead_lettered", "replay_unknown", "replayed"]),
   replay_count: Schema.Int,
   replayed_at: N,
   replay_target_queue_name: N,
-  /** Only with `replay_unknown`: when the replay began, and the request or job that started it. */
+  /**
+   * Set while the state is `replay_unknown`: the time when the replay began, and the request or job that started it.
+   */
   replay_unknown_at: Schema.optionalKey(N),
   replay_unknown_by: Schema.optionalKey(N),
   properties: Schema.optionalKey(MessageProperties)
 })
 export type DeadLetterRecord = typeof DeadLetterRecord.Type
 
-/**
- * Stores the records of dead letters for consumers. A consumer calls it only after the message is in the dead-letter
- * queue.
- */
+/** Stores the records of dead letters. Called after the message has been stored in the dead-letter queue. */
 export interface DeadLetterSink {
   readonly record: (record: DeadLetterRecord) => Effect.Effect<unknown, unknown>
 }
 
-/** The input of `recordOf`: a dead letter as it was published. */
+/** The input of `recordOf`, which describes a published dead letter. */
 export interface DeadLettered {
   /** The message that failed. */
   readonly delivery: Pick<Delivery, "content" | "properties">
-  /** The dead-letter queue. */
   readonly queue: string
   /** The queue that a replay publishes to. */
   readonly sourceQueue: string
-  /** The retry queue of the shortest delay. `null` if the policy allows no retry. */
+  /** The retry queue with the shortest delay. `null` if the policy allows no retry. */
   readonly retryQueue: string | null
   readonly taskId: string | null
-  /** A `FailureReason`, or the reason that another worker gives. */
+  /** The `FailureReason` of a consumer of this library, or any text of another worker. */
   readonly reason: string
   readonly exceptionType: string | null
-  /** Empty if it must not be stored. */
+  /** The message of the exception. Empty if it must not be stored. */
   readonly exceptionMessage: string
-  /** Empty if it must not be stored. */
+  /** The stack trace of the exception. Empty if it must not be stored. */
   readonly exceptionStack: string
-  /** The number of the retry that failed. 0 for the first delivery. */
+  /** The number of the retry that failed last. 0 if the first delivery failed. */
   readonly attempt: number
   readonly maxRetries: number
   /** The headers as published to the dead-letter queue. */
@@ -93,9 +90,9 @@ export interface DeadLettered {
 }
 
 /**
- * Returns the record of a dead letter, for a `DeadLetterSink` or `DeadLetterStore.record`. The consumers of the library
- * record their dead letters themselves; call this in a worker that publishes dead letters on its own. Equal arguments
- * give the same `dlq_id`, so recording twice is idempotent.
+ * Returns the record of a dead letter for a `DeadLetterSink` or `DeadLetterStore.record`. Call it in a worker of your
+ * own that publishes dead letters; the consumers of this library record theirs themselves. Equal arguments give the
+ * same `dlq_id`, so recording a dead letter twice is idempotent.
  */
 export const recordOf = (dead: DeadLettered): DeadLetterRecord => {
   const { content, properties } = dead.delivery
@@ -136,7 +133,7 @@ const propertiesOf = (given: Properties): typeof MessageProperties.Type => ({
   ...(given.appId !== undefined && { app_id: given.appId })
 })
 
-/** The id includes the time, because the same message may be dead-lettered again. */
+/** The id contains the time, because a replayed message can be dead-lettered again. */
 const idOf = ({ attempt, delivery, queue, sourceQueue }: DeadLettered, deadLetteredAt: string): string =>
   createHash("sha256")
     .update(queue + sourceQueue + (delivery.properties.correlationId ?? "") + attempt + deadLetteredAt)

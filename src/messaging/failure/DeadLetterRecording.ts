@@ -8,10 +8,10 @@ import { fieldsOf, type RedeliveryResult } from "./Redelivery.ts"
 
 export type RecordDeadLetter = (failed: FailedDelivery, result: RedeliveryResult) => Effect.Effect<void>
 
-/** The message is already in the dead-letter queue, and its delivery waits only for this. */
+/** The delivery is not acknowledged before the record is written, so a slow sink must not block it. */
 const recordTimeout = Duration.seconds(5)
 
-/** A failure of the sink is observed and logged, and has no other effect. */
+/** Records dead letters in the sink. A failure of the sink is observed and logged, and has no other effect. */
 export const make = (consumerName: string, sink: DeadLetterSink | undefined, observe: Observe): RecordDeadLetter => {
   if (sink === undefined) return () => Effect.void
 
@@ -28,7 +28,7 @@ export const make = (consumerName: string, sink: DeadLetterSink | undefined, obs
       })
     )
     return Effect.logWarning(
-      `A dead letter of ${result.sourceQueue} is in ${result.queue}, but could not be recorded`,
+      `A failed message of ${result.sourceQueue} is in the dead-letter queue ${result.queue}, but has no record, so it cannot be listed or replayed until the queue is indexed`,
       exceptionType
     )
   }
@@ -42,7 +42,8 @@ export const make = (consumerName: string, sink: DeadLetterSink | undefined, obs
     return record.pipe(
       Effect.timeoutOrElse({
         duration: recordTimeout,
-        orElse: () => Effect.fail(new Error(`Recording took longer than ${Duration.format(recordTimeout)}.`))
+        orElse: () =>
+          Effect.fail(new Error(`The store of dead letters did not respond within ${Duration.format(recordTimeout)}.`))
       }),
       Effect.catchCause((cause) => reportUnrecorded(taskId, result, HandlerFailure.ofCause(cause))),
       Effect.asVoid

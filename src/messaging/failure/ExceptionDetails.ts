@@ -1,7 +1,7 @@
 import { Context } from "effect"
 import type { DeliveryFailure } from "../retry/HandlerFailure.ts"
 
-/** The texts of an exception that a handler failed with. */
+/** The message and the stack trace of the exception that failed a handler. */
 export interface ExceptionTexts {
   readonly text: string
   /** The stack trace, including those of the causes. */
@@ -9,8 +9,9 @@ export interface ExceptionTexts {
 }
 
 /**
- * Returns the texts of an exception that may be stored in dead letters, observations, statuses and the log. The
- * exception type is always stored. If the function throws or returns anything but texts, only the type is stored.
+ * Decides what to store of an exception in dead letters, observations, statuses and the log: returns the texts to
+ * store. The type of the exception is always stored. If the function throws or returns anything but texts, only the
+ * type is stored.
  */
 export type Redact = (texts: ExceptionTexts, exceptionType: string | null) => ExceptionTexts
 
@@ -44,5 +45,5 @@ export const redacted = (redact: Redact, failure: DeliveryFailure): DeliveryFail
   }
 }
 
-/** Code in plain JavaScript may return anything. */
+/** A redaction function that is written in JavaScript may return anything. */
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "")

@@ -12,17 +12,17 @@ export interface FailedDelivery<Fields extends DeliveryFields = DeliveryFields> 
   readonly delivery: Delivery
   readonly failure: DeliveryFailure
   readonly fields: Fields
-  /** Missing if the body is unreadable, because the task is then unknown. */
+  /** Missing if the body is unreadable, because the task id is then unknown. */
   readonly status?: FailureStatus
 }
 
 export interface FailureStatus {
   readonly about: TaskStatuses.StatusOwner
-  /** Overrides members of the `meta` of a retry status. */
+  /** Overrides `meta` members of the retry or dead-letter status. */
   readonly meta?: JsonObject
   /**
-   * Publishes the failure as the final status of the task. Called if there is no retry policy, or if the message became
-   * a dead letter while retry statuses are disabled. `text` is the message of the failure.
+   * Publishes the failure as the task's final status. Called if there is no retry policy, or if the message was
+   * dead-lettered while retry statuses are disabled. `text` is the message of the failure.
    */
   readonly ended?: ((text: string) => Effect.Effect<void>) | undefined
 }

@@ -4,7 +4,7 @@ import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import type { FailedDelivery } from "./FailedDelivery.ts"
 import type { RedeliveryResult } from "./Redelivery.ts"
 
-/** A warning if a retry follows, else an error. Without a `result` the delivery is rejected. */
+/** Logs a failed delivery: a warning if a retry follows, else an error. No `result` means that it was rejected. */
 export const log = (
   consumer: { readonly name: string; readonly queue: string },
   { delivery, failure, fields: { task_id } }: FailedDelivery,
@@ -40,8 +40,8 @@ const causeOf = ({ exceptionType, reason, text }: DeliveryFailure): string => {
 }
 
 const consequenceOf = (result: RedeliveryResult | undefined): string => {
-  if (result === undefined) return "It is rejected, because its consumer has no retry policy."
+  if (result === undefined) return "It is rejected and not retried, because its consumer has no retry policy."
   return result._tag === "Retry"
-    ? `It is retried in ${Duration.format(Duration.millis(result.delayMs))}.`
-    : `It is in the dead-letter queue ${result.queue}.`
+    ? `The next attempt follows in ${Duration.format(Duration.millis(result.delayMs))}.`
+    : `It is not retried again and is in the dead-letter queue ${result.queue}.`
 }

@@ -16,13 +16,14 @@ import * as Redelivery from "./Redelivery.ts"
 /** Options of every consumer for handling failures. */
 export interface FailureOptions {
   /**
-   * Schedules the retries of a failed message, which is then published to `<queue>.dlq`. Default: none. Without a
-   * policy a failed message is rejected: the broker moves it to the dead-letter exchange of the queue, or drops it.
+   * Decides about the retries of a failed message. After the last one, the message is published to the dead-letter
+   * queue `<queue>.dlq`. Without a policy a failed message is rejected: the broker moves it to the dead-letter exchange
+   * of the queue, or drops it. Default: none.
    */
   readonly retryPolicy?: RetryPolicy | undefined
   /**
-   * Stores a record of each dead letter after it is in its queue. A failure of the sink is logged and has no other
-   * effect. Requires a retry policy. Default: none.
+   * Stores a record of each message in the dead-letter queue. A failure of the sink is logged and has no other effect.
+   * Requires a retry policy. Default: none.
    */
   readonly dlqStore?: DeadLetterSink | undefined
   /** Publishes statuses about retries and dead letters. Default: disabled, as in `new RetryStatusConfig()`. */
@@ -37,7 +38,7 @@ export interface FailureReports<Fields extends DeliveryFields> {
     redelivery: Redelivery.RedeliveryFields,
     fields: Fields
   ) => void
-  /** Says whether `redelivered` precedes the log line. A sink that writes to the log makes the order visible. */
+  /** Whether `redelivered` is called before or after the failure is logged, which a sink that logs makes visible. */
   readonly order: "observed first" | "logged first"
 }
 
@@ -61,7 +62,7 @@ export interface FailurePath<Fields extends DeliveryFields> {
   readonly fail: (failed: FailedDelivery<Fields>) => Effect.Effect<FailureVerdict, Redelivery.RedeliveryError>
 }
 
-/** Handles failed deliveries for every consumer. Fails if a name of a retry queue would be too long. */
+/** Creates the failure handling of a consumer. Fails if the name of a retry queue would be too long for AMQP. */
 export const make = Effect.fnUntraced(function* <Fields extends DeliveryFields>(
   broker: Broker["Service"],
   consumer: { readonly client: BrokerClient["Service"]; readonly name: string; readonly queue: string },

@@ -37,13 +37,14 @@ export const redeliveryEvents = { Retry: "ConsumerRetryScheduled", DeadLetter: "
 export interface Redelivery {
   readonly prepare: Effect.Effect<void, TopologyError | BrokerError>
   /**
-   * Succeeds once the message is stored, so that the delivery may be acknowledged. Retries for a minute while the
-   * broker stores nothing: the handler need not run again. Headers that are too long are dropped.
+   * Publishes a failed message to a retry queue or the dead-letter queue. Succeeds once the broker has stored it, so
+   * that the delivery can be acknowledged. If the broker stores nothing, publishing is retried for a minute, so that
+   * the handler need not run again. Headers that are too long for AMQP are dropped.
    */
   readonly redeliver: (delivery: Delivery, failure: DeliveryFailure) => Effect.Effect<RedeliveryResult, RedeliveryError>
 }
 
-/** The message is in no retry queue, or this is unknown. The delivery returns to its queue. */
+/** It is not certain that the message is in a retry queue or the dead-letter queue, so it returns to its own queue. */
 export type RedeliveryError = UnconfirmedPublish | TopologyError | BrokerError
 
 export const make = (
@@ -60,7 +61,7 @@ export const make = (
       queues = yield* RetryQueues.declare(broker, queues)
       declaredAt = now
     })
-    // The broker deletes unused classic retry queues together with their messages.
+    // The broker deletes classic retry queues that were not redeclared for a time, together with their messages.
     const redeclareIfStale = Effect.flatMap(Clock.currentTimeMillis, (now) =>
       now - declaredAt < RetryQueues.redeclareEveryMs ? Effect.void : prepare
     )
@@ -115,13 +116,17 @@ export const make = (
     return { prepare, redeliver }
   })
 
-/** A publish with an unknown result is not retried, because each attempt might add a copy. */
+/**
+ * Retries a publish while the broker stores nothing. An unknown outcome is not retried: it could duplicate the message.
+ */
 const retryUntilStored = <A>(
   stored: Effect.Effect<A, RedeliveryError>,
   sourceQueue: string
 ): Effect.Effect<A, RedeliveryError> => {
   const warnOnce = Effect.cached(
-    Effect.logWarning(`Failed messages of ${sourceQueue} wait until the broker stores messages again`)
+    Effect.logWarning(
+      `The broker stores no messages now, so failed messages of ${sourceQueue} are not retried yet: publishing them is repeated for up to a minute`
+    )
   )
   return Effect.flatMap(warnOnce, (warn) =>
     Effect.retry(
@@ -131,11 +136,11 @@ const retryUntilStored = <A>(
   )
 }
 
-/** The headers or properties are too long to be sent. The body can still be saved. */
+/** True if headers or properties are too long to be sent. The message is then sent with fewer of them. */
 const isInvalidMessage = (error: RedeliveryError): boolean =>
   error._tag === "PublishRefused" && error.reason === "invalid"
 
-/** Another client may send bytes that are not UTF-8, and decoding may have made them longer. */
+/** Drops a property that is too long. Decoding makes it longer if another client sent bytes that are not UTF-8. */
 const shortTextOnly = (text: string | undefined): string | undefined =>
   text !== undefined && fitsShortString(text) ? text : undefined
 
@@ -152,7 +157,9 @@ const isTransient = (error: RedeliveryError): boolean => {
   }
 }
 
-/** Well below the broker's default consumer timeout of 30 minutes. */
+/**
+ * A minute is well below the broker's default consumer timeout of 30 minutes, after which it redelivers the message.
+ */
 export const holdSchedule = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]).pipe(
   Schedule.jittered,
   Schedule.upTo({ duration: "1 minute" })

@@ -7,11 +7,11 @@ const duration = Metric.histogram("svc_messaging_handler_duration_seconds", {
   attributes: { unit: "s" }
 })
 
-/** Beyond this number of series, the queue label is `other`. */
+/** The maximum number of time series. Queues that come later share the label value `other`. */
 const maxSeries = 1_000
 const series = new Map<string, Metric.Histogram<number>>()
 
-/** Creating a series costs more than updating it. */
+/** Series are cached, because creating one costs more than updating it. */
 const seriesOf = (queue: string, outcome: string): Metric.Histogram<number> => {
   const name = `${outcome} ${queue}`
   const known = series.get(name)

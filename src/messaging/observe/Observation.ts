@@ -43,12 +43,12 @@ const event = <const Type extends string, const Component extends string, const 
     timestamp: S,
     component: Schema.Literal(component),
     event_type: Schema.Literal(type),
-    // Present if the consumer is traced.
+    // Set if the consumer is traced.
     trace_id: Schema.optionalKey(S),
     span_id: Schema.optionalKey(S)
   })
 
-/** All event types with their component and their fields in wire order. No field contains a part of a message body. */
+/** The members of each event type, in the order of the JSON. None contains a part of a message body. */
 const events = {
   TaskConsumerStarted: event("TaskConsumerStarted", "consumer", { consumer_name: S, queue_name: S }),
   TaskMessageReceived: event("TaskMessageReceived", "consumer", {
@@ -120,7 +120,7 @@ const events = {
     ...message,
     delivery_tag: Schema.NullOr(I),
     redelivered: B,
-    // Other implementations omit this field, so their graphs show 0 for every attempt.
+    // Other implementations leave `retry_attempt` out here, so their graphs show 0 for every attempt.
     retry_attempt: I
   }),
   WorkflowMessagePublished: event("WorkflowMessagePublished", "workflow", {
@@ -162,7 +162,7 @@ const events = {
   StatusHubStarted: event("StatusHubStarted", "status_hub", { queue_name: S }),
   StatusHubStoredEvent: event("StatusHubStoredEvent", "status_hub", { task_id: S, event_id: N, status: N }),
   StatusHubMalformedMessage: event("StatusHubMalformedMessage", "status_hub", { task_id: N, reason: S }),
-  // An extension of the specification. `members` are names separated by commas.
+  // This event type is an extension of the specification. `members` contains names separated by commas.
   StatusHubMembersLeftOut: event("StatusHubMembersLeftOut", "status_hub", { task_id: S, event_id: N, members: S }),
   StatusHubStoreWriteFailed: event("StatusHubStoreWriteFailed", "status_hub", { task_id: S, ...exception }),
   StatusHubLoopError: event("StatusHubLoopError", "status_hub", loop)
@@ -171,21 +171,22 @@ const events = {
 export type EventType = keyof typeof events
 
 /**
- * All observations, as stores keep them and the log shows them: flat JSON. Each has `timestamp`, `component` and
- * `event_type`. The type determines the other members:
+ * The observations of consumers and other components, as stores keep them and the log shows them: flat JSON. Each has
+ * `timestamp`, `component` and `event_type`, which determines the other members:
  *
  * - `consumer_name`, `queue_name`: the consumer and its queue. For a retry or a dead letter, `queue_name` is the queue
- *   that the message was published to, and `source_queue_name` the queue that it failed in.
- * - `retry_attempt`: the number of the delivery, from 0; for a scheduled retry, the number of the next one.
- *   `max_retries`: from the retry policy.
- * - `exception_type`, `exception_message`: describe the failure. `reason`: as in the header `x-svc-failure-reason`.
+ *   that the message was published to, and `source_queue_name` the queue in which it failed.
+ * - `retry_attempt`: the number of retries before this delivery; for a scheduled retry, the number of that retry.
+ *   `max_retries`: the limit of the retry policy.
+ * - `exception_type`, `exception_message`: describe the failure. `reason`: the value of the header
+ *   `x-svc-failure-reason`.
  * - `requeue`: whether the message was returned to its queue.
- * - `delivery_tag`: identifies the delivery on its channel. `redelivered`: the broker delivered the message before.
+ * - `delivery_tag`: identifies the delivery on its channel. `redelivered`: the broker has delivered the message before.
  */
 export const Observation = Schema.Union(Object.values(events))
 export type Observation = typeof Observation.Type
 
-/** The members of an event type, without those that all types share. */
+/** The members of an event type, without those that all event types share. */
 export type FieldsOf<Type extends EventType> = Omit<
   (typeof events)[Type]["Type"],
   "timestamp" | "component" | "event_type" | "trace_id" | "span_id"
@@ -204,7 +205,7 @@ export type Observed<Type extends EventType = EventType> = {
 
 type ComponentOf<Type extends EventType> = (typeof events)[Type]["fields"]["component"]["literal"]
 
-/** Creates an observation. Its timestamp ends in `+00:00`, and not in `Z` as in envelopes. */
+/** Creates an observation. Its timestamp ends in `+00:00`, whereas timestamps in envelopes end in `Z`. */
 export const of = <Type extends EventType>(type: Type, at: Timestamp, fields: FieldsOf<Type>): Observed<Type> => ({
   ...fields,
   timestamp: withOffset(at),
@@ -215,16 +216,15 @@ export const of = <Type extends EventType>(type: Type, at: Timestamp, fields: Fi
 export const componentOf = <Type extends EventType>(type: Type): ComponentOf<Type> =>
   events[type].fields.component.literal
 
-/** The members of an event type, in wire order. */
 export const membersOf = (type: EventType): ReadonlyArray<string> => Object.keys(events[type].fields)
 
 const isEventType = (type: string): type is EventType => Object.hasOwn(events, type)
 
 export const eventTypes: ReadonlyArray<EventType> = Object.keys(events).filter(isEventType)
 
-/** Encodes an observation as JSON, with its members in wire order. Members that are `null` are included. */
+/** Encodes an observation as JSON, with members in the order of its event type, including those that are `null`. */
 export const encode = (observation: { readonly event_type: EventType }): string =>
   JSON.stringify(observation, [...membersOf(observation.event_type)])
 
-/** Decodes an observation of another process. Returns none for event types that this release does not know. */
+/** Decodes the JSON of an observation. Returns none for an event type that this release does not know. */
 export const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Observation))

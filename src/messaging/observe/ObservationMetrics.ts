@@ -8,10 +8,10 @@ const observationsTotal = Metric.counter("svc_messaging_observations_total", {
   incremental: true
 })
 
-/** Beyond this number of series, the queue label is missing. */
+/** The maximum number of time series. Later ones have no queue label. */
 const maxSeries = 1_000
 
-/** Counts the observations of consumers and forwards all to `next`. Synchronous: runs several times per message. */
+/** Counts observations and passes them on to `next`. Synchronous, because it runs several times per message. */
 export const countingSink = (next?: ObservationSink): Effect.Effect<ObservationSink> =>
   Effect.map(Effect.context<never>(), (context) => {
     const series = new Map<string, Metric.Counter<number>>()
@@ -37,7 +37,7 @@ const countedComponents: ReadonlySet<string> = new Set<Observation.Observed["com
   "workflow"
 ])
 
-/** For a retry or a dead letter, the queue that the message failed in, so that all counts of a queue are together. */
+/** Returns the queue that an observation counts for. For a retry or a dead letter: the queue of the failed message. */
 const queueOf = (observation: Observation.Observed): string =>
   ("source_queue_name" in observation && observation.source_queue_name) ||
   ("queue_name" in observation && observation.queue_name) ||

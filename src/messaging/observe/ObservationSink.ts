@@ -4,21 +4,21 @@ import * as TraceContext from "../envelope/TraceContext.ts"
 import type * as Observation from "./Observation.ts"
 
 /**
- * Receives the observations of a consumer in order. It is called synchronously between messages and must return at
- * once.
+ * Receives the observations of a consumer in order. The function is called synchronously while messages are processed,
+ * so it must return at once.
  */
 export type ObservationSink = (observation: Observation.Observed) => void
 
 type MakeObservation = (at: Timestamp.Timestamp) => Observation.Observed
 
-/** Emits an observation. The function is only called if there is a sink. */
+/** Creates an observation and passes it to the sink. Without a sink the function that creates it is not called. */
 export interface Observe {
   (observation: MakeObservation): void
-  /** Captures the trace now, for an observation that is emitted after its fiber has ended. */
+  /** Captures the current trace for an observation that is emitted later, when the fiber of the delivery has ended. */
   readonly deferred: (observation: MakeObservation) => () => void
 }
 
-/** Exceptions that the sink throws are ignored, so they never reach a handler. */
+/** Exceptions of the sink are ignored, so that they do not fail a message. */
 export const makeObserve = (sink: ObservationSink | undefined): Effect.Effect<Observe> =>
   Effect.gen(function* () {
     if (sink === undefined) return silent
@@ -47,10 +47,9 @@ const writeConcurrency = 64
 const flushTimeout = "2 seconds"
 
 /**
- * Creates a sink for a slow destination, such as a store. Observations wait in a queue of at most 10,000 and are
- * written in the background, 64 at a time, so no handler waits for them. Observations that find the queue full and
- * those that `write` fails for are lost; a warning reports their number. When the scope closes, the queue has 2 seconds
- * to drain.
+ * Creates a sink for a slow destination, such as a store. At most 10,000 observations wait in memory and are written in
+ * the background, 64 at a time, so handlers do not wait. If the memory is full or `write` fails, observations are lost
+ * and a warning reports how many. When the scope closes, the queue has 2 seconds to drain.
  */
 export const queued = <E>(
   write: (observation: Observation.Observed) => Effect.Effect<unknown, E>
@@ -66,7 +65,9 @@ export const queued = <E>(
       if (lostCount === 0) return Effect.void
       const count = lostCount
       lostCount = 0
-      return Effect.logWarning(`${count} observations were lost, because their sink failed or was too slow`)
+      return Effect.logWarning(
+        `${count} observations were not stored, because their store failed or was too slow: execution graphs have gaps`
+      )
     })
     const writing = Queue.takeAll(queue).pipe(
       Effect.flatMap((observations) =>

@@ -26,24 +26,21 @@ import * as PublishMany from "./PublishMany.ts"
 import { requireConfirmed, type UnconfirmedPublish } from "./PublishOutcome.ts"
 import * as PublishSpan from "./PublishSpan.ts"
 
-/** Options of a `BrokerClient`. Address, name and other settings of the connection belong to the `Broker`. */
+/** Options of a `BrokerClient`. The address, name and other settings of the connection are options of the `Broker`. */
 export interface ClientOptions {
   readonly topology: Topology
-  /**
-   * Aliases of top-level members in task, status and workflow bodies. Default: only the built-in alias `documentId` for
-   * `task_id`.
-   */
+  /** Aliases of top-level members in bodies. Default: only the built-in alias `documentId` for `task_id`. */
   readonly aliasConfig?: ContractAliasConfig | undefined
   /**
-   * Declares only the exchanges and leaves the queues to their workers. Until a worker has declared its queue, a
-   * publish to it fails with `Unroutable`. Default: false.
+   * Declares only the exchanges, and leaves the queues to the workers. Until a worker has declared its queue,
+   * publishing to it fails with `Unroutable`. Default: false.
    */
   readonly publishOnly?: boolean | undefined
 }
 
 /**
- * `TopologyError`: this release of the broker refuses the topology, or an existing object differs from it. The error
- * names each object and what to do.
+ * The failures of `initialize`. A `TopologyError` means that this release of the broker refuses the topology, or that
+ * an existing exchange or queue differs from it. The error names each of them and the remedy.
  */
 export type InitializeError = TopologyError | BrokerError
 
@@ -55,8 +52,8 @@ export interface PublishOptions {
 }
 
 /**
- * For a body that uses the names of `aliasConfig`, or that is JSON from another source: the compiler does not check its
- * members. Aliases are resolved with and without this option.
+ * Input of a publish that the compiler does not check: a body with the names of `aliasConfig`, or JSON from another
+ * source. Aliases are resolved for checked input as well.
  */
 export interface Aliased {
   readonly aliased: true
@@ -117,8 +114,7 @@ export class BrokerClient extends Context.Service<
     readonly aliases: ContractAliasConfig
 
     /**
-     * Declares the topology. Only the first successful call has an effect. Publishing initialises the client if
-     * necessary.
+     * Declares the topology. After the first success, further calls have no effect. Publishing calls it if necessary.
      */
     readonly initialize: Effect.Effect<void, InitializeError>
 
@@ -134,32 +130,27 @@ export class BrokerClient extends Context.Service<
      */
     readonly publishTasks: PublishTasks
 
-    /**
-     * Publishes a workflow message by a named entry route. The target of the route becomes the `stage` of the envelope.
-     */
+    /** Publishes a workflow message by a named entry route. Its envelope gets the target of the route as `stage`. */
     readonly publishToEntry: PublishWorkflow
 
-    /** Publishes a workflow message to the inbox of a stage, which becomes the `stage` of the envelope. */
+    /** Publishes a workflow message to the inbox queue of a stage. Its envelope gets that name as `stage`. */
     readonly publishToStage: PublishWorkflow
 
-    /**
-     * Publishes a workflow message by a routing key. The stage that the key leads to becomes the `stage` of the
-     * envelope.
-     */
+    /** Publishes a workflow message by a routing key. Its envelope gets the stage that the key leads to as `stage`. */
     readonly publishWorkflowMessage: PublishWorkflow
 
     /**
-     * Publishes a status of any task on the status exchange. A handler publishes the statuses of its own task with its
-     * context.
+     * Publishes a status of any task on the status exchange. In a handler, use the context instead: it publishes
+     * statuses of the current task.
      */
     readonly publishStatus: PublishStatus
 
-    /** Publishes a status and also routes it to the shard of `meta.parent_task_id`, which is required. */
+    /** Publishes a status that is also input for the aggregation of `meta.parent_task_id`, which is required. */
     readonly publishAggregationStatus: PublishStatus
 
     /**
-     * Declares and binds the queue of these shards, and returns its name. `name` replaces the name that the topology
-     * gives it.
+     * Declares and binds the aggregation queue of these shards and returns its name. Default of `name`: see the
+     * topology.
      */
     readonly ensureAggregationQueue: (
       shards: ReadonlyArray<number>,
@@ -179,20 +170,22 @@ export class BrokerClient extends Context.Service<
       options?: Publications.RawOptions
     ) => Effect.Effect<void, UnconfirmedPublish>
 
-    /** Publishes a prepared message: retries, dead letters, the items of a batch. */
+    /** Publishes a message that is already encoded, such as a retry, a dead letter or a task of a batch. */
     readonly publish: (publication: Publication) => Effect.Effect<void, UnconfirmedPublish>
 
-    /** Opens a channel that is closed with the scope. Default of `prefetch`: 200. */
+    /** Opens a channel, which is closed together with the scope. `prefetch` is 200 by default. */
     readonly acquireChannel: (options?: {
       readonly prefetch?: number
     }) => Effect.Effect<Channel, BrokerError, Scope.Scope>
 
-    /** Returns the number of ready messages and of consumers. Returns none if the queue does not exist. */
+    /**
+     * Returns how many messages are ready in a queue and how many consumers it has. Returns none if it does not exist.
+     */
     readonly inspectQueue: (
       queue: string
     ) => Effect.Effect<Option.Option<{ readonly messages: number; readonly consumers: number }>, BrokerError>
 
-    /** Succeeds after a round trip to the broker. */
+    /** Succeeds when the broker has answered. */
     readonly ping: Effect.Effect<void, BrokerError>
   }
 >()("svc/messaging/BrokerClient") {
@@ -214,7 +207,7 @@ export class BrokerClient extends Context.Service<
         const { refusals, warnings } = topology.check(version)
         if (refusals.length > 0) return yield* TopologyError.of(topology.kind, refusals)
         for (const { field, problem } of [...topology.warnings, ...warnings]) {
-          yield* Effect.logWarning(`${topology.kind}: ${field} ${problem}`)
+          yield* Effect.logWarning(`Topology ${topology.kind}: ${field} ${problem}`)
         }
         yield* TopologyPlan.declare(broker, topology, declared)
         const capabilities = BrokerCapabilities.of(version)
@@ -229,8 +222,8 @@ export class BrokerClient extends Context.Service<
         )
 
       /**
-       * Validates before the first connection, so that an invalid body is refused without a broker. Prepares again
-       * after it, because only then the priorities of the broker are known.
+       * The first preparation validates, so that an invalid body fails without a broker. The second one runs with the
+       * connection, which tells the message priorities that the broker supports.
        */
       const prepareAndPublish = <A, B, E, E2>(
         prepare: () => Result.Result<A, E>,
@@ -253,7 +246,6 @@ export class BrokerClient extends Context.Service<
       const publishWorkflow = (input: JsonObject, target: Publications.WorkflowTarget, options?: PublishOptions) =>
         prepareAndPublish(() => {
           const given = aliases.inbound(input)
-          // The target of the publish replaces any stage that the envelope names.
           const withoutStage = isJsonObject(given) ? { ...given, stage: "" } : given
           return Result.flatMap(WorkflowEnvelope.read(withoutStage, uniqueId()), (envelope) =>
             Publications.workflow(topology, envelope, target, withBrokerOptions(options))
@@ -317,7 +309,7 @@ export class BrokerClient extends Context.Service<
       })
     })
 
-  /** A client over the provided `Broker`. */
+  /** A client that uses the provided `Broker`. */
   static readonly layer = (options: ClientOptions): Layer.Layer<BrokerClient, never, Broker> =>
     Layer.effect(BrokerClient, BrokerClient.make(options))
 }

@@ -18,15 +18,15 @@ import * as RoutingKey from "./RoutingKey.ts"
 type PublicationResult = Result.Result<Publication, InvalidPublish | EnvelopeError>
 
 /**
- * The `capabilities` of the broker map the priority of a message to a quorum queue with a maximum priority. Without
- * them such a message is sent without a priority.
+ * Options of a publish. `capabilities` of the broker are needed to convert a priority for a quorum queue; without them,
+ * the message is sent to such a queue without a priority.
  */
 export interface TaskOptions {
   readonly headers?: Fields | undefined
   readonly capabilities?: BrokerCapabilities
 }
 
-/** Written without `Result.gen`, which doubles the cost of this function. It runs for every task. */
+/** Runs for every task. `Result.gen` would double its cost. */
 export const task = (
   topology: Topology,
   envelope: TaskEnvelope.TaskEnvelope,
@@ -52,9 +52,7 @@ export const task = (
   })
 }
 
-/**
- * Puts many tasks into one message. The message has one priority and one routing key, so all tasks must agree on both.
- */
+/** Puts many tasks into one message, which has one priority and one routing key. */
 export const batch = (
   topology: Topology,
   envelope: BatchEnvelope.BatchEnvelope,
@@ -130,9 +128,9 @@ export const workflow = (
 
 export interface StatusOptions {
   readonly now: Timestamp
-  /** Becomes the event id if the event has no timestamp of its own: see `StatusEvent.readForPublish`. */
+  /** The event id of an event without a timestamp: see `StatusEvent.readForPublish`. */
   readonly unique: string
-  /** Added to the event unless it has these members already. Does not affect the event id. */
+  /** Added to the event, unless the event already has these members. The event id does not depend on them. */
   readonly trace?: TraceIds | undefined
 }
 
@@ -147,15 +145,15 @@ export const aggregationStatus = (topology: Topology, event: unknown, options: S
   Result.gen(function* () {
     const read = yield* StatusEvent.read(event, options.now)
     const { routingKey, shard } = yield* RoutingKey.ofAggregation(topology, read)
-    // Before the event id is computed, because the id is the hash of the stored event.
+    // The event id is the hash of the event as it is stored, so these members are added before it is computed.
     const sharded = { ...read, meta: { ...read.meta, aggregation_shard: shard, aggregation_role: "aggregation" } }
     const complete = yield* StatusEvent.withIds(sharded, StatusEvent.lacksTimestamp(event), options.unique)
     return yield* statusPublication(topology, complete, routingKey, options)
   })
 
 /**
- * Properties of a message that the library neither sets nor reads. Republished messages keep them: without its content
- * encoding, a body is unreadable.
+ * The properties that the library neither sets nor reads. A republished message keeps them: for example, its body is
+ * unreadable without its content encoding.
  */
 export interface DescriptiveProperties {
   readonly contentEncoding?: string | undefined
@@ -176,7 +174,7 @@ export interface RawOptions extends DescriptiveProperties {
   readonly persistent?: boolean | undefined
 }
 
-/** Publishes bytes unchanged and directly to a queue: retries, dead letters, replays. */
+/** Creates a message with the given bytes for one queue, such as a retry, a dead letter or a replay. */
 export const raw = (
   queue: string,
   content: Uint8Array,
@@ -195,8 +193,8 @@ export const raw = (
 })
 
 /**
- * Omits `expiration`, which is relative to the first publish, and `userId`, which must equal the user of the
- * connection.
+ * Returns the properties that a republished message keeps. `expiration` is dropped, because it counts from the first
+ * publish, and `userId`, because it must be the user of the current connection.
  */
 export const descriptiveProperties = ({
   appId,
@@ -258,7 +256,7 @@ const tooLarge = ({ status, task_id }: StatusEvent.PublishedStatus, bytes: numbe
 const withTraceIds = (event: StatusEvent.PublishedStatus, trace: TraceIds): StatusEvent.PublishedStatus =>
   event["trace_id"] === undefined && event["span_id"] === undefined ? { ...event, ...trace } : event
 
-/** `RoutingKey.ofTask` has already refused other topologies. */
+/** Other topologies do not get here, because `RoutingKey.ofTask` has refused them. */
 const taskPlane = (topology: Topology): { readonly exchange: string; readonly family: QueueFamily | undefined } =>
   topology instanceof TaskTopology ? topology.tasks : { exchange: "", family: undefined }
 

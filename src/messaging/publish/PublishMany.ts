@@ -11,10 +11,10 @@ import * as Publications from "./Publications.ts"
 import { PublishRefused, PublishUnknown, type UnconfirmedPublish, Unroutable } from "./PublishOutcome.ts"
 
 /**
- * Selects how many tasks are published:
+ * How `publishTasks` publishes many tasks:
  *
- * - `individual`, the default: one message for each task. `concurrency` limits the publishes in progress. Default: 256,
- *   and never more than the window of the connection.
+ * - `individual`, the default: one message per task. `concurrency` limits the number of publishes in progress. Default:
+ *   256, and never more than the connection allows.
  * - `batch_envelope`: one message for all tasks, which only a consumer with a retry policy accepts.
  */
 export type ManyTasksOptions =
@@ -30,18 +30,21 @@ export type ManyTasksOptions =
       readonly headers?: Fields | undefined
     }
 
-/** Some of the tasks were not published. Tasks are identified by their index. */
+/** Some tasks were not published. Each is identified by its index. */
 export class TasksUnpublished extends Schema.TaggedError<TasksUnpublished>()("TasksUnpublished", {
-  /** Sent, but not confirmed. */
+  /** Tasks that were sent but not confirmed. */
   failures: Schema.NonEmptyArray(
     Schema.Struct({ index: Schema.Int, error: Schema.Union([Unroutable, PublishRefused, PublishUnknown]) })
   ),
-  /** Not sent, because others had failed. */
+  /** Tasks that were not sent, because another one had failed. */
   unsent: Schema.Array(Schema.Int),
   message: Schema.String
 }) {}
 
-/** Returns the messages of all tasks, or the mistakes in the invalid ones. `tasks` have canonical member names. */
+/**
+ * Returns the messages for all tasks. If any task is invalid, returns an error that lists all of them. The members of
+ * `tasks` have canonical names.
+ */
 export const publications = (
   topology: Topology,
   tasks: ReadonlyArray<unknown>,
@@ -52,26 +55,38 @@ export const publications = (
   const { headers = {} } = options
   const known = { headers, ...(capabilities !== undefined && { capabilities }) }
   const { mode = "individual" } = options
-  // Callers in JavaScript may pass another mode. A misspelt `batch_envelope` must not be published as individual tasks.
+  // JavaScript callers may pass any text. A misspelt `batch_envelope` must not publish the tasks individually.
   if (mode !== "individual" && mode !== "batch_envelope") {
-    return refused("mode", "mode", "mode must be individual or batch_envelope.")
+    return refused("mode", "mode", "The mode must be individual or batch_envelope.")
   }
   if (options.mode !== "batch_envelope") {
-    if ("batchId" in options) return refused("mode", "mode", "A batchId requires the mode batch_envelope.")
+    if ("batchId" in options)
+      return refused(
+        "mode",
+        "mode",
+        "A batchId is only allowed in the mode batch_envelope: set the mode, or leave out the batchId."
+      )
     return Result.flatMap(readAll(tasks, now), (tasks) =>
       Result.all(tasks.map((task) => Publications.task(topology, task, known)))
     )
   }
   const { batchId, meta = {} } = options
   if (typeof batchId !== "string" || batchId.trim() === "")
-    return refused("batch_id_required", "batchId", "A batch envelope requires a batchId.")
-  if (tasks.length === 0) return refused("empty_batch", "tasks", "A batch envelope requires at least one task.")
+    return refused(
+      "batch_id_required",
+      "batchId",
+      "The mode batch_envelope requires a batchId, which must not be blank."
+    )
+  if (tasks.length === 0) return refused("empty_batch", "tasks", "The mode batch_envelope requires at least one task.")
   return Result.flatMap(BatchEnvelope.read({ batch_id: batchId, tasks, meta }, now), (batch) =>
     Result.map(Publications.batch(topology, batch, known), (publication) => [publication])
   )
 }
 
-/** Starts no further publish after one has failed. Waits for those in progress, so that the result of each is known. */
+/**
+ * Publishes the messages. After a failure it starts no further publish, but waits for those in progress, so that the
+ * outcome of each is known.
+ */
 export const publishAll = (
   publications: ReadonlyArray<Publication>,
   publish: (publication: Publication) => Effect.Effect<void, UnconfirmedPublish>,

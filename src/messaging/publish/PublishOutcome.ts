@@ -8,7 +8,7 @@ export class Unroutable extends Schema.TaggedError<Unroutable>()("Unroutable", d
   readonly mayDuplicate = false
 }
 
-/** The message was not stored, for the `reason` of the broker's `Outcome`. Publishing it again duplicates nothing. */
+/** The message was not stored. `reason` says why. Publishing it again duplicates nothing. */
 export class PublishRefused extends Schema.TaggedError<PublishRefused>()("PublishRefused", {
   ...destinationFields,
   reason: Schema.Literals(["nacked", "no_exchange", "denied", "invalid", "blocked", "unreachable", "closed"])
@@ -17,8 +17,8 @@ export class PublishRefused extends Schema.TaggedError<PublishRefused>()("Publis
 }
 
 /**
- * The message was sent but not confirmed, so it may be stored. Publishing it again may duplicate it, which is safe if
- * handlers are idempotent.
+ * The message was sent but not confirmed, so it may be stored. Publishing it again may duplicate it, which is harmless
+ * if the handler is idempotent.
  */
 export class PublishUnknown extends Schema.TaggedError<PublishUnknown>()("PublishUnknown", {
   ...destinationFields,
@@ -32,7 +32,7 @@ export type UnconfirmedPublish = Unroutable | PublishRefused | PublishUnknown
 
 const isPermanent = (reason: PublishRefused["reason"]): boolean => reason === "invalid"
 
-/** Fails unless the publish was confirmed. */
+/** Fails unless the broker has confirmed the message. */
 export const requireConfirmed = (
   { exchange, routingKey }: Pick<Publication, "exchange" | "routingKey">,
   outcome: Outcome
@@ -66,7 +66,7 @@ export const requireConfirmed = (
           exchange,
           routingKey,
           reason: outcome.reason,
-          message: `It is unknown whether the message to ${where} was stored (${outcome.reason}): ${outcome.detail}. Publishing it again may duplicate it.`
+          message: `The broker did not confirm the message to ${where} (${outcome.reason}): ${outcome.detail}. It may be stored, and publishing it again may duplicate it.`
         })
       )
   }

@@ -8,8 +8,8 @@ export type WithPublishSpan = <E>(
 ) => Effect.Effect<void, E>
 
 /**
- * Creates a span only below a sampled one, because a span costs more than the rest of the client's work. Below an
- * unsampled span, the message carries the id of that span, so that consumers do not sample either.
+ * Runs a publish in a span, but only below a sampled span, because a span costs more than the rest of the publish.
+ * Below an unsampled span, the message carries that span's id, so that its consumer does not sample either.
  */
 export const make: Effect.Effect<WithPublishSpan> = Effect.map(TraceContext.isTraced, (isTraced) => {
   const untraced: WithPublishSpan = (publication, publish) => publish(publication)

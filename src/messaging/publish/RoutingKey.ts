@@ -29,11 +29,15 @@ export const ofTask = (topology: Topology, task: TaskEnvelope): Result.Result<st
   }
   const key = task.task_type?.trim() ?? ""
   return key === ""
-    ? refused("task_type_required", "task_type", "A routed topology requires task_type, which is the routing key.")
+    ? refused(
+        "task_type_required",
+        "task_type",
+        "The task needs a task_type, which is its routing key in a routed topology."
+      )
     : Result.succeed(key)
 }
 
-/** Returns the task id, which must not be a routing key of an aggregation queue. */
+/** Returns the routing key of a status, which is its task id unless the topology has a routing strategy. */
 export const ofStatus = (topology: Topology, event: StatusEvent): Result.Result<string, InvalidPublish> => {
   if (!(topology instanceof TaskTopology)) return Result.succeed(event.task_id)
   const { aggregation, tasks } = topology
@@ -57,7 +61,7 @@ export const ofAggregation = (
     return refused(
       "parent_task_id_required",
       "meta.parent_task_id",
-      "Aggregation requires meta.parent_task_id, which determines the shard."
+      "An aggregation event needs meta.parent_task_id, which determines its shard."
     )
   }
   const shard = Shards.shardOf(parent, aggregation.shardCount)
@@ -69,7 +73,7 @@ export const findStage = (topology: Topology, name: string, field = "stage"): Re
   const found = topology.stages.find((stage) => stage.name === name)
   if (found !== undefined) return Result.succeed(found)
   const known = topology.stages.map(({ name }) => name).join(", ")
-  return refused("unknown_stage", field, `There is no stage ${name}. The stages are ${known}.`)
+  return refused("unknown_stage", field, `The workflow has no stage ${name}. Its stages are ${known}.`)
 }
 
 export const findEntryRoute = (topology: Topology, name: string): Result.Result<EntryRoute, InvalidPublish> => {
@@ -77,18 +81,25 @@ export const findEntryRoute = (topology: Topology, name: string): Result.Result<
   const found = topology.entryRoutes.find((entry) => entry.name === name)
   if (found !== undefined) return Result.succeed(found)
   const known = topology.entryRoutes.map(({ name }) => name).join(", ") || "none"
-  return refused("unknown_entry", "route", `There is no entry route ${name}. The entry routes are: ${known}.`)
+  return refused("unknown_entry", "route", `The workflow has no entry route ${name}. Its entry routes are: ${known}.`)
 }
 
 export const stageOfQueue = (topology: Topology, queue: string): Result.Result<Stage, InvalidPublish> => {
   if (!(topology instanceof SharedStatusWorkflowTopology)) return noWorkflow()
   const found = topology.stages.find((stage) => stage.queue === queue)
   return found === undefined
-    ? refused("unknown_stage", "queue", `No stage has the queue ${queue}.`)
+    ? refused(
+        "unknown_stage",
+        "queue",
+        `No stage of the workflow has the queue ${queue}: use the queue of a stage, or its name.`
+      )
     : Result.succeed(found)
 }
 
-/** Prefers a publish routing key, then an equal binding key, then an entry route, then the first matching pattern. */
+/**
+ * Returns the stage that a routing key leads to. A publish routing key takes precedence over an equal binding key, an
+ * entry route, and a matching pattern.
+ */
 export const stageOfKey = (topology: Topology, routingKey: string): Result.Result<Stage, InvalidPublish> => {
   if (!(topology instanceof SharedStatusWorkflowTopology)) return noWorkflow()
   const { entryRoutes, stages } = topology
@@ -99,7 +110,11 @@ export const stageOfKey = (topology: Topology, routingKey: string): Result.Resul
     stages.find(({ name }) => name === target()) ??
     stages.find(({ bindingKeys }) => bindingKeys.some((pattern) => TopicPattern.matches(pattern, routingKey)))
   return found === undefined
-    ? refused("unroutable_key", "routing_key", `No stage is bound to ${routingKey}.`)
+    ? refused(
+        "unroutable_key",
+        "routing_key",
+        `No stage of the workflow is bound to the routing key ${routingKey}: use a binding key of a stage or an entry route.`
+      )
     : Result.succeed(found)
 }
 
@@ -107,12 +122,16 @@ const refused = (reason: InvalidPublish["reason"], field: string, message: strin
   Result.fail(new InvalidPublish({ reason, field, message }))
 
 const noWorkflow = () =>
-  refused("not_a_workflow", "topology", "Only a SharedStatusWorkflowTopology has stages and entry routes.")
+  refused(
+    "not_a_workflow",
+    "topology",
+    "This topology has no stages and entry routes: use a SharedStatusWorkflowTopology."
+  )
 
 const shardKeyProblem = ({ routingPrefix }: Aggregation.AggregationPlane): string =>
-  `task_id must not be ${routingPrefix}. and a number: statuses are routed by their task id, and this one is the key of a shard.`
+  `task_id must not be ${routingPrefix}. followed by a number, because statuses are routed by task id and this one is the routing key of a shard.`
 
-/** An exception of the strategy must not become a defect, which would be retried like a broker error. */
+/** Calls the strategy. Its exceptions must not become defects, which would be retried like broker errors. */
 const keyFromStrategy = (choose: () => unknown): Result.Result<string, InvalidPublish> => {
   let key: unknown
   try {
@@ -121,6 +140,6 @@ const keyFromStrategy = (choose: () => unknown): Result.Result<string, InvalidPu
     return refused("routing_key", "routing_strategy", `The routing strategy threw: ${HandlerFailure.of(error).text}`)
   }
   if (typeof key === "string" && fitsShortString(key) && isWellFormed(key)) return Result.succeed(key)
-  const problem = `A routing key must be ${textExpected}, of at most ${maxShortBytes} bytes.`
+  const problem = `The routing strategy must return ${textExpected}, of at most ${maxShortBytes} bytes.`
   return refused("routing_key", "routing_strategy", problem)
 }

@@ -22,8 +22,8 @@ export interface StatusContent {
 const terminalRetries = { times: 5, spacing: "1 second" } as const
 
 /**
- * A missing status must not fail the work, so this succeeds with whether the status was confirmed. A `terminal` status
- * is retried, because no later status would follow; its event id stays the same.
+ * Publishes a status about a delivery. Returns false if it was not confirmed, because a missing status must not fail
+ * the work. A `terminal` status is retried with the same event id, because no later status would replace it.
  */
 export const publish = Effect.fnUntraced(function* (
   client: BrokerClient["Service"],
@@ -55,7 +55,10 @@ export const publish = Effect.fnUntraced(function* (
     onSuccess: () => Effect.succeed(true),
     onFailure: (error) =>
       Effect.as(
-        Effect.logWarning(`The status ${content.status} of task ${owner.taskId} could not be published`, error.message),
+        Effect.logWarning(
+          `The status ${content.status} of task ${owner.taskId} could not be published, so readers will not see it. The task itself is not affected`,
+          error.message
+        ),
         false
       )
   })

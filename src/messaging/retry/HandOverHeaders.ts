@@ -9,7 +9,7 @@ export const reasonHeader = "x-svc-manual-retry-reason"
 
 const prefix = "x-svc-manual-retry-"
 
-/** The manual-retry lineage of a task: how often and by whom it was handed over. `count` is 0 if it never was. */
+/** Who handed a task over to another worker by manual retry, and how often. `count` is 0 if nobody did. */
 export interface HandOverHeaders {
   readonly count: number
   readonly previousTaskType: string | undefined
@@ -24,7 +24,7 @@ export const ofHeaders = (headers: Fields): HandOverHeaders => ({
   reason: text(headers[reasonHeader])
 })
 
-/** The headers of an aggregation event do not contain the lineage. */
+/** Reads the lineage from `meta`, because the headers of an aggregation event do not contain it. */
 export const ofMeta = (meta: JsonObject): HandOverHeaders => {
   const lineage = meta["manual_retry"]
   const known = isJsonObject(lineage) ? lineage : {}
@@ -49,7 +49,7 @@ export const isEmpty = (lineage: HandOverHeaders): boolean =>
   lineage.sourceConsumer === undefined &&
   lineage.reason === undefined
 
-/** Members that the caller has set take precedence. */
+/** Adds the lineage to `meta`. Members that the caller has set are kept. */
 export const intoMeta = (meta: JsonObject, lineage: HandOverHeaders): JsonObject => {
   if (isEmpty(lineage)) return meta
   const given = meta["manual_retry"]

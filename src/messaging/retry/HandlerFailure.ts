@@ -4,7 +4,7 @@ import type { FailureReason } from "./RetryHeaders.ts"
 
 export interface DeliveryFailure {
   readonly reason: FailureReason
-  /** The tag, else the class name, else the `typeof` the thrown value. `null` if there was no exception. */
+  /** The error's `_tag`, else its class, else the `typeof` the thrown value. `null` if there was no exception. */
   readonly exceptionType: string | null
   readonly text: string
   readonly stack: string
@@ -15,7 +15,7 @@ export interface HandlerFailure extends DeliveryFailure {
   readonly exceptionType: string
 }
 
-/** Prefers a typed failure to a defect. A handler that interrupted itself has failed, too. */
+/** Describes why a handler failed. Typed failures take precedence over defects. Interruption alone is a failure. */
 export const ofCause = (cause: Cause.Cause<unknown>): HandlerFailure => {
   const failure = Cause.findError(cause)
   if (Result.isSuccess(failure)) return withCauses(of(failure.success), cause)
@@ -30,7 +30,7 @@ export const ofCause = (cause: Cause.Cause<unknown>): HandlerFailure => {
   }
 }
 
-/** Reading an error may run user code. If that throws as well, the message must still be retried or dead-lettered. */
+/** Describes an error. Reading one may run user code, which may throw. The message must not be lost then. */
 export const of = (error: unknown): HandlerFailure => {
   try {
     return describe(error)
@@ -71,7 +71,7 @@ export const exceptionType = (error: unknown): string => {
 const maxTextLength = 2_000
 const maxStackLength = 8_000
 
-/** Falls back to the error's own stack trace if the causes cannot be read. */
+/** Adds the stack traces of all causes, unless reading them throws. */
 const withCauses = (failure: HandlerFailure, cause: Cause.Cause<unknown>): HandlerFailure => {
   try {
     return { ...failure, stack: Cause.pretty(cause).slice(0, maxStackLength) }
@@ -94,9 +94,7 @@ const textOf = (error: unknown): string => {
   return ""
 }
 
-/**
- * Accepts only the reasons that handlers may use, so that arbitrary texts do not become machine-readable categories.
- */
+/** Returns the error's reason if handlers may use it, so that other texts do not become values of a header. */
 const reasonOf = (error: unknown): FailureReason => {
   const given = isObject(error) && "reason" in error ? error.reason : undefined
   return handlerReasons.find((reason) => reason === given) ?? "handler_error"

@@ -7,24 +7,24 @@ import * as TaskEnvelope from "../envelope/TaskEnvelope.ts"
 import * as HandOverHeaders from "./HandOverHeaders.ts"
 import * as RetryHeaders from "./RetryHeaders.ts"
 
-/** The changes to a task that is republished under its own id. Everything else stays exactly as it is. */
+/** Describes how a handler republishes its task under the same id. Members that are not named here stay unchanged. */
 export interface ManualRetryRequest {
   readonly taskType?: string | undefined
-  /** Replaces the payload. Excludes `payloadMerge`. */
+  /** Replaces the payload. Cannot be combined with `payloadMerge`. */
   readonly payload?: JsonObject | undefined
   /** Merged into the payload at its top level. */
   readonly payloadMerge?: JsonObject | undefined
   readonly service?: string | undefined
   readonly correlationId?: string | undefined
   readonly priority?: number | undefined
-  /** Sent in a header and in statuses. At most 16,384 bytes of UTF-8. */
+  /** Sent in a message header and in statuses. At most 16,384 bytes of UTF-8. */
   readonly reason?: string | undefined
-  /** Message of the status. Default: `reason`. */
+  /** The message of the status. Default: `reason`. */
   readonly message?: string | undefined
   /** Merged into the `meta` of the status. */
   readonly meta?: JsonObject | undefined
   readonly headers?: Fields | undefined
-  /** Further top-level members of the task. */
+  /** More top-level members of the task. */
   readonly extraFields?: JsonObject | undefined
 }
 
@@ -34,7 +34,7 @@ export interface RetriedDelivery {
   readonly headers: Fields
 }
 
-/** The status is published first, then the task. The delivery is acknowledged last. */
+/** The consumer publishes the status first, then the task, and then acknowledges the delivery. */
 export interface ManualRetry {
   readonly status: StatusInput
   readonly task: TaskEnvelope.TaskEnvelope
@@ -103,7 +103,7 @@ const validate = (request: ManualRetryRequest): InvalidManualRetry | undefined =
     : undefined
 }
 
-/** A quarter of the header space of amqplib. */
+/** A quarter of the space that amqplib has for headers. */
 const maxReasonBytes = 16_384
 
 const reservedFields = new Set([
@@ -117,7 +117,7 @@ const reservedFields = new Set([
   "created_at"
 ])
 
-/** The next worker counts its own retries. */
+/** Removes the retry headers, because the next worker counts its own retries. */
 const headersToKeep = (headers: Fields): Fields =>
   Object.fromEntries(
     Object.entries(HandOverHeaders.withoutHeaders(RetryHeaders.withoutBrokerHeaders(headers))).filter(

@@ -10,7 +10,10 @@ export interface FailedAttempt extends Pick<DeliveryFailure, "reason" | "retryab
   readonly attempt: number
 }
 
-/** A handler runs at most `maxRetries + 1` times. `chance` is a random number from 0 to below 1, for the jitter. */
+/**
+ * Decides whether a failed message is retried. A handler runs at most `maxRetries + 1` times. `chance` is a random
+ * number from 0 to below 1, from which the delay is chosen.
+ */
 export const decide = (
   policy: RetryPolicy,
   { attempt, reason, retryable }: FailedAttempt,

@@ -8,15 +8,15 @@ export const sourceQueue = "x-svc-source-queue"
 export const failureReason = "x-svc-failure-reason"
 export const exceptionType = "x-svc-exception-type"
 /**
- * When the message became a dead letter (ISO 8601). The `dlq_id` is a hash that includes this text, so a record that is
- * rebuilt from the message has the same id.
+ * The time when the message was dead-lettered (ISO 8601). The `dlq_id` is a hash that includes this text, so a record
+ * that is created again from the message gets the same id.
  */
 export const deadLetteredAt = "x-svc-dead-lettered-at"
-/** `true` in the headers of a dead letter that was replayed. */
+/** This header is `true` in a message that was replayed from a dead-letter queue. */
 export const replayedFromDlq = "x-svc-replayed-from-dlq"
 export const headersLeftOut = "x-svc-headers-left-out"
 
-/** A task that is handed over to another worker loses these headers. */
+/** The headers of retries and dead letters. A task that is handed over to another worker loses them. */
 export const names: ReadonlyArray<string> = [retryAttempt, maxRetries, sourceQueue, failureReason, exceptionType]
 
 export type FailureReason =
@@ -31,22 +31,24 @@ export type FailureReason =
   | "stage_timeout"
   | "dedup_conflict"
 
-/** 0 for the first delivery, and for an unreadable header. */
+/** Returns the number of retries so far. 0 for the first delivery, and if the header is unreadable. */
 export const attemptOf = (headers: Fields): number => count(headers[retryAttempt])
 
-/** Other clients send integers of any width, or texts. */
+/** Reads a count from a header. Clients in other languages send integers of any width, or texts. */
 export const count = (value: Field | undefined): number => {
   const number = typeof value === "bigint" || (typeof value === "string" && /^\d+$/.test(value)) ? Number(value) : value
   return typeof number === "number" && Number.isSafeInteger(number) && number >= 0 ? number : 0
 }
 
-/** The broker drops a message with a copied `x-death` as a cycle, and a copied `CC` would route it to more queues. */
+/**
+ * The broker would drop a message with a copied `x-death` as a cycle, and route one with a copied `CC` to more queues.
+ */
 export const withoutBrokerHeaders = (headers: Fields): Fields =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !brokerHeader.test(name)))
 
 /**
- * Long headers of another client, together with the failure headers, could not be sent: the message would be
- * redelivered for ever.
+ * Drops long headers of other clients. Together with the failure headers they could exceed what AMQP can carry, and the
+ * message would be redelivered for ever.
  */
 export const shortened = (headers: Fields): Fields => {
   const all = Object.entries(headers)
@@ -65,7 +67,7 @@ const isShortValue = (value: Field): boolean =>
     ? fitsShortString(value)
     : value === null || typeof value === "boolean" || Number.isFinite(value)
 
-/** With names and values of 255 bytes, this is half of the 64 KiB that amqplib has for headers. */
+/** With names and values of 255 bytes, this number fills half of the 64 KiB that amqplib has for headers. */
 const maxShortHeaders = 64
 
 const libraryHeader = /^(x-svc-.*|task_id|message_id|stage|origin_stage|batch_(id|index|size))$/
@@ -74,12 +76,12 @@ const brokerHeader =
   /^(x-death|x-first-death-.*|x-last-death-.*|x-delivery-count|x-acquired-count|x-stream-offset|CC|BCC)$/
 
 export interface FailureHeaders {
-  /** Retry: the number of the next delivery, from 1. Dead letter: of the delivery that failed last. */
+  /** In a retry, the number of that retry, from 1. In a dead letter, the number of the retry that failed last. */
   readonly attempt: number
   readonly maxRetries: number
   readonly sourceQueue: string
   readonly reason: FailureReason
-  /** `null` if there was no exception. The header is written even then. */
+  /** The header is written even if there was no exception. */
   readonly exceptionType: string | null
   readonly deadLetteredAt?: Timestamp | undefined
 }

@@ -7,20 +7,20 @@ import type { RetryPolicy } from "../topology/RetryPolicy.ts"
 import * as TopologyPlan from "../topology/TopologyPlan.ts"
 
 /**
- * The type of a retry queue decides how a message returns to its source queue when the delay ends. `quorum`: the
- * message leaves the retry queue only after the source queue has stored it. `classic`: the message is lost if the
- * broker dies before the source queue has stored it, or if the source queue has no leader.
+ * The type of a retry queue determines how a message moves to its source queue when the delay ends. `quorum`: the
+ * message stays in the retry queue until the source queue has stored it. `classic`: the message is lost if the broker
+ * crashes before the source queue has stored it, or if the source queue has no leader.
  */
 export type RetryQueueType = "quorum" | "classic"
 
 /**
- * The retry queues and the dead-letter queue of one worker queue. All are durable and reached by the default exchange.
- * The name of a retry queue contains its delay and type: a queue cannot be redeclared with other arguments, so another
- * delay needs another queue.
+ * The retry queues and the dead-letter queue of one worker queue. All are durable, and messages reach them through the
+ * default exchange. The name of a retry queue contains its delay and type: another delay needs another queue, because a
+ * queue cannot be redeclared with other arguments.
  *
- * Queues of former delays remain, empty, until an operator deletes them. `x-expires` is not an alternative: redeclaring
- * a quorum queue does not renew it (rabbitmq-server #5894), the time of a broker outage counts, and expiry drops
- * waiting messages.
+ * If the delays change, the queues of former delays remain until an operator deletes them. `x-expires` cannot do this:
+ * redeclaring a quorum queue does not renew it (rabbitmq-server #5894), a broker outage counts as disuse, and expiry
+ * drops the waiting messages.
  */
 export interface RetryQueues {
   readonly sourceQueue: string
@@ -51,7 +51,7 @@ const makeQueues = (queueType: RetryQueueType, sourceQueue: string, policy: Retr
     (delayMs): Queue => ({
       name: retryQueueOf(delayMs),
       arguments: {
-        // The type is explicit, because a virtual host may have another default.
+        // Set in any case, because the virtual host may have another default type.
         "x-queue-type": queueType,
         "x-message-ttl": delayMs,
         "x-dead-letter-exchange": "",
@@ -65,35 +65,35 @@ const makeQueues = (queueType: RetryQueueType, sourceQueue: string, policy: Retr
 }
 
 /**
- * A day. A worker would have to pause, while connected, for 23 hours between a declaration and a publish to lose
- * messages.
+ * One day. Messages are lost only if a worker pauses for 23 hours between declaring the queue and publishing to it,
+ * while it stays connected.
  */
 export const expiryMarginMs = 86_400_000
 
 export const redeclareEveryMs = 3_600_000
 
 /**
- * Changing these arguments would change them for existing queues: change the suffix as well.
+ * Existing queues keep the arguments that they were declared with. To change these arguments, change the suffix as
+ * well.
  *
- * The broker deletes a classic queue that was not declared for `x-expires`, **together with its messages**; publishing
- * does not count as use. The expiry is therefore the delay plus `expiryMarginMs`, and publishers of retries redeclare
- * the queues every `redeclareEveryMs`.
+ * The broker deletes a classic queue that was not redeclared within `x-expires`, **together with its messages**.
+ * Publishing does not count as use. `x-expires` is therefore the delay plus `expiryMarginMs`, and workers redeclare the
+ * queues every `redeclareEveryMs`.
  */
 const argumentsByType: Readonly<
   Record<RetryQueueType, { readonly suffix: string; readonly argumentsOf: (delayMs: number) => Fields }>
 > = {
   quorum: {
     suffix: ".quorum",
-    // Without `reject-publish` the broker accepts the strategy but applies at-most-once.
+    // Without `reject-publish`, RabbitMQ ignores the strategy: a message may be lost on its way.
     argumentsOf: () => ({ "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish" })
   },
   classic: { suffix: "", argumentsOf: (delayMs) => ({ "x-expires": delayMs + expiryMarginMs }) }
 }
 
 /**
- * Declares the queues with a type that this broker supports, and returns them. An existing dead-letter queue is kept as
- * it is: messages never leave it by themselves, so any type is safe, and an operator may have made it a replicated
- * queue.
+ * Declares the queues with a type that this broker supports and returns them. An existing dead-letter queue is left as
+ * it is, whatever its type: an operator may have made it a replicated queue.
  */
 export const declare = Effect.fn("RetryQueues.declare")(function* (
   broker: Broker["Service"],
@@ -110,16 +110,16 @@ export const declare = Effect.fn("RetryQueues.declare")(function* (
 const fallBackToClassic = ({ policy, sourceQueue }: RetryQueues) =>
   Effect.as(
     Effect.logWarning(
-      `Retries of ${sourceQueue} wait in classic queues, and can be lost if RabbitMQ crashes when their delay ends: ` +
-        "enable its feature flags (rabbitmqctl enable_feature_flag all), then restart this worker."
+      `Retries of ${sourceQueue} wait in classic queues and are lost if RabbitMQ crashes when their delay ends: ` +
+        "enable all feature flags (rabbitmqctl enable_feature_flag all), then restart this worker."
     ),
     makeQueues("classic", sourceQueue, policy)
   )
 
 /**
- * Dead-lettering at least once requires the feature flag of streams; without it, quorum queues accept the strategy but
- * apply at-most-once. The check declares a stream that is not durable, which the broker always refuses, and reads from
- * the error whether it knows streams. If it does not, the connection is lost.
+ * Returns whether the broker moves messages out of quorum queues without losing any. This requires the feature flag of
+ * streams; without it, RabbitMQ ignores `x-dead-letter-strategy`. The check declares an invalid stream, which the
+ * broker always refuses, and reads from the error whether the flag is disabled.
  */
 const supportsType = Effect.fnUntraced(function* (
   broker: Broker["Service"],

@@ -7,33 +7,33 @@ import * as Shards from "./Shards.ts"
 
 export interface AggregationParameters {
   /**
-   * The number of shards. Default: 1. Changing it moves parents to other shards, so let the queues drain first.
-   * Publishers need the same number: events for a shard that no worker has bound only reach the status queue.
+   * The number of shards. Publishers and workers need the same number: an event for a shard without a worker reaches
+   * only the status queue. Let the queues drain before you change it, because parent tasks move to other shards.
+   * Default: 1.
    */
   readonly shard_count?: number | undefined
-  /** Aggregation events have the routing key `<prefix>.<shard>` on the status exchange. Default: `"agg"`. */
+  /** The routing key of aggregation events on the status exchange is `<prefix>.<shard>`. Default: `"agg"`. */
   readonly aggregation_routing_prefix?: string | undefined
-  /** Name of a queue with one shard. Default: `"aggregation.queue.{shard}"`. */
+  /** The name of a queue that serves one shard. Default: `"aggregation.queue.{shard}"`. */
   readonly aggregation_queue_template?: string | undefined
   /**
-   * Prefix of the name of a queue with several shards. Default: `"aggregation.queue.shards"`. These queues, and those
-   * of the template, are durable: deployments that share a virtual host need different names.
+   * The prefix of the name of a queue that serves several shards. Default: `"aggregation.queue.shards"`. All
+   * aggregation queues are durable, so deployments that share a virtual host need different names.
    */
   readonly aggregation_queue_name_prefix?: string | undefined
   /**
-   * The broker's consumer timeout in milliseconds. Has an effect from RabbitMQ 3.12, and from 4.3 on quorum queues
-   * only. Default: that of the broker.
+   * The broker's consumer timeout in milliseconds. RabbitMQ ignores it before 3.12, and from 4.3 also on classic
+   * queues. Default: the broker's default.
    */
   readonly aggregation_consumer_timeout_ms?: number | undefined
-  /** `false` is sent as `false`. Default: not sent. */
+  /** The queue argument `x-single-active-consumer`, which is sent even if it is `false`. Default: not sent. */
   readonly aggregation_single_active_consumer?: boolean | undefined
-  /** 1 to 255. Default: the queues have no priorities. */
+  /** The highest message priority: 1 to 255. Default: the queues have no priorities. */
   readonly aggregation_max_priority?: number | undefined
-  /** Default: that of the broker, which is classic. */
+  /** Default: the broker's default type, which is classic unless the virtual host has another one. */
   readonly aggregation_queue_type?: "classic" | "quorum" | undefined
   /**
-   * Raw queue arguments. Both options have the same effect, but an argument may be set in one place only. Default:
-   * none.
+   * Raw queue arguments. `aggregation_queue_kwargs` means the same; set each argument in one of them. Default: none.
    */
   readonly aggregation_queue_arguments_overrides?: Fields | undefined
   readonly aggregation_queue_kwargs?: Fields | undefined
@@ -90,7 +90,10 @@ export const make = (parameters: AggregationParameters, issues: ValidationIssues
 export const routingKey = (aggregation: AggregationPlane, shard: number): string =>
   `${aggregation.routingPrefix}.${shard}`
 
-/** The routing key of a status is its task id, so a task with such an id would have its statuses aggregated. */
+/**
+ * Returns whether a text is the routing key of a shard. No task may have such an id: a status is routed by its task id,
+ * so its statuses would reach the aggregation worker.
+ */
 export const isRoutingKey = ({ routingPrefix }: AggregationPlane, text: string): boolean =>
   text.startsWith(`${routingPrefix}.`) && /^\d+$/.test(text.slice(routingPrefix.length + 1))
 
@@ -101,7 +104,6 @@ export const queueName = (aggregation: AggregationPlane, shards: ReadonlyArray<n
     : `${aggregation.queueNamePrefix}.${[first, ...others].join("-")}`
 }
 
-/** Returns whether a queue with this name would be an aggregation queue. */
 export const hasQueueNamed = (aggregation: AggregationPlane, name: string): boolean => {
   const { queueNamePrefix, queueTemplate, shardCount } = aggregation
   const several = `${queueNamePrefix}.`
@@ -115,15 +117,15 @@ export const hasQueueNamed = (aggregation: AggregationPlane, name: string): bool
 
 export interface AggregationQueue {
   readonly name: string
-  /** Sorted, without duplicates. */
+  /** The shards, sorted and without duplicates. */
   readonly shards: ReadonlyArray<number>
   readonly family: QueueFamily
   readonly declarations: Declarations
 }
 
 /**
- * Returns the queue for a list of shards. `name` replaces its name and does not affect the bindings.
- * `Shards.groupsProblem` checks that the groups of one runtime do not overlap.
+ * Returns the queue for a list of shards. `name` replaces the default name and does not affect the bindings. Whether
+ * another queue has the same shards is not checked here but by `Shards.groupsProblem`.
  */
 export const aggregationQueueOf = (
   topology: { readonly status: { readonly exchange: string }; readonly aggregation: AggregationPlane | undefined },
@@ -161,5 +163,5 @@ export const noAggregationError = (): InvalidPublish =>
   new InvalidPublish({
     reason: "no_aggregation",
     field: "topology",
-    message: "This topology has no shard-aware aggregation queues; use one of the ShardedAggregation kinds."
+    message: "This topology has no aggregation queues: use a topology with ShardedAggregation in its name."
   })

@@ -10,21 +10,18 @@ import { ValidationIssues } from "./Parameters.ts"
 
 export interface AliasParameters {
   /**
-   * Maps canonical names of top-level members of JSON bodies, such as `task_id`, to the names that other programs use:
-   * `{ task_id: "job" }`. A blank alias is ignored. Default: none; incoming bodies may still use `documentId` for
-   * `task_id`, unless `task_id` has an alias.
+   * Maps the canonical names of top-level JSON members, such as `task_id`, to the names that other programs use: `{
+   * task_id: "job" }`. Blank aliases are ignored. Default: none, except that incoming bodies may use `documentId` for
+   * `task_id`. An alias for `task_id` replaces this exception.
    */
   readonly field_aliases?: Readonly<Record<string, string>> | undefined
-  /**
-   * Maps canonical names to names of parameters in HTTP paths and queries. Default: the alias in `field_aliases`, else
-   * the canonical name.
-   */
+  /** Names of HTTP path and query parameters. Default: the alias in `field_aliases`, else the canonical name. */
   readonly http_aliases?: Readonly<Record<string, string>> | undefined
 }
 
 /**
- * The aliases of routers, histories and event streams that are configured without any. They read the reference when
- * they are created. `StatusRuntime` sets it to its `aliasConfig`. Default: none.
+ * The default aliases of routers, histories and event streams, which read them when they are created. `StatusRuntime`
+ * sets this reference to its `aliasConfig`. Default: none.
  */
 export const ContractAliases = Context.Reference<ContractAliasConfig | undefined>("svc/messaging/ContractAliases", {
   defaultValue: () => undefined
@@ -33,13 +30,13 @@ export const ContractAliases = Context.Reference<ContractAliasConfig | undefined
 const builtInAlias = { canonical: "task_id", alias: "documentId" }
 
 /**
- * Aliases of top-level members in JSON bodies and of HTTP parameters. Messages on the broker always have the canonical
- * names. Members inside `payload`, `meta` and `result` are never renamed.
+ * Aliases of top-level JSON members and of HTTP parameters. Messages on the broker always have the canonical names.
+ * Members inside `payload`, `meta` and `result` are never renamed.
  *
- * Incoming bodies may use the built-in alias `documentId` for `task_id`, unless `task_id` has an alias of its own.
- * Outgoing bodies never use it; other implementations do so as soon as any alias is configured.
+ * Incoming bodies may use `documentId` for `task_id`, unless `task_id` has another alias. Outgoing bodies never contain
+ * `documentId`; other implementations write it as soon as any alias is configured.
  *
- * The constructor throws a `SettingsError` if two aliases are equal, or an alias is the canonical name of another
+ * The constructor throws a `SettingsError` if two aliases are equal, or if an alias is the canonical name of another
  * member.
  */
 export class ContractAliasConfig {
@@ -65,13 +62,13 @@ export class ContractAliasConfig {
     return isJsonObject(value) ? this.#inbound(value) : value
   }
 
-  /** Decodes the body of a message, with canonical names. */
+  /** Decodes the body of a message and renames its members to canonical names. */
   read(kind: EnvelopeKind, body: Uint8Array): Result.Result<ExactAndOrdinary<JsonObject>, EnvelopeError> {
     return Result.map(parse(kind, body), (parsed) => {
       const exact = this.#inbound(parsed.exact)
       return parsed.exact === parsed.ordinary
         ? { exact, ordinary: exact }
-        : // a task has one id, whoever reads it
+        : // A numeric id becomes a text here. Both values get the exact one, because the other is rounded.
           { exact, ordinary: { ...this.#inbound(parsed.ordinary), task_id: exact["task_id"] } }
     })
   }
@@ -91,16 +88,13 @@ export class ContractAliasConfig {
     return Object.fromEntries(renamed)
   }
 
-  /** Almost every message has canonical names already. */
   #canonical(value: JsonObject): boolean {
     return (
       typeof value["task_id"] === "string" && this.inboundAliases.every(([, alias]) => !Object.hasOwn(value, alias))
     )
   }
 
-  /**
-   * Renames canonical names to aliases, which move to the end of the object. Members that are `null` keep their names.
-   */
+  /** Renames canonical names to aliases. Renamed members move to the end. Members that are `null` keep their names. */
   outbound(value: JsonObject): JsonObject {
     const renamed = new Map<string, unknown>(Object.entries(value))
     for (const [canonical, alias] of this.fieldAliases) {
@@ -113,12 +107,12 @@ export class ContractAliasConfig {
     return Object.fromEntries(renamed)
   }
 
-  /** The name of a path or query parameter. */
+  /** Returns the name of an HTTP path or query parameter. */
   httpName(canonical: string): string {
     return this.httpAliases.get(canonical) ?? this.fieldName(canonical)
   }
 
-  /** The name of a top-level member of a body. */
+  /** Returns the name of a top-level member in JSON bodies. */
   fieldName(canonical: string): string {
     return this.fieldAliases.get(canonical) ?? canonical
   }

@@ -1,13 +1,16 @@
-/** A RabbitMQ release as major × 100 + minor: 3.10 is 310. */
+/** A RabbitMQ release as a number: major × 100 + minor, so 3.10 is 310. */
 export type Release = number
 
 export interface BrokerCapabilities {
   readonly version: string
   readonly release: Release
-  /** `two`: 5 or more precedes the others. `strict32`: 0 to 31, default 4. Never by `x-max-priority`. */
+  /**
+   * The message priorities of quorum queues. `two`: messages with priority 5 or more come first. `strict32`: priorities
+   * from 0 to 31, default 4. `x-max-priority` has no effect on them.
+   */
   readonly quorumPriority: "none" | "two" | "strict32"
   readonly consumerTimeout: "none" | "classic_and_quorum" | "quorum"
-  /** A quorum queue dead-letters a message after this many redeliveries. `undefined`: without limit. */
+  /** After this many redeliveries, a quorum queue dead-letters a message. `undefined`: there is no limit. */
   readonly deliveryLimitDefault: number | undefined
   readonly streams: "by_feature_flag" | "always"
   readonly delayedRetry: boolean
@@ -15,7 +18,7 @@ export interface BrokerCapabilities {
 
 export const releases: ReadonlyArray<Release> = [310, 311, 312, 313, 400, 401, 402, 403]
 
-/** Returns `undefined` for an invalid version, and for releases before 3.10, which are not supported. */
+/** Returns `undefined` if the version is invalid, or older than 3.10, the oldest supported release. */
 export const of = (version: string): BrokerCapabilities | undefined => {
   const found = /^(\d{1,3})\.(\d{1,2})(?:[.+-]|$)/.exec(version.trim())
   const release = found === null ? 0 : Number(found[1]) * 100 + Number(found[2])
@@ -31,7 +34,10 @@ export const of = (version: string): BrokerCapabilities | undefined => {
   }
 }
 
-/** Quorum queues have fewer levels; the order is preserved. `undefined` if the queue has no priorities. */
+/**
+ * Converts a priority to one that the queue supports. A quorum queue has fewer priorities, so several may become equal,
+ * but their order is kept. Returns `undefined` if the queue has no priorities.
+ */
 export const amqpPriority = (
   priority: number,
   maximum: number,

@@ -4,7 +4,10 @@ import { fitsShortString, isWellFormed, textExpected } from "../envelope/Envelop
 import { type Mistake, SettingsError, TopologyError } from "../envelope/Errors.ts"
 import * as QueueArguments from "./QueueArguments.ts"
 
-/** Collects mistakes, so that a constructor reports all at once, and warnings about settings without effect. */
+/**
+ * Collects all mistakes in the parameters of a constructor, so that it reports them together. Also collects warnings
+ * about parameters without effect.
+ */
 export class ValidationIssues {
   readonly mistakes: Array<Mistake> = []
   readonly warnings: Array<Mistake> = []
@@ -41,7 +44,6 @@ export class ValidationIssues {
     return value
   }
 
-  /** Checks a duration. Zero is invalid: leave the field out to have none. */
   checkMillis(field: string, value: number | undefined): number | undefined {
     return this.checkInteger(field, value, 1, QueueArguments.maxMillis)
   }
@@ -79,7 +81,7 @@ export interface QueueFamily {
   readonly priorityField: string
 }
 
-/** Merges the sources in order. Setting an argument in two sources is a mistake, even with equal values. */
+/** Merges the sources of a queue's arguments. Setting an argument twice is a mistake, even with equal values. */
 export const mergeQueueFamily = (
   family: string,
   priorityField: string,
@@ -152,7 +154,7 @@ export const fieldOfArgument = (sources: ReadonlyMap<string, string>, argument: 
 const isPriority = (value: Field | undefined): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= 255
 
-/** The URL contains the password, so mistakes never show it. */
+/** The mistake never shows the URL, because it contains the password. */
 export const rabbitmqUrl = (
   url: string | Redacted.Redacted | undefined,
   issues: ValidationIssues

@@ -4,12 +4,10 @@ import { type Release, releases } from "./BrokerCapabilities.ts"
 
 export type QueueType = "classic" | "quorum" | "stream"
 
-/**
- * Without `x-queue-type` a queue is classic, unless its virtual host has another default, which a client cannot read.
- */
+/** A queue without `x-queue-type` is classic unless the virtual host has another default, which clients cannot read. */
 export const queueTypeOf = (declared: Fields): Field => declared["x-queue-type"] ?? "classic"
 
-/** `refused`: the broker closes the channel (406). `inert`: the broker accepts the argument without effect. */
+/** How the broker treats an argument. `refused`: closes the channel (406). `inert`: accepts and ignores it. */
 export type Standing = "accepted" | "refused" | "inert"
 
 export interface Finding {
@@ -41,7 +39,7 @@ export const examineFor = (declared: Fields, release: Release): ReadonlyArray<Fi
       return [refused(argument, refusal(type, acceptingTypes, rule.instead))]
     }
     const problem = rule.value(value, declared)
-    // Also on releases that ignore the argument, because a later release refuses the value.
+    // The value is checked even if this release ignores the argument, because later releases refuse it.
     if (problem !== undefined) return [refused(argument, problem)]
     return standing === "inert" ? [{ argument, standing, problem: `has no effect on ${type} queues` }] : []
   })
@@ -51,7 +49,7 @@ const types: ReadonlyArray<QueueType> = ["classic", "quorum", "stream"]
 
 const refused = (argument: string, problem: string): Finding => ({ argument, standing: "refused", problem })
 
-/** Brokers ignore unknown arguments, so a typo would go unnoticed. */
+/** RabbitMQ ignores unknown arguments, so nobody would notice a typing error. */
 const unknown = (argument: string): Finding => ({
   argument,
   standing: "inert",
@@ -78,7 +76,7 @@ const sinceRelease =
   (release, value) =>
     (release >= first ? then : before)(release, value)
 
-/** The limit of `rabbit_misc:check_expiry`, which is that of the broker's timers. */
+/** RabbitMQ refuses longer times (`rabbit_misc:check_expiry`), because its timers support no more. */
 export const maxMillis = 4_294_967_295
 
 const integer =
@@ -106,8 +104,8 @@ const age = (value: Field): string | undefined =>
     : "must be a number with a unit of Y, M, D, h, m or s, such as 7D"
 
 /**
- * Measured on 3.10.8; later releases by their release notes. There an invalid `x-max-age` or `x-queue-master-locator`
- * closes the whole connection (541).
+ * Measured on RabbitMQ 3.10.8; later releases follow their release notes. On 3.10.8 an invalid `x-max-age` or
+ * `x-queue-master-locator` closes the whole connection (541).
  */
 const rules: ReadonlyMap<string, Rule> = new Map(
   Object.entries<Rule>({

@@ -4,15 +4,15 @@ import { ValidationIssues } from "./Parameters.ts"
 
 /**
  * Exponential delays: retry n waits `delay_ms × factor^(n-1)`, but at most `max_delay_ms`. `jitter` shortens each delay
- * by a random part of up to this fraction, so that messages that failed together are not retried together. The random
- * part is one of `steps` values, because every possible delay needs a queue of its own.
+ * at random by up to this fraction, so that messages that failed together are not retried together. The random delay is
+ * one of `steps` values, because each possible delay needs a queue of its own.
  */
 export interface ExponentialBackoff {
-  /** More than 1, at most 100. Default: 2. */
+  /** The growth from one delay to the next: more than 1, at most 100. Default: 2. */
   readonly factor?: number | undefined
-  /** Milliseconds, at least `delay_ms`. Default: an hour, or `delay_ms` if that is longer. */
+  /** The longest delay in milliseconds, at least `delay_ms`. Default: an hour, or `delay_ms` if that is longer. */
   readonly max_delay_ms?: number | undefined
-  /** 0 to 1. Default: 0.5. */
+  /** The largest part of a delay that jitter takes away: 0 to 1. Default: 0.5. */
   readonly jitter?: number | undefined
   /** The number of possible delays of one retry: 1 to 16. Default: 4. */
   readonly steps?: number | undefined
@@ -21,13 +21,15 @@ export interface ExponentialBackoff {
 export interface RetryParameters {
   /** The number of retries after the first delivery. 0 dead-letters the first failure. Default: 3. */
   readonly max_retries?: number | undefined
-  /** Milliseconds before a retry, at most 48 days. Default: 30,000. */
+  /** The delay before a retry in milliseconds, at most 48 days. Default: 30,000. */
   readonly delay_ms?: number | undefined
-  /** Default: none; every retry waits `delay_ms`. */
+  /** Makes later delays longer. Default: every retry waits `delay_ms`. */
   readonly backoff?: ExponentialBackoff | undefined
-  /** Appended to the name of the worker queue. Default: `".retry"`. */
+  /**
+   * The name of a retry queue is that of the worker queue, followed by this suffix and the delay. Default: `".retry"`.
+   */
   readonly retry_queue_suffix?: string | undefined
-  /** Appended to the name of the worker queue. Default: `".dlq"`. */
+  /** The name of the dead-letter queue is that of the worker queue, followed by this suffix. Default: `".dlq"`. */
   readonly dead_letter_queue_suffix?: string | undefined
 }
 
@@ -45,7 +47,7 @@ export class RetryPolicy {
   readonly delayMs: number
   readonly retryQueueSuffix: string
   readonly deadLetterQueueSuffix: string
-  /** The possible delays of each retry, ascending. The last entry applies to all further retries. */
+  /** The possible delays of each retry, in ascending order. The last list applies to all further retries. */
   private readonly delaysByRetry: ReadonlyArray<ReadonlyArray<number>>
 
   constructor(parameters: RetryParameters = {}) {
@@ -76,8 +78,8 @@ export class RetryPolicy {
   }
 
   /**
-   * Overrides the policy of a consumer with the contract of its stage. Fails if the two are valid on their own but not
-   * together, such as a delay above `max_delay_ms`.
+   * Returns the policy of a stage: the consumer's policy with the overrides of the stage contract. Fails if the two
+   * contradict each other, such as a `retry_delay_ms` above the policy's `max_delay_ms`.
    */
   static ofStage(
     contract: Pick<RetryParameters, "max_retries"> & { readonly retry_delay_ms?: number | undefined },
@@ -99,13 +101,13 @@ export class RetryPolicy {
     }
   }
 
-  /** All possible delays, ascending. Each has its own queue. */
+  /** All possible delays, in ascending order. Each has its own queue. */
   get delays(): ReadonlyArray<number> {
     return this.maxRetries === 0 ? [] : [...new Set(this.delaysByRetry.flat())].sort((one, other) => one - other)
   }
 
   /**
-   * Returns the delay of a retry in milliseconds. Retries count from 1. `chance` is a random number from 0 to below 1.
+   * Returns the delay of a retry in milliseconds. The first retry is 1. `chance` is a random number from 0 to below 1.
    */
   delayOf(retry: number, chance: number): number {
     const choices = this.delaysByRetry[Math.min(retry, this.delaysByRetry.length) - 1] ?? []
@@ -115,7 +117,7 @@ export class RetryPolicy {
 
 const maxRetries = 1_000_000
 
-/** 48 days. A queue must outlive its messages, and the broker's timers end at 49 days. */
+/** 48 days. The expiry of a retry queue is a day longer, and the broker's timers end at 49 days. */
 export const maxDelayMs = 48 * 86_400_000
 
 const maxDelays = 64

@@ -1,9 +1,12 @@
 import { hash } from "node:crypto"
 
-/** The SHA-256 of the id as a big-endian number, modulo the count. Producers in other languages compute the same. */
+/**
+ * Returns the shard of a parent task: the SHA-256 of its id as a big-endian number, modulo the number of shards.
+ * Producers in other languages compute the same.
+ */
 export const shardOf = (parentTaskId: string, shardCount: number): number => {
   const digest = hash("sha256", parentTaskId, "hex")
-  // Sixteen bits at a time, which is exact without big integers up to `maxShards`.
+  // Reading 16 bits at a time keeps every intermediate result exact for up to `maxShards` shards.
   let remainder = 0
   for (let at = 0; at < digest.length; at += 4) {
     remainder = (remainder * 0x10000 + Number.parseInt(digest.slice(at, at + 4), 16)) % shardCount
@@ -24,7 +27,7 @@ export const shardsProblem = (shards: ReadonlyArray<number>, shardCount: number)
     : `contains shard ${outside.join(", ")}: shards range from 0 to ${shardCount - 1}`
 }
 
-/** Returns what is wrong with the groups of one runtime. A shard in two groups would be processed twice. */
+/** Returns what is wrong with the groups of a runtime. A shard in two groups would have its events processed twice. */
 export const groupsProblem = (groups: ReadonlyArray<ReadonlyArray<number>>, shardCount: number): string | undefined => {
   if (groups.length === 0) return "contains no group of shards"
   const taken = new Map<number, number>()

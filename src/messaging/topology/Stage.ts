@@ -2,10 +2,10 @@ import type { Fields } from "../../services/Broker.ts"
 import type { ValidationIssues } from "./Parameters.ts"
 import { maxDelayMs } from "./RetryPolicy.ts"
 
-/** The fields of a payload. Fields in neither list are an error. */
+/** The fields of a payload. A payload with any other field is refused. */
 export interface PayloadSchema {
   readonly name: string
-  /** Default: `"v1"`. */
+  /** The version of the schema, shown in errors. Default: `"v1"`. */
   readonly version?: string | undefined
   readonly required_fields?: ReadonlyArray<string> | undefined
   readonly optional_fields?: ReadonlyArray<string> | undefined
@@ -23,26 +23,26 @@ export interface StageContract {
   readonly role?: string | undefined
   readonly owner?: string | undefined
   readonly tags?: ReadonlyArray<string> | undefined
-  /** Documents a service level in milliseconds. Not enforced. */
+  /** The service level in milliseconds. It is documentation only and not enforced. */
   readonly sla_ms?: number | undefined
-  /** The accepted actions with their payloads. Default, and if empty: all. */
+  /** The accepted actions with their payloads. Default, and if the list is empty: all. */
   readonly accepted_actions?: ReadonlyArray<ActionSchema> | undefined
-  /** The actions of the messages that the stage hands over. Default, and if empty: all. */
+  /** The actions of messages that the stage may publish to other stages. Default, and if the list is empty: all. */
   readonly produced_actions?: ReadonlyArray<ActionSchema> | undefined
-  /** The stages that this stage may hand over to. Default, and if empty: all. */
+  /** The stages that this stage may publish messages to. Default, and if the list is empty: all. */
   readonly allowed_next_stages?: ReadonlyArray<string> | undefined
-  /** The stage hands over to no other stage. Default: false. */
+  /** Forbids the stage to publish messages to other stages. Default: false. */
   readonly terminal?: boolean | undefined
   /**
-   * Limits the run time of a handler, in seconds. A message that takes longer is retried with the reason
+   * The maximum run time of a handler in seconds. A message that takes longer is retried with the reason
    * `stage_timeout`. Default: no limit.
    */
   readonly timeout_seconds?: number | undefined
   /** Overrides `max_retries` of the consumer's retry policy. */
   readonly max_retries?: number | undefined
-  /** Milliseconds. Overrides `delay_ms` of the consumer's retry policy. */
+  /** Overrides `delay_ms` of the consumer's retry policy, in milliseconds. */
   readonly retry_delay_ms?: number | undefined
-  /** The number of messages processed concurrently, if the consumer does not set `concurrency`. */
+  /** The number of messages that are processed concurrently if the consumer does not set `concurrency`. */
   readonly max_inflight?: number | undefined
   /**
    * Members of the payload that identify a piece of work. Two messages with the same task, the same action and the same
@@ -54,9 +54,9 @@ export interface StageContract {
 export interface StageParameters extends StageContract {
   readonly name: string
   readonly queue: string
-  /** Topic patterns that bind the inbox of the stage. */
+  /** The binding keys of the stage's inbox queue on the workflow exchange. They are topic patterns. */
   readonly binding_keys: ReadonlyArray<string>
-  /** The routing key of messages to this stage. It must match one of the binding keys. */
+  /** The routing key of messages to this stage. It must match a binding key. */
   readonly publish_routing_key: string
   readonly queue_arguments_overrides?: Fields | undefined
   readonly queue_kwargs?: Fields | undefined
@@ -64,7 +64,7 @@ export interface StageParameters extends StageContract {
 
 export interface EntryRouteParameters {
   readonly name: string
-  /** Must match a binding key of the target stage. */
+  /** The routing key of messages to the entry. It must match a binding key of the target stage. */
   readonly routing_key: string
   readonly target_stage: string
 }

@@ -8,7 +8,9 @@ import type { Stage } from "./WorkflowTopology.ts"
 
 type ContractCheck = Result.Result<void, ContractError>
 
-/** At an entry there is no `source`, and only the contract of the target applies. */
+/**
+ * Checks a message that is published from `source` to `target`. A message from outside the workflow has no `source`.
+ */
 export const checkPublish = (source: Stage | undefined, target: Stage, envelope: WorkflowEnvelope): ContractCheck =>
   Result.flatMap(source === undefined ? contractKept : checkSource(source, target, envelope), () =>
     checkActions(target, "accepted_actions", source, target, envelope)
@@ -24,11 +26,14 @@ const checkSource = (source: Stage, target: Stage, envelope: WorkflowEnvelope): 
   const failed = (reason: ContractError["reason"], message: string) =>
     Result.fail(contractError(reason, source, source, target, envelope, message))
   if (contract.terminal === true) {
-    return failed("terminal_stage_handoff", `Stage ${name} is terminal and must not hand over to another stage.`)
+    return failed(
+      "terminal_stage_handoff",
+      `Stage ${name} is terminal, so it must not publish to another stage: remove the publish, or the option terminal.`
+    )
   }
   const allowed = contract.allowed_next_stages ?? []
   if (allowed.length > 0 && !allowed.includes(target.name)) {
-    const message = `Stage ${name} may only hand over to ${allowed.join(", ")}, and not to ${target.name}.`
+    const message = `Stage ${name} must not publish to ${target.name}. Its allowed_next_stages are ${allowed.join(", ")}.`
     return failed("forbidden_transition", message)
   }
   return checkActions(source, "produced_actions", source, target, envelope)
@@ -91,7 +96,10 @@ const contractError = (
     message
   })
 
-/** `undefined` without `dedup_key_fields`. Fails for fields that are nested too deeply to be serialised. */
+/**
+ * Returns a hash that is equal for messages with the same task, action and `dedup_key_fields`. Returns `undefined` if
+ * the stage has no such fields. Fails if a field is nested too deeply to be serialised.
+ */
 export const dedupSignature = (
   stage: Pick<Stage, "name" | "contract">,
   { action, payload, task_id }: Pick<WorkflowEnvelope, "task_id" | "action" | "payload">
@@ -109,7 +117,7 @@ export const dedupSignature = (
         sourceStage: null,
         targetStage: stage.name,
         action: action ?? null,
-        message: `The dedup_key_fields ${names.join(", ")} of stage ${stage.name} are nested too deeply to be compared.`
+        message: `A dedup_key_field of stage ${stage.name} (${names.join(", ")}) is nested too deeply to be compared: use simpler fields.`
       })
   })
 }

@@ -3,8 +3,8 @@ import type { Field, Fields } from "../../services/Broker.ts"
 import { argumentFromField, mergeQueueFamily, type QueueFamily, type ValidationIssues } from "./Parameters.ts"
 
 /**
- * The position at which a consumer starts to read a stream: the last chunk, the first event, the next event, an offset,
- * a time, or an age such as `"1h"`.
+ * The position in a stream at which a consumer starts: the last chunk, the first event, the next event, an offset, a
+ * time, or an age such as `"1h"`.
  */
 export type StreamOffset = "first" | "last" | "next" | number | Date | string
 
@@ -12,32 +12,32 @@ export type StreamOffset = "first" | "last" | "next" | number | Date | string
  * Parameters of every topology. They keep the names of the specification, because its documents and errors use them.
  */
 export interface StatusParameters {
-  /** URL for code that creates a `Broker` from the topology. An in-memory broker needs none. */
+  /** A URL for code that creates a `Broker` from the topology. The library itself only validates it. */
   readonly rabbitmq_url?: string | Redacted.Redacted | undefined
   readonly status_exchange: string
   readonly status_queue: string
   /**
-   * Fanout exchange for messages that workers reject. The library binds no queue to it: without a queue of yours, these
-   * messages are dropped.
+   * A fanout exchange for messages that workers reject. The library binds no queue to it: bind one of your own, or
+   * these messages are dropped.
    */
   readonly dead_letter_exchange?: string | undefined
-  /** The number of deliveries that a consumer without `concurrency` processes concurrently. Default: 1. */
+  /** The number of deliveries that a consumer processes concurrently unless it sets `concurrency`. Default: 1. */
   readonly prefetch_count?: number | undefined
-  /** Makes the status queue a stream. Default: true. */
+  /** Whether the status queue is a stream. Default: true. */
   readonly status_use_streams?: boolean | undefined
   /**
-   * The broker deletes the status queue after it was unused for this long, in milliseconds. Not for streams, which are
-   * never deleted. Default: never.
+   * The broker deletes the status queue after it has been unused for this long, in milliseconds. An error for streams,
+   * which are never deleted. Default: never.
    */
   readonly status_queue_ttl_ms?: number | undefined
-  /** Maximum size of the stream in GiB. Default: no limit. */
+  /** The maximum size of the stream in GiB. Default: no limit. */
   readonly status_stream_max_length_gb?: number | undefined
-  /** Size of a stream segment in MiB, at most 2861 (3,000,000,000 bytes). Default: that of the broker. */
+  /** The size of a stream segment in MiB, at most 2861 (3,000,000,000 bytes). Default: the broker's default. */
   readonly status_stream_max_segment_size_mb?: number | undefined
   /**
-   * Where in the stream a status hub starts that has no checkpoint yet (default: `first`), and where a consumer of your
-   * own starts that passes `consumerArguments` (default: `last`, the last chunk). A history request names its own
-   * `startOffset`. Streams only.
+   * The position in the stream at which a status hub without a checkpoint starts (default: `first`), and a consumer of
+   * your own that passes `consumerArguments` (default: `last`, the last chunk). Does not apply to history requests,
+   * which have a `startOffset`. Without effect if the status queue is not a stream.
    */
   readonly status_stream_initial_offset?: StreamOffset | undefined
   /**
@@ -50,15 +50,14 @@ export interface StatusParameters {
 }
 
 export interface StatusPlane {
-  /** A topic exchange. */
   readonly exchange: string
-  /** Bound with `#`, so it receives every status. */
+  /** The status queue. Its binding key is `#`, so it receives every status. */
   readonly queue: string
   readonly family: QueueFamily
   readonly isStream: boolean
-  /** Starts a consumer of your own at the configured position. The library itself does not use these arguments. */
+  /** Makes a consumer of your own start at the configured position. The library itself does not use these arguments. */
   readonly consumerArguments: Fields
-  /** `status_stream_initial_offset` as given. Without it a status hub starts at the first event, so it misses none. */
+  /** `status_stream_initial_offset` as configured. If it is missing, a status hub starts at the first event. */
   readonly initialOffset: StreamOffset | undefined
   readonly maxEventBytes: number
 }
@@ -79,7 +78,7 @@ export const make = (parameters: StatusParameters, issues: ValidationIssues): St
   issues.checkInteger("status_max_event_bytes", maxEventBytes, 1_024, 16_777_216)
   const isOffset = isStreamOffset(offset)
   if (!isOffset) {
-    // An invalid offset makes the broker close the whole connection (541).
+    // The broker would close the whole connection (541).
     issues.addMistake(
       "status_stream_initial_offset",
       "must be first, last, next, an offset of 0 or more, a Date, or an age such as 1h"

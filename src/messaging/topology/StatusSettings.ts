@@ -4,22 +4,24 @@ import { ValidationIssues } from "./Parameters.ts"
 export interface RetryStatusParameters {
   /** Publishes statuses about retries. Default: false. */
   readonly enabled?: boolean | undefined
-  /** Published when a retry is scheduled. Default: `"retrying"`. */
+  /** The status after a retry was scheduled. Default: `"retrying"`. */
   readonly retrying_status?: string | undefined
-  /** Published when a message is dead-lettered. Default: `"failed"`. */
+  /** The status after a message was dead-lettered. Default: `"failed"`. */
   readonly dead_lettered_status?: string | undefined
-  /** Includes the message of the exception. Default: true. */
+  /** Whether the status contains the message of the exception. Default: true. */
   readonly include_error_text?: boolean | undefined
 }
 
 export interface StatusText {
   readonly status: string
   readonly message: string
-  /** Default `meta`, which the publisher may override. */
+  /** The default `meta`, which the publisher may override. */
   readonly meta: JsonObject
 }
 
-/** Configures the statuses about retries and dead letters. Throws a `SettingsError` for blank statuses. */
+/**
+ * Configures the statuses about retries and dead letters. The constructor throws a `SettingsError` for blank statuses.
+ */
 export class RetryStatusConfig {
   readonly enabled: boolean
   readonly retryingStatus: string
@@ -35,7 +37,7 @@ export class RetryStatusConfig {
     issues.throwSettingsError("RetryStatusConfig")
   }
 
-  /** `next` is the number of the scheduled retry, from 1. */
+  /** Returns the status about a scheduled retry. `next` is the number of that retry, from 1. */
   retrying(next: number, maxRetries: number, error: string): StatusText {
     const text = this.includeErrorText ? truncated(error) : ""
     return {
@@ -57,19 +59,19 @@ export class RetryStatusConfig {
 export interface LifecycleStatusParameters {
   /** Publishes statuses about the progress of a task. Default: false. */
   readonly enabled?: boolean | undefined
-  /** Published before the handler runs. Default: `"processing"`. */
+  /** The status before the handler runs. Default: `"processing"`. */
   readonly processing?: string | undefined
-  /** Published after the handler succeeds. Default: `"completed"`. */
+  /** The status after the handler has succeeded. Default: `"completed"`. */
   readonly completed?: string | undefined
-  /** Published after the last attempt has failed. Default: `"failed"`. */
+  /** The status after the last attempt has failed. Default: `"failed"`. */
   readonly failed?: string | undefined
-  /** Includes the message of the exception in the status `failed`. Default: true. */
+  /** Whether the status `failed` contains the message of the exception. Default: true. */
   readonly include_error_text?: boolean | undefined
 }
 
 /**
- * Configures the statuses that a task consumer publishes about the progress of a task. Throws a `SettingsError` for
- * blank statuses.
+ * Configures the statuses that a task consumer publishes about the progress of a task. The constructor throws a
+ * `SettingsError` for blank statuses.
  */
 export class LifecycleStatusConfig {
   readonly enabled: boolean

@@ -11,25 +11,20 @@ import { Topology } from "./Topology.ts"
 export interface TaskParameters extends StatusParameters {
   readonly tasks_exchange: string
   readonly tasks_queue: string
-  /** The broker dead-letters or drops a task that waits for longer in its queue, in milliseconds. Default: no limit. */
+  /** After this many milliseconds in its queue, a task is dropped or dead-lettered by the broker. Default: never. */
   readonly tasks_message_ttl_ms?: number | undefined
   /**
    * The broker's consumer timeout in milliseconds. RabbitMQ ignores it before 3.12, and from 4.3 also on classic
-   * queues. Default: that of the broker.
+   * queues. Default: the broker's default.
    */
   readonly task_consumer_timeout_ms?: number | undefined
   /** The queue argument `x-single-active-consumer`, which is sent even if it is `false`. Default: not sent. */
   readonly task_single_active_consumer?: boolean | undefined
-  /**
-   * 1 to 255. Not sent for a quorum queue, which has priorities without it from RabbitMQ 4.0. Default: no priorities.
-   */
+  /** The highest message priority, 1 to 255. Quorum queues have priorities from RabbitMQ 4.0. Default: none. */
   readonly task_max_priority?: number | undefined
-  /** Default: that of the broker, which is classic. */
+  /** Default: the broker's default type, which is classic unless the virtual host has another one. */
   readonly task_queue_type?: "classic" | "quorum" | undefined
-  /**
-   * Raw queue arguments. Both options have the same effect, but an argument may be set in one place only. Default:
-   * none.
-   */
+  /** Raw queue arguments. `task_queue_kwargs` means the same; set each argument in one of them. Default: none. */
   readonly task_queue_arguments_overrides?: Fields | undefined
   readonly task_queue_kwargs?: Fields | undefined
 }
@@ -37,13 +32,13 @@ export interface TaskParameters extends StatusParameters {
 export interface SharedParameters extends TaskParameters {
   /** The routing key of every task, and the binding key of the task queue. May be empty. */
   readonly tasks_routing_key: string
-  /** Default: tasks are routed by `tasks_routing_key`, statuses by their `task_id`. */
+  /** Replaces the routing keys. Default: tasks are routed by `tasks_routing_key`, and statuses by their `task_id`. */
   readonly routing_strategy?: RoutingStrategy | undefined
 }
 
 /**
- * Custom routing keys of tasks, and of statuses that are not for aggregation. The topology binds its task queue only
- * with `tasks_routing_key`: declare the bindings for other keys yourself.
+ * Custom routing keys for tasks and for statuses. Aggregation events are not affected. The topology binds its task
+ * queue only with `tasks_routing_key`, so declare the bindings for your keys yourself.
  */
 export interface RoutingStrategy {
   readonly taskRoutingKey: (task: TaskEnvelope) => string
@@ -60,17 +55,16 @@ export type TaskRouting =
   | { readonly _tag: "Routed"; readonly taskTypes: ReadonlyArray<string> }
 
 export interface TaskPlane {
-  /** A direct exchange. */
   readonly exchange: string
   readonly queue: string
   readonly routing: TaskRouting
   readonly family: QueueFamily
 }
 
-/** Common base of the four topologies that carry tasks. */
+/** The base class of the four topologies that carry tasks. */
 export abstract class TaskTopology extends Topology {
   readonly tasks: TaskPlane
-  /** `undefined` if statuses are not sharded. */
+  /** `undefined` if the topology has no aggregation queues. */
   readonly aggregation: Aggregation.AggregationPlane | undefined
   readonly exchanges: ReadonlyArray<Exchange>
   readonly queues: ReadonlyArray<Queue>
@@ -147,8 +141,8 @@ export class SharedTasksSharedStatusTopology extends TaskTopology {
 }
 
 /**
- * One shared task queue, one shared status queue or stream, and aggregation queues that are bound by shard on the
- * status exchange.
+ * One shared task queue and one shared status queue or stream. Aggregation queues are bound to the status exchange,
+ * each for some of the shards.
  */
 export class SharedTasksSharedStatusShardedAggregationTopology extends TaskTopology {
   readonly kind = "shared_tasks_shared_status_sharded_aggregation"
@@ -173,8 +167,8 @@ export class RoutedTasksSharedStatusTopology extends TaskTopology {
 }
 
 /**
- * One task queue per worker, bound by its task types, one shared status queue or stream, and aggregation queues that
- * are bound by shard on the status exchange.
+ * One task queue per worker, bound by its task types, and one shared status queue or stream. Aggregation queues are
+ * bound to the status exchange, each for some of the shards.
  */
 export class RoutedTasksSharedStatusShardedAggregationTopology extends TaskTopology {
   readonly kind = "routed_tasks_shared_status_sharded_aggregation"

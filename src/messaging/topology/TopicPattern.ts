@@ -1,7 +1,10 @@
-/** `*` matches exactly one word, `#` any number. Runs in time proportional to the product of the lengths. */
+/**
+ * Matches a routing key with a topic pattern: `*` stands for one word, `#` for any number of words. The time is
+ * proportional to the product of the lengths.
+ */
 export const matches = (pattern: string, routingKey: string): boolean => {
   const words = split(routingKey)
-  // `reachable[n]`: the parts of the pattern so far match the first n words.
+  // `reachable[n]` says whether the parts of the pattern so far match the first n words.
   let reachable = [true, ...words.map(() => false)]
   for (const part of split(pattern)) {
     if (part === "#") {
@@ -16,5 +19,5 @@ export const matches = (pattern: string, routingKey: string): boolean => {
   return reachable[words.length] === true
 }
 
-/** To the broker the empty key has no words. */
+/** RabbitMQ treats the empty routing key as zero words. */
 const split = (text: string): ReadonlyArray<string> => (text === "" ? [] : text.split("."))

@@ -15,16 +15,16 @@ export type TopologyKind =
 
 /** The result of checking a topology against one release of the broker. */
 export interface VersionCheck {
-  /** Settings for which the broker refuses the declaration. */
+  /** Parameters that make the broker refuse a declaration. */
   readonly refusals: ReadonlyArray<Mistake>
-  /** Settings that the broker accepts without effect. */
+  /** Parameters that the broker accepts but ignores. */
   readonly warnings: ReadonlyArray<Mistake>
 }
 
 /**
- * Common base of the five topologies. A topology is an immutable value. Its constructor validates all parameters, and
- * throws a `TopologyError` that contains all mistakes. Parameters have the names of the specification, such as
- * `tasks_message_ttl_ms`, which documents, errors and deployments in other languages share.
+ * The base class of the five topologies. A topology is an immutable value. Its constructor validates all parameters and
+ * throws a `TopologyError` that lists all mistakes. The names of the parameters, such as `tasks_message_ttl_ms`, are
+ * those of the specification, because deployments in other languages use them too.
  */
 export abstract class Topology {
   abstract readonly kind: TopologyKind
@@ -32,7 +32,7 @@ export abstract class Topology {
   readonly status: StatusPlane.StatusPlane
   readonly deadLetterExchange: string | undefined
   readonly prefetchCount: number
-  /** Settings without effect on any release. `check` adds those that depend on the release. */
+  /** Parameters that every release ignores. `check` returns those that one release ignores. */
   readonly warnings: ReadonlyArray<Mistake>
 
   constructor(parameters: StatusPlane.StatusParameters, issues: ValidationIssues) {
@@ -45,10 +45,10 @@ export abstract class Topology {
   }
 
   abstract readonly exchanges: ReadonlyArray<Exchange>
-  /** The status queue first, then the work queues. */
+  /** All queues: the status queue first, then the work queues. */
   abstract readonly queues: ReadonlyArray<Queue>
   abstract readonly bindings: ReadonlyArray<Binding>
-  /** The argument families of all queues that this topology may declare. */
+  /** The arguments of all queues that this topology may declare, grouped by kind of queue. */
   abstract readonly families: ReadonlyArray<QueueFamily>
 
   /** Checks the topology against a broker release, such as `"3.12.4"`. */
@@ -68,7 +68,7 @@ export abstract class Topology {
   }
 }
 
-/** All objects of the topology, which a worker declares. */
+/** Returns what a worker declares: all exchanges, queues and bindings. */
 export const declarations = ({ bindings, exchanges, queues }: Topology): Declarations => ({
   bindings,
   exchanges,
@@ -76,8 +76,8 @@ export const declarations = ({ bindings, exchanges, queues }: Topology): Declara
 })
 
 /**
- * For a client that only publishes: the exchanges without the queues, which their workers declare. Until then a publish
- * is returned as unroutable and is not lost silently.
+ * Returns what a client with `publishOnly` declares. The workers declare the queues; until then the broker returns
+ * messages as unroutable, so none is lost silently.
  */
 export const exchangesOnly = ({ exchanges }: Topology): Declarations => ({ exchanges, queues: [], bindings: [] })
 

@@ -24,8 +24,8 @@ export const topologyGraph = ({ entryRoutes, stages, status, workflowExchange }:
 export type TopologyGraph = ReturnType<typeof topologyGraph>
 
 /**
- * Only contracts define edges. A stage without `allowed_next_stages` has none, although it may hand over to any stage;
- * its binding keys only say who can reach it.
+ * Returns the allowed hand-overs between stages, as their contracts define them. A stage without `allowed_next_stages`
+ * has no edges here, although it may publish to any stage.
  */
 const edgesOf = ({ contract, name }: Stage, stages: ReadonlyArray<Stage>) =>
   (contract.allowed_next_stages ?? []).map((target) => ({
@@ -36,7 +36,7 @@ const edgesOf = ({ contract, name }: Stage, stages: ReadonlyArray<Stage>) =>
 
 /**
  * Renders a workflow as Mermaid `flowchart LR` text. Characters that Mermaid does not accept in identifiers are
- * replaced; identifiers stay unique.
+ * replaced without making two identifiers equal.
  */
 export const topologyMermaid = (graph: TopologyGraph): string => {
   const identify = identifiers()
@@ -65,7 +65,7 @@ const identifiers = () => {
   }
 }
 
-/** Escapes a label for quotes and edge labels, on one line. */
+/** Escapes a label, so that quotes, pipes and line breaks do not end it. */
 const label = (text: string): string =>
   text
     .replace(/#/g, "#35;")

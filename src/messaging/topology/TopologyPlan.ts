@@ -10,27 +10,27 @@ import {
 import { type Mistake, TopologyError } from "../envelope/Errors.ts"
 import { declarations, type Topology, type VersionCheck } from "./Topology.ts"
 
-/** An exchange or a queue of a topology, compared with the broker. */
+/** An exchange or a queue of a topology, compared with the object on the broker. */
 export interface Step {
   readonly object: "exchange" | "queue"
   readonly name: string
   readonly examination: Examination
 }
 
-/** The result of comparing a topology with a broker, without declaring anything. */
+/** The result of comparing a topology with a broker. Nothing is declared. */
 export interface TopologyPlan {
-  /** In the order of declaration. */
+  /** The exchanges and queues in the order in which they are declared. */
   readonly steps: ReadonlyArray<Step>
-  /** The number of bindings. They cannot be compared, but redeclaring one is a no-op. */
+  /** The number of bindings. A client cannot read bindings, but declaring an existing one does nothing. */
   readonly bindings: number
-  /** Settings that this broker refuses, independently of existing objects. */
+  /** Parameters that this release refuses, whatever exists on the broker. */
   readonly refusals: ReadonlyArray<Mistake>
   readonly warnings: ReadonlyArray<Mistake>
   /** True if declaring would succeed. */
   readonly isPossible: boolean
 }
 
-/** Compares a topology with the connected broker. Declares nothing. */
+/** Compares a topology with the connected broker, without declaring anything. */
 export const plan = Effect.fn("TopologyPlan.plan")(function* (
   topology: Topology
 ): Effect.fn.Return<TopologyPlan, BrokerError, Broker> {
@@ -45,7 +45,6 @@ export const plan = Effect.fn("TopologyPlan.plan")(function* (
   })
 })
 
-/** The pure part of `plan`. */
 export const make = (
   declared: Declarations,
   steps: ReadonlyArray<Step>,
@@ -59,8 +58,8 @@ export const make = (
 })
 
 /**
- * Declares exchanges, queues and bindings. If existing objects differ, fails with a `TopologyError` that lists every
- * difference and what to do; the broker itself reports only one argument of one object.
+ * Declares exchanges, queues and bindings. If existing objects differ, fails with a `TopologyError` that lists all
+ * differences and remedies. The broker itself would report only one argument of one object.
  */
 export const declare = Effect.fn("TopologyPlan.declare")(
   (
@@ -99,7 +98,7 @@ const differences = (steps: ReadonlyArray<Step>): ReadonlyArray<Mistake> =>
       : []
   )
 
-/** Renders a plan as text: one line per object, and what to do about conflicts. */
+/** Renders a plan as text: one line per object, and a remedy for each conflict. */
 export const render = (plan: TopologyPlan): string =>
   [
     ...plan.refusals.map(({ field, problem }) => `refused    ${field} ${problem}`),
@@ -108,7 +107,7 @@ export const render = (plan: TopologyPlan): string =>
     ...plan.warnings.map(({ field, problem }) => `warning    ${field} ${problem}`),
     plan.isPossible
       ? "Declaring this topology will succeed."
-      : "Declaring this topology will fail: nothing was changed."
+      : "Declaring this topology will fail, and nothing was changed. Resolve the refused and differing lines above first."
   ].join("\n")
 
 const renderStep = ({ examination, name, object }: Step): string => {

@@ -7,24 +7,22 @@ import { Topology } from "./Topology.ts"
 
 export interface WorkflowParameters extends StatusParameters {
   readonly workflow_exchange: string
-  /** At least one. Each stage has its own inbox queue. */
+  /** The stages of the workflow, at least one. Each stage has its own inbox queue. */
   readonly stages: ReadonlyArray<StageParameters>
-  /** Named entry points for work from outside. Default: none. */
+  /** Named routes by which messages from outside enter the workflow. Default: none. */
   readonly entry_routes?: ReadonlyArray<EntryRouteParameters> | undefined
   /**
    * The broker's consumer timeout in milliseconds. RabbitMQ ignores it before 3.12, and from 4.3 also on classic
-   * queues. Default: that of the broker.
+   * queues. Default: the broker's default.
    */
   readonly workflow_consumer_timeout_ms?: number | undefined
   /** The queue argument `x-single-active-consumer`, which is sent even if it is `false`. Default: not sent. */
   readonly workflow_single_active_consumer?: boolean | undefined
-  /**
-   * 1 to 255. Not sent for a quorum queue, which has priorities without it from RabbitMQ 4.0. Default: no priorities.
-   */
+  /** The highest message priority, 1 to 255. Quorum queues have priorities from RabbitMQ 4.0. Default: none. */
   readonly workflow_max_priority?: number | undefined
-  /** Default: that of the broker, which is classic. */
+  /** Default: the broker's default type, which is classic unless the virtual host has another one. */
   readonly workflow_queue_type?: "classic" | "quorum" | undefined
-  /** Raw arguments of the queues of all stages. Each stage also has its own options. Default: none. */
+  /** Raw arguments of the queues of all stages, in addition to the options of each stage. Default: none. */
   readonly workflow_queue_arguments_overrides?: Fields | undefined
   readonly workflow_queue_kwargs?: Fields | undefined
 }
@@ -47,9 +45,7 @@ export interface EntryRoute {
 /** One topic exchange for the workflow, one durable inbox queue per stage, and one shared status queue or stream. */
 export class SharedStatusWorkflowTopology extends Topology {
   readonly kind = "shared_status_workflow"
-  /** A topic exchange. */
   readonly workflowExchange: string
-  /** In the order of the parameters. */
   readonly stages: ReadonlyArray<Stage>
   readonly entryRoutes: ReadonlyArray<EntryRoute>
   readonly exchanges: ReadonlyArray<Exchange>

@@ -92,9 +92,9 @@ describe("AggregationWorkerRuntime", () => {
       yield* start
       yield* looked
       assert.deepStrictEqual(log.lines(), [
-        "Queues of former shards still exist: aggregation.queue.0 (0 events, and more are coming), " +
+        "Aggregation queues of an earlier shard configuration have no consumer: aggregation.queue.0 (0 events, and more are coming), " +
           "aggregation.queue.1 (0 events, and more are coming), aggregation.queue.3 (1 event). " +
-          "Let workers of the former shards drain them, then delete them."
+          "Start workers with the earlier configuration until the queues are empty, then delete the queues."
       ])
       assert.deepStrictEqual(yield* look("aggregation.queue.3"), { messages: 1, consumers: 0 })
     }).pipe(Effect.scoped, Effect.provide(desk({ topology })), Effect.provide(log.layer))

@@ -283,7 +283,10 @@ describe("DeliveryLoop", () => {
         yield* Fiber.join(stopping)
         assert.deepStrictEqual(yield* ready, { messages: 1, consumers: 0 })
       }).pipe(Effect.provide(layer))
-      assert.include(lines().join("\n"), "loop stops while uninterruptible handlers are still running a")
+      assert.include(
+        lines().join("\n"),
+        "loop has stopped, but handlers that cannot be interrupted are still running, and their messages will be delivered again a"
+      )
     }).pipe(onMemory)
   )
 
@@ -439,7 +442,10 @@ describe("DeliveryLoop", () => {
         assert.deepStrictEqual(lines(), [])
         yield* TestClock.adjust("1 minute")
       }).pipe(Effect.provide(layer))
-      assert.strictEqual(lines()[0], "loop has settled nothing for 1m, and all 2 slots are occupied one, two")
+      assert.strictEqual(
+        lines()[0],
+        "loop receives no more messages: it processes 2 (its concurrency), and none has ended for 1m one, two"
+      )
     }).pipe(onMemory)
   )
 })

@@ -64,7 +64,7 @@ describe("Handler", () => {
         assert.strictEqual(failed.status, "failed")
         assert.match(
           failed.message,
-          /^The payload does not meet the handler's schema: payload\.width .*; payload\.label /
+          /^The payload does not match the handler's schema: payload\.width .*; payload\.label /
         )
         assert.notInclude(JSON.stringify([failed, observed]), "secret")
       }).pipe(onMemory())

@@ -298,7 +298,7 @@ describe("TaskConsumer", () => {
         assert.deepInclude(observed[2], {
           event_type: "TaskHandlerFailed",
           exception_type: "HandlerTimeout",
-          exception_message: "The handler did not end within 10s."
+          exception_message: "The handler was interrupted, because it did not end within 10s (handleWithin)."
         })
         assert.strictEqual(yield* messagesIn("tasks.queue.retry.30000ms.quorum"), 1)
       }).pipe(onMemory())
@@ -1006,7 +1006,7 @@ describe("TaskConsumer", () => {
         yield* Effect.provide(working({ handler: always, handleWithin: "30 minutes" }), layer)
         assert.include(
           lines().join("\n"),
-          "Handlers may take 30m, but the broker redelivers messages after 30m: set handleWithin below it"
+          "Handlers may take 30m, but the broker redelivers a message that is not acknowledged within 30m: set handleWithin below that time"
         )
       }).pipe(onMemory())
     )

@@ -118,7 +118,7 @@ describe("WorkflowConsumer", () => {
       const { stage } = yield* WorkflowConsumer.make({ queue: "write.queue", handler: nothing })
       assert.strictEqual(stage, "write")
       const error = yield* Effect.flip(WorkflowConsumer.make({ queue: "print.queue", handler: nothing }))
-      assert.match(error.message, /No stage has the queue print\.queue/)
+      assert.match(error.message, /No stage of the workflow has the queue print\.queue/)
     }).pipe(Effect.provide(desk({ topology: workflow() })))
   )
 
@@ -203,9 +203,9 @@ describe("WorkflowConsumer", () => {
           .of("WorkflowStageFailed")
           .map((fields) => "exception_message" in fields && fields.exception_message)
         assert.deepStrictEqual(said, [
-          "The payload does not meet the schema of stage write: payload.pages must be number.",
-          "Stage write does not accept the action print. It accepts draft, check.",
-          "Stage write does not accept a message without an action. It accepts draft, check."
+          "The payload does not match the schema of stage write: payload.pages must be number.",
+          "Stage write does not accept the action print. Publish one of draft, check, or add a handler.",
+          "Stage write does not accept a message without an action. Publish one of draft, check, or add a handler."
         ])
       }).pipe(Effect.scoped, Effect.provide(desk({ topology: workflow() })))
     })

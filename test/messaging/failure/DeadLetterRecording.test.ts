@@ -92,10 +92,13 @@ describe.each(consumers)("what a $name tells of an attempt that failed", ({ publ
       assert.deepStrictEqual(
         told.map(({ level, sentence }) => [level, sentence]),
         [
-          ["Warn", `Task t1 failed on ${queue}, in attempt 1 of 2: RangeError: no such page. It is retried in 30s.`],
+          [
+            "Warn",
+            `Task t1 failed on ${queue}, in attempt 1 of 2: RangeError: no such page. The next attempt follows in 30s.`
+          ],
           [
             "Error",
-            `Task t1 failed on ${queue}, in attempt 2 of 2: RangeError: no such page. It is in the dead-letter queue ${queue}.dlq.`
+            `Task t1 failed on ${queue}, in attempt 2 of 2: RangeError: no such page. It is not retried again and is in the dead-letter queue ${queue}.dlq.`
           ]
         ]
       )
@@ -124,7 +127,7 @@ describe.each(consumers)("what a $name tells of an attempt that failed", ({ publ
       assert.strictEqual(told?.level, "Error")
       assert.strictEqual(
         told?.sentence,
-        `Task t1 failed on ${queue}, in attempt 1 of 1: RangeError: no such page. It is rejected, because its consumer has no retry policy.`
+        `Task t1 failed on ${queue}, in attempt 1 of 1: RangeError: no such page. It is rejected and not retried, because its consumer has no retry policy.`
       )
     }).pipe(Effect.scoped, Effect.provide([desk({ topology }), layer]))
   })

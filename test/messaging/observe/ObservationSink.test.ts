@@ -85,7 +85,9 @@ describe("ObservationSink", () => {
           (logged) => logged.length > 0
         ).pipe(TestClock.withLive)
         assert.deepStrictEqual(written, ["good"])
-        assert.deepStrictEqual(logged, [["2 observations were lost, because their sink failed or was too slow"]])
+        assert.deepStrictEqual(logged, [
+          ["2 observations were not stored, because their store failed or was too slow: execution graphs have gaps"]
+        ])
       }).pipe(Effect.scoped, Effect.provide(Logger.layer([Logger.make(({ message }) => void logged.push(message))])))
     })
 

@@ -403,7 +403,7 @@ describe("BrokerClient", () => {
         const error = yield* Effect.flip(publishToEntry({ task_id: "t1" }, "finish"))
         assert.deepInclude(error, {
           reason: "unknown_entry",
-          message: "There is no entry route finish. The entry routes are: start, again."
+          message: "The workflow has no entry route finish. Its entry routes are: start, again."
         })
       }).pipe(Effect.provide(using({ topology: workflow() })))
     )
@@ -423,7 +423,7 @@ describe("BrokerClient", () => {
         )
         assert.strictEqual(found[0]?.properties.priority, 4)
         const error = yield* Effect.flip(publishToStage({ task_id: "t1" }, "print"))
-        assert.match(error.message, /no stage print\. The stages are outline, research, write/)
+        assert.match(error.message, /no stage print\. Its stages are outline, research, write/)
       }).pipe(Effect.provide(using({ topology: workflow() })))
     )
 

@@ -35,7 +35,7 @@ describe("a plan", () => {
           "or delete the queue once it is empty.",
         "declare    2 bindings (declaring one again changes nothing)",
         "warning    task_consumer_timeout_ms has no effect on classic queues (RabbitMQ 3.10.8)",
-        "Declaring this topology will fail: nothing was changed."
+        "Declaring this topology will fail, and nothing was changed. Resolve the refused and differing lines above first."
       ])
     })
   )
