@@ -70,7 +70,7 @@ import { DebugBundles } from "./usage/DebugBundles.ts"
 import { Usage } from "./usage/Usage.ts"
 import { UsageEvents } from "./usage/UsageEvents.ts"
 
-/** The stores of the configuration document. They need only the database, the vault and the environment's settings. */
+/** These services store the configuration. They need only the database, the secret vault and the settings. */
 const configurationStores = Layer.mergeAll(
   Projects.layer,
   Keys.layer,
@@ -86,7 +86,7 @@ const configurationStores = Layer.mergeAll(
   AuthSettings.layer
 )
 
-/** Exports and applies the configuration document without a listener. */
+/** Reads and writes the configuration document; the program's commands use it without an HTTP listener. */
 export const configuration = Configuration.layer.pipe(
   Layer.provideMerge(configurationStores),
   Layer.provide(Audit.layer)
@@ -141,8 +141,8 @@ const handlers = Layer.mergeAll(
 ).pipe(Layer.provide([Authentication.layer, KeyAuthentication.layer, RequestDecoding.layer]))
 
 /**
- * The routes of the control listener, for `HttpRouter.serve(ControlApp.layer, { routerConfig })`. The caller provides
- * the doors, the vault, the settings, the guardrails and the process state.
+ * Serve with `HttpRouter.serve(ControlApp.layer, { routerConfig })`. The caller provides the database, Redis, the
+ * upstream, the secret vault, the settings, the guardrails and the process state.
  */
 export const layer = Layer.mergeAll(
   HttpApiBuilder.layer(ControlApi).pipe(Layer.provide(handlers)),
@@ -154,7 +154,7 @@ export const layer = Layer.mergeAll(
   Layer.provide([hostAndRequestIdMiddleware, ReadYourWrites, StatementTimeout, Readiness.layer("not_ready")])
 )
 
-/** The routes of the listener that serves the upstream's UI to browsers at `origin`. */
+/** The routes of the separate listener that serves the upstream's web interface to browsers at `origin`. */
 export const upstreamUi = (origin: string) =>
   UpstreamUiListener.layer(origin).pipe(
     Layer.provide([UpstreamUiSessions.layer, AuthSettings.layer.pipe(Layer.provide(Audit.layer))]),

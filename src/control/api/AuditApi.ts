@@ -3,12 +3,12 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { Cursor, Id, NextCursor, PageLimit, Timestamp } from "./schema/Fields.ts"
 import { requires, skipsUnreadable } from "./schema/Security.ts"
 
-/** A SHA-256 hash in hex. */
+/** SHA-256, in hex. */
 const Hash = Schema.String
 
 /**
- * A change by an operator. `before` and `after` show the object as the API does, without secrets. Events are numbered
- * from 1 without gaps. `hash` covers every field, including `previous_hash`, the hash of the preceding event.
+ * A change by an operator. `before` and `after` contain the object as the API returns it, without secrets. Events are
+ * numbered from 1 without gaps. `hash` covers every field, including `previous_hash`, the hash of the preceding event.
  */
 export const AuditEvent = Schema.Struct({
   id: Id,
@@ -64,14 +64,14 @@ export const ChainFault = Schema.Struct({
 })
 export type ChainFault = typeof ChainFault.Type
 
-/** If `next_after` is set, more events remain: pass it as `after`. */
+/** If `next_after` is not null, more events remain: pass it as `after` in the next call. */
 export const AuditVerification = Schema.Struct({
   intact: Schema.Boolean,
   verified_through: Schema.Int,
   next_after: Schema.NullOr(Schema.Int),
-  /** Store the head outside the database: a log that was rewritten as a whole no longer contains it. */
+  /** The last event. Keep a copy outside the database: if somebody rewrites the whole log, the copy does not match. */
   head: Schema.NullOr(Schema.Struct({ sequence: Schema.Int, hash: Hash })),
-  /** The last archived event. The log begins after it. */
+  /** The last event that was moved to an archive. The log begins with the next event. */
   archived: Schema.NullOr(Schema.Struct({ sequence: Schema.Int, hash: Hash })),
   fault: Schema.NullOr(ChainFault)
 })

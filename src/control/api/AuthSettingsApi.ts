@@ -22,7 +22,7 @@ const {
   tenant_id
 } = Settings.fields
 
-/** The authentication of callers at the proxy listener. Stored settings replace those of the environment as a whole. */
+/** How callers of the proxy listener authenticate. Stored settings replace all settings from the environment. */
 export const AuthSettings = Schema.Struct({
   source: Schema.Literals(["persisted", "environment", "unset"]),
   updated_at: Schema.NullOr(Timestamp),
@@ -49,7 +49,7 @@ export type AuthSettings = typeof AuthSettings.Type
 
 const orNull = <S extends Schema.Top>(field: S) => Schema.optionalKey(Schema.NullOr(field))
 
-/** An absent field keeps the effective value; `null` resets it to its default. */
+/** An absent field keeps the value in effect; `null` resets the field to its default. */
 export const AuthSettingsPatch = Schema.Struct({
   svc_key_header: orNull(svc_key_header),
   identity_enabled: Schema.optionalKey(identity_enabled),

@@ -23,7 +23,7 @@ import { listOf, Service, ServiceNames, serviceBounds } from "./services/Service
 export const ProjectEntry = Schema.Struct({ name: Schema.String })
 export type ProjectEntry = typeof ProjectEntry.Type
 
-/** Identified by its name. A document neither creates nor deletes a built-in guardrail. */
+/** A guardrail, identified by its name. A document neither creates nor deletes a built-in guardrail. */
 export const GuardrailEntry = Guardrail.mapFields(Struct.omit(["endpoint_configured", "token_configured"])).pipe(
   Schema.fieldsAssign({
     description: Description,
@@ -33,7 +33,7 @@ export const GuardrailEntry = Guardrail.mapFields(Struct.omit(["endpoint_configu
 )
 export type GuardrailEntry = typeof GuardrailEntry.Type
 
-/** Identified by its name. Contains the settings of operators and the endpoints of the service's OpenAPI document. */
+/** A service, identified by its name: the operators' settings and the endpoints from its OpenAPI document. */
 export const ServiceEntry = Service.mapFields(
   Struct.omit([
     "project_id",
@@ -60,13 +60,13 @@ export const ServiceEntry = Service.mapFields(
 )
 export type ServiceEntry = typeof ServiceEntry.Type
 
-/** Identified by its project's name. A project without links may call every service that its keys' policies allow. */
+/** The services that a project's keys may call. If empty, they may call all that their policies allow. */
 export const ServiceLinksEntry = Schema.Struct({ project: Schema.String, service_names: ServiceNames })
 export type ServiceLinksEntry = typeof ServiceLinksEntry.Type
 
 /**
- * Identified by its kind and scope: the name of a project, team or model, or a route; `null` for the global layer.
- * Fields that the policies and the shared limits omit restrict nothing.
+ * A policy layer, identified by its kind and scope: the name of a project, team or model, or a route; `null` for the
+ * global layer. Omitted fields of the policies and the shared limits restrict nothing.
  */
 export const LayerEntry = Schema.Struct({
   kind: LayerKind,
@@ -77,15 +77,14 @@ export const LayerEntry = Schema.Struct({
 })
 export type LayerEntry = typeof LayerEntry.Type
 
-/** Identified by its id. `key_prefix` is informative and not compared. Omitted policy fields restrict nothing. */
+/** A gateway key, identified by its id. `key_prefix` is not compared. Omitted policy fields restrict nothing. */
 export const KeyEntry = Schema.Struct({
   id: Id,
   key_prefix: Schema.optionalKey(Schema.String),
-  /** Documents of older versions have no names. */
   name: Key.fields.name.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(null))),
   owner_type: OwnerType,
   project: Schema.NullOr(Schema.String),
-  /** The links of an individual key. A project key uses those of its project. */
+  /** The services that an individual key may call. A key of a project uses the services of its project. */
   service_names: ServiceNames,
   team_id: Schema.NullOr(TeamId),
   disabled: Schema.Boolean,
@@ -96,7 +95,7 @@ export const KeyEntry = Schema.Struct({
 })
 export type KeyEntry = typeof KeyEntry.Type
 
-/** Identified by its kind and name. */
+/** A provider row, identified by its kind and name. */
 export const ProviderEntry = Provider.mapFields(
   Struct.omit(["id", "credential_configured", "created_at", "updated_at"])
 ).pipe(
@@ -104,7 +103,7 @@ export const ProviderEntry = Provider.mapFields(
 )
 export type ProviderEntry = typeof ProviderEntry.Type
 
-/** Identified by its target: the id of a key, or the name of a project. */
+/** A credential mapping, identified by its target: the id of a key, or the name of a project. */
 export const MappingEntry = Schema.Struct({
   scope: Schema.Literals(["key", "project"]),
   target: Schema.String,
@@ -117,7 +116,7 @@ export const PriceEntry = ModelPrice.mapFields(Struct.omit(["updated_at"])).pipe
 )
 export type PriceEntry = typeof PriceEntry.Type
 
-/** Documents of older versions lack these settings; the defaults apply. */
+/** Documents of older versions lack the following three settings; the defaults apply. */
 const OwnershipEntry = Ownership.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed("project" as const)))
 const LimitsStreamsEntry = Schema.Boolean.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(false)))
 const UnheldEntry = UnenforceablePolicy.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed("refuse" as const)))
@@ -127,7 +126,7 @@ export const RouteEntry = Route.mapFields(Struct.omit(["route", "updated_at"])).
 )
 export type RouteEntry = typeof RouteEntry.Type
 
-/** The stored address. `null` stores none, so that of the environment applies. */
+/** The stored address of the studio. `null`: none is stored, and the address from the environment applies. */
 export const StudioEntry = Schema.Struct({ base_url: Schema.NullOr(Schema.String) })
 export type StudioEntry = typeof StudioEntry.Type
 
@@ -135,10 +134,10 @@ const section = <S extends Schema.Constraint>(entry: S) =>
   Schema.optionalKey(Schema.Array(entry).check(Schema.isMaxLength(50_000)))
 
 /**
- * The decisions of operators, without secrets. An absent section keeps the stored entries. A present section is
+ * The settings of operators, without secrets. An absent section keeps the stored entries. A present section is
  * complete: entries that it omits are deleted, except routes, keys and built-in guardrails, which a document can
- * neither create nor delete. Credentials stay where they are; new entries have none. The last three sections are single
- * objects. `front_door` is absent until the settings are stored for the first time.
+ * neither create nor delete. Stored credentials are unchanged; new entries have none. `front_door` holds the
+ * authentication settings; it is absent until they are stored for the first time.
  */
 export const Configuration = Schema.Struct({
   format: Schema.String.check(Schema.isPattern(/^svc-configuration\/1$/, { expected: '"svc-configuration/1"' })),
@@ -173,14 +172,14 @@ export const ConfigurationChange = Schema.Struct({
   action: Schema.Literals(["create", "update", "delete"]),
   before: Schema.Json,
   after: Schema.Json,
-  /** The differing fields by path, such as `policy.rpm_limit`. */
+  /** The fields that differ, by path, such as `policy.rpm_limit`. */
   fields: Schema.Array(Schema.Struct({ path: Schema.String, before: Schema.Json, after: Schema.Json })),
-  /** A sentence about what a key or a policy layer loses or gains. */
+  /** One sentence about what a key or a policy layer loses or gains. */
   summary: Schema.NullOr(Schema.String)
 })
 export type ConfigurationChange = typeof ConfigurationChange.Type
 
-/** `base_hash` identifies the configuration that the plan was computed against. */
+/** `base_hash` identifies the configuration from which the plan was computed. */
 export const ConfigurationPlan = Schema.Struct({
   base_hash: Schema.String,
   changes: Schema.Array(ConfigurationChange)
@@ -203,7 +202,8 @@ export const ConfigurationApi = HttpApiGroup.make("configuration")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Show what a document would change",
-          description: "A dry run: changes nothing. The response describes what each key or layer loses or gains."
+          description:
+            "A dry run: changes nothing. The response describes what each key or policy layer loses or gains."
         })
       )
       .annotateMerge(requires("operators:manage"))
@@ -220,7 +220,7 @@ export const ConfigurationApi = HttpApiGroup.make("configuration")
             "Applies the document only if the configuration still has the `base_hash` of the plan; otherwise nothing changes."
         })
       )
-      // A document may change everything.
+      // A document may change every kind of setting, so only tokens with all scopes may apply it.
       .annotateMerge(requires("*"))
       .annotate(MaxBodyBytes, maxDocumentBytes)
   )

@@ -25,7 +25,7 @@ import { StudioApi } from "./services/StudioApi.ts"
 import { DebugBundlesApi } from "./usage/DebugBundlesApi.ts"
 import { UsageApi } from "./usage/UsageApi.ts"
 
-/** The groups that require an operator token. A group added here is authenticated automatically. */
+/** The endpoints that require an operator token. A group that is added here requires it automatically. */
 const OperatorApi = HttpApi.make("operator")
   .add(
     OperatorTokenApi,
@@ -54,15 +54,15 @@ const OperatorApi = HttpApi.make("operator")
     DebugBundlesApi,
     ConfigurationApi
   )
-  // The last middleware is the outermost: the caller is authenticated before the request is read.
+  // The middleware added last runs first: the caller is authenticated before the request is decoded.
   .middleware(RequestDecoding)
   .middleware(Authorization)
-  // Unknown fields and parameters are refused. Responses keep the default options.
+  // Requests with unknown fields or parameters are refused. Responses keep the default options.
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
   .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error", errors: "all" })
   .prefix("/admin")
 
-/** The groups that require a gateway key. They change nothing. */
+/** The endpoints that require a gateway key. They change nothing. */
 const KeyApi = HttpApi.make("key")
   .add(KeyGuardrailsApi)
   .middleware(RequestDecoding)
@@ -71,7 +71,7 @@ const KeyApi = HttpApi.make("key")
   .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error", errors: "all" })
   .prefix("/v1")
 
-/** The operator API, for the server, the OpenAPI document and typed clients. It must also load in a browser. */
+/** Defines the operator API for the server, the OpenAPI document and typed clients, which may run in browsers. */
 export const ControlApi = HttpApi.make("control")
   .add(OperationalApi)
   .addHttpApi(OperatorApi)

@@ -3,10 +3,10 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 
 const checks = Schema.Record(Schema.String, Schema.String).annotate({
   description:
-    "The checked parts. `database`, `redis` and `broker` are `up` or `down`. `listeners` are `opening`, `open` or `closing`. `configuration` is `current`, `behind` or `unreadable_rows`."
+    "The checked parts. `database`, `redis` and `broker` are `up` or `down`. `listeners` are `opening`, `open` or `closing`. `configuration` is `current`, `behind` (a newer one is stored and not applied yet) or `unreadable_rows` (this version cannot decode some rows)."
 })
 
-/** The process accepts requests, so load balancers keep it in rotation. */
+/** The response while the process accepts requests; load balancers then keep it in rotation. */
 export const Ready = Schema.Struct({
   status: Schema.Literals(["ready", "degraded"]).annotate({
     description: "`degraded`: the process accepts requests, but an operator should check it."
@@ -16,7 +16,6 @@ export const Ready = Schema.Struct({
 
 export const NotReady = Schema.Struct({ status: Schema.Literal("not_ready"), checks }).pipe(HttpApiSchema.status(503))
 
-/** The endpoints for load balancers and monitors; they need no authentication. */
 export const OperationalApi = HttpApiGroup.make("operational")
   .annotate(OpenApi.Description, "Endpoints for load balancers and monitors, without authentication.")
   .add(

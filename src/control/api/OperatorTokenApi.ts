@@ -9,7 +9,7 @@ export const Name = Schema.String.check(
   Schema.isPattern(/^[^\p{Cc}]{1,120}$/u, { expected: "1 to 120 characters without control characters" })
 )
 
-/** A token as the API shows it. `token_prefix` is the only part of the secret that is shown. */
+/** An operator token. `token_prefix` is the only part of the secret that the API returns. */
 export const OperatorToken = Schema.Struct({
   id: Id,
   name: Schema.String,
@@ -24,11 +24,11 @@ export const OperatorToken = Schema.Struct({
 })
 export type OperatorToken = typeof OperatorToken.Type
 
-/** The raw token is shown only in this response. */
+/** The only response that contains the raw token. */
 export const MintedToken = Schema.Struct({ token: OperatorToken, raw_token: Schema.RedactedFromValue(Schema.String) })
 export type MintedToken = typeof MintedToken.Type
 
-/** `scopes` must be a subset of the calling token's. Without `expires_at` the token lasts until it is revoked. */
+/** The calling token must have all `scopes` itself. Without `expires_at` the token is valid until it is revoked. */
 export const NewOperatorToken = Schema.Struct({
   name: Name,
   scopes: Schema.Array(Scope).check(Schema.isBetweenLength(1, Scope.literals.length), Schema.isUnique()),
@@ -56,7 +56,7 @@ export const OperatorTokenApi = HttpApiGroup.make("operator-token")
 
 const params = { id: Id }
 
-/** No token can create or rotate a token with a scope that it does not have. */
+/** A token can create or rotate only tokens whose scopes it has itself. */
 export const OperatorTokensApi = HttpApiGroup.make("operator-tokens")
   .annotate(OpenApi.Description, "All operator tokens. No token can create a token with a scope that it does not have.")
   .add(

@@ -1,4 +1,4 @@
-/** The representation of limits and lists of policies in code. */
+/** Policies represent their lists as `AllowList` and their limits as `Limit`. */
 export * as AllowList from "../../policy/AllowList.ts"
 export * as Limit from "../../policy/Limit.ts"
 export * from "./AuditApi.ts"

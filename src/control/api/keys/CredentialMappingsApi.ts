@@ -6,7 +6,7 @@ import { refusals } from "../schema/Errors.ts"
 import { Id, orUnreadable, timestamps } from "../schema/Fields.ts"
 import { requires, skipsUnreadable } from "../schema/Security.ts"
 
-/** The upstream credential of one gateway key, or of all keys of one project. */
+/** The upstream credential that requests with one gateway key use, or requests with any key of one project. */
 export const CredentialMapping = Schema.Struct({
   id: Id,
   scope: Schema.Literals(["key", "project"]),
@@ -23,14 +23,14 @@ export const CredentialMapping = Schema.Struct({
 })
 export type CredentialMapping = typeof CredentialMapping.Type
 
-/** Each target has one mapping. An absent or `null` credential keeps the stored one. */
+/** Each key or project has at most one mapping. An absent or `null` credential keeps the stored one. */
 export const CredentialMappingUpsert = Schema.Struct({
   scope: Schema.Literals(["key", "project"]),
   target_id: Id,
   enabled: Schema.optionalKey(Schema.Boolean),
   credential: Schema.optionalKey(Schema.NullOr(Credential)),
   family: Schema.optionalKey(Vendor).annotateKey({
-    description: "The family of the credential's upstream. Required if each family has its own upstream."
+    description: "The API family whose upstream accepts the credential. Required if each family has its own upstream."
   })
 })
 export type CredentialMappingUpsert = typeof CredentialMappingUpsert.Type
@@ -86,7 +86,8 @@ export const CredentialMappingsApi = HttpApiGroup.make("upstream-credentials")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Disable a credential mapping",
-          description: "Requests then use the next credential in the order of resolution."
+          description:
+            "Requests then use the next applicable credential: the mapping of the key's project, then the credential of the provider or the environment."
         })
       )
       .annotateMerge(requires("providers:update"))

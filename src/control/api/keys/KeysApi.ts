@@ -23,7 +23,7 @@ export const Key = Schema.Struct({
   name: Schema.NullOr(KeyName),
   owner_type: OwnerType,
   project_id: Schema.NullOr(Id),
-  /** An individual key without services may call every service that its policy allows. */
+  /** The services that an individual key may call. If empty, it may call every service that its policy allows. */
   service_names: Schema.Array(Schema.String),
   /** The team whose policy layer applies to the key's requests. */
   team_id: Schema.NullOr(TeamId),
@@ -32,7 +32,7 @@ export const Key = Schema.Struct({
   revoked_at: Schema.NullOr(Timestamp),
   expires_at: Schema.NullOr(Timestamp),
   rotation_due_at: Schema.NullOr(Timestamp),
-  /** The time until which the previous secret also works. */
+  /** Until this time the key's previous secret also works. */
   previous_key_expires_at: Schema.NullOr(Timestamp),
   last_used_at: Schema.NullOr(Timestamp),
   policy: KeyPolicy.pipe(Schema.fieldsAssign({ policy_version: Schema.Int })),
@@ -41,7 +41,7 @@ export const Key = Schema.Struct({
 }).annotate({ identifier: "Key" })
 export type Key = typeof Key.Type
 
-/** `null` clears a field: no name, no expiry, no project, no team, no links, or the neutral policy. */
+/** `null` clears a field. A cleared `service_names` or policy restricts nothing. */
 const settings = {
   name: Schema.optionalKey(Schema.NullOr(KeyName)),
   owner_type: Schema.optionalKey(OwnerType),
@@ -54,20 +54,20 @@ const settings = {
   guardrail_policy: Schema.optionalKey(Schema.NullOr(GuardrailPolicyPatch))
 }
 
-/** The policy starts with the preset, and the fields of `policy` override it. */
+/** `preset` selects the initial policy; the fields of `policy` override it. */
 export const NewKey = Schema.Struct({ ...settings, preset: Schema.optionalKey(Schema.NullOr(KeyPreset)) })
 export type NewKey = typeof NewKey.Type
 
 export const KeyPatch = Schema.Struct({ ...settings, disabled: Schema.optionalKey(Schema.Boolean) })
 export type KeyPatch = typeof KeyPatch.Type
 
-/** The raw key is shown only in this response. */
+/** The only response that contains the raw key. */
 export const MintedKey = Schema.Struct({ key: Key, raw_key: Schema.RedactedFromValue(Schema.String) })
 export type MintedKey = typeof MintedKey.Type
 
 export const maxGraceSeconds = 2_592_000
 
-/** The grace period of the replaced secret in seconds: up to 30 days, 0 by default. */
+/** The time for which the replaced secret still works, in seconds: up to 30 days, 0 by default. */
 export const KeyRotation = Schema.Struct({
   grace_seconds: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maxGraceSeconds })))
 })
@@ -131,7 +131,7 @@ export const KeysApi = HttpApiGroup.make("keys")
     HttpApiEndpoint.get("get", "/:id", { params, success: Key })
       .annotate(OpenApi.Summary, "Show a key")
       .annotateMerge(requires("operators:manage")),
-    // One of the scopes suffices here; the handler checks the scope that each field requires.
+    // The caller needs one of these scopes; the handler then checks which scope each changed field requires.
     HttpApiEndpoint.patch("update", "/:id", {
       params,
       payload: KeyPatch,
@@ -178,7 +178,8 @@ export const KeysApi = HttpApiGroup.make("keys")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Disable a key",
-          description: "Requests with the key are refused until it is enabled again. Its counters stay."
+          description:
+            "Requests with the key are refused until it is enabled again. Its usage counters keep their values."
         })
       )
       .annotateMerge(requires("keys:disable")),

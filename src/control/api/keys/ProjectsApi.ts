@@ -9,7 +9,7 @@ import { ServiceNames } from "../services/ServicesApi.ts"
 export const Project = Schema.Struct({
   id: Id,
   name: Schema.String,
-  /** The services that the project's keys may call. If empty, they may call every service that their policies allow. */
+  /** The services that the project's keys may call. If empty, they may call all that their policies allow. */
   service_names: Schema.Array(Schema.String),
   ...timestamps
 }).annotate({ identifier: "Project" })
@@ -17,7 +17,7 @@ export type Project = typeof Project.Type
 
 export const ProjectPatch = Schema.Struct({
   name: Schema.optionalKey(Schema.String),
-  /** Replaces all links; `null` removes them. */
+  /** Replaces the whole list of services; `null` empties it. */
   service_names: Schema.optionalKey(Schema.NullOr(ServiceNames))
 })
 export type ProjectPatch = typeof ProjectPatch.Type
@@ -58,7 +58,10 @@ export const ProjectsApi = HttpApiGroup.make("projects")
       error: refusals("missing_project", "missing_service", "invalid_project_payload", "duplicate_project")
     })
       .annotateMerge(
-        OpenApi.annotations({ summary: "Change a project", description: "`service_names` replaces all links." })
+        OpenApi.annotations({
+          summary: "Change a project",
+          description: "`service_names` replaces the whole list of services."
+        })
       )
       .annotateMerge(requires("settings:update")),
     HttpApiEndpoint.delete("remove", "/:id", {

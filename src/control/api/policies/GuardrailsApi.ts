@@ -8,7 +8,7 @@ import { bodyExample } from "../schema/Examples.ts"
 import { CredentialCleared, Cursor, Id, orUnreadable, PageLimit, RangeTime, Timestamp } from "../schema/Fields.ts"
 import { requires, skipsUnreadable } from "../schema/Security.ts"
 
-/** An entry of the catalogue. Only guardrails of kind `http` have an address, a timeout and a token. */
+/** A guardrail of the catalogue. Only guardrails of kind `http` have an address, a timeout and a token. */
 export const Guardrail = Schema.Struct({
   name: GuardrailName,
   description: Schema.String,
@@ -39,9 +39,9 @@ const optional = {
   description: Schema.optionalKey(Description),
   modes: Schema.optionalKey(Modes),
   default_on: Schema.optionalKey(Schema.Boolean),
-  /** Milliseconds. A value outside of the bounds is clamped. */
+  /** The timeout in milliseconds. A value outside the bounds is replaced by the nearest bound. */
   timeout_ms: Schema.optionalKey(Schema.Int),
-  /** Sent as `Authorization: Bearer …`. Never shown; `null` clears it. */
+  /** Sent to the guardrail as `Authorization: Bearer …`, and never returned. `null` clears the token. */
   bearer_token: Schema.optionalKey(Schema.NullOr(Credential)),
   config_schema: Schema.optionalKey(Config),
   runtime_config: Schema.optionalKey(Config).annotate({
@@ -171,7 +171,7 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
       query: {
         ...filter,
         limit: Schema.optionalKey(PageLimit),
-        /** Use `cursor` to go beyond the maximum. */
+        /** Beyond the maximum, use `cursor`. */
         offset: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 }))),
         cursor: Schema.optionalKey(Cursor)
       },

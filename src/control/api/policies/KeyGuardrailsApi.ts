@@ -5,17 +5,17 @@ import { GuardrailName } from "../../../policy/GuardrailPolicy.ts"
 import { refusals } from "../schema/Errors.ts"
 import { Guardrail } from "./GuardrailsApi.ts"
 
-/** A guardrail that checks this key's requests, or that they may request. */
+/** A guardrail that checks the requests of this key, or that these requests may select. */
 export const OfferedGuardrail = Guardrail.mapFields(
   Struct.pick(["name", "description", "modes", "default_on", "failure_policy", "config_schema"])
 )
 export type OfferedGuardrail = typeof OfferedGuardrail.Type
 
 export const GuardrailTest = Schema.Struct({
-  /** The guardrails that a request would name in its own `guardrails`. */
+  /** Additional guardrails, as a request would select them in its member `guardrails`. */
   guardrails: Schema.optionalKey(Schema.Array(GuardrailName).check(Schema.isMaxLength(100))),
   mode: Mode,
-  /** A request body for `pre_call`, a response body for `post_call`. */
+  /** The body to check: a request body for `pre_call`, a response body for `post_call`. */
   input: Schema.Json
 })
 export type GuardrailTest = typeof GuardrailTest.Type
@@ -27,7 +27,6 @@ export const GuardrailTestResult = Schema.Struct({
 })
 export type GuardrailTestResult = typeof GuardrailTestResult.Type
 
-/** The endpoints for holders of a gateway key, authenticated with `Authorization: Bearer rk_live_…`. */
 export const KeyGuardrailsApi = HttpApiGroup.make("key-guardrails")
   .annotate(
     OpenApi.Description,

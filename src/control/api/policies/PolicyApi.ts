@@ -17,24 +17,25 @@ const orNull = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Sc
 const Amount = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
 
 /**
- * A hypothetical request. Without a key, `preset` and `policy` alone decide. With a key, they override the key's own
- * policy (a preset replaces it). Checks on omitted facts are skipped: without a body, the model is not checked.
+ * A hypothetical request. Without `key_id`, only `preset` and `policy` decide. With `key_id`, a preset replaces the
+ * policy of the key, and fields of `policy` override it. A check is skipped if the simulation omits what it needs:
+ * without a body, the model is not checked.
  */
 export const Simulation = Schema.Struct({
   key_id: orNull(Id),
-  /** Replaces the key's team. */
+  /** Overrides the team of the key. */
   team_id: orNull(TeamId),
-  /** The path with its query, as a client sends it. */
+  /** The path with its query string, as a client sends it. */
   path: Schema.String.check(Schema.isBetweenLength(1, 8192)),
   method: orNull(Schema.Literals(["GET", "POST", "PUT", "PATCH", "DELETE"])),
-  /** `provider` and `service_name` replace those that the path leads to. */
+  /** `provider` and `service_name` override the provider and service that the path selects. */
   provider: orNull(Provider),
   service_name: orNull(ServiceName),
   body: Schema.optionalKey(Schema.Json),
-  /** Replaces the size of `body`. */
+  /** Overrides the size of `body`. */
   request_body_bytes: orNull(Amount),
   response_body_bytes: orNull(Amount),
-  /** Replaces the estimate from the body and the prices. */
+  /** Overrides the cost that is estimated from the body and the model's price. */
   estimated_cost_usd: orNull(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 }))),
   preset: orNull(KeyPreset),
   policy: orNull(KeyPolicyInput),
@@ -42,7 +43,7 @@ export const Simulation = Schema.Struct({
 })
 export type Simulation = typeof Simulation.Type
 
-/** A policy that applies to the request. The last one is the key's own. */
+/** A policy that applies to the request. The last one in a list is the key's own policy. */
 const layer = {
   kind: Schema.Literals([...LayerKind.literals, "key", "unknown"]),
   scope_id: Schema.NullOr(Schema.String),
@@ -50,7 +51,7 @@ const layer = {
 }
 const AppliedLayer = Schema.Struct(layer)
 
-/** The checks of one layer that the request fails, if any. */
+/** The checks that the request fails under one policy layer. */
 const LayerReason = Schema.Struct({
   ...layer,
   denies: Schema.Array(Schema.Struct({ check: Schema.String, code: Schema.String, message: Schema.String }))
@@ -71,14 +72,13 @@ const {
   tpm_limit
 } = KeyPolicy.fields
 
-/** The limits that all requests under the layer share. */
 const SharedByLayer = Schema.Struct({ layer: Schema.String, ...SharedLimits.fields })
 
 export const FinalDecision = Schema.Struct({
   allowed: Schema.Boolean,
   error_code: Schema.NullOr(Schema.String),
   message: Schema.String,
-  /** The failed check, and the layers that deny the request by it: `global`, `project:<id>`, …, `key`. */
+  /** The check that failed, and the policies that deny because of it: `global`, `project:<id>`, …, `key`. */
   check: Schema.NullOr(Schema.String),
   layers: Schema.Array(Schema.String)
 })
@@ -132,12 +132,12 @@ export const Explanation = Schema.Struct({
       shared_limits: Schema.Array(SharedByLayer),
       reasons: Schema.Array(LayerReason),
       decision: FinalDecision,
-      /** Checks of the current policy whose facts are not recorded; they might change the decision. */
+      /** Checks of the current policy that need facts which were not recorded. They might change the decision. */
       unchecked: Schema.Array(Schema.String)
     })
   ),
   policy_changed: Schema.Boolean,
-  /** Later changes of the key and of its layers, newest first; at most 50. */
+  /** Changes of the key and of its policy layers since the request, newest first; at most 50. */
   changes: Schema.Array(
     Schema.Struct({
       created_at: Timestamp,
@@ -164,7 +164,7 @@ export const PolicyApi = HttpApiGroup.make("policy")
         OpenApi.annotations({
           summary: "Say how a request would be treated",
           description:
-            "Uses the evaluator of the gateway. Sends nothing and counts nothing. A denial is a result with status 200."
+            "Decides as the gateway does, but sends nothing and counts nothing against limits. The status is also 200 if the request would be denied."
         })
       )
       .annotateMerge(
@@ -186,7 +186,7 @@ export const PolicyApi = HttpApiGroup.make("policy")
         OpenApi.annotations({
           summary: "Say why a past request was treated as it was",
           description:
-            "Uses the usage record, which exists a second or two after the request ended, and the audit log. Returns the decision then, the decision of each layer now, and the changes between them."
+            "Uses the usage record, which exists a second or two after the request ended, and the audit log. Returns the decision that was made, the decision of each policy layer now, and the changes in between."
         })
       )
       .annotateMerge(requires("policies:update", "usage:read"))

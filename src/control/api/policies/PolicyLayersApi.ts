@@ -30,8 +30,8 @@ const Shared = SharedLimitsPatch.annotate({
 })
 
 /**
- * Each kind and scope has one layer. A given policy replaces the stored one as a whole: omitted and `null` fields are
- * neutral. An absent policy keeps the stored one. The same holds for `shared`.
+ * There is at most one layer for each kind and scope. A given policy replaces the stored one as a whole: omitted and
+ * `null` fields restrict nothing. An absent policy keeps the stored one. The same holds for `shared`.
  */
 export const PolicyLayerUpsert = Schema.Struct({
   kind: LayerKind,
@@ -42,7 +42,7 @@ export const PolicyLayerUpsert = Schema.Struct({
 })
 export type PolicyLayerUpsert = typeof PolicyLayerUpsert.Type
 
-/** Named fields are replaced, other fields stay. `null` instead of an object resets all of its fields. */
+/** Given fields are replaced, other fields stay. `null` instead of an object resets all of its fields. */
 export const PolicyLayerPatch = PolicyLayerUpsert.mapFields(Struct.omit(["kind", "scope_id"]))
 export type PolicyLayerPatch = typeof PolicyLayerPatch.Type
 

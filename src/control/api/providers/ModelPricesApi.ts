@@ -6,10 +6,10 @@ import { bodyExample } from "../schema/Examples.ts"
 import { Timestamp } from "../schema/Fields.ts"
 import { requires, skipsUnreadable } from "../schema/Security.ts"
 
-/** US dollars for a million tokens, with nano-dollar precision. */
+/** US dollars per million tokens. Prices are stored in whole nano-dollars. */
 const Dollars = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 }))
 
-/** The prices of a model. A `null` or absent price is that of input tokens. */
+/** The prices of a model. For a price that is `null` or absent, the price of input tokens applies. */
 export const ModelPriceInput = Schema.Struct({
   input_usd_per_million: Dollars,
   output_usd_per_million: Dollars,
@@ -30,10 +30,10 @@ export type ModelPrice = typeof ModelPrice.Type
 
 export const ModelName = Schema.String.check(Schema.isBetweenLength(1, 256), Schema.isPattern(/^[^\p{Cc}]*$/u))
 
-/** A model, or all models with a common prefix followed by `*`. */
+/** A model name, or the common beginning of several names followed by `*`. */
 export const PricedModel = ModelName.check(isModelPattern)
 
-/** A model name with slashes must be percent-encoded. */
+/** Slashes in a model name must be percent-encoded. */
 const params = { model: ModelName }
 
 export const ModelPricesApi = HttpApiGroup.make("model-prices")

@@ -8,7 +8,7 @@ import { requires, skipsUnreadable } from "../schema/Security.ts"
 const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
 const Milliseconds = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 86_400_000 }))
 
-/** The health of a provider row or a service, as last checked or recorded. It is informative: routing ignores it. */
+/** The last checked or recorded health of a provider row or service. It is informative: routing ignores it. */
 export const HealthState = Schema.Struct({
   name: Schema.String,
   provider: Provider,
@@ -34,7 +34,7 @@ export type HealthState = typeof HealthState.Type
 
 const { fields } = HealthState
 
-/** A complete state that replaces the stored one. Omitted fields are `null` or zero. */
+/** A complete state that replaces the stored one. Fields that it omits become `null` or zero. */
 export const NewHealthState = Schema.Struct({
   name: Schema.String.check(Schema.isBetweenLength(1, 120)),
   provider: fields.provider,
@@ -48,7 +48,7 @@ export const NewHealthState = Schema.Struct({
   last_error_code: Schema.optionalKey(Schema.NullOr(Schema.String.check(Schema.isBetweenLength(1, 128)))),
   cooldown_until: Schema.optionalKey(fields.cooldown_until),
   checked_at: Schema.optionalKey(fields.checked_at),
-  /** Accepted so that a state can be sent back as it was read. The value is ignored. */
+  /** Accepted but ignored, so that clients can send back a state exactly as they read it. */
   updated_at: Schema.optionalKey(Timestamp)
 })
 export type NewHealthState = typeof NewHealthState.Type
@@ -66,7 +66,7 @@ export const ObservedHealth = Schema.Struct({
 })
 export type ObservedHealth = typeof ObservedHealth.Type
 
-/** `from` is inclusive, `to` exclusive. The default range is the last day. */
+/** `from` is inclusive, `to` exclusive. The default range is the last 24 hours. */
 export const ObservedQuery = Schema.Struct({
   from: Schema.optionalKey(RangeTime),
   to: Schema.optionalKey(RangeTime)

@@ -9,15 +9,15 @@ import { requires, skipsUnreadable } from "../schema/Security.ts"
 
 export const ProviderKind = Schema.Literals(["upstream", "internal-service"])
 
-/** A credential is write-only: rows show only whether one is configured. */
+/** A credential is write-only: responses show only whether one is configured. */
 export const Credential = Schema.RedactedFromValue(Schema.String)
 
 const BaseUrl = Schema.String.annotate({
   description:
-    "The base URL that the vendor documents for its SDKs. If its path names an API version (/api/v1, /v1beta/openai), it replaces the gateway's /v1; otherwise the gateway's path is appended."
+    "The base URL that the vendor documents for its SDKs. If its path names an API version (/api/v1, /v1beta/openai), that path replaces the gateway's /v1; otherwise the gateway's path is appended."
 })
 
-/** The family whose requests the row serves. */
+/** The API family (OpenAI or Anthropic) whose requests go to this upstream. */
 const Serves = Schema.NullOr(Vendor).annotate({
   description:
     "openai: chat completions, responses and embeddings. anthropic: messages, token counts and batches. For /v1/models and the wildcard the anthropic-version header of the request decides. null: both families, unless another enabled row has the family."

@@ -30,7 +30,7 @@ export const Route = Schema.Struct({
 }).annotate({ identifier: "Route" })
 export type Route = typeof Route.Type
 
-/** Any subset of the settings. A number outside its range is refused with `invalid_provider_config_payload`. */
+/** An absent field keeps its value. A number outside its range is refused with `invalid_provider_config_payload`. */
 export const RoutePatch = Schema.Struct({
   mode: Schema.optionalKey(RouteMode),
   timeout_ms: Schema.optionalKey(upTo(maxTimeoutMs, "Milliseconds")),
@@ -95,7 +95,6 @@ const group = <const Name extends string>(name: Name, description: string, ids: 
     .prefix(`/${name}`)
 }
 
-/** Changes all routes in one call, for new installations. */
 export const RoutesApi = HttpApiGroup.make("routes")
   .annotate(OpenApi.Description, "Settings of all ten routes at once.")
   .add(
@@ -116,12 +115,12 @@ export const RoutesApi = HttpApiGroup.make("routes")
 
 export const FamilyARoutesApi = group(
   "family-a-routes",
-  "The routes of the first wire protocol: whether they are enabled, their mode and their limits.",
+  "The routes of the OpenAI protocol: whether they are enabled, their mode and their limits.",
   ["chat-completions", "responses", "embeddings"]
 )
 
-/** `models` belongs to both families on the wire, and is configured here. */
-export const FamilyBRoutesApi = group("family-b-routes", "The routes of the second wire protocol, and `/v1/models`.", [
+/** Clients of both families request `/v1/models`. Its settings belong to this group. */
+export const FamilyBRoutesApi = group("family-b-routes", "The routes of the Anthropic protocol, and `/v1/models`.", [
   "messages",
   "messages-count-tokens",
   "message-batches",

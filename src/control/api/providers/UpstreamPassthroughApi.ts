@@ -7,7 +7,7 @@ import { refusals } from "../schema/Errors.ts"
 import { Timestamp, upTo } from "../schema/Fields.ts"
 import { requires } from "../schema/Security.ts"
 
-/** The settings of the proxy listener's wildcard. There is one such object. */
+/** The settings for requests that match no route (the wildcard of the proxy listener). */
 export const UpstreamPassthrough = Passthrough.pipe(Schema.fieldsAssign({ updated_at: Timestamp }))
 export type UpstreamPassthrough = typeof UpstreamPassthrough.Type
 
@@ -15,17 +15,17 @@ const orNull = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Sc
 const choice = (words: ReadonlyArray<string>) =>
   orNull(Schema.String.annotate({ description: `One of ${words.join(", ")}.` }))
 
-/** The description of `ownership` for the wildcard and for routes that create objects. */
+/** The OpenAPI description of `ownership`, used here and for routes that create objects. */
 export const ownership = `The keys that may use an object (batch, response, file …) created at the upstream: those of the same project (for a key without a project, only itself), only the creating key, or every key. One of ${Ownership.literals.join(", ")}.`
 
-/** The description of `limits_streams` for the same two. */
+/** The OpenAPI description of `limits_streams`, used here and for routes. */
 export const limitsStreams =
-  "Whether max_response_body_bytes also limits event streams. Setting that limit sets this to true, unless the same patch sets it to false."
+  "Whether max_response_body_bytes also limits event streams. Setting that limit sets limits_streams to true, unless the same request sets limits_streams to false."
 
 const unguardedChoice = (what: string) =>
   orNull(Schema.String.annotate({ description: `${what} One of ${UnenforceablePolicy.literals.join(", ")}.` }))
 
-/** `null` sets the default. Invalid values are refused with `invalid_provider_config_payload`. */
+/** `null` resets a field to its default. Invalid values are refused with `invalid_provider_config_payload`. */
 export const UpstreamPassthroughPatch = Schema.Struct({
   enabled: orNull(Schema.Boolean),
   allowed_paths: orNull(
@@ -34,9 +34,11 @@ export const UpstreamPassthroughPatch = Schema.Struct({
   allowed_methods: orNull(Schema.Array(Schema.String).annotate({ description: "1 to 16 HTTP methods." })),
   ui_exposure: choice(UiExposure.literals),
   admin_api_exposure: choice(AdminApiExposure.literals),
-  guardrails: unguardedChoice("Keys with default or mandatory guardrails, which cannot check wildcard traffic."),
+  guardrails: unguardedChoice(
+    "Guardrails cannot check requests that match no route. This setting refuses such requests of keys with default or mandatory guardrails, or skips the guardrails."
+  ),
   body_policies: unguardedChoice(
-    "Request bodies of keys whose policy depends on the content of the body (such as allowed_models)."
+    "Bodies of requests that match no route are not parsed. This setting refuses bodies of keys whose policy depends on their content (such as allowed_models), or skips these checks."
   ),
   ownership: orNull(Schema.String.annotate({ description: ownership })),
   timeout_ms: orNull(upTo(maxTimeoutMs, "Milliseconds")),

@@ -4,7 +4,7 @@ import { refusals } from "../schema/Errors.ts"
 import { Timestamp } from "../schema/Fields.ts"
 import { requires } from "../schema/Security.ts"
 
-/** `url` opens the upstream's UI in the first browser that visits it, until `expires_at`. */
+/** Only the first browser that visits `url` before `expires_at` gets access to the upstream's web interface. */
 export const UpstreamUiLink = Schema.Struct({
   url: Schema.RedactedFromValue(Schema.String),
   expires_at: Timestamp

@@ -67,12 +67,12 @@ export const statusOf = {
 
 export type ErrorCode = keyof typeof statusOf
 
-/** The id of the current request, from the client or generated. Responses, errors, logs and audit events contain it. */
+/** The id of the request, from the client or generated. Responses, logs and audit events contain it. */
 export class RequestId extends Context.Service<RequestId, string>()("svc/control/RequestId") {}
 
 /**
- * A refusal. `message` explains the problem and never contains a secret; `param` is the path of the invalid field.
- * `requestId` is set on errors that a client decodes; the server adds it while encoding.
+ * An error response. `message` explains the problem and never contains a secret; `param` is the path of the invalid
+ * field. Clients read `requestId`; the server leaves it out here and adds it while encoding.
  */
 export class ControlError<out Code extends ErrorCode = ErrorCode> extends Data.TaggedError("ControlError")<{
   readonly message: string
@@ -86,7 +86,7 @@ export class ControlError<out Code extends ErrorCode = ErrorCode> extends Data.T
     this.code = code
   }
 
-  /** A refusal is a response, not an incident. Failures of the gateway are logged where they occur. */
+  /** Effect does not log refusals: they are normal responses. Failures of the gateway are logged where they occur. */
   override readonly [ErrorReporter.ignore] = true
 }
 
@@ -108,10 +108,10 @@ const envelopeOf = <Code extends ErrorCode>(codes: ReadonlyArray<Code>) =>
       code: Schema.Literals(codes),
       request_id: Schema.String
     })
-    // endpoints with the same codes share one schema in the OpenAPI document
+    // Endpoints that list the same codes share one schema in the OpenAPI document.
   }).annotate({ identifier: `Refusal.${codes.join(".")}` })
 
-/** Builds the error body, in the shape of family A. */
+/** Builds the error body, which has the shape of OpenAI's errors. */
 export const envelope = <Code extends ErrorCode>(error: ControlError<Code>, requestId: string) => ({
   error: {
     message: error.message,
@@ -122,7 +122,7 @@ export const envelope = <Code extends ErrorCode>(error: ControlError<Code>, requ
   }
 })
 
-/** One error schema for each status. A handler that fails with another code does not compile. */
+/** Returns one error schema for each HTTP status. A handler that fails with another code does not compile. */
 export const refusals = <Code extends ErrorCode>(...codes: ReadonlyArray<Code>) =>
   [...Map.groupBy(codes, (code) => statusOf[code])].map(([status, same]) => refusal(same, status))
 
@@ -145,5 +145,5 @@ const refusal = <Code extends ErrorCode>(codes: ReadonlyArray<Code>, status: num
   )
 }
 
-/** A union with one member for each code, so that the error channel keeps codes apart. */
+/** A union with one member per code, so that one code can be handled and removed from the error type. */
 export type Refused<Code extends ErrorCode> = Code extends ErrorCode ? ControlError<Code> : never

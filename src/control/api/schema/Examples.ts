@@ -3,13 +3,13 @@ import { OpenApi } from "effect/http-api"
 
 const jsonType = "application/json"
 
-/** Adds an example request body to the OpenAPI document. Tests send the examples. */
+/** Adds an example request body to the OpenAPI document. The tests send these examples to the API. */
 export const bodyExample = (example: Schema.JsonObject) =>
   OpenApi.annotations({
     transform: (operation) => addExampleAt(operation, ["requestBody", "content", jsonType], example)
   })
 
-/** Adds the example below `path`. Without such a member the object stays unchanged. */
+/** Adds the example to the object at `path`. If a member on the path is missing, the object stays unchanged. */
 const addExampleAt = (
   object: object,
   [member, ...path]: ReadonlyArray<string>,

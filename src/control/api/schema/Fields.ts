@@ -1,6 +1,6 @@
 import { Clock, DateTime, Effect, Schema, SchemaIssue, SchemaTransformation } from "effect"
 
-/** The server generates ids. A text that is not a UUID cannot identify anything. */
+/** The server generates all ids as UUIDs, so no object can have another text as its id. */
 export const Id = Schema.String.check(Schema.isGUID({ expected: "an id (UUID)" }))
 
 const rfc3339 = /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/
@@ -11,7 +11,7 @@ const isInstant = (text: string): boolean => {
   return day !== undefined && !Number.isNaN(Date.parse(text)) && new Date(day).toISOString().startsWith(day)
 }
 
-/** RFC 3339 with an offset. Responses use UTC. */
+/** RFC 3339 with an offset from UTC. Responses use UTC. */
 export const Timestamp = Schema.String.check(
   Schema.makeFilter(isInstant, {
     expected: "a date and time with its offset, such as 2026-01-31T12:00:00Z",
@@ -36,7 +36,6 @@ const isRangeTime = (text: string): boolean =>
   text === "yesterday" ||
   (date.test(text) ? isInstant(`${text}T00:00:00Z`) : isInstant(text))
 
-/** A day stands for the moment at which it begins in UTC. */
 const resolveRangeTime = (text: string, now: number): number => {
   const today = now - (now % dayMs)
   switch (text) {
@@ -52,7 +51,7 @@ const resolveRangeTime = (text: string, now: number): number => {
 }
 
 /**
- * A bound of a time range. `yesterday` and a date (`2026-01-31`) stand for the beginning of that day in UTC, so the
+ * The start or end of a time range. `yesterday` and a date (`2026-01-31`) mean the beginning of that day in UTC, so the
  * range from `yesterday` to `today` covers all of yesterday.
  */
 export const RangeTime = Schema.String.check(
@@ -74,7 +73,7 @@ export const RangeTime = Schema.String.check(
 export const PageLimit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 }))
 
 const CursorPosition = Schema.Struct({
-  /** Microseconds since 1970: the full precision of the database, which a `Date` would round. */
+  /** Microseconds since 1970, the precision of the database. A `Date` would round them. */
   micros: Schema.Int,
   id: Id
 })
@@ -82,7 +81,7 @@ const CursorPosition = Schema.Struct({
 const PositionText = Schema.StringFromBase64Url.pipe(Schema.decodeTo(Schema.fromJsonString(CursorPosition)))
 const decodePosition = Schema.decodeUnknownOption(PositionText)
 
-/** The position of the next page in a list that is sorted by time and id. Opaque to clients. */
+/** The position of the next page in a list that is sorted by time and id. Clients send it back unchanged. */
 export const Cursor = Schema.String.pipe(
   Schema.decodeTo(
     Schema.toType(CursorPosition),
@@ -98,27 +97,25 @@ export const Cursor = Schema.String.pipe(
 )
 export type Cursor = typeof Cursor.Type
 
-/**
- * The header of a plain-array list that contains the cursor of the next page. Without the header the list is complete.
- */
+/** The cursor of the next page, for lists that are plain arrays. Without this header the list is complete. */
 export const NextCursor = { "x-next-cursor": Schema.optionalKey(Cursor) }
 
 export const timestamps = { created_at: Timestamp, updated_at: Timestamp }
 
-/** Only describes its range: the store checks it and refuses with its own error code. */
+/** The schema only describes the range. The service checks it and refuses other values with its own error code. */
 export const upTo = (maximum: number, unit: string) => Schema.Int.annotate({ description: `${unit}, 1 to ${maximum}.` })
 
-/** Part of the response to a change of an address, and of its audit event. */
+/** Returned when a new address removed the stored credential. The audit event of the change contains it too. */
 export const CredentialCleared = Schema.optionalKey(Schema.Literal(true)).annotate({
   description:
     "The stored credential was removed, because the address moved to another scheme, host or port and no new credential came with it."
 })
 
-/** Replaces an object that a newer version wrote and this one cannot decode. `id` is its id in the path. */
+/** Stands for a stored object that this version cannot decode, because a newer version wrote it. */
 export const Unreadable = Schema.Struct({ id: Schema.String, unreadable: Schema.Literal(true) })
 export type Unreadable = typeof Unreadable.Type
 
-/** The object after the change, or a placeholder if this version cannot decode it. */
+/** The object after the change, or `Unreadable` if this version cannot decode it. */
 export const orUnreadable = <S extends Schema.Constraint>(shape: S) => Schema.Union([shape, Unreadable])
 
 export const isUnreadable = Schema.is(Unreadable)

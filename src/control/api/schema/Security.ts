@@ -21,22 +21,20 @@ export const Scope = Schema.Literals([
 ])
 export type Scope = typeof Scope.Type
 
-/** Any one of these scopes allows the call. An endpoint without scopes requires `*`. */
+/** The caller needs at least one of these scopes. If the list is empty, it needs `*`. */
 export const RequiredScopes = Context.Reference<ReadonlyArray<Scope>>("svc/control/RequiredScopes", {
   defaultValue: () => []
 })
 
-/** Declares the required scopes on the endpoint and in the OpenAPI document. */
 export const requires = (...scopes: ReadonlyArray<Scope>): Context.Context<never> =>
   Context.add(OpenApi.annotations({ override: { "x-required-scopes": scopes } }), RequiredScopes, scopes)
 
 export const allows = (held: ReadonlyArray<Scope>, required: ReadonlyArray<Scope>): boolean =>
   held.includes("*") || required.some((scope) => held.includes(scope))
 
-/** Whether the body may be absent. The payload is then `null`. */
+/** Whether requests may omit the body. The payload is then `null`. */
 export const BodyOptional = Context.Reference<boolean>("svc/control/BodyOptional", { defaultValue: () => false })
 
-/** Declares the optional body on the endpoint and in the OpenAPI document. */
 export const bodyOptional: Context.Context<never> = Context.add(
   OpenApi.annotations({
     transform: ({ requestBody, ...operation }) => ({ ...operation, requestBody: { ...requestBody, required: false } })
@@ -45,13 +43,11 @@ export const bodyOptional: Context.Context<never> = Context.add(
   true
 )
 
-/** Whether a list, or a change of all rows, skips rows that this version cannot decode. */
+/** Whether the endpoint skips stored rows that this version cannot decode, instead of failing. */
 export const SkipsUnreadable = Context.Reference<boolean>("svc/control/SkipsUnreadable", { defaultValue: () => false })
 
-/** The response header that names the skipped rows. */
 export const unreadableRowsHeader = "x-unreadable-rows"
 
-/** Declares the skipping of rows on the endpoint and in the OpenAPI document. */
 export const skipsUnreadable: Context.Context<never> = Context.add(
   OpenApi.annotations({
     transform: ({ responses, ...operation }) => ({
@@ -64,7 +60,7 @@ export const skipsUnreadable: Context.Context<never> = Context.add(
             ...responses[200]?.headers,
             [unreadableRowsHeader]: {
               description:
-                "The ids or names of rows that this version cannot decode. They are missing from the response, and nothing was changed in them. Percent-encoded and separated by commas; at most 100 names and 4,096 characters.",
+                "The ids or names of rows that this version cannot decode. They are missing from the response and were not changed. Percent-encoded and separated by commas; at most 100 names and 4,096 characters.",
               schema: { type: "string" }
             }
           }
@@ -79,11 +75,11 @@ export const skipsUnreadable: Context.Context<never> = Context.add(
 /** The maximum size of a request body: 1 MiB by default. */
 export const MaxBodyBytes = Context.Reference<number>("svc/control/MaxBodyBytes", { defaultValue: () => 1_048_576 })
 
-/** The caller, as audit events record it. */
+/** The caller of an endpoint, as audit events record it. */
 export class Operator extends Context.Service<
   Operator,
   {
-    /** `null` for a command of the program itself. */
+    /** `null` when a command of the program makes the change. */
     readonly tokenId: string | null
     readonly scopes: ReadonlyArray<Scope>
     readonly ip: string | null
@@ -91,7 +87,7 @@ export class Operator extends Context.Service<
   }
 >()("svc/control/Operator") {}
 
-/** Authenticates `Authorization: Bearer op_live_…` before anything else of the request is read. */
+/** Authenticates `Authorization: Bearer op_live_…` before the rest of the request is read. */
 export class Authorization extends HttpApiMiddleware.Service<Authorization, { provides: Operator }>()(
   "svc/control/Authorization",
   {
@@ -108,7 +104,7 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
   }
 ) {}
 
-/** The holder of the gateway key that authenticated the request. */
+/** The gateway key that authenticated the request. */
 export class KeyHolder extends Context.Service<
   KeyHolder,
   {
@@ -119,7 +115,7 @@ export class KeyHolder extends Context.Service<
   }
 >()("svc/control/KeyHolder") {}
 
-/** Authenticates `Authorization: Bearer rk_live_…` before anything else of the request is read. */
+/** Authenticates `Authorization: Bearer rk_live_…` before the rest of the request is read. */
 export class KeyAuthorization extends HttpApiMiddleware.Service<KeyAuthorization, { provides: KeyHolder }>()(
   "svc/control/KeyAuthorization",
   {
@@ -137,7 +133,7 @@ export class KeyAuthorization extends HttpApiMiddleware.Service<KeyAuthorization
   }
 ) {}
 
-/** Decodes the request after authentication: content type, size, syntax, then the schemas of the endpoint. */
+/** Decodes the request after authentication: content type, size, JSON syntax, and the schemas of the endpoint. */
 export class RequestDecoding extends HttpApiMiddleware.Service<RequestDecoding>()("svc/control/RequestDecoding", {
   error: refusals(
     "invalid_json",

@@ -16,7 +16,7 @@ import {
 
 const Text = Schema.NullOr(Schema.String)
 
-/** Prices that a studio suggests: for a new service all of them, for a repeated import only the rules. */
+/** Prices that a studio suggests. A new service gets all of them; a repeated import applies only the rules. */
 const DefaultPricing = Schema.Struct({
   cost_mode: Schema.optionalKey(CostMode),
   estimated_cost_usd: Schema.optionalKey(EstimatedCost),
@@ -24,12 +24,12 @@ const DefaultPricing = Schema.Struct({
 })
 
 const suggested = {
-  /** The category in the studio, for information only. */
+  /** The service's category in the studio. The gateway ignores it. */
   category: Schema.optionalKey(Text),
   default_pricing: Schema.optionalKey(Schema.NullOr(DefaultPricing))
 }
 
-/** One service of the studio, as `GET /studio/services` suggests it. `null` and absent are equivalent. */
+/** A service of the studio, as `GET /studio/services` suggests it. `null` has the effect of an absent field. */
 export const ImportRequest = Schema.Struct({
   studio_service_id: Schema.String,
   name: Schema.String,
@@ -44,13 +44,13 @@ export const ImportRequest = Schema.Struct({
 export type ImportRequest = typeof ImportRequest.Type
 
 /**
- * One service of a registry. If its `studio_service_id` is registered already, only name and pricing rules change, as
- * with an import. Otherwise all given fields are set. Entries contain no credentials.
+ * One service of a registry. If a service with this `studio_service_id` exists, only its name and pricing rules change,
+ * as with an import. Otherwise all given fields are set. Entries contain no credentials.
  */
 export const RegistryEntry = NewService.mapFields(Struct.omit(["credential"])).pipe(Schema.fieldsAssign(suggested))
 export type RegistryEntry = typeof RegistryEntry.Type
 
-/** The complete registry. Activation disables services that it omits and marks them as `stale`. */
+/** The complete list of services. Activating it disables all other services and marks them as `stale`. */
 export const RegistryDraft = Schema.Struct({
   source: Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 120))),
   services: Schema.Array(RegistryEntry).check(Schema.isMaxLength(500))
@@ -59,7 +59,7 @@ export type RegistryDraft = typeof RegistryDraft.Type
 
 const Names = Schema.Array(Schema.String)
 
-/** The effect of an activation, by service name. `changed_fields` lists the fields of each changed service. */
+/** The names of the services that an activation adds, changes or removes, and the changed fields of each service. */
 export const RegistryDiff = Schema.Struct({
   added: Names,
   changed: Names,
@@ -69,7 +69,7 @@ export const RegistryDiff = Schema.Struct({
 })
 export type RegistryDiff = typeof RegistryDiff.Type
 
-/** A service in a snapshot: all settings except the credential. */
+/** A service as a registry snapshot stores it: all settings except the credential. */
 export const Registration = Service.mapFields(
   Struct.omit([
     "credential_configured",
@@ -123,7 +123,8 @@ export const ServiceImportApi = HttpApiGroup.make("service-import")
     HttpApiEndpoint.post("import", "/import", imported).annotateMerge(
       OpenApi.annotations({
         summary: "Import a service of the studio",
-        description: "A repeated import updates the fields that the studio owns and keeps the decisions made here."
+        description:
+          "A repeated import updates the fields that the studio owns (name and pricing rules) and keeps all others."
       })
     ),
     HttpApiEndpoint.post("sync", "/sync", imported).annotateMerge(

@@ -5,13 +5,13 @@ import { refusals } from "../schema/Errors.ts"
 import { bodyOptional, requires } from "../schema/Security.ts"
 import { Service } from "./ServicesApi.ts"
 
-/** The path of the document, at the origin of the service's `upstream_base_url`. */
+/** The path of the OpenAPI document, at the origin of the service's `upstream_base_url`. */
 const SourcePath = Schema.optionalKey(Schema.String)
 
-/** The current content of a service's document, and its difference from the last synchronised one. */
+/** The service's current OpenAPI document, and its difference from the last one that was applied. */
 export const OpenApiPreview = Schema.Struct({
   source_path: Schema.String,
-  /** The hash of the document's bytes. `sync` requires it, so that it applies exactly the previewed document. */
+  /** The SHA-256 hash of the document. `sync` requires it, so that it applies exactly the previewed document. */
   schema_hash: Schema.String,
   title: Schema.NullOr(Schema.String),
   version: Schema.NullOr(Schema.String),
@@ -39,7 +39,10 @@ const refused = [
 ] as const
 
 export const ServiceOpenApiApi = HttpApiGroup.make("service-openapi")
-  .annotate(OpenApi.Description, "OpenAPI documents of services, for prices by endpoint.")
+  .annotate(
+    OpenApi.Description,
+    "Imports the endpoints of services from their OpenAPI documents, so that each endpoint can have its own price."
+  )
   .add(
     HttpApiEndpoint.post("preview", "/:name/openapi/preview", {
       params,

@@ -26,7 +26,7 @@ const Text = Schema.NullOr(Schema.String)
 export const listOf = <S extends Schema.Constraint>(item: S, maxLength: number) =>
   Schema.Array(item).check(Schema.isMaxLength(maxLength))
 
-/** A service. Of its credential it shows only whether one is configured. */
+/** A service. The response does not contain its credential, only whether one is configured. */
 export const Service = Schema.Struct({
   name: Schema.String,
   project_id: Schema.NullOr(Id),
@@ -61,7 +61,7 @@ export type Service = typeof Service.Type
 export const ChangedService = Service.pipe(Schema.fieldsAssign({ credential_cleared: CredentialCleared }))
 export type ChangedService = typeof ChangedService.Type
 
-/** `path` is an alias of `json_pointer`. Numbers and booleans stand for their text. */
+/** `path` is an alias of `json_pointer`. In `equals`, a number or boolean matches its text form. */
 export const PricingRuleInput = Schema.Struct({
   name: Schema.optionalKey(Text),
   json_pointer: Schema.optionalKey(Schema.String),
@@ -130,7 +130,7 @@ export type NewService = typeof NewService.Type
 export const ServicePatch = Schema.Struct({ ...settings, sync_status: Schema.optionalKey(SyncStatus) })
 export type ServicePatch = typeof ServicePatch.Type
 
-/** The service links of a project or a key. A given list replaces all existing links. */
+/** The services that the keys of a project, or one key, may call. A given list replaces the stored one. */
 export const ServiceNames = listOf(ServiceName, 1000)
 
 const params = { name: Schema.String }
@@ -183,7 +183,7 @@ export const ServicesApi = HttpApiGroup.make("services")
         OpenApi.annotations({
           summary: "Delete a service",
           description:
-            "Refused while the service is the only link of a project or a key, because without links they could call every service."
+            "Refused while the service is the only one that a project or key is linked to: without links, it could call every service."
         })
       )
       .annotateMerge(requires("services:update")),

@@ -9,7 +9,7 @@ import { HealthMethod } from "./ServicesApi.ts"
 
 const Text = Schema.NullOr(Schema.String)
 
-/** The studio that services are imported from: the stored connection, or else that of the environment. */
+/** The studio is an external catalogue of services to import. A stored connection replaces the environment's. */
 export const StudioConnection = Schema.Struct({
   base_url: Text,
   token_configured: Schema.Boolean,
@@ -24,8 +24,8 @@ export const ChangedStudioConnection = StudioConnection.pipe(
 export type ChangedStudioConnection = typeof ChangedStudioConnection.Type
 
 /**
- * Changes the effective connection and stores it as a whole. The environment's token is sent only to the environment's
- * address. `base_url: null` deletes the stored connection with its token, so that of the environment applies again.
+ * Changes fields of the connection in use and stores the result. The token from the environment is sent only to the
+ * address from the environment. `base_url: null` deletes the stored connection; the environment's applies again.
  */
 export const StudioConnectionPatch = Schema.Struct({
   base_url: Schema.optionalKey(Text),
@@ -33,7 +33,7 @@ export const StudioConnectionPatch = Schema.Struct({
 })
 export type StudioConnectionPatch = typeof StudioConnectionPatch.Type
 
-/** The suggested registration of a studio service: the body of `POST /services/import`. */
+/** The body for `POST /services/import` that registers this service of the studio. */
 const SuggestedImport = Schema.Struct({
   studio_service_id: Schema.String,
   name: Schema.String,
@@ -63,7 +63,10 @@ export type StudioService = typeof StudioService.Type
 const unavailable = refusals("studio_unconfigured", "studio_unavailable")
 
 export const StudioApi = HttpApiGroup.make("studio")
-  .annotate(OpenApi.Description, "The studio that services can be imported from.")
+  .annotate(
+    OpenApi.Description,
+    "The connection to the studio, an external catalogue from which services are imported."
+  )
   .add(
     HttpApiEndpoint.get("connection", "/connection", { success: StudioConnection })
       .annotate(OpenApi.Summary, "Show the studio connection")

@@ -8,9 +8,9 @@ const Text = Schema.NullOr(Schema.String)
 const Trace = Schema.Array(Schema.String)
 
 /**
- * The treatment of one request, assembled from its usage record and its guardrail executions. Traces are lines such as
+ * How the gateway handled one request, from its usage record and guardrail executions. Traces are lines such as
  * `policy_version=1`, `pre_call:pii-redact:allow`, `provider=upstream`. `upstream_latency_ms` is the sum over all
- * upstreams. Bodies are not stored, only their keyed hashes.
+ * upstreams that were tried. Bodies are not stored, only their keyed hashes.
  */
 export const DebugBundle = Schema.Struct({
   request_id: Schema.String,
@@ -39,11 +39,11 @@ export const DebugBundle = Schema.Struct({
   upstream_latency_ms: Schema.NullOr(Schema.Int),
   request_hash: Text.annotate({
     description:
-      "A keyed hash of the request body as the client sent it: `keyed-sha256:` and 128 bits in base64url. Equal bodies have equal hashes within one installation. The hash key never leaves the installation. Null for an empty body, for a body that was not read completely, and on the wildcard."
+      "A keyed hash of the request body as the client sent it: `keyed-sha256:` and 128 bits in base64url. Equal bodies have equal hashes within one installation. The hash key never leaves the installation. Null for an empty body, for a body that was not read completely, and for requests that match no route."
   }),
   response_hash: Text.annotate({
     description:
-      "The same hash of the upstream's response as the client received it. Null for an empty or incomplete response, for refusals of the gateway, and on the wildcard."
+      "The same hash of the upstream's response as the client received it. Null for an empty or incomplete response, for refusals of the gateway, and for requests that match no route."
   }),
   redaction_version: Schema.Literal(1),
   created_at: Timestamp

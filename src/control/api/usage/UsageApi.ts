@@ -19,7 +19,7 @@ export const UsageEvent = Schema.Struct({
   key_prefix: OrNull,
   project_id: Schema.NullOr(Id),
   project_name: OrNull,
-  /** The key's team at the time of the request. */
+  /** The key's team when the request was made. */
   team_id: OrNull,
   route: Schema.String,
   model: OrNull,
@@ -52,7 +52,7 @@ export const UsageEvent = Schema.Struct({
 }).annotate({ identifier: "UsageEvent" })
 export type UsageEvent = typeof UsageEvent.Type
 
-/** Sums over the matching requests. Unknown tokens and costs count as zero. */
+/** Sums over the matching requests. Unknown token counts and costs count as zero. */
 export const UsageSummary = Schema.Struct({
   request_count: Schema.Int,
   success_count: Schema.Int,
@@ -76,16 +76,16 @@ export const UsageSummary = Schema.Struct({
   budget_denial_count: Schema.Int,
   guardrail_block_count: Schema.Int,
   expensive_request_count: Schema.Int,
-  /** Requests that cost $0.01 because their model has no price. Older summaries omit them. */
+  /** Requests that were charged $0.01 because their model has no price. Older summaries omit this field. */
   unpriced_request_count: Schema.Int
 }).annotate({ identifier: "UsageSummary" })
 export type UsageSummary = typeof UsageSummary.Type
 
-/** With up to twenty models that have no price, the most used first. */
+/** `unpriced_models` contains up to twenty models without a price, the most used first. */
 export const UsageTotal = UsageSummary.pipe(Schema.fieldsAssign({ unpriced_models: Schema.Array(Schema.String) }))
 export type UsageTotal = typeof UsageTotal.Type
 
-/** `name` is the value for filters (the id of a key or project), `display_name` the current name. */
+/** `name` is the value to filter by, such as the id of a key or project; `display_name` is its current name. */
 const Breakdown = Schema.Array(
   Schema.Struct({ name: Schema.String, display_name: Schema.String, summary: UsageSummary })
 )
@@ -131,8 +131,8 @@ const Offset = Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0
 const range = { from: Schema.optionalKey(RangeTime), to: Schema.optionalKey(RangeTime) }
 
 /**
- * Every filter is an exact match. `from` is inclusive, `to` exclusive. `endpoint` is the template of an endpoint, or
- * the name of its service if it has none. `min_cost_usd` selects requests that cost at least that much.
+ * Every filter is an exact match, `from` is inclusive, and `to` is exclusive. `endpoint` is a path template, or the
+ * name of a service for its requests without a template. `min_cost_usd` selects requests that cost at least that much.
  */
 const filter = {
   ...range,
@@ -158,7 +158,7 @@ export type UsageFilter = typeof UsageFilter.Type
 export const SortOrder = Schema.Literals(["asc", "desc"])
 export type SortOrder = typeof SortOrder.Type
 
-/** The sort order of a breakdown; `latency` is the average latency. */
+/** The sort key of a breakdown; `latency` is the average latency. */
 export const BreakdownSort = Schema.Literals([
   "requests",
   "cost",
@@ -186,7 +186,7 @@ export type BreakdownQuery = typeof BreakdownQuery.Type
 
 const interval = { interval: Schema.optionalKey(Schema.Literals(["hour", "day"])) }
 
-/** One response holds up to 1,000 buckets: a month of hours, or a year of days. */
+/** One response contains at most 1,000 buckets: over a month of hours, or two years of days. */
 const SeriesQuery = Schema.Struct({ ...filter, ...interval, timeseries_limit: upTo(1000), timeseries_offset: Offset })
 export type SeriesQuery = typeof SeriesQuery.Type
 
@@ -211,7 +211,7 @@ export type EventsQuery = typeof EventsQuery.Type
 const UnusedQuery = Schema.Struct({ ...range, project_id: Schema.optionalKey(Id), limit: upTo(1000) })
 export type UnusedQuery = typeof UnusedQuery.Type
 
-/** Oldest first. With `all` the limit does not apply, and all matching requests are streamed. */
+/** Starts with the oldest request. With `all=true`, `limit` is ignored and all matching requests are streamed. */
 const ExportQuery = Schema.Struct({
   ...filter,
   limit: upTo(10_000),
@@ -263,7 +263,7 @@ export const UsageApi = HttpApiGroup.make("usage")
         limit: Schema.Int,
         offset: Schema.Int,
         has_more: Schema.Boolean,
-        /** Present if the list is sorted by time. Paging by cursor stays fast at any depth. */
+        /** Present if the list is sorted by time. Unlike an offset, a cursor stays fast on late pages. */
         next_cursor: Schema.NullOr(Cursor)
       }),
       error
@@ -272,12 +272,12 @@ export const UsageApi = HttpApiGroup.make("usage")
       .annotateMerge(
         OpenApi.annotations({
           summary: "List requests",
-          description: "Sorted by time, the response contains `next_cursor`, which leads to the next page at any depth."
+          description: "If the list is sorted by time, the response contains `next_cursor` for the next page."
         })
       ),
     HttpApiEndpoint.get("filterValues", "/usage/filter-values", {
       query: {
-        // A `FilterField`. Decoded as text, so that an unknown field is refused with invalid_usage_query.
+        // The name of a filter. It is decoded as text, so that an unknown name is refused with `invalid_usage_query`.
         field: Schema.String,
         q: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(256))),
         limit: upTo(100)
