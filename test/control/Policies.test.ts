@@ -310,7 +310,9 @@ suite("Policy simulation", (it) => {
             { kind: "key", scope_id: key_id, policy_version: 1 }
           ]
         },
-        warnings: ["Effective model allowlist excludes large; inherited allowlists intersect restrictively."],
+        warnings: [
+          "The effective model list excludes large: a value is allowed only if the lists of all policy layers and of the key allow it."
+        ],
         guardrail_plan: [],
         rate_limit_projection: { rpm_limit: 4, tpm_limit: null, max_requests_per_day: null, max_tokens_per_day: null },
         shared_limits: [
@@ -390,7 +392,10 @@ suite("Policy simulation", (it) => {
       assert.deepStrictEqual(at(planned, "auth"), { key_id: null, source: "default_policy" })
       yield* ok("POST", layers, { body: { kind: "global", policy: { allowed_models: ["a"] } } })
       const disjoint = yield* simulate({ path, policy: { allowed_models: ["b"] }, body: { model: "c" } })
-      assert.deepStrictEqual(at(disjoint, "warnings", 1), "allowed_models of global and key have nothing in common.")
+      assert.deepStrictEqual(
+        at(disjoint, "warnings", 1),
+        "allowed_models of global and key have nothing in common, so no value is allowed."
+      )
       assert.deepStrictEqual(at(disjoint, "final_decision", "layers"), ["global", "key"])
     })
   )

@@ -302,7 +302,10 @@ describe.skipIf(!Deployment.available)("configuration", () => {
         const layer = { kind: "project", scope: "team", policy: { rpm_limit: 5 }, guardrail_policy: {} }
         yield* write({ format: document.format, policy_layers: [layer], studio_connection: settings })
         const more = yield* command(deployment, ["configuration", "apply", file])
-        assert.include(more.output, "Layer project/team, over 0 keys, loses: its rpm_limit is 5, where there was none.")
+        assert.include(
+          more.output,
+          "Policy layer project/team, which covers 0 keys, loses: its rpm_limit is 5, where there was none."
+        )
         assert.match(
           more.output,
           /^update studio_connection singleton\n {2}base_url: null -> "https:\/\/studio\.example"$/m

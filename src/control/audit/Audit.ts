@@ -9,9 +9,9 @@ import { Operator } from "../api/schema/Security.ts"
 import { type StatementFailure, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
 
 /**
- * The permission to change the control state. Only `Audit.mutate` grants it, for one transaction, and requires the
- * audit event in return, so a change without an event does not compile. A test checks the sources for writes that
- * bypass it.
+ * The permission to change stored state. Only `Audit.mutate` grants it, for one transaction, and requires an audit
+ * event in return, so a change without an event does not compile. A test searches the sources for SQL writes without
+ * this permission.
  */
 export class Mutation extends Context.Service<Mutation, { readonly write: SqlClient.SqlClient }>()(
   "svc/control/Mutation"
@@ -91,7 +91,7 @@ export type AuditAction =
   | { readonly target: "policy_layer"; readonly action: "policies:upsert-layer" | "policies:delete-layer" }
   | { readonly target: "policy"; readonly action: "policies:simulate" }
 
-/** An object before and after a change. Only a schema of the API can create one, so it contains no secret. */
+/** An object before and after a change. It is built with a schema of the API, so it contains no secret. */
 export class Snapshots {
   private readonly json: { readonly before: Schema.Json; readonly after: Schema.Json }
 
@@ -127,7 +127,7 @@ export interface MutationResult<A> {
 export class Audit extends Context.Service<
   Audit,
   {
-    /** Commits the change, its audit event and its notices in one transaction. */
+    /** Commits a change, its audit event and its notices to other processes in one transaction. */
     readonly mutate: <A, E, R>(
       change: Effect.Effect<MutationResult<A>, E, R>
     ) => Effect.Effect<A, Exclude<E, StatementFailure> | StoreFailure, Exclude<R, Mutation> | Actor>

@@ -7,12 +7,12 @@ import { Count, computedRows, type StoreFailure, toStoreFailures } from "../stor
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { type ChainLink, linkedEvents, verifyLinks } from "./AuditChain.ts"
 
-/** The maximum number of events in one file. They are deleted in one statement. */
+/** The maximum number of events in one archive file. One statement deletes all of them. */
 export const maxEventsPerFile = 100_000
 
 const batchSize = 500
 
-/** The description of an archive in the audit event that records it. */
+/** The audit event that records an archive contains this description of it. */
 export const ArchiveRecord = Schema.Struct({
   through: Schema.Int,
   hash: Schema.String,
@@ -34,9 +34,9 @@ export interface ArchiveRange {
 export class AuditArchive extends Context.Service<
   AuditArchive,
   {
-    /** Selects events older than `before`, at most one file of them. Returns `undefined` if there are none. */
+    /** Selects the oldest events before `before`, as many as fit into one file; `undefined`: there are none. */
     readonly part: (before: DateTime.Utc) => Effect.Effect<ArchiveRange | undefined, StoreFailure>
-    /** Passes the events of `part` to `write`, in order, and returns the last link or the first fault. */
+    /** Verifies the selected events and passes them to `write` in order. Returns the last event or the first fault. */
     readonly read: <E, R>(
       part: ArchiveRange,
       write: (events: ReadonlyArray<ChainedEvent & { readonly hash: Uint8Array }>) => Effect.Effect<void, E, R>
@@ -55,8 +55,8 @@ const make = Effect.gen(function* () {
   const audit = yield* Audit
 
   const part = Effect.fn("AuditArchive.part")(function* (before: DateTime.Utc) {
-    // Sequence numbers follow the order of commits, but `created_at` is the start of the transaction. The range
-    // therefore ends before the first event that is too young.
+    // Sequence numbers follow the order of commits, but `created_at` is the start of the transaction. So the range ends
+    // before the first event that is not older than `before`.
     const [range] = yield* rangeRows.all(sql`
       SELECT archived_sequence AS sequence, archived_hash AS hash, least(
         coalesce((SELECT min(audit_events.sequence) - 1 FROM audit_events WHERE created_at >= ${Time.toDateUtc(before)}),
@@ -85,7 +85,7 @@ const make = Effect.gen(function* () {
     audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
-        // before the update locks the head, which every change waits for
+        // The delete comes before the update, because the update locks a row that every other change needs.
         yield* write`DELETE FROM audit_events WHERE sequence <= ${through}`
         const updated = yield* write`
           UPDATE audit_chain SET archived_sequence = ${through}, archived_hash = decode(${archived.hash}, 'hex')
@@ -107,7 +107,7 @@ const make = Effect.gen(function* () {
 
 const archivedMeanwhile = new ControlError(
   "configuration_changed",
-  "Another process archived these events meanwhile. Nothing was deleted."
+  "Another process archived these events at the same time, so nothing was deleted. Run the command again."
 )
 const snapshots = Snapshots.of(ArchiveRecord)
 const rangeRows = computedRows(Schema.Struct({ sequence: Count, hash: Schema.Uint8Array, through: Count }))

@@ -6,10 +6,10 @@ import type { AuditVerification, ChainFault } from "../api/AuditApi.ts"
 import { micros } from "../store/Paging.ts"
 import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
-/** A SHA-256 hash, as the driver reads and writes it. */
+/** SHA-256, in the type that the database driver reads and writes. */
 export const Hash = Schema.Uint8Array
 
-/** A verified event. Number 0 precedes the first event. */
+/** The position of a verified event in the chain. Number 0 stands for the time before the first event. */
 export interface ChainLink {
   readonly sequence: number
   readonly hash: Uint8Array
@@ -19,7 +19,7 @@ export const toHex = (hash: Uint8Array): string => Buffer.from(hash).toString("h
 
 const hashesEqual = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0
 
-/** Verifies `events` as the successors of `link` up to number `last`. Returns the first fault, or the last link. */
+/** Verifies that `events` follow `link` without gaps up to `last`. Returns the last event or the first fault. */
 export const verifyLinks = (
   link: ChainLink,
   events: ReadonlyArray<ChainedEvent & { readonly hash: Uint8Array }>,
@@ -38,7 +38,6 @@ export const verifyLinks = (
   return previous.sequence < last ? { sequence: previous.sequence + 1, event_id: null, fault: "missing" } : previous
 }
 
-/** The events after number `after` up to `last`, with the fields that their hashes cover. */
 export const linkedEvents = (sql: SqlClient, after: number, last: number) =>
   eventRows.all(sql`
     SELECT sequence, hash, previous_hash AS "previousHash", id, ${micros(sql, "audit_events")},
@@ -51,20 +50,18 @@ const batchSize = 500
 const defaultLimit = 5000
 
 /**
- * Verifies that the audit log is unchanged since `Audit` wrote it. A change, removal, insertion or reordering breaks
- * the hash chain at that event; removed events at the end are detected by the head, which is stored in its own table.
- * Whoever can write both tables and knows the algorithm can forge both. As a protection, keep an earlier head outside
- * the database.
+ * Verifies that the audit log is unchanged since `Audit` wrote it. A changed, removed, inserted or moved event breaks
+ * the hash chain. The head (a row with the number and hash of the last event) reveals events that were removed at the
+ * end. Somebody who can write to both tables can forge both, so keep a copy of the head elsewhere.
  */
 export class AuditChain extends Context.Service<
   AuditChain,
   {
-    /** Verifies up to `limit` events after number `after`, which is assumed to be intact. */
+    /** Verifies up to `limit` events after number `after`. The events up to `after` are not verified again. */
     readonly verify: (part: {
       readonly after?: number
       readonly limit?: number
     }) => Effect.Effect<AuditVerification, StoreFailure>
-    /** The stored hash of an event, in hex. */
     readonly hashAt: (sequence: number) => Effect.Effect<string | undefined, StoreFailure>
   }
 >()("svc/control/AuditChain") {
@@ -74,7 +71,6 @@ export class AuditChain extends Context.Service<
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
 
-  /** The start of the log: number 0, or the last archived event. */
   const chainStart = linkRows.first(sql`SELECT archived_sequence AS sequence, archived_hash AS hash FROM audit_chain`)
 
   const linkAt = Effect.fnUntraced(function* (sequence: number) {
@@ -83,7 +79,7 @@ const make = Effect.gen(function* () {
     return yield* linkRows.first(sql`SELECT sequence, hash FROM audit_events WHERE sequence = ${sequence}`)
   })
 
-  // One statement sees one moment: events appended later are beyond this head and are not verified.
+  // A single statement, so that all values belong together. Events appended later are not verified.
   const head = headRows.first(sql`
     SELECT sequence, hash, (
       SELECT count(*) FROM audit_events

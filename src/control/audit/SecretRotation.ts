@@ -5,14 +5,14 @@ import { Vault } from "../../state/Vault.ts"
 import { computedRows } from "../store/Rows.ts"
 import { Audit, Mutation, Snapshots } from "./Audit.ts"
 
-/** A column of sealed values. Each is bound to `<table>/<key>` of its row. */
+/** A column that contains encrypted secrets. Encryption binds each secret to `<table>/<key>` of its row. */
 export interface SealedColumn {
   readonly table: string
   readonly key: string
   readonly column: string
 }
 
-/** All sealed columns. A test compares the list with the database. */
+/** A test compares this list with the columns of the database. */
 export const sealedColumns: ReadonlyArray<SealedColumn> = [
   { table: "provider_configs", key: "id", column: "sealed_credential" },
   { table: "upstream_credential_mappings", key: "id", column: "sealed_credential" },
@@ -24,15 +24,15 @@ export const sealedColumns: ReadonlyArray<SealedColumn> = [
 
 const Resealed = Schema.Record(Schema.String, Schema.Int)
 
-/** The number of newly sealed secrets by column, and of those that already used the current key. */
+/** The number of re-encrypted secrets for each column; `kept` counts those that already used the current key. */
 export interface Rotation {
   readonly resealed: Readonly<Record<string, number>>
   readonly kept: number
 }
 
 /**
- * Seals every secret with the vault's current key, in one transaction: secrets in clear text and those sealed with the
- * previous key. A gateway with both keys can read them at any time. A second run finds nothing to do.
+ * Encrypts every secret with the current key, in one transaction: those in clear text and those encrypted with the
+ * previous key. A gateway that has both keys can read the secrets at any time. A second run changes nothing.
  */
 export const rotate = Effect.gen(function* () {
   const { sql } = yield* Database
@@ -80,7 +80,7 @@ export const rotate = Effect.gen(function* () {
   )
 })
 
-/** Gateways cache a key together with a mapping that they could not open; the notices make them read it again. */
+/** A gateway caches that it could not decrypt a mapping's credential. The notices make it read the mapping again. */
 const mappingNotices = Effect.gen(function* () {
   const { sql } = yield* Database
   const mapped = yield* targetRows.all(

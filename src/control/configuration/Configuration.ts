@@ -14,16 +14,16 @@ import {
 } from "./ConfigurationKind.ts"
 import * as Kinds from "./ConfigurationKinds.ts"
 
-/** The operators' configuration as one document, which can be exported, planned and applied. */
+/** Exports, compares and applies one document that contains the settings of the operators. */
 export class Configuration extends Context.Service<
   Configuration,
   {
     readonly export: Effect.Effect<Document, StoreFailure>
-    /** Returns the changes that applying the document would make, without writing anything. */
+    /** Returns the changes that `apply` would make, and writes nothing. */
     readonly plan: (document: Document) => Effect.Effect<ConfigurationPlan, InvalidDocument | StoreFailure>
     /**
      * Applies the document in one transaction if the configuration still has the hash `baseHash`. Each change is
-     * validated, audited and announced as its own endpoint does. Returns the changes and the new hash.
+     * validated, audited and announced as if its own endpoint had made it. Returns the changes and the new hash.
      */
     readonly apply: (
       document: Document,
@@ -50,7 +50,7 @@ const make = Effect.gen(function* () {
       (steps) => steps.flat().sort((a, b) => a.rank - b.rank)
     )
 
-  // A read-only, repeatable-read transaction, so that a plan compares the document with one moment.
+  // A plan reads many tables. The snapshot makes all of them show the same moment.
   const inReadSnapshot = <A, E, R>(work: Effect.Effect<A, E, R>) =>
     transaction(Effect.andThen(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`, work)).pipe(
       toStoreFailures
@@ -94,7 +94,8 @@ const make = Effect.gen(function* () {
     apply: Effect.fn("Configuration.apply")((document, baseHash) =>
       transaction(
         Effect.gen(function* () {
-          // The lock makes other writers wait until the last write, so the hash checked below stays valid.
+          // The lock keeps other writers out until the commit, so the configuration keeps the hash that is checked
+          // below.
           yield* sql`LOCK TABLE ${sql.literal(Kinds.lockedTables)} IN EXCLUSIVE MODE`
           const current = yield* readState
           if (ConfigurationDiff.fingerprint(current) !== baseHash) {
@@ -121,7 +122,7 @@ const make = Effect.gen(function* () {
 
 const decodeDocument = Schema.decodeUnknownEffect(Schema.toCodecJson(Document))
 
-/** After all steps, a further plan still finds a difference: one change undid another. */
+/** The document contradicts itself if comparing it again after all steps still finds a difference. */
 const contradictionError = ({ change }: ConfigurationStep) =>
   invalidDocument(
     change.section,
@@ -130,8 +131,8 @@ const contradictionError = ({ change }: ConfigurationStep) =>
   )
 
 /**
- * Projects and keys that lost their last link although the document does not change them. An owner without links may
- * call every service that its policy allows.
+ * Projects and keys that lost their last link to a service through another change of the document. Without links they
+ * could call every service that their policies allow.
  */
 const ownersWithoutLinks = (
   before: ConfigurationState,

@@ -1,13 +1,13 @@
 import { hash } from "node:crypto"
 import { Predicate, type Schema } from "effect"
 
-/** Entries by identity, each as the JSON that the document carries. */
+/** The entries of one section by their identity, as JSON. */
 export type EntriesById = ReadonlyMap<string, Schema.JsonObject>
 
 export interface FieldChange {
   /** Dotted path, such as `policy.rpm_limit`. */
   readonly path: string
-  /** `null` also when the field is absent. */
+  /** `null` also if the field is absent. */
   readonly before: Schema.Json
   readonly after: Schema.Json
 }
@@ -20,7 +20,7 @@ export interface EntryChange {
   readonly fields: ReadonlyArray<FieldChange>
 }
 
-/** The changes from `before` to `after`, sorted by id; the order of entries and fields does not matter. */
+/** Compares two sets of entries. The order of entries and of fields does not matter; the changes are sorted by id. */
 export const diffEntries = (before: EntriesById, after: EntriesById): ReadonlyArray<EntryChange> =>
   [...new Set([...before.keys(), ...after.keys()])].sort().flatMap((id) => {
     const oldEntry = before.get(id) ?? null
@@ -31,7 +31,7 @@ export const diffEntries = (before: EntriesById, after: EntriesById): ReadonlyAr
     return [{ id, action, before: oldEntry, after: newEntry, fields }]
   })
 
-/** SHA-256 of all sections in hex; independent of the order of entries and fields. */
+/** SHA-256 of all sections, in hex. The order of entries and of fields does not matter. */
 export const fingerprint = (sections: ReadonlyMap<string, EntriesById>): string =>
   hash(
     "sha256",
@@ -41,7 +41,7 @@ export const fingerprint = (sections: ReadonlyMap<string, EntriesById>): string 
 const isObject = (json: Schema.Json | undefined): json is Schema.JsonObject =>
   Predicate.isObject(json) && !Array.isArray(json)
 
-/** JSON with sorted members: equal values have equal text. */
+/** JSON with sorted members, so that equal values have equal text. */
 const canonicalJson = (json: Schema.Json): string => {
   if (Array.isArray(json)) return `[${json.map(canonicalJson).join(",")}]`
   if (!isObject(json)) return JSON.stringify(json)
@@ -49,11 +49,11 @@ const canonicalJson = (json: Schema.Json): string => {
   return `{${members.map(([name, value]) => `${JSON.stringify(name)}:${canonicalJson(value)}`).join(",")}}`
 }
 
-/** Reads own members only, because a member may be named `__proto__`. */
+/** Ignores inherited members, because a field may be named `__proto__`. */
 const ownMember = (object: Schema.JsonObject, name: string): Schema.Json | undefined =>
   Object.hasOwn(object, name) ? object[name] : undefined
 
-/** The fields that differ. Fields of nested objects are listed under their dotted path. */
+/** Compares two objects field by field. A field of a nested object has a dotted path. */
 export const diffFields = (
   before: Schema.JsonObject,
   after: Schema.JsonObject,
@@ -62,7 +62,7 @@ export const diffFields = (
   [...new Set([...Object.keys(before), ...Object.keys(after)])].sort().flatMap((name) => {
     const [oldValue, newValue, path] = [ownMember(before, name), ownMember(after, name), prefix + name]
     if (isObject(oldValue) && isObject(newValue)) return diffFields(oldValue, newValue, `${path}.`)
-    // An absent field differs from a field that is null.
+    // A field that is absent on one side differs from a field that is `null`.
     if (oldValue !== undefined && newValue !== undefined && canonicalJson(oldValue) === canonicalJson(newValue))
       return []
     return [{ path, before: oldValue ?? null, after: newValue ?? null }]

@@ -18,13 +18,13 @@ import type { Service } from "../api/services/ServicesApi.ts"
 import { trimBaseUrl, validateBaseUrl, validateOrigin } from "../store/Validation.ts"
 
 /**
- * Normalizes entries to the form in which they are stored, so that a document and the database compare equal. Values
- * that cannot be stored are left as they are: the write refuses them.
+ * These functions bring entries into the form in which they are stored, so that an unchanged entry of a document equals
+ * the stored one. Values that cannot be stored are left as they are; writing them fails.
  */
 
 const policyFields = { policy: KeyPolicy.KeyPolicy, guardrail_policy: GuardrailPolicy.GuardrailPolicy }
 
-/** The key entry with complete policies, without `key_prefix`, which a rotation changes. */
+/** A key entry with complete policies. `key_prefix` is missing, because a rotation of the secret changes it. */
 export const ComparableKey = KeyEntry.mapFields(Struct.omit(["key_prefix"])).pipe(Schema.fieldsAssign(policyFields))
 export const ComparableLayer = LayerEntry.pipe(
   Schema.fieldsAssign({ ...policyFields, shared: SharedLimits.SharedLimits })
@@ -35,7 +35,6 @@ const completePolicies = ({ guardrail_policy, policy }: Pick<LayerEntry, "policy
   guardrail_policy: GuardrailPolicy.patched(GuardrailPolicy.neutral, guardrail_policy)
 })
 
-/** Encoded policies that restrict nothing. */
 export const unrestrictedPolicies = Schema.encodeSync(
   Schema.toCodecJson(Schema.Struct({ ...policyFields, shared: SharedLimits.SharedLimits })).pipe(
     Schema.encodeTo(Schema.JsonObject)
@@ -62,7 +61,6 @@ export const comparableLayer = (layer: LayerEntry): typeof ComparableLayer.Type 
   ...completePolicies(layer)
 })
 
-/** Sorts the links and removes duplicates. */
 export const normalizedLinks = (names: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(names)].sort()
 
 export const normalizedOrigin = (url: string): string => (validateOrigin(url) === undefined ? new URL(url).origin : url)
@@ -88,7 +86,7 @@ export const roundedPrice = (price: PriceEntry): PriceEntry => {
 export const guardrailEntry = ({ endpoint_configured: _, token_configured: _1, ...entry }: Guardrail): GuardrailEntry =>
   entry
 
-/** The settings that an operator chose; state such as credentials and sync results is left out. */
+/** Only the settings that operators choose. State such as credentials and sync results is left out. */
 export const serviceEntry = (service: Service, project: string | null): ServiceEntry => ({
   name: service.name,
   project,
@@ -110,7 +108,7 @@ export const serviceEntry = (service: Service, project: string | null): ServiceE
   fallback_services: service.fallback_services
 })
 
-/** The stored settings. Settings from the environment are not part of the configuration. */
+/** Settings from the environment are not part of the configuration document. */
 export const authSettingsEntry = (settings: AuthSettings): Settings.AuthSettings | undefined => {
   if (settings.source !== "persisted") return undefined
   const { enabled, ...provider } = settings.identity_provider

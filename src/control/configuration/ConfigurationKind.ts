@@ -7,15 +7,14 @@ import * as ConfigurationDiff from "./ConfigurationDiff.ts"
 
 export type InvalidDocument = Refused<"invalid_configuration_document">
 
-/** The name of a list or of a settings object in the document. */
 export type Section = Exclude<keyof Configuration, "format">
 
-/** The current entries by section and identity. */
+/** The stored entries of every section. */
 export type ConfigurationState = ReadonlyMap<Section, ConfigurationDiff.EntriesById>
 
 export type Write = Effect.Effect<unknown, ControlError, Actor>
 
-/** Reads and writes one kind of object. Without `create` or `remove`, documents cannot create or delete it. */
+/** Reads and writes the objects of one section. A document can only do what has a function here. */
 export interface KindDefinition<Entry> {
   readonly section: Section
   readonly schema: Schema.Codec<Entry, unknown>
@@ -23,12 +22,12 @@ export interface KindDefinition<Entry> {
   readonly read: Effect.Effect<ReadonlyArray<Entry>, StoreFailure>
   readonly fromDocument: (document: Configuration) => ReadonlyArray<Entry> | undefined
   readonly create?: (entry: Entry) => Write
-  /** `changed` returns whether a field of the entry, or a field inside it, differs. */
+  /** `changed` returns whether a field differs, or a field inside it. */
   readonly update: (entry: Entry, changed: (field: string) => boolean) => Write
   readonly remove?: (entry: Entry) => Write
-  /** Entries that stay even if the document does not list them; by default all, if the kind has no `remove`. */
+  /** Selects entries that stay if the document omits them. Default: all, if there is no `remove`. */
   readonly isKept?: (entry: Schema.JsonObject) => boolean
-  /** Steps run in ascending rank: an object is written before the objects that refer to it, and deleted after them. */
+  /** Changes run in ascending rank: an object is written before objects that refer to it, and deleted after them. */
   readonly rank: (action: ConfigurationDiff.EntryChange["action"], entry: Entry) => number
   readonly summary?: (
     entry: Entry,
@@ -43,11 +42,11 @@ export interface ConfigurationStep {
   readonly write: Write
 }
 
-/** A kind of object with its entry type erased. */
+/** A `KindDefinition` whose entry type is hidden, so that different kinds fit into one list. */
 export interface ConfigurationKind {
   readonly section: Section
   readonly currentEntries: Effect.Effect<ConfigurationDiff.EntriesById, StoreFailure>
-  /** The content of the section; `undefined` leaves the section out of the document. */
+  /** Returns the content of the section, or `undefined` if the document omits the section. */
   readonly toDocument: (state: ConfigurationDiff.EntriesById) => Schema.Json | undefined
   readonly steps: (
     current: ConfigurationState,
@@ -100,7 +99,7 @@ export const makeKind = <Entry>(definition: KindDefinition<Entry>): Configuratio
   return {
     section,
     currentEntries: Effect.flatMap(read, entriesOf),
-    // Sorted, so that equal configurations export equal text.
+    // Entries are sorted, so that equal configurations export equal text.
     toDocument: (state) => [...state].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry),
     steps: Effect.fnUntraced(function* (current, document) {
       const documentEntries = fromDocument(document)
@@ -117,11 +116,11 @@ export const makeKind = <Entry>(definition: KindDefinition<Entry>): Configuratio
   }
 }
 
-/** A kind with one settings object, which can be changed but not deleted. */
+/** A section that contains one settings object, which can be changed but not deleted. */
 export const makeSettingsKind = <Entry>(definition: {
   readonly section: Section
   readonly schema: Schema.Codec<Entry, unknown>
-  /** `undefined` when no settings are stored. */
+  /** `undefined`: no settings are stored. */
   readonly read: Effect.Effect<Entry | undefined, StoreFailure>
   readonly fromDocument: (document: Configuration) => Entry | undefined
   readonly update: (entry: Entry) => Write

@@ -35,7 +35,7 @@ import * as Entries from "./ConfigurationEntries.ts"
 import { type ConfigurationKind, type ConfigurationState, makeKind, makeSettingsKind } from "./ConfigurationKind.ts"
 import * as KeyChangeSummary from "./KeyChangeSummary.ts"
 
-/** The tables that hold the configuration. Applying a document locks them against other writers. */
+/** Applying a document locks these tables against other writers. */
 export const lockedTables = [
   "projects",
   "api_keys",
@@ -66,12 +66,12 @@ const everyPage = Effect.fnUntraced(function* <A, E>(
   return items
 })
 
-/** Revoked keys cannot be changed, so they are not part of the configuration. */
+/** Revoked keys cannot be changed, so they are left out of the configuration document. */
 export const unrevokedKeys = Effect.flatMap(Keys, (keys) =>
   Effect.map(everyPage(keys.list), (all) => all.filter(({ revoked_at }) => revoked_at === null))
 )
 
-/** All kinds of the document, each over the store that its endpoints use. */
+/** Every section of the document, read and written through the service that its endpoints use. */
 export const make = Effect.gen(function* () {
   const [projects, keys, providers] = [yield* Projects, yield* Keys, yield* Providers]
   const [mappings, prices, routes] = [yield* CredentialMappings, yield* ModelPrices, yield* Routes]
@@ -97,12 +97,18 @@ export const make = Effect.gen(function* () {
 
   const findProvider = Effect.fnUntraced(function* (kind: string, name: string) {
     const provider = (yield* providers.list).find((row) => row.provider === kind && row.name === name)
-    return provider ?? (yield* new ControlError("missing_provider_config", "The provider row no longer exists."))
+    return (
+      provider ??
+      (yield* new ControlError(
+        "missing_provider_config",
+        "The provider row no longer exists. Plan the document again."
+      ))
+    )
   })
 
   const mappingTargetId = Effect.fnUntraced(function* ({ scope, target }: MappingEntry) {
     if (scope === "project") return (yield* findProject(target)).id
-    return isId(target) ? target : yield* new ControlError("invalid_request", "The target is not the id of a key.")
+    return isId(target) ? target : yield* new ControlError("invalid_request", "The target must be the id of a key.")
   })
 
   const upsertMapping = (entry: MappingEntry) =>
@@ -155,7 +161,7 @@ export const make = Effect.gen(function* () {
       remove: ({ name }) => guardrails.remove(name),
       isKept: (entry) => entry["provider_kind"] === "built_in",
       summary: credentialRemovedNote("endpoint_url"),
-      // Deleting a guardrail removes it from every policy, so policies that the document changes are written first.
+      // Deleting a guardrail also changes the policies that name it, so the document's policies are written first.
       rank: (action) => (action === "delete" ? 80 : 15)
     }),
     makeKind({
@@ -178,16 +184,16 @@ export const make = Effect.gen(function* () {
           services.update(name, {
             ...patch,
             project_id,
-            // A patch is validated by the rules for hand-written endpoints, which synced ones may break. So the patch
-            // contains these two fields only if the document changes them.
+            // A patch validates endpoints by the rules for hand-written ones, which imported endpoints may break. So
+            // the patch contains these two fields only if the document changes them.
             ...(changed("openapi_endpoints") && { openapi_endpoints }),
             ...(changed("endpoint_pricing_rules") && { endpoint_pricing_rules })
           })
         ),
       summary: credentialRemovedNote("upstream_base_url"),
-      // Removing a service may remove last links; `apply` checks for them at the end.
+      // This may remove the last link of a project or key. `Configuration.apply` checks for that at the end.
       remove: ({ name }) => services.remove(name, { allowLastLinks: true }),
-      // A studio_service_id is unique, so entries that give one up go before those that take one.
+      // A `studio_service_id` is unique, so an entry that gives one up is written before one that takes it.
       rank: (action, { studio_service_id }) => (action === "delete" ? 20 : studio_service_id === null ? 21 : 22)
     }),
     makeKind({
@@ -268,7 +274,7 @@ export const make = Effect.gen(function* () {
         Effect.flatMap(findProvider(provider, name), ({ id }) => providers.update(id, patch)),
       remove: ({ name, provider }) => Effect.flatMap(findProvider(provider, name), ({ id }) => providers.remove(id)),
       summary: credentialRemovedNote("base_url"),
-      // Only one upstream row per family may be enabled, so rows are disabled before others are enabled.
+      // Only one row per API family may be enabled, so rows are disabled before others are enabled.
       rank: (action, { enabled }) => (action === "delete" || (action === "update" && !enabled) ? 40 : 41)
     }),
     makeKind({
@@ -347,12 +353,12 @@ export const make = Effect.gen(function* () {
   return kinds
 })
 
-/** Notes that moving to another origin removes the stored credential. */
+/** Tells operators if a changed address removes the stored credential. */
 const credentialRemovedNote =
   (field: string) =>
   (_entry: unknown, { after, before }: ConfigurationDiff.EntryChange): string | null => {
     const [from, to] = [before?.[field], after?.[field]]
-    // A value that is not a URL is refused when it is written.
+    // Texts that are not URLs are ignored here, because writing them fails.
     return isAddress(from) && isAddress(to) && originOf(from) !== originOf(to)
       ? `${field} moves to another scheme, host or port: a stored credential is removed and must be stored again.`
       : null

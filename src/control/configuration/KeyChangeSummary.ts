@@ -1,16 +1,16 @@
 import type { Schema } from "effect"
 import { diffFields, type FieldChange } from "./ConfigurationDiff.ts"
 
-/** Summarizes in one sentence what the changed fields mean for a key. */
+/** Says in one sentence what a key gains or loses. */
 export const ofKey = (key: string, fields: ReadonlyArray<FieldChange>): string =>
   `Key ${key} ${fields.flatMap(phrasesOf).join("; ")}.`
 
-/** Summarizes the change of a policy layer, with the number of keys that it covers. */
+/** Says in one sentence what a policy layer changes for the keys that it covers. */
 export const ofLayer = (layer: string, keys: number, before: Schema.JsonObject, after: Schema.JsonObject): string => {
   const effects = diffFields(before, after)
     .filter(({ path }) => path.includes("."))
     .flatMap(phrasesOf)
-  return `Layer ${layer}, over ${keys === 1 ? "1 key" : `${keys} keys`}, ${effects.join("; ") || "restricts nothing"}.`
+  return `Policy layer ${layer}, which covers ${keys === 1 ? "1 key" : `${keys} keys`}, ${effects.join("; ") || "restricts nothing"}.`
 }
 
 const policyPrefix = "policy."
@@ -43,7 +43,7 @@ type List = ReadonlyArray<Schema.Json> | null
 
 const isList = (json: Schema.Json): json is List => json === null || Array.isArray(json)
 
-/** `null` allows everything; `before` and `after` are never both `null`. */
+/** In a list of a policy, `null` allows everything. At most one of `before` and `after` is `null`. */
 const listPhrases = (what: string, before: List, after: List): ReadonlyArray<string> => {
   if (after === null) return [`gains all ${what} (it had ${nameList(before ?? [])})`]
   if (before === null) return [`loses all ${what} but ${nameList(after)}`]
@@ -56,7 +56,7 @@ const listPhrases = (what: string, before: List, after: List): ReadonlyArray<str
   ]
 }
 
-/** An empty list of links allows every service. */
+/** An empty list of linked services allows every service. */
 const emptyAsAll = (links: List): List => (links?.length === 0 ? null : links)
 
 const guardrailPhrases = (name: string, before: Schema.Json, after: Schema.Json): ReadonlyArray<string> => {

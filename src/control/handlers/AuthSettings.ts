@@ -19,8 +19,8 @@ export const layer = HttpApiBuilder.group(
 )
 
 /**
- * Setting the trusted secret or the issuer lets a token impersonate any caller, even on paths for operators, so it
- * takes the scope `*`. Clearing them takes only the scope of the other settings.
+ * With the trusted secret or the issuer, its owner can issue tokens for any caller, even on operator paths. Setting
+ * them therefore requires the scope `*`; clearing them does not.
  */
 const requirePatchScopes = Effect.fnUntraced(function* (patch: AuthSettingsPatch) {
   const trustedValues = [patch.trusted_gateway_header_secret, patch.issuer, patch.oidc_discovery_url]

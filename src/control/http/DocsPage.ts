@@ -7,12 +7,12 @@ import { securityHeaders } from "./RequestIds.ts"
 import { transformResponse } from "./ResponseTransform.ts"
 
 /**
- * Allows the page's own scripts by their hashes, and requests to this API. The page contains all of Swagger UI, which
- * sets inline styles and shows images from `data:` URLs; it loads nothing from other hosts.
+ * The Content-Security-Policy of the Swagger UI page, which sets inline styles and shows images from `data:` URLs. The
+ * policy allows the page's own scripts by their hashes, and requests to this API.
  */
 const contentSecurityPolicyOf = (html: string): string => {
   const hashes = Array.from(html.matchAll(/<script[^>]*>([\s\S]*?)<\/script>/g), ([, script = ""]) => {
-    // a browser hashes the parsed text, in which every line ends with LF
+    // A browser hashes the parsed text, in which every line ends with LF.
     const text = script.replace(/\r\n?/g, "\n")
     return `'sha256-${createHash("sha256").update(text).digest("base64")}'`
   })
@@ -28,7 +28,7 @@ const contentSecurityPolicyOf = (html: string): string => {
   ].join("; ")
 }
 
-/** Swagger returns the same response object for every request, so the scripts are hashed once. */
+/** Swagger returns the same response object for every request, so memoizing hashes the scripts only once. */
 const withSecurityHeaders = Function.memoize((page: HttpServerResponse.HttpServerResponse) => {
   const { body } = page
   const html = body._tag === "Uint8Array" ? Buffer.from(body.body).toString() : ""
@@ -40,7 +40,7 @@ const withSecurityHeaders = Function.memoize((page: HttpServerResponse.HttpServe
 
 const bytesOf = ({ body }: HttpServerResponse.HttpServerResponse) => (body._tag === "Uint8Array" ? body.body : "")
 
-/** A document as 200 and as 304. The headers of a 304 replace those that the client stored. */
+/** Builds a 200 and a 304 response. The headers of a 304 replace those that the client stored. */
 const withEtag = Function.memoize((document: HttpServerResponse.HttpServerResponse) => {
   const etag = `"${createHash("sha256").update(bytesOf(document)).digest("base64url")}"`
   const full = HttpServerResponse.setHeader(document, "etag", etag)
@@ -48,7 +48,7 @@ const withEtag = Function.memoize((document: HttpServerResponse.HttpServerRespon
   return { etag, whole: full, unchanged }
 })
 
-/** A document changes only with the version, so clients may store it if they revalidate it. */
+/** A document changes only with the program version, so clients may store it and ask with its ETag if it changed. */
 const respondConditionally = Effect.fnUntraced(function* (document: HttpServerResponse.HttpServerResponse) {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   const { etag, unchanged, whole } = withEtag(document)
@@ -65,7 +65,7 @@ const page = HttpApiSwagger.layer(ControlApi, { path: "/admin-ui/docs" }).pipe(
   )
 )
 
-/** Built once, on the first request. */
+/** Memoized, so that only the first request builds the document. */
 const openApiDocument = Function.memoize((api: typeof ControlApi) =>
   HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api))
 )
@@ -76,7 +76,6 @@ const document = HttpRouter.add(
   Effect.suspend(() => respondConditionally(openApiDocument(ControlApi)))
 )
 
-/** Redirects from the paths that people try first. */
 const redirectsToDocs = HttpRouter.addAll(
   (["/", "/admin-ui", "/admin-ui/"] as const).map((path) =>
     HttpRouter.route("GET", path, HttpServerResponse.redirect("/admin-ui/docs", { status: 302 }))

@@ -6,7 +6,7 @@ export const toResponse = (error: ControlError, requestId: string): HttpServerRe
   HttpServerResponse.jsonUnsafe(envelope(error, requestId), { status: statusOf[error.code] })
 
 const errorsByStatus: Readonly<Record<number, readonly [code: ErrorCode, message: string]>> = {
-  400: ["invalid_json", "The request is malformed."],
+  400: ["invalid_json", "The request is malformed. Check its path and its encoding."],
   403: [
     "unknown_host",
     "Browsers cannot use this host name. Use an IP address, or add the name to GATEWAY_CONTROL_HOSTS."
@@ -16,7 +16,7 @@ const errorsByStatus: Readonly<Record<number, readonly [code: ErrorCode, message
   500: ["internal_error", "An internal error occurred. The log line with this request id has the details."]
 }
 
-/** Adds the error body to an empty error response of the server. The status stays the same. */
+/** Adds a JSON body to an error response that Effect's HTTP server created without one. The status stays the same. */
 export const addErrorBody = (
   response: HttpServerResponse.HttpServerResponse,
   requestId: string

@@ -8,7 +8,7 @@ import { OperatorTokens } from "../operators/OperatorTokens.ts"
 import { toResponse } from "./ErrorResponses.ts"
 import { fallbackMethods, methods, notFound } from "./Probes.ts"
 
-/** Below this path a client without a valid operator token learns nothing, not even which paths exist. */
+/** Without a valid operator token, all paths below this one return 401: callers cannot find out which exist. */
 const operatorPath = "/admin-ui/admin"
 
 const declaredMethods = (): ReadonlyMap<string, ReadonlySet<string>> => {
@@ -27,9 +27,7 @@ const notAllowed = new ControlError(
   "This path does not support the method. The Allow header lists the supported methods."
 )
 
-/**
- * Responds to requests that match no endpoint: 405 for a method that the path does not have, 404 for an unknown path.
- */
+/** Handles requests that match no endpoint: 405 if the path has endpoints for other methods, else 404. */
 export const layer: Layer.Layer<
   never,
   never,

@@ -2,14 +2,14 @@ import { Context, Effect } from "effect"
 import { type Headers, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { isAddress, requestHostname } from "../../http/RequestHost.ts"
 
-/** Host names of the control listener in lower case, besides IP addresses and `localhost` (`GATEWAY_CONTROL_HOSTS`). */
+/** Host names that browsers may use besides IP addresses and `localhost`, in lower case (`GATEWAY_CONTROL_HOSTS`). */
 export const ControlHosts = Context.Reference<ReadonlyArray<string>>("svc/control/ControlHosts", {
   defaultValue: () => []
 })
 
 /**
- * Refuses browser requests without a token unless they use a known host name, as a defence against DNS rebinding: a
- * foreign page must not read metrics, probes and documentation. Monitors may use any name.
+ * A defence against DNS rebinding: a foreign web page must not read metrics, probes and documentation. Browser requests
+ * to paths without authentication must use a known host name. Monitoring tools may use any name.
  */
 export const KnownHosts = HttpRouter.middleware(
   Effect.gen(function* () {
@@ -32,5 +32,4 @@ const needsToken = /^\/admin-ui\/(?:admin|v1|upstream-ui)(?:[/?]|$)/
 const isBrowser = (headers: Headers.Headers): boolean =>
   ["accept-language", "sec-fetch-site", "origin", "referer"].some((name) => headers[name] !== undefined)
 
-/** `ErrorResponses` adds the body. */
 const forbidden = HttpServerResponse.empty({ status: 403 })

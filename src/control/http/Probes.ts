@@ -16,7 +16,7 @@ export const routerConfig = {
   maxParamLength: 1024
 } as const
 
-/** The router runs a middleware inside those added before it, so a refused host also gets a request id. */
+/** The middleware added first is the outermost, so a response that refuses the host name also has a request id. */
 export const hostAndRequestIdMiddleware = KnownHosts.pipe(Layer.provideMerge(RequestIds))
 
 export const probeHandlers = Effect.map(Readiness, (ready) => ({
@@ -32,10 +32,9 @@ export const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as c
 
 export const notFound = new ControlError("not_found", "There is nothing at this path.")
 
-/** HEAD is missing because the router handles it as GET, unless a route declares HEAD itself. */
+/** HEAD is not listed, because the router handles it as GET unless a route declares HEAD itself. */
 export const fallbackMethods = [...methods, "QUERY"] as const
 
-/** Replies 404 to every other path of a listener without the operator API. */
 const notFoundRoutes = HttpRouter.addAll(
   fallbackMethods.map((method) =>
     HttpRouter.route(
@@ -46,7 +45,7 @@ const notFoundRoutes = HttpRouter.addAll(
   )
 )
 
-/** The API of a process without the operator API: probes and metrics. */
+/** The endpoints of a process without the operator API: health, readiness and metrics. */
 const ProbesApi = HttpApi.make("probes").add(OperationalApi).prefix("/admin-ui")
 
 const handlers = HttpApiBuilder.group(

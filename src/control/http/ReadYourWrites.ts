@@ -4,14 +4,14 @@ import { AppliedEpoch } from "../../process/AppliedEpoch.ts"
 import { Database } from "../../services/Database.ts"
 import { readEpoch } from "../../state/Changes.ts"
 
-/** Delays the response to a change until the gateway of this process, if there is one, applies the change. */
+/** If this process also runs a gateway, the response to a change waits until that gateway applies the change. */
 export const ReadYourWrites = HttpRouter.middleware(
   Effect.gen(function* () {
     const followed = yield* Effect.serviceOption(AppliedEpoch)
     const database = yield* Database
     if (Option.isNone(followed)) return (httpEffect) => httpEffect
     const { waitFor } = followed.value
-    // the change is committed, so a failure here does not affect the response
+    // The change is already committed, so a failure to wait is ignored.
     const waitForEpoch = readEpoch.pipe(
       Effect.provideService(Database, database),
       Effect.flatMap(waitFor),

@@ -44,7 +44,7 @@ export const layer: Layer.Layer<RequestDecoding, never, BodyMemory> = Layer.effe
 const isNoRoom = Schema.is(NoRoom)
 
 const maxHeaderNames = 100
-/** Proxies and clients limit headers to some kilobytes. */
+/** Proxies and clients refuse headers of more than some kilobytes. */
 const maxHeaderCharacters = 4_096
 
 const skippedRowsHeader = (skipped: ReadonlyArray<string>): string => {
@@ -57,7 +57,7 @@ const skippedRowsHeader = (skipped: ReadonlyArray<string>): string => {
   return named
 }
 
-/** Collects the rows that a list skips and names them in a response header. */
+/** Makes the endpoint's lists skip rows that cannot be decoded, and names these rows in a response header. */
 const collectSkippedRows = Effect.gen(function* () {
   const skipped: Array<string> = []
   yield* transformResponse((response) =>
@@ -68,7 +68,7 @@ const collectSkippedRows = Effect.gen(function* () {
   return skipped
 })
 
-/** Checks the body of an endpoint that has one. The request caches the text for the endpoint's decoder. */
+/** Checks the body before the endpoint decodes it. The request caches the text, so it is read only once. */
 const checkBody = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
   if (endpoint.payload.size === 0) return
   const request = yield* HttpServerRequest.HttpServerRequest
@@ -80,8 +80,8 @@ const checkBody = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
     return yield* new ControlError("unsupported_media_type", "Content-Type must be application/json.")
   }
   const text = yield* body
-  // checked before parsing, which takes far longer for such a body; documents of operators may be larger than clients'
-  // bodies
+  // The shape is checked first, because parsing a hostile body takes far longer. Operators' documents may be larger
+  // than the bodies of clients, hence the higher limit.
   const excess = JsonBounds.excessOf(text, Math.max(JsonBounds.maxWeight, maxBodyBytes))
   if (excess !== undefined) return yield* new ControlError("invalid_json", excess)
   yield* Effect.mapError(parse(text), () => new ControlError("invalid_json", "The request body is not valid JSON."))
@@ -96,7 +96,7 @@ const bodyReadError =
       ? new ControlError("request_body_too_large", `The request body exceeds the limit of ${maxBodyBytes} bytes.`)
       : new ControlError("invalid_json", "The request body ended before it was complete.")
 
-/** An impossible id in the path means 404. A response that does not match its schema is a defect. */
+/** An id in the path that cannot exist means 404. A response that does not match its schema is a bug. */
 const toRefusal = (error: HttpApiError.HttpApiSchemaError): Effect.Effect<never, DecodingRefusal> => {
   switch (error.kind) {
     case "Params":
@@ -114,7 +114,7 @@ const toRefusal = (error: HttpApiError.HttpApiSchemaError): Effect.Effect<never,
 const maxDescribedIssues = 5
 const maxPathLength = 128
 
-/** Describes the position and the expectation, but never the value, which may be a secret in the wrong field. */
+/** Names the field and what it must be, but never the value: it may be a secret in the wrong field. */
 const describeIssues = (issue: SchemaIssue.Issue): Refused<"invalid_request"> => {
   const issues = issuesWithPaths(issue)
   const texts = new Set(issues.map(sentence))
@@ -133,7 +133,7 @@ const issuesWithPaths = (issue: SchemaIssue.Issue) =>
 const sentence = ({ field, message }: { readonly field: string; readonly message: string }): string =>
   field === "" ? message : `${field}: ${message}`
 
-/** Describes the first problem of another server's response. */
+/** The first problem of a JSON document that another server returned, in one sentence. */
 export const describeFirstIssue = (issue: SchemaIssue.Issue): string => {
   const [first] = issuesWithPaths(issue)
   return first === undefined ? "" : `${sentence(first)}.`

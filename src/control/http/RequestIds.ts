@@ -8,8 +8,8 @@ import { transformResponse } from "./ResponseTransform.ts"
 const validRequestId = /^[\x21-\x7e]{1,128}$/
 
 /**
- * Assigns every request an id and sets the common response headers. The pre-response handler runs last, so it also
- * covers the server's own responses to malformed paths and to defects.
+ * Gives every request an id and sets the common response headers. The handler runs just before the response is sent, so
+ * it also covers responses that the HTTP server itself creates, for malformed paths and for bugs.
  */
 export const RequestIds = HttpRouter.middleware<{ provides: RequestId }>()(
   (httpEffect) =>
@@ -29,11 +29,16 @@ export const RequestIds = HttpRouter.middleware<{ provides: RequestId }>()(
   { global: true }
 )
 
-/** The client receives only `internal_error` and the request id, which leads to this line. */
+/** The client receives only `internal_error` and the request id. The log line has the same id. */
 const reportDefect = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
-  Cause.hasDies(cause) ? Effect.logError("A control request failed", Cause.pretty(cause)) : Effect.void
+  Cause.hasDies(cause)
+    ? Effect.logError(
+        "An unexpected error ended a request to the control listener with status 500",
+        Cause.pretty(cause)
+      )
+    : Effect.void
 
-/** Responses may contain a new secret, so they are never stored. A 401 names the scheme (RFC 9110 §11.6.1). */
+/** Responses may contain a new secret, so clients must not store them. A 401 names the scheme (RFC 9110 §11.6.1). */
 const responseHeaders = ({ headers, status }: HttpServerResponse.HttpServerResponse, requestId: string) => ({
   "x-request-id": requestId,
   "cache-control": "no-store",
@@ -41,7 +46,7 @@ const responseHeaders = ({ headers, status }: HttpServerResponse.HttpServerRespo
   ...(headers["content-security-policy"] === undefined && securityHeaders)
 })
 
-/** Headers of the gateway's own responses: a response shown as a page loads and runs nothing and cannot be framed. */
+/** A response that a browser shows as a page can load nothing, run no script and not be framed. */
 export const securityHeaders = {
   "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   "x-content-type-options": "nosniff",

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { HttpEffect, HttpServerResponse } from "effect/http"
 
-/** Transforms the response just before it is sent. If `transform` throws, the client receives an empty 500. */
+/** Changes the response just before it is sent. If `transform` throws, the client receives an empty 500. */
 export const transformResponse = (
   transform: (response: HttpServerResponse.HttpServerResponse) => HttpServerResponse.HttpServerResponse
 ) =>

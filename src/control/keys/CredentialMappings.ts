@@ -16,7 +16,7 @@ import { validateCredential } from "../store/Validation.ts"
 type Missing = Refused<"missing_provider_config">
 type Invalid = Refused<"invalid_provider_config_payload">
 
-/** Upstream credentials of single keys and of projects. A mapping without a credential is stored but not used. */
+/** Stores upstream credentials for single keys and for projects. A mapping without a credential has no effect. */
 export class CredentialMappings extends Context.Service<
   CredentialMappings,
   {
@@ -25,7 +25,7 @@ export class CredentialMappings extends Context.Service<
     readonly upsert: (input: CredentialMappingUpsert) => Effect.Effect<CredentialMapping, Invalid | StoreFailure, Actor>
     readonly remove: (id: string) => Effect.Effect<void, Missing | StoreFailure, Actor>
     readonly enable: (id: string) => Effect.Effect<CredentialMapping, Missing | StoreFailure, Actor>
-    /** Also accepts a mapping whose row this version cannot decode. */
+    /** A mapping whose row this version cannot decode can be disabled too. */
     readonly disable: (id: string) => Effect.Effect<CredentialMapping | Unreadable, Missing | StoreFailure, Actor>
   }
 >()("svc/control/CredentialMappings") {
@@ -48,7 +48,7 @@ const make = Effect.gen(function* () {
   const lock = (id: string) =>
     Effect.flatMap(mappingRows.first(sql`${select} WHERE m.id = ${id} FOR UPDATE OF m`), orMissing)
 
-  /** Locks the target, so that concurrent upserts for it run one after the other. */
+  /** Locks the key or project of a mapping, so that concurrent upserts for it run one after the other. */
   const lockTarget = Effect.fnUntraced(function* ({ scope, target_id }: CredentialMappingUpsert) {
     const [row] =
       scope === "key"
@@ -58,7 +58,7 @@ const make = Effect.gen(function* () {
     return sql(`${scope}_id`)
   })
 
-  /** The origin to store with a credential: of the enabled provider row, or else of the environment. */
+  /** A credential is stored with the origin of the upstream in use: the enabled provider row, else the environment. */
   const upstreamOrigin = Effect.fnUntraced(function* (vendor: Vendor | undefined) {
     const rows = yield* addressRows.all(
       sql`SELECT base_url, family FROM provider_configs WHERE provider = 'upstream' AND enabled`
@@ -66,7 +66,7 @@ const make = Effect.gen(function* () {
     const originFor = (vendor: Vendor): string | null => {
       const row = rows.find(({ family }) => family === vendor) ?? rows.find(({ family }) => family === null)
       if (row !== undefined) return originOf(row.base_url)
-      // a credential without an origin belongs to UPSTREAM_BASE_URL
+      // A credential that is stored without an origin is sent only to UPSTREAM_BASE_URL.
       return Option.getOrNull(Option.map(upstreams[familyOfVendor(vendor)], ({ base }) => base.origin))
     }
     if (vendor !== undefined) return originFor(vendor)
@@ -123,7 +123,7 @@ const make = Effect.gen(function* () {
       })
     )
 
-  /** Locks a mapping for an operation that needs only its id and its target. */
+  /** Locks a mapping even if its row cannot be decoded, because the operation needs only its id and target. */
   const lockEvenUnreadable = Effect.fnUntraced(function* (id: string) {
     const mapping = yield* Effect.flatMap(
       mappingRows.firstOrUnreadable(sql`${select} WHERE m.id = ${id} FOR UPDATE OF m`),

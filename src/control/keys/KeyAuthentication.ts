@@ -13,7 +13,7 @@ import { bearerToken } from "../operators/Authentication.ts"
 import * as PolicyState from "../policies/PolicyState.ts"
 import { storedRows, toStoreFailures } from "../store/Rows.ts"
 
-/** Reads the gateway key from `Authorization`, even if the proxy listener uses another header. */
+/** Reads the gateway key from `Authorization`. The proxy listener may be configured to use another header. */
 export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effect(
   KeyAuthorization,
   Effect.gen(function* () {
@@ -37,7 +37,7 @@ export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effec
         )
       )
 
-    /** Disables a key that was unused for too long, as the gateway does. The current use does not renew the key. */
+    /** Disables a key that was unused for too long, as the gateway does. This request does not count as a use. */
     const disableIfUnused = Effect.fnUntraced(function* (key: StoredKeys.StoredKey, now: number) {
       const layers = yield* state.layersForOwner(StoredKeys.ownerOf(key))
       const days = exceededUnusedDays(key, EffectivePolicy.of([...layers, key.ownLayer]).policy, now)

@@ -18,12 +18,12 @@ type Refusal = ControlError<
   | "guardrail_unavailable"
 >
 
-/** The guardrails of a key's holder, according to the key's own policy without layers. */
+/** The guardrails that the policy of the calling key selects. Policy layers are not considered. */
 export class KeyGuardrails extends Context.Service<
   KeyGuardrails,
   {
     readonly offered: Effect.Effect<ReadonlyArray<OfferedGuardrail>, StoreFailure, KeyHolder>
-    /** Runs the guardrails of a request. The test calls no upstream, counts against no limit and leaves no record. */
+    /** Runs guardrails on a text. The test calls no upstream, counts against no limit and leaves no usage record. */
     readonly test: (
       test: GuardrailTest
     ) => Effect.Effect<GuardrailTestResult, Refusal | StoreFailure, KeyHolder | RequestId>
@@ -99,8 +99,8 @@ const busy = new ControlError(
 const maxConcurrentTests = 4
 
 /**
- * Runs one test of a key at a time and then pauses for as long as the test took. Redacting a long text occupies the CPU
- * of the whole process, and no limit of the key's policy applies here.
+ * Runs one test per key at a time, then pauses for as long as the test took. Redacting a long text occupies the CPU of
+ * the whole process, and no limit of the key's policy applies to tests.
  */
 export const oneTestAtATime = () => {
   const running = new Set<string>()
@@ -117,10 +117,10 @@ export const oneTestAtATime = () => {
       })
 }
 
-/** The route that HTTP guardrails receive for a test. */
+/** HTTP guardrails receive this as the route of the request. */
 const testRoute = "/admin-ui/v1/guardrails/test"
 
-/** The text that guardrails return is always JSON, because the gateway encodes it. */
+/** Guardrails return JSON, because the gateway encodes what they return. */
 const parseJson = (text: string) => Effect.orDie(Schema.decodeEffect(Schema.fromJsonString(Schema.Json))(text))
 
 const needsStream = new ControlError(
@@ -131,6 +131,6 @@ const needsStream = new ControlError(
 
 const wrongMode = new ControlError(
   "invalid_guardrail_request",
-  "A guardrail in guardrails does not run in this mode.",
+  "A guardrail that guardrails names does not run in this mode. Choose another mode or guardrail.",
   { param: "guardrails" }
 )

@@ -31,7 +31,7 @@ type SettingsRefused = Refused<
   | "guardrail_forbidden"
 >
 
-/** Gateway keys. The raw key exists only in the response that creates it; the store keeps its digest. */
+/** Stores gateway keys. Only the response that creates a key contains it; the database keeps a digest. */
 export class Keys extends Context.Service<
   Keys,
   {
@@ -43,12 +43,12 @@ export class Keys extends Context.Service<
       id: string,
       patch: KeyPatch
     ) => Effect.Effect<Key, Missing | SettingsRefused | StoreFailure, Actor>
-    /** Replaces the secret; policy and counters stay. The previous secret works for `graceSeconds` more. */
+    /** Replaces the secret, which still works for `graceSeconds`. The policy and the usage counters stay. */
     readonly rotate: (
       id: string,
       graceSeconds: number
     ) => Effect.Effect<MintedKey, Missing | Refused<"key_revoked"> | StoreFailure, Actor>
-    /** `revoke` and `disable` also accept a key whose row this version cannot decode. */
+    /** `revoke` and `disable` also work if this version cannot decode the key's row. */
     readonly revoke: (id: string) => Effect.Effect<Key | Unreadable, Missing | StoreFailure, Actor>
     readonly disable: (id: string) => Effect.Effect<Key | Unreadable, Missing | StoreFailure, Actor>
     readonly enable: (id: string) => Effect.Effect<Key, Missing | StoreFailure, Actor>
@@ -73,7 +73,7 @@ const make = Effect.gen(function* () {
     )
   })
 
-  /** Checks the owner and locks the project against deletion. */
+  /** Checks that the owner is valid, and locks the project against deletion. */
   const lockOwner = Effect.fnUntraced(function* (owner: OwnerType, projectId: string | null) {
     const refusal = ownerRefusal(owner, projectId)
     if (refusal !== undefined) return yield* refusal
@@ -115,7 +115,7 @@ const make = Effect.gen(function* () {
     )
   })
 
-  /** Applies the columns that `assignments` returns, unless the key is revoked. */
+  /** Updates the columns that `assignments` returns, unless the key is revoked. */
   const updateKey = <E, R>(
     id: string,
     action: Extract<AuditAction, { readonly target: "key" }>["action"],
@@ -147,7 +147,7 @@ const make = Effect.gen(function* () {
       })
     )
 
-  /** Revokes or disables a key. This needs nothing but its id, so an unreadable row is accepted. */
+  /** Revokes or disables a key. Only its id is needed, so the row need not be decodable. */
   const deactivate = (id: string, action: "keys:revoke" | "keys:disable", set: ColumnValues) =>
     audit.mutate(
       Effect.gen(function* () {
@@ -170,7 +170,7 @@ const make = Effect.gen(function* () {
       })
     )
 
-  /** A key that moves to a project loses its own service links. */
+  /** A key that moves to a project loses its own list of services. */
   const replaceLinks = Effect.fnUntraced(function* (before: typeof Row.Type, patch: KeyPatch) {
     const owner = patch.owner_type ?? before.owner_type
     const names = patch.service_names === undefined ? undefined : yield* checkLinks(owner, patch.service_names ?? [])
@@ -218,14 +218,14 @@ const make = Effect.gen(function* () {
   ) {
     if (patch.owner_type === undefined && patch.project_id === undefined) return {}
     const owner_type = patch.owner_type ?? before
-    // A key that becomes individual leaves its project even if the patch does not say so.
+    // A key that becomes individual leaves its project, even if the patch does not set `project_id`.
     const keptProjectId = owner_type === "individual" ? null : currentProjectId
     const project_id = patch.project_id === undefined ? keptProjectId : patch.project_id
     yield* lockOwner(owner_type, project_id)
     return { owner_type, project_id }
   })
 
-  /** Changes the policies. `policy_version` increases only if a policy differs. */
+  /** Increases `policy_version` only if a policy differs from the stored one. */
   const changePolicy = Effect.fnUntraced(function* (before: typeof Row.Type, patch: KeyPatch) {
     const current = toKey(before)
     const policy = StoredPolicies.encode(
@@ -321,7 +321,7 @@ const toDateOrNull = (time: DateTime.Utc | null | undefined): Date | null => (ti
 const orMissing = <A>(row: A | undefined): Effect.Effect<A, Missing> =>
   row === undefined ? Effect.fail(new ControlError("not_found", "No key has this id.")) : Effect.succeed(row)
 
-/** A project key uses the service links of its project and has none of its own. */
+/** A project key may call the services of its project and has no list of its own. */
 const checkLinks = (owner: OwnerType, names: ReadonlyArray<string>) =>
   owner === "project" && names.length > 0
     ? Effect.fail(

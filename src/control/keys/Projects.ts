@@ -20,7 +20,7 @@ export class Projects extends Context.Service<
       id: string,
       patch: ProjectPatch
     ) => Effect.Effect<Project, Missing | NameRefused | Refused<"missing_service"> | StoreFailure, Actor>
-    /** Deletes a project that nothing refers to, with its credential mapping, its links and its policy layer. */
+    /** Also deletes the project's credential mapping, service links and policy layer. Fails if keys refer to it. */
     readonly remove: (id: string) => Effect.Effect<void, Missing | Refused<"project_in_use"> | StoreFailure, Actor>
   }
 >()("svc/control/Projects") {
@@ -33,7 +33,7 @@ const make = Effect.gen(function* () {
   const links = linksOf(sql, "project")
   const columns = sql`id, name, created_at, updated_at, ${links.names}`
 
-  // Waits for concurrent creations of keys in the project, and blocks later ones.
+  // FOR UPDATE waits for transactions that create keys in this project, and blocks later ones.
   const lock = (id: string) =>
     Effect.flatMap(projectRows.first(sql`SELECT ${columns} FROM projects WHERE id = ${id} FOR UPDATE`), orMissing)
 
@@ -88,7 +88,7 @@ const make = Effect.gen(function* () {
             auditAction: { target: "project", action: "projects:update" },
             targetId: id,
             snapshots: yield* snapshots(before, project),
-            // gateways cache the project's name and links with its keys
+            // Gateways cache the project's name and services together with its keys.
             changes: name === undefined && names === undefined ? [] : [{ _tag: "Project", id }]
           }
         })
@@ -115,7 +115,7 @@ const make = Effect.gen(function* () {
               )
             )
           }
-          // The layer's scope is text, so no foreign key deletes the layer.
+          // No foreign key deletes the policy layer, because its scope is stored as text.
           const layers = yield* write`
             DELETE FROM policy_layers WHERE layer_kind = 'project' AND scope_id = ${id.toLowerCase()} RETURNING id`
           yield* write`DELETE FROM projects WHERE id = ${id}`

@@ -10,9 +10,7 @@ import { validateCredential } from "../store/Validation.ts"
 
 type Invalid = Refused<"invalid_configuration">
 
-/**
- * The settings for authenticating callers besides their gateway key: stored here, or else taken from the environment.
- */
+/** Settings for caller authentication other than gateway keys. Stored settings replace the environment's. */
 export class AuthSettings extends Context.Service<
   AuthSettings,
   {
@@ -68,7 +66,7 @@ const make = Effect.gen(function* () {
     return yield* audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
-        // the table may be empty, so there may be no row to lock
+        // A table lock, because a row lock has no effect while the table is empty.
         yield* sql`LOCK TABLE gateway_auth_settings IN EXCLUSIVE MODE`
         const before = yield* readCurrent
         const settings = applyPatch(before.settings, patch)
@@ -152,7 +150,7 @@ const applyPatch = (before: Settings.AuthSettings, patch: Patch): Settings.AuthS
   }
 }
 
-/** An absent value keeps the setting, and `null` resets it to the default. */
+/** An absent value keeps the stored setting; `null` resets it to the default. */
 const orDefault = <A>(value: A | null | undefined, before: A, fallback: A): A =>
   value === undefined ? before : (value ?? fallback)
 

@@ -5,20 +5,22 @@ import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { Authorization, allows, Operator, RequiredScopes, type Scope } from "../api/schema/Security.ts"
 import { OperatorTokens } from "./OperatorTokens.ts"
 
-/** Authenticates an operator by the request's headers only. */
 export const authenticate = Effect.gen(function* () {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   const presented = yield* (yield* OperatorTokens).find(
     yield* bearerToken(headers["authorization"], operatorTokenPrefix)
   )
   if (Option.isNone(presented)) {
-    return yield* new ControlError("invalid_operator_token", "The operator token is unknown.")
+    return yield* new ControlError(
+      "invalid_operator_token",
+      "No operator token matches. Check that the token is complete and belongs to this installation."
+    )
   }
   const { active, id, scopes } = presented.value
   if (!active)
     return yield* new ControlError(
       "disabled_operator_token",
-      "The operator token was rotated, was revoked or has expired."
+      "The operator token was rotated, was revoked or has expired. Use another token."
     )
   return {
     tokenId: id,
@@ -31,13 +33,18 @@ export const authenticate = Effect.gen(function* () {
 const maxUserAgentLength = 512
 const maxAddressLength = 64
 
-/** The scheme is case-insensitive and followed by one or more spaces (RFC 9110 §11). */
+/** The scheme is case-insensitive, and one or more spaces follow it (RFC 9110 §11). */
 export const bearerToken = (
   header: string | undefined,
   prefix: typeof operatorTokenPrefix | typeof keyPrefix
 ): Effect.Effect<Redacted.Redacted, Refused<"missing_authorization" | "malformed_authorization">> => {
   if (header === undefined) {
-    return Effect.fail(new ControlError("missing_authorization", "The Authorization header is required."))
+    return Effect.fail(
+      new ControlError(
+        "missing_authorization",
+        `The Authorization header is required. Send "Authorization: Bearer ${prefix}…".`
+      )
+    )
   }
   const token = /^bearer +(\S+) *$/i.exec(header)?.[1]
   return token !== undefined && isWellFormed(prefix, token)
@@ -45,7 +52,7 @@ export const bearerToken = (
     : Effect.fail(new ControlError("malformed_authorization", `Authorization must be "Bearer ${prefix}…".`))
 }
 
-/** The address that the first proxy reported. It can be forged; the listener belongs on an internal network. */
+/** Clients can forge this address, which proxies report. It is used only for the audit log. */
 const clientAddressOf = (headers: Headers.Headers): string | null => {
   const address = (headers["x-forwarded-for"]?.split(",", 1)[0] ?? headers["x-real-ip"])?.trim()
   return address ? address.slice(0, maxAddressLength) : null
@@ -54,10 +61,9 @@ const clientAddressOf = (headers: Headers.Headers): string | null => {
 export const insufficientScope = (required: ReadonlyArray<Scope>): Refused<"insufficient_operator_scope"> =>
   new ControlError(
     "insufficient_operator_scope",
-    `The operator token lacks the scope ${required.length === 0 ? "*" : required.join(" or ")}.`
+    `The operator token lacks the scope ${required.length === 0 ? "*" : required.join(" or ")}. Use a token with that scope.`
   )
 
-/** Authenticates the caller and checks the token's scopes against those of the endpoint. */
 export const layer: Layer.Layer<Authorization, never, OperatorTokens> = Layer.effect(
   Authorization,
   Effect.gen(function* () {

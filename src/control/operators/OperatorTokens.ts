@@ -10,9 +10,9 @@ import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
 import { keyset, type Page, readPage } from "../store/Paging.ts"
 import { Count, computedRows, rowTimestamps, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
-/** `GATEWAY_ADMIN_TOKEN` is needed but is not a valid operator token. */
+/** No operator token is active, so `GATEWAY_ADMIN_TOKEN` would become one, but its value is not allowed. */
 export class MalformedAdminToken extends Data.TaggedError("MalformedAdminToken") {
-  /** `EX_CONFIG`: a restart does not help. */
+  /** `EX_CONFIG`: starting the process again does not help. */
   override readonly [Runtime.errorExitCode] = 78
 
   override get message() {
@@ -20,17 +20,16 @@ export class MalformedAdminToken extends Data.TaggedError("MalformedAdminToken")
   }
 }
 
-/** Serialises all changes of operator tokens, because some invariants span all of them. */
+/** The advisory lock of all changes to operator tokens, because some rules concern all tokens together. */
 const lock = 5_417_283_691n
 
 const activeCondition = (sql: SqlClient.SqlClient) =>
   sql`NOT disabled AND revoked_at IS NULL AND coalesce(expires_at > now(), true)`
 
 /**
- * Creates an operator token if none is active, exactly one even if several processes start at once.
- *
- * Stores the hash of `adminToken` and returns `None`. Without `adminToken` it creates and returns a token, which the
- * caller must print, because nothing can show it again. If an active token exists, this is a no-op.
+ * If no operator token is active, creates one; exactly one even if several processes start at once. Given `adminToken`,
+ * it stores the token's hash and returns `None`. Otherwise it returns a new token, which the caller must print, because
+ * it cannot be read again. If a token is active, nothing happens.
  */
 export const bootstrap = Effect.fn("OperatorTokens.bootstrap")(function* (
   adminToken: Option.Option<Redacted.Redacted>
@@ -66,12 +65,12 @@ export interface KnownToken {
 
 type ScopeRefused = Refused<"insufficient_operator_scope">
 
-/** Operator tokens, stored by their digest only. */
+/** Stores operator tokens as digests only. */
 export class OperatorTokens extends Context.Service<
   OperatorTokens,
   {
     readonly find: (token: Redacted.Redacted) => Effect.Effect<Option.Option<KnownToken>, StoreFailure>
-    /** Newest first, including rotated and revoked tokens. */
+    /** Includes rotated and revoked tokens; the newest comes first. */
     readonly list: (query: {
       readonly limit?: number
       readonly cursor?: Cursor
@@ -90,8 +89,8 @@ export class OperatorTokens extends Context.Service<
     >
     readonly rotateOwn: Effect.Effect<MintedToken, Refused<"disabled_operator_token"> | StoreFailure, Actor>
     /**
-     * Revokes a token. The last token with all scopes and no expiry cannot be revoked. Revoking a revoked token is a
-     * no-op. Only a token with all scopes may revoke one whose row this version cannot decode.
+     * Revokes a token; a revoked one stays as it is. The last token with all scopes and no expiry cannot be revoked.
+     * Only a token with all scopes may revoke one whose row this version cannot decode.
      */
     readonly revoke: (
       id: string
@@ -116,7 +115,7 @@ const make = Effect.gen(function* () {
   )
   const tokenIsActive = activeCondition(sql)
 
-  // Recording the use once a minute is enough. A failure to record it does not fail the request.
+  // Written at most once a minute. A failure is ignored, because the request can go on without it.
   const recordUse = (id: string) => Effect.ignore(sql`UPDATE operator_tokens SET last_used_at = now() WHERE id = ${id}`)
 
   const takeLock = sql`SELECT pg_advisory_xact_lock(${lock})`
@@ -146,7 +145,7 @@ const make = Effect.gen(function* () {
       WHERE id = ${id} AND revoked_at IS NULL RETURNING ${columns}`)
   })
 
-  /** Locks the row of an active token without blocking foreign keys, so audit events are not delayed. */
+  /** Locks the row of an active token. This lock mode lets other transactions insert audit events that refer to it. */
   const lockActive = (id: string | null) =>
     tokenRows.first(sql`SELECT ${columns} FROM operator_tokens WHERE id = ${id} AND ${tokenIsActive} FOR NO KEY UPDATE`)
 
@@ -214,7 +213,10 @@ const make = Effect.gen(function* () {
         const { tokenId } = yield* Operator
         const before = yield* lockActive(tokenId)
         if (before === undefined) {
-          return yield* new ControlError("disabled_operator_token", "This operator token was rotated.")
+          return yield* new ControlError(
+            "disabled_operator_token",
+            "This operator token was rotated. Use the token that replaced it."
+          )
         }
         return yield* replaceToken(before)
       })
@@ -229,7 +231,7 @@ const make = Effect.gen(function* () {
           tokenRows.firstOrUnreadable(sql`SELECT ${columns} FROM operator_tokens WHERE id = ${id}`),
           orMissing
         )
-        // an unreadable row may have any scope
+        // A row that cannot be decoded may have any scope.
         yield* requireScopes(isUnreadable(before) ? ["*"] : before.scopes)
         const lasting = yield* sql<{ readonly id: string }>`
           SELECT id FROM operator_tokens WHERE ${tokenIsActive} AND expires_at IS NULL AND '*' = ANY (scopes)`
@@ -279,7 +281,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** Prevents a token from obtaining scopes that it lacks, and from locking out tokens with more scopes. */
+/** A token must not give itself more scopes, nor revoke a token that has more. */
 const requireScopes = Effect.fnUntraced(function* (scopes: ReadonlyArray<Scope>) {
   const operator = yield* Operator
   const missing = scopes.filter((scope) => !allows(operator.scopes, [scope]))
@@ -311,7 +313,7 @@ const snapshots = Snapshots.of(OperatorToken)
 const knownTokenRows = storedRows(
   Schema.Struct({
     id: Schema.String,
-    /** The row may have scopes of a newer version, which this version ignores. */
+    /** Scopes that only a newer version knows are ignored. */
     scopes: Schema.Array(Schema.String),
     active: Schema.Boolean,
     unnoted: Schema.Boolean

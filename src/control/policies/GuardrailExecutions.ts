@@ -12,11 +12,10 @@ import { validateRange } from "../usage/Usage.ts"
 
 type InvalidQuery = Refused<"invalid_usage_query">
 
-/** Guardrail runs on requests, as the gateway recorded them: one row per run. */
+/** Reads the recorded guardrail runs. The gateway writes one row per run. */
 export class GuardrailExecutions extends Context.Service<
   GuardrailExecutions,
   {
-    /** Newest first. */
     readonly list: (
       query: ExecutionFilter & { readonly limit?: number; readonly offset?: number; readonly cursor?: Cursor }
     ) => Effect.Effect<Page<GuardrailExecution>, InvalidQuery | StoreFailure, Operator>
@@ -74,7 +73,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** Covers every combination for a full catalogue, and deleted guardrails with recorded executions. */
+/** Enough for every combination of a full catalogue, and for guardrails that were deleted since. */
 const maxSums = 10_000
 
 const executionRows = storedRows(

@@ -12,8 +12,7 @@ import { findSecretMember } from "../store/SecretNames.ts"
 
 /**
  * Applies `patch` to the guardrail policy `current`: `null` clears the policy, an absent field keeps its value. Fails
- * when the patch names a guardrail that is not in the catalogue, carries a secret, or overrides a guardrail that the
- * policy forbids.
+ * if the patch names an unknown guardrail, contains a secret, or overrides a guardrail that the policy forbids.
  */
 export const patchedGuardrailPolicy = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,

@@ -19,19 +19,19 @@ import { type Violation, validateCredential, validateUrl } from "../store/Valida
 
 type Invalid = Refused<"invalid_guardrail_request">
 
-/** The guardrail catalogue: the guardrails that policies can select, and how the gateway runs each of them. */
+/** The catalogue of guardrails that policies can select, with the settings by which the gateway runs them. */
 export class Guardrails extends Context.Service<
   Guardrails,
   {
     readonly list: Effect.Effect<ReadonlyArray<Guardrail>, StoreFailure>
     readonly get: (name: string) => Effect.Effect<Guardrail, Refused<"not_found"> | StoreFailure>
     readonly create: (guardrail: NewGuardrail) => Effect.Effect<Guardrail, Invalid | StoreFailure, Actor>
-    /** A guardrail whose row this version cannot read can only be disabled. */
+    /** If this version cannot decode the guardrail's row, it can only be disabled. */
     readonly update: (
       name: string,
       patch: GuardrailPatch
     ) => Effect.Effect<ChangedGuardrail | Unreadable, Invalid | StoreFailure, Actor>
-    /** Also removes the guardrail from every policy. Its recorded executions stay. */
+    /** Also removes the guardrail from every policy. The records of its runs stay. */
     readonly remove: (name: string) => Effect.Effect<void, Invalid | StoreFailure, Actor>
   }
 >()("svc/control/Guardrails") {
@@ -92,7 +92,7 @@ const make = Effect.gen(function* () {
       (row) => (row === undefined ? Effect.fail(unknownGuardrail) : Effect.succeed(row))
     )
 
-  /** Locks a row that this version may be unable to read; returns it and whether the guardrail is built in. */
+  /** Locks the row even if this version cannot decode it. */
   const lockAny = Effect.fnUntraced(function* (name: string) {
     const guardrail = yield* guardrailRows.firstOrUnreadable(
       sql`SELECT ${columns} FROM guardrail_definitions WHERE name = ${name} FOR UPDATE`
@@ -184,10 +184,10 @@ const make = Effect.gen(function* () {
     )
   })
 
-  /** Removes the name from all policies, because a policy that requires a missing guardrail refuses every request. */
+  /** A policy that requires a missing guardrail refuses every request, so the name is removed from all policies. */
   const removeFromPolicies = Effect.fnUntraced(function* (name: string) {
     const { write } = yield* Mutation
-    // A newer version may have stored fields that are neither arrays nor objects.
+    // Fields that a newer version stored may be neither arrays nor objects.
     const policyFields = sql`jsonb_each(CASE jsonb_typeof(guardrail_policy) WHEN 'object' THEN guardrail_policy ELSE '{}' END)
       AS held (field, value)`
     const change = sql`policy_version = policy_version + 1, updated_at = now(), guardrail_policy = (
@@ -243,7 +243,7 @@ const unknownGuardrail = new ControlError("invalid_guardrail_request", "There is
 
 const isSwitchOff = (patch: GuardrailPatch): boolean => patch.enabled === false && Object.keys(patch).length === 1
 
-/** Returns `value` unless `rule` refuses it. The error names the field and the rule, never the value. */
+/** Returns `value` unless `rule` refuses it. The error does not contain the value, which may be a secret. */
 const validated = <A>(param: string, value: A, rule: (value: A) => Violation): Effect.Effect<A, Invalid> => {
   const refusal = rule(value)
   return refusal === undefined ? Effect.succeed(value) : Effect.fail(invalid(param, refusal))
@@ -267,7 +267,7 @@ const configText = (param: string, config: Guardrail["runtime_config"]): Effect.
     text.length > maxConfigLength ? `may have at most ${maxConfigLength} characters of JSON` : undefined
   )
 
-/** A built-in guardrail has no endpoint, and its `restore_output` must be a boolean. */
+/** A built-in guardrail has no HTTP endpoint, and its `restore_output` must be a boolean. */
 const checkBuiltInPatch = (patch: GuardrailPatch): Effect.Effect<void, Invalid> => {
   const field = (["description", "endpoint_url", "timeout_ms", "bearer_token"] as const).find((name) => name in patch)
   if (field !== undefined) return Effect.fail(invalid(field, "cannot be set: this guardrail is built in"))

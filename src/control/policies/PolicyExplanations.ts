@@ -17,7 +17,7 @@ import { Count, computedRows, type StoreFailure, storedRows, toStoreFailures } f
 import { allowedDecision, appliedLayer, denialReasons, refusedDecision, sharedLimits } from "./PolicyReasons.ts"
 import * as PolicyState from "./PolicyState.ts"
 
-/** Explains a past request from its usage record: how it was decided, and how it would be decided now. */
+/** Explains a past request from its usage record: what was decided, and what would be decided now. */
 export class PolicyExplanations extends Context.Service<
   PolicyExplanations,
   { readonly explain: (requestId: string) => Effect.Effect<Explanation, Refused<"not_found"> | StoreFailure> }
@@ -31,7 +31,7 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const state = PolicyState.make(sql)
 
-  /** Audit events since the request that changed the key's policy or a layer that applies to the request. */
+  /** Finds audit events since the request that changed its key's policy or a policy layer that applies to it. */
   const changesSince = (record: typeof Row.Type, scope: LayerScope) =>
     changeRows.all(sql`SELECT created_at, action, target_type, target_id, actor_token_id FROM audit_events
       WHERE created_at > ${DateTime.toDateUtc(record.created_at)} AND ${sql.or([
@@ -40,7 +40,7 @@ const make = Effect.gen(function* () {
             (field) => sql`before_json->>${field}::text IS DISTINCT FROM after_json->>${field}::text`
           )
         )})`,
-        // The scope of an unreadable layer is unknown: such a layer denies every request that it might apply to.
+        // A layer that cannot be decoded has an unknown scope, so its change may concern this request.
         sql`(target_type = 'policy_layer' AND before_json->>'unreadable' = 'true')`,
         sql`(target_type = 'policy_layer' AND (
           coalesce(after_json, before_json)->>'kind', coalesce(coalesce(after_json, before_json)->>'scope_id', '')) IN (
@@ -48,7 +48,7 @@ const make = Effect.gen(function* () {
       ])} ORDER BY created_at DESC, id DESC LIMIT ${maxChanges}`)
 
   const explain = Effect.fn("PolicyExplanations.explain")(function* (requestId: string) {
-    // Clients may reuse request ids; the latest record wins.
+    // Clients may use a request id twice; the latest record counts.
     const record =
       yield* records.first(sql`SELECT id, created_at, request_id, key_id, project_id, route, provider, model,
       status_code, error_code, streamed, tools, estimated_input_tokens, policy_version, denial, service_name
@@ -113,7 +113,7 @@ const currentDecision = (
   const facts = factsOf(record, route, models)
   const request: Policy.PolicyRequest = {
     route,
-    // After a fallback the record names the provider that answered, not the one that was asked.
+    // The record names the provider that responded, which after a fallback is not the requested one.
     provider: providerOf(route),
     service: record.service_name === null ? undefined : { name: record.service_name, linked: key.services },
     worksLater: false,
@@ -141,7 +141,7 @@ const currentDecision = (
 
 const canonicalAt = (route: PolicyRoute) => canonicalRoutes.find(({ pattern }) => pattern === route)?.id
 
-/** Without a body that was read, a record has neither a model nor a token estimate. */
+/** The gateway records the model and a token estimate only if it read the request body. */
 const hasReadBody = ({ estimated_input_tokens, model }: typeof Row.Type): boolean =>
   model !== null || estimated_input_tokens !== null
 
@@ -157,14 +157,14 @@ const factsOf = (record: typeof Row.Type, route: PolicyRoute, models: ReadonlyAr
   }
 }
 
-/** The accounting that the gateway uses. Services have their own prices, and the wildcard has none. */
+/** The gateway estimates the cost of model requests only. Services have their own prices, the wildcard has none. */
 const accountingOf = (record: typeof Row.Type, route: PolicyRoute): Estimate.Accounting => {
   const id = canonicalAt(route)
   if (id !== undefined && hasReadBody(record)) return Estimate.accountingOf(id, "POST", "managed_by_gateway")
   return route === "/providers/compat/*" && hasReadBody(record) ? "answer" : "free"
 }
 
-/** The wildcard reads no bodies: its passthrough settings decide about policies that depend on them. */
+/** The wildcard does not parse bodies, so checks that need them are not repeated here. */
 const uncheckedAtWildcard = (policy: KeyPolicy): ReadonlyArray<Policy.Check> => [
   ...(Policy.limitOfLaterWork(policy) !== undefined ? (["later_work"] as const) : []),
   ...Policy.bodyChecks(policy),
@@ -173,8 +173,8 @@ const uncheckedAtWildcard = (policy: KeyPolicy): ReadonlyArray<Policy.Check> => 
 ]
 
 /**
- * Checks that a record cannot answer: it holds no concurrent requests, no tool details and no output limit, and names
- * one model even when the request named several.
+ * A usage record lacks the concurrent requests, the tool details and the output limit, and names only one model even if
+ * the request named several. Checks that need them are not repeated here.
  */
 const uncheckedFromRecord = (
   policy: KeyPolicy,
@@ -196,7 +196,7 @@ const uncheckedFromRecord = (
   ...(policy.max_cost_per_request._tag === "Limited" ? (["cost"] as const) : [])
 ]
 
-/** True for errors after the policy decision: the upstream failed, or its response was too large. */
+/** These errors happen after the policy allowed the request: the upstream failed, or its response was too large. */
 const wasForwarded = (errorCode: string | null): boolean =>
   errorCode === null || errorCode.startsWith("upstream_") || errorCode === "response_body_too_large"
 

@@ -18,16 +18,14 @@ type Invalid = Refused<
   "invalid_policy_payload" | "missing_project" | "invalid_guardrail_request" | "guardrail_forbidden"
 >
 
-/** Policies of the gateway, a project, a team, a route or a model, which only restrict the keys' own policies. */
+/** Stores policies for all requests, a project, a team, a route or a model. They only restrict the policies of keys. */
 export class PolicyLayers extends Context.Service<
   PolicyLayers,
   {
-    /** Newest first. */
     readonly list: (query: {
       readonly limit?: number
       readonly cursor?: Cursor
     }) => Effect.Effect<Page<PolicyLayer>, StoreFailure>
-    /** The id of the layer with this scope; `undefined` if there is none. */
     readonly find: (
       kind: PolicyLayer["kind"],
       scopeId: string | null
@@ -50,7 +48,7 @@ export class PolicyLayers extends Context.Service<
 
 const defaultLimit = 100
 
-/** Every gateway process keeps all layers in memory. */
+/** The limit exists because every gateway process keeps all layers in memory. */
 const maxLayers = 10_000
 
 const make = Effect.gen(function* () {
@@ -60,7 +58,7 @@ const make = Effect.gen(function* () {
     "id, layer_kind AS kind, scope_id, policy, shared, guardrail_policy, policy_version, created_at, updated_at"
   )
 
-  /** Validates the scope and returns it in its stored form. */
+  /** Validates the scope and returns it as it is stored. */
   const scopeOf = Effect.fnUntraced(function* ({ kind, scope_id = null }: PolicyLayerUpsert) {
     const refusal = refusedScope(kind, scope_id)
     if (refusal !== undefined) return yield* invalid(`scope_id ${refusal}.`)
@@ -77,7 +75,7 @@ const make = Effect.gen(function* () {
     if ((counted?.n ?? 0) >= maxLayers) {
       return yield* new ControlError(
         "invalid_policy_payload",
-        `The limit of ${maxLayers} layers is reached; delete one first.`
+        `The limit of ${maxLayers} policy layers is reached; delete one first.`
       )
     }
   })
@@ -119,7 +117,7 @@ const make = Effect.gen(function* () {
           const shared = yield* sharedText(
             input.shared === undefined ? (current?.shared ?? SharedLimits.none) : SharedLimits.of(input.shared ?? {})
           )
-          // A given guardrail policy replaces the stored one.
+          // Unlike in a PATCH, the given guardrail policy replaces the stored one as a whole.
           const guardrails = yield* input.guardrail_policy === undefined
             ? Effect.succeed(current?.guardrail_policy ?? GuardrailPolicy.neutral)
             : patchedGuardrailPolicy(sql, GuardrailPolicy.neutral, input.guardrail_policy)

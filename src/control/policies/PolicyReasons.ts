@@ -11,7 +11,7 @@ export const appliedLayer = ({ kind, scopeId, version }: PolicyLayer) => ({
   policy_version: version
 })
 
-/** For each layer, the denials that its policy alone would raise. */
+/** For each policy layer, the denials by its own policy alone. */
 export const denialReasons = ({ layers }: EffectivePolicy, request: Policy.PolicyRequest) =>
   layers.map((layer) => ({
     ...appliedLayer(layer),

@@ -41,7 +41,7 @@ type SimulationRefusal = Refused<
 
 /**
  * Decides a hypothetical request under the current configuration, with the functions that the gateway uses. A
- * simulation touches no counter; it only writes the audit event that the specification asks for.
+ * simulation counts against no limit. It writes only an audit event, which the specification requires.
  */
 export class PolicySimulator extends Context.Service<
   PolicySimulator,
@@ -66,13 +66,17 @@ const make = Effect.gen(function* () {
   const storedRouting = (reader: RowReader) =>
     Effect.provide(Effect.all({ routes: StoredRoutes.load(reader), services: StoredServices.load(reader) }), context)
 
-  /** The target, and its row if this version cannot read it. The simulator does not cover wildcard passthrough. */
+  /** Returns the route, and its row if it cannot be decoded. Wildcard requests cannot be simulated. */
   const targetOf = Effect.fnUntraced(function* (method: string, path: string) {
     const reader = new RowReader()
     const stored = yield* storedRouting(reader)
     const match = Routing.find(method, path, { ...stored, passthrough: closedWildcard }, paths)
     if (Result.isFailure(match) || match.success.routeId === "wildcard") {
-      return yield* new ControlError("unsupported_route", "Route is not supported by this gateway.", { param: "path" })
+      return yield* new ControlError(
+        "unsupported_route",
+        "No route of the gateway matches this method and path. Requests to the wildcard cannot be simulated.",
+        { param: "path" }
+      )
     }
     const target = match.success
     const unreadable = reader.unreadable.find(
@@ -96,7 +100,7 @@ const make = Effect.gen(function* () {
     const provider = input.provider ?? target.provider
     const serviceName = input.service_name ?? target.serviceName
     const serviceCall = target.service
-    // A simulated service need not be registered; the limits of the compatible upstream then apply.
+    // A simulated service may be unregistered; then the limits of the route `/providers/compat/*` apply.
     const closedRefusal = input.service_name == null ? target.closed : undefined
     const config = isService && serviceCall === undefined ? compat : target.config
 
@@ -179,7 +183,7 @@ const make = Effect.gen(function* () {
     return result
   })
 
-  /** The key's own policy with the simulation's changes. */
+  /** The policy of the key, with the changes that the simulation requests. */
   const ownLayer = Effect.fnUntraced(function* (stored: PolicyLayer | undefined, input: Simulation) {
     const base = stored !== undefined && input.preset == null ? stored.policy : policyOf(input.preset ?? undefined)
     const currentGuardrails = stored?.guardrails ?? GuardrailPolicy.neutral
@@ -236,7 +240,6 @@ const limitsOf = ({ layers, policy, version }: EffectivePolicy.EffectivePolicy) 
   }
 })
 
-/** The cost that the gateway would reserve for the request. */
 const costNanos = (
   { accounting, service }: Routing.Target,
   body: unknown,
@@ -256,7 +259,7 @@ const reservationNanos = ({ method, path, service: { pricing } }: ServiceCall, b
   return ServicePricing.reservation(pricing, method, path, price).nanos
 }
 
-/** A service accepts any JSON; only objects have facts beside their size. */
+/** The body of a service may be any JSON. Facts such as the model are read only from an object. */
 const factsOf = (
   { provider, routeId }: Routing.Target,
   text: Uint8Array,
@@ -266,7 +269,7 @@ const factsOf = (
     ? Result.succeed(Facts.factsOfSize(Facts.estimateInput(body, "anywhere")))
     : Result.map(Facts.parse(routeId, text), ({ facts }) => facts)
 
-/** An overdue unused key would be disabled by this very request. */
+/** The gateway would disable a key now that was unused for too long. */
 const keyRefusal = (key: KeyState, { policy }: EffectivePolicy.EffectivePolicy, now: number) => {
   const code =
     unusableReason(key, now) ??
@@ -274,7 +277,7 @@ const keyRefusal = (key: KeyState, { policy }: EffectivePolicy.EffectivePolicy, 
   return code && refusal(code)
 }
 
-/** The size limit refuses the body while it arrives; the layers with the strictest limit are the cause. */
+/** The gateway refuses too large a body while it arrives. The layers with the smallest limit cause the refusal. */
 const refuseLargeRequest = (
   limit: BodyLimit.BodyLimit,
   { requestBytes }: Policy.PolicyRequest,
@@ -306,7 +309,6 @@ const responseGuard = (selection: Selection.Selection) => ({
 
 const noGuardrails = Result.succeed(undefined)
 
-/** Warns about lists that exclude the requested value, and about layers whose lists have nothing in common. */
 const warningsOf = (
   { layers, policy }: EffectivePolicy.EffectivePolicy,
   { facts, provider, route, service }: Policy.PolicyRequest
@@ -314,14 +316,18 @@ const warningsOf = (
   const excluded = <A>(name: string, list: AllowList<A>, values: ReadonlyArray<A>, allowed = allows<A>) =>
     values
       .filter((value) => !allowed(list, value))
-      .map((value) => `Effective ${name} allowlist excludes ${value}; inherited allowlists intersect restrictively.`)
+      .map(
+        (value) =>
+          `The effective ${name} list excludes ${value}: a value is allowed only if the lists of all policy layers and of the key allow it.`
+      )
   return [
     ...excluded("route", policy.allowed_routes, [route]),
     ...excluded("provider", policy.allowed_providers, [provider]),
     ...excluded("model", policy.allowed_models, Facts.allModels(facts), allowsModel),
     ...excluded("service", policy.allowed_services, [service?.name ?? facts.service ?? []].flat()),
     ...Policy.disjointLists(policy, layers).map(
-      ({ layers, list }) => `${list} of ${layers.map(layerName).join(" and ")} have nothing in common.`
+      ({ layers, list }) =>
+        `${list} of ${layers.map(layerName).join(" and ")} have nothing in common, so no value is allowed.`
     )
   ]
 }

@@ -7,7 +7,7 @@ import * as StoredLayers from "../../state/StoredLayers.ts"
 import { type RowColumns, RowReader } from "../../state/StoredRows.ts"
 import { storedRows } from "../store/Rows.ts"
 
-/** Reads the policies, keys and prices that the gateway decides by. */
+/** Reads the stored policies, keys and prices with which the gateway decides. */
 export const make = (sql: SqlClient.SqlClient) => ({
   key: (id: string) =>
     Effect.map(
@@ -19,7 +19,7 @@ export const make = (sql: SqlClient.SqlClient) => ({
     indexLayers(new RowReader().read(StoredLayers.table, stored))
   ),
 
-  /** The layers that apply to every request of the owner, whatever its route or model. */
+  /** Leaves out the layers of routes and models. */
   layersForOwner: (owner: OwnerScope) =>
     Effect.map(
       sql<RowColumns>`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers WHERE ${sql.or([
@@ -34,7 +34,7 @@ export const make = (sql: SqlClient.SqlClient) => ({
         )
     ),
 
-  /** The prices whose name or pattern may match one of `models`. */
+  /** Returns all patterns, because SQL does not match them, and the prices of `models`. */
   prices: (models: ReadonlyArray<string>) =>
     Effect.map(
       priceRows.all(sql`SELECT model, input_nanos_per_million::text AS input, output_nanos_per_million::text AS output,

@@ -1,31 +1,31 @@
 import { Cause, Clock, Effect, Exit, Option, Result } from "effect"
 import { type Sink, Upstream } from "../../services/Upstream.ts"
 
-/** A target and the request that checks whether it is reachable. */
+/** A server, and the request that checks whether it works. */
 export interface Probe {
-  /** Scheme, host and port; `undefined` when no address is configured. */
+  /** `undefined`: no address is configured. */
   readonly baseUrl: string | undefined
   readonly method: "GET" | "HEAD"
   readonly path: string
-  /** Name, value, name, value; empty without a credential. */
+  /** Names and values in turn; empty without a credential. */
   readonly credential: ReadonlyArray<string>
   readonly headers: ReadonlyArray<string>
-  /** `success` (a configured health path): only a 2xx status is healthy. `answer`: any status below 500 is. */
+  /** `success`, for a configured health path: only status 2xx is healthy. `answer`: any status below 500 is healthy. */
   readonly expects: "success" | "answer"
 }
 
 export interface HealthCheckResult {
-  /** `degraded`: the target responds but refuses the credential. */
+  /** `degraded`: the server responds but refuses the credential. */
   readonly status: "healthy" | "degraded" | "unhealthy"
   readonly errorCode: string | undefined
-  /** `undefined` when no request was sent. */
+  /** `undefined`: no request was sent. */
   readonly latencyMs: number | undefined
 }
 
-/** Limit for the connection and the response status together. */
+/** Covers the connection and the response head together. */
 const deadlineMs = 3000
 
-/** Sends one request and judges its status; the body is not read. */
+/** Sends one request and judges its status. The response body is not read. */
 export const check = Effect.fn("HealthCheck.check")(function* (probe: Probe) {
   const { baseUrl, credential, headers, method, path } = probe
   if (baseUrl === undefined) return notSent("missing_upstream_url")

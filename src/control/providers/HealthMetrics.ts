@@ -10,7 +10,7 @@ const circuitStates = Metric.gauge("gateway_circuit_breaker_state", {
   description: "1 for the circuit state last recorded by this process, 0 for the other states"
 })
 
-/** Bounds the number of metric series. Transitions of further circuits are counted; their state is not exported. */
+/** Beyond this number, changes of circuits are still counted, but the states of further circuits are not exported. */
 const maxCircuitSeries = 1000
 
 const states: ReadonlyArray<HealthState["circuit_state"]> = ["closed", "open", "half_open"]
@@ -20,7 +20,7 @@ interface StateChange {
   readonly after: HealthState
 }
 
-/** Returns a function that updates the metrics for a recorded state. Call once per process. */
+/** Returns a function that updates the metrics for a recorded state. Call this once per process. */
 export const make = () => {
   const reported = new Set<string>()
   return Effect.fnUntraced(function* ({ after, before }: StateChange) {

@@ -7,7 +7,7 @@ import { isUnreadable } from "../api/schema/Fields.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
 import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
-/** Token prices for upstreams that do not report costs: dollars in the API, nano-dollars in the table. */
+/** Prices of tokens, for upstreams that do not report costs. Unit: dollars in the API, nano-dollars in the table. */
 export class ModelPrices extends Context.Service<
   ModelPrices,
   {
@@ -28,8 +28,8 @@ const make = Effect.gen(function* () {
   const audit = yield* Audit
 
   /**
-   * Locks and returns the price. An unreadable row is accepted: it is replaced or deleted as a whole, and its old
-   * values are needed for the audit event only.
+   * Locks the row even if it cannot be decoded: it is replaced or deleted as a whole, and its old values are needed
+   * only for the audit event.
    */
   const lock = (model: string) =>
     Effect.map(priceRows.firstOrUnreadable(sql`SELECT * FROM model_prices WHERE model = ${model} FOR UPDATE`), (row) =>

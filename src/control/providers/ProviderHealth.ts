@@ -33,17 +33,17 @@ import { Count, computedRows, SkippedRows, type StoreFailure, storedRows, toStor
 import * as HealthCheck from "./HealthCheck.ts"
 import * as HealthMetrics from "./HealthMetrics.ts"
 
-/** The health of providers and services, from active checks and from usage records. */
+/** Reports the health of providers and services, from active checks and from usage records. */
 export class ProviderHealth extends Context.Service<
   ProviderHealth,
   {
-    /** Aggregates usage records by service, or by provider for other requests; by default of the last day. */
+    /** Counts the recorded requests by service, or else by provider. Default range: the last 24 hours. */
     readonly observed: (
       query: ObservedQuery
     ) => Effect.Effect<ReadonlyArray<ObservedHealth>, Refused<"invalid_usage_query"> | StoreFailure, Operator>
     readonly states: Effect.Effect<ReadonlyArray<HealthState>, StoreFailure>
     readonly put: (state: NewHealthState) => Effect.Effect<HealthState, StoreFailure, Actor>
-    /** Checks all enabled provider rows, services and startup upstreams in use, and stores their states. */
+    /** Checks all enabled provider rows, enabled services and the upstreams from the environment that are in use. */
     readonly check: Effect.Effect<HealthResults, StoreFailure, Actor>
   }
 >()("svc/control/ProviderHealth") {
@@ -88,7 +88,7 @@ const make = Effect.gen(function* () {
       ON CONFLICT (provider, name) DO UPDATE SET ${sql.update(set)}, updated_at = now() RETURNING ${columns}`)
   })
 
-  /** Returns `undefined` unless the credential can be decrypted and belongs to this origin. */
+  /** Returns `undefined` if the credential cannot be decrypted or was stored for another origin. */
   const openCredential = Effect.fnUntraced(function* (row: Sealed, address: string | null, context: string) {
     if (address === null) return undefined
     const secret = yield* Effect.provideService(open(row.sealed_credential, context), Vault, vault)
@@ -122,7 +122,7 @@ const make = Effect.gen(function* () {
     return [...rows, ...activeStartupUpstreams(served).map(([serves, upstream]) => startupSubject(serves, upstream))]
   })
 
-  /** The startup upstreams that no enabled provider row replaces, without the simulator. */
+  /** The upstreams from the environment that no enabled provider row replaces. The simulator is left out. */
   const activeStartupUpstreams = (
     rows: ReadonlySet<ServedFamilies>
   ): ReadonlyArray<readonly [ServedFamilies, StartupUpstream]> => {
@@ -167,7 +167,7 @@ const make = Effect.gen(function* () {
       if (!DateTime.isLessThan(since, until)) {
         return yield* new ControlError("invalid_usage_query", "from must be earlier than to.", { param: "from" })
       }
-      // Without `to` there is no upper bound, so the newest records count.
+      // There is no upper bound without `to`, so that records written during the query count.
       const before = to === undefined ? sql`true` : sql`created_at < ${DateTime.toDateUtc(until)}`
       return yield* runBounded(() =>
         observationRows.all(sql`
@@ -213,8 +213,8 @@ const make = Effect.gen(function* () {
           []
         )
       )
-      // A service and a provider row of the same name share one state; the service wins, because it receives the
-      // traffic.
+      // A service and a provider row with the same name share one state. The service is checked, because requests go to
+      // it.
       const subjectsByName = new Map(subjects.map((subject) => [`${subject.provider}/${subject.name}`, subject]))
       const checked = yield* Effect.forEach(
         subjectsByName.values(),
@@ -249,14 +249,11 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** A state that this version cannot read is replaced. */
+/** A state that cannot be decoded is treated as missing and replaced. */
 const readableOrNull = (state: HealthState | Unreadable | null): HealthState | null =>
   state === null || isUnreadable(state) ? null : state
 
-/**
- * Requests the model list, which every model API has. The status of the response also tells whether the credential is
- * accepted.
- */
+/** Every model API has a model list. The status of the response also shows whether the credential is accepted. */
 const modelListProbe = (base: UpstreamBase.UpstreamBase, serves: ServedFamilies) =>
   ({
     method: "GET",
@@ -299,7 +296,7 @@ const unknownState = {
   checked_at: null
 } as const
 
-/** The weight of a new latency in the moving average. */
+/** The weight of the newest latency in the exponential moving average. */
 const latencyWeight = 0.2
 
 const nextState = (
@@ -313,7 +310,7 @@ const nextState = (
     name: before.name,
     provider: before.provider,
     status,
-    // A failed check never opens the circuit: requests continue.
+    // A failed check leaves the circuit as it is. Requests are sent in any case.
     circuit_state: ok ? "closed" : before.circuit_state,
     active_check_ok: ok,
     passive_success_count: before.passive_success_count,

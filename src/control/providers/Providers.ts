@@ -31,7 +31,7 @@ type Missing = Refused<"missing_provider_config">
 type Invalid = Refused<"invalid_provider_config_payload">
 type Duplicate = Refused<"duplicate_provider_config">
 
-/** The upstream addresses and how the gateway authenticates to them. At most one upstream row per family is enabled. */
+/** Stores the addresses of upstreams and how the gateway authenticates to them. */
 export class Providers extends Context.Service<
   Providers,
   {
@@ -44,7 +44,7 @@ export class Providers extends Context.Service<
     ) => Effect.Effect<ChangedProvider, Missing | Invalid | Duplicate | StoreFailure, Actor>
     readonly remove: (id: string) => Effect.Effect<void, Missing | StoreFailure, Actor>
     readonly enable: (id: string) => Effect.Effect<Provider, Missing | Duplicate | StoreFailure, Actor>
-    /** Also disables a row that this version cannot read. */
+    /** Also disables a row that this version cannot decode. */
     readonly disable: (id: string) => Effect.Effect<Provider | Unreadable, Missing | StoreFailure, Actor>
   }
 >()("svc/control/Providers") {
@@ -60,7 +60,7 @@ const make = Effect.gen(function* () {
      credential_header_mode, credential_header_name, credential_header_value_format, created_at, updated_at`
   )
 
-  /** The columns that `input` sets. Validation applies to the row as it will be. */
+  /** The columns that `input` sets. The rules apply to the merged row, not to `input` alone. */
   const columnsOf = Effect.fnUntraced(function* (
     id: string,
     input: ProviderPatch,
@@ -105,7 +105,7 @@ const make = Effect.gen(function* () {
       orNotFound
     )
 
-  /** Also locks a row that this version cannot read. */
+  /** Locks the row even if this version cannot decode it. */
   const lockAny = (id: string) =>
     Effect.flatMap(
       providerRows.firstOrUnreadable(sql`SELECT ${columns} FROM provider_configs WHERE id = ${id} FOR UPDATE`),
@@ -230,7 +230,7 @@ const newRow: CredentialHeader = {
   family: null
 }
 
-/** The vendor's credential header, unless the input configures one. */
+/** The credential header that the vendor uses, unless the input sets one. */
 const vendorHeader = ({ credential_header_mode, credential_header_name, family }: ProviderPatch): ProviderPatch =>
   family === undefined ||
   family === null ||
@@ -260,7 +260,7 @@ const orNotFound = <A>(row: A | undefined): Effect.Effect<A, Missing> =>
     ? Effect.fail(new ControlError("missing_provider_config", "There is no provider row with this id."))
     : Effect.succeed(row)
 
-/** Returns `value` unless `rule` refuses it. The error names the field and the rule, never the value. */
+/** Returns `value` unless `rule` refuses it. The error does not contain the value, which may be a secret. */
 const validated = <A>(param: string, value: A, rule: (value: A) => Violation): Effect.Effect<A, Invalid> => {
   const refusal = rule(value)
   return refusal === undefined ? Effect.succeed(value) : Effect.fail(invalid(param, refusal))
@@ -279,5 +279,9 @@ const failOnDuplicate = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
             param: "enabled"
           }
         )
-      : new ControlError("duplicate_provider_config", "Another row of this provider has this name.", { param: "name" })
+      : new ControlError(
+          "duplicate_provider_config",
+          "Another row with this provider has this name. Choose another name.",
+          { param: "name" }
+        )
   )

@@ -14,13 +14,13 @@ type RouteAction = Extract<AuditAction, { readonly target: "family_a_route" | "f
 type Invalid = Refused<"invalid_provider_config_payload">
 type RouteMutation = Effect.Effect<Route, Refused<"not_found"> | StoreFailure, Actor>
 
-/** Settings of the ten canonical routes: enabled, mode, ownership and limits. */
+/** Stores the settings of the ten fixed routes of the proxy listener. */
 export class Routes extends Context.Service<
   Routes,
   {
     readonly list: (family: Family) => Effect.Effect<ReadonlyArray<Route>, StoreFailure>
     readonly enable: (id: RouteId) => RouteMutation
-    /** Also disables a route whose row this version cannot read. */
+    /** Also disables a route whose row this version cannot decode. */
     readonly disable: (id: RouteId) => Effect.Effect<Route | Unreadable, Refused<"not_found"> | StoreFailure, Actor>
     readonly setMode: (id: RouteId, mode: Route["mode"]) => RouteMutation
     readonly configure: (
@@ -46,7 +46,7 @@ const make = Effect.gen(function* () {
   const selectForUpdate = (id: RouteId) =>
     sql`SELECT ${columns} FROM canonical_routes WHERE route_id = ${id} FOR UPDATE`
 
-  /** The current row may be unreadable, because `set` may repair it. `after` decodes the changed row. */
+  /** The stored row may be undecodable, because `set` may repair it. `after` decodes the changed row. */
   const change = <A extends Route | Unreadable, E>(
     id: RouteId,
     action: RouteAction["action"],
@@ -114,8 +114,8 @@ const make = Effect.gen(function* () {
 })
 
 /**
- * A response limit that is set also applies to event streams, and one that is removed (`null`) no longer does, unless
- * the patch sets `limits_streams` itself.
+ * Setting a response limit makes it apply to event streams too. Removing it (`null`) ends that. A patch that sets
+ * `limits_streams` itself decides otherwise.
  */
 export const withStreamLimit = <
   A extends { readonly max_response_body_bytes?: number | null; readonly limits_streams?: boolean | null }
@@ -140,7 +140,7 @@ const refusedOwnership =
   (value: string): Violation => {
     if (!Ownership.literals.some((literal) => literal === value))
       return `must be one of ${Ownership.literals.join(", ")}`
-    // Every route but the model list takes bodies that may reference objects.
+    // The bodies of all other routes may refer to objects.
     return id !== "models" || value === "project"
       ? undefined
       : "applies only to routes that create, read or reference objects"

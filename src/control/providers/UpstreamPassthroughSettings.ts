@@ -12,7 +12,7 @@ import { withStreamLimit } from "./Routes.ts"
 
 type Invalid = Refused<"invalid_provider_config_payload">
 
-/** Settings of wildcard passthrough: allowed paths and methods, exposure and limits. */
+/** Stores the settings for requests that match no route: allowed paths and methods, exposure and limits. */
 export class UpstreamPassthroughSettings extends Context.Service<
   UpstreamPassthroughSettings,
   {
@@ -43,7 +43,7 @@ const make = Effect.gen(function* () {
         Effect.gen(function* () {
           const { write } = yield* Mutation
           const lockedRow = sql`SELECT ${columns} FROM upstream_passthrough_settings FOR UPDATE`
-          // The row may be unreadable, because the patch may repair it.
+          // The stored row may be undecodable, because the patch may repair it.
           const before = yield* settingsRows.firstOrUnreadable(lockedRow)
           const after = yield* settingsRows.only(
             Object.keys(set).length === 0
@@ -73,7 +73,6 @@ const settingsRows = storedRows(
 )
 const snapshots = Snapshots.of(UpstreamPassthrough)
 
-/** The columns that `patch` sets, with defaults for `null`. Fails with the first invalid field. */
 const columnsOf = (patch: UpstreamPassthroughPatch): Effect.Effect<Readonly<Record<string, unknown>>, Invalid> => {
   const methods = patch.allowed_methods?.map((method) => method.toUpperCase())
   const normalized = { ...patch, ...(methods && { allowed_methods: methods }) }
@@ -106,7 +105,7 @@ const maxPaths = 64
 const maxPathLength = 512
 const maxMethods = 16
 
-/** Requests are matched by canonical path, so a pattern that is not canonical would never match. */
+/** Requests are compared by their canonical path, so any other pattern would never match. */
 const refusedPaths = (paths: ReadonlyArray<string>): Violation => {
   if (paths.length === 0 || paths.length > maxPaths) return `must have 1 to ${maxPaths} entries`
   if (paths.some((path) => !path.startsWith("/") || path.length > maxPathLength)) {
@@ -118,7 +117,7 @@ const refusedPaths = (paths: ReadonlyArray<string>): Violation => {
   return paths.some((path) => path.slice(0, -1).includes("*")) ? "may have a * only at the end of a path" : undefined
 }
 
-/** TRACE would echo the gateway's credential to the caller; CONNECT is not a request to an upstream. */
+/** A TRACE response would show the gateway's credential to the caller; CONNECT would open a tunnel. */
 const unforwardable: ReadonlySet<string> = new Set(["TRACE", "CONNECT"])
 
 const refusedMethods = (methods: ReadonlyArray<string>): Violation => {

@@ -367,8 +367,12 @@ const invalid = (param: string, reason: string) =>
 export const failOnDuplicate = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
   onDuplicate(statement, (constraint) =>
     constraint.includes("studio_service_id")
-      ? new ControlError("duplicate_service", "Another service has this studio_service_id.", {
-          param: "studio_service_id"
-        })
+      ? new ControlError(
+          "duplicate_service",
+          "Another service has this studio_service_id. Change that service, or choose another id.",
+          {
+            param: "studio_service_id"
+          }
+        )
       : new ControlError("duplicate_service", "Another service has this name.", { param: "name" })
   )

@@ -42,14 +42,14 @@ const isRefusal = <E>(error: E): error is Exclude<E, StatementFailure> =>
 
 const toStoreFailure = (error: SqlError.SqlError): Effect.Effect<never, StoreFailure> =>
   SqlState.isTransient(error)
-    ? Effect.logWarning("The database is unavailable", error.message).pipe(
+    ? Effect.logWarning("The database is unavailable; a request is refused with status 503", error.message).pipe(
         Effect.andThen(Effect.fail(SqlState.isCommitUnconfirmed(error) ? unconfirmed : unavailable))
       )
     : SqlState.isUnstorable(error)
       ? Effect.fail(
           new ControlError(
             "invalid_request",
-            "A text contains a character that the database cannot store, such as NUL or half of a surrogate pair."
+            "A text contains a character that the database cannot store, such as NUL or half of a surrogate pair. Remove it."
           )
         )
       : Effect.die(error)
@@ -108,7 +108,7 @@ export const storedRows = <T, E>(row: Schema.Codec<T, E>, { key, table }: TableR
       if (Result.isSuccess(decoded)) readable.push(decoded.success)
       else {
         skipped.push(decoded.failure.row)
-        yield* Effect.logWarning(`A row was left out of a list. ${decoded.failure.message}`)
+        yield* Effect.logWarning(`A list leaves out a row. ${decoded.failure.message}`)
       }
     }
     return readable

@@ -137,8 +137,8 @@ const bodyOf = (request: HttpServerRequest.HttpServerRequest) =>
         Effect.map((bytes) => new Uint8Array(bytes)),
         Effect.mapError(({ reason }) =>
           reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
-            ? new ControlError("request_body_too_large", `The body may have at most ${maxBodyBytes} bytes.`)
-            : new ControlError("invalid_request", "The body ended before it was complete.")
+            ? new ControlError("request_body_too_large", `The request body exceeds the limit of ${maxBodyBytes} bytes.`)
+            : new ControlError("invalid_request", "The request body ended before it was complete.")
         ),
         Effect.provideService(HttpServerRequest.MaxBodySize, ByteSize.bytes(maxBodyBytes))
       )
@@ -197,7 +197,7 @@ const providerRows = storedRows(
 
 const noSharedUpstream = new ControlError(
   "upstream_unconfigured",
-  "No upstream serves both families, so there is no UI to show."
+  "No upstream serves both families, so there is no UI to show. Enable a provider row whose family is null, or set UPSTREAM_BASE_URL."
 )
 
 const noUsableCredential = new ControlError(

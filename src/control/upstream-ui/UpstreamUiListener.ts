@@ -117,7 +117,7 @@ const noSession = new ControlError(
 
 const crossOrigin = new ControlError(
   "cross_origin_request",
-  "Only pages of the upstream's UI may load this; other pages may only link to it."
+  "Only pages of the upstream's UI may send this request; other pages may only link here. Open the address directly."
 )
 
 /**

@@ -265,12 +265,12 @@ suite("Configuration as code, every kind", (it) => {
       })
       assert.sameMembers(summariesOf(planned).map(String), [
         `Key ${key} has toxicity among its forbidden_guardrails; no longer has toxicity among its mandatory_guardrails; has team_id blue instead of red.`,
-        "Layer global, over 2 keys, loses: its rpm_limit falls from 100 to 10.",
-        "Layer project/team, over 1 key, gains all models (it had a, b).",
-        "Layer team/red, over 1 key, no longer has toxicity among its optional_guardrails.",
-        "Layer model/a, over 2 keys, has pii-redact among its mandatory_guardrails.",
-        "Layer model/b, over 2 keys, restricts nothing.",
-        "Layer team/blue, over 0 keys, loses: its shared daily_budget_usd is 20, where there was none."
+        "Policy layer global, which covers 2 keys, loses: its rpm_limit falls from 100 to 10.",
+        "Policy layer project/team, which covers 1 key, gains all models (it had a, b).",
+        "Policy layer team/red, which covers 1 key, no longer has toxicity among its optional_guardrails.",
+        "Policy layer model/a, which covers 2 keys, has pii-redact among its mandatory_guardrails.",
+        "Policy layer model/b, which covers 2 keys, restricts nothing.",
+        "Policy layer team/blue, which covers 0 keys, loses: its shared daily_budget_usd is 20, where there was none."
       ])
     })
   )

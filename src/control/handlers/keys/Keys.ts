@@ -26,8 +26,8 @@ export const layer = HttpApiBuilder.group(
 )
 
 /**
- * Changing `disabled` takes `keys:disable`, every other field `policies:update`. Moving a key to another project also
- * takes `keys:create`, because the key then spends that project's budget and uses its credentials.
+ * Changing `disabled` requires `keys:disable`, every other field `policies:update`. Moving a key to another project
+ * also requires `keys:create`, because the key then uses the budget and the credentials of that project.
  */
 const requirePatchScopes = ({ disabled, ...rest }: KeyPatch) => {
   const changesOwner = rest.owner_type !== undefined || rest.project_id !== undefined
@@ -38,7 +38,7 @@ const requirePatchScopes = ({ disabled, ...rest }: KeyPatch) => {
   ])
 }
 
-/** A new key must pass the default guardrails. Lifting them takes the same scope as for an existing key. */
+/** Exempting a new key from guardrails requires the same scope as exempting an existing key. */
 const requireCreateScopes = ({ guardrail_policy }: NewKey) => {
   const forbidden = guardrail_policy?.forbidden_guardrails ?? []
   const overridden = Object.keys(guardrail_policy?.guardrail_config_overrides ?? {})
