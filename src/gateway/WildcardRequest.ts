@@ -1,23 +1,15 @@
-import { Clock, Effect, Result } from "effect"
+import { Effect, Result } from "effect"
 import type { WildcardTarget } from "../policy/Routing.ts"
-import * as LogThrottle from "../services/LogThrottle.ts"
-import { Upstream } from "../services/Upstream.ts"
-import { Destinations } from "./forward/Destination.ts"
 import * as LocationHeaders from "./forward/LocationHeaders.ts"
-import { ObjectOwners } from "./forward/ObjectOwners.ts"
 import type * as RequestLifecycle from "./forward/RequestLifecycle.ts"
 import * as StreamedRequest from "./forward/StreamedRequest.ts"
 import { queueFull } from "./GatewayError.ts"
+import * as KeyedRequest from "./KeyedRequest.ts"
 import { clientKindOf, KeyedWildcardRequest, type WildcardServices } from "./KeyedWildcardRequest.ts"
 import * as Meters from "./limits/Meters.ts"
-import { UsageLimits } from "./limits/UsageLimits.ts"
-import { RequestGuardrails } from "./RequestGuardrails.ts"
-import { BodyAdmission } from "./request/BodyAdmission.ts"
 import type * as Request from "./request/Request.ts"
-import { ControlState } from "./snapshot/ControlState.ts"
 import type { KeyRecord } from "./snapshot/KeyRecord.ts"
 import type * as Tracing from "./telemetry/Tracing.ts"
-import { UsageLog } from "./usage/UsageLog.ts"
 
 /**
  * Handles paths that no other route matches. Path, query and bodies are forwarded unchanged. The key's policy applies
@@ -42,36 +34,14 @@ export interface WildcardRequests {
   ) => RequestLifecycle.OnDisconnect
 }
 
-type Services =
-  | BodyAdmission
-  | ControlState
-  | Destinations
-  | ObjectOwners
-  | RequestGuardrails
-  | Upstream
-  | UsageLimits
-  | UsageLog
-
-export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen(function* () {
-  const clock = yield* Clock.Clock
+export const make = Effect.gen(function* () {
   const services: WildcardServices = {
-    admission: yield* BodyAdmission,
-    control: yield* ControlState,
-    destinations: yield* Destinations,
-    guardrails: yield* RequestGuardrails,
-    limits: yield* UsageLimits,
-    owners: yield* ObjectOwners,
-    upstream: yield* Upstream,
-    usageLog: yield* UsageLog,
-    metersFor: Meters.memoizedMeters(),
-    requestCounters: Meters.requestCountersOnly(),
-    now: () => clock.currentTimeMillisUnsafe(),
-    log: Effect.runForkWith(yield* Effect.context<never>()),
-    logThrottle: yield* LogThrottle.make
+    ...(yield* KeyedRequest.makeServices),
+    requestCounters: Meters.requestCountersOnly()
   }
   const { destinations, now, upstream, usageLog } = services
 
-  return {
+  const requests: WildcardRequests = {
     runWithKey: (request, target, key, span, lifecycle) => {
       if (usageLog.hasRoom()) return new KeyedWildcardRequest(services, request, target, key, span, lifecycle).run()
       lifecycle.refuse(queueFull)
@@ -94,4 +64,5 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
       return StreamedRequest.run(upstream, options, now, span, lifecycle)
     }
   }
+  return requests
 })

@@ -60,6 +60,7 @@ export interface StreamLimits {
 
 export interface ForwardResult {
   readonly status: number | undefined
+  /** The upstream's status when the client gets none of its response, because of a fallback or a guardrail. */
   readonly withheldStatus?: number | undefined
   readonly isComplete: boolean
   readonly headSent: boolean

@@ -20,19 +20,18 @@ export interface ObjectAccess {
   readonly key: KeyRecord
 }
 
-export const objectsUsed = (
-  use: ObjectUse,
-  references: ReadonlyArray<UpstreamObject>
-): ReadonlyArray<UpstreamObject> => (use._tag === "Use" ? [{ kind: use.kind, id: use.id }, ...references] : references)
-
-/** Calls `done` with the error, or with `undefined` if the key may use all `objects`. */
+/**
+ * Calls `done` with the error, or with `undefined` if the key may use the object of the path and all objects that the
+ * body refers to.
+ */
 export const checkAccess = (
   { key, owners, target: { config, objects: use, provider } }: ObjectAccess,
-  objects: ReadonlyArray<UpstreamObject>,
+  references: ReadonlyArray<UpstreamObject>,
   done: (refusal: GatewayError | undefined) => void
 ) => {
   if (config.ownership === "shared") return done(undefined)
   if (use._tag === "Unclear") return done(ambiguousPath)
+  const objects = use._tag === "Use" ? [{ kind: use.kind, id: use.id }, ...references] : references
   if (objects.length > maxReferences) return done(tooManyReferences)
   if (objects.length === 0) return done(undefined)
   owners.usableUnsafe(provider, objects, key, config.ownership, (exit) => {

@@ -7,7 +7,7 @@ export interface RequestOutcome {
   readonly error: GatewayError | undefined
   readonly streamed: boolean
   readonly aborted: boolean
-  /** The provider that responded; `undefined` when the gateway refused. */
+  /** The provider of the latest exchange. Default: the provider of the route. */
   readonly provider?: Provider
   /** The requested model as the usage record stores it: truncated, without control characters. */
   readonly model?: string | undefined

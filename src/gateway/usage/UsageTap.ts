@@ -212,14 +212,14 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
     push: (chunk) => {
       const out: Array<Buffer> = []
       let from = 0
-      forEachLinePart(chunk, (_, start, end, isEnd) => {
+      forEachLinePart(chunk, (_, start, end, isLineEnd) => {
         lineLength.add(chunk, start, end)
-        if (!isEnd) return
-        // an event has a line before the blank one
-        const isEvent = lineLength.isBlank && !isEmpty
-        isEmpty = isEvent
+        if (!isLineEnd) return
+        // A blank line ends the event, unless it is the event's first line.
+        const isEnd = lineLength.isBlank && !isEmpty
+        isEmpty = isEnd
         lineLength.reset()
-        if (!isEvent) return
+        if (!isEnd) return
         endEvent(chunk.subarray(from, end + 1), out)
         from = end + 1
       })
