@@ -82,7 +82,10 @@ export class ObjectOwners extends Context.Service<
           WHERE provider = ${provider} AND (kind, id) IN (
             SELECT * FROM unnest(${objects.map(({ kind }) => kind)}::text[], ${objects.map(({ id }) => id)}::text[]))`
 
-      const lookUpOwners = Effect.fnUntraced(function* (provider: Provider, objects: ReadonlyArray<UpstreamObject>) {
+      const lookUpOwners = Effect.fn("ObjectOwners.lookUp")(function* (
+        provider: Provider,
+        objects: ReadonlyArray<UpstreamObject>
+      ) {
         const redisKeys = objects.map((object) => redisKeyOf(provider, object))
         const reply = yield* redis.command("MGET", ...redisKeys)
         const known = (Array.isArray(reply) ? reply : []).map((value) =>

@@ -32,7 +32,7 @@ export const make: Effect.Effect<Restore, never, Database | Redis | Scope.Scope>
   const permits = yield* Semaphore.make(maxConcurrent)
   const running = new Map<string, Deferred.Deferred<void, unknown>>()
 
-  const run = Effect.fnUntraced(function* (meters: Arr.NonEmptyReadonlyArray<Meters.Meter>) {
+  const run = Effect.fn("CounterRestoration.restore")(function* (meters: Arr.NonEmptyReadonlyArray<Meters.Meter>) {
     const [{ scope }] = meters
     const restored: Array<readonly [Meters.Meter, number]> = []
     for (const sameRecords of Object.values(Arr.groupBy(meters, recordSetKey))) {

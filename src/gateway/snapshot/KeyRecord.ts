@@ -46,7 +46,7 @@ const table: TableReader<typeof Row.Type | { readonly digest: string; readonly i
  * Loads keys by SHA-256 digest (hex), including digests that a rotation replaced within its grace period. Unknown
  * digests are missing from the result.
  */
-export const load = Effect.fnUntraced(function* (digests: ReadonlyArray<string>) {
+export const load = Effect.fn("KeyRecord.load")(function* (digests: ReadonlyArray<string>) {
   const { sql } = yield* Database
   const reader = new RowReader()
   const rows =

@@ -153,7 +153,7 @@ export const load = Effect.gen(function* () {
     unreadableRows: reader.unreadable
   }
   return snapshot
-})
+}).pipe(Effect.withSpan("Snapshot.load"))
 
 const unseal = Effect.fnUntraced(function* ({ context, sealed, ...provider }: SealedProvider) {
   const complete: UpstreamProvider = {

@@ -54,7 +54,7 @@ const sweeperLock = 7_238_412
 export const batchSize = 2000
 const pause = "100 millis"
 
-export const sweep = Effect.fnUntraced(function* (kept: RetentionDays, size = batchSize) {
+export const sweep = Effect.fn("Retention.sweep")(function* (kept: RetentionDays, size = batchSize) {
   const now = yield* DateTime.now
   const deletedRows: Record<string, number> = {}
   for (const kind of Struct.keys(tables)) {

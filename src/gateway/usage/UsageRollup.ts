@@ -42,27 +42,26 @@ const stepPauseMs = 50
 export const stepSize = 20_000
 
 /** Moves the mark towards `before` (epoch milliseconds). Returns true if another step can follow at once. */
-export const advanceMark = (before: number, size = stepSize) =>
-  Effect.gen(function* () {
-    const { sql, transaction } = yield* Database
-    return yield* transaction(
-      Effect.gen(function* () {
-        // writers share this lock until they commit, so all events before the mark are visible below
-        const [mark] = yield* sql<{ until: Date; full: Date | null }>`
+export const advanceMark = Effect.fn("UsageRollup.advanceMark")(function* (before: number, size: number = stepSize) {
+  const { sql, transaction } = yield* Database
+  return yield* transaction(
+    Effect.gen(function* () {
+      // writers share this lock until they commit, so all events before the mark are visible below
+      const [mark] = yield* sql<{ until: Date; full: Date | null }>`
           SELECT until, (SELECT created_at FROM usage_events WHERE created_at >= until
             ORDER BY created_at OFFSET ${size} LIMIT 1) AS full
           FROM usage_rolled FOR UPDATE`
-        if (mark === undefined) return false
-        const from = mark.until.getTime()
-        const full = mark.full === null ? before : Math.max(from + 1, mark.full.getTime())
-        const until = new Date(Math.min(full, before))
-        if (until.getTime() <= from) return false
-        yield* sql`${rollupStatement(sql, sql`usage_events WHERE created_at >= ${mark.until} AND created_at < ${until}`)}`
-        yield* sql`UPDATE usage_rolled SET until = ${until}`
-        return mark.full !== null && full < before
-      })
-    )
-  })
+      if (mark === undefined) return false
+      const from = mark.until.getTime()
+      const full = mark.full === null ? before : Math.max(from + 1, mark.full.getTime())
+      const until = new Date(Math.min(full, before))
+      if (until.getTime() <= from) return false
+      yield* sql`${rollupStatement(sql, sql`usage_events WHERE created_at >= ${mark.until} AND created_at < ${until}`)}`
+      yield* sql`UPDATE usage_rolled SET until = ${until}`
+      return mark.full !== null && full < before
+    })
+  )
+})
 
 const dimensionColumns = `kept.project_id, kept.key_id, route, kept.model, provider, service_name, kept.http_method, kept.endpoint, status_code,
     kept.task_id, kept.run_id, kept.team_id`

@@ -46,7 +46,7 @@ export const writeBatch = Effect.gen(function* () {
   if (!hasLock) return 0
   yield* redis.run(removeTaken, keys, [taken, count])
   return count
-})
+}).pipe(Effect.withSpan("UsageWriter.writeBatch"))
 
 interface Batch {
   readonly taken: string
