@@ -4,18 +4,18 @@ import { type Endpoint, EndpointMethod, type EndpointPricingRule } from "../../p
 export interface OpenApiDocument {
   readonly title: string | null
   readonly version: string | null
-  /** In the document's order of paths, then by method. */
+  /** Sorted by path as in the document, then by method. */
   readonly endpoints: ReadonlyArray<Endpoint>
 }
 
-/** Limits the endpoints of a service, and also its endpoint prices. */
+/** The maximum number of endpoints of a service, and of its endpoint prices. */
 export const maxEndpoints = 500
 
 const maxPathLength = 512
 const maxTextLength = 256
 const maxSummaryLength = 1_024
 
-/** Parses an OpenAPI 3 document. A failure is a phrase that completes "The document …". */
+/** Parses an OpenAPI 3 document. The failure completes a sentence that begins with "The document". */
 export const parse = (text: string): Result.Result<OpenApiDocument, string> => {
   const document = Result.getOrUndefined(Result.try((): unknown => JSON.parse(text)))
   if (!Predicate.isObject(document)) return Result.fail("is not a JSON object")
@@ -60,7 +60,7 @@ const operationsOf = (path: string, methods: object): ReadonlyArray<Endpoint> =>
       : []
   })
 
-/** A path item may be a reference into `components.pathItems`. */
+/** A path item may be a `$ref` to `components.pathItems`. */
 const resolvedPathItem = (document: object, item: unknown): unknown => {
   const reference = field(item, "$ref")
   if (reference === undefined) return item
@@ -74,7 +74,7 @@ const field = (value: unknown, name: string): unknown =>
 const isPath = (path: string): boolean =>
   path.length <= maxPathLength && /^\/[\x21-\x7e]*$/.test(path) && !/\/\/|[?#\\]/.test(path)
 
-/** The text as one line of at most `most` characters; `null` if it is empty. */
+/** Returns the text as one line of at most `most` characters, or `null` if it is empty. */
 const textOf = (value: unknown, most = maxTextLength): string | null => {
   const line = typeof value === "string" ? value.replace(/[\s\p{Cc}]+/gu, " ").trim() : ""
   return line === "" ? null : [...line].slice(0, most).join("").trim()
@@ -85,7 +85,7 @@ const quoted = (path: string): string => JSON.stringify(path.slice(0, 64))
 const operationalPaths = new Set(["/health", "/history"])
 const operationalPrefixes = ["/events", "/status", "/dlq", "/broker/dlq", "/failed-tasks", "/svc", "/executions"]
 
-/** Endpoints of task messaging and operations, which are free of charge. */
+/** These endpoints of a service belong to task messaging and operations. Requests to them are free. */
 export const isOperational = (path: string): boolean =>
   operationalPaths.has(path) || operationalPrefixes.some((prefix) => path === prefix || path.startsWith(`${prefix}/`))
 
@@ -94,11 +94,10 @@ interface EndpointKey {
   readonly path_template: string
 }
 
-/** Identifies an endpoint regardless of its parameter names. */
+/** Two endpoints that differ only in parameter names have the same shape. */
 const endpointShape = ({ method, path_template }: EndpointKey): string =>
   `${method} ${path_template.replace(/\{[^{}]*\}/g, "{}")}`
 
-/** The endpoints of `these` that are not in `those`. */
 export const without = <A extends EndpointKey>(
   these: ReadonlyArray<A>,
   those: ReadonlyArray<EndpointKey>
@@ -108,8 +107,8 @@ export const without = <A extends EndpointKey>(
 }
 
 /**
- * The endpoint prices after a sync. Existing prices stay, even those of removed endpoints. New operational endpoints
- * become free; other new endpoints use the service's price.
+ * The endpoint prices after an import of the document. Existing prices stay, even those of removed endpoints. New
+ * operational endpoints become free; other new endpoints have the price of the service.
  */
 export const pricingAfterSync = (
   rules: ReadonlyArray<EndpointPricingRule>,

@@ -19,7 +19,7 @@ type DocumentFailure = Refused<
   | "service_openapi_unavailable"
 >
 
-/** Imports the endpoints of a service from its own OpenAPI document, so that they can be priced. */
+/** Imports the endpoints of a service from its OpenAPI document, so that each endpoint can have its own price. */
 export class OpenApiSync extends Context.Service<
   OpenApiSync,
   {
@@ -27,7 +27,7 @@ export class OpenApiSync extends Context.Service<
       name: string,
       sourcePath?: string
     ) => Effect.Effect<OpenApiPreview, DocumentFailure | StoreFailure>
-    /** Stores the previewed document. Fails when the document's hash has changed since. */
+    /** Stores the previewed document. Fails if the document has another hash now. */
     readonly sync: (
       name: string,
       request: Request
@@ -48,7 +48,7 @@ const make = Effect.gen(function* () {
   const services = yield* Services
   const columns = sql.literal(serviceColumns)
 
-  /** Fetches the current document, without the service's credential. */
+  /** Requests the document from the service without the service's credential. */
   const fetchDocument = Effect.fnUntraced(function* (service: Service, sourcePath: string) {
     yield* validatePath(sourcePath)
     const { body, headers, status } = yield* Effect.mapError(
@@ -61,18 +61,23 @@ const make = Effect.gen(function* () {
       }),
       fetchError
     )
-    if (status < 200 || status > 299) return yield* unavailable(`The service responded with status ${status}.`)
+    if (status < 200 || status > 299)
+      return yield* unavailable(
+        `The service responded with status ${status} instead of its OpenAPI document. Check source_path.`
+      )
     if (!/json/i.test(headers["content-type"] ?? "")) {
-      return yield* unavailable("The service responded with a content type that is not JSON.")
+      return yield* unavailable("The service responded with a content type that is not JSON. Check source_path.")
     }
     const document = OpenApiDocument.parse(Buffer.from(body).toString())
     if (Result.isFailure(document)) {
-      return yield* new ControlError("invalid_service_openapi", `The document ${document.failure}.`)
+      return yield* new ControlError(
+        "invalid_service_openapi",
+        `The OpenAPI document of the service ${document.failure}.`
+      )
     }
     return { document: document.success, hash: `sha256:${hash("sha256", body)}` }
   })
 
-  /** The requested path, else the path of the last sync, else `/openapi.json`. */
   const sourcePathOf = (service: Service, requested: string | undefined) =>
     requested ?? service.openapi_source_path ?? defaultPath
 
@@ -93,7 +98,7 @@ const make = Effect.gen(function* () {
     sync: Effect.fn("OpenApiSync.sync")(function* (name, { expected_schema_hash, source_path: requestedPath }) {
       const current = yield* services.get(name)
       const source_path = sourcePathOf(current, requestedPath)
-      // Fetched before the transaction, so that a slow service holds no locks.
+      // The request is made before the transaction, so that a slow service holds no locks.
       const { document, hash: schema_hash } = yield* fetchDocument(current, source_path)
       if (schema_hash !== expected_schema_hash) {
         return yield* documentChanged("The document has changed since the preview; request a new preview.")
@@ -150,7 +155,7 @@ const serviceRows = storedRows(ServiceRow, { table: "service_registrations", key
 
 const maxPathLength = 512
 
-/** The path must stay on the service's origin and must be canonical. */
+/** Dot segments and `//` could lead to another resource or another host. */
 const validatePath = (path: string): Effect.Effect<void, Refused<"invalid_service_openapi">> =>
   path.length <= maxPathLength && /^\/[\x21-\x7e]*$/.test(path) && !/\/\/|[?#\\]|\/\.{1,2}(?:\/|$)/.test(path)
     ? Effect.void
@@ -187,4 +192,6 @@ const documentChanged = (message: string) =>
   new ControlError("service_openapi_changed", message, { param: "expected_schema_hash" })
 
 const fetchError = ({ message, reason }: EgressError) =>
-  reason === "refused_address" ? invalidUpstream(message) : unavailable(`The document could not be fetched. ${message}`)
+  reason === "refused_address"
+    ? invalidUpstream(message)
+    : unavailable(`The OpenAPI document could not be fetched from the service. ${message}`)

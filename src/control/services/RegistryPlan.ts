@@ -5,7 +5,7 @@ import type { Service } from "../api/services/ServicesApi.ts"
 import { validateOrigin } from "../store/Validation.ts"
 import * as ServiceValidation from "./ServiceValidation.ts"
 
-/** A service before and after a step; `before` is `undefined` for a new service. */
+/** One service before and after the change; `before` is `undefined` for a new service. */
 export interface RegistryStep {
   readonly before: Service | undefined
   readonly after: Registration
@@ -13,7 +13,7 @@ export interface RegistryStep {
 
 export interface Plan {
   readonly diff: RegistryDiff
-  /** All services of the registry afterwards, including unchanged ones. */
+  /** One step for every service that exists afterwards, including unchanged ones. */
   readonly steps: ReadonlyArray<RegistryStep>
 }
 
@@ -27,11 +27,11 @@ const byStudio = (registry: ReadonlyArray<Service>, { studio_service_id }: Servi
 const byName = (registry: ReadonlyArray<Service>, { name }: ServiceIdentity): Service | undefined =>
   registry.find((service) => service.name === name)
 
-/** The service that `entry` describes: the one with the same studio service id, else the one with the same name. */
+/** The service with the studio service id of `entry`, else the service with its name. */
 export const matchingService = (registry: ReadonlyArray<Service>, entry: ServiceIdentity): Service | undefined =>
   byStudio(registry, entry) ?? byName(registry, entry)
 
-/** The elements of `all` that share neither a name nor a studio service id with `others`. */
+/** Those of `all` that have neither the name nor the studio service id of any of `others`. */
 export const unrelatedTo = <A extends ServiceIdentity>(
   others: ReadonlyArray<ServiceIdentity>,
   all: ReadonlyArray<A>
@@ -43,7 +43,7 @@ export const unrelatedTo = <A extends ServiceIdentity>(
       )
   )
 
-/** The first rule that `entry` breaks on its own; `undefined` if it is valid. */
+/** Returns the first rule that the entry violates, without regard to other entries. */
 export const findViolation = (
   entry: RegistryEntry,
   before: Service | undefined
@@ -60,7 +60,7 @@ export const findViolation = (
   return suggested && { ...suggested, param: `default_pricing.${suggested.param}` }
 }
 
-/** A violation if the entry's name belongs to a service that the entry does not describe. */
+/** An entry must not take the name of another service than the one that it describes. */
 export const nameConflict = (
   registry: ReadonlyArray<Service>,
   { name, studio_service_id }: ServiceIdentity,
@@ -78,7 +78,7 @@ export const nameConflict = (
   }
 }
 
-/** Merges `entry` into the service that it describes. */
+/** Merges `entry` into the existing service, or into a new one. */
 export const toRegistration = (entry: RegistryEntry, before: Service | undefined): Registration => {
   if (before === undefined) return mergedRegistration(entry, newRegistration(entry))
   return entry.studio_service_id
@@ -86,7 +86,7 @@ export const toRegistration = (entry: RegistryEntry, before: Service | undefined
     : mergedRegistration(entry, registrationOf(before))
 }
 
-/** A new service is disabled: it has no credential yet, and an operator should review it first. */
+/** A new service is disabled, because it has no credential yet and an operator should review it first. */
 const newRegistration = ({ default_pricing, name, studio_service_id }: RegistryEntry): Registration => ({
   name,
   project_id: null,
@@ -112,7 +112,7 @@ const newRegistration = ({ default_pricing, name, studio_service_id }: RegistryE
   sync_status: studio_service_id ? "incomplete" : "local"
 })
 
-/** The studio owns name and pricing rules; all other fields are the operator's. */
+/** The studio decides about name and pricing rules, operators about all other fields. */
 const reimportedRegistration = ({ default_pricing, name }: RegistryEntry, before: Service): Registration => ({
   ...registrationOf(before),
   name,
@@ -121,7 +121,7 @@ const reimportedRegistration = ({ default_pricing, name }: RegistryEntry, before
   sync_status: before.missing_runtime_fields.length === 0 ? "synced" : "incomplete"
 })
 
-/** Sets the fields that `entry` names on top of `base`; `null` restores the value of a new service. */
+/** Replaces the fields that `entry` contains. `null` resets a field to its value in a new service. */
 const mergedRegistration = (entry: RegistryEntry, base: Registration): Registration => {
   const initial = newRegistration(entry)
   const { allowed_methods, endpoint_pricing_rules, fallback_services, openapi_endpoints, pricing_rules } = entry
@@ -193,14 +193,14 @@ export const ofEntries = (
   )
 }
 
-/** Plans the change from `registry` back to a snapshot. References to deleted projects are dropped. */
+/** Plans the change from `registry` back to the services of a snapshot, without references to deleted projects. */
 export const ofSnapshot = (
   registry: ReadonlyArray<Service>,
   snapshot: ReadonlyArray<Registration>,
   knownProjects: ReadonlySet<string>
 ): Plan => {
   const studioMatches = snapshot.map((after) => byStudio(registry, after))
-  // A service that was renamed since the snapshot must not also match an entry by its new name.
+  // A service that was renamed since the snapshot must not also match another entry by its new name.
   const claimed = new Set(studioMatches)
   const unclaimed = registry.filter((service) => !claimed.has(service))
   return planOf(
@@ -258,7 +258,7 @@ const planOf = (
       changed_fields: Object.fromEntries(changes.map(({ fields, name }) => [name, fields])),
       invalid
     },
-    // Renames go before inserts, so that a name is free when an insert takes it.
+    // Renames run before inserts, so that an insert can use a name that a rename gives up.
     steps: [...steps, ...disableSteps].sort((a, b) => Number(a.before === undefined) - Number(b.before === undefined))
   }
 }

@@ -41,21 +41,20 @@ type Duplicate = Refused<"duplicate_service">
 type Invalid = Refused<"invalid_service_payload" | "invalid_service_upstream" | "missing_project">
 type Missing = Refused<"missing_service">
 
-/** Imports services: single ones from the studio, or a whole registry. */
+/** Imports single services from the studio, or replaces the whole list of services (the registry). */
 export class ServiceImport extends Context.Service<
   ServiceImport,
   {
-    /** Matches by `studio_service_id`, so importing is idempotent. `action` only names the audit event. */
+    /** Finds the service by `studio_service_id`: importing twice is harmless. Audit events name `action`. */
     readonly importOne: (
       request: ImportRequest,
       action: "import" | "sync"
     ) => Effect.Effect<ChangedService, Invalid | Duplicate | StoreFailure, Actor>
-    /** The changes that `activate` would make. */
     readonly preview: (draft: RegistryDraft) => Effect.Effect<{ readonly diff: RegistryDiff }, StoreFailure>
     readonly activate: (
       draft: RegistryDraft
     ) => Effect.Effect<Activation, Refused<"invalid_service_payload"> | Duplicate | StoreFailure, Actor>
-    /** Newest first. */
+    /** The newest version comes first. */
     readonly versions: (page: {
       readonly limit?: number
       readonly before?: number
@@ -79,7 +78,7 @@ const make = Effect.gen(function* () {
     "version, source, diff, services_json, activated_at, rolled_back_from_version, created_at"
   )
 
-  /** Rows that this version cannot read are left alone, and the response names them. */
+  /** Services whose rows this version cannot decode are not changed, and the response names them. */
   const readRegistry = Effect.gen(function* () {
     const names: Array<string> = []
     const statement = sql`SELECT ${columns} FROM service_registrations ORDER BY name`
@@ -94,7 +93,7 @@ const make = Effect.gen(function* () {
     answered?.push(...names.filter((name) => !answered.includes(name)))
     return { services: stored.map(toService), unreadable }
   })
-  /** Keeps decisions about the registry valid until they are written. Lock projects first (`lockProject`). */
+  /** The lock keeps the services as they were read until the commit. Call `lockProject` before, never after. */
   const lockRegistry = Effect.andThen(sql`LOCK TABLE service_registrations IN SHARE ROW EXCLUSIVE MODE`, readRegistry)
 
   const knownProjects = (ids: ReadonlyArray<string | null | undefined>) => {
@@ -107,7 +106,7 @@ const make = Effect.gen(function* () {
         )
   }
 
-  /** Updates fallbacks and the sealed credential of a renamed service; the database updates links. */
+  /** A rename does not reach fallback lists, and the encryption of the credential is bound to the old name. */
   const renameReferences = Effect.fnUntraced(function* (from: string, to: string) {
     const { write } = yield* Mutation
     yield* write`
@@ -116,7 +115,7 @@ const make = Effect.gen(function* () {
     const [row] = yield* sql<{ readonly sealed: string | null }>`
       SELECT sealed_credential AS sealed FROM service_registrations WHERE name = ${to}`
     if (row !== undefined && row.sealed !== null) {
-      // A credential that cannot be decrypted was unusable before; it must be stored again.
+      // A credential that cannot be decrypted is lost here: it was unusable before the rename.
       const sealed = yield* vault.open(row.sealed, credentialContext(from)).pipe(
         Effect.map((credential) => vault.seal(credential, credentialContext(to))),
         Effect.catchTag("UnreadableSecret", () => Effect.succeed(null))
@@ -126,7 +125,7 @@ const make = Effect.gen(function* () {
     return yield* linkedOwnerChanges(sql, to)
   })
 
-  /** The credential's fate when the step may change the service's address. */
+  /** Decides whether the credential may stay when the address changes. */
   const credentialAfter = Effect.fnUntraced(function* (
     before: NonNullable<RegistryPlan.RegistryStep["before"]>,
     address: string | null
@@ -145,7 +144,7 @@ const make = Effect.gen(function* () {
     })
   })
 
-  /** Writes one step. Returns the change notices of renamed links, and whether a credential was removed. */
+  /** Writes one service. Returns notices for keys and projects that call it, and whether its credential was removed. */
   const applyStep = Effect.fnUntraced(function* (step: RegistryPlan.RegistryStep, now: Date) {
     const { write } = yield* Mutation
     const { after, before } = step
@@ -203,7 +202,7 @@ const make = Effect.gen(function* () {
     )
   })
 
-  /** Applies the plan and stores the resulting registry as the next version. */
+  /** Writes all steps and stores the resulting list of services as the next version. */
   const applyPlan = Effect.fnUntraced(function* (
     plan: RegistryPlan.Plan,
     version: { readonly source: string; readonly rolledBackFrom: number | null }
@@ -362,7 +361,7 @@ const encodeDiff = Schema.encodeEffect(RegistryDiff)
 const encodeRegistrations = Schema.encodeEffect(Schema.toCodecJson(Schema.Array(Registration)))
 const activationSnapshots = Snapshots.of(Activation)
 
-/** The audit snapshot of the registry before the change; `null` before the first version. */
+/** What the audit event shows as the state before: `null` if there was no version. */
 const previousActivation = (
   version: RegistrySnapshot | Unreadable | null,
   services: (typeof Activation.Type)["services"]
@@ -370,11 +369,11 @@ const previousActivation = (
 
 const now = Effect.map(DateTime.now, DateTime.toDateUtc)
 
-/** An activation also refreshes the sync time of each studio service that it names. */
+/** Services of the studio are written even if unchanged, to record the time of the synchronisation. */
 const mustWrite = (step: RegistryPlan.RegistryStep): boolean =>
   RegistryPlan.isChange(step) || (step.after.source === "studio" && step.after.sync_status !== "stale")
 
-/** In an import, `null` means the same as absent. */
+/** In an import request `null` has the same effect as an absent field. */
 const withoutNulls = ({ default_pricing, name, studio_service_id, ...rest }: ImportRequest) => ({
   name,
   studio_service_id,
@@ -402,7 +401,7 @@ const columnsOf = ({
   endpoint_pricing_rules: JSON.stringify(endpoint_pricing_rules)
 })
 
-/** `disabled_at` is the time of the switch to disabled; disabling again keeps it. */
+/** Disabling a service again does not change `disabled_at`. */
 const enabledColumns = ({ after: { enabled }, before }: RegistryPlan.RegistryStep, now: Date): ColumnValues => {
   if (enabled) return { enabled, disabled_at: null }
   return before === undefined || before.enabled ? { enabled, disabled_at: now } : { enabled }
@@ -415,5 +414,5 @@ const violationError = (param: string, reason: string) =>
 
 const unreadableService = new ControlError(
   "store_unavailable",
-  "This version of the gateway cannot read the stored service of this name or studio_service_id; a newer version may have written it."
+  "This version of the gateway cannot decode the stored service with this name or studio_service_id. A newer version may have written it: import with that version."
 )

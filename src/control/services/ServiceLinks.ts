@@ -10,15 +10,15 @@ const linkTables = {
   key: { table: "key_service_links", column: "key_id", owner: "api_keys.id" }
 } as const
 
-/** The links of projects or keys to services. An owner without links may call every service that its policy allows. */
+/** Links restrict a project or key to certain services. Without links it may call all that its policy allows. */
 export const linksOf = (sql: SqlClient, kind: keyof typeof linkTables) => {
   const { column, owner, table } = linkTables[kind]
   return {
-    /** A column of the owner's row: the names of its services. */
+    /** A column for the SELECT list of the owner: the names of its services. */
     names: sql.literal(
       `ARRAY(SELECT service_name FROM ${table} WHERE ${table}.${column} = ${owner} ORDER BY service_name COLLATE "C") AS service_names`
     ),
-    /** Replaces all links of the owner. The services are locked against deletion meanwhile. */
+    /** Replaces all links of a project or key, and locks the linked services against deletion. */
     replace: Effect.fnUntraced(function* (id: string, names: ReadonlyArray<string>) {
       const { write } = yield* Mutation
       const uniqueNames = [...new Set(names)]
@@ -42,7 +42,7 @@ export const linksOf = (sql: SqlClient, kind: keyof typeof linkTables) => {
   }
 }
 
-/** Change notices for all projects and keys that are linked to the service, because gateways cache links with keys. */
+/** Gateways cache links with keys, so every project and key that is linked to the service needs a notice. */
 export const linkedOwnerChanges = Effect.fnUntraced(function* (sql: SqlClient, name: string) {
   const projects = yield* sql<{ readonly id: string }>`
     SELECT project_id AS id FROM project_service_links WHERE service_name = ${name}`
@@ -55,8 +55,8 @@ export const linkedOwnerChanges = Effect.fnUntraced(function* (sql: SqlClient, n
 })
 
 /**
- * Fails when the service is the only link of some project or unrevoked key: without links the owner could call every
- * service that its policy allows. Locks the owners, so that concurrent removals cannot each miss the last link.
+ * Fails if a project or unrevoked key is linked to this service only: without links it could call every service. Locks
+ * these projects and keys, because two concurrent removals could otherwise remove the last two links.
  */
 export const refuseLastLinks = Effect.fnUntraced(function* (
   sql: SqlClient,

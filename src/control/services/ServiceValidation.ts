@@ -23,13 +23,13 @@ const refusedText = (text: string): Violation =>
     ? `must have 1 to ${maxTextLength} characters, none of them a control character`
     : undefined
 
-/** A path at the upstream, without a query. */
+/** A path of the upstream, without a query string. */
 const refusedPath = (path: string): Violation =>
   path.length <= maxPathLength && /^\/[\x21-\x7e]*$/.test(path) && !/\/\/|[?#\\]/.test(path)
     ? undefined
     : `must be a path of at most ${maxPathLength} visible ASCII characters that begins with /, without //, ?, # or backslash`
 
-/** A non-empty JSON pointer (RFC 6901), in which `~` occurs only as `~0` and `~1`. */
+/** A non-empty JSON pointer (RFC 6901): `~` is written as `~0`, and `/` within a name as `~1`. */
 const refusedPointer = (pointer: string): Violation =>
   pointer.length <= maxPathLength && /^(?:\/(?:[^~/]|~[01])*)+$/u.test(pointer)
     ? undefined
@@ -104,7 +104,7 @@ const duplicateViolation = (param: string, values: ReadonlyArray<string>): RuleV
 const endpointKey = ({ method, path_template }: EndpointInput): string =>
   `${method} ${path_template.replace(/\{[^{}]*\}/g, "{}")}`
 
-/** The first rule that `input` breaks. `price` is the price after the change. */
+/** Returns the first rule that `input` violates. `price` is the price after the change. */
 export const findViolation = (
   input: Omit<NewService, "name">,
   price: Pick<Service, "cost_mode" | "estimated_cost_usd">

@@ -27,36 +27,34 @@ type Missing = Refused<"missing_service">
 type Invalid = Refused<"invalid_service_payload" | "invalid_service_upstream" | "missing_project">
 type Duplicate = Refused<"duplicate_service">
 
-/** The service registry: the upstreams of `/services/<name>` and other routes, and the prices of their requests. */
+/** Stores services: the upstreams of `/services/<name>/*` and of custom routes, and the prices of their requests. */
 export class Services extends Context.Service<
   Services,
   {
-    /** Sorted by name. */
     readonly list: Effect.Effect<ReadonlyArray<Service>, StoreFailure>
     readonly get: (name: string) => Effect.Effect<Service, Missing | StoreFailure>
-    /** The service is enabled by default. If it is incomplete, its requests are refused with the missing fields. */
+    /** The service is enabled by default. While required fields are missing, its requests are refused. */
     readonly create: (service: NewService) => Effect.Effect<Service, Invalid | Duplicate | StoreFailure, Actor>
     readonly update: (
       name: string,
       patch: ServicePatch
     ) => Effect.Effect<ChangedService, Missing | Invalid | Duplicate | StoreFailure, Actor>
     /**
-     * Deletes the service and its links. Fails if it is the only link of an owner, who could otherwise call more than
-     * before. With `allowLastLinks` the caller checks this itself.
+     * Also deletes the links to the service. Fails if it is the only link of a project or key, which could then call
+     * every service. With `allowLastLinks` the caller must check this.
      */
     readonly remove: (
       name: string,
       options?: { readonly allowLastLinks?: boolean }
     ) => Effect.Effect<void, Missing | Refused<"service_in_use"> | StoreFailure, Actor>
     readonly enable: (name: string) => Effect.Effect<Service, Missing | StoreFailure, Actor>
-    /** Also disables a service whose row this version cannot read. */
+    /** Also disables a service whose row this version cannot decode. */
     readonly disable: (name: string) => Effect.Effect<Service | Unreadable, Missing | StoreFailure, Actor>
   }
 >()("svc/control/Services") {
   static readonly layer = Layer.suspend(() => Layer.effect(Services, make))
 }
 
-/** The columns that `ServiceRow` decodes. */
 export const serviceColumns = `name, project_id, studio_service_id, route_pattern, upstream_base_url, health_check_path, health_check_method,
    enabled, allowed_methods, timeout_ms, max_body_bytes, cost_mode, estimated_cost_usd, pricing_rules, openapi_source_path,
    openapi_endpoints, endpoint_pricing_rules, fallback_services, sealed_credential IS NOT NULL AS credential_configured,
@@ -70,7 +68,7 @@ const make = Effect.gen(function* () {
   const vault = yield* Vault
   const columns = sql.literal(serviceColumns)
 
-  /** The columns that `input` sets. Validation applies to the row as it will be. */
+  /** The columns that `input` sets. The price rules apply to the merged row, not to `input` alone. */
   const columnsOf = Effect.fnUntraced(function* (
     name: string,
     input: Omit<NewService, "name"> & ServicePatch,
@@ -133,7 +131,7 @@ const make = Effect.gen(function* () {
       orNotFound
     )
 
-  /** Also locks a row that this version cannot read. */
+  /** Locks the row even if this version cannot decode it. */
   const lockAny = (name: string) =>
     Effect.map(
       Effect.flatMap(
@@ -280,7 +278,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** The columns to write, and whether they remove a credential that cannot follow the service to another address. */
+/** `cleared`: the credential is removed, because the service moves to an address that must not receive it. */
 interface Assignments {
   readonly set: ColumnValues
   readonly cleared: boolean
@@ -288,7 +286,7 @@ interface Assignments {
 
 const configuration: Change = { _tag: "Configuration" }
 
-/** The values that `null` restores. */
+/** `null` in a request resets the field to this value. */
 const defaults = {
   health_check_method: "GET",
   timeout_ms: 60_000,
@@ -297,7 +295,6 @@ const defaults = {
   allowed_methods: ["POST"]
 } as const
 
-/** The columns that need neither the vault nor the current row. */
 const settingsColumns = (name: string, input: Omit<NewService, "name"> & ServicePatch): ColumnValues => {
   const set: Record<string, ColumnValues[string]> = {}
   for (const field of ["project_id", "studio_service_id", "health_check_path", "openapi_source_path"] as const) {
@@ -325,7 +322,7 @@ const settingsColumns = (name: string, input: Omit<NewService, "name"> & Service
   return set
 }
 
-/** `disabled_at` is the time of the switch to disabled; disabling again keeps it. */
+/** Disabling a service again does not change `disabled_at`. */
 const enabledColumns = (before: boolean, enabled: boolean): Effect.Effect<ColumnValues> =>
   enabled
     ? Effect.succeed({ enabled, disabled_at: null })
@@ -344,7 +341,7 @@ const serviceRows = storedRows(ServiceRow, { table: "service_registrations", key
 const origins = computedRows(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
 export const snapshots = Snapshots.of(ChangedService)
 
-/** A service whose import was incomplete is reported as synced once nothing is missing. */
+/** A service with status `incomplete` is reported as `synced` once no required field is missing. */
 export const toService = (row: typeof ServiceRow.Type): Service => {
   const missing_runtime_fields = missingRuntimeFields({
     upstream: row.upstream_base_url !== null,

@@ -17,18 +17,18 @@ import { trimBaseUrl, validateBaseUrl, validateCredential } from "../store/Valid
 type Invalid = Refused<"invalid_studio_connection_payload">
 type Unconfigured = Refused<"studio_unconfigured">
 
-/** The studio's base URL without a trailing slash, and the token that the gateway sends. */
+/** The base URL has no trailing slash. The gateway sends `token` with its requests. */
 export interface StudioTarget {
   readonly base_url: string
   readonly token: Option.Option<Redacted.Redacted>
 }
 
-/** The studio connection from the environment (`SVC_STUDIO_BASE_URL`, `SVC_STUDIO_TOKEN`). */
+/** `SVC_STUDIO_BASE_URL` and `SVC_STUDIO_TOKEN`. */
 export class StudioOfEnvironment extends Context.Service<StudioOfEnvironment, Option.Option<StudioTarget>>()(
   "svc/control/StudioOfEnvironment"
 ) {}
 
-/** The studio connection in use: a stored connection replaces the environment's as a whole. */
+/** The address and token of the studio. A stored connection replaces the environment's as a whole. */
 export class StudioConnection extends Context.Service<
   StudioConnection,
   {
@@ -60,7 +60,7 @@ const make = Effect.gen(function* () {
       : makeView("environment", environment.base_url, Option.isSome(environment.token), null)
   }
 
-  /** The row after the patch; `undefined` removes it. */
+  /** Returns the row to store; `undefined` deletes the stored row. */
   const applyPatch = (before: Row | undefined, { base_url, token }: StudioConnectionPatch) => {
     if (base_url === null || (before === undefined && base_url === undefined && !token)) {
       return { cleared: false, row: undefined }
@@ -95,7 +95,7 @@ const make = Effect.gen(function* () {
     return yield* audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
-        // A row lock cannot serialize two patches while no row exists.
+        // A table lock, because a row lock has no effect while the table is empty.
         yield* sql`LOCK TABLE studio_connection_settings IN EXCLUSIVE MODE`
         const before = yield* readRow
         const { cleared, row } = applyPatch(before, patch)

@@ -8,7 +8,7 @@ const Text = Schema.optionalKey(Schema.NullOr(Schema.String))
 const Texts = Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String)))
 const IdText = Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Finite])))
 
-/** A service in the studio's export; unknown fields are ignored. */
+/** One service of the studio's export. Unknown fields are ignored. */
 const Row = Schema.Struct({
   studio_service_id: IdText,
   service_id: IdText,
@@ -32,16 +32,13 @@ type Row = typeof Row.Type
 
 const Rows = Schema.Array(Row).check(Schema.isMaxLength(maxServices))
 
-/** Either `{"services": […]}` or the bare list. */
+/** The studio sends `{"services": […]}` or the list alone. */
 export const StudioExport = Schema.fromJsonString(Schema.Union([Schema.Struct({ services: Rows }), Rows]))
 
 export const rowsOf = (answer: typeof StudioExport.Type): ReadonlyArray<Row> =>
   "services" in answer ? answer.services : answer
 
-/**
- * Turns a text into a DNS label: lower case, accents dropped, other characters as hyphens. Returns `undefined` if
- * nothing remains.
- */
+/** Turns a text into a DNS label: lower case, accents dropped, other characters as hyphens; `undefined` if empty. */
 export const serviceNameOf = (text: string): string | undefined => {
   const label = text
     .normalize("NFKD")
@@ -57,7 +54,6 @@ export const serviceNameOf = (text: string): string | undefined => {
 
 const maxNameLength = 64
 
-/** Maps a service of the export to its view and to its import request. */
 export const toStudioService = (row: Row): StudioService => {
   const studio_service_id = idOf(row) ?? ""
   const name =
@@ -104,6 +100,6 @@ const methodsOf = (methods: ReadonlyArray<string>): ReadonlyArray<ServiceMethod>
   return supported.length === 0 ? ["POST"] : supported
 }
 
-/** A bare list means pricing rules. The import validates the rest. */
+/** A list alone means pricing rules. The import validates all other forms. */
 const pricingOf = (pricing: Schema.Json | undefined): Schema.Json =>
   Array.isArray(pricing) ? { pricing_rules: pricing } : (pricing ?? null)

@@ -8,9 +8,9 @@ import { computedRows, type StatementFailure } from "./Rows.ts"
 
 const deadlineSeconds = 20
 
-/** Leaves sessions of the pool to the rest of the process, which may be a gateway. */
+/** Less than the connection pool has, because the process may also run a gateway. */
 const maxConcurrent = 3
-/** Leaves a slot to other tokens. */
+/** Less than the total, so that one token cannot use all. */
 const maxConcurrentPerToken = 2
 const maxWaitSeconds = 10
 
@@ -20,9 +20,9 @@ export class BoundedQueries extends Context.Service<
   BoundedQueries,
   {
     /**
-     * Runs `read` in one snapshot, without parallel workers, within a concurrency limit and a deadline, because the
-     * gateway uses the same database. A query past its deadline is refused. The embedded database has no deadline.
-     * `rolledUpUntil` is the time up to which usage is rolled up in this snapshot.
+     * Runs `read` in one snapshot with a deadline, without parallel workers and not too often at once, because the
+     * gateway uses the same database. The embedded database has no deadline. `rolledUpUntil` is the end of the time
+     * that the hourly and daily sums of usage cover in this snapshot.
      */
     readonly runBounded: <A, E>(
       read: (rolledUpUntil: number) => Effect.Effect<A, E>
@@ -48,7 +48,7 @@ export class BoundedQueries extends Context.Service<
         inSnapshot(read).pipe(
           transaction,
           Effect.catchIf(isOverdue, () => Effect.fail(overdue)),
-          // the deadline of PostgreSQL comes first, because its refusal tells the operator what to do
+          // PostgreSQL's own timeout fires first, because its error tells the operator what to do.
           Effect.provideService(StatementDeadline, Duration.seconds(deadlineSeconds + 5)),
           limited
         )
@@ -82,7 +82,7 @@ const overdue = new ControlError(
   { param: "from" }
 )
 
-/** SQLSTATE 57014: query canceled. */
+/** PostgreSQL reports a statement timeout as SQLSTATE 57014. */
 const isOverdue = <E>(error: E | StatementFailure): error is SqlError.SqlError =>
   SqlError.isSqlError(error) && Predicate.hasProperty(error.reason.cause, "code") && error.reason.cause.code === "57014"
 

@@ -1,7 +1,7 @@
 import { originOf } from "../../policy/routes/StoredCredential.ts"
 
 export interface CredentialChange {
-  /** The current row; `undefined` for a new one. */
+  /** `undefined`: the row is new. */
   readonly before:
     | {
         readonly configured: boolean
@@ -11,21 +11,19 @@ export interface CredentialChange {
     | undefined
   /** `undefined` keeps the address, `null` removes it. */
   readonly address: string | null | undefined
-  /** The sealed secret. `undefined` keeps it, `null` removes it. */
+  /** The encrypted secret. `undefined` keeps the stored one, `null` removes it. */
   readonly sealed: string | null | undefined
 }
 
 export interface CredentialChangeOutcome {
-  /** `undefined` keeps the secret and its origin. */
+  /** `undefined`: secret and origin stay as they are. */
   readonly stored: { readonly sealed: string | null; readonly credential_origin: string | null } | undefined
-  /** The secret was removed because the address moved to another origin and no new secret came with it. */
   readonly cleared: boolean
 }
 
 /**
- * Decides what a change does to the secret. A secret belongs to the origin that it was stored for. If the address moves
- * to another origin and no new secret comes with it, the secret is removed; otherwise whoever sets the address could
- * read the secret there.
+ * A secret is sent only to the origin for which it was stored. If the address moves to another origin without a new
+ * secret, the stored secret is removed. Otherwise an operator could read it by pointing the address to an own server.
  */
 export const outcomeOf = ({ address, before, sealed }: CredentialChange): CredentialChangeOutcome => {
   const next = address === undefined ? (before?.address ?? null) : address

@@ -3,13 +3,13 @@ import type { SqlClient } from "effect/sql/SqlClient"
 import type { Cursor } from "../api/schema/Fields.ts"
 import { Count, computedRows, type UnreadableRow } from "./Rows.ts"
 
-/** A page of a list that is sorted by time and id. Without `next` this is the last page. */
+/** `next` is `undefined` on the last page. */
 export interface Page<A> {
   readonly rows: ReadonlyArray<A>
   readonly next: Cursor | undefined
 }
 
-/** The SQL fragments that read one page of `table`, which has `created_at` and `id`. */
+/** SQL fragments for one page of a table that is sorted by `created_at` and `id`. */
 export const keyset = (
   sql: SqlClient,
   table: string,
@@ -20,7 +20,7 @@ export const keyset = (
   const sortKey = sql`(${sql(table)}.created_at, ${sql(table)}.id)`
   return {
     micros: micros(sql, table),
-    /** Compares the sort columns themselves, so that an index scan can start here. */
+    /** A row comparison of the plain columns, so that an index scan can start here. */
     afterCursor:
       cursor === undefined
         ? sql`true`
@@ -30,8 +30,8 @@ export const keyset = (
 }
 
 /**
- * Reads a page with `statement`, which selects one row more than the page holds. A row that cannot be decoded still
- * counts towards the page, so the next page starts after it.
+ * `statement` must select one row more than the page has. A row that cannot be decoded still counts, so that the next
+ * page starts after it.
  */
 export const readPage = Effect.fnUntraced(function* <Row, A, E, R>(
   readers: {
@@ -52,9 +52,9 @@ export const readPage = Effect.fnUntraced(function* <Row, A, E, R>(
 
 const cursorRows = computedRows(Schema.Struct({ micros: Count, id: Schema.String }))
 
-/** The limit of a cursor: an `infinity` timestamp has no number of microseconds. */
+/** An `infinity` timestamp has no number of microseconds, so times are cut to this range. */
 const maxMicros = Number.MAX_SAFE_INTEGER
 
-/** The full precision of a row's time, for the cursor. */
+/** The cursor needs all digits of the time, which a JavaScript date would round. */
 export const micros = (sql: SqlClient, table: string) =>
   sql`least(greatest(extract(epoch FROM ${sql(table)}.created_at) * 1000000, -${maxMicros}::bigint), ${maxMicros}::bigint)::bigint AS micros`

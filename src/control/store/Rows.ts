@@ -4,10 +4,9 @@ import * as SqlState from "../../services/SqlState.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { Unreadable } from "../api/schema/Fields.ts"
 
-/** The refusals that every read and write of the control state may return. */
 export type StoreFailure = Refused<"store_unavailable" | "invalid_request">
 
-/** A stored row that this version cannot decode, because a newer version or a person wrote it. */
+/** A newer version or a person wrote the row. */
 export class UnreadableRow extends Data.TaggedError("UnreadableRow")<{
   readonly table: string
   readonly row: string
@@ -19,9 +18,8 @@ export class UnreadableRow extends Data.TaggedError("UnreadableRow")<{
 }
 
 /**
- * Keeps the failures that a caller can act on: the database is unavailable, a row cannot be decoded, or a text cannot
- * be stored (a NUL, half a surrogate pair). Every other SQL error, and a computed row that does not match its schema,
- * is a defect.
+ * Keeps failures that the caller can act on: the database is unavailable, a row cannot be decoded, or a text cannot be
+ * stored. Every other SQL error is a bug and becomes a defect.
  */
 export const toStoreFailures = <A, E, R>(
   work: Effect.Effect<A, E, R>
@@ -56,38 +54,38 @@ const toStoreFailure = (error: SqlError.SqlError): Effect.Effect<never, StoreFai
 
 const unavailable = new ControlError("store_unavailable", "The database is unavailable. Try again later.")
 
-/** Every change writes its audit event in the same transaction. */
+/** A change and its audit event commit together, so the audit log shows whether the commit succeeded. */
 const unconfirmed = new ControlError(
   "store_unavailable",
   "The database did not confirm the change, so it may or may not have been made. Before you retry, look for this request_id in GET /admin-ui/admin/audit-events: an event with it means that the change was made."
 )
 
-/** All `bigint` columns of this schema stay below 2^53. */
+/** Columns of type `bigint` contain numbers below 2^53, so a JavaScript number is exact. */
 export const Count = Schema.BigInt.pipe(
   Schema.decodeTo(Schema.Int, SchemaTransformation.transform({ decode: Number, encode: BigInt }))
 )
 
-/** Reads computed rows, such as counts and sums. A row that does not match the schema is a defect. */
+/** For counts, sums and other rows that no other version wrote. A mismatch with the schema is a bug. */
 export const computedRows = <T, E>(row: Schema.Codec<T, E>) => {
   const decode = Schema.decodeUnknownEffect(Schema.Array(row))
   return rowReaders<T, Schema.SchemaError>((statement) => Effect.flatMap(statement, decode))
 }
 
-/** A table, and the selected columns that identify a row in messages. */
+/** `key` names the columns that identify a row in error messages. */
 export interface TableReference {
   readonly table: string
   readonly key: ReadonlyArray<string>
 }
 
 /**
- * Collects the names of the rows that a list skips because this version cannot decode them. If it is `undefined` (for a
- * configuration document or a plan), the list fails on the first such row, because a decision needs the whole table.
+ * A list that cannot decode a row adds the row's name here and continues. If this is `undefined`, the list fails:
+ * configuration documents and plans need the whole table.
  */
 export const SkippedRows = Context.Reference<Array<string> | undefined>("svc/control/SkippedRows", {
   defaultValue: () => undefined
 })
 
-/** Decodes rows one by one, so an unreadable row does not affect the others. */
+/** Decodes every row on its own, because another version may have written some of them. */
 export const storedRows = <T, E>(row: Schema.Codec<T, E>, { key, table }: TableReference) => {
   const decode = Schema.decodeUnknownResult(row)
   const read = (columns: unknown): Result.Result<T, UnreadableRow> =>
@@ -98,7 +96,6 @@ export const storedRows = <T, E>(row: Schema.Codec<T, E>, { key, table }: TableR
   const decodeAll = <Err, R>(statement: Effect.Effect<ReadonlyArray<unknown>, Err, R>) =>
     Effect.flatMap(statement, (rows) => Effect.forEach(rows, (columns) => Effect.fromResult(read(columns))))
 
-  /** Decodes a list. Skips unreadable rows if `SkippedRows` collects their names. */
   const all = Effect.fnUntraced(function* <Err, R>(statement: Effect.Effect<ReadonlyArray<unknown>, Err, R>) {
     const skipped = yield* SkippedRows
     if (skipped === undefined) return yield* decodeAll(statement)
@@ -117,7 +114,7 @@ export const storedRows = <T, E>(row: Schema.Codec<T, E>, { key, table }: TableR
   return {
     ...rowReaders<T, UnreadableRow>(decodeAll),
     all,
-    /** Returns the first row even if it cannot be decoded, for operations that need only its key. */
+    /** For operations that need only the key of a row, such as disabling. */
     firstOrUnreadable: <Err, R>(statement: Effect.Effect<ReadonlyArray<unknown>, Err, R>) =>
       Effect.map(statement, ([columns]): T | Unreadable | undefined =>
         columns === undefined
@@ -135,7 +132,7 @@ const rowReaders = <T, Failure>(
   all,
   first: <Err, R>(statement: Effect.Effect<ReadonlyArray<unknown>, Err, R>) =>
     Effect.map(all(statement), (rows) => rows[0]),
-  /** Returns the only row of a statement that always returns one. A missing row is a defect. */
+  /** For statements that always return exactly one row. */
   only: <Err, R>(statement: Effect.Effect<ReadonlyArray<unknown>, Err, R>) =>
     Effect.flatMap(all(statement), ([row]) => (row === undefined ? Effect.die(new NoRow()) : Effect.succeed(row)))
 })
@@ -147,20 +144,19 @@ const nameOf = (key: ReadonlyArray<string>, columns: unknown): string =>
     .map(String)
     .join("/")
     .slice(0, maxRowNameLength)
-    // half of a surrogate pair can neither be stored nor written into a header
+    // Half of a surrogate pair can neither be stored nor written into a header.
     .toWellFormed()
 
-/** Longer than any name that the API accepts. */
+/** Every name that the API accepts is shorter. */
 const maxRowNameLength = 512
 
 /**
- * Locks a project against deletion. Take this lock before locking rows that refer to the project, in the order of
- * project changes and configuration documents; another order would deadlock.
+ * Locks a project against deletion. Take this lock before locks on rows that refer to the project: all transactions use
+ * this order, and another order can deadlock.
  */
 export const lockProject = (sql: SqlClient.SqlClient, id: string | null | undefined) =>
   id ? Effect.asVoid(sql`SELECT 1 FROM projects WHERE id = ${id} FOR KEY SHARE`) : Effect.void
 
-/** Turns a violation of a unique constraint into a refusal. */
 export const onDuplicate = <A, E, R, Refusal>(
   statement: Effect.Effect<A, E, R>,
   refusal: (constraint: string) => Refusal

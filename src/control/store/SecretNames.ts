@@ -1,12 +1,12 @@
 import type { Schema } from "effect"
 
-/** Names such as `max_tokens` do not match, because they are plural. */
+/** Limits such as `max_tokens` are plural and do not match. */
 const secretName =
   /(?:^|[^a-z])(?:token|secret|password|passwd|passphrase|authorization|credentials?|bearer|(?:api|access|private|secret|auth)[^a-z]?key)$/
 
 const looksSecret = (name: string): boolean => secretName.test(name.replace(/([a-z\d])([A-Z])/g, "$1_$2").toLowerCase())
 
-/** Returns the path of the first non-empty text member whose name suggests a secret. */
+/** Finds a non-empty text whose member name looks like that of a secret, and returns its path. */
 export const findSecretMember = (config: { readonly [name: string]: Schema.Json }): string | undefined => {
   const pending: Array<readonly [path: string, secret: boolean, value: Schema.Json]> = [["", false, config]]
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
@@ -24,6 +24,6 @@ export const findSecretMember = (config: { readonly [name: string]: Schema.Json 
   return undefined
 }
 
-/** Returns the first URL query parameter whose name suggests a secret. */
+/** Finds a non-empty URL parameter whose name looks like that of a secret. */
 export const findSecretParameter = (url: string): string | undefined =>
   [...new URL(url).searchParams].find(([name, value]) => value !== "" && looksSecret(name))?.[0]

@@ -2,7 +2,7 @@ import { Redacted } from "effect"
 import { refusedHeaderName } from "../../policy/routes/CredentialStyle.ts"
 import type { Vendor } from "../../policy/routes/Vendor.ts"
 
-/** Why a value is invalid, or `undefined`. These rules need the value itself, so a schema cannot express them. */
+/** The problem of a value, as the end of a sentence that begins with the field's name; `undefined`: none. */
 export type Violation = string | undefined
 
 export const ifPresent = <A>(value: A | null | undefined, rule: (value: A) => Violation): Violation =>
@@ -36,19 +36,18 @@ const validateHttpUrl = (text: string): Violation => {
   return undefined
 }
 
-/** A service is addressed by its origin; requests supply the path. */
+/** The address of a service ends after the host and port, because requests contain the path. */
 export const validateOrigin = (text: string): Violation =>
   validateHttpUrl(text) ??
   (new URL(text).pathname !== "/" || /[?#]/.test(text)
     ? "must end after the host and port: the routes bring their own path (https://host, not https://host/v1)"
     : undefined)
 
-/** A base URL; the gateway appends paths. */
+/** The address of an upstream or studio, to which the gateway appends paths. */
 export const validateBaseUrl = (text: string): Violation =>
   validateHttpUrl(text) ??
   (/[?#]/.test(text) ? "must not carry a query or a fragment: paths are added at its end" : undefined)
 
-/** Normalises a base URL and removes trailing slashes. */
 export const trimBaseUrl = (text: string): string => {
   const { origin, pathname } = new URL(text)
   let end = pathname.length
@@ -56,11 +55,11 @@ export const trimBaseUrl = (text: string): string => {
   return origin + pathname.slice(0, end)
 }
 
-/** A URL that the gateway itself calls. */
+/** The complete URL of a server that the gateway calls. */
 export const validateUrl = (text: string): Violation =>
   validateHttpUrl(text) ?? (text.includes("#") ? "must not carry a fragment" : undefined)
 
-/** A credential that fits into a header unchanged. */
+/** A credential must fit into an HTTP header as it is. */
 export const validateCredential = (credential: Redacted.Redacted): Violation =>
   /^[\x21-\x7e]{1,4096}$/.test(Redacted.value(credential))
     ? undefined
@@ -72,13 +71,12 @@ export interface CredentialHeader {
   readonly credential_header_name: string | null
 }
 
-/** Validates the credential header of a provider row as it will be stored. */
 export const validateCredentialHeader = ({
   credential_header_mode: mode,
   credential_header_name: name,
   family
 }: CredentialHeader): Violation => {
-  // Anthropic's own header, which the gateway never forwards from clients
+  // Anthropic's credential header. The gateway never forwards this header from clients, so it can set it itself.
   if (family === "anthropic" && name?.toLowerCase() === "x-api-key") return undefined
   if (name !== null) return refusedHeaderName(name)
   return mode === "custom_header" ? "is required when credential_header_mode is custom_header" : undefined

@@ -2,20 +2,20 @@ import { Cause, Deferred, Effect, Exit, Queue, type Scope, Stream } from "effect
 import { CollectedBytes } from "../../services/CollectedBytes.ts"
 import { type Exchange, type Sink, Upstream, type UpstreamError } from "../../services/Upstream.ts"
 
-/** A response of the upstream after its head has arrived. Closing the scope ends the exchange. */
+/** A response whose status and headers have arrived. Closing the scope ends the exchange with the upstream. */
 export interface UpstreamResponse {
   readonly status: number
-  /** Name, value, name, value. */
+  /** Names and values in turn. */
   readonly headers: ReadonlyArray<string>
-  /** The body, with backpressure to the upstream. */
+  /** The upstream is paused while nobody reads. */
   readonly body: Stream.Stream<Uint8Array, UpstreamError>
-  /** Returns a body of at most `most` bytes; otherwise `undefined`, and `body` still yields all of it. */
+  /** Reads the whole body if it has at most `most` bytes. Otherwise returns `undefined` and consumes nothing. */
   readonly bufferUpTo: (most: number) => Effect.Effect<Buffer | undefined, UpstreamError>
 }
 
-/** Pauses the upstream when more bytes than this are queued. */
+/** The upstream is paused above this number of unread bytes. */
 const maxQueuedBytes = 262_144
-/** The estimated memory of a queued chunk beside its bytes. */
+/** The estimated memory of a chunk in addition to its bytes. */
 const chunkOverhead = 512
 const queuedCost = (bytes: Uint8Array): number => bytes.length + chunkOverhead
 

@@ -28,9 +28,9 @@ import { forControlOrigin, forwardedHeaders, isServiceWorker, valuesOf } from ".
 import * as UpstreamUiPaths from "./UpstreamUiPaths.ts"
 
 /**
- * Serves the upstream's UI on the control origin to clients that send an operator token, independently of
- * `ui_exposure`. Response headers keep its pages from acting as pages of the gateway. Browsers use `UpstreamUiListener`
- * instead.
+ * Serves the upstream's web interface below the operator API, to programs that send an operator token, whatever
+ * `ui_exposure` is set to. A sandbox keeps its pages from acting as pages of the gateway in a browser. For browsers
+ * there is `UpstreamUiListener`.
  */
 export const layer: Layer.Layer<
   never,
@@ -47,7 +47,7 @@ export const layer: Layer.Layer<
   | HttpRouter.Request<"Requires", RequestId>
 > = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    // The layer's scope is left out, because each request has its own.
+    // Every request has its own scope, so the scope of this layer is left out.
     const services = Context.omit(Scopes.Scope)(
       yield* Effect.context<
         OperatorTokens | Upstream | Database | Vault | GatewaySettings | StartupUpstreams | AuthSettings | BodyMemory
@@ -87,7 +87,7 @@ export const requiredScope: Scope = "providers:update"
 
 const withinMs = 120_000
 
-/** Forwards the request with the upstream's credential. `cookie` holds the cookies that the upstream set. */
+/** Forwards the request with the upstream's credential. `cookie` contains only cookies that the upstream has set. */
 export const forwardToUpstream = Effect.fnUntraced(function* (target: string, cookie: string | undefined) {
   const request = yield* HttpServerRequest.HttpServerRequest
   if (isServiceWorker(request.headers)) return yield* serviceWorkerRefused
@@ -107,7 +107,7 @@ const sendUpstream = Effect.fnUntraced(function* (
   const destination = yield* findDestination
   const answer = yield* Effect.mapError(
     UpstreamResponse.request({
-      // The UI lives at the root of the host, wherever the API begins.
+      // The web interface begins at the root of the host, even if the API has a base path.
       origin: destination.base.origin,
       method: request.method,
       target,
@@ -118,7 +118,7 @@ const sendUpstream = Effect.fnUntraced(function* (
     }),
     upstreamFailure
   )
-  // A status above 599 is invalid (RFC 9110 §15), and the listener's server cannot write it.
+  // A status above 599 is invalid (RFC 9110 §15), and Node cannot write it.
   if (answer.status > 599) return yield* upstreamFailure(new UpstreamError({ phase: "headers", reason: "malformed" }))
   return { answer, origin: destination.base.origin }
 })
@@ -128,7 +128,7 @@ const serviceWorkerRefused = new ControlError(
   "Service workers of the upstream's UI are refused, because they would outlive the session."
 )
 
-/** Enough for forms and small uploads. */
+/** The UI sends forms and small uploads only. */
 const maxBodyBytes = 16_777_216
 
 const bodyOf = (request: HttpServerRequest.HttpServerRequest) =>
@@ -150,7 +150,7 @@ interface Destination {
   readonly credential: Redacted.Redacted
 }
 
-/** The enabled upstream row with its credential, else the upstream from the environment. */
+/** The enabled provider row for both API families, else the upstream from the environment. */
 const findDestination = Effect.gen(function* () {
   const { sql } = yield* Database
   const upstreams = yield* StartupUpstreams
@@ -216,7 +216,7 @@ const headersOf = Effect.fnUntraced(function* (
   cookie: string | undefined
 ) {
   const credentialHeader = style._tag === "CustomHeader" ? [style.name.toLowerCase()] : []
-  // The authentication settings may have renamed the gateway key's header.
+  // Operators can rename the header of the gateway key; the renamed header must not reach the upstream either.
   const keyHeader = (yield* (yield* AuthSettings).get).svc_key_header.toLowerCase()
   const requestId = yield* RequestId
   return [

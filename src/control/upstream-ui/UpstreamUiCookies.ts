@@ -2,14 +2,14 @@ import { Cookies } from "effect/http"
 import { isGatewayCookie } from "../../policy/facts/GatewayCookies.ts"
 
 /**
- * Prefixes the upstream's cookies in the browser. Cookies ignore ports, so a browser sends the cookies of every program
- * on this host; only prefixed ones go back to the upstream.
+ * The name prefix of the upstream's cookies in the browser. Cookies ignore ports, so a browser sends the cookies of
+ * every program on this host; only those with the prefix go to the upstream.
  */
 const prefix = "svc_upstream_cookie."
 
 /**
- * Converts the upstream's cookies for the browser, without their domain. Each becomes an `HttpOnly` cookie under the
- * prefix. A cookie that scripts may read is also set under its own name, because the upstream's pages read it there.
+ * Renames the upstream's cookies for the browser and makes them `HttpOnly`. A cookie that scripts may read is also set
+ * under its own name, where the upstream's pages look for it.
  */
 export const forBrowser = (setCookies: ReadonlyArray<string>): Cookies.Cookies => {
   const cookies: Array<Cookies.Cookie> = []
@@ -18,21 +18,21 @@ export const forBrowser = (setCookies: ReadonlyArray<string>): Cookies.Cookies =
     cookies.push({ ...cookie, name: prefix + name, options: { ...ofThisHost, httpOnly: true } })
     if (options.httpOnly !== true && !isGatewayCookie(name)) cookies.push({ ...cookie, name, options: ofThisHost })
   }
-  // Indexes are the keys, because cookies of one name may differ by path.
+  // The keys are indexes, because two cookies of one name may have different paths.
   return Cookies.fromReadonlyRecord(Object.fromEntries(cookies.map((cookie, index) => [`${index}`, cookie])))
 }
 
-/** Collapses runs of blanks first, because the parser takes quadratic time on them. */
+/** The parser takes quadratic time on runs of blanks, so they are shortened first. */
 const parseSetCookie = (setCookie: string): ReadonlyArray<Cookies.Cookie> =>
   Object.values(Cookies.fromSetCookie(setCookie.replace(/[\t ]+/g, " ")).cookies)
 
-/** A cookie for this host may come from the host itself, from it as a domain, and from its parent domains. */
+/** A cookie may belong to this host, to this host as a domain, or to its parent domains. */
 const maxSessionCookies = 4
 
 /**
- * The cookies that may hold the session, likeliest first. Without TLS, a script of the upstream's pages can set cookies
- * of the same name for a longer path or for the domain; they must not lock the operator out. Browsers send longer paths
- * first (RFC 6265 §5.4), so the session, whose path is `/`, is among the last.
+ * Returns the cookies that may contain the session, the likeliest first. Without TLS, scripts of the upstream's pages
+ * can set cookies of this name for a longer path or a domain, and must not lock the operator out. Browsers send longer
+ * paths first (RFC 6265 §5.4), and the path of the session is `/`, so the last ones are the likeliest.
  */
 export const sessionCandidates = (header: string | undefined, name: string): ReadonlyArray<string> =>
   (header ?? "")
@@ -44,7 +44,6 @@ export const sessionCandidates = (header: string | undefined, name: string): Rea
     .slice(-maxSessionCookies)
     .reverse()
 
-/** The `Cookie` header for the upstream: its own cookies without the prefix. */
 export const forUpstream = (header: string | undefined): string | undefined => {
   const upstreamCookies = (header ?? "").split(";").flatMap((pair) => {
     const text = pair.trim()

@@ -1,35 +1,35 @@
 import { hopByHop, namePattern, neverForwarded } from "../../policy/facts/RequestHeaders.ts"
 
-/** Headers as Effect's server represents them: lower-case names, one value each. */
+/** Headers as Effect's HTTP server represents them: lower-case names with one value each. */
 export type HeaderFields = Readonly<Record<string, string>>
 
-/** Headers as the upstream sent them: name, value, name, value. */
+/** Headers as the upstream sent them: names and values in turn. */
 type RawHeaders = ReadonlyArray<string>
 
-/** The request headers that go to the upstream. `alsoStripped` lists further names to drop, in lower case. */
+/** The request headers to forward. `alsoStripped` contains further lower-case names to remove. */
 export const forwardedHeaders = (headers: HeaderFields, alsoStripped: ReadonlyArray<string>): ReadonlyArray<string> =>
   Object.entries(headers)
     .filter(([name]) => !strippedHeaders.test(name) && !alsoStripped.includes(name))
     .flat()
 
 const strippedHeaders = namePattern([
-  // Operator tokens, gateway keys and headers that only the gateway may set.
+  // These contain operator tokens or gateway keys, or only the gateway may set them.
   ...neverForwarded,
-  // Cookies of other programs on this host; the upstream's own are added by name.
+  // Contains cookies of other programs on this host. The upstream's own cookies are added separately.
   "cookie",
-  // Encoded or partial responses cannot be rewritten.
+  // The gateway rewrites addresses in responses, which is impossible in encoded or partial ones.
   ...["accept-encoding", "range", "if-range"],
-  // The gateway sends its own request id instead.
+  // The gateway sends its own request id.
   "x-request-id"
 ])
 
-/** A service worker could answer for this origin even after the session has ended. */
+/** A service worker could answer requests of this origin even after the session has ended. */
 export const isServiceWorker = (headers: HeaderFields): boolean =>
   headers["service-worker"] !== undefined || headers["sec-fetch-dest"] === "serviceworker"
 
 /**
- * Response headers for the control origin: an allow list of names that only describe the response. None of them makes a
- * browser do anything to the origin or host, and future headers are excluded.
+ * On the origin of the operator API, only headers that describe the response are allowed. None of them changes how a
+ * browser treats the origin or host. Headers that are invented later are excluded.
  */
 export const forControlOrigin = (headers: RawHeaders): Record<string, string> =>
   joinFields(headers, (name) => descriptiveHeaders.test(name) && !originWideHeaders.test(name))
@@ -39,33 +39,33 @@ const descriptiveHeaders = namePattern([
   ...["accept-ranges", "allow", "date", "etag", "last-modified", "retry-after", "vary", "x-.*"]
 ])
 
-/** Response headers for the origin of the upstream's UI: all except those with effects beyond the response. */
+/** On the UI's own origin, all headers are allowed except those that act beyond the response. */
 export const forOwnOrigin = (headers: RawHeaders): Record<string, string> =>
   joinFields(headers, (name) => !originWideHeaders.test(name))
 
 const originWideHeaders = namePattern([
-  // Connection headers; rewriting changes the length.
+  // These belong to the connection, or rewriting the body changes them.
   ...[...hopByHop, "content-length", "x-request-id"],
-  // Rewritten separately.
+  // The gateway rewrites these separately.
   ...["location", "set-cookie", "set-cookie2"],
-  // A service worker would outlive the session and could read the codes of later ones.
+  // A service worker would outlive the session and could read the links of later sessions.
   "service-worker-allowed",
-  // Other origins must not read what an operator's session opens.
+  // Other origins must not read what the session of an operator gives access to.
   ...["access-control-.*", "timing-allow-origin", "x-permitted-cross-domain-policies"],
-  // Clears cookies, storage and caches of the whole site, which may include the control origin.
+  // This would clear cookies, storage and caches of the whole site, which may include the operator API.
   "clear-site-data",
-  // These apply to the host on every port, or redirect its later requests and reports.
+  // These apply to the host on every port, or send its later requests and reports elsewhere.
   ...["strict-transport-security", "public-key-pins.*", "expect-ct", "alt-svc"],
   ...["report-to", "reporting-endpoints", "nel", "content-security-policy-report-only"],
-  // The gateway decides who may frame or open these pages.
+  // The gateway itself decides which sites may frame or open these pages.
   ...["x-frame-options", "cross-origin-.*"],
-  // A browser would ask for a password on this origin, and the gateway never forwards it.
+  // A browser would ask for a password, which the gateway never forwards.
   ...["www-authenticate", "authentication-info"],
-  // Browsers keep these dictionaries and client hints for the whole origin.
+  // Browsers keep dictionaries and client hints for the whole origin.
   ...["use-as-dictionary", "accept-ch", "critical-ch"]
 ])
 
-/** Joins fields of the same name (RFC 9110 §5.3). */
+/** Fields of the same name are joined with commas (RFC 9110 §5.3). */
 const joinFields = (headers: RawHeaders, passes: (name: string) => boolean): Record<string, string> => {
   const fields: Record<string, string> = {}
   for (let i = 0; i + 1 < headers.length; i += 2) {
@@ -77,6 +77,5 @@ const joinFields = (headers: RawHeaders, passes: (name: string) => boolean): Rec
   return fields
 }
 
-/** All values of the header `name`, given in lower case. */
 export const valuesOf = (headers: RawHeaders, name: string): ReadonlyArray<string> =>
   headers.filter((_, index) => index % 2 === 1 && headers[index - 1]?.toLowerCase() === name)

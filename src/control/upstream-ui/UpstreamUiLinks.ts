@@ -7,7 +7,7 @@ import type { StoreFailure } from "../store/Rows.ts"
 import { openingPath, UpstreamUiOrigin } from "./UpstreamUiOrigin.ts"
 import { UpstreamUiSessions } from "./UpstreamUiSessions.ts"
 
-/** Creates links that open the upstream's UI in a browser. Every link is audited. */
+/** Creates links that open the upstream's web interface in a browser. Every link leaves an audit event. */
 export class UpstreamUiLinks extends Context.Service<
   UpstreamUiLinks,
   {
@@ -47,7 +47,7 @@ const make = Effect.gen(function* () {
   return UpstreamUiLinks.of({ open: open() })
 })
 
-/** The audit log omits the URL, because it contains the code. */
+/** Audit events omit the URL, because it contains the code that starts a session. */
 const snapshots = Snapshots.of(UpstreamUiLink.mapFields(Struct.omit(["url"])))
 
 const unconfigured = new ControlError(

@@ -26,15 +26,15 @@ type Handler = Effect.Effect<
 >
 
 /**
- * Serves the upstream's UI to browsers at an origin of its own, so that links need no prefix and scripts cannot reach
- * the control origin. Only the session cookie grants access.
+ * Serves the upstream's web interface to browsers at an origin of its own, so that links work unchanged and scripts
+ * cannot reach the operator API. Only the session cookie grants access.
  */
 export const layer = (
   origin: string
 ): Layer.Layer<never, never, HttpRouter.HttpRouter | Services | HttpRouter.Request<"Requires", RequestId>> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
-      // The layer's scope is left out, because each request has its own.
+      // Every request has its own scope, so the scope of this layer is left out.
       const services = Context.omit(Scope.Scope)(yield* Effect.context<Services>())
       const handle = (work: Handler) =>
         Effect.gen(function* () {
@@ -48,7 +48,7 @@ export const layer = (
 
 const isSecure = (origin: string): boolean => origin.startsWith("https:")
 
-/** With TLS, the `__Host-` prefix keeps other hosts and plain connections from setting this cookie. */
+/** With TLS, the prefix `__Host-` keeps other hosts and plain HTTP connections from setting this cookie. */
 const sessionCookie = (origin: string) => ({
   name: `${isSecure(origin) ? "__Host-" : ""}svc_upstream_ui_session`,
   options: {
@@ -69,7 +69,7 @@ const findSession = Effect.fnUntraced(function* (headers: HeaderFields, origin: 
   return Option.none()
 })
 
-/** Exchanges the code for a session cookie, then leads to a URL without the code. */
+/** Exchanges the code in the link for a session cookie. The page that follows has a URL without the code. */
 const openSession = Effect.fnUntraced(function* (origin: string) {
   const { headers, url } = yield* HttpServerRequest.HttpServerRequest
   const sessions = yield* UpstreamUiSessions
@@ -79,7 +79,7 @@ const openSession = Effect.fnUntraced(function* (origin: string) {
   const id = code === null ? Option.none() : yield* sessions.redeem(code)
   if (Option.isSome(id))
     return HttpServerResponse.setCookieUnsafe(entrancePage, name, Redacted.value(id.value), options)
-  // A reload of the entrance page is fine while its session is valid.
+  // If the session is valid, the operator has only reloaded the page.
   return Option.isSome(yield* findSession(headers, origin)) ? entrancePage : yield* usedLink
 })
 
@@ -89,8 +89,8 @@ const usedLink = new ControlError(
 )
 
 /**
- * An HTML refresh instead of a redirect: a browser omits `SameSite=Strict` cookies from every request of a redirect
- * chain that another site started.
+ * This page continues with an HTML refresh, not a redirect. After a redirect chain that another site started, a browser
+ * does not send `SameSite=Strict` cookies.
  */
 const entrancePage = HttpServerResponse.html(
   `<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/ui/"><title>Upstream UI</title><a href="/ui/">Upstream UI</a></html>`
@@ -98,7 +98,7 @@ const entrancePage = HttpServerResponse.html(
 
 const proxyPage = Effect.fnUntraced(function* (origin: string) {
   const { headers, method, url } = yield* HttpServerRequest.HttpServerRequest
-  // An absolute target would name another server; `/admin-ui` paths are not the upstream's.
+  // An absolute URL names another server, and the upstream has no paths below `/admin-ui`.
   if (!url.startsWith("/") || /^\/admin-ui(?:[/?]|$)/.test(url)) return yield* notFound
   if (!isOwnRequest(method, headers, origin)) return yield* crossOrigin
   const session = yield* findSession(headers, origin)
@@ -121,8 +121,8 @@ const crossOrigin = new ControlError(
 )
 
 /**
- * Browsers send the cookie automatically, and pages on other ports of this host count as the same site. The fetch
- * metadata therefore decides: this origin, the address bar, or a followed link.
+ * The cookie alone proves nothing: browsers send it automatically, and pages on other ports of this host count as the
+ * same site. Requests must come from this origin, the address bar or a followed link.
  */
 const isOwnRequest = (method: string, headers: HeaderFields, origin: string): boolean => {
   const site = headers["sec-fetch-site"]
@@ -134,7 +134,7 @@ const isOwnRequest = (method: string, headers: HeaderFields, origin: string): bo
 
 const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"])
 
-/** Larger responses pass without rewriting. */
+/** Larger responses are sent unchanged. */
 const maxRewrittenBytes = 2_097_152
 
 const rewrittenResponse = Effect.fnUntraced(function* (
@@ -169,10 +169,10 @@ const isRewritten = (headers: HeaderFields): boolean =>
     headers["content-type"] ?? ""
   )
 
-/** Turns a redirect to the upstream's address into a path of this origin. */
+/** A redirect to the upstream's address becomes a redirect to a path of this origin. */
 const pathOnOrigin = (link: string, upstream: string): string =>
   link === upstream || link.startsWith(`${upstream}/`) ? link.slice(upstream.length) || "/" : link
 
-/** Replaces the quoted upstream address, such as the `redirect_url` of a login, with this origin. */
+/** Replaces the upstream's address in quotes, such as the `redirect_url` of a login, with this origin. */
 const replaceOrigin = (text: string, upstream: string, origin: string): string =>
   text.replaceAll(new RegExp(`(?<=["'\`])${Pattern.escape(upstream)}(?=["'\`/?#\\\\])`, "g"), origin)

@@ -1,9 +1,9 @@
 import { Context, Option } from "effect"
 
-/** The origin of the upstream's UI for browsers; `none` if no listener is configured for it. */
+/** The origin at which browsers reach the upstream's web interface. `none`: no listener is configured. */
 export const UpstreamUiOrigin = Context.Reference<Option.Option<string>>("svc/control/UpstreamUiOrigin", {
   defaultValue: () => Option.none()
 })
 
-/** The path on that origin that exchanges a link's code for a session. The upstream does not get it. */
+/** This path exchanges the code of a link for a session. Requests to it are not forwarded to the upstream. */
 export const openingPath = "/admin-ui/session"

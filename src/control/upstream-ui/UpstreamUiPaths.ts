@@ -1,9 +1,9 @@
-/** The path of the upstream's UI on the control origin. */
+/** Below this path, the control listener serves the upstream's web interface. */
 export const prefix = "/admin-ui/upstream-ui"
 
 /**
- * First path segments that the UI requests at the upstream's root. Below the prefix they map to the root; every other
- * path maps to `/ui`.
+ * The web interface requests paths with these first segments from the root of the upstream's host. Every other path is
+ * requested below `/ui`.
  */
 const rootSegments = [
   ...["upstream-asset-prefix", "upstream", "v1", "v2", "v3", "get_image", "get", "public", "config", "health", "key"],
@@ -11,14 +11,13 @@ const rootSegments = [
   ...["tag", "team", "user"]
 ]
 
-/** Maps between paths on the control origin and paths at the upstream. */
 export interface UpstreamUiPaths {
-  /** The upstream's path and query for a request target; `undefined` if the target has no counterpart. */
+  /** Returns the path and query to request from the upstream; `undefined` if there are none for `target`. */
   readonly upstreamTarget: (target: string) => string | undefined
   /**
-   * The `Location` for a client that may follow it with its operator token. The upstream's own addresses move below the
-   * prefix. Returns `undefined` for an upstream path without a counterpart, and for an address of the control origin.
-   * `origin` and `target` are the upstream request's; `host` is the control origin's.
+   * Translates the `Location` of a redirect. Addresses of the upstream get the prefix. Returns `undefined` for paths
+   * that cannot be requested here and for addresses of the control listener (`host`). `origin` and `target` belong to
+   * the request that was sent to the upstream.
    */
   readonly location: (
     link: string,
@@ -26,7 +25,7 @@ export interface UpstreamUiPaths {
   ) => string | undefined
 }
 
-/** `extraRoots`: further root paths of the deployment's upstream (`UPSTREAM_UI_PATHS`). */
+/** `UPSTREAM_UI_PATHS` adds `extraRoots` to `rootSegments`. */
 export const make = (extraRoots: ReadonlyArray<string>): UpstreamUiPaths => {
   const rootNames: ReadonlySet<string> = new Set([...rootSegments, ...extraRoots.map(firstSegment)])
 
@@ -57,7 +56,7 @@ export const make = (extraRoots: ReadonlyArray<string>): UpstreamUiPaths => {
 
 const firstSegment = (path: string): string => path.slice(1).split("/", 1)[0] ?? ""
 
-/** Servers may interpret such a path differently, so it could reach an unintended resource. */
+/** Servers disagree about such paths, so they could lead to a resource that the gateway would refuse. */
 const ambiguousPath = /[\\#;]|\/\/|\/\.{1,2}(?:\/|$)|%(?:2e|2f|5c|25|00)/i
 
 const isUi = /^\/ui(?=[/?#]|$)/

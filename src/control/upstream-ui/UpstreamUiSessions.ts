@@ -7,24 +7,24 @@ import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { Scope } from "../api/schema/Security.ts"
 import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
-/** A random value that stands for an operator token for a limited time. */
+/** Random values of a kind represent an operator token for a limited time. */
 interface TokenKind {
   readonly name: "code" | "session"
   readonly lifetime: Duration.Duration
 }
 
-/** Opens one session. A code travels in a URL, so it is short-lived and works once. */
+/** Starts one session. A code is part of a URL, so it expires soon and works only once. */
 const codeKind: TokenKind = { name: "code", lifetime: Duration.minutes(1) }
 
-/** The session cookie's value. Its lifetime does not extend with use. */
+/** The value of the session cookie. Requests do not extend its lifetime. */
 const sessionKind: TokenKind = { name: "session", lifetime: Duration.hours(1) }
 
 export const sessionLifetime = sessionKind.lifetime
 
-/** Per kind, for all operators together; creating another removes the oldest. */
+/** The limit of codes and of sessions, for all operators together. A new one replaces the oldest. */
 const maxPerKind = 1000
 
-/** The operator token that began the session, with its current scopes. */
+/** The operator token that started the session, with its present scopes. */
 export interface Session {
   readonly tokenId: string
   readonly scopes: ReadonlyArray<Scope>
@@ -36,14 +36,14 @@ export interface SessionCode {
 }
 
 /**
- * Browser sessions with the upstream's UI. A code from the control API begins a session, and the session ends with the
- * operator's token. Redis stores digests only, and every control process can check them.
+ * Browser sessions for the upstream's web interface. A code from the operator API starts a session, which ends with the
+ * operator's token at the latest. Redis contains only digests, and every process can check them.
  */
 export class UpstreamUiSessions extends Context.Service<
   UpstreamUiSessions,
   {
     readonly createCode: (tokenId: string) => Effect.Effect<SessionCode, Refused<"store_unavailable">>
-    /** Begins a session; `none` if the code is unknown, expired or already used. */
+    /** Starts a session. Returns `none` if the code is unknown, has expired or was used. */
     readonly redeem: (code: string) => Effect.Effect<Option.Option<Redacted.Redacted>, Refused<"store_unavailable">>
     readonly find: (id: string) => Effect.Effect<Option.Option<Session>, StoreFailure>
   }
@@ -85,7 +85,7 @@ const make = Effect.gen(function* () {
     redeem: Effect.fn("UpstreamUiSessions.redeem")(function* (value) {
       const tokenId = yield* findTokenId(codeKind, value)
       if (Option.isNone(tokenId)) return Option.none()
-      // The request that deletes the code wins; concurrent ones begin no session.
+      // Of concurrent requests with the same code, only the one that deletes the code starts a session.
       const deleted = yield* redis.command("DEL", keyOf(codeKind, digestHex(value)))
       return deleted === 1 ? Option.some(yield* create(sessionKind, tokenId.value)) : Option.none()
     }, orStoreUnavailable),
@@ -97,7 +97,7 @@ const make = Effect.gen(function* () {
           AND (expires_at IS NULL OR expires_at > now())`)
       return Option.map(Option.fromUndefinedOr(token), ({ scopes }) => ({
         tokenId: tokenId.value,
-        // Ignores scopes that only a newer version knows.
+        // Scopes that only a newer version knows are ignored.
         scopes: scopes.filter(isScope)
       }))
     }, toStoreFailures)

@@ -7,14 +7,14 @@ import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/
 export class DebugBundles extends Context.Service<
   DebugBundles,
   {
-    /** Clients may reuse request ids; the latest record wins. */
+    /** Clients may use a request id twice; the latest request counts. */
     readonly get: (requestId: string) => Effect.Effect<DebugBundle, Refused<"debug_bundle_not_found"> | StoreFailure>
   }
 >()("svc/control/DebugBundles") {
   static readonly layer = Layer.suspend(() => Layer.effect(DebugBundles, make))
 }
 
-/** More than the guardrails that a policy can name. */
+/** A policy cannot name as many guardrails. */
 const maxExecutions = 500
 
 const make = Effect.gen(function* () {
@@ -83,7 +83,7 @@ const executionRows = storedRows(ExecutionRow, { table: "guardrail_execution_eve
 const traceEntry = (name: string, value: string | number | boolean | null | undefined): ReadonlyArray<string> =>
   value === null || value === undefined ? [] : [`${name}=${value}`]
 
-/** The label says that this is a keyed hash, not a plain hash of the body. */
+/** The label tells operators that this is a keyed hash, not the SHA-256 of the body. */
 const labelledHash = (hash: string | null): string | null => (hash === null ? null : `keyed-sha256:${hash}`)
 
 const statusOfReason = (reason: string | null): number | null => {
@@ -125,10 +125,10 @@ const toDebugBundle = (
       ...traceEntry("endpoint", record.endpoint_template),
       ...traceEntry("usage_source", record.usage_source),
       ...traceEntry("cost_source", record.cost_source),
-      // The client had already received the response head, so the status cannot carry this error.
+      // The client already had the response head when this error happened, so the status does not show it.
       ...traceEntry("terminal_error", record.status_code < 400 ? record.error_code : null)
     ],
-    // Only the direct compatible upstream has a fallback.
+    // Only requests to `/providers/compat/*` can fall back to another provider.
     fallback_history: Array.from({ length: Math.min(record.fallback_count, 1) }, () => ({
       from_provider: "compat",
       to_provider: record.provider,

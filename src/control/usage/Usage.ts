@@ -28,14 +28,13 @@ type Series = UsageDashboard["timeseries"]
 export type Dimension = keyof typeof labels
 
 /**
- * Aggregates the recorded usage. Whole hours and days come from the rollups; the ends of the range, and filters that
- * rollups lack, come from the events. Each operation reads one snapshot of the database.
+ * Sums up recorded requests. Whole hours and days come from precomputed sums (rollups). Single records are read for the
+ * ends of the range, and for filters that the rollups lack.
  */
 export class Usage extends Context.Service<
   Usage,
   {
     readonly summary: (filter: UsageFilter) => Effect.Effect<UsageTotal, UsageFailure, Operator>
-    /** Fails with `missing_project` when the project does not exist. */
     readonly ofProject: (
       id: string,
       filter: UsageFilter
@@ -44,17 +43,17 @@ export class Usage extends Context.Service<
       id: string,
       filter: UsageFilter
     ) => Effect.Effect<UsageTotal, UsageFailure | Refused<"not_found">, Operator>
-    /** In ascending order, without hours or days that had no requests. */
+    /** Sorted by time, without hours or days that had no requests. */
     readonly series: (query: SeriesQuery) => Effect.Effect<Series, UsageFailure, Operator>
     readonly breakdown: (by: Dimension, query: BreakdownQuery) => Effect.Effect<Breakdown, UsageFailure, Operator>
     readonly dashboard: (query: DashboardQuery) => Effect.Effect<UsageDashboard, UsageFailure, Operator>
-    /** The first values in order that begin with `prefix`. */
+    /** Returns the first values in alphabetical order that begin with `prefix`. */
     readonly values: (
       field: string,
       prefix: string,
       limit: number | undefined
     ) => Effect.Effect<Values, UsageFailure, Operator>
-    /** Keys without a request in the range, newest first. */
+    /** Keys without a request in the range. The newest key comes first. */
     readonly unusedKeys: (query: UnusedQuery) => Effect.Effect<ReadonlyArray<UnusedKey>, UsageFailure, Operator>
   }
 >()("svc/control/Usage") {
@@ -75,7 +74,7 @@ const make = Effect.gen(function* () {
   const { runBounded } = yield* BoundedQueries
   const usageSql = UsageSql.make(sql)
 
-  /** Runs `read` in one snapshot. `watermark` is the time up to which rollups are complete. */
+  /** Runs `read` in one snapshot of the database, in which the rollups are complete up to `watermark`. */
   const analyze = <A, E>(range: Range, read: (watermark: number) => Effect.Effect<A, E>) =>
     Effect.andThen(validateRange(range), toStoreFailures(runBounded(read)))
 
@@ -109,7 +108,7 @@ const make = Effect.gen(function* () {
     )
   )
 
-  /** Reads one bucket more than the limit, to detect a next page. */
+  /** Reads one bucket more than the limit, which shows whether there is a next page. */
   const series = (query: SeriesQuery, watermark: number, page: Page, ofServices: boolean) => {
     const { interval = "hour" } = query
     const matching = usageSql.matchingSums(query, watermark, interval, "overview")
@@ -126,8 +125,7 @@ const make = Effect.gen(function* () {
     const { breakdown_limit = defaultLimits.breakdown, breakdown_offset = 0 } = query
     const order = orderExpression(query.sort_by ?? "requests", query.sort_order ?? "desc")
     const name = sql.literal(labels[by])
-    // The page is selected by one aggregate alone; the other sums are computed for its rows only. There may be 200,000
-    // tasks.
+    // There may be 200,000 tasks: one aggregate selects the page, and the other sums are computed only for its rows.
     return sql`
       WITH matching AS NOT MATERIALIZED (${matching}),
       page AS (SELECT ${name} AS name, ${sql.literal(order)} AS place FROM matching
@@ -149,7 +147,7 @@ const make = Effect.gen(function* () {
             ...(to === undefined ? [] : [sql`usage_events.created_at < ${DateTime.toDateUtc(to)}`])
           ])})
           AND NOT EXISTS (SELECT 1 FROM usage_rollups WHERE ${sql.and([
-            // Rollups keep whole hours of events that were deleted.
+            // Retention may have deleted records whose rollups still exist.
             sql`key_id = api_keys.id AND grain = 'hour'`,
             ...(from === undefined ? [] : [sql`bucket >= ${DateTime.toDateUtc(from)}`]),
             ...(to === undefined ? [] : [sql`bucket + interval '1 hour' <= ${DateTime.toDateUtc(to)}`])
@@ -198,7 +196,7 @@ const make = Effect.gen(function* () {
     dashboard: Effect.fn("Usage.dashboard")((query: DashboardQuery) =>
       analyze(query, (watermark) =>
         Effect.gen(function* () {
-          // One pass over the range; the breakdowns then aggregate its result.
+          // Reads the range once; every breakdown then aggregates the result.
           const merged = usageSql.merged(usageSql.matchingSums(query, watermark, "day", "keys"))
           const parts = commonBreakdowns.map((by) => sql`(${breakdownStatement(by, sql`SELECT * FROM merged`, query)})`)
           const read = yield* groupRows.all(
@@ -276,7 +274,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** NULL becomes a named group, so that the groups of a breakdown add up to the summary. */
+/** NULL becomes a named group, so that the groups add up to the summary. */
 const labels = {
   projects: "coalesce(project_id::text, 'individual')",
   keys: "key_id::text",
@@ -288,7 +286,7 @@ const labels = {
   tasks: "coalesce(task_id, 'none')"
 }
 
-/** Display names of projects and keys; deleted ones show their id. */
+/** Projects and keys that were deleted show their id. */
 const displayNames: Partial<Record<Dimension, string>> = {
   projects: `CASE WHEN summed.name = 'individual' THEN summed.name ELSE
     coalesce((SELECT projects.name FROM projects WHERE projects.id = summed.name::uuid), summed.name) END`,
@@ -307,7 +305,7 @@ const rollupDetails: Readonly<Record<Dimension, UsageSql.RollupDetail>> = {
   tasks: "tasks"
 }
 
-/** Dimensions that share one set of rows; tasks need rows of their own. */
+/** One query can compute these together. Tasks need rows of another grain. */
 const commonBreakdowns = ["projects", "keys", "teams", "services", "endpoints", "providers", "models"] as const
 
 const sortExpressions: Readonly<Record<BreakdownSort, string>> = {
@@ -320,7 +318,7 @@ const sortExpressions: Readonly<Record<BreakdownSort, string>> = {
   fallbacks: "sum(fallback_count)"
 }
 
-/** An SQL expression whose ascending order is the requested order. */
+/** Sorting by this expression in ascending order yields the requested order. */
 const orderExpression = (by: BreakdownSort, order: SortOrder): string =>
   order === "asc" ? sortExpressions[by] : `-(${sortExpressions[by]})`
 

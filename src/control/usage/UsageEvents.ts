@@ -27,15 +27,14 @@ export interface EventsPage {
   readonly next_cursor: Cursor | null
 }
 
-/** The recorded requests: one row per authenticated request. */
+/** Reads the usage records; the gateway writes one for every authenticated request. */
 export class UsageEvents extends Context.Service<
   UsageEvents,
   {
-    /** Newest first by default. */
     readonly page: (query: EventsQuery) => Effect.Effect<EventsPage, UsageFailure, Operator>
     /**
-     * Reads oldest first, in batches, with backpressure. The effect succeeds after the first batch; a later database
-     * failure is a defect of the stream, because the response has already begun.
+     * Reads the oldest records first, in batches, at the speed of the client. The effect succeeds after the first
+     * batch. A later failure of the database ends the stream as a defect, because the response has begun.
      */
     readonly batches: (
       query: ExportQuery
@@ -48,10 +47,10 @@ export class UsageEvents extends Context.Service<
 const defaultLimit = 50
 const defaultExport = 1000
 
-/** Limits the offset, because the database reads and discards every row before it. Cursors have no such limit. */
+/** The database reads and discards every row before an offset. Cursors need no such limit. */
 const maxOffset = 10_000
 
-/** Orders other than time must read every matching row. */
+/** Every matching record must be read, except when sorting by time. */
 const maxSortedEvents = 100_000
 
 const batchSize = 500
@@ -98,7 +97,7 @@ const make = Effect.gen(function* () {
         { param: "sort_by" }
       )
     }
-    // NULL sorts last in both orders.
+    // Records without a value come last in both orders.
     const order = sql.literal(query.sort_order === "asc" ? "ASC" : "DESC")
     const { next, rows } = yield* readPage(
       eventRows,

@@ -1,7 +1,7 @@
 import { DateTime, Effect, Schema, Stream } from "effect"
 import { UsageEvent, UsageTotal } from "../api/usage/UsageApi.ts"
 
-/** Clients may read columns by position: new columns go to the end. */
+/** Clients may read the columns by position, so new ones are added at the end. */
 const columns = [
   "request_id",
   "key_id",
@@ -35,16 +35,16 @@ const columns = [
   "team_id"
 ] as const satisfies ReadonlyArray<keyof UsageEvent>
 
-/** Text that a spreadsheet runs as a formula, also with full-width characters or leading whitespace. */
+/** Spreadsheets run such text as a formula, even with full-width characters or after whitespace. */
 const formulaPattern = /^(?:[\t\r\n]|\s*[=+\-@＝＋－＠])/
 
-/** Encodes a CSV cell. A leading apostrophe disarms formulas; text with separators is quoted. */
+/** An apostrophe keeps spreadsheets from running a cell as a formula. */
 export const csvCell = (text: string): string => {
   const inert = formulaPattern.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
 }
 
-/** Up to nine decimals (one nano-dollar), never an exponent. */
+/** At most nine decimals (one nano-dollar), without an exponent. */
 export const formatDollars = (usd: number): string => usd.toFixed(9).replace(/\.?0+$/, "")
 
 export const csvLine = (event: UsageEvent): string =>
@@ -59,7 +59,6 @@ export const csvLine = (event: UsageEvent): string =>
     })
     .join(",")
 
-/** Unknown token counts are exported as 0. */
 const withZeroTokens = (event: UsageEvent): UsageEvent => ({
   ...event,
   input_tokens: event.input_tokens ?? 0,
@@ -85,7 +84,7 @@ export const csv = (batches: Batches): Bytes =>
 const encodeSummary = Schema.encodeSync(Schema.fromJsonString(Schema.toCodecJson(UsageTotal)))
 const encodeEvents = Schema.encodeEffect(Schema.toCodecJson(Schema.Array(UsageEvent)))
 
-/** Streams `{"summary":…,"rows":[…]}`. */
+/** The format is `{"summary":…,"rows":[…]}`. */
 export const json = (summary: UsageTotal, batches: Batches): Bytes => {
   const rows = batches.pipe(
     Stream.filter((events) => events.length > 0),

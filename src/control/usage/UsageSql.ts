@@ -14,7 +14,7 @@ import type { UsageFilter, UsageSummary } from "../api/usage/UsageApi.ts"
 import { Count } from "../store/Rows.ts"
 import { type RollupGrain, splitRange, type TimeRange } from "./UsageTimeRanges.ts"
 
-/** One dollar; the gateway's rollups use the same threshold for expensive requests. */
+/** One dollar. The writer of the rollups uses the same limit for expensive requests. */
 const expensiveNanos = 1_000_000_000
 
 export const make = (sql: SqlClient) => {
@@ -23,7 +23,7 @@ export const make = (sql: SqlClient) => {
     ...(Number.isFinite(end) ? [sql`${column} < ${new Date(end)}`] : [])
   ]
 
-  /** The conditions that rollups and events share; their columns differ. */
+  /** Rollups and single records have the same conditions on different columns. */
   const sharedConditions = (
     filter: UsageFilter,
     { endpoint, model, status }: Record<"endpoint" | "model" | "status", Fragment>
@@ -93,11 +93,11 @@ export const make = (sql: SqlClient) => {
   const bucketColumns = sql.literal(`bucket AS at, ${dimensions}, ${summands.join(", ")}`)
 
   return {
-    /** The condition for single events, which are matched by the model name that the client sent. */
+    /** For lists of records, which match `model` against the name that the client sent. */
     matchingEvents: (filter: UsageFilter): Fragment =>
       eventConditions(filter, rangeOf(filter), { ...eventExpressions, model: rollupColumns.model }),
 
-    /** The matching rows of sums: rollup buckets where whole ones fit, single events elsewhere. */
+    /** Reads rollups for whole hours and days, and single records for the rest. */
     matchingSums: (filter: UsageFilter, watermark: number, widest: RollupGrain, detail: RollupDetail): Fragment => {
       const { days, events, hours } = splitRange(rangeOf(filter), watermark, needsEvents(filter) ? "event" : widest)
       const parts = sql.literal(partsFor(filter, detail))
@@ -115,12 +115,12 @@ export const make = (sql: SqlClient) => {
       return sql.join(" UNION ALL ", false)([...buckets("day", days), ...buckets("hour", hours), ...single])
     },
 
-    /** The same rows without their time: one row per combination of the other columns. */
+    /** Aggregates `rows` over time: one row for each combination of the other columns. */
     merged: (rows: Fragment): Fragment => sql`
       SELECT ${sql.literal(dimensions)}, ${sql.literal(summands.map((name) => `sum(${name}) AS ${name}`).join(", "))}
       FROM (${rows}) AS matching GROUP BY ${sql.literal(dimensions)}`,
 
-    /** The aggregates over such rows; `Sums` decodes them. */
+    /** Sums for a SELECT list over `matchingSums` or `merged`; `Sums` decodes them. */
     sums: sql.literal(
       Object.entries(sumExpressions)
         .map(([name, sum]) => `least(coalesce(${sum}, 0), ${Number.MAX_SAFE_INTEGER})::bigint AS ${name}`)
@@ -129,7 +129,7 @@ export const make = (sql: SqlClient) => {
   }
 }
 
-/** The columns that a query groups by. Together with the filter they decide which parts of `usage_rollups` it reads. */
+/** The columns by which a query groups. They decide which parts of the table `usage_rollups` it reads. */
 export type RollupDetail = "overview" | "keys" | "tasks"
 
 const partsFor = (filter: UsageFilter, detail: RollupDetail): string => {
@@ -147,7 +147,7 @@ const partsFor = (filter: UsageFilter, detail: RollupDetail): string => {
     : "('overview')"
 }
 
-/** Rollups lack trace ids and costs of single requests. */
+/** The rollups contain neither trace ids nor the costs of single requests. */
 const needsEvents = (filter: UsageFilter): boolean => filter.trace_id !== undefined || filter.min_cost_usd !== undefined
 
 const rangeOf = ({ from, to }: UsageFilter): TimeRange => ({

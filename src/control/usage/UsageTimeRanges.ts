@@ -1,28 +1,28 @@
-/** Epoch milliseconds: `start` inclusive, `end` exclusive, infinite when open. */
+/** In milliseconds since 1970. `start` is inclusive, `end` exclusive; an open end is infinite. */
 export interface TimeRange {
   readonly start: number
   readonly end: number
 }
 
-/** A time range, divided by the table from which each part is read. */
+/** The parts of a time range and the table from which each is read. */
 export interface SplitRange {
   /** Whole days, read from the daily rollups. */
   readonly days: ReadonlyArray<TimeRange>
   /** Whole hours, read from the hourly rollups. */
   readonly hours: ReadonlyArray<TimeRange>
-  /** The ends of the range, and everything after the watermark, read from the events. */
+  /** Ends of the range that are not whole hours, and the time after the watermark, read from single records. */
   readonly events: ReadonlyArray<TimeRange>
 }
 
-/** The coarsest source allowed: an hourly series cannot use days, and some filters need events. */
+/** The coarsest table that a query can use: an hourly series cannot use daily rollups. */
 export type RollupGrain = "day" | "hour" | "event"
 
 const hour = 3_600_000
 const day = 24 * hour
 
 /**
- * Splits a range into parts that neither overlap nor leave gaps. Rollups contain exactly what happened before
- * `watermark`, so a bucket cut by the watermark counts as whole when the range reaches past it.
+ * Splits a range into parts without overlaps or gaps. The rollups contain everything before `watermark` and nothing
+ * after it. So the hour or day of the watermark counts as whole if the range continues after the watermark.
  */
 export const splitRange = ({ end, start }: TimeRange, watermark: number, widest: RollupGrain): SplitRange => {
   if (widest === "event" || start >= watermark) return { days: [], hours: [], events: nonEmpty({ start, end }) }
