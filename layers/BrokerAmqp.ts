@@ -8,6 +8,7 @@ import {
   type Server
 } from "../src/services/Broker.ts"
 import * as Consumer from "./amqp/Consumer.ts"
+import * as Internals from "./amqp/Internals.ts"
 import type { Link } from "./amqp/Link.ts"
 import * as OwnChannel from "./amqp/OwnChannel.ts"
 import { Publisher, type PublisherLimits } from "./amqp/Publisher.ts"
@@ -64,6 +65,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     connectWithin: millis(options.connectWithin, 5_000),
     answerWithin: millis(options.answerWithin, 5_000),
     closeWithin,
+    internals: yield* Internals.select,
     prepare: topology.declareAgain
   })
   const limitsOf = (purpose: Purpose): PublisherLimits => ({
@@ -136,7 +138,9 @@ const makePublisherFactory = Effect.fnUntraced(function* (recovery: Recovery.Rec
       const opening = opened
         .confirmChannel("channel", (why) => publisher.detach(why))
         .pipe(
-          Effect.map((channel) => publisher.attach(channel, distrustsConfirms(opened.server))),
+          Effect.map((channel) =>
+            publisher.attach(channel, opened.openOutbox(channel), distrustsConfirms(opened.server))
+          ),
           Effect.catch((error) =>
             Effect.logWarning("A channel for publishing could not be opened, and is retried", error.message).pipe(
               Effect.andThen(Effect.sleep(reopenAfterMs)),

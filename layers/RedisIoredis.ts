@@ -3,8 +3,8 @@ import { Duration, Effect, Layer, Random, RcRef, type Redacted, Result, Schedule
 import type { Callback, Redis as Ioredis } from "ioredis"
 import { Redis, type RedisError, type Reply, type Script } from "../src/services/Redis.ts"
 import * as SubscriberQueue from "../src/services/SubscriberQueue.ts"
+import * as Internals from "./ioredis/Internals.ts"
 import * as IoredisConnection from "./ioredis/IoredisConnection.ts"
-import { RedisCall } from "./ioredis/RedisCall.ts"
 import * as RedisReply from "./ioredis/RedisReply.ts"
 
 export interface Options {
@@ -33,15 +33,16 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const client = yield* commandClient(endpoint, options.whenUnreachable ?? "fail")
   const subscribe = yield* makeSubscribe(endpoint)
   const corkForTick = tickCorking(client)
+  const newCommand = yield* Internals.selectNewCommand
   const command: Redis["Service"]["command"] = (name, ...args) =>
     Effect.callback((resume) => {
       corkForTick()
-      client.sendCommand(new RedisCall(name.toUpperCase(), args, replyCallback("command", resume)))
+      client.sendCommand(newCommand(name.toUpperCase(), args, replyCallback("command", resume)))
     })
   return Redis.of({
     key: RedisReply.keyOf(options.prefix),
     command,
-    run: runScript(client, corkForTick),
+    run: runScript(client, newCommand, corkForTick),
     subscribe,
     ping: Effect.asVoid(command("PING"))
   })
@@ -58,7 +59,11 @@ const replyCallback =
   }
 
 /** Runs a script by its hash. If the server does not know it (yet, or after a restart), sends the source. */
-const runScript = (client: Ioredis, corkForTick: () => void): Redis["Service"]["run"] => {
+const runScript = (
+  client: Ioredis,
+  newCommand: Internals.NewCommand,
+  corkForTick: () => void
+): Redis["Service"]["run"] => {
   const hashes = new WeakMap<Script<unknown>, string>()
   const hashOf = (script: Script<unknown>): string => {
     const known = hashes.get(script)
@@ -74,10 +79,10 @@ const runScript = (client: Ioredis, corkForTick: () => void): Redis["Service"]["
         corkForTick()
         const answered: Callback<unknown> = (error, reply) => {
           if (error?.message.startsWith("NOSCRIPT"))
-            client.sendCommand(new RedisCall("EVAL", [script.lua, keys.length, ...keys, ...args], finish))
+            client.sendCommand(newCommand("EVAL", [script.lua, keys.length, ...keys, ...args], finish))
           else finish(error, reply)
         }
-        client.sendCommand(new RedisCall("EVALSHA", [hashOf(script), keys.length, ...keys, ...args], answered))
+        client.sendCommand(newCommand("EVALSHA", [hashOf(script), keys.length, ...keys, ...args], answered))
       }),
       script.decode
     )

@@ -51,7 +51,7 @@ const areas: ReadonlyArray<Area> = [
     path: "layers",
     may: ["src", "migrations"],
     rooms: [
-      ...["amqp", "broker-memory/queues", "broker-memory", "http", "ioredis", "postgres", "redis-memory"],
+      ...["drivers", "amqp", "broker-memory/queues", "broker-memory", "http", "ioredis", "postgres", "redis-memory"],
       ...["simulator", "telemetry", ".", "roles", "commands"]
     ]
   },

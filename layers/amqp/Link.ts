@@ -1,8 +1,8 @@
-import { Duplex } from "node:stream"
 import { type Channel, type ConfirmChannel, type Connection, connect } from "amqplib/callback_api"
 import { Effect, Redacted } from "effect"
 import { BrokerError, type Server } from "../../src/services/Broker.ts"
 import * as AmqpFailure from "./AmqpFailure.ts"
+import type { Internals, Outbox } from "./Internals.ts"
 
 export interface Endpoint {
   readonly url: Redacted.Redacted
@@ -14,6 +14,7 @@ export interface Endpoint {
   readonly answerWithin: number
   /** Milliseconds for the broker to confirm a close. */
   readonly closeWithin: number
+  readonly internals: Internals
 }
 
 type Operation = BrokerError["operation"]
@@ -37,7 +38,7 @@ export class Link {
     this.#endpoint = endpoint
     const { product, version } = connection.connection.serverProperties
     this.server = { product, version }
-    corkWrites(connection.connection)
+    endpoint.internals.corkWrites(connection.connection)
     connection.on("error", (error) => {
       this.failure = error
     })
@@ -100,6 +101,10 @@ export class Link {
     return this.ask<ConfirmChannel>(operation, (answer) => {
       this.#watch(this.#connection.createConfirmChannel(answer), ended)
     })
+  }
+
+  openOutbox(channel: ConfirmChannel): Outbox {
+    return this.#endpoint.internals.openOutbox(channel)
   }
 
   /**
@@ -182,23 +187,6 @@ export class Link {
 }
 
 const noop = () => {}
-
-/** Batches the frames of one tick into one write; amqplib would make a system call for each frame. */
-const corkWrites = (connection: object): void => {
-  const stream: unknown = Reflect.get(connection, "stream")
-  const multiplexer: unknown = Reflect.get(connection, "muxer")
-  if (!(stream instanceof Duplex) || typeof multiplexer !== "object" || multiplexer === null) return
-  const write: unknown = Reflect.get(multiplexer, "_readIncoming")
-  if (typeof write !== "function") return
-  Reflect.set(multiplexer, "_readIncoming", () => {
-    stream.cork()
-    try {
-      Reflect.apply(write, multiplexer, [])
-    } finally {
-      stream.uncork()
-    }
-  })
-}
 
 export const open = (endpoint: Endpoint): Effect.Effect<Link, BrokerError> =>
   Effect.suspend(() => {

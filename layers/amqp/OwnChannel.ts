@@ -44,7 +44,7 @@ export const make = Effect.fnUntraced(function* (
   yield* ask<unknown>((answer) => channel.prefetch(prefetch, false, answer))
   const opened = new Settlements(channel, prefetch)
   settlements = opened
-  publisher.attach(channel)
+  publisher.attach(channel, link.openOutbox(channel))
 
   const streams = new Map<string, boolean>()
   const sourceOf = (queue: string): Effect.Effect<Deliveries.DeliverySource, BrokerError> => {

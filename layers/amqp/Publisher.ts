@@ -4,8 +4,8 @@ import { Effect } from "effect"
 import type { Outcome } from "../../src/services/Broker.ts"
 import * as AmqpFailure from "./AmqpFailure.ts"
 import { failsWithOffender, findOffender, refusalOf } from "./ChannelErrorAttribution.ts"
+import type { Outbox } from "./Internals.ts"
 import * as Messages from "./Messages.ts"
-import { Outbox } from "./Outbox.ts"
 import {
   confirmed,
   deadlineExceeded,
@@ -100,17 +100,16 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
    * again on a new channel, and may be stored twice. A channel that is ahead because only another queue took a message
    * is not detected.
    */
-  attach(channel: C, distrustsConfirms = false): void {
+  attach(channel: C, outbox: Outbox, distrustsConfirms = false): void {
     this.#opening = false
     this.#channel = channel
     this.#distrustsConfirms = distrustsConfirms
     this.#countsAhead = false
-    this.#outbox = new Outbox(channel)
+    this.#outbox = outbox
     this.#openedAt = performance.now()
     channel.on("return", (message) => this.#returned(message))
-    // Replaces amqplib's listeners, which do not know these publishes.
-    channel.removeAllListeners("ack").on("ack", (ack) => this.#onConfirmation(ack, true))
-    channel.removeAllListeners("nack").on("nack", (nack) => this.#onConfirmation(nack, false))
+    channel.on("ack", (ack) => this.#onConfirmation(ack, true))
+    channel.on("nack", (nack) => this.#onConfirmation(nack, false))
     this.#sendWaiting()
   }
 

@@ -6,6 +6,7 @@ import fc from "fast-check"
 import { inject } from "vitest"
 import * as BrokerAmqp from "../../layers/BrokerAmqp.ts"
 import * as BrokerMemory from "../../layers/BrokerMemory.ts"
+import { InstalledVersion } from "../../layers/drivers/InstalledDriver.ts"
 import { Broker } from "../../src/services/Broker.ts"
 import * as TcpProxy from "../TcpProxy.ts"
 import { suite } from "./Broker.ts"
@@ -38,6 +39,7 @@ const amqp = Layer.unwrap(
 
 describe.skipIf(server === null)("against a server", () => {
   suite("amqp", amqp)
+  suite("an unknown version of amqplib", amqp.pipe(Layer.provide(Layer.succeed(InstalledVersion, () => "0.1.0"))))
 })
 
 describe.skipIf(server === null)("a random program", () => {

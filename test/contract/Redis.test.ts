@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
+import { InstalledVersion } from "../../layers/drivers/InstalledDriver.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import { Redis, type Reply } from "../../src/services/Redis.ts"
 import * as TemporaryPrefix from "../TemporaryPrefix.ts"
@@ -45,6 +46,10 @@ describe("Redis: memory on the test clock", () => {
 
 describe.skipIf(TemporaryPrefix.server === null)("against a server", () => {
   suite("ioredis", TemporaryPrefix.layer)
+  suite(
+    "an unknown version of ioredis",
+    TemporaryPrefix.layer.pipe(Layer.provide(Layer.succeed(InstalledVersion, () => "0.1.0")))
+  )
 
   for (const [family, commands] of Object.entries(families)) {
     it.live(`answers like the server: ${family}`, () =>

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
+import { FrameOutbox } from "../../layers/amqp/Internals.ts"
 import { Publisher } from "../../layers/amqp/Publisher.ts"
 import * as FakeChannel from "./FakeChannel.ts"
 
@@ -15,7 +16,7 @@ const make = (doubts: boolean, limits: { readonly window?: number; readonly with
     () => {
       const { channel } = FakeChannel.open()
       channels.push(channel)
-      publisher.attach(channel, doubts)
+      publisher.attach(channel, new FrameOutbox(channel), doubts)
     },
     (channel) => void discarded.push(channel)
   )

@@ -1,13 +1,14 @@
+import { EventEmitter } from "node:events"
 import { setImmediate as turn } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
-import { Outbox } from "../../layers/amqp/Outbox.ts"
+import { FrameOutbox } from "../../layers/amqp/Internals.ts"
 import * as PublishFrames from "../../layers/amqp/PublishFrames.ts"
 import * as FakeChannel from "./FakeChannel.ts"
 
-describe("Outbox", () => {
+describe("FrameOutbox", () => {
   it("sends the publishes of one turn in one write, and counts their tags", async () => {
     const { channel, writes } = FakeChannel.open()
-    const outbox = new Outbox(channel)
+    const outbox = new FrameOutbox(channel)
     assert.deepStrictEqual(
       ["a", "b", "c"].map((text) => outbox.send(message(text))),
       [1, 2, 3]
@@ -22,7 +23,7 @@ describe("Outbox", () => {
 
   it("does not write over what the socket has not sent yet, and uses the place again once it has", async () => {
     const { channel, connection, writes } = FakeChannel.open()
-    const outbox = new Outbox(channel)
+    const outbox = new FrameOutbox(channel)
     connection.stream.writableLength = 1
     for (const text of ["a", "b"]) {
       outbox.send(message(text))
@@ -40,7 +41,7 @@ describe("Outbox", () => {
   it("keeps the order of messages of which one alone is larger than its buffer", async () => {
     const { channel, connection, writes } = FakeChannel.open()
     connection.stream.writableLength = 1
-    const outbox = new Outbox(channel)
+    const outbox = new FrameOutbox(channel)
     const texts = ["a", "b".repeat(1_000_000), "c", "d".repeat(200_000), "e".repeat(200_000), "f"]
     for (const text of texts) outbox.send(message(text))
     await turn()
@@ -49,18 +50,18 @@ describe("Outbox", () => {
 
   it.each(["channel", "connection"] as const)("takes and sends nothing once the %s begins to close", async (which) => {
     const parts = FakeChannel.open()
-    const outbox = new Outbox(parts.channel)
+    const outbox = new FrameOutbox(parts.channel)
     assert.strictEqual(outbox.send(message("a")), 1)
     parts[which].sendMessage = () => {}
     assert.isUndefined(outbox.send(message("b")))
-    assert.isUndefined(new Outbox(parts.channel).send(message("c")))
+    assert.isUndefined(new FrameOutbox(parts.channel).send(message("c")))
     await turn()
     assert.isEmpty(parts.writes)
   })
 
   it("sends nothing of a message that cannot be written, and the next one whole", async () => {
     const { channel, writes } = FakeChannel.open()
-    const outbox = new Outbox(channel)
+    const outbox = new FrameOutbox(channel)
     assert.throws(() => outbox.send({ ...message("a"), routingKey: "x".repeat(256) }), RangeError)
     assert.strictEqual(outbox.send(message("b")), 1)
     await turn()
@@ -68,7 +69,7 @@ describe("Outbox", () => {
   })
 
   it("refuses a channel that is not made as amqplib makes them", () => {
-    assert.throws(() => new Outbox({ ch: 1 }), TypeError)
+    assert.throws(() => new FrameOutbox(new EventEmitter()), TypeError)
   })
 })
 
