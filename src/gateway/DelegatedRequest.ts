@@ -9,8 +9,8 @@ import type * as Request from "./request/Request.ts"
 import type * as Tracing from "./telemetry/Tracing.ts"
 
 /**
- * Direct mode with the client's own upstream credential, which the upstream checks. No key, policy, limits or record
- * applies; the body streams through up to the route's limit.
+ * Forwards a request that carries the client's own upstream credential, which only the upstream checks. No key, policy,
+ * limits or usage record applies.
  */
 export const run = (
   upstream: Upstream["Service"],

@@ -48,7 +48,7 @@ export const statusOf = {
 
 export type ErrorCode = keyof typeof statusOf
 
-/** An error for the caller. `message` says what was wrong and how to fix it, and never contains a secret. */
+/** An error for the client. `message` says what was wrong and how to fix it. It never contains a secret. */
 export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayError", {
   code: Schema.Literals(Object.keys(statusOf) as ReadonlyArray<ErrorCode>),
   message: Schema.String,
@@ -60,7 +60,7 @@ export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayErr
   }
 }
 
-/** Family A clients rely on status and `code`; `type` is coarse. */
+/** OpenAI SDKs (family A) choose their exception by status and `code`, so `type` may be coarse. */
 const typeA = (status: number): string =>
   status === 401
     ? "authentication_error"
@@ -114,7 +114,7 @@ export const errorBody = (error: GatewayError, family: Family, requestId: string
   )
 }
 
-/** The event that ends a stream which has begun. SDKs of both families raise it as an error. */
+/** The last event of a stream that fails after it has begun. OpenAI and Anthropic SDKs raise it as an error. */
 export const errorEvent = (error: GatewayError, family: Family, requestId: string): string =>
   `${family === "b" ? "event: error\n" : ""}data: ${errorBody(error, family, requestId)}\n\n`
 

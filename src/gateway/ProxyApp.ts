@@ -19,7 +19,7 @@ import * as WildcardRequest from "./WildcardRequest.ts"
 export class ProxyApp extends Context.Service<
   ProxyApp,
   {
-    /** Responds on the wire and calls `done` exactly once. Returns the disconnect handler. */
+    /** Handles one request and calls `done` exactly once. Returns the function to call when the client disconnects. */
     readonly handleUnsafe: (wire: Wire, done: (outcome: RequestOutcome) => void) => RequestLifecycle.OnDisconnect
   }
 >()("svc/gateway/ProxyApp") {

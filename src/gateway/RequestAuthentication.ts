@@ -24,7 +24,6 @@ interface AuthenticationServices {
   readonly now: () => number
 }
 
-/** Finds the key of a request and verifies its identity. Only a cache miss waits. */
 export class RequestAuthentication {
   readonly #services: AuthenticationServices
   readonly #keyDigests = new KeyDigests()
@@ -33,7 +32,7 @@ export class RequestAuthentication {
     this.#services = services
   }
 
-  /** Finds the key of `secret` and checks that it may be used. A cached key continues synchronously. */
+  /** Finds the key of `secret` and calls `then` if the key may be used. A cached key calls it synchronously. */
   authenticate(
     secret: string,
     request: Request.Request,
@@ -75,7 +74,7 @@ export class RequestAuthentication {
         if (days === undefined || refusalOf(key, now()) !== undefined) return continueIfValid(key)
         return lookUp(control.retireUnusedKey(digest, key, days, request.requestId), then)
       }
-    // A record loaded in the meantime is checked for disuse once more.
+    // Check twice: the first check may reload the key, and the reloaded key may itself be unused for too long.
     const first = retireIfUnused(retireIfUnused(continueIfValid))
     const cached = control.cachedKey(digest)
     if (cached !== undefined) return first(cached)
@@ -85,7 +84,7 @@ export class RequestAuthentication {
     return noop
   }
 
-  /** Verifies the sender's identity. Only a token that is not cached needs an asynchronous check. */
+  /** Verifies the identity token or the signed identity headers. A cached token is verified synchronously. */
   identify(
     { wire }: Request.Request,
     callerAuth: CallerAuth.CallerAuth,
@@ -109,7 +108,7 @@ export class RequestAuthentication {
     })
   }
 
-  /** Runs `effect` and continues with `then`, unless the client disconnects first: then the request ends. */
+  /** Runs `effect` and then `then`. If the client disconnects first, the request ends and `then` is not called. */
   #awaitUnlessDisconnected<A, E>(
     effect: Effect.Effect<A, E>,
     endPhase: () => void,

@@ -16,11 +16,10 @@ import { boundaries } from "./telemetry/RequestMetrics.ts"
 /** The guardrails of one request and its response. */
 export interface GuardrailRunner {
   readonly executions: ReadonlyArray<Execution>
-  /** Headers that name the applied guardrails; complete once `inspectRequest` is done. */
+  /** Response headers that name the applied guardrails. They are complete once `inspectRequest` has called `done`. */
   readonly responseHeaders: () => ReadonlyArray<readonly [string, string]>
   readonly inspectsResponse: boolean
   readonly inspectRequest: (body: Buffer, done: (guarded: Result.Result<Buffer, GatewayError>) => void) => void
-  /** The error for a body that is not JSON, which guardrails cannot inspect. */
   readonly refusalOfOpaqueBody: () => GatewayError | undefined
   readonly inspectResponse: (text: string, done: (guarded: Result.Result<string, GatewayError>) => void) => void
 }
@@ -28,10 +27,7 @@ export interface GuardrailRunner {
 export class RequestGuardrails extends Context.Service<
   RequestGuardrails,
   {
-    /**
-     * `undefined` when `policy` selects no guardrail. The selection is cached per policy object until the definitions
-     * change. `subject` comes from the sender's identity.
-     */
+    /** Returns `undefined` when `policy` selects no guardrail. `subject` is the user of the verified identity. */
     readonly runnerFor: (
       request: Request,
       target: Target,
@@ -40,7 +36,7 @@ export class RequestGuardrails extends Context.Service<
       policy: GuardrailPolicy,
       facts: Facts.Facts
     ) => Result.Result<GuardrailRunner | undefined, Selection.SelectionRefusal>
-    /** The selection when the client names no guardrail. */
+    /** The guardrails that apply when the request names none. */
     readonly defaultSelection: (policy: GuardrailPolicy) => Selection.SelectionResult
     readonly inspectsRequests: (policy: GuardrailPolicy) => boolean
   }
@@ -173,8 +169,8 @@ export class RequestGuardrails extends Context.Service<
 const noRunner: Result.Result<GuardrailRunner | undefined, Selection.SelectionRefusal> = Result.succeed(undefined)
 
 /**
- * Policy and limits apply to the request as the client sent it, so a guardrail may rewrite text but nothing that they
- * depend on.
+ * Policy and limits are checked before the guardrails run. A guardrail may therefore rewrite text, but nothing that
+ * policy or limits depend on.
  */
 const applyRewrite = (
   target: Target,
@@ -183,10 +179,10 @@ const applyRewrite = (
   changed: string
 ): Result.Result<Buffer, GatewayError> => {
   const body = Buffer.from(changed)
-  // A registered service takes any JSON, and policy ignores JSON that is not an object.
+  // Policy reads only JSON objects, so a guardrail may freely rewrite other JSON for a registered service.
   if (target.routeId === "service" && !isObject(text) && !isObject(changed)) return Result.succeed(body)
   const parsed = Result.getOrUndefined(Facts.parse(target.routeId, body))
-  // `before` includes the models of the path, which no guardrail can change.
+  // `before` includes the models named in the path, so add them to `after` too.
   const after = parsed && Facts.withTarget(parsed.facts, target)
   const same =
     after !== undefined &&

@@ -44,7 +44,7 @@ export interface HandlerServices {
   readonly now: () => number
 }
 
-/** Handles the requests of the proxy listener: routes, authenticates and runs each, and reports how it ended. */
+/** Handles proxy requests: finds the route, authenticates the client, runs the request and records its metrics. */
 export class RequestHandler {
   readonly #services: HandlerServices
   readonly #paths: Routing.RoutingPaths
@@ -74,7 +74,7 @@ export class RequestHandler {
     let runningKeyId: string | undefined
     let key: KeyRecord | undefined
     const end = (outcome: RequestOutcome) => {
-      // Ignore failures raised after the request has ended.
+      // A late callback may fail after the request has ended; its outcome is ignored.
       if (isOver) return
       isOver = true
       try {
@@ -189,7 +189,7 @@ export class RequestHandler {
     return noop
   }
 
-  /** Throttled per message and code, so that an outage does not log one line per request. */
+  /** Logs at most one line per second for each code and message, because an outage fails every request. */
   #logFailure(
     request: Request.Request,
     target: Routing.RoutedRequest | undefined,
@@ -202,7 +202,7 @@ export class RequestHandler {
     )
   }
 
-  /** Refuses without a usage record, because no key is known. */
+  /** Refuses a request without a usage record, because a record needs a known key. */
   #sendRefusal(request: Request.Request, error: GatewayError): RequestOutcome {
     RequestLifecycle.sendRefusal(request, error, [], this.#services.now())
     return { status: error.status, error, streamed: false, aborted: false, bill: Billing.unbilled }

@@ -24,8 +24,8 @@ export interface BodyReader {
 }
 
 /**
- * `undefined` streams the body: objects are shared, or the body carries content alone, as an upload does.
- * Administration paths may name objects of any key.
+ * Returns how to read the body for references to upstream objects. `undefined`: the body streams through unread,
+ * because objects are not restricted by owner, or because the body cannot refer to one (such as a file upload).
  */
 export const readerOf = (
   { wire }: Request.Request,
@@ -46,7 +46,7 @@ const isForm = ({ headers }: Wire): boolean =>
   Headers.getAll(headers, "content-type").every((type) => /^multipart\/form-data\s*(?:;|$)/i.test(type)) &&
   Headers.get(headers, "content-type") !== undefined
 
-/** Rejects JSON that two parsers could read differently, as the gateway's own routes do. */
+/** Rejects JSON that two parsers could read differently, such as JSON with duplicate members. */
 const parseJsonBody: BodyReader["parse"] = (_, bytes) =>
   bytes.length === 0
     ? Result.succeed({ bytes, references: [] })
@@ -62,7 +62,7 @@ const parseFormBody: BodyReader["parse"] = (wire, bytes) =>
     Result.map(({ references }): ReadBody => ({ bytes, references }))
   )
 
-/** Ignores the content type. A body that is neither JSON nor a form refers to no objects. */
+/** Ignores a content type other than a form's. A body that is neither a form nor JSON refers to no objects. */
 const parseAnyBody: BodyReader["parse"] = (wire, bytes) => {
   if (ContentTypes.isUrlEncoded(wire.headers) && !ContentTypes.startsLikeJson(bytes)) return parseFormBody(wire, bytes)
   const json = Facts.readJson(bytes)

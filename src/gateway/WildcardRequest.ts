@@ -12,12 +12,12 @@ import type { KeyRecord } from "./snapshot/KeyRecord.ts"
 import type * as Tracing from "./telemetry/Tracing.ts"
 
 /**
- * Handles paths that no other route matches. Path, query and bodies are forwarded unchanged. The key's policy applies
- * as far as possible without reading bodies: `deny`, route, provider, hours, sizes, and requests per minute and day. A
- * request whose policy needs more is refused unless the settings waive that. Tokens and cost are not counted.
+ * Forwards requests on paths that match no other route. The gateway enforces the parts of the key's policy that need no
+ * body: `deny`, route, provider, hours, sizes, and requests per minute and day. It refuses a request whose policy needs
+ * more, unless the passthrough settings say `skip`. Tokens and cost are not counted.
  */
 export interface WildcardRequests {
-  /** Sends the upstream credential of the key, and records the status alone. */
+  /** Sends the upstream credential of the key. The usage record contains the status, but no tokens. */
   readonly runWithKey: (
     request: Request.Request,
     target: WildcardTarget,
@@ -25,7 +25,7 @@ export interface WildcardRequests {
     span: Tracing.Span,
     lifecycle: RequestLifecycle.RequestLifecycle
   ) => RequestLifecycle.OnDisconnect
-  /** For a trusted ingress whose browsers have no key: sends the provider's own credential and records nothing. */
+  /** For browsers behind a trusted ingress. Sends the provider's own credential and writes no usage record. */
   readonly runWithoutKey: (
     request: Request.Request,
     target: WildcardTarget,

@@ -4,11 +4,11 @@ import { GatewaySettings } from "../../process/GatewaySettings.ts"
 import { type BodyLease, BodyLeases, type LimitOwner } from "../../services/BodyLeases.ts"
 import { GatewayError } from "../GatewayError.ts"
 
-/** Limits the request bodies in memory, for the process and, as a share, for each caller. Nothing queues. */
+/** Limits the memory of all request bodies, and each caller's share. A body beyond a limit is refused at once. */
 export class BodyAdmission extends Context.Service<
   BodyAdmission,
   {
-    /** `caller` is a key id or an address. */
+    /** `caller` is a key id or an IP address. */
     readonly lease: (caller: string) => BodyLease
   }
 >()("svc/gateway/BodyAdmission") {

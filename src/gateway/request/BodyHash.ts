@@ -3,13 +3,12 @@ import { Redacted } from "effect"
 import type { BodyHashKey } from "../../state/BodyHashKey.ts"
 
 /**
- * A keyed fingerprint of one body: the first 128 bits of SHA-256 over the key and the body. The truncation prevents
- * length extension. Equal bodies have equal fingerprints. For a body of 500 bytes this takes 0.6 µs, where an HMAC
- * takes 1.6 µs.
+ * A keyed fingerprint of one body: the first 128 bits of SHA-256 over the key and the body. Cutting the hash prevents
+ * length extension attacks. For a body of 500 bytes this takes 0.6 µs; an HMAC takes 1.6 µs.
  */
 export class BodyHash {
   readonly #key: Buffer
-  /** A body in one small chunk is hashed in one call, which is cheaper than an incremental hash. */
+  /** A body that arrives as one small chunk is hashed in one call, which is cheaper than an incremental hash. */
   #singleChunk: Uint8Array | undefined
   #hash: Hash | undefined
   #isComplete = false
@@ -34,7 +33,7 @@ export class BodyHash {
     this.#isComplete = true
   }
 
-  /** Call it at most once. `undefined` for an empty or incomplete body. */
+  /** Returns `undefined` for an empty or incomplete body. Call it at most once. */
   digest(): string | undefined {
     if (!this.#isComplete) return undefined
     if (this.#hash !== undefined) return truncatedDigest(this.#hash.digest("base64url"))
@@ -50,7 +49,7 @@ export class BodyHash {
   }
 }
 
-/** In bytes. Copying a larger body costs more than the single call saves. */
+/** A larger body is hashed incrementally, because copying it costs more than a single call saves. */
 const smallBodyBytes = 4096
 
 const keyedBuffer = Buffer.allocUnsafeSlow(smallBodyBytes + 256)

@@ -1,17 +1,15 @@
 /**
- * The minimum pace of a client's request body, in addition to the route's `timeout_ms`. Without it, a byte a minute
- * would occupy memory.
+ * The minimum pace at which a client must send its body. Without it, a client that sends one byte a minute would hold
+ * memory until the route's timeout.
  */
 export interface BodyPace {
-  /** The longest pause within a body. */
   readonly idleMs: number
-  /** The rate is not checked for this long, because a slow connection starts late. */
+  /** The average rate is not checked during this time, because slow connections start late. */
   readonly graceMs: number
-  /** The minimum average rate after `graceMs`. */
   readonly bytesPerSecond: number
 }
 
-/** Tolerates a phone in a tunnel. The slowest mobile networks reach 4 KiB a second. */
+/** A phone may lose its connection in a tunnel for seconds. Even the slowest mobile networks reach 4 KiB a second. */
 export const defaultPace: BodyPace = { idleMs: 15_000, graceMs: 15_000, bytesPerSecond: 1_024 }
 
 export type TimeoutCause = "deadline" | "idle" | "rate"

@@ -1,11 +1,11 @@
 import * as Headers from "../../http/Headers.ts"
 
-/** Parsers differ on a duplicate content-type: some use the first, some the last. */
+/** Refuses a repeated content-type header: some parsers use the first value, some the last. */
 export const duplicateContentType = (headers: Headers.RawHeaders): string | undefined =>
   Headers.getAll(headers, "content-type").length > 1 ? "Send content-type once." : undefined
 
 /**
- * The error for a body that the gateway cannot decode as UTF-8 JSON. An upstream that honours another charset reads a
+ * Returns the error for a body that is compressed or not UTF-8. An upstream that decodes another charset would read a
  * different text: in UTF-7, `+ACI-` is a quotation mark.
  */
 export const unreadableEncoding = (headers: Headers.RawHeaders): string | undefined => {
@@ -13,7 +13,7 @@ export const unreadableEncoding = (headers: Headers.RawHeaders): string | undefi
   if (encodings.some((encoding) => encoding.toLowerCase() !== "identity"))
     return "Send the body without content-encoding."
   const type = Headers.get(headers, "content-type") ?? ""
-  // Fast path of nearly all requests: the search takes a microsecond.
+  // Nearly all requests take this fast path. The search below takes a microsecond.
   if (type === "application/json") return undefined
   return charsetsOf(type.toLowerCase()).some((given) => !supportedCharsets.has(given))
     ? "Send the body as UTF-8; other charsets are not supported."
@@ -21,8 +21,8 @@ export const unreadableEncoding = (headers: Headers.RawHeaders): string | undefi
 }
 
 /**
- * Finds every charset that any parser may find, quoted or in RFC 2231 form. Each search continues after the last match,
- * because the client chooses the number of matches.
+ * Returns every charset that some parser may find, including quoted ones and those in RFC 2231 form. Each search
+ * continues where the last match ended, so the time stays linear in the header's length.
  */
 const charsetsOf = (type: string): ReadonlyArray<string> => {
   const charsets: Array<string> = []
@@ -45,12 +45,12 @@ const supportedCharsets: ReadonlySet<string> = new Set(["utf-8", "utf8", "us-asc
 export const isUrlEncoded = (headers: Headers.RawHeaders): boolean =>
   /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(Headers.get(headers, "content-type") ?? "")
 
-/** Invalid JSON that starts like JSON may be valid for a more lenient parser. */
+/** A body that starts like JSON but is invalid may still be valid for a more lenient parser. */
 export const startsLikeJson = (bytes: Buffer): boolean => {
   const first = bytes.find((byte) => !ignoredBytes.has(byte))
   return first !== undefined && jsonOpenings.has(first)
 }
 
-/** White space, byte order marks and the zero bytes of UTF-16 and UTF-32. */
+/** White space, the bytes of byte order marks, and the zero bytes of UTF-16 and UTF-32 text. */
 const ignoredBytes: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d, 0x00, 0xef, 0xbb, 0xbf, 0xff, 0xfe])
 const jsonOpenings: ReadonlySet<number> = new Set([0x7b, 0x5b])

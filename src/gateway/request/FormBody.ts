@@ -9,9 +9,8 @@ export interface ParsedForm {
 }
 
 /**
- * Parses a `multipart/form-data` or `application/x-www-form-urlencoded` body and returns the `wanted` fields. Parsers
- * tolerate different errors, so a form that two parsers could read differently is refused: the gateway must decide on
- * what the upstream reads. The failure is a message for the client.
+ * Parses a form body and returns the `wanted` fields. Refuses a form that two parsers could read differently, because
+ * the upstream must read the same values on which the gateway decided. The failure is a message for the client.
  */
 export const read = (
   contentType: string,
@@ -39,17 +38,16 @@ interface Field {
   readonly name: string
   readonly isFile: boolean
   readonly bytes: number
-  /** `undefined` for files, text that is not UTF-8, and long values. */
+  /** `undefined` for a file, for text that is not UTF-8, and for a value that is too long. */
   readonly text: string | undefined
 }
 
-/** A longer value cannot match any rule. */
 const maxValueBytes = 16_384
 
-/** The limit of RFC 2046. */
+/** The longest boundary that RFC 2046 allows. */
 const maxBoundary = 70
 
-/** The limit of common servers. The form is parsed before the sender's permissions are known. */
+/** The usual limit of web servers. It bounds the work for clients that may turn out to have no permission. */
 const maxFields = 1000
 const tooManyFields = `The form has more than ${maxFields} fields, which is the limit. Send fewer fields.`
 
@@ -89,7 +87,7 @@ const parseUrlEncoded = (body: Buffer): Result.Result<ReadonlyArray<Field>, stri
   return Result.succeed(found)
 }
 
-/** Parsers differ on bytes that are neither ASCII nor escaped: some read Latin-1, some UTF-8. */
+/** Refuses bytes that are neither ASCII nor escaped, because some parsers read them as Latin-1 and some as UTF-8. */
 const decodePlainText = (value: string): string | undefined => {
   if (UrlEncoded.decodedBytes(value) > maxValueBytes || notAscii.test(value)) return undefined
   const text = UrlEncoded.decoded(value)
@@ -155,7 +153,7 @@ const parseField = (part: Buffer, headEnd: number): Field | undefined => {
   return { name, isFile, bytes: content.length, text: isText ? decodeUtf8(content) : undefined }
 }
 
-/** Clients escape quotation marks and backslashes in file names differently, so file names are not parsed. */
+/** Clients escape quotation marks and backslashes in file names differently, so the name is not decoded. */
 const fileDisposition = /^form-data;[ \t]*name="([^"\\]+)";[ \t]*filename="[^;=]*"$/i
 
 interface Header {
@@ -173,7 +171,7 @@ const parseHeader = (line: string): Header | undefined => {
 
 const headerNamePattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
-/** `trim` would also remove characters other than spaces and tabs. */
+/** Removes only spaces and tabs at the ends, whereas `trim` removes every Unicode space. */
 const trimBlanks = (line: string, from: number): string => {
   let start = from
   let end = line.length
@@ -189,7 +187,7 @@ const otherCharset = /charset(?!\s*=\s*"?(?:utf-?8|us-ascii)\b)/i
 
 type Parameters = ReadonlyArray<readonly [name: string, value: string]>
 
-/** Parses a header value with parameters as of RFC 9110; `undefined` when the syntax differs. */
+/** Parses a header value with parameters (RFC 9110). Returns `undefined` for any other syntax. */
 const parseParameters = (text: string): { readonly value: string; readonly parameters: Parameters } | undefined => {
   const [value] = /^[^\s;"]+/.exec(text) ?? []
   if (value === undefined) return undefined

@@ -14,18 +14,16 @@ import * as RequestBody from "./RequestBody.ts"
 import type { BodyFailure, Wire } from "./Wire.ts"
 
 /**
- * The body of a route that accepts any content: a registered service, whose price may depend on the body, or a path of
- * the compatible upstream that is not one of the gateway's routes.
+ * The body of a registered service, whose price may depend on it, or of a compatible upstream's path that the gateway
+ * has no route for. Such a body may have any content type.
  */
 export interface Body extends RequestBody.Body {
   readonly select: ServicePricing.SelectText
 }
 
 /**
- * - `json`: parsed.
- * - `maybe`: parsed if it is JSON.
- * - `form`: parsed if policy or prices need it.
- * - `opaque`: streams through.
+ * `json` must be valid JSON. `maybe` is parsed if it is JSON. `form` is parsed as a form. `opaque` streams through
+ * unread.
  */
 type Kind = "json" | "maybe" | "form" | "opaque"
 
@@ -40,9 +38,9 @@ const declaredKind = ({ headers, method }: Wire): Kind | "none" => {
 }
 
 /**
- * Reads as much of the body as policy and prices need, and calls `done` once with a function that parses it.
- * `policyNeedsBody` tells whether a policy or guardrail of the key depends on the body. If policy or prices depend on
- * the body, its content type is not trusted, because the client chooses it.
+ * Reads the body as far as policy and prices need, and calls `done` once with a function that parses it.
+ * `policyNeedsBody` tells whether the key's policy or guardrails depend on the body. The content type is not trusted
+ * then, because the client chooses it.
  */
 export const read = (
   wire: Wire,
@@ -84,7 +82,6 @@ export const read = (
 const bodyPrices = ({ method, path, service: { pricing } }: ServiceCall): ServicePricing.Pricing | undefined =>
   ServicePricing.dependsOnBody(pricing, method, path) ? pricing : undefined
 
-/** If a decision depends on the body, a body of any other type may still be JSON. */
 const effectiveKind = (declared: Kind, isNeeded: boolean): Kind => {
   if (declared === "json") return declared
   if (declared === "form") return isNeeded ? declared : "opaque"
@@ -95,7 +92,7 @@ const invalidBody = (message: string) => new GatewayError({ code: "invalid_reque
 
 const notJson = invalidBody("The body is not valid JSON.")
 
-/** Upstreams may read a query parameter instead of the body member. */
+/** Returns the members that set a price. The query must not repeat them, because upstreams may prefer the query. */
 const pricedMembers = ({ bodyRules }: ServicePricing.Pricing): ReadonlySet<string> =>
   new Set(bodyRules.flatMap(({ json_pointer }) => ServicePricing.pointerTokens(json_pointer).slice(0, 1).map(memberOf)))
 
@@ -183,7 +180,7 @@ const opaqueBody = (bytes: Buffer): Body => ({
   facts: Facts.factsOfSize(Math.ceil(bytes.length / 4))
 })
 
-/** Streams the body. Its size is known in advance from content-length, otherwise after streaming. */
+/** Streams the body unread. Tokens are estimated from content-length, or else from the bytes streamed. */
 const streamThrough = (
   wire: Wire,
   limit: BodyLimit,

@@ -38,18 +38,18 @@ export const bodyError = (failure: BodyFailure, limit: BodyLimit, withinMs: numb
 export interface Body {
   readonly bytes: Buffer | null
   readonly facts: Facts.Facts
-  /** The gateway requests the stream's usage and the client did not, so usage is hidden from the client. */
+  /** The gateway, not the client, requested the stream's usage figures, so they are removed from the response. */
   readonly hideUsage: boolean
-  /** Not JSON, so guardrails cannot inspect it. */
+  /** True for a body that is not JSON. Guardrails cannot inspect such a body. */
   readonly opaque?: boolean
-  /** Replaces `bytes` for a body that streams through. */
+  /** The body as a stream, for a body that the gateway does not read into memory. `bytes` is `null` then. */
   readonly streamed?: StreamedBody
 }
 
 export interface StreamedBody {
   readonly bytes: AsyncIterable<Uint8Array>
   readonly refusal: () => GatewayError | undefined
-  /** The token estimate from the largest possible size; `tokens` is the estimate from the streamed size. */
+  /** The estimate from the largest possible size. `tokens` returns the estimate from the bytes streamed so far. */
   readonly maxTokens: number
   readonly tokens: () => number
 }
@@ -63,14 +63,14 @@ export interface ReadOptions {
   readonly limit: BodyLimit
   readonly withinMs: number
   readonly lease: BodyLease
-  /** Managed mode: members addressed to the gateway are removed. */
+  /** True if the gateway's policy applies. Members addressed to the gateway, such as `guardrails`, are then removed. */
   readonly managed: boolean
-  /** Usage is accounted, and streams report it only on request. */
+  /** True if the gateway counts tokens and the protocol's streams report them only on request. */
   readonly requestsUsage: boolean
   readonly hash: BodyHash
 }
 
-/** Reads the body of a canonical route; `undefined` when the route has none. */
+/** Reads the body of a POST. `done` receives `undefined` for other methods, which have no body. */
 export const read = (
   wire: Wire,
   options: ReadOptions,
@@ -145,7 +145,7 @@ const toBody = (
     onSuccess: (parsed) => ({ ...bytesToForward(parsed, bytes, options), facts: parsed.facts })
   })
 
-/** Policy depends on the body, so a body that the gateway cannot parse is refused. */
+/** Policy depends on the body, so the gateway refuses a content type that it cannot parse. */
 const unsupportedType = (headers: Headers.RawHeaders): string | undefined => {
   const typeProblem = ContentTypes.duplicateContentType(headers) ?? ContentTypes.unreadableEncoding(headers)
   if (typeProblem !== undefined) return typeProblem
@@ -155,7 +155,7 @@ const unsupportedType = (headers: Headers.RawHeaders): string | undefined => {
     : "This route requires a JSON object: send content-type: application/json."
 }
 
-/** Edits the text, because serializing the parsed value would recurse into arbitrarily nested JSON. */
+/** Edits the JSON text, because serializing the parsed value would recurse into JSON of any depth. */
 const withUsageRequested = (body: string): string => {
   const options = valueIn(body, "stream_options")
   const withUsage = JsonMembers.withMember(options.startsWith("{") ? options : "{}", "include_usage", "true")
@@ -170,7 +170,6 @@ const valueIn = (body: string, name: string): string => {
 const asksForUsageItself = (options: Json | undefined): boolean =>
   Predicate.isObject(options) && "include_usage" in options && options["include_usage"] === true
 
-/** Returns the client's own bytes unless the gateway adds or removes members. */
 const bytesToForward = (
   { extraStreamOptions, facts, streamOptions, text }: Facts.ParsedBody,
   bytes: Buffer,

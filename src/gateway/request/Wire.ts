@@ -7,23 +7,20 @@ export type BodyFailure =
   | { readonly _tag: "TooLarge" }
   | { readonly _tag: "TooSlow"; readonly by: TimeoutCause }
   | { readonly _tag: "Cut" }
-  /** The process, or this caller, holds too many bodies. */
+  /** This process or this caller already holds too many bodies in memory. */
   | { readonly _tag: "NoRoom"; readonly whose: LimitOwner }
 
-/**
- * The connection to one client, as the gateway sees it. The response methods are synchronous and cheap, because all
- * bytes pass through them.
- */
+/** The connection to one client. Its methods are synchronous and cheap, because all bytes pass through them. */
 export interface Wire {
   readonly method: string
   readonly target: string
   readonly headers: RawHeaders
-  /** The address of the connection's peer: a proxy's, if one is in front. */
+  /** The IP address of the peer, which may be a proxy. */
   readonly address: string
-  /** One object per connection. */
+  /** Identifies the connection: requests on the same connection share this object. */
   readonly connection: object
 
-  /** Reads the complete body, up to `maxBytes`, within `withinMs` and at the minimum pace. Calls `done` once. */
+  /** Reads the complete body and calls `done` once. A body that is too large or too slow fails. */
   readonly readBody: (
     options: {
       readonly maxBytes: number
@@ -33,22 +30,22 @@ export interface Wire {
     done: (result: Result.Result<Buffer, BodyFailure>) => void
   ) => void
 
-  /** Streams the body. Calls `onFailure` with the reason before it throws. */
+  /** Streams the body. On a failure it calls `onFailure` with the reason and then throws. */
   readonly streamBody: (options: {
     readonly maxBytes: number
-    /** The longest pause, unless the minimum pace is stricter. */
+    /** The longest pause in milliseconds. The minimum pace may be stricter. */
     readonly idleMs: number
     readonly onFailure: (failure: BodyFailure) => void
   }) => AsyncIterable<Uint8Array>
 
   readonly head: (status: number, headers: RawHeaders) => void
-  /** Returns `false` when the client is slower than the upstream; wait for `onDrain` then. */
+  /** Returns `false` when the client reads too slowly. The caller must then wait for `onDrain`. */
   readonly write: (bytes: Uint8Array) => boolean
-  /** Calls `resume` once when the client has caught up. Disconnects a client that takes longer than `withinMs`. */
+  /** Calls `resume` once when the client has caught up. Disconnects the client after `withinMs` milliseconds. */
   readonly onDrain: (resume: () => void, withinMs: number) => void
   readonly end: (last: Uint8Array | undefined) => void
-  /** Ends an incomplete response so that the client notices. */
+  /** Closes the connection without the end of the response, so that the client notices the failure. */
   readonly abort: () => void
-  /** Sends a complete response. Unread parts of the request are discarded, up to a limit. */
+  /** Sends a complete response and discards the rest of the request body, up to a limit. */
   readonly respond: (status: number, headers: RawHeaders, body: string) => void
 }

@@ -1,22 +1,22 @@
 import { Option } from "effect"
 import type { KeyRecord } from "./KeyRecord.ts"
 
-/** The least recently used key is evicted first. A record takes about a kilobyte. */
+/** A full cache evicts the least recently used key. A record takes about a kilobyte. */
 const maxKeys = 50_000
-/** Separate from `maxKeys`, so that a flood of wrong keys evicts no valid one. */
+/** Wrong keys have a limit of their own, so that a flood of them evicts no valid key. */
 const maxUnknownKeys = 10_000
 
-/** Keys in memory by the digest of their secret, and digests that belong to no key. */
+/** Caches keys by the digest of their secret. It also remembers digests that belong to no key. */
 export class CachedKeys {
   readonly #records = new Map<string, KeyRecord>()
-  /** By key id. A rotated key has two digests, and briefly three until the notice arrives. */
+  /** Digests by key id. A key has one digest per valid secret: after a rotation, the old and the new one. */
   readonly #digestsById = new Map<string, ReadonlyArray<string>>()
   readonly #unknownUntil = new Map<string, number>()
   #mostRecent: string | undefined
 
   find(digest: string): KeyRecord | undefined {
     const record = this.#records.get(digest)
-    // Requests of one key come in runs: the most recent key needs no reordering.
+    // Many requests in a row use the same key, so the most recent key is not moved to the end again.
     if (record !== undefined && digest !== this.#mostRecent) this.add(digest, record)
     return record
   }

@@ -23,8 +23,8 @@ const describeProvider = (providers: Providers, serves: ServedFamilies) => {
 }
 
 /**
- * Keeps the snapshot current. One load at a time covers all changes requested before it began. A failed load is retried
- * until it succeeds; the previous snapshot stays in force meanwhile.
+ * Reloads the configuration snapshot on request. Requests that arrive before a load begins share it. A failed load is
+ * retried until it succeeds; meanwhile the previous snapshot stays in force.
  */
 export const make = Effect.fnUntraced(function* (
   initial: Snapshot.Snapshot,
@@ -40,7 +40,7 @@ export const make = Effect.fnUntraced(function* (
   let reportedTables: ReadonlyMap<string, number> = new Map()
   let reportedRows: ReadonlySet<string> = new Set()
 
-  /** Logs each row when it first becomes unreadable. */
+  /** Logs each undecodable row once, when it first appears. */
   const reportUnreadableRows = Effect.fnUntraced(function* ({ unreadableRows: unreadable }: Snapshot.Snapshot) {
     const counts = new Map([...reportedTables.keys()].map((table) => [table, 0]))
     const names = new Set<string>()

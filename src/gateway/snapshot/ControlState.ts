@@ -17,9 +17,9 @@ import * as LimitScopes from "./LimitScopes.ts"
 import * as Snapshot from "./Snapshot.ts"
 
 /**
- * The operators' configuration and the keys, in memory. The request path reads it without waiting for the database. A
- * change takes effect when its notice arrives (milliseconds), or within two seconds if notices fail. Without the
- * database, the last known state stays in force.
+ * Holds the operators' configuration and a cache of keys, so that requests need not wait for the database. A change
+ * takes effect when its notice arrives, within milliseconds, or by polling within two seconds. While the database is
+ * down, the last known state stays in force.
  */
 export class ControlState extends Context.Service<
   ControlState,
@@ -27,21 +27,18 @@ export class ControlState extends Context.Service<
     readonly snapshot: () => Snapshot.Snapshot
     readonly check: () => ConfigurationLoader.ConfigurationCheck
     readonly cachedKey: (digest: string) => KeyRecord.KeyRecord | undefined
-    /** Finds the key with this SHA-256 digest (hex). An unknown digest is remembered for a second. */
+    /** Finds the key whose secret has this SHA-256 digest (hex). A digest without a key is remembered for a second. */
     readonly findKey: (
       digest: string,
       address?: string
     ) => Effect.Effect<Option.Option<KeyRecord.KeyRecord>, KeyCache.ControlStateUnavailable>
-    /** Returns the same object until the policy changes. `models` is empty until the body is read. */
+    /** Returns the same object until the policy changes. `models` is empty before the body is read. */
     readonly policyOf: (key: KeyRecord.KeyRecord, route: PolicyRoute, models: ReadonlyArray<string>) => EffectivePolicy
     readonly limitScopes: (
       key: KeyRecord.KeyRecord,
       effective: EffectivePolicy
     ) => ReadonlyArray<LimitScopes.LimitScope>
-    /**
-     * Disables the key if it has been unused for `days`, and returns its current state. The database decides, because
-     * other processes may have used the key.
-     */
+    /** Disables the key if no process has used it for `days`, and returns its current state. */
     readonly retireUnusedKey: (
       digest: string,
       key: KeyRecord.KeyRecord,
@@ -57,7 +54,7 @@ export class ControlState extends Context.Service<
       const database = yield* Database
       const initialSnapshot = yield* loadFirstSnapshot
       const appliedEpoch = yield* Effect.serviceOption(AppliedEpoch)
-      /** All changes up to this epoch have been applied: no cached key is older. */
+      /** All changes up to this epoch have been applied, so no cached key is older. */
       let latestEpoch = initialSnapshot.epoch
       const report = (epoch: number) => {
         if (Option.isSome(appliedEpoch)) appliedEpoch.value.report(epoch)
@@ -81,7 +78,7 @@ export class ControlState extends Context.Service<
         configurationLoader.request(latestEpoch)
       }
 
-      /** Keys are removed at once, even while a snapshot loads, so that revocations take effect without delay. */
+      /** Removes changed keys at once, so that a revocation need not wait for a snapshot that is being loaded. */
       const applyNotice = ({ change, epoch }: ChangeNotice) => {
         latestEpoch = Math.max(latestEpoch, epoch)
         if (change._tag === "Key") keys.forget(change.id)
@@ -90,14 +87,14 @@ export class ControlState extends Context.Service<
         if (configurationLoader.idle()) report(latestEpoch)
       }
 
-      // Subscribe before loading: a change committed in between is in the load, and its notice only repeats it.
+      // Subscribe before loading. Any change made meanwhile is then either in the load or announced by a notice.
       const followNotices = Effect.gen(function* () {
         const notices = yield* database.changes(channel)
         invalidateAll(yield* readEpoch)
         yield* Stream.runForEach(notices, (text) =>
           decodeNotice(text).pipe(
             Effect.map(applyNotice),
-            // A notice that this version cannot decode may concern anything.
+            // This version cannot tell what the notice's change concerns, so it reloads everything.
             Effect.catchTag("SchemaError", () =>
               Effect.sync(() =>
                 invalidateAll(
@@ -109,8 +106,8 @@ export class ControlState extends Context.Service<
         )
       }).pipe(Effect.scoped)
 
-      // A dead subscription looks like one without changes. If the database's epoch stays ahead for a second, notices
-      // were missed rather than delayed.
+      // A dead subscription looks like one without changes. The database's epoch therefore reveals missed notices: they
+      // are missed rather than late if the epoch is still ahead after a second.
       const detectMissedNotices = Effect.gen(function* () {
         const before = latestEpoch
         const now = yield* readEpoch
@@ -119,7 +116,7 @@ export class ControlState extends Context.Service<
         if (latestEpoch === before) invalidateAll(now)
       })
 
-      // Retry at once after the first failure: only the new subscription reveals revocations made in between.
+      // The first retry follows at once: keys revoked during the gap stay valid until the new subscription is active.
       let failures = 0
       yield* Effect.timed(
         Effect.catchCause(followNotices, (cause) =>
@@ -138,7 +135,7 @@ export class ControlState extends Context.Service<
       )
 
       const policies = EffectivePolicies.makeCache()
-      /** Concurrent requests of an unused key share the first decision. */
+      /** Concurrent requests of an unused key wait here for the first one to disable the key. */
       const retirementLock = Semaphore.makeUnsafe(1)
 
       return ControlState.of({
@@ -163,16 +160,15 @@ export class ControlState extends Context.Service<
   )
 }
 
-/** Short, so that the client gets the error while it still waits. */
+/** Clients still wait for their response at this time, so they receive the error. */
 const lookUpTimeout = "2 seconds"
 
 const retryAfter = Duration.seconds(1)
 
-/** 0, 100, 200, 400 and 800 ms, then a second. */
 const retryDelay = (failures: number): Duration.Duration =>
   failures === 0 ? Duration.zero : Duration.min(Duration.millis(100 * 2 ** (failures - 1)), retryAfter)
 
-/** An outage before the first load delays the start instead of failing it. */
+/** A database outage delays the start of the process instead of failing it. */
 const loadFirstSnapshot = Snapshot.load.pipe(
   Effect.timeout("30 seconds"),
   Effect.tapError((cause) => Effect.logWarning("cannot load the configuration; the start waits for it", { cause })),

@@ -4,7 +4,7 @@ import type { PolicyRoute } from "../../policy/routes/CanonicalRoute.ts"
 import { ownerOf } from "../../state/StoredKeys.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 
-/** Batch requests may combine models in any number of ways. */
+/** A batch request may combine models in any number of ways, so the cache needs a limit. */
 const maxPoliciesPerKey = 256
 
 interface CachedPolicies {
@@ -13,8 +13,8 @@ interface CachedPolicies {
 }
 
 /**
- * Caches effective policies. Returns the same object until the key or a layer changes, so that callers can cache by
- * identity.
+ * Returns a cached function. It returns the same object until the key or a policy layer changes, so that callers can
+ * cache by object identity.
  */
 export const makeCache = (): ((
   layers: PolicyLayers,
@@ -47,7 +47,7 @@ export const makeCache = (): ((
   }
 }
 
-/** Names only routes and models that have a layer: all others share one policy. */
+/** Returns the cache key. Routes and models without a policy layer of their own share one cached policy. */
 const scopeName = ({ of }: PolicyLayers, route: PolicyRoute, models: ReadonlyArray<string>): string => {
   const routeName = of.route.has(route) ? route : ""
   if (of.model.size === 0) return routeName

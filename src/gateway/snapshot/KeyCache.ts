@@ -10,15 +10,14 @@ export class ControlStateUnavailable extends Schema.TaggedError<ControlStateUnav
 type FoundKey = Option.Option<KeyRecord>
 type PendingLookUp = Deferred.Deferred<FoundKey, ControlStateUnavailable>
 
-/** Long enough to blunt a flood of one wrong key, and short enough for a key that has just been created. */
+/** Long enough to absorb a flood of one wrong key, and short enough for a client whose key was created a moment ago. */
 const unknownTtlMs = 1000
-/** Leaves database sessions for other work. */
+/** The other database sessions stay free for other work. */
 const maxConcurrentLoads = 4
-/** Keys per statement, so that a flood of wrong keys needs few statements. */
+/** The maximum number of keys in one SQL statement. A flood of wrong keys then needs few statements. */
 const batchSize = 256
-/** Each address gets its share of the queue. */
 const queueCapacity = 8_192
-/** Includes the time in the queue. Short, so that the client gets the error while it still waits. */
+/** Includes the time in the queue. Clients still wait for their response at this time, so they receive the error. */
 const lookUpTimeoutMs = 2_000
 
 interface QueuedKey extends QueuedLookUp {
@@ -35,9 +34,9 @@ export interface KeyCache {
 }
 
 /**
- * A bounded cache in front of a query. It exists because of one invariant: a result of a query that began before
- * `forget` must never be cached after it, or a revoked key would stay valid. Loads run in `scope`, so that they survive
- * the disconnect of the client that caused them.
+ * A bounded cache of keys. Its invariant: the result of a query that began before `forget` is never cached after it, or
+ * a revoked key would stay valid. Queries run in `scope`, because other clients may wait for the same key when the
+ * first one disconnects.
  */
 export const make = (
   load: (digests: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, KeyLookUp>, unknown>,
@@ -49,7 +48,7 @@ export const make = (
   let runningLoads = 0
 
   const complete = ({ digest, result }: QueuedKey, exit: Exit.Exit<FoundKey, ControlStateUnavailable>, now: number) => {
-    // Forgotten in the meantime: the current waiters get the result, but it is not cached.
+    // If `forget` was called during the load, the waiting requests get the result, but it is not cached.
     if (loading.get(digest) === result) {
       loading.delete(digest)
       if (Exit.isSuccess(exit)) {

@@ -6,11 +6,11 @@ import { open as openCredential } from "../../state/SealedCredential.ts"
 import * as StoredKeys from "../../state/StoredKeys.ts"
 import { type RowColumns, RowReader, type TableReader } from "../../state/StoredRows.ts"
 
-/** A gateway key as the request path needs it: its state, policy and upstream credentials. */
+/** A gateway key with its state, policy and upstream credentials, as requests need it. */
 export interface KeyRecord extends StoredKeys.StoredKey, PresentedKey {
   readonly prefix: string
   readonly projectName: Option.Option<string>
-  /** The epoch of the change that moved the key to its project and team. */
+  /** The number (epoch) of the configuration change that moved the key to its current project and team. */
   readonly ownerSince: number
   readonly keyMapping: BoundCredential
   readonly projectMapping: BoundCredential
@@ -43,8 +43,8 @@ const table: TableReader<typeof Row.Type | { readonly digest: string; readonly i
 }
 
 /**
- * Loads keys by SHA-256 digest (hex), including digests that a rotation replaced within its grace period. Unknown
- * digests are missing from the result.
+ * Loads keys by the SHA-256 digests (hex) of their secrets, including secrets that were rotated and are still valid for
+ * a grace period. The result omits unknown digests.
  */
 export const load = Effect.fn("KeyRecord.load")(function* (digests: ReadonlyArray<string>) {
   const { sql } = yield* Database

@@ -12,24 +12,24 @@ import { hasLimit, type LimitField, type SharedLimits } from "../../policy/Share
 import { ownerOf } from "../../state/StoredKeys.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 
-/** Whose requests share a counter: those of one key, or of all keys under a policy layer. */
+/** The owner of a usage counter: one key, or a policy layer whose keys share the counter. */
 export type CountedOwner =
   | { readonly _tag: "Key"; readonly keyId: string }
   | { readonly _tag: "Layer"; readonly kind: LayerKind; readonly scopeId: string }
 
 export interface LimitScope {
-  /** Part of the Redis key names: unique and without blanks. */
+  /** Part of Redis key names. It is unique and contains no blanks. */
   readonly id: string
-  /** The name of the layer in records and explanations. */
+  /** The name of the policy layer in records and explanations. It is absent for a key. */
   readonly layer?: string
   readonly nameOf: (field: LimitField) => string
   readonly owner: CountedOwner
   readonly limits: SharedLimits
-  /** Which requests of the owner a limit's counter counts, and since which epoch. */
+  /** Returns which of the owner's requests count towards the limit `field`, and since which configuration epoch. */
   readonly counted: (field: LimitField) => CountedSince
 }
 
-/** The scopes that count a request of `key`; the key's own scope comes first. */
+/** Returns the scopes that count a request of `key`. The first one is the key's own. */
 export const of = (layers: PolicyLayers, key: KeyRecord, effective: EffectivePolicy): ReadonlyArray<LimitScope> => [
   ofKey(key.id, effective.policy, (field) =>
     countedRequests(
@@ -59,7 +59,7 @@ export const ofKey = (
 
 const scopeByLayer = new WeakMap<PolicyLayer, LimitScope>()
 
-/** Returns the same scope until the layer changes, so that requests of all its keys are settled together. */
+/** Returns the same object until the layer changes. Requests of all its keys are then settled in one batch. */
 export const ofLayer = (layer: PolicyLayer): LimitScope | undefined => {
   if (layer.kind === "key" || layer.kind === "unknown" || layer.shared === undefined || !hasLimit(layer.shared.limits))
     return undefined

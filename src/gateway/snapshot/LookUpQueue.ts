@@ -5,7 +5,7 @@ export interface QueuedLookUp {
   readonly deadline: number
 }
 
-/** A bounded queue in which each address gets its share of the places. */
+/** A bounded queue. Each client address may hold only its fair share of the places. */
 export class LookUpQueue<A extends QueuedLookUp> {
   readonly #capacity: number
   readonly #queue: Array<A> = []

@@ -28,11 +28,11 @@ export interface UpstreamProvider {
   readonly credential: BoundCredential
 }
 
-/** The operators' configuration without keys. Immutable: a change replaces the whole snapshot. */
+/** The operators' configuration without the keys. It is immutable: a change replaces the whole snapshot. */
 export interface Snapshot {
   readonly epoch: number
   readonly routes: ReadonlyMap<RouteId, RouteConfig>
-  /** Families without a row use the upstream of the environment. `unreadable`: this version cannot decode the row. */
+  /** Families without an entry use the startup upstream. Those with an undecodable row (`unreadable`) are refused. */
   readonly providers: ReadonlyMap<ServedFamilies, UpstreamProvider | "unreadable">
   readonly prices: PriceList
   readonly services: ServiceTable.ServiceTable
@@ -41,7 +41,7 @@ export interface Snapshot {
   readonly layers: PolicyLayer.PolicyLayers
   readonly guardrails: Definitions.GuardrailCatalogue
   readonly bodyHashKey: BodyHashKey.BodyHashKey
-  /** Rows that this version cannot decode. Each disables only itself. */
+  /** Rows that this version cannot decode. Each disables only what it configures. */
   readonly unreadableRows: ReadonlyArray<UnreadableRow>
 }
 
@@ -76,7 +76,7 @@ interface StoredProvider {
   readonly provider: SealedProvider | "unreadable"
 }
 
-/** An unreadable provider row refuses its requests rather than sending them elsewhere. */
+/** If a provider row cannot be decoded, its requests are refused: they must not go to another upstream instead. */
 const providerTable: TableReader<StoredProvider> = {
   name: "provider_configs",
   key: ["id"],
@@ -94,7 +94,7 @@ const providerTable: TableReader<StoredProvider> = {
       }
     }
   },
-  // A family that this version does not know has no requests here.
+  // A row for an unknown family is skipped, because this version has no requests of that family.
   substitute: ({ family }) =>
     isVendor(family) || family === null ? { serves: servedFamilies(family), provider: "unreadable" } : undefined
 }
@@ -108,7 +108,7 @@ const priceTable: TableReader<readonly [string, ModelPrice]> = {
   }
 }
 
-/** Unreadable passthrough settings close the wildcard, as the defaults do. */
+/** If the passthrough settings cannot be decoded, the defaults apply, which refuse all passthrough requests. */
 const passthroughTable: TableReader<Passthrough> = {
   name: "upstream_passthrough_settings",
   key: [],
@@ -116,7 +116,7 @@ const passthroughTable: TableReader<Passthrough> = {
   substitute: () => defaults
 }
 
-/** Reads the epoch first: a change committed during the load raises it and causes another load. */
+/** Reads the epoch first: a change committed during the load then has a higher epoch and causes another load. */
 export const load = Effect.gen(function* () {
   const { sql } = yield* Database
   const reader = new RowReader()

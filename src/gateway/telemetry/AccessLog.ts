@@ -6,7 +6,7 @@ import type { Request } from "../request/Request.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 import type { RequestOutcome } from "./RequestOutcome.ts"
 
-/** Writes one line: a time and further JSON members, each preceded by a comma. */
+/** Writes one JSON log line. `members` are the members after the time, each preceded by a comma. */
 export type WriteLine = (at: number, members: string) => void
 
 export const AccessLog = Context.Reference<Option.Option<WriteLine>>("svc/gateway/AccessLog", {
@@ -19,12 +19,12 @@ export interface LoggedRequest {
   readonly key: KeyRecord | undefined
   readonly outcome: RequestOutcome
   readonly endedAt: number
-  /** The trace of the gateway's span. Default: the client's trace. */
+  /** The trace of the gateway's own span. Without one, the line names the client's trace. */
   readonly traceId: string | undefined
 }
 
 /**
- * Formats the JSON members of a line. Concatenated, because an object and `JSON.stringify` take three times as long.
+ * Concatenates the members of one log line as text. Building an object for `JSON.stringify` takes three times as long.
  */
 export const formatFields = ({ outcome, endedAt, key, request, target, traceId }: LoggedRequest): string => {
   const { bill, error, model, provider, status, streamed, upstreamMs } = outcome
@@ -58,8 +58,8 @@ const maxPathLength = 512
 const secrets = /((?:rk|op)_live_[0-9a-f]{0,8})[0-9A-Za-z_-]*/g
 
 /**
- * The path for logs and traces: without query, with secrets cut off after their visible prefix. Empty for an
- * absolute-form target, which may contain a password.
+ * Returns the path for logs and traces, without the query and with secrets cut after their visible prefix. Returns an
+ * empty text for an absolute URL, which may contain a password.
  */
 export const pathOf = (target: string): string => {
   if (!target.startsWith("/")) return ""

@@ -31,7 +31,7 @@ const tokenKinds: ReadonlyArray<readonly [kind: string, of: keyof TokenUsage]> =
   ["reasoning", "reasoning"]
 ]
 
-/** Counters of one caller and model. A time series appears with its first count. */
+/** The counters of one caller and model. Each time series is registered when its value first becomes non-zero. */
 class CallerCounters {
   readonly provider: string
   readonly #series: CallbackMetrics
@@ -74,7 +74,7 @@ class CallerCounters {
   }
 }
 
-/** Counts requests, tokens and cost per caller, for a limited number of callers and models. */
+/** Counts requests, tokens and cost per caller and model. Both are limited in number; the rest count as `other`. */
 export const make = (series: CallbackMetrics) => {
   const models = new Set<string>()
   const counters = new Map<string, CallerCounters>()
@@ -97,7 +97,7 @@ export const make = (series: CallbackMetrics) => {
     return callerCounters
   }
 
-  /** A model gets a label once an upstream has served it, because clients can send any name. */
+  /** Clients can send any model name, so a name becomes a label only after an upstream has responded for it. */
   const labelOf = (model: string, status: number): string => {
     if (models.has(model)) return model
     if (status >= 400 || models.size >= maxModelLabels) return otherLabel

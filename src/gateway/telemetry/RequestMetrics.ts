@@ -8,12 +8,12 @@ import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 import * as CallerMetrics from "./CallerMetrics.ts"
 import type { RequestOutcome } from "./RequestOutcome.ts"
 
-/** In milliseconds. */
+/** The bucket boundaries of duration histograms, in milliseconds. */
 export const boundaries = [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000]
 const inSeconds = boundaries.map((ms) => ms / 1000)
 const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
 
-/** Each duration has two histograms: in seconds with the route's path, and in milliseconds under the older names. */
+/** Each duration is published twice: in seconds, and in milliseconds under the metric's older name. */
 const durationHistograms = (name: string, nameInMs: string, description: string) => ({
   seconds: Metric.histogram(name, { description, boundaries: inSeconds, attributes: { unit: "s" } }),
   ms: Metric.histogram(nameInMs, { description: `${description}, in milliseconds`, boundaries })
@@ -102,10 +102,10 @@ interface RequestGroup {
   readonly firstByte: CallbackMetrics.HistogramValues
 }
 
-/** Labels never contain client-chosen text. `CallerMetrics` labels models, projects and keys within a limit. */
+/** Labels contain no text that clients choose, except within the limits of `CallerMetrics`. */
 export interface RequestMetrics {
   readonly begin: () => void
-  /** Returns the function that ends the stream. */
+  /** Counts a response that starts streaming. Call the returned function when the stream ends. */
   readonly beginStream: () => () => void
   readonly end: (
     target: RoutedRequest | undefined,
@@ -115,7 +115,7 @@ export interface RequestMetrics {
   ) => void
 }
 
-/** Updates without effects, because this runs for every request. */
+/** Updates plain numbers, because an Effect per request would be too slow. They are read when metrics are collected. */
 export const make: Effect.Effect<RequestMetrics, never, Scope.Scope> = Effect.gen(function* () {
   const context = yield* Effect.context<never>()
   const series = yield* CallbackMetrics.make
@@ -158,7 +158,7 @@ export const make: Effect.Effect<RequestMetrics, never, Scope.Scope> = Effect.ge
     return created
   }
 
-  /** Called for the first request of a status class. Streamed and other requests share the series. */
+  /** Registers a counter for a status class when its first request ends. It sums streamed and other requests. */
   const countClass = (route: string, provider: string, statusClass: number) =>
     series.counter(
       Metric.withAttributes(byDimension, {
@@ -210,7 +210,6 @@ export const make: Effect.Effect<RequestMetrics, never, Scope.Scope> = Effect.ge
       kind.duration.add(durationMs)
       if (upstreamMs !== undefined) kind.upstream.add(upstreamMs)
       if (firstByteMs !== undefined) kind.firstByte.add(firstByteMs)
-      // A failed exchange is not a denial, even where both share a code (`gateway_overloaded`).
       const denial = error === undefined || upstreamMs !== undefined ? undefined : denialKind(error.code)
       if (error !== undefined && denial !== undefined) {
         refusals[error.code]?.updateUnsafe(1, context)

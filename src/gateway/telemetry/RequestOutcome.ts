@@ -7,9 +7,9 @@ export interface RequestOutcome {
   readonly error: GatewayError | undefined
   readonly streamed: boolean
   readonly aborted: boolean
-  /** The provider of the latest exchange. Default: the provider of the route. */
+  /** The provider of the latest exchange, or absent if it is the provider of the route. */
   readonly provider?: Provider
-  /** The requested model as the usage record stores it: truncated, without control characters. */
+  /** The model that the request named, truncated and without control characters, as in the usage record. */
   readonly model?: string | undefined
   readonly fallback?: UpstreamFallback | undefined
   readonly bill: Bill
@@ -20,6 +20,6 @@ export interface RequestOutcome {
 export interface UpstreamFallback {
   readonly from: Provider
   readonly to: Provider
-  /** `http_<status>`, or the error code of the first exchange. */
+  /** `http_<status>` of the first provider's response, or the error code if it sent none. */
   readonly reason: string
 }

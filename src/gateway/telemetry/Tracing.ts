@@ -9,14 +9,14 @@ import type { RequestOutcome } from "./RequestOutcome.ts"
 
 export interface Span {
   readonly traceId: string | undefined
-  /** Returns the function that ends the phase. */
+  /** Starts a child span. The returned function ends it. */
   readonly startPhase: (name: string) => () => void
   readonly startExchange: (name: string, origin: string) => Exchange
   readonly end: (outcome: RequestOutcome, key: KeyRecord | undefined) => void
 }
 
 export interface Exchange {
-  /** The parent of the upstream's spans: this exchange, or the client's span without a tracer. */
+  /** The `traceparent` header to send to the upstream. Without a tracer it is the client's own. */
   readonly traceparent: string | undefined
   readonly end: (status: number | undefined) => void
 }
@@ -32,8 +32,8 @@ const untracedSpan = ({ traceparent }: Request): Span => ({
 })
 
 /**
- * Creates request spans as children of the client's span. Spans contain the path of the URL but no query and no
- * headers, which may hold credentials. Without a tracer no span is created, because one costs five microseconds.
+ * Creates a span per request as a child of the client's span. A span contains the path but neither query nor headers,
+ * which may hold credentials. Without a tracer no span is created, because each takes five microseconds.
  */
 export const make: Effect.Effect<StartSpan> = Effect.gen(function* () {
   if ((yield* Effect.tracer) === Tracer.nativeTracer) return untracedSpan
@@ -56,7 +56,7 @@ export const make: Effect.Effect<StartSpan> = Effect.gen(function* () {
         }
       })
     )
-    // Only a server error fails a span.
+    // A client error (4xx) does not mark the span as failed.
     const end = (span: Tracer.Span, status: number | undefined) => {
       if (status !== undefined) span.attribute("http.response.status_code", status)
       const exit = status === undefined || status >= 500 ? Exit.fail(status ?? "no answer") : Exit.void

@@ -18,13 +18,13 @@ export type ExchangeOutcome =
   /** The gateway refused the request or the upstream failed, so nothing is billed. */
   | { readonly _tag: "Nothing" }
   | { readonly _tag: "Answered"; readonly observed: ObservedUsage; readonly isComplete: boolean }
-  /** The client disconnected before the response began; the upstream has processed the input. */
+  /** The client disconnected before the response began. The input is billed, because the upstream has processed it. */
   | { readonly _tag: "Abandoned" }
 
 export interface Bill {
   readonly usageSource: UsageSource
   readonly usage: TokenUsage
-  /** `null` if the request is not billed. */
+  /** In billionths of a dollar; `null` if the request is not billed. */
   readonly costNanos: number | null
   readonly costSource: CostSource
   readonly costMode?: CostMode
@@ -40,7 +40,7 @@ export const unbilled: Bill = {
   settled: { tokens: 0, nanos: 0 }
 }
 
-/** Bills the upstream's figures, else the operator's prices, else the flat cost. */
+/** Bills the cost that the upstream reports, else the operator's price for the tokens, else a flat cost. */
 export const bill = (
   accounting: Accounting,
   facts: Facts,
@@ -66,7 +66,7 @@ export const bill = (
   const output = usage.output ?? 0
   const total = usage.total ?? input + output
   const costUsd = outcome._tag === "Answered" ? outcome.observed.reported?.costUsd : undefined
-  // an upstream without prices may report a cost of zero
+  // A reported cost of zero may mean that the upstream knows no price, so a configured price takes precedence.
   const isUpstreamCost = costUsd !== undefined && (costUsd > 0 || price === undefined)
   const calculatedNanos =
     price === undefined
@@ -86,7 +86,7 @@ export const bill = (
 const costSourceOf = (price: RequestPrice | undefined, nanos: number): CostSource =>
   isDefaultCharge(price, nanos) ? "route_default" : "price_table"
 
-/** Uses the reported usage, else an estimate from the observed text, else the reservation. */
+/** Prefers the usage that the upstream reported, then an estimate from the response text, then the reservation. */
 const usageOf = (
   facts: Facts,
   reserved: ReservedUsage,

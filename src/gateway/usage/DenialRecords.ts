@@ -8,7 +8,7 @@ import type { RouteConfig } from "../../policy/routes/CanonicalRoute.ts"
 import type { DenialRecord } from "../../state/UsageRecord.ts"
 import type { Meter } from "../limits/Meters.ts"
 
-/** The exceeded limit of a response: total bytes, bytes of one event, or duration. */
+/** The limit that a response exceeded: its total bytes, the bytes of one event, or its duration. */
 export type ExceededLimit = "size" | "event" | "duration"
 
 const denialRecord = (check: string, layer: PolicyLayer | undefined): DenialRecord =>
@@ -31,7 +31,7 @@ export const ofLimit = ({ field, scope }: Meter, effective: EffectivePolicy): De
 export const ofBody = (effective: EffectivePolicy): DenialRecord =>
   ofPolicyLimit("request_bytes", effective, ({ max_request_body_bytes }) => max_request_body_bytes)
 
-/** Returns `undefined` if the route's limit cut the response. */
+/** Returns `undefined` if the response exceeded the limit of the route rather than that of a policy. */
 export const ofResponse = (
   cutBy: ExceededLimit,
   effective: EffectivePolicy,

@@ -19,7 +19,7 @@ export interface RequestAccount {
   readonly target: RoutedRequest
   readonly key: KeyRecord
   readonly facts: Facts
-  /** The wildcard has no policy. */
+  /** `undefined` for passthrough requests, which record no policy. */
   readonly policy: EffectivePolicy | undefined
   readonly denial: DenialRecord | undefined
   readonly status: number
@@ -92,6 +92,6 @@ const serviceColumns = ({ method, path, service }: ServiceCall): Partial<UsageRe
 const recordableName = (name: string | undefined): string | undefined =>
   name
     ?.slice(0, 256)
-    // after the cut, which may split a surrogate pair
+    // `slice` may have split a surrogate pair.
     .toWellFormed()
     .replace(/\p{Cc}/gu, "\ufffd")

@@ -3,7 +3,7 @@ import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
 import { Database } from "../../services/Database.ts"
 
-/** Retention in days per kind of row. Kinds without a value are kept forever. */
+/** The number of days after which rows of each kind are deleted. Kinds without a number are kept forever. */
 export type RetentionDays = Partial<Record<keyof typeof tables, number>>
 
 interface RetainedTable {
@@ -12,7 +12,7 @@ interface RetainedTable {
 }
 
 const tables = {
-  /** Events stay until the sums include them. */
+  /** Usage events stay until `usage_rollups` includes them. */
   usage: {
     name: "usage_events",
     expired: (sql, before) =>
@@ -20,7 +20,7 @@ const tables = {
   },
   usageSums: {
     name: "usage_rollups",
-    // matches the leading columns of the primary key
+    // Naming `grain` and `part` lets the statement use the primary key, which begins with them.
     expired: (sql, before) =>
       sql`grain IN ('hour', 'day') AND part IN ('overview', 'untasked', 'tasked', 'task') AND bucket < ${before}`
   },
@@ -30,7 +30,7 @@ const tables = {
   }
 } satisfies Readonly<Record<string, RetainedTable>>
 
-/** Deletes hourly in small batches, so that requests never wait for a long statement. */
+/** Deletes expired rows every hour. Small batches keep each statement short, so that requests need not wait for it. */
 export const layer = (kept: RetentionDays) =>
   Struct.keys(kept).length === 0
     ? Layer.empty
@@ -47,10 +47,10 @@ export const layer = (kept: RetentionDays) =>
         })
       )
 
-/** Only one process sweeps at a time. */
+/** A PostgreSQL advisory lock, so that only one process deletes rows at a time. */
 const sweeperLock = 7_238_412
 
-/** One statement of this size takes about ten milliseconds. */
+/** Deleting this many rows takes PostgreSQL about ten milliseconds. */
 export const batchSize = 2000
 const pause = "100 millis"
 
@@ -79,7 +79,7 @@ export const sweep = Effect.fn("Retention.sweep")(function* (kept: RetentionDays
 
 const deleteBatch = Effect.fnUntraced(function* ({ name, expired }: RetainedTable, before: Date, size: number) {
   const { sql } = yield* Database
-  // by ctid, so that the index is searched once
+  // `ctid` addresses rows directly, so that the DELETE need not search the index a second time.
   const [deleted] = yield* sql<{ count: number }>`
     WITH lock AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${sweeperLock}) AS mine),
     deleted AS (DELETE FROM ${sql(name)} WHERE ctid = ANY(ARRAY(

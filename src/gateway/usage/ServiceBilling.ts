@@ -27,7 +27,7 @@ export const of = ({ method, path, service }: ServiceCall, { facts, streamed, se
       const nanos = cost.costNanos ?? 0
       const usage = outcome._tag === "Answered" ? outcome.observed.reported?.usage : undefined
       if (usage?.input === undefined && usage?.output === undefined) {
-        // without reported tokens, the sent input counts for limits and is not recorded
+        // Without reported tokens, the request's size counts towards token limits but is not recorded.
         const tokens = streamed?.tokens() ?? inputTokens
         return { ...Billing.unbilled, ...cost, ...terms, settled: { tokens, nanos } }
       }
@@ -44,7 +44,7 @@ export const of = ({ method, path, service }: ServiceCall, { facts, streamed, se
 }
 
 interface ServiceCost {
-  /** `null` if unknown. */
+  /** In billionths of a dollar; `null` if the cost is unknown or the service is free. */
   readonly costNanos: number | null
   readonly costSource: CostSource
 }

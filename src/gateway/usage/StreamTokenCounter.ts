@@ -7,9 +7,9 @@ export interface StreamTokenCounter {
 }
 
 /**
- * Counts a token per four bytes of text, and at least one per event after the first. Only strings under the protocols'
- * text names count; without such names all strings do. Protocols repeat the text at the end, so events without `delta`
- * count only in streams without deltas. Parsing every event would take several times as long.
+ * Estimates a stream's output: a token per four bytes of text, and at least one per event after the first. Text is the
+ * value of members such as `content`; without any, all strings count. Streams repeat their text at the end, so events
+ * without `delta` count only if no event has one. Parsing each event as JSON would take several times as long.
  */
 export const make = (): StreamTokenCounter => {
   let events = 0

@@ -2,9 +2,9 @@ import type { Types } from "effect"
 import { maxDollars } from "../../policy/Price.ts"
 import type { Family } from "../../policy/routes/CanonicalRoute.ts"
 
-/** Token counts of all providers in one form. A missing count was not reported. */
+/** Token counts in one form for all providers. A count is absent if the provider did not report it. */
 export interface TokenUsage {
-  /** All input, including reads from and writes to the provider's cache. */
+  /** All input tokens, including those read from and written to the provider's cache. */
   readonly input?: number
   readonly output?: number
   readonly total?: number
@@ -30,7 +30,7 @@ const validCount = (value: unknown): number | undefined =>
 
 const names = ["input", "output", "total", "cachedInput", "cacheWrite", "reasoning"] as const
 
-/** Omits missing counts, so that a later report of a stream does not erase an earlier one. */
+/** Omits absent counts, so that merging a stream's later report does not erase the counts of an earlier one. */
 const withoutUndefined = (counts: { readonly [Name in keyof TokenUsage]: number | undefined }): TokenUsage => {
   const usage: Types.Mutable<TokenUsage> = {}
   for (const name of names) {
@@ -40,7 +40,7 @@ const withoutUndefined = (counts: { readonly [Name in keyof TokenUsage]: number 
   return usage
 }
 
-/** Family A includes cached input in its input; family B reports it separately, so the parts are added. */
+/** OpenAI's input (family A) includes cached tokens; Anthropic (family B) reports them apart, so they are added. */
 export const normalise = (family: Family, usage: JsonObject): TokenUsage => {
   const promptTokens = validCount(usage["prompt_tokens"]) ?? validCount(usage["input_tokens"])
   const output = validCount(usage["completion_tokens"]) ?? validCount(usage["output_tokens"])
@@ -51,7 +51,7 @@ export const normalise = (family: Family, usage: JsonObject): TokenUsage => {
     return withoutUndefined({ input, output, cachedInput, cacheWrite })
   }
   const total = validCount(usage["total_tokens"])
-  // some providers include reasoning in the total but not in the output
+  // Some providers count reasoning tokens in the total but not in the output, so the larger output counts.
   const totalWithoutInput = total === undefined || promptTokens === undefined ? 0 : total - promptTokens
   const inputDetails = usage["prompt_tokens_details"] ?? usage["input_tokens_details"]
   const outputDetails = usage["completion_tokens_details"] ?? usage["output_tokens_details"]
@@ -67,7 +67,7 @@ export const normalise = (family: Family, usage: JsonObject): TokenUsage => {
 const validCost = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined
 
-/** Returns the upstream's cost: the first positive figure, else zero if one is reported. */
+/** Returns the first positive cost among the members in which providers report one, else zero if any reports zero. */
 const costOf = (json: JsonObject, usage: JsonObject | undefined): number | undefined => {
   const hidden = json["_hidden_params"]
   const amounts = [
@@ -85,7 +85,7 @@ const costOf = (json: JsonObject, usage: JsonObject | undefined): number | undef
 const usageIn = (container: unknown): JsonObject | undefined =>
   isObject(container) && isObject(container["usage"]) ? container["usage"] : undefined
 
-/** The usage may be at the top, in `response` (family A events) or in `message` (family B). */
+/** Reads usage from the top level, from `response` (OpenAI events) or from `message` (Anthropic events). */
 export const read = (family: Family, json: unknown): ReportedUsage | undefined => {
   if (!isObject(json)) return undefined
   const found = usageIn(json) ?? usageIn(json["response"]) ?? usageIn(json["message"])
@@ -95,7 +95,7 @@ export const read = (family: Family, json: unknown): ReportedUsage | undefined =
   return costUsd === undefined ? { usage } : { usage, costUsd }
 }
 
-/** The input never decreases, because some upstreams repeat it without its cached part. */
+/** Keeps the larger input count, because some upstreams repeat the input without its cached part. */
 export const merge = (earlier: ReportedUsage | undefined, later: ReportedUsage): ReportedUsage => {
   if (earlier === undefined) return later
   const usage = { ...earlier.usage, ...later.usage }

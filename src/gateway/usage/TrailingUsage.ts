@@ -2,14 +2,14 @@ import { backslash, closeBrace, closeBracket, openBrace, openBracket, quote } fr
 import type { Family } from "../../policy/routes/CanonicalRoute.ts"
 import * as TokenUsage from "./TokenUsage.ts"
 
-/** Providers report usage at the end, so this much of an oversized response is kept for reading it. */
+/** Providers report usage at the end of a response, so these last bytes of a long response are kept. */
 export const tailBytes = 65_536
 
 const maxObjectBytes = 4_096
 
 const usageName = Buffer.from('"usage"')
 
-/** A client may make the upstream echo a `usage` member. The largest counts, which only raises the client's bill. */
+/** Takes the largest `usage` object, because a client may make the upstream echo a false, smaller one. */
 export const readTail = (family: Family, tail: Buffer): TokenUsage.ReportedUsage | undefined => {
   let largest: TokenUsage.ReportedUsage | undefined
   let at = tail.lastIndexOf(usageName)
@@ -25,12 +25,12 @@ export const readTail = (family: Family, tail: Buffer): TokenUsage.ReportedUsage
   return largest
 }
 
-/** Candidates may be nested, and each is parsed. */
+/** Bounds the time: nested objects are parsed once for each level. */
 const maxCandidates = 64
 
 /**
- * Avoids parsing the rest, such as an embedding's numbers. Returns `undefined` if the last `usage` is not a member of
- * the outermost object.
+ * Parses only the `usage` object, not the whole body, which may hold an embedding's numbers. Returns `undefined` if the
+ * last `usage` is not a member of the outermost object.
  */
 export const readWhole = (family: Family, body: Buffer): TokenUsage.ReportedUsage | undefined => {
   const at = lastUsageIndex(body)
@@ -41,10 +41,10 @@ export const readWhole = (family: Family, body: Buffer): TokenUsage.ReportedUsag
   return TokenUsage.read(family, { usage: parse(body.toString("utf8", open, end)) })
 }
 
-/** Searches backwards, because the member is near the end. */
+/** Searches backwards, because providers write the member near the end. */
 const lastUsageIndex = (body: Buffer): number => {
   for (let at = body.length - usageName.length; at >= 0; at--) {
-    // "g" is the rarest letter of the name
+    // Comparing `g` first is fast, because it is the rarest letter of `usage`.
     if (body[at + 4] === letterG && body.compare(usageName, 0, usageName.length, at, at + usageName.length) === 0)
       return at
   }
@@ -53,14 +53,14 @@ const lastUsageIndex = (body: Buffer): number => {
 
 const letterG = 0x67
 
-/** Costs are reported by other members, and an escape may hide any name. */
+/** A body with a reported cost, or with escapes that may hide a member's name, must be parsed as a whole. */
 const mayReportElsewhere = (body: Buffer): boolean =>
   body.indexOf(costName) !== -1 || (body.indexOf(backslash) !== -1 && body.indexOf(escape) !== -1)
 
 const costName = Buffer.from('_cost"')
 const escape = Buffer.from("\\u")
 
-/** True if only the outermost object closes after `from`, at the end of the text. */
+/** Tells whether the value that ends at `from` is a member of the outermost object, and no text follows that object. */
 const isMemberOfOutermost = (bytes: Buffer, from: number): boolean => {
   let depth = 1
   for (let at = from; at < bytes.length; at++) {
@@ -76,7 +76,7 @@ const isMemberOfOutermost = (bytes: Buffer, from: number): boolean => {
 
 const tokensOf = ({ usage }: TokenUsage.ReportedUsage): number => (usage.input ?? 0) + (usage.output ?? 0)
 
-/** Returns the index of the member's object, or `undefined` for other values: most events contain `"usage":null`. */
+/** Returns where the value of `"usage"` begins if it is an object. Most stream events contain `"usage":null`. */
 export const objectStart = (bytes: Buffer, from: number): number | undefined => {
   for (let at = from; at < bytes.length; at++) {
     const byte = bytes[at]!

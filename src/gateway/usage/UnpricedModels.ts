@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { defaultCostNanos } from "../../policy/Estimate.ts"
 import { toDollars } from "../../policy/Price.ts"
 
-/** Bounds the memory, because clients may invent model names. */
+/** Clients may invent model names, so the number of remembered names is limited. */
 const mostModels = 1000
 
 export const make = (log: (message: Effect.Effect<void>) => void): ((model: string | undefined) => void) => {

@@ -8,18 +8,18 @@ import * as UsageRow from "../../state/UsageRow.ts"
 import type { SettledUsage } from "../limits/SettlementCounters.ts"
 import { type Reservation, UsageLimits } from "../limits/UsageLimits.ts"
 
-/** Queues records in Redis before the client receives the end of its response; `UsageWriter` moves them on. */
+/** Queues usage records in Redis before clients receive the end of their responses. `UsageWriter` stores them. */
 export class UsageLog extends Context.Service<
   UsageLog,
   {
-    /** While Redis is unavailable, up to 10,000 records wait in memory. */
+    /** Settles the reservation and queues the record. Up to 10,000 records wait in memory while Redis is down. */
     readonly settleUnsafe: (
       reservation: Reservation | undefined,
       used: SettledUsage,
       record: UsageRecord,
       done: () => void
     ) => void
-    /** False while a further record might be lost. Then no request is admitted. */
+    /** False while a further record could not be kept. The gateway then admits no requests. */
     readonly hasRoom: () => boolean
   }
 >()("svc/gateway/UsageLog") {
@@ -45,14 +45,14 @@ export class UsageLog extends Context.Service<
           }
         )
 
-      // bounded by `hasRoom`; beyond that only requests already admitted add records
+      // The queue stays small: once `hasRoom` is false, only requests that were already admitted add records.
       const backlog = yield* Queue.unbounded<Effect.Effect<void, RedisError>>()
       const settleLater = (attempt: Effect.Effect<void, RedisError>) =>
         Effect.suspend(() => {
           waiting++
           return Effect.asVoid(Queue.offer(backlog, attempt))
         })
-      /** Settles one waiting record and returns it to the backlog if interrupted. */
+      /** Settles the next waiting record. An interruption returns the record to the queue. */
       const settleNext = Effect.uninterruptibleMask((restore) =>
         Effect.gen(function* () {
           const attempt = yield* restore(Queue.take(backlog))
@@ -60,7 +60,7 @@ export class UsageLog extends Context.Service<
             Effect.retry(attempt, { schedule: redisRetrySchedule, while: ({ retryable }) => retryable })
           ).pipe(
             Effect.onInterrupt(() => Queue.offer(backlog, attempt)),
-            // a record that Redis refuses must not block the others
+            // Drop a record that Redis rejects for good, because it would block the others.
             Effect.catchTag("RedisError", (cause) =>
               Effect.logError("a usage record is lost: Redis refuses it", { cause })
             )
@@ -69,7 +69,7 @@ export class UsageLog extends Context.Service<
         })
       )
 
-      // without admissions nothing settles, so the length is polled to notice a drained queue
+      // While `hasRoom` is false, no request reports the queue's length, so polling notices when the queue drains.
       const refreshQueueLength = Effect.map(redis.command("LLEN", redis.key(usageQueue)), (length) => {
         queued = Number(length)
       })

@@ -13,9 +13,9 @@ import {
 import { Database } from "../../services/Database.ts"
 
 /**
- * The sums contain exactly the events before the mark (`usage_rolled.until`), so sums plus later events are complete.
- * The mark lags behind the clock, because summing every batch would touch nearly as many sums as records. The statement
- * that inserts a record older than the mark also adds it to the sums.
+ * The sums contain exactly the events before `usage_rolled.until`, so sums plus later events are complete. That time
+ * lags behind the clock, because summing each small batch would write nearly as many sums as records. The statement
+ * that inserts an older record also adds it to the sums.
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -33,20 +33,20 @@ export const layer = Layer.effectDiscard(
   })
 )
 
-/** Longer than nearly every request: a record has the time of its start and is written at its end. */
+/** Longer than nearly all requests, because a record has the time of its start but is written at its end. */
 const lagMs = 5 * 60_000
 const roundPauseMs = 60_000
-/** Leaves database time to the writer and the gateway while a backlog is summed. */
+/** Between steps the database has time for the gateway and the usage writer. */
 const stepPauseMs = 50
 
 export const stepSize = 20_000
 
-/** Moves the mark towards `before` (epoch milliseconds). Returns true if another step can follow at once. */
+/** Adds the next events before `before` (epoch milliseconds) to the sums. Returns true if more events remain. */
 export const advanceMark = Effect.fn("UsageRollup.advanceMark")(function* (before: number, size: number = stepSize) {
   const { sql, transaction } = yield* Database
   return yield* transaction(
     Effect.gen(function* () {
-      // writers share this lock until they commit, so all events before the mark are visible below
+      // The row lock waits for writers to commit, so that the sums miss no event before the new time.
       const [mark] = yield* sql<{ until: Date; full: Date | null }>`
           SELECT until, (SELECT created_at FROM usage_events WHERE created_at >= until
             ORDER BY created_at OFFSET ${size} LIMIT 1) AS full

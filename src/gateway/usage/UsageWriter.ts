@@ -7,13 +7,13 @@ import { usageQueue } from "../../state/UsageQueue.ts"
 import * as UsageRow from "../../state/UsageRow.ts"
 import { rollupStatement } from "./UsageRollup.ts"
 
-/** Moves queued records to the database while the layer lives, and the remaining ones when it closes. */
+/** Moves queued records from Redis to the database. The remaining records follow when the process stops. */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const batch = yield* Effect.map(Effect.context<Database | Redis>(), (context) =>
       Effect.provide(writeBatch, context)
     )
-    // a full batch means that more records may wait
+    // A full batch means that more records may wait, so the next batch follows at once.
     const all = Effect.repeat(batch, { while: (written) => written === batchSize })
     const round = all.pipe(
       Effect.tapError((cause) =>
@@ -34,7 +34,7 @@ const recordsWritten = Metric.counter("gateway_usage_records_written_total", {
   incremental: true
 })
 
-/** Writes before it removes: a crash in between repeats the write, which is idempotent. Returns the record count. */
+/** Writes a batch before removing it: a crash in between repeats the write, which is idempotent. Returns its size. */
 export const writeBatch = Effect.gen(function* () {
   const redis = yield* Redis
   const keys = [redis.key(usageQueue), redis.key(`${usageQueue}:taken`)]
@@ -51,11 +51,11 @@ export const writeBatch = Effect.gen(function* () {
 interface Batch {
   readonly taken: string
   readonly count: number
-  /** One line per record. The database parses them; decoding them here too took 10 % of the gateway's time. */
+  /** One line per record. The gateway passes the lines on unparsed, because decoding them took 10 % of its time. */
   readonly records: string
 }
 
-/** KEYS: usage queue, number ever taken. ARGV: batch size. One string, because a reply per record took 3 µs each. */
+/** KEYS: usage queue, number of removed records. ARGV: batch size. A reply per record would take 3 µs each. */
 const readOldest: Script<Batch> = {
   name: "oldest",
   lua: `
@@ -73,9 +73,9 @@ return { redis.call('GET', KEYS[2]) or '0', #records, table.concat(records, '\\n
 }
 
 /**
- * KEYS: as above. ARGV: number taken before this batch, size of the batch. Does nothing if another process removed the
- * batch meanwhile, because the oldest records may then be unwritten. LTRIM runs first, because a full Redis
- * refuses a script whose first write needs memory.
+ * KEYS: usage queue, number of records ever removed. ARGV: that number when the batch was read, size of the batch.
+ * Removes nothing if another process has removed the batch, because the oldest records are then different ones. LTRIM
+ * runs first, because a full Redis refuses a script whose first write needs memory.
  */
 const removeTaken: Script<void> = {
   name: "take",
@@ -95,7 +95,7 @@ return 1`,
 
 const writerLock = 7_238_411
 
-/** Writes each record on its own. Skips records whose values the database rejects; other errors are retried. */
+/** Writes the records one by one and skips those with values that the database rejects. Other errors are retried. */
 const insertEach = Effect.fnUntraced(function* (records: ReadonlyArray<string>) {
   for (const record of records) {
     const hasLock = yield* Effect.catchIf(insert(record), SqlState.isCausedByValues, (error) =>
@@ -113,8 +113,8 @@ const insertEach = Effect.fnUntraced(function* (records: ReadonlyArray<string>) 
 })
 
 /**
- * Returns false if another process holds the lock. The mark is selected as a single value: for a join with a table
- * without statistics PostgreSQL spent a second compiling the statement each time.
+ * Writes records with one statement. Returns false if another process holds the lock. The statement selects `until` as
+ * a single value, because PostgreSQL spent a second compiling a join with a table without statistics.
  */
 const insert = (records: string) =>
   Effect.gen(function* () {
@@ -164,10 +164,10 @@ const fieldColumnsSql = UsageRow.columns
   .map(([name, type], index) => `fields[${index + 1}]::${type} AS ${name}`)
   .join(", ")
 
-/** Services may ignore the model's name, so there the request must also have a cost. */
+/** SQL: the upstream accepted the model. Services may ignore its name, so their requests must also have a cost. */
 const isAnsweredSql = `model IS NULL OR usage_source = 'reported' OR status_code < 400 AND (service_name IS NULL OR coalesce(cost_nanos, 0) > 0)`
 
-/** An operator named the model in a price, a policy or a key's list, or an upstream has responded for it before. */
+/** SQL: a price, a policy or a key's allowed models name the model, or an upstream has responded for it before. */
 const isKnownModelSql = `(
   model IN (
     SELECT model FROM model_prices
