@@ -12,18 +12,18 @@ import * as UsageTap from "../usage/UsageTap.ts"
 import * as Forward from "./Forward.ts"
 import { SecretMask } from "./SecretMask.ts"
 
-/** Inspects a complete response before the client sees any of it. */
+/** Inspects a complete response before the client receives any of it. */
 export interface ResponseInspector {
   readonly lease: BodyLease
-  /** The error for a successful response that is not JSON. Default: the guardrails cannot inspect it. */
+  /** Replaces a successful response that is not JSON. By default it says that guardrails cannot inspect it. */
   readonly notJsonError?: GatewayError
-  /** Calls `done` exactly once, with the text to send or the reason to withhold the response. */
+  /** Calls `done` exactly once, with the text to send or with the error that replaces the response. */
   readonly inspect: (text: string, done: (inspected: Result.Result<string, GatewayError>) => void) => void
 }
 
 /**
- * Works like `Forward.send`, but buffers and inspects the response. JSON is inspected whatever its status. A non-JSON
- * response is blocked unless it has no body or is an upstream error.
+ * Like `Forward.send`, but buffers the response and inspects it. Error responses are inspected too if they are JSON. A
+ * successful response that is not JSON is withheld, unless it has no body.
  */
 export const send = (
   upstream: Upstream["Service"],
@@ -82,7 +82,7 @@ class BufferedResponse implements Sink {
   #status: number | undefined
   #headers: Headers.RawHeaders = []
   #isJson = false
-  /** Whether the maximum size is reserved; otherwise every chunk reserves its own size. */
+  /** True if memory for the complete response is reserved. Otherwise each chunk reserves its own. */
   #isReserved = true
   #fallbackStatus: number | undefined
   #cutBy: ExceededLimit | undefined
@@ -117,7 +117,7 @@ class BufferedResponse implements Sink {
     this.#isJson = isPlainJson(headers)
     if (!this.#isJson && status < 300 && Forward.statusAllowsBody(status) && length !== 0)
       return this.#fail(this.#notJsonError)
-    // A response of unknown length reserves the maximum in advance, so that it cannot fail half-way.
+    // A response of unknown length reserves its maximum in advance, so that it does not run out of memory half-way.
     const room = length ?? options.limits.whole.bytes
     this.#isReserved = Number.isFinite(room)
     return this.#isReserved ? this.#reserve(room) : "continue"
@@ -131,7 +131,7 @@ class BufferedResponse implements Sink {
     return "continue"
   }
 
-  /** Never called: `chunk` never pauses the upstream. */
+  /** The upstream never calls this method, because `chunk` never returns `pause`. */
   onDrain(): void {}
 
   text(): Result.Result<string, GatewayError> | undefined {

@@ -6,14 +6,14 @@ import { CollectedBytes } from "../../services/CollectedBytes.ts"
 import * as Forward from "./Forward.ts"
 
 /**
- * Finds the upstream objects that a response makes known. Calls `found` as soon as a stream names an object, because
- * the client may use it at once.
+ * Finds the upstream objects, such as stored responses and files, that a response names. Calls `found` as soon as a
+ * stream names one, because the client may use it at once.
  */
 export class CreatedObjects implements Forward.ResponseObserver {
   readonly #sought: ObjectSearch
   readonly #found: (objects: ReadonlyArray<UpstreamObject>) => void
   #format: "json" | "events" | "nothing" = "nothing"
-  /** Strings that appear in any JSON that names further objects. */
+  /** Any text that names further objects contains at least one of these strings. */
   #marks: ReadonlyArray<string> = []
   readonly #collected = new CollectedBytes()
   #isLineSkipped = false
@@ -45,11 +45,11 @@ export class CreatedObjects implements Forward.ResponseObserver {
     } else if (this.#format === "events") this.#readEvents(bytes)
   }
 
-  /** Returns all objects of the response. Call it once, after the last chunk. */
+  /** Returns all objects that the response names. Call it once, after the last chunk. */
   objects(): ReadonlyArray<UpstreamObject> {
     if (this.#format === "json") {
       const bytes = this.#collected.take()
-      // Most tool responses name no container, so they are not parsed.
+      // Most responses of requests with tools name no object, so they are not parsed.
       if (this.#sought.created || this.#marks.length === 0 || this.#isMarked(bytes))
         this.#unannounced = this.#add(bytes)
       this.#stop()
@@ -57,12 +57,11 @@ export class CreatedObjects implements Forward.ResponseObserver {
     return [...this.#objects.values()]
   }
 
-  /** The objects that `found` was not called for. */
+  /** Returns the objects for which `found` was not called. */
   unannounced(): ReadonlyArray<UpstreamObject> {
     return this.#unannounced
   }
 
-  /** Reads each line once, when it is complete, whatever the chunk boundaries. */
   #readEvents(bytes: Buffer): void {
     forEachLinePart(bytes, (_, from, end, isEnd) => {
       if (this.#format === "nothing") return
@@ -128,11 +127,11 @@ const parseJson = (json: Buffer): unknown => {
   }
 }
 
-/** More than any real response names. Each object is held until the stream ends and is then recorded. */
+/** No real response names more objects. Each is held in memory until the stream ends. */
 const maxObjects = 1_024
 
-/** In bytes. Longer responses are not read. */
+/** A JSON response of more bytes is not searched for objects. */
 const maxJsonBytes = 4_194_304
 
-/** In bytes, for one line and for the awaited first event, which repeats the instructions and tools of the request. */
+/** The maximum bytes of a line, and of a stream up to the event that names the created object. */
 const maxStreamBytes = 1_048_576

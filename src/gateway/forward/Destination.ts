@@ -18,12 +18,10 @@ export interface Destination {
   readonly base: UpstreamBase.UpstreamBase
   readonly target: string
   readonly style: CredentialStyle
-  /**
-   * Lower-case names of the custom headers that carry provider credentials. Client headers of these names are removed.
-   */
+  /** Lower-case names of custom headers that carry upstream credentials. Client headers of these names are removed. */
   readonly credentialHeaders: ReadonlyArray<string>
   readonly credential: Redacted.Redacted
-  /** The upstream is a model vendor: the gateway sends it no key, project or task ids. */
+  /** True if the upstream is a model vendor, which must not receive key, project or task ids. */
   readonly isVendor: boolean
 }
 
@@ -31,14 +29,14 @@ export class Destinations extends Context.Service<
   Destinations,
   {
     /**
-     * Without a key, the provider's own credential applies. `clientFamily` decides on paths that both families share.
+     * Without `key` the provider's own credential applies. `clientFamily` decides on paths that serve both families.
      */
     readonly find: (
       target: RoutedRequest,
       clientFamily: Family,
       key: KeyRecord | undefined
     ) => Result.Result<Destination, GatewayError>
-    /** Direct mode: sends the client's own upstream credential. */
+    /** Returns the upstream for a request that carries the client's own upstream credential. */
     readonly findDelegated: (
       target: RoutedRequest,
       clientFamily: Family,
@@ -81,10 +79,10 @@ export class Destinations extends Context.Service<
         return upstream === undefined ? Result.fail(missingUpstreamByFamily[family]) : Result.succeed(upstream)
       }
 
-      /** For mappings stored when UPSTREAM_BASE_URL was the only upstream. */
+      /** Credentials stored when there was only one upstream have no origin. They belong to UPSTREAM_BASE_URL. */
       const legacyMappingOrigin = Option.getOrNull(Option.map(startup.both, ({ base }) => base.origin))
 
-      /** A key's or project's credential applies only to the upstream that it was stored for. */
+      /** Ignores a key's or project's credential that was stored for another current upstream. */
       const applicableMapping = (
         { origins }: Upstreams,
         upstream: ResolvedUpstream,
@@ -145,7 +143,7 @@ export class Destinations extends Context.Service<
   )
 }
 
-/** Excludes `/v1/models` and the wildcard, which serve both families. */
+/** The routes that serve one family. `/v1/models` and passthrough paths serve both. */
 const familyByRoute: ReadonlyMap<PolicyRoute, Family> = new Map(
   canonicalRoutes
     .filter(({ pattern }) => !pattern.startsWith("/v1/models"))

@@ -15,7 +15,7 @@ export interface UpstreamCandidate {
 }
 
 /**
- * The model proxy as the second upstream of a compatible request, if its route and the key's policy allow the request.
+ * Returns the fallback for a request to the direct compatible upstream, if route and policy allow the request there.
  */
 export const find = (
   control: ControlState["Service"],

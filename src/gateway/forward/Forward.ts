@@ -15,8 +15,7 @@ import * as SseEventLimit from "./SseEventLimit.ts"
 import * as SseTerminator from "./SseTerminator.ts"
 
 /**
- * How to read token usage from the response. `hideUsage`: the gateway requested the usage, so the client must not see
- * it.
+ * `Blind` reads no token usage from the response. `hideUsage` removes usage figures that only the gateway requested.
  */
 export type UsageReading =
   | { readonly _tag: "Blind" }
@@ -24,21 +23,20 @@ export type UsageReading =
 
 export interface ForwardOptions {
   readonly exchange: Exchange
-  /** Masked in upstream errors, which may repeat the request. */
+  /** An upstream's error response may repeat the request, so this secret is masked in it. */
   readonly credential: Redacted.Redacted
   readonly usageReading: UsageReading
   readonly limits: ResponseLimits
   readonly hasTerminalEvent: boolean
   readonly renderErrorEvent: (error: GatewayError) => string
   readonly streamLimits?: StreamLimits | undefined
-  /** Response headers of the gateway, lower case. */
+  /** Headers that the gateway adds to the response. Their names are in lower case. */
   readonly addedHeaders: ReadonlyArray<readonly [string, string]>
   readonly rewriteHeaders?: (upstreamHeaders: Headers.RawHeaders) => Headers.RawHeaders
-  /** Default: `program`. */
   readonly clientKind?: ClientKind | undefined
   /** Called when the upstream's status arrives. */
   readonly onResponse: () => void
-  /** Withholds a response with a fallback status, because another upstream is available. */
+  /** If another upstream is available, a response with a status such as 429 or 503 is withheld from the client. */
   readonly mayFallBack: boolean
   readonly requestBodyRefusal?: (() => GatewayError | undefined) | undefined
   readonly observer?: ResponseObserver | undefined
@@ -54,7 +52,7 @@ export interface ResponseObserver {
 export interface StreamLimits {
   readonly maxSeconds: Limit
   readonly maxEventBytes: Limit
-  /** Runs `run` after `ms` unless the returned function is called first. */
+  /** Runs `run` after `ms` milliseconds, unless the returned function is called first. */
   readonly schedule: (ms: number, run: () => void) => () => void
 }
 
@@ -67,7 +65,7 @@ export interface ForwardResult {
   readonly error: GatewayError | undefined
   readonly cutBy: ExceededLimit | undefined
   readonly clientDisconnected: boolean
-  /** `false` if the upstream cannot have received any of the request. */
+  /** `false` if the upstream cannot have received any part of the request. */
   readonly requestSent: boolean
   readonly canFallBack: boolean
   readonly observedUsage: UsageTap.ObservedUsage
@@ -75,15 +73,16 @@ export interface ForwardResult {
   readonly endedAt: number
 }
 
-/** A finished exchange. The client gets the end of the response when `finish` runs. */
+/** A finished exchange. `finish` sends the end of the response to the client. */
 export interface PendingResponse {
   readonly result: ForwardResult
   readonly finish: () => void
 }
 
 /**
- * Forwards request and response byte for byte and calls `done` exactly once. The last bytes of the response wait for
- * `finish`, so that the record exists before the client sees the end. Returns the disconnect handler.
+ * Forwards request and response byte for byte and calls `done` once. The last bytes of the response wait for `finish`,
+ * so that the usage record exists before the client sees the end. Returns the function to call when the client
+ * disconnects.
  */
 export const send = (
   upstream: Upstream["Service"],
@@ -119,7 +118,7 @@ export const send = (
 export const neverSent = (wire: Wire, options: ForwardOptions): PendingResponse =>
   new StreamedResponse(wire, options, () => {}).ended(Exit.interrupt(), false)
 
-/** An object rather than closures, because this is the hot path. */
+/** An object rather than closures, because every streamed response runs through it. */
 class StreamedResponse implements Sink {
   readonly #wire: Wire
   readonly #options: ForwardOptions
@@ -132,9 +131,9 @@ class StreamedResponse implements Sink {
   #limit: BodyLimit
   #canAppendEvent = false
   #isWithinEvent = false
-  /** Bytes held back because the client could take them for the end of the response. */
+  /** The rest of the announced content-length. At zero the client takes the response for complete. */
   #bytesLeft = Number.POSITIVE_INFINITY
-  /** Bytes that the client could take for the end of the response. */
+  /** The newest bytes, which are held back because the client could take them for the end of the response. */
   readonly #held: Array<Buffer> = []
   #heldBytes = 0
   readonly #stop: () => void
@@ -163,7 +162,7 @@ class StreamedResponse implements Sink {
     options.onResponse()
     const streams = isEventStream(headers)
     if (streams) this.#limit = options.limits.stream
-    // The content-length of a response without a body describes the body of a GET.
+    // HEAD, 204 and 304 responses have no body; their content-length describes another response.
     const length =
       options.exchange.method === "HEAD" || !statusAllowsBody(status) ? undefined : contentLengthOf(headers)
     if (length !== undefined && length > this.#limit.bytes) {
@@ -178,7 +177,7 @@ class StreamedResponse implements Sink {
       if (options.hasTerminalEvent) this.#isTerminated = SseTerminator.makeDetector()
       if (options.streamLimits !== undefined) this.#applyStreamLimits(options.streamLimits)
     }
-    // The tap removes bytes, so the upstream's content-length does not apply.
+    // If the tap removes bytes, the response becomes shorter than its content-length.
     if (length !== undefined && length > 0 && !removesBytes) this.#bytesLeft = length
     this.#headSent = true
     const out = clientHeaders(options, headers, this.#mask)
@@ -200,7 +199,7 @@ class StreamedResponse implements Sink {
     return (held ? this.#hold(out) : this.#write(out)) ? "continue" : "pause"
   }
 
-  /** Returns whether the client keeps up. Holding back the newest bytes is enough, so older ones are sent. */
+  /** Holds back only the newest bytes and sends older ones. Returns `false` if the client reads too slowly. */
   #hold(bytes: Buffer): boolean {
     let clientKeepsUp = true
     this.#heldBytes += bytes.length
@@ -213,7 +212,7 @@ class StreamedResponse implements Sink {
     return clientKeepsUp
   }
 
-  /** Sends the held bytes first: they were not the end. */
+  /** The bytes held so far were not the end of the response, so they are sent first. */
   #write(bytes: Buffer): boolean {
     if (this.#held.length > 0) {
       for (const held of this.#held.splice(0)) this.#wire.write(held)
@@ -332,7 +331,7 @@ export const contentTypeOf = (headers: Headers.RawHeaders): string =>
 const contentEncodingOf = (headers: Headers.RawHeaders): string =>
   (Headers.get(headers, "content-encoding") ?? "identity").toLowerCase()
 
-/** Ignores carriage returns. */
+/** Event streams may end lines with CR LF, so carriage returns are ignored. */
 const endsWithBlankLine = (bytes: Buffer): boolean => {
   const [before, last] = bytes
     .subarray(-3)
@@ -354,11 +353,11 @@ export const contentLengthOf = (headers: Headers.RawHeaders): number | undefined
 export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-/** Memory limits for reading usage, in bytes. Only the end of longer responses is read. */
+/** Usage is read from responses and single events of up to this many bytes. Of longer ones only the end is read. */
 const maxJsonUsageBytes = 4_194_304
 const maxEventUsageBytes = 1_048_576
 
-/** In bytes. The terminal event may repeat the entire response. */
+/** Bytes. The terminal event may repeat the entire response. */
 const maxHeldBytes = 262_144
 
 export const usageTapFor = (
@@ -381,10 +380,9 @@ export const usageTapFor = (
   }
 }
 
-/** Some upstreams send JSON as plain text or without a content type. */
 const mayBeJson = (type: string): boolean => type === "" || type.includes("json") || type.startsWith("text/plain")
 
-/** A response refused for its content-length was still produced upstream, so it is billed. */
+/** A response refused for its content-length was still produced by the upstream, so it is billed. */
 export const refusedResponseTap = (
   options: ForwardOptions,
   status: number,

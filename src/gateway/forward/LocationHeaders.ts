@@ -2,8 +2,8 @@ import * as Headers from "../../http/Headers.ts"
 import type { UpstreamBase } from "../../policy/routes/UpstreamBase.ts"
 
 /**
- * Rewrites a `Location` in the upstream's UI (`/ui…`) to the public address that the browser used at the trusted
- * ingress.
+ * Rewrites a redirect within the upstream's UI (`/ui…`) to the public address of the trusted ingress that the browser
+ * uses.
  */
 export const forBrowser =
   (request: Headers.RawHeaders, base: UpstreamBase) =>
@@ -26,9 +26,8 @@ const gatewayPath = (path: string, { prefix, replaced }: UpstreamBase): string |
     : undefined
 
 /**
- * Rewrites a `Location` or `Content-Location` at the upstream to the path at which the client reaches it. Other hosts,
- * and paths outside the upstream's base, stay unchanged. `upstreamTarget` is the path and query below the upstream's
- * base.
+ * Rewrites `Location` and `Content-Location` from the upstream's path to the client's path. Other hosts, and paths
+ * outside the upstream's base URL, stay unchanged. `upstreamTarget` is the path and query below that base URL.
  */
 export const forClient =
   (clientTarget: string, upstreamTarget: string, base: UpstreamBase) =>
@@ -46,17 +45,17 @@ const gatewayPrefix = (clientTarget: string, upstreamTarget: string): string => 
   return clientTarget.slice(0, clientTarget.length - rest.length)
 }
 
-/** Relative references stay valid and are not rewritten. */
+/** Returns `undefined` for a relative reference, which is valid for the client as it is. */
 const clientLocation = (location: string, base: UpstreamBase, prefix: string): string | undefined => {
   const { origin } = base
   if (!/^(?:\/|[a-z][a-z\d+.-]*:)/i.test(location) || !URL.canParse(location, origin)) return undefined
   const { hash, host, pathname, search } = new URL(location, origin)
-  // An upstream with a TLS proxy in front may report its scheme as http.
+  // Compare the host only: an upstream behind a TLS proxy may report its own scheme as http.
   const path = host === new URL(origin).host ? gatewayPath(pathname, base) : undefined
   return path === undefined ? undefined : prefix + path + search + hash
 }
 
-/** From the ingress headers. Empty when they name no valid origin; the path alone still works then. */
+/** Returns an empty text if the ingress sent no valid host. The redirect then consists of the path alone. */
 const publicOrigin = (headers: Headers.RawHeaders): string => {
   const scheme = firstForwarded(headers, "x-forwarded-proto") ?? "http"
   const host = firstForwarded(headers, "x-forwarded-host") ?? Headers.get(headers, "host") ?? ""

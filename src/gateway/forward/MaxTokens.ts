@@ -12,15 +12,15 @@ const memberByRoute: Partial<Record<Target["routeId"], string>> = {
   messages: "max_tokens"
 }
 
-/** `perResponse` applies to each response that the request leaves open. */
+/** `perResponse` is the limit for each response whose output the request does not limit itself. */
 export interface MaxTokens {
   readonly perResponse: number
   readonly isSentUpstream: boolean
 }
 
 /**
- * The body states the limit when the policy requires one, or when a managed route reserves tokens or cost: the response
- * then stays within the reservation.
+ * The limit is added to the request's body if the policy has an output limit. On a managed route it is also added if
+ * tokens or cost are reserved, so that the response stays within the reservation.
  */
 export const of = (
   { config, routeId }: Pick<Target, "config" | "routeId">,

@@ -41,7 +41,7 @@ export const checkAccess = (
   })
 }
 
-/** Removes objects from a list that the key may not use. */
+/** Returns a function that removes from a listing the objects that the key may not use. */
 export const listFilter = ({ key, owners, target: { config, objects: use, provider } }: ObjectAccess) => {
   if (use._tag !== "List" || config.ownership === "shared") return undefined
   const { kind } = use
@@ -56,7 +56,7 @@ export const listFilter = ({ key, owners, target: { config, objects: use, provid
   }
 }
 
-/** Without a parsed body, assumes the most common creation settings. */
+/** Without a parsed request body, the response is searched for the objects that such requests usually create. */
 export const observerFor = (
   use: ObjectUse,
   method: string,

@@ -9,15 +9,15 @@ import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 export class OwnersUnavailable extends Data.TaggedError("OwnersUnavailable")<{ readonly cause: unknown }> {}
 
 /**
- * The owners of the objects that keys created at upstreams. Redis holds new owners until their usage records reach the
- * database, and caches looked-up owners. The database holds all owners.
+ * Stores which key created an object at an upstream. The database holds all owners. Redis caches them, and holds new
+ * owners until their usage records reach the database.
  */
 export class ObjectOwners extends Context.Service<
   ObjectOwners,
   {
     /**
-     * Calls `done` when other requests can use the objects, or when Redis fails. The usage record stores the owners in
-     * the database in either case.
+     * Calls `done` when Redis has stored the owners, or has failed. The usage record carries the owners to the database
+     * in either case.
      */
     readonly rememberUnsafe: (
       provider: Provider,
@@ -25,7 +25,7 @@ export class ObjectOwners extends Context.Service<
       key: KeyRecord,
       done: () => void
     ) => void
-    /** For each of `objects`, whether the key may use it. Unknown objects have no owner and cannot be used. */
+    /** Tells for each object whether the key may use it. An object without an owner cannot be used. */
     readonly usableUnsafe: (
       provider: Provider,
       objects: ReadonlyArray<UpstreamObject>,
@@ -47,14 +47,13 @@ export class ObjectOwners extends Context.Service<
       const redisKeyOf = (provider: Provider, { id, kind }: UpstreamObject) =>
         redis.key(`owners:${provider}:${kind}:${id}`)
 
-      /** Keeps the first owner of an object. */
+      /** Stores the owner of an object unless the object already has one. */
       const storeOwner = (redisKey: string, owner: Owner) =>
         redis.command("SET", redisKey, `${owner.keyId} ${owner.projectId ?? ""}`, "EX", redisTtlSeconds, "NX")
 
       const rememberUnsafe: ObjectOwners["Service"]["rememberUnsafe"] = (provider, objects, key, done) => {
         const owner = { keyId: key.id, projectId: Option.getOrNull(key.projectId) }
-        // Objects of newly minted kinds have no owner yet. Other kinds may have one, so their owners are looked up
-        // first.
+        // Only objects that this request created surely have no owner yet. For others the owner is looked up first.
         const minted = objects.filter(({ kind }) => newlyMintedKinds.has(kind))
         const named = objects.filter(({ kind }) => !newlyMintedKinds.has(kind))
         const storeAll = (some: ReadonlyArray<UpstreamObject>) =>
@@ -145,13 +144,13 @@ const parseOwner = (value: string): Owner => {
   return { keyId, projectId: projectId === "" ? null : projectId }
 }
 
-/** Longer than usage records take to reach a healthy database, and short enough to bound Redis memory. */
+/** Usage records reach a healthy database sooner. A longer time would use more Redis memory. */
 const redisTtlSeconds = 3600
 
-/** Kinds that providers delete after at most 30 days. */
+/** Providers delete objects of these kinds after at most 30 days. */
 const expiringKinds = ["response", "message_batch", "batch", "upload", "container", "item", "audio"]
 
-/** Kinds whose ids the upstream creates for the request that first names them. */
+/** The upstream invents these ids while it serves the creating request, so no other key can own them yet. */
 const newlyMintedKinds: ReadonlySet<string> = new Set(["response", "chat_completion", "message_batch", "item", "audio"])
 
 const deletionLock = 7_238_412

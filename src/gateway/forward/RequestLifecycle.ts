@@ -6,9 +6,9 @@ import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 import type { RequestOutcome } from "../telemetry/RequestOutcome.ts"
 import * as Billing from "../usage/Billing.ts"
 
-/** Receives the progress of a request. Exactly one of `end`, `refuse` and `fail` concludes it. */
+/** Receives the progress of a request. Exactly one call of `end`, `refuse` or `fail` concludes the request. */
 export interface RequestLifecycle {
-  /** The key exists, but may still be refused. */
+  /** Called when the key is known. The request may still be refused. */
   readonly keyFound: (key: KeyRecord) => void
   /** Counts the request as running until it ends, and returns the number of running requests of the key. */
   readonly startRunning: (keyId: string) => number
@@ -21,7 +21,7 @@ export interface RequestLifecycle {
 
 export type OnDisconnect = () => void
 
-/** The status in records and metrics when the client disconnects before a response. Never sent. */
+/** The status in records and metrics when the client disconnects before a response. It is never sent. */
 export const clientClosedStatus = 499
 
 export const clientClosedOutcome: RequestOutcome = {
@@ -38,7 +38,7 @@ export const responseHeaders = (
   now: number
 ): ReadonlyArray<readonly [string, string]> => [["x-request-id", requestId], ...RateLimitHeaders.fields(readings, now)]
 
-/** Responds with an error in the shape that the caller's SDK parses. */
+/** Responds with an error in the format that the client's SDK parses. */
 export const sendRefusal = (
   request: Request,
   error: GatewayError.GatewayError,
@@ -52,7 +52,7 @@ export const sendRefusal = (
     ["cache-control", "private, no-store"],
     ...responseHeaders(request, readings, now),
     ...(request.family === "b" ? [["request-id", request.requestId] as const] : []),
-    // SDKs obey retry-after, so a long one would block the client for a day or month without telling its user.
+    // SDKs wait as long as retry-after says. A wait of a day or a month would hide the error from the user.
     ...(retryAfter === undefined || isPointless ? [] : [["retry-after", String(retryAfter)] as const]),
     ...(isPointless ? [["x-should-retry", "false"] as const] : [])
   ]
@@ -60,8 +60,8 @@ export const sendRefusal = (
 }
 
 /**
- * SDKs retry within seconds. A retry cannot succeed when the sender or the request itself was refused, or when the
- * limit resets much later.
+ * SDKs retry within seconds. That cannot help if the client or the request was refused, or if the limit resets much
+ * later.
  */
 const isPointlessToRetry = ({ retryAfterSeconds, status }: GatewayError.GatewayError): boolean =>
   callerErrorStatuses.has(status) && (retryAfterSeconds ?? Number.POSITIVE_INFINITY) > maxSdkRetrySeconds

@@ -1,7 +1,7 @@
 import { Redacted } from "effect"
 import type { RawHeaders } from "../../http/Headers.ts"
 
-/** Shorter texts are not secrets and could occur in any response. */
+/** A shorter text is not a secret and could occur in any response by chance. */
 const minSecretLength = 8
 const empty = Buffer.alloc(0)
 const asterisk = 0x2a
@@ -9,17 +9,16 @@ const backslash = 0x5c
 const percent = 0x25
 const unicodeEscape = 0x75
 
-/** Per character. JSON inside a JSON string doubles backslashes. */
+/** The maximum before one character. JSON inside a JSON string doubles its backslashes. */
 const maxBackslashes = 4
 
-/** The bytes end within a possible match. */
+/** The bytes end in the middle of a possible match. */
 const incomplete = -1
 const mismatch = -2
 
 /**
- * Replaces a secret in a stream of bytes with asterisks. An upstream error may repeat the request and disclose the
- * credential that the gateway sent, plain or in JSON or URL escapes. The length, and therefore `content-length`, does
- * not change.
+ * Replaces a secret in a stream of bytes with asterisks, also where JSON or URL escapes hide it. The length of the
+ * text, and therefore `content-length`, does not change.
  */
 export class SecretMask {
   readonly #secret: Buffer
@@ -29,7 +28,7 @@ export class SecretMask {
     this.#secret = Buffer.from(Redacted.value(secret))
   }
 
-  /** Only redirects and errors repeat requests. Other responses pass without cost. */
+  /** Successful responses do not repeat the request, so they need no mask. */
   static readonly forStatus = (status: number, secret: Redacted.Redacted): SecretMask | undefined =>
     status >= 300 && Redacted.value(secret).length >= minSecretLength ? new SecretMask(secret) : undefined
 
@@ -40,9 +39,7 @@ export class SecretMask {
     return masked.subarray(0, held)
   }
 
-  /**
-   * Returns the bytes that were held back as a possible beginning of the secret. Call it once, after the last `push`.
-   */
+  /** Returns the last bytes, which could have begun the secret. Call it once, after the last `push`. */
   flush(): Buffer {
     return this.#held
   }
@@ -70,7 +67,7 @@ export class SecretMask {
     return { masked, held: bytes.length }
   }
 
-  /** Returns the offset after the secret that begins at `from`. */
+  /** Returns the offset after the secret that begins at `from`, or `incomplete` or `mismatch`. */
   #endOf(bytes: Buffer, from: number): number {
     let offset = from
     for (let index = 0; index < this.#secret.length && offset >= 0; index++)

@@ -1,6 +1,6 @@
 import { forEachLinePart, LineLength } from "../../http/SseLines.ts"
 
-/** Returns a function that takes each chunk of a stream and tells whether any event has exceeded `maxBytes`. */
+/** Returns a function that takes each chunk of a stream and tells whether any event so far has exceeded `maxBytes`. */
 export const makeDetector = (maxBytes: number): ((chunk: Buffer) => boolean) => {
   const line = new LineLength()
   let eventBytes = 0
@@ -8,7 +8,6 @@ export const makeDetector = (maxBytes: number): ((chunk: Buffer) => boolean) => 
   const onPart = (bytes: Buffer, from: number, end: number, isEnd: boolean) => {
     eventBytes += end - from
     line.add(bytes, from, end)
-    // The terminating blank line does not count.
     if (eventBytes > maxBytes && !line.isBlank) isExceeded = true
     if (!isEnd) return
     eventBytes = line.isBlank ? 0 : eventBytes + 1

@@ -1,8 +1,8 @@
 import { forEachLinePart } from "../../http/SseLines.ts"
 
 /**
- * SDKs of both families treat a stream as complete after these lines, whatever happens to the connection. Event JSON
- * escapes line breaks, so model output never forms a line of its own.
+ * OpenAI and Anthropic SDKs treat a stream as complete after one of these lines, even if the connection then fails. The
+ * model's text cannot form such a line, because JSON escapes line breaks.
  */
 const terminatorLines: ReadonlySet<string> = new Set(
   [
@@ -17,12 +17,12 @@ const maxTerminatorLength = Math.max(...[...terminatorLines].map((line) => line.
 
 const colon = 0x3a
 
-/** Before any terminator; within the event of one; or after it, with only blank lines and comments since. */
+/** `within`: in the event of a terminator line. `after`: only blank lines and comments have followed that event. */
 type StreamPosition = "before" | "within" | "after"
 
 /**
- * Returns a function that takes each chunk of an event stream and tells whether a client may treat the stream as
- * complete. A terminator counts only until another event follows.
+ * Returns a function that takes each chunk of an event stream and tells whether the client may treat the stream as
+ * complete. Another event after a terminator makes the stream incomplete again.
  */
 export const makeDetector = (): ((chunk: Buffer) => boolean) => {
   let partialLine = ""
@@ -48,7 +48,7 @@ const positionAfter = (line: string, place: StreamPosition): StreamPosition => {
   return place === "within" || line.charCodeAt(0) === colon ? place : "before"
 }
 
-/** Stands in for a line longer than any terminator: only its first character matters. */
+/** A line longer than any terminator is replaced by a text of the same kind: a comment or a field. */
 const placeholderFor = (first: number | undefined): string => (first === colon ? longComment : longField)
 const longComment = ":".repeat(maxTerminatorLength + 1)
 const longField = "-".repeat(maxTerminatorLength + 1)

@@ -19,7 +19,7 @@ import * as LocationHeaders from "./LocationHeaders.ts"
 import * as RequestLifecycle from "./RequestLifecycle.ts"
 import * as UpstreamRequest from "./UpstreamRequest.ts"
 
-/** The outcome before the client sees the end of the response. */
+/** The result of the exchange, known before the client receives the end of the response. */
 export interface ExchangeOutcome {
   readonly status: number
   readonly error: GatewayError.GatewayError | undefined
@@ -37,23 +37,20 @@ export interface StreamedRequestOptions {
   readonly target: RoutedRequest
   readonly destination: Destination
   readonly key: KeyRecord | undefined
-  /** The request body, if it was read in advance. Otherwise the client's body streams through. */
+  /** The request body, if the gateway has read it. Otherwise the client's body streams through. */
   readonly bufferedBody?: Buffer | undefined
   readonly onResponse?: () => void
-  /** Default: no policy, so only the route's limits apply. */
+  /** By default no policy applies, so only the limits of the route do. */
   readonly appliedPolicy?: AppliedPolicy
   readonly rewriteHeaders?: Forward.ForwardOptions["rewriteHeaders"]
   readonly clientKind?: ClientKind
   readonly observer?: Forward.ResponseObserver | undefined
   readonly inspector?: BufferedResponse.ResponseInspector | undefined
-  /** Records the outcome and calls `then` when the response may end. Default: no record. */
+  /** Records the outcome, then calls `then`, which ends the response. By default nothing is recorded. */
   readonly settle?: (outcome: ExchangeOutcome, then: () => void) => void
 }
 
-/**
- * Forwards a request that needs no further decision. The body streams through unless it was read in advance, and the
- * response streams through, both within their limits.
- */
+/** Forwards an admitted request. Its body streams through unless the gateway has read it, and so does the response. */
 export const run = (
   upstream: Upstream["Service"],
   options: StreamedRequestOptions,
@@ -117,7 +114,7 @@ const forwardOptionsOf = (
     credential: destination.credential,
     usageReading: { _tag: "Blind" },
     limits: ofResponses(config, policy.max_response_body_bytes),
-    // No usage depends on where the stream ends.
+    // The terminal event matters only if usage must be recorded before it. This request records none.
     hasTerminalEvent: false,
     renderErrorEvent: (error) => GatewayError.errorEvent(error, request.family, request.requestId),
     addedHeaders: RequestLifecycle.responseHeaders(request, readings, now()),
@@ -134,7 +131,7 @@ const forwardOptionsOf = (
   }
 }
 
-/** An upstream with a path prefix includes the prefix in its links. */
+/** The links of an upstream with a path prefix contain that prefix, so they are rewritten for the client. */
 const locationRewriting = (
   wire: Wire,
   { target }: RoutedRequest,
@@ -147,7 +144,7 @@ const noPolicy: AppliedPolicy = {
   readings: []
 }
 
-/** Framing headers announce a body (RFC 9112 §6). A POST without them is forwarded with an empty body. */
+/** A POST always gets a body upstream, an empty one if the client sent none. */
 const sendsBody = (wire: Wire): boolean => wire.method === "POST" || hasBody(wire)
 
 export const hasBody = ({ headers }: Wire): boolean =>

@@ -10,13 +10,13 @@ import type { Destination } from "./Destination.ts"
 export interface UpstreamRequestOptions {
   readonly request: Request.Request
   readonly target: RoutedRequest
-  /** The settings of the attempted route: a fallback has its own. */
+  /** The settings of the route at this upstream. A fallback has settings of its own. */
   readonly config: RouteConfig
   readonly destination: Destination
   readonly key: KeyRecord | undefined
   readonly body: Exchange["body"]
   readonly traceparent: string | undefined
-  /** The gateway reads the response, so the upstream must not compress it. */
+  /** True if the gateway reads the response. The upstream must then not compress it. */
   readonly readsResponse: boolean
 }
 

@@ -9,7 +9,7 @@ import type { Snapshot } from "../snapshot/Snapshot.ts"
 export interface ResolvedUpstream {
   readonly base: UpstreamBase
   readonly style: CredentialStyle
-  /** The upstream is a model vendor: the gateway sends it no key, project or task ids. */
+  /** True if the upstream is a model vendor, which must not receive key, project or task ids. */
   readonly isVendor: boolean
   readonly ownCredential: BoundCredential
   readonly startupCredential: BoundCredential
@@ -18,10 +18,10 @@ export interface ResolvedUpstream {
 
 export type UpstreamLookup = ResolvedUpstream | "unreadable" | undefined
 
-/** The upstreams in force under a snapshot. */
+/** The upstreams that apply while `snapshot` is the current configuration. */
 export interface Upstreams extends Readonly<Record<Family, UpstreamLookup>> {
   readonly snapshot: Snapshot
-  /** Lower-case names of the custom headers that carry provider credentials. */
+  /** The lower-case names of custom headers that carry upstream credentials. */
   readonly credentialHeaders: ReadonlyArray<string>
   readonly origins: ReadonlySet<string>
 }
@@ -37,7 +37,7 @@ export const upstreamsOf = (startup: UpstreamsByFamily, snapshot: Snapshot): Ups
   return { snapshot, a, b, credentialHeaders, origins: new Set(origins) }
 }
 
-/** A provider row precedes the environment. Within each, an upstream of one family precedes one of both. */
+/** A provider row precedes the startup settings. Within each, an upstream for one family precedes one for both. */
 const upstreamOf = (startup: UpstreamsByFamily, { providers }: Snapshot, family: Family): UpstreamLookup => {
   const rowOfFamily = providers.get(family)
   const row = rowOfFamily ?? providers.get("both")
@@ -68,8 +68,8 @@ const upstreamOf = (startup: UpstreamsByFamily, { providers }: Snapshot, family:
 }
 
 /**
- * The environment's credential for `origin`, or else one of another origin, because it explains the refusal
- * better than a missing one.
+ * Returns the startup credential for `origin`, or else one for another origin: the request is then refused with the
+ * reason that the credential belongs elsewhere, rather than that none exists.
  */
 const startupCredential = (startup: UpstreamsByFamily, family: Family, origin: string): BoundCredential => {
   const keys = [startup[family], startup.both]

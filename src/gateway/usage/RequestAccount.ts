@@ -19,7 +19,6 @@ export interface RequestAccount {
   readonly target: RoutedRequest
   readonly key: KeyRecord
   readonly facts: Facts
-  /** `undefined` for passthrough requests, which record no policy. */
   readonly policy: EffectivePolicy | undefined
   readonly denial: DenialRecord | undefined
   readonly status: number
