@@ -10,7 +10,6 @@ import * as StudioExport from "../../src/control/services/StudioExport.ts"
 import * as Validation from "../../src/control/store/Validation.ts"
 import * as UpstreamUiCookies from "../../src/control/upstream-ui/UpstreamUiCookies.ts"
 import * as UpstreamUiPaths from "../../src/control/upstream-ui/UpstreamUiPaths.ts"
-import * as UsageExport from "../../src/control/usage/UsageExport.ts"
 import * as IdentityToken from "../../src/gateway/auth/IdentityToken.ts"
 import * as KeySet from "../../src/gateway/auth/KeySet.ts"
 import * as TrustedHeaders from "../../src/gateway/auth/TrustedHeaders.ts"
@@ -57,6 +56,7 @@ import * as BearerToken from "../../src/status/http/BearerToken.ts"
 import * as RequestParameters from "../../src/status/http/RequestParameters.ts"
 import * as StatusMessage from "../../src/status/hub/StatusMessage.ts"
 import * as EventFrames from "../../src/status/stream/EventFrames.ts"
+import { exportedCsv } from "../control/usage/ExportedEvent.ts"
 import { type Sizes, usualSizes } from "./Growth.ts"
 import { documents, type Shape, texts } from "./Shapes.ts"
 
@@ -417,7 +417,9 @@ export const readers: ReadonlyArray<Reader> = [
   ofText("names that the studio gives", ["src/control/services/StudioExport.ts"], (text) =>
     StudioExport.serviceNameOf(text)
   ),
-  ofText("cells of an export", ["src/control/usage/UsageExport.ts"], (text) => UsageExport.csvCell(text)),
+  ofText("cells of an export", ["src/control/usage/UsageExport.ts"], (text) =>
+    Effect.runSync(exportedCsv({ team_id: text }))
+  ),
 
   // messages, and what stores say
   ofJson("task envelopes", ["src/messaging/envelope/TaskEnvelope.ts", "src/messaging/envelope/Envelope.ts"], (text) =>

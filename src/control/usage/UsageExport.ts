@@ -1,4 +1,5 @@
-import { DateTime, Effect, Schema, Stream } from "effect"
+import { Array as Arr, DateTime, Effect, Schema, Stream } from "effect"
+import { Csv } from "effect/encoding"
 import { UsageEvent, UsageTotal } from "../api/usage/UsageApi.ts"
 
 /** Clients may read the columns by position, so new ones are added at the end. */
@@ -39,25 +40,20 @@ const columns = [
 const formulaPattern = /^(?:[\t\r\n]|\s*[=+\-@＝＋－＠])/
 
 /** An apostrophe keeps spreadsheets from running a cell as a formula. */
-export const csvCell = (text: string): string => {
-  const inert = formulaPattern.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
-}
+const disarmed = (text: string): string => (formulaPattern.test(text) ? `'${text}` : text)
 
 /** At most nine decimals (one nano-dollar), without an exponent. */
-export const formatDollars = (usd: number): string => usd.toFixed(9).replace(/\.?0+$/, "")
+const dollars = (usd: number): string => usd.toFixed(9).replace(/\.?0+$/, "")
 
-export const csvLine = (event: UsageEvent): string =>
-  columns
-    .map((column) => {
-      const value = column === "estimated_cost_usd" ? event[column] : withZeroTokens(event)[column]
-      if (value === null) return ""
-      if (DateTime.isDateTime(value)) return DateTime.formatIso(value)
-      return typeof value === "number" && column === "estimated_cost_usd"
-        ? formatDollars(value)
-        : csvCell(String(value))
-    })
-    .join(",")
+const rowOf = (event: UsageEvent): Csv.Row => {
+  const shown = withZeroTokens(event)
+  return columns.map((column) => {
+    const value = shown[column]
+    if (value === null) return ""
+    if (DateTime.isDateTime(value)) return DateTime.formatIso(value)
+    return typeof value === "number" && column === "estimated_cost_usd" ? dollars(value) : disarmed(String(value))
+  })
+}
 
 const withZeroTokens = (event: UsageEvent): UsageEvent => ({
   ...event,
@@ -72,13 +68,11 @@ const withZeroTokens = (event: UsageEvent): UsageEvent => ({
 type Batches = Stream.Stream<ReadonlyArray<UsageEvent>>
 type Bytes = Stream.Stream<Uint8Array>
 
-const lineEnd = "\r\n"
-
 export const csv = (batches: Batches): Bytes =>
-  Stream.succeed(columns.join(",") + lineEnd).pipe(
-    Stream.concat(Stream.map(batches, (events) => events.map((event) => csvLine(event) + lineEnd).join(""))),
-    Stream.filter((text) => text !== ""),
-    Stream.encodeText
+  Stream.succeed<ReadonlyArray<Csv.Row>>([columns]).pipe(
+    Stream.concat(Stream.map(batches, Arr.map(rowOf))),
+    Stream.flattenIterable,
+    Stream.pipeThroughChannel(Csv.encode())
   )
 
 const encodeSummary = Schema.encodeSync(Schema.fromJsonString(Schema.toCodecJson(UsageTotal)))
