@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Cursor, Id, NextCursor, PageLimit, Timestamp } from "./schema/Fields.ts"
-import { requires, skipsUnreadable } from "./schema/Security.ts"
+import { operation, skipsUnreadable } from "./schema/Security.ts"
 
 /** SHA-256, in hex. */
 const Hash = Schema.String
@@ -87,9 +87,8 @@ export const AuditApi = HttpApiGroup.make("audit-events")
       query: AuditQuery,
       success: HttpApiSchema.WithHeaders(Schema.Array(AuditEvent), NextCursor)
     })
-      .annotate(OpenApi.Summary, "List audit events, newest first")
-      .annotateMerge(skipsUnreadable)
-      .annotateMerge(requires("audit:read")),
+      .annotateMerge(operation("List audit events, newest first", "audit:read"))
+      .annotateMerge(skipsUnreadable),
     HttpApiEndpoint.get("verification", "/verification", {
       query: {
         after: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))),
@@ -97,13 +96,10 @@ export const AuditApi = HttpApiGroup.make("audit-events")
       },
       success: AuditVerification
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Verify the chain of audit events",
-          description:
-            "Verifies one page of the chain. Repeat the call with the `next_after` of the response as `after` until it is null."
-        })
+      .annotateMerge(operation("Verify the chain of audit events", "audit:read"))
+      .annotate(
+        OpenApi.Description,
+        "Verifies one page of the chain. Repeat the call with the `next_after` of the response as `after` until it is null."
       )
-      .annotateMerge(requires("audit:read"))
   )
   .prefix("/audit-events")

@@ -4,7 +4,7 @@ import { AuthSettings as Settings } from "../../policy/AuthSettings.ts"
 import { Credential } from "./providers/ProvidersApi.ts"
 import { refusals } from "./schema/Errors.ts"
 import { Timestamp } from "./schema/Fields.ts"
-import { requires } from "./schema/Security.ts"
+import { operation } from "./schema/Security.ts"
 
 const {
   identity_enabled,
@@ -74,21 +74,18 @@ export const AuthSettingsApi = HttpApiGroup.make("front-door")
     "Authentication of callers at the proxy listener: identity provider, trusted gateway and the header of the gateway key."
   )
   .add(
-    HttpApiEndpoint.get("get", "/", { success: AuthSettings })
-      .annotate(OpenApi.Summary, "Show the front door's settings")
-      .annotateMerge(requires("operators:manage")),
+    HttpApiEndpoint.get("get", "/", { success: AuthSettings }).annotateMerge(
+      operation("Show the front door's settings", "operators:manage")
+    ),
     HttpApiEndpoint.patch("update", "/", {
       payload: AuthSettingsPatch,
       success: AuthSettings,
       error: refusals("invalid_configuration")
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Change the front door's settings",
-          description:
-            "The settings apply from the next request on and replace those of the environment as a whole. `trusted_gateway_header_secret`, `issuer` and `oidc_discovery_url` decide whose identities the gateway trusts, so setting them takes the scope `*`."
-        })
+      .annotateMerge(operation("Change the front door's settings", "settings:update"))
+      .annotate(
+        OpenApi.Description,
+        "The settings apply from the next request on and replace those of the environment as a whole. `trusted_gateway_header_secret`, `issuer` and `oidc_discovery_url` decide whose identities the gateway trusts, so setting them takes the scope `*`."
       )
-      .annotateMerge(requires("settings:update"))
   )
   .prefix("/auth/front-door")

@@ -17,7 +17,7 @@ import { Provider } from "./providers/ProvidersApi.ts"
 import { Route } from "./providers/RoutesApi.ts"
 import { refusals } from "./schema/Errors.ts"
 import { Id, Timestamp } from "./schema/Fields.ts"
-import { MaxBodyBytes, requires } from "./schema/Security.ts"
+import { MaxBodyBytes, operation } from "./schema/Security.ts"
 import { listOf, Service, ServiceNames, serviceBounds } from "./services/ServicesApi.ts"
 
 export const ProjectEntry = Schema.Struct({ name: Schema.String })
@@ -191,37 +191,31 @@ const maxDocumentBytes = 16_777_216
 export const ConfigurationApi = HttpApiGroup.make("configuration")
   .annotate(OpenApi.Description, "The whole configuration as one document, without secrets.")
   .add(
-    HttpApiEndpoint.get("export", "/", { success: Configuration })
-      .annotate(OpenApi.Summary, "Export the configuration")
-      .annotateMerge(requires("operators:manage")),
+    HttpApiEndpoint.get("export", "/", { success: Configuration }).annotateMerge(
+      operation("Export the configuration", "operators:manage")
+    ),
     HttpApiEndpoint.post("plan", "/plan", {
       payload: Configuration,
       success: ConfigurationPlan,
       error: refusals("invalid_configuration_document")
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Show what a document would change",
-          description:
-            "A dry run: changes nothing. The response describes what each key or policy layer loses or gains."
-        })
+      .annotateMerge(operation("Show what a document would change", "operators:manage"))
+      .annotate(
+        OpenApi.Description,
+        "A dry run: changes nothing. The response describes what each key or policy layer loses or gains."
       )
-      .annotateMerge(requires("operators:manage"))
       .annotate(MaxBodyBytes, maxDocumentBytes),
     HttpApiEndpoint.post("apply", "/apply", {
       payload: Schema.Struct({ base_hash: Schema.String, document: Configuration }),
       success: ConfigurationPlan,
       error: refusals("invalid_configuration_document", "configuration_changed")
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Apply a document",
-          description:
-            "Applies the document only if the configuration still has the `base_hash` of the plan; otherwise nothing changes."
-        })
+      // A document may change everything.
+      .annotateMerge(operation("Apply a document", "*"))
+      .annotate(
+        OpenApi.Description,
+        "Applies the document only if the configuration still has the `base_hash` of the plan; otherwise nothing changes."
       )
-      // A document may change every kind of setting, so only tokens with all scopes may apply it.
-      .annotateMerge(requires("*"))
       .annotate(MaxBodyBytes, maxDocumentBytes)
   )
   .prefix("/configuration")

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { refusals } from "./schema/Errors.ts"
 import { bodyExample } from "./schema/Examples.ts"
 import { Cursor, Id, NextCursor, orUnreadable, PageLimit, Timestamp, timestamps } from "./schema/Fields.ts"
-import { requires, Scope, skipsUnreadable } from "./schema/Security.ts"
+import { operation, requires, Scope, skipsUnreadable } from "./schema/Security.ts"
 
 export const Name = Schema.String.check(
   Schema.isPattern(/^[^\p{Cc}]{1,120}$/u, { expected: "1 to 120 characters without control characters" })
@@ -43,14 +43,11 @@ export const OperatorTokenApi = HttpApiGroup.make("operator-token")
       success: MintedToken,
       error: refusals("disabled_operator_token")
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Replace the calling token",
-          description:
-            "The response contains the new token, which is never shown again. The old token stops working at once."
-        })
+      .annotateMerge(operation("Replace the calling token", "operators:manage"))
+      .annotate(
+        OpenApi.Description,
+        "The response contains the new token, which is never shown again. The old token stops working at once."
       )
-      .annotateMerge(requires("operators:manage"))
   )
   .prefix("/operator-token")
 
@@ -71,12 +68,8 @@ export const OperatorTokensApi = HttpApiGroup.make("operator-tokens")
       success: MintedToken,
       error: refusals("invalid_request", "insufficient_operator_scope", "too_many_operator_tokens")
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Create an operator token",
-          description: "The response contains the raw token, which is never shown again."
-        })
-      )
+      .annotate(OpenApi.Summary, "Create an operator token")
+      .annotate(OpenApi.Description, "The response contains the raw token, which is never shown again.")
       .annotateMerge(bodyExample({ name: "dashboards", scopes: ["usage:read"] })),
     HttpApiEndpoint.get("get", "/:id", { params, success: OperatorToken }).annotate(
       OpenApi.Summary,
@@ -86,24 +79,22 @@ export const OperatorTokensApi = HttpApiGroup.make("operator-tokens")
       params,
       success: MintedToken,
       error: refusals("insufficient_operator_scope", "operator_token_not_active")
-    }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Replace an operator token",
-        description:
-          "The response contains the new token, which is never shown again. The old token stops working at once."
-      })
-    ),
+    })
+      .annotate(OpenApi.Summary, "Replace an operator token")
+      .annotate(
+        OpenApi.Description,
+        "The response contains the new token, which is never shown again. The old token stops working at once."
+      ),
     HttpApiEndpoint.post("revoke", "/:id/revoke", {
       params,
       success: orUnreadable(OperatorToken),
       error: refusals("last_operator_token")
-    }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Revoke an operator token for good",
-        description:
-          "The last token with all scopes and no expiry cannot be revoked, because no operator could manage tokens afterwards."
-      })
-    )
+    })
+      .annotate(OpenApi.Summary, "Revoke an operator token for good")
+      .annotate(
+        OpenApi.Description,
+        "The last token with all scopes and no expiry cannot be revoked, because no operator could manage tokens afterwards."
+      )
   )
   .annotateEndpointsMerge(requires("operators:manage"))
   .prefix("/operator-tokens")

@@ -4,7 +4,7 @@ import { Vendor } from "../../../policy/routes/Vendor.ts"
 import { Credential } from "../providers/ProvidersApi.ts"
 import { refusals } from "../schema/Errors.ts"
 import { Id, orUnreadable, timestamps } from "../schema/Fields.ts"
-import { requires, skipsUnreadable } from "../schema/Security.ts"
+import { operation, skipsUnreadable } from "../schema/Security.ts"
 
 /** The upstream credential that requests with one gateway key use, or requests with any key of one project. */
 export const CredentialMapping = Schema.Struct({
@@ -46,50 +46,39 @@ export const CredentialMappingsApi = HttpApiGroup.make("upstream-credentials")
   .add(
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(CredentialMapping) })
       .annotateMerge(skipsUnreadable)
-      .annotate(OpenApi.Summary, "List credential mappings")
-      .annotateMerge(requires("usage:read")),
-    HttpApiEndpoint.get("get", "/:id", { params, success: CredentialMapping, error: missing })
-      .annotate(OpenApi.Summary, "Show a credential mapping")
-      .annotateMerge(requires("usage:read")),
+      .annotateMerge(operation("List credential mappings", "usage:read")),
+    HttpApiEndpoint.get("get", "/:id", { params, success: CredentialMapping, error: missing }).annotateMerge(
+      operation("Show a credential mapping", "usage:read")
+    ),
     HttpApiEndpoint.post("upsert", "/", {
       payload: CredentialMappingUpsert,
       success: CredentialMapping,
       error: refusals("invalid_provider_config_payload")
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Set the credential of a key or a project",
-          description:
-            "Each target has one mapping. An absent or null credential keeps the stored one. The credential belongs to the scheme, host and port of the current upstream (`credential_origin`); while another upstream is in use, requests that need the credential are refused. If each family has its own upstream, `family` selects one of them; requests to the other do not use the credential."
-        })
-      )
-      .annotateMerge(requires("providers:update")),
+      .annotateMerge(operation("Set the credential of a key or a project", "providers:update"))
+      .annotate(
+        OpenApi.Description,
+        "Each target has one mapping. An absent or null credential keeps the stored one. The credential belongs to the scheme, host and port of the current upstream (`credential_origin`); while another upstream is in use, requests that need the credential are refused. If each family has its own upstream, `family` selects one of them; requests to the other do not use the credential."
+      ),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
       success: HttpApiSchema.NoContent,
       error: missing
-    })
-      .annotate(OpenApi.Summary, "Delete a credential mapping")
-      .annotateMerge(requires("providers:update")),
+    }).annotateMerge(operation("Delete a credential mapping", "providers:update")),
     HttpApiEndpoint.post("enable", "/:id/enable", {
       params,
       success: CredentialMapping,
       error: missing
-    })
-      .annotate(OpenApi.Summary, "Enable a credential mapping")
-      .annotateMerge(requires("providers:update")),
+    }).annotateMerge(operation("Enable a credential mapping", "providers:update")),
     HttpApiEndpoint.post("disable", "/:id/disable", {
       params,
       success: orUnreadable(CredentialMapping),
       error: missing
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Disable a credential mapping",
-          description:
-            "Requests then use the next applicable credential: the mapping of the key's project, then the credential of the provider or the environment."
-        })
+      .annotateMerge(operation("Disable a credential mapping", "providers:update"))
+      .annotate(
+        OpenApi.Description,
+        "Requests then use the next applicable credential: the mapping of the key's project, then the credential of the provider or the environment."
       )
-      .annotateMerge(requires("providers:update"))
   )
   .prefix("/providers/upstream-credentials")

@@ -6,7 +6,7 @@ import { KeyPreset } from "../../../policy/KeyPreset.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
 import { Cursor, Id, NextCursor, orUnreadable, PageLimit, Timestamp, timestamps } from "../schema/Fields.ts"
-import { bodyOptional, requires, skipsUnreadable } from "../schema/Security.ts"
+import { bodyOptional, operation, skipsUnreadable } from "../schema/Security.ts"
 import { ServiceNames } from "../services/ServicesApi.ts"
 
 export const OwnerType = Schema.Literals(["project", "individual"])
@@ -99,12 +99,10 @@ export const KeysApi = HttpApiGroup.make("keys")
         "guardrail_forbidden"
       )
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Create a key",
-          description:
-            "The response contains the raw key, which is never shown again. The policy starts with the preset, and `policy` overrides it. Forbidding guardrails or overriding their configuration also takes the scope `policies:update`."
-        })
+      .annotateMerge(operation("Create a key", "keys:create"))
+      .annotate(
+        OpenApi.Description,
+        "The response contains the raw key, which is never shown again. The policy starts with the preset, and `policy` overrides it. Forbidding guardrails or overriding their configuration also takes the scope `policies:update`."
       )
       .annotateMerge(
         bodyExample({
@@ -114,23 +112,17 @@ export const KeysApi = HttpApiGroup.make("keys")
           preset: "developer",
           policy: { allowed_models: ["gpt-5*", "claude-*"], rpm_limit: 60, daily_budget_usd: 5 }
         })
-      )
-      .annotateMerge(requires("keys:create")),
+      ),
     HttpApiEndpoint.get("list", "/", {
       query: KeysQuery,
       success: HttpApiSchema.WithHeaders(Schema.Array(Key), NextCursor)
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "List keys, newest first",
-          description: "Every filter is an exact match."
-        })
-      )
-      .annotateMerge(skipsUnreadable)
-      .annotateMerge(requires("operators:manage")),
-    HttpApiEndpoint.get("get", "/:id", { params, success: Key })
-      .annotate(OpenApi.Summary, "Show a key")
-      .annotateMerge(requires("operators:manage")),
+      .annotateMerge(operation("List keys, newest first", "operators:manage"))
+      .annotate(OpenApi.Description, "Every filter is an exact match.")
+      .annotateMerge(skipsUnreadable),
+    HttpApiEndpoint.get("get", "/:id", { params, success: Key }).annotateMerge(
+      operation("Show a key", "operators:manage")
+    ),
     // The caller needs one of these scopes; the handler then checks which scope each changed field requires.
     HttpApiEndpoint.patch("update", "/:id", {
       params,
@@ -144,47 +136,37 @@ export const KeysApi = HttpApiGroup.make("keys")
         "guardrail_forbidden"
       )
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Change a key",
-          description:
-            "Changing `disabled` takes the scope `keys:disable`, every other field `policies:update`. `owner_type` and `project_id` also take `keys:create`."
-        })
-      )
-      .annotateMerge(requires("keys:disable", "policies:update")),
+      .annotateMerge(operation("Change a key", "keys:disable", "policies:update"))
+      .annotate(
+        OpenApi.Description,
+        "Changing `disabled` takes the scope `keys:disable`, every other field `policies:update`. `owner_type` and `project_id` also take `keys:create`."
+      ),
     HttpApiEndpoint.post("rotate", "/:id/rotate", {
       params,
       payload: [KeyRotation, Schema.Null],
       success: MintedKey,
       error: refusals("key_revoked")
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Give a key a new secret",
-          description: "The replaced secret works for another `grace_seconds`. Without a body it stops working at once."
-        })
+      .annotateMerge(operation("Give a key a new secret", "keys:rotate"))
+      .annotate(
+        OpenApi.Description,
+        "The replaced secret works for another `grace_seconds`. Without a body it stops working at once."
       )
-      .annotateMerge(requires("keys:rotate"))
       .annotateMerge(bodyOptional),
     HttpApiEndpoint.post("revoke", "/:id/revoke", { params, success: orUnreadable(Key) })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Revoke a key for good",
-          description: "Every gateway refuses the key within a second. A revoked key cannot be enabled again."
-        })
-      )
-      .annotateMerge(requires("keys:disable")),
+      .annotateMerge(operation("Revoke a key for good", "keys:disable"))
+      .annotate(
+        OpenApi.Description,
+        "Every gateway refuses the key within a second. A revoked key cannot be enabled again."
+      ),
     HttpApiEndpoint.post("disable", "/:id/disable", { params, success: orUnreadable(Key) })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Disable a key",
-          description:
-            "Requests with the key are refused until it is enabled again. Its usage counters keep their values."
-        })
-      )
-      .annotateMerge(requires("keys:disable")),
+      .annotateMerge(operation("Disable a key", "keys:disable"))
+      .annotate(
+        OpenApi.Description,
+        "Requests with the key are refused until it is enabled again. Its usage counters keep their values."
+      ),
     HttpApiEndpoint.post("enable", "/:id/enable", { params, success: Key })
-      .annotateMerge(OpenApi.annotations({ summary: "Enable a key", description: "A revoked key stays revoked." }))
-      .annotateMerge(requires("keys:disable"))
+      .annotateMerge(operation("Enable a key", "keys:disable"))
+      .annotate(OpenApi.Description, "A revoked key stays revoked.")
   )
   .prefix("/keys")

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
 import { Id, timestamps } from "../schema/Fields.ts"
-import { requires, skipsUnreadable } from "../schema/Security.ts"
+import { operation, skipsUnreadable } from "../schema/Security.ts"
 import { ServiceNames } from "../services/ServicesApi.ts"
 
 export const Project = Schema.Struct({
@@ -32,49 +32,34 @@ export const ProjectsApi = HttpApiGroup.make("projects")
       success: Project,
       error: refusals("invalid_project_payload", "duplicate_project")
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Create a project",
-          description: "The keys of a project share its services, its policy layer and its name in usage records."
-        })
+      .annotateMerge(operation("Create a project", "settings:update"))
+      .annotate(
+        OpenApi.Description,
+        "The keys of a project share its services, its policy layer and its name in usage records."
       )
-      .annotateMerge(bodyExample({ name: "search" }))
-      .annotateMerge(requires("settings:update")),
+      .annotateMerge(bodyExample({ name: "search" })),
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(Project) })
       .annotateMerge(skipsUnreadable)
-      .annotate(OpenApi.Summary, "List projects by name")
-      .annotateMerge(requires("usage:read")),
+      .annotateMerge(operation("List projects by name", "usage:read")),
     HttpApiEndpoint.get("get", "/:id", {
       params,
       success: Project,
       error: refusals("missing_project")
-    })
-      .annotate(OpenApi.Summary, "Show a project")
-      .annotateMerge(requires("operators:manage")),
+    }).annotateMerge(operation("Show a project", "operators:manage")),
     HttpApiEndpoint.patch("update", "/:id", {
       params,
       payload: ProjectPatch,
       success: Project,
       error: refusals("missing_project", "missing_service", "invalid_project_payload", "duplicate_project")
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Change a project",
-          description: "`service_names` replaces the whole list of services."
-        })
-      )
-      .annotateMerge(requires("settings:update")),
+      .annotateMerge(operation("Change a project", "settings:update"))
+      .annotate(OpenApi.Description, "`service_names` replaces the whole list of services."),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
       success: HttpApiSchema.NoContent,
       error: refusals("missing_project", "project_in_use")
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Delete a project",
-          description: "Possible only if no key, service or usage record refers to the project."
-        })
-      )
-      .annotateMerge(requires("settings:update"))
+      .annotateMerge(operation("Delete a project", "settings:update"))
+      .annotate(OpenApi.Description, "Possible only if no key, service or usage record refers to the project.")
   )
   .prefix("/projects")

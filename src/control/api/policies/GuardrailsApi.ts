@@ -6,7 +6,7 @@ import { Credential } from "../providers/ProvidersApi.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
 import { CredentialCleared, Cursor, Id, orUnreadable, PageLimit, RangeTime, Timestamp } from "../schema/Fields.ts"
-import { requires, skipsUnreadable } from "../schema/Security.ts"
+import { operation, skipsUnreadable } from "../schema/Security.ts"
 
 /** A guardrail of the catalogue. Only guardrails of kind `http` have an address, a timeout and a token. */
 export const Guardrail = Schema.Struct({
@@ -119,20 +119,17 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
     HttpApiEndpoint.get("list", "/", {
       success: Schema.Struct({ guardrails: Schema.Array(Guardrail) })
     })
-      .annotate(OpenApi.Summary, "List the guardrails of the catalogue")
-      .annotateMerge(skipsUnreadable)
-      .annotateMerge(requires("operators:manage")),
+      .annotateMerge(operation("List the guardrails of the catalogue", "operators:manage"))
+      .annotateMerge(skipsUnreadable),
     HttpApiEndpoint.post("create", "/", {
       payload: NewGuardrail,
       success: Guardrail,
       error: invalid
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Add a guardrail that is asked over HTTP",
-          description:
-            "The gateway posts each text to the guardrail's address and follows the response. If the guardrail does not respond, `failure_policy` applies."
-        })
+      .annotateMerge(operation("Add a guardrail that is asked over HTTP", "guardrails:update"))
+      .annotate(
+        OpenApi.Description,
+        "The gateway posts each text to the guardrail's address and follows the response. If the guardrail does not respond, `failure_policy` applies."
       )
       .annotateMerge(
         bodyExample({
@@ -141,32 +138,26 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
           failure_policy: "fail_closed",
           modes: ["pre_call"]
         })
-      )
-      .annotateMerge(requires("guardrails:update")),
-    HttpApiEndpoint.get("get", "/:name", { params, success: Guardrail })
-      .annotate(OpenApi.Summary, "Show a guardrail")
-      .annotateMerge(requires("operators:manage")),
+      ),
+    HttpApiEndpoint.get("get", "/:name", { params, success: Guardrail }).annotateMerge(
+      operation("Show a guardrail", "operators:manage")
+    ),
     HttpApiEndpoint.patch("update", "/:name", {
       params,
       payload: GuardrailPatch,
       success: orUnreadable(ChangedGuardrail),
       error: invalid
-    })
-      .annotate(OpenApi.Summary, "Change a guardrail")
-      .annotateMerge(requires("guardrails:update")),
+    }).annotateMerge(operation("Change a guardrail", "guardrails:update")),
     HttpApiEndpoint.delete("remove", "/:name", {
       params,
       success: HttpApiSchema.NoContent,
       error: invalid
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Delete a guardrail",
-          description:
-            "The guardrail is removed from every policy. The record of its executions stays. A built-in guardrail cannot be deleted."
-        })
-      )
-      .annotateMerge(requires("guardrails:update")),
+      .annotateMerge(operation("Delete a guardrail", "guardrails:update"))
+      .annotate(
+        OpenApi.Description,
+        "The guardrail is removed from every policy. The record of its executions stays. A built-in guardrail cannot be deleted."
+      ),
     HttpApiEndpoint.get("executions", "/executions", {
       query: {
         ...filter,
@@ -178,15 +169,12 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
       success: Schema.Struct({ executions: Schema.Array(GuardrailExecution), next_cursor: Schema.NullOr(Cursor) }),
       error: refusals("invalid_usage_query")
     })
-      .annotate(OpenApi.Summary, "List what guardrails did, newest first")
-      .annotateMerge(skipsUnreadable)
-      .annotateMerge(requires("operators:manage")),
+      .annotateMerge(operation("List what guardrails did, newest first", "operators:manage"))
+      .annotateMerge(skipsUnreadable),
     HttpApiEndpoint.get("summary", "/summary", {
       query: filter,
       success: Schema.Struct({ summary: Schema.Array(GuardrailSum) }),
       error: refusals("invalid_usage_query")
-    })
-      .annotate(OpenApi.Summary, "Count what guardrails did")
-      .annotateMerge(requires("operators:manage"))
+    }).annotateMerge(operation("Count what guardrails did", "operators:manage"))
   )
   .prefix("/guardrails")

@@ -46,12 +46,11 @@ export const KeyGuardrailsApi = HttpApiGroup.make("key-guardrails")
         "guardrail_test_busy",
         "guardrail_unavailable"
       )
-    }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Try guardrails on a text",
-        description:
-          "Runs the same guardrails as a request, but calls no upstream, counts against no limit and leaves no usage record."
-      })
-    )
+    })
+      .annotate(OpenApi.Summary, "Try guardrails on a text")
+      .annotate(
+        OpenApi.Description,
+        "Runs the same guardrails as a request, but calls no upstream, counts against no limit and leaves no usage record."
+      )
   )
   .prefix("/guardrails")

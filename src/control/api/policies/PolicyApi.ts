@@ -11,7 +11,7 @@ import { TeamId } from "../keys/KeysApi.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
 import { Id, Timestamp } from "../schema/Fields.ts"
-import { requires } from "../schema/Security.ts"
+import { operation } from "../schema/Security.ts"
 
 const orNull = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 const Amount = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
@@ -160,12 +160,10 @@ export const PolicyApi = HttpApiGroup.make("policy")
       success: SimulationResult,
       error: refusals("unsupported_route", "invalid_guardrail_request", "guardrail_forbidden")
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Say how a request would be treated",
-          description:
-            "Decides as the gateway does, but sends nothing and counts nothing against limits. The status is also 200 if the request would be denied."
-        })
+      .annotateMerge(operation("Say how a request would be treated", "policies:update"))
+      .annotate(
+        OpenApi.Description,
+        "Decides as the gateway does, but sends nothing and counts nothing against limits. The status is also 200 if the request would be denied."
       )
       .annotateMerge(
         bodyExample({
@@ -173,22 +171,18 @@ export const PolicyApi = HttpApiGroup.make("policy")
           body: { model: "gpt-5", messages: [{ role: "user", content: "hello" }] },
           preset: "developer"
         })
-      )
-      .annotateMerge(requires("policies:update")),
-    HttpApiEndpoint.get("presets", "/presets", { success: Schema.Array(Preset) })
-      .annotate(OpenApi.Summary, "Show what each preset makes of a new key's policy")
-      .annotateMerge(requires("keys:create", "policies:update", "usage:read")),
+      ),
+    HttpApiEndpoint.get("presets", "/presets", { success: Schema.Array(Preset) }).annotateMerge(
+      operation("Show what each preset makes of a new key's policy", "keys:create", "policies:update", "usage:read")
+    ),
     HttpApiEndpoint.get("explain", "/explain/:request_id", {
       params: { request_id: Schema.String.check(Schema.isBetweenLength(1, 256)) },
       success: Explanation
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Say why a past request was treated as it was",
-          description:
-            "Uses the usage record, which exists a second or two after the request ended, and the audit log. Returns the decision that was made, the decision of each policy layer now, and the changes in between."
-        })
+      .annotateMerge(operation("Say why a past request was treated as it was", "policies:update", "usage:read"))
+      .annotate(
+        OpenApi.Description,
+        "Uses the usage record, which exists a second or two after the request ended, and the audit log. Returns the decision that was made, the decision of each policy layer now, and the changes in between."
       )
-      .annotateMerge(requires("policies:update", "usage:read"))
   )
   .prefix("/policy")

@@ -65,12 +65,10 @@ export const PolicyLayersApi = HttpApiGroup.make("policy-layers")
       success: PolicyLayer,
       error: refusals("invalid_policy_payload", "missing_project", "invalid_guardrail_request", "guardrail_forbidden")
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Set a policy layer",
-          description:
-            "Each kind and scope has one layer. Fields that a new layer omits restrict nothing. A given policy replaces the stored one as a whole; use PATCH to change single fields."
-        })
+      .annotate(OpenApi.Summary, "Set a policy layer")
+      .annotate(
+        OpenApi.Description,
+        "Each kind and scope has one layer. Fields that a new layer omits restrict nothing. A given policy replaces the stored one as a whole; use PATCH to change single fields."
       )
       .annotateMerge(
         bodyExample({
@@ -85,13 +83,12 @@ export const PolicyLayersApi = HttpApiGroup.make("policy-layers")
       payload: PolicyLayerPatch,
       success: PolicyLayer,
       error: refusals("invalid_guardrail_request", "guardrail_forbidden")
-    }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Change a policy layer",
-        description:
-          "The fields named in `policy`, `shared` and `guardrail_policy` are replaced; other fields stay unchanged."
-      })
-    ),
+    })
+      .annotate(OpenApi.Summary, "Change a policy layer")
+      .annotate(
+        OpenApi.Description,
+        "The fields named in `policy`, `shared` and `guardrail_policy` are replaced; other fields stay unchanged."
+      ),
     HttpApiEndpoint.get("get", "/:id", { params, success: PolicyLayer }).annotate(
       OpenApi.Summary,
       "Show a policy layer"

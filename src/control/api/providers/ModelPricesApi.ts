@@ -4,7 +4,7 @@ import { isModelPattern } from "../../../policy/ModelPattern.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
 import { Timestamp } from "../schema/Fields.ts"
-import { requires, skipsUnreadable } from "../schema/Security.ts"
+import { operation, skipsUnreadable } from "../schema/Security.ts"
 
 /** US dollars per million tokens. Prices are stored in whole nano-dollars. */
 const Dollars = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 }))
@@ -41,28 +41,24 @@ export const ModelPricesApi = HttpApiGroup.make("model-prices")
   .add(
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(ModelPrice) })
       .annotateMerge(skipsUnreadable)
-      .annotate(OpenApi.Summary, "List model prices")
-      .annotateMerge(requires("usage:read")),
-    HttpApiEndpoint.get("get", "/:model", { params, success: ModelPrice })
-      .annotate(OpenApi.Summary, "Show the price of a model")
-      .annotateMerge(requires("usage:read")),
+      .annotateMerge(operation("List model prices", "usage:read")),
+    HttpApiEndpoint.get("get", "/:model", { params, success: ModelPrice }).annotateMerge(
+      operation("Show the price of a model", "usage:read")
+    ),
     HttpApiEndpoint.put("put", "/:model", {
       params,
       payload: ModelPriceInput,
       success: ModelPrice,
       error: refusals("invalid_configuration")
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Set the price of a model",
-          description:
-            "`claude-*` sets the price of every model whose name begins with `claude-` and that has no price of its own. If several prefixes match, the longest applies."
-        })
+      .annotateMerge(operation("Set the price of a model", "settings:update"))
+      .annotate(
+        OpenApi.Description,
+        "`claude-*` sets the price of every model whose name begins with `claude-` and that has no price of its own. If several prefixes match, the longest applies."
       )
-      .annotateMerge(bodyExample({ input_usd_per_million: 3, output_usd_per_million: 15 }))
-      .annotateMerge(requires("settings:update")),
-    HttpApiEndpoint.delete("remove", "/:model", { params, success: HttpApiSchema.NoContent })
-      .annotate(OpenApi.Summary, "Delete the price of a model")
-      .annotateMerge(requires("settings:update"))
+      .annotateMerge(bodyExample({ input_usd_per_million: 3, output_usd_per_million: 15 })),
+    HttpApiEndpoint.delete("remove", "/:model", { params, success: HttpApiSchema.NoContent }).annotateMerge(
+      operation("Delete the price of a model", "settings:update")
+    )
   )
   .prefix("/model-prices")

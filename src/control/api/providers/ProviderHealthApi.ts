@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Provider } from "../../../policy/routes/CanonicalRoute.ts"
 import { refusals } from "../schema/Errors.ts"
 import { RangeTime, Timestamp } from "../schema/Fields.ts"
-import { requires, skipsUnreadable } from "../schema/Security.ts"
+import { operation, skipsUnreadable } from "../schema/Security.ts"
 
 const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
 const Milliseconds = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 86_400_000 }))
@@ -83,24 +83,18 @@ export const ProviderHealthApi = HttpApiGroup.make("provider-health")
       query: ObservedQuery.fields,
       success: Schema.Array(ObservedHealth),
       error: refusals("invalid_usage_query")
-    })
-      .annotate(OpenApi.Summary, "Count requests, errors and timeouts by provider and service")
-      .annotateMerge(requires("usage:read")),
+    }).annotateMerge(operation("Count requests, errors and timeouts by provider and service", "usage:read")),
     HttpApiEndpoint.get("states", "/state", { success: Schema.Array(HealthState) })
       .annotateMerge(skipsUnreadable)
-      .annotate(OpenApi.Summary, "List recorded states")
-      .annotateMerge(requires("usage:read")),
-    HttpApiEndpoint.post("put", "/state", { payload: NewHealthState, success: HealthState })
-      .annotate(OpenApi.Summary, "Record a state by hand")
-      .annotateMerge(requires("providers:update")),
+      .annotateMerge(operation("List recorded states", "usage:read")),
+    HttpApiEndpoint.post("put", "/state", { payload: NewHealthState, success: HealthState }).annotateMerge(
+      operation("Record a state by hand", "providers:update")
+    ),
     HttpApiEndpoint.post("check", "/check", { success: HealthResults })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Ask every enabled provider and service now",
-          description:
-            "Upstreams, including those of the environment, are checked at /v1/models with their credential. A status below 500 is healthy, except that 401 and 403 to a credential are degraded. A service must respond with 2xx at its health_check_path or, if it has none, with any status below 500."
-        })
+      .annotateMerge(operation("Ask every enabled provider and service now", "providers:update"))
+      .annotate(
+        OpenApi.Description,
+        "Upstreams, including those of the environment, are checked at /v1/models with their credential. A status below 500 is healthy, except that 401 and 403 to a credential are degraded. A service must respond with 2xx at its health_check_path or, if it has none, with any status below 500."
       )
-      .annotateMerge(requires("providers:update"))
   )
   .prefix("/provider-health")

@@ -5,7 +5,7 @@ import { Vendor } from "../../../policy/routes/Vendor.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
 import { CredentialCleared, Id, orUnreadable, timestamps } from "../schema/Fields.ts"
-import { requires, skipsUnreadable } from "../schema/Security.ts"
+import { operation, skipsUnreadable } from "../schema/Security.ts"
 
 export const ProviderKind = Schema.Literals(["upstream", "internal-service"])
 
@@ -79,12 +79,10 @@ export const ProvidersApi = HttpApiGroup.make("providers")
       success: Provider,
       error: refusals("invalid_provider_config_payload", "duplicate_provider_config")
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Add a provider",
-          description:
-            "An enabled row takes precedence over the environment and the simulator. The credential is sealed at rest, never shown, and sent only to the scheme, host and port of this address."
-        })
+      .annotateMerge(operation("Add a provider", "providers:update"))
+      .annotate(
+        OpenApi.Description,
+        "An enabled row takes precedence over the environment and the simulator. The credential is sealed at rest, never shown, and sent only to the scheme, host and port of this address."
       )
       .annotateMerge(
         bodyExample({
@@ -94,55 +92,41 @@ export const ProvidersApi = HttpApiGroup.make("providers")
           base_url: "https://api.openai.com/v1",
           credential: "sk-example"
         })
-      )
-      .annotateMerge(requires("providers:update")),
+      ),
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(Provider) })
       .annotateMerge(skipsUnreadable)
-      .annotate(OpenApi.Summary, "List providers")
-      .annotateMerge(requires("usage:read")),
-    HttpApiEndpoint.get("get", "/:id", { params, success: Provider, error: missing })
-      .annotate(OpenApi.Summary, "Show a provider")
-      .annotateMerge(requires("operators:manage")),
+      .annotateMerge(operation("List providers", "usage:read")),
+    HttpApiEndpoint.get("get", "/:id", { params, success: Provider, error: missing }).annotateMerge(
+      operation("Show a provider", "operators:manage")
+    ),
     HttpApiEndpoint.patch("update", "/:id", {
       params,
       payload: ProviderPatch,
       success: ChangedProvider,
       error: refusals("missing_provider_config", "invalid_provider_config_payload", "duplicate_provider_config")
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Change a provider",
-          description:
-            "A stored credential belongs to the scheme, host and port that it was stored for. Moving `base_url` to another one without a new credential removes it, and the response contains `credential_cleared`. Credential mappings of keys and projects stay; requests that need them are refused until the mappings are stored again or the former address is restored."
-        })
-      )
-      .annotateMerge(requires("providers:update")),
+      .annotateMerge(operation("Change a provider", "providers:update"))
+      .annotate(
+        OpenApi.Description,
+        "A stored credential belongs to the scheme, host and port that it was stored for. Moving `base_url` to another one without a new credential removes it, and the response contains `credential_cleared`. Credential mappings of keys and projects stay; requests that need them are refused until the mappings are stored again or the former address is restored."
+      ),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
       success: HttpApiSchema.NoContent,
       error: missing
-    })
-      .annotate(OpenApi.Summary, "Delete a provider")
-      .annotateMerge(requires("providers:update")),
+    }).annotateMerge(operation("Delete a provider", "providers:update")),
     HttpApiEndpoint.post("enable", "/:id/enable", {
       params,
       success: Provider,
       error: refusals("missing_provider_config", "duplicate_provider_config")
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Enable a provider",
-          description: "Refused while another row for the same family is enabled."
-        })
-      )
-      .annotateMerge(requires("providers:update")),
+      .annotateMerge(operation("Enable a provider", "providers:update"))
+      .annotate(OpenApi.Description, "Refused while another row for the same family is enabled."),
     HttpApiEndpoint.post("disable", "/:id/disable", { params, success: orUnreadable(Provider), error: missing })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Disable a provider",
-          description: "Requests then use the upstream of the environment, or are refused if there is none."
-        })
+      .annotateMerge(operation("Disable a provider", "providers:update"))
+      .annotate(
+        OpenApi.Description,
+        "Requests then use the upstream of the environment, or are refused if there is none."
       )
-      .annotateMerge(requires("providers:update"))
   )
   .prefix("/providers")

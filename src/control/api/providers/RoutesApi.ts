@@ -13,7 +13,7 @@ import { Ownership } from "../../../policy/routes/Ownership.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
 import { orUnreadable, Timestamp, upTo } from "../schema/Fields.ts"
-import { requires, skipsUnreadable } from "../schema/Security.ts"
+import { operation, skipsUnreadable } from "../schema/Security.ts"
 import { limitsStreams, ownership } from "./UpstreamPassthroughApi.ts"
 
 export const Route = Schema.Struct({
@@ -48,49 +48,33 @@ const group = <const Name extends string>(name: Name, description: string, ids: 
     .add(
       HttpApiEndpoint.get("list", "/", { success: Schema.Array(Route) })
         .annotateMerge(skipsUnreadable)
-        .annotate(OpenApi.Summary, "List the routes")
-        .annotateMerge(requires("usage:read")),
+        .annotateMerge(operation("List the routes", "usage:read")),
       HttpApiEndpoint.post("enable", "/:route_id/enable", { params, success: Route })
-        .annotateMerge(
-          OpenApi.annotations({ summary: "Enable a route", description: "The other routes stay as they are." })
-        )
-        .annotateMerge(requires("policies:update")),
+        .annotateMerge(operation("Enable a route", "policies:update"))
+        .annotate(OpenApi.Description, "The other routes stay as they are."),
       HttpApiEndpoint.post("disable", "/:route_id/disable", { params, success: orUnreadable(Route) })
-        .annotateMerge(
-          OpenApi.annotations({
-            summary: "Disable a route",
-            description: "Requests to the route are refused with `route_disabled`."
-          })
-        )
-        .annotateMerge(requires("policies:update")),
+        .annotateMerge(operation("Disable a route", "policies:update"))
+        .annotate(OpenApi.Description, "Requests to the route are refused with `route_disabled`."),
       HttpApiEndpoint.patch("mode", "/:route_id/mode", {
         params,
         payload: Schema.Struct({ mode: RouteMode }),
         success: Route
       })
-        .annotateMerge(
-          OpenApi.annotations({
-            summary: "Change the mode of a route",
-            description:
-              "`managed_by_gateway`: requests use gateway keys and the gateway's credentials. `direct_upstream_passthrough`: clients may send their own upstream credentials."
-          })
+        .annotateMerge(operation("Change the mode of a route", "policies:update"))
+        .annotate(
+          OpenApi.Description,
+          "`managed_by_gateway`: requests use gateway keys and the gateway's credentials. `direct_upstream_passthrough`: clients may send their own upstream credentials."
         )
-        .annotateMerge(bodyExample({ mode: "managed_by_gateway" }))
-        .annotateMerge(requires("policies:update")),
+        .annotateMerge(bodyExample({ mode: "managed_by_gateway" })),
       HttpApiEndpoint.patch("config", "/:route_id/config", {
         params,
         payload: RoutePatch,
         success: Route,
         error: refusals("invalid_provider_config_payload")
       })
-        .annotateMerge(
-          OpenApi.annotations({
-            summary: "Change the mode and the limits of a route",
-            description: "Absent fields stay unchanged. Limits are in bytes and milliseconds."
-          })
-        )
+        .annotateMerge(operation("Change the mode and the limits of a route", "policies:update"))
+        .annotate(OpenApi.Description, "Absent fields stay unchanged. Limits are in bytes and milliseconds.")
         .annotateMerge(bodyExample({ timeout_ms: 600_000, max_request_body_bytes: 33_554_432 }))
-        .annotateMerge(requires("policies:update"))
     )
     .prefix(`/${name}`)
 }
@@ -103,13 +87,8 @@ export const RoutesApi = HttpApiGroup.make("routes")
       success: Schema.Array(Route),
       error: refusals("invalid_provider_config_payload")
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Change the mode and the limits of all routes",
-          description: "Changes all routes or, if one of them cannot be changed, none."
-        })
-      )
-      .annotateMerge(requires("policies:update"))
+      .annotateMerge(operation("Change the mode and the limits of all routes", "policies:update"))
+      .annotate(OpenApi.Description, "Changes all routes or, if one of them cannot be changed, none.")
   )
   .prefix("/routes")
 

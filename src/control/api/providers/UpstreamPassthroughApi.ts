@@ -5,7 +5,7 @@ import { Ownership } from "../../../policy/routes/Ownership.ts"
 import { AdminApiExposure, Passthrough, UiExposure, UnenforceablePolicy } from "../../../policy/routes/Passthrough.ts"
 import { refusals } from "../schema/Errors.ts"
 import { Timestamp, upTo } from "../schema/Fields.ts"
-import { requires } from "../schema/Security.ts"
+import { operation } from "../schema/Security.ts"
 
 /** The settings for requests that match no route (the wildcard of the proxy listener). */
 export const UpstreamPassthrough = Passthrough.pipe(Schema.fieldsAssign({ updated_at: Timestamp }))
@@ -54,20 +54,15 @@ export const UpstreamPassthroughApi = HttpApiGroup.make("upstream-passthrough")
     "Requests that match no route: the paths that are forwarded to the upstream, and who may use them."
   )
   .add(
-    HttpApiEndpoint.get("get", "/", { success: UpstreamPassthrough })
-      .annotate(OpenApi.Summary, "Show the passthrough settings")
-      .annotateMerge(requires("usage:read")),
+    HttpApiEndpoint.get("get", "/", { success: UpstreamPassthrough }).annotateMerge(
+      operation("Show the passthrough settings", "usage:read")
+    ),
     HttpApiEndpoint.patch("update", "/", {
       payload: UpstreamPassthroughPatch,
       success: UpstreamPassthrough,
       error: refusals("invalid_provider_config_payload")
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Change the passthrough settings",
-          description: "Any subset of the settings. null sets the default."
-        })
-      )
-      .annotateMerge(requires("providers:update"))
+      .annotateMerge(operation("Change the passthrough settings", "providers:update"))
+      .annotate(OpenApi.Description, "Any subset of the settings. null sets the default.")
   )
   .prefix("/providers/upstream-passthrough")

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { refusals } from "../schema/Errors.ts"
 import { Timestamp } from "../schema/Fields.ts"
-import { requires } from "../schema/Security.ts"
+import { operation } from "../schema/Security.ts"
 
 /** Only the first browser that visits `url` before `expires_at` gets access to the upstream's web interface. */
 export const UpstreamUiLink = Schema.Struct({
@@ -18,14 +18,11 @@ export const UpstreamUiApi = HttpApiGroup.make("upstream-ui")
       success: UpstreamUiLink,
       error: refusals("upstream_ui_unconfigured")
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Open the upstream's UI in a browser",
-          description:
-            "The url works once, within a minute. It starts a session of at most an hour, which also ends with the calling token. " +
-            "Without GATEWAY_UPSTREAM_UI_BIND_ADDR the response is 409."
-        })
+      .annotateMerge(operation("Open the upstream's UI in a browser", "providers:update"))
+      .annotate(
+        OpenApi.Description,
+        "The url works once, within a minute. It starts a session of at most an hour, which also ends with the calling token. " +
+          "Without GATEWAY_UPSTREAM_UI_BIND_ADDR the response is 409."
       )
-      .annotateMerge(requires("providers:update"))
   )
   .prefix("/upstream-ui")

@@ -29,6 +29,10 @@ export const RequiredScopes = Context.Reference<ReadonlyArray<Scope>>("svc/contr
 export const requires = (...scopes: ReadonlyArray<Scope>): Context.Context<never> =>
   Context.add(OpenApi.annotations({ override: { "x-required-scopes": scopes } }), RequiredScopes, scopes)
 
+/** An endpoint's summary and required scopes. */
+export const operation = (summary: string, ...scopes: ReadonlyArray<Scope>): Context.Context<never> =>
+  Context.add(requires(...scopes), OpenApi.Summary, summary)
+
 export const allows = (held: ReadonlyArray<Scope>, required: ReadonlyArray<Scope>): boolean =>
   held.includes("*") || required.some((scope) => held.includes(scope))
 

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { CostMode, EstimatedCost, ServiceMethod } from "../../../policy/routes/Service.ts"
 import { refusals } from "../schema/Errors.ts"
 import { Id, Timestamp } from "../schema/Fields.ts"
-import { requires, skipsUnreadable } from "../schema/Security.ts"
+import { operation, requires, skipsUnreadable } from "../schema/Security.ts"
 import {
   ChangedService,
   HealthMethod,
@@ -120,16 +120,15 @@ export const ServiceImportApi = HttpApiGroup.make("service-import")
     "Imports of services from a studio or from a list, and rollbacks to an earlier version of the registry."
   )
   .add(
-    HttpApiEndpoint.post("import", "/import", imported).annotateMerge(
-      OpenApi.annotations({
-        summary: "Import a service of the studio",
-        description:
-          "A repeated import updates the fields that the studio owns (name and pricing rules) and keeps all others."
-      })
-    ),
-    HttpApiEndpoint.post("sync", "/sync", imported).annotateMerge(
-      OpenApi.annotations({ summary: "Import a service of the studio again", description: "Equivalent to `import`." })
-    ),
+    HttpApiEndpoint.post("import", "/import", imported)
+      .annotate(OpenApi.Summary, "Import a service of the studio")
+      .annotate(
+        OpenApi.Description,
+        "A repeated import updates the fields that the studio owns (name and pricing rules) and keeps all others."
+      ),
+    HttpApiEndpoint.post("sync", "/sync", imported)
+      .annotate(OpenApi.Summary, "Import a service of the studio again")
+      .annotate(OpenApi.Description, "Equivalent to `import`."),
     HttpApiEndpoint.post("preview", "/import/preview", {
       payload: RegistryDraft,
       success: Schema.Struct({ diff: RegistryDiff })
@@ -151,24 +150,16 @@ export const ServiceImportApi = HttpApiGroup.make("service-import")
       success: Schema.Array(RegistrySnapshot)
     })
       .annotateMerge(skipsUnreadable)
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "List versions of the registry, newest first",
-          description: "For the next page, pass the last version of this page as `before`."
-        })
-      ),
+      .annotate(OpenApi.Summary, "List versions of the registry, newest first")
+      .annotate(OpenApi.Description, "For the next page, pass the last version of this page as `before`."),
     HttpApiEndpoint.post("rollback", "/import/rollback/:version", {
       params: { version: Version },
       success: Activation,
       error: refusals("missing_service", "duplicate_service")
     })
       .annotateMerge(skipsUnreadable)
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Make an earlier version the registry",
-          description: "The restored registry becomes a new version."
-        })
-      )
+      .annotate(OpenApi.Summary, "Make an earlier version the registry")
+      .annotate(OpenApi.Description, "The restored registry becomes a new version.")
   )
   .annotateEndpointsMerge(requires("services:update"))
   .add(
@@ -176,8 +167,6 @@ export const ServiceImportApi = HttpApiGroup.make("service-import")
       params: { name: Schema.String },
       success: ServiceSync,
       error: refusals("missing_service")
-    })
-      .annotate(OpenApi.Summary, "Show when a service was last synchronised")
-      .annotateMerge(requires("operators:manage"))
+    }).annotateMerge(operation("Show when a service was last synchronised", "operators:manage"))
   )
   .prefix("/services")

@@ -50,24 +50,17 @@ export const ServiceOpenApiApi = HttpApiGroup.make("service-openapi")
       success: OpenApiPreview,
       error: refusals(...refused)
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Fetch a service's OpenAPI document",
-          description: "Changes nothing. Without a body, the document is fetched from `/openapi.json`."
-        })
-      )
+      .annotate(OpenApi.Summary, "Fetch a service's OpenAPI document")
+      .annotate(OpenApi.Description, "Changes nothing. Without a body, the document is fetched from `/openapi.json`.")
       .annotateMerge(bodyOptional),
     HttpApiEndpoint.post("sync", "/:name/openapi/sync", {
       params,
       payload: OpenApiSync,
       success: Service,
       error: refusals(...refused, "service_openapi_changed")
-    }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Take over a service's OpenAPI document",
-        description: "Applies the document only if its hash is still the `schema_hash` of the preview."
-      })
-    )
+    })
+      .annotate(OpenApi.Summary, "Take over a service's OpenAPI document")
+      .annotate(OpenApi.Description, "Applies the document only if its hash is still the `schema_hash` of the preview.")
   )
   .annotateEndpointsMerge(requires("services:update"))
   .prefix("/services")

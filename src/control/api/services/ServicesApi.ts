@@ -16,7 +16,7 @@ import { Credential } from "../providers/ProvidersApi.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
 import { CredentialCleared, Id, orUnreadable, Timestamp, timestamps } from "../schema/Fields.ts"
-import { requires, skipsUnreadable } from "../schema/Security.ts"
+import { operation, skipsUnreadable } from "../schema/Security.ts"
 
 export const HealthMethod = Schema.Literals(["GET", "HEAD"])
 export const ServiceSource = Schema.Literals(["gateway", "studio"])
@@ -145,11 +145,10 @@ export const ServicesApi = HttpApiGroup.make("services")
       success: Service,
       error: refusals(...refused)
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Register a service",
-          description: "The proxy forwards `/services/<name>/*` to the service, with the service's own credential."
-        })
+      .annotateMerge(operation("Register a service", "services:update"))
+      .annotate(
+        OpenApi.Description,
+        "The proxy forwards `/services/<name>/*` to the service, with the service's own credential."
       )
       .annotateMerge(
         bodyExample({
@@ -157,41 +156,36 @@ export const ServicesApi = HttpApiGroup.make("services")
           upstream_base_url: "https://search.example.com",
           allowed_methods: ["GET", "POST"]
         })
-      )
-      .annotateMerge(requires("services:update")),
+      ),
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(Service) })
       .annotateMerge(skipsUnreadable)
-      .annotate(OpenApi.Summary, "List services by name")
-      .annotateMerge(requires("usage:read")),
-    HttpApiEndpoint.get("get", "/:name", { params, success: Service, error: missing })
-      .annotate(OpenApi.Summary, "Show a service")
-      .annotateMerge(requires("operators:manage")),
+      .annotateMerge(operation("List services by name", "usage:read")),
+    HttpApiEndpoint.get("get", "/:name", { params, success: Service, error: missing }).annotateMerge(
+      operation("Show a service", "operators:manage")
+    ),
     HttpApiEndpoint.patch("update", "/:name", {
       params,
       payload: ServicePatch,
       success: ChangedService,
       error: refusals("missing_service", ...refused)
-    })
-      .annotate(OpenApi.Summary, "Change a service")
-      .annotateMerge(requires("services:update")),
+    }).annotateMerge(operation("Change a service", "services:update")),
     HttpApiEndpoint.delete("remove", "/:name", {
       params,
       success: HttpApiSchema.NoContent,
       error: refusals("missing_service", "service_in_use")
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Delete a service",
-          description:
-            "Refused while the service is the only one that a project or key is linked to: without links, it could call every service."
-        })
-      )
-      .annotateMerge(requires("services:update")),
-    HttpApiEndpoint.post("enable", "/:name/enable", { params, success: Service, error: missing })
-      .annotate(OpenApi.Summary, "Enable a service")
-      .annotateMerge(requires("services:update")),
-    HttpApiEndpoint.post("disable", "/:name/disable", { params, success: orUnreadable(Service), error: missing })
-      .annotate(OpenApi.Summary, "Disable a service")
-      .annotateMerge(requires("services:update"))
+      .annotateMerge(operation("Delete a service", "services:update"))
+      .annotate(
+        OpenApi.Description,
+        "Refused while the service is the only one that a project or key is linked to: without links, it could call every service."
+      ),
+    HttpApiEndpoint.post("enable", "/:name/enable", { params, success: Service, error: missing }).annotateMerge(
+      operation("Enable a service", "services:update")
+    ),
+    HttpApiEndpoint.post("disable", "/:name/disable", {
+      params,
+      success: orUnreadable(Service),
+      error: missing
+    }).annotateMerge(operation("Disable a service", "services:update"))
   )
   .prefix("/services")

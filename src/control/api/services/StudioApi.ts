@@ -4,7 +4,7 @@ import { ServiceMethod } from "../../../policy/routes/Service.ts"
 import { Credential } from "../providers/ProvidersApi.ts"
 import { refusals } from "../schema/Errors.ts"
 import { CredentialCleared, Id, Timestamp } from "../schema/Fields.ts"
-import { requires } from "../schema/Security.ts"
+import { operation } from "../schema/Security.ts"
 import { HealthMethod } from "./ServicesApi.ts"
 
 const Text = Schema.NullOr(Schema.String)
@@ -68,33 +68,26 @@ export const StudioApi = HttpApiGroup.make("studio")
     "The connection to the studio, an external catalogue from which services are imported."
   )
   .add(
-    HttpApiEndpoint.get("connection", "/connection", { success: StudioConnection })
-      .annotate(OpenApi.Summary, "Show the studio connection")
-      .annotateMerge(requires("operators:manage")),
+    HttpApiEndpoint.get("connection", "/connection", { success: StudioConnection }).annotateMerge(
+      operation("Show the studio connection", "operators:manage")
+    ),
     HttpApiEndpoint.patch("connect", "/connection", {
       payload: StudioConnectionPatch,
       success: ChangedStudioConnection,
       error: refusals("invalid_studio_connection_payload")
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Change the studio connection",
-          description:
-            "The stored connection takes precedence over the environment; a null `base_url` deletes it. A stored token belongs to its address: moving `base_url` to another scheme, host or port without a `token` removes it, and the response contains `credential_cleared`."
-        })
-      )
-      .annotateMerge(requires("settings:update")),
+      .annotateMerge(operation("Change the studio connection", "settings:update"))
+      .annotate(
+        OpenApi.Description,
+        "The stored connection takes precedence over the environment; a null `base_url` deletes it. A stored token belongs to its address: moving `base_url` to another scheme, host or port without a `token` removes it, and the response contains `credential_cleared`."
+      ),
     HttpApiEndpoint.post("test", "/connection/test", {
       success: Schema.Struct({ ok: Schema.Literal(true), service_count: Schema.Int }),
       error: unavailable
-    })
-      .annotate(OpenApi.Summary, "Try the studio connection")
-      .annotateMerge(requires("operators:manage")),
+    }).annotateMerge(operation("Try the studio connection", "operators:manage")),
     HttpApiEndpoint.get("services", "/services", {
       success: Schema.Array(StudioService),
       error: unavailable
-    })
-      .annotate(OpenApi.Summary, "List what the studio exports, ready for import")
-      .annotateMerge(requires("operators:manage"))
+    }).annotateMerge(operation("List what the studio exports, ready for import", "operators:manage"))
   )
   .prefix("/studio")

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { refusals } from "../schema/Errors.ts"
 import { Id, Timestamp } from "../schema/Fields.ts"
-import { requires } from "../schema/Security.ts"
+import { operation } from "../schema/Security.ts"
 
 const Text = Schema.NullOr(Schema.String)
 const Trace = Schema.Array(Schema.String)
@@ -57,8 +57,6 @@ export const DebugBundlesApi = HttpApiGroup.make("debug-bundles")
       params: { request_id: Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,128}$/)) },
       success: DebugBundle,
       error: refusals("debug_bundle_not_found")
-    })
-      .annotate(OpenApi.Summary, "Show how a request was treated")
-      .annotateMerge(requires("usage:read"))
+    }).annotateMerge(operation("Show how a request was treated", "usage:read"))
   )
   .prefix("/debug-bundles")

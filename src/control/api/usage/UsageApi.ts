@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { TeamId } from "../keys/KeysApi.ts"
 import { refusals } from "../schema/Errors.ts"
 import { Cursor, Id, PageLimit, RangeTime, Timestamp } from "../schema/Fields.ts"
-import { requires, skipsUnreadable } from "../schema/Security.ts"
+import { operation, requires, skipsUnreadable } from "../schema/Security.ts"
 
 const Status = Schema.Literals(["success", "failure"])
 const Tokens = Schema.NullOr(Schema.Int)
@@ -269,11 +269,10 @@ export const UsageApi = HttpApiGroup.make("usage")
       error
     })
       .annotateMerge(skipsUnreadable)
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "List requests",
-          description: "If the list is sorted by time, the response contains `next_cursor` for the next page."
-        })
+      .annotate(OpenApi.Summary, "List requests")
+      .annotate(
+        OpenApi.Description,
+        "If the list is sorted by time, the response contains `next_cursor` for the next page."
       ),
     HttpApiEndpoint.get("filterValues", "/usage/filter-values", {
       query: {
@@ -307,13 +306,8 @@ export const UsageApi = HttpApiGroup.make("usage")
       ),
       error
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Export requests as JSON, oldest first",
-          description: "With `all=true` all matching requests are exported as one stream."
-        })
-      )
-      .annotateMerge(requires("usage:export")),
+      .annotateMerge(operation("Export requests as JSON, oldest first", "usage:export"))
+      .annotate(OpenApi.Description, "With `all=true` all matching requests are exported as one stream."),
     HttpApiEndpoint.get("exportCsv", "/usage/export.csv", {
       query: ExportQuery,
       success: HttpApiSchema.WithHeaders(
@@ -322,29 +316,20 @@ export const UsageApi = HttpApiGroup.make("usage")
       ),
       error
     })
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Export requests as CSV, oldest first",
-          description: "With `all=true` all matching requests are exported as one stream."
-        })
-      )
-      .annotateMerge(requires("usage:export")),
+      .annotateMerge(operation("Export requests as CSV, oldest first", "usage:export"))
+      .annotate(OpenApi.Description, "With `all=true` all matching requests are exported as one stream."),
     HttpApiEndpoint.get("ofKey", "/keys/:id/usage", {
       params: { id: Id },
       query: filter,
       success: UsageTotal,
       error: [...error, ...refusals("not_found")]
-    })
-      .annotate(OpenApi.Summary, "Sum up the usage of a key")
-      .annotateMerge(requires("usage:read", "operators:manage")),
+    }).annotateMerge(operation("Sum up the usage of a key", "usage:read", "operators:manage")),
     HttpApiEndpoint.get("ofProject", "/projects/:id/usage", {
       params: { id: Id },
       query: filter,
       success: UsageTotal,
       error: [...error, ...refusals("missing_project")]
-    })
-      .annotate(OpenApi.Summary, "Sum up the usage of a project")
-      .annotateMerge(requires("usage:read", "operators:manage"))
+    }).annotateMerge(operation("Sum up the usage of a project", "usage:read", "operators:manage"))
   )
 
 export const FilterField = Schema.Literals([
