@@ -25,30 +25,30 @@ export interface Options {
    */
   readonly url: Url | Arr.NonEmptyReadonlyArray<Url>
   /**
-   * The behaviour if the broker is unreachable at the start: `fail`, or `wait` and retry as after a lost connection. A
-   * refusal by the broker, such as a wrong password, fails in either case. Default: `fail`.
+   * If no broker can be reached at the start: `fail`, or `wait` and retry as after a lost connection. If the broker
+   * refuses the connection, for example because of a wrong password, the start always fails. Default: `fail`.
    */
   readonly whenUnreachable?: "fail" | "wait" | undefined
-  /** The connection's name in RabbitMQ's management tools. Default: `svc-runtime`. */
+  /** RabbitMQ's management tools show this name for the connection. Default: `svc-runtime`. */
   readonly name?: string | undefined
   /** AMQP heartbeat interval; two missed heartbeats end the connection. Default: 10 seconds. */
   readonly heartbeatSeconds?: number | undefined
   /** Timeout of a connection attempt, including the handshake. Default: 5 seconds. */
   readonly connectWithin?: Duration.Input | undefined
-  /** Timeout of a request to the broker, and of waiting for a connection to send it on. Default: 5 seconds. */
+  /** The timeout of a request to the broker, including the wait for a connection. Default: 5 seconds. */
   readonly answerWithin?: Duration.Input | undefined
   /** Timeout of a publish, from the call to the outcome. Default: 10 seconds. */
   readonly publishWithin?: Duration.Input | undefined
   /** Timeout of each step of an orderly shutdown. Default: 2 seconds. */
   readonly closeWithin?: Duration.Input | undefined
-  /** Maximum number of unconfirmed publishes per purpose; for statuses, per exchange. From 1 to 1,000. Default: 256. */
+  /** The maximum number of unconfirmed publishes per purpose (statuses: per exchange), 1 to 1,000. Default: 256. */
   readonly windows?: Partial<Readonly<Record<Purpose, number>>> | undefined
 }
 
 /**
- * RabbitMQ over AMQP 0-9-1, on amqplib's connections and channels. There is one connection, a confirm channel for each
- * purpose and each exchange of statuses, and a channel for each consumer. Beyond amqplib, this layer enables
- * heartbeats, bounds every close in time, reconnects connections and channels, and isolates callbacks that throw.
+ * RabbitMQ over AMQP 0-9-1, with amqplib. The layer has one connection, a confirm channel for each purpose and each
+ * exchange of statuses, and a channel for each consumer. In addition to amqplib it enables heartbeats, limits the time
+ * of every close, reconnects connections and channels, and survives callbacks that throw.
  */
 const make = Effect.fnUntraced(function* (options: Options) {
   const millis = (given: Duration.Input | undefined, otherwise: number) =>
@@ -87,7 +87,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     statusPublishers.set(exchange, latest)
     return latest
   }
-  // Unconfirmed publishes get a short time for their confirmation.
+  // Publishes without a confirmation get a short time to receive it.
   yield* Effect.addFinalizer(() =>
     Effect.suspend(() => {
       const all = [...Object.values(publisherByPurpose), ...statusPublishers.values()]
@@ -120,13 +120,11 @@ const isOne = (url: Options["url"]): url is Url => typeof url === "string" || Re
 const redacted = (url: Url): Redacted.Redacted => (typeof url === "string" ? Redacted.make(url) : url)
 
 /**
- * The number of exchanges of statuses that have a channel each; further exchanges share the last channel. Before
- * RabbitMQ 4.0, a stream loses confirmed messages if its channel also carries messages for other queues (see
- * `Publisher.attach`).
+ * This number of status exchanges have a channel each; all others share the last channel. The reason: before RabbitMQ
+ * 4.0 a stream loses confirmed messages if its channel also carries messages for other queues (see `Publisher.attach`).
  */
 const maxStatusExchanges = 16
 
-/** Returns a function that makes publishers which survive reconnects. */
 const makePublisherFactory = Effect.fnUntraced(function* (recovery: Recovery.Recovery) {
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   const scope = yield* Effect.scope
@@ -142,7 +140,10 @@ const makePublisherFactory = Effect.fnUntraced(function* (recovery: Recovery.Rec
             publisher.attach(channel, opened.openOutbox(channel), distrustsConfirms(opened.server))
           ),
           Effect.catch((error) =>
-            Effect.logWarning("A channel for publishing could not be opened, and is retried", error.message).pipe(
+            Effect.logWarning(
+              "A channel for publishing could not be opened; messages wait while it is retried",
+              error.message
+            ).pipe(
               Effect.andThen(Effect.sleep(reopenAfterMs)),
               Effect.andThen(
                 Effect.sync(() => {
@@ -173,7 +174,7 @@ const makePublisherFactory = Effect.fnUntraced(function* (recovery: Recovery.Rec
 
 const hasStreamDeduplicationBug = ({ version }: Server): boolean => Number.parseInt(version, 10) < 4
 
-/** Delay after a refused channel. After a lost connection, the next connection wakes the publisher. */
+/** The delay after RabbitMQ refused a channel. A lost connection needs no delay: the next one reopens the channel. */
 const reopenAfterMs = 100
 
 export const layer = (options: Options): Layer.Layer<Broker, BrokerError> => Layer.effect(Broker, make(options))

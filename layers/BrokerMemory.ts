@@ -6,75 +6,71 @@ import { Timers } from "./broker-memory/queues/Timers.ts"
 
 export interface ServerOptions {
   /**
-   * Bytes of messages that the server holds. Each message counts 512 bytes more than its content. Above the limit the
+   * The limit of the memory for messages, in bytes. Each message counts its content and 512 bytes. Above the limit the
    * server blocks publishes. Default: 256 MiB.
    */
   readonly memoryLimit?: number | undefined
 }
 
 export interface ConnectOptions {
-  /** The name by which `drop` and `cut` select the connection. Default: "memory". */
+  /** `drop` and `cut` select connections by this name. Default: "memory". */
   readonly name?: string | undefined
-  /** The maximum number of unconfirmed publishes of one purpose. Default: 256. */
+  /** The maximum number of unconfirmed publishes for each purpose. Default: 256. */
   readonly window?: number | undefined
-  /** The deadline of a publish, including its wait for a place in the window. Default: 10 seconds. */
+  /** The timeout of a publish, including the time in which it waits for others to be confirmed. Default: 10 seconds. */
   readonly publishWithin?: Duration.Input | undefined
-  /** The deadline of every other request to the broker. Default: 5 seconds. */
+  /** The timeout of every other request to the broker. Default: 5 seconds. */
   readonly answerWithin?: Duration.Input | undefined
 }
 
 /**
- * A model of RabbitMQ 3.10 inside the process. The server behaves as the real one does and runs on the `Clock` under
- * which it was made: with a `TestClock`, the delay of a retry queue takes no real time. No state is shared with other
- * processes, and no state outlives this one.
+ * A model of RabbitMQ 3.10 inside the process. The server uses the `Clock` under which it was made: with a `TestClock`,
+ * the delay of a retry queue takes no real time. Its state is not shared with other processes and ends with this one.
  */
 export class BrokerServer extends Context.Service<
   BrokerServer,
   {
-    /** Opens a connection that closes with the scope. Fails while `cut` refuses the connection's name. */
+    /** Opens a connection that closes with the scope. Fails between `cut` and `restore` of the connection's name. */
     readonly connect: (options?: ConnectOptions) => Effect.Effect<Broker["Service"], BrokerError, Scope.Scope>
 
     /**
-     * Closes every connection, or those of one name. Unsettled deliveries return to their queues, exclusive queues are
-     * deleted, and unconfirmed publishes end as `Unknown`. Clients reconnect at once; consumers resume under a new
-     * epoch.
+     * Closes all connections, or those with the given name. Unsettled deliveries return to their queues, exclusive
+     * queues are deleted, and unconfirmed publishes end as `Unknown`. Clients reconnect at once, and each consumer
+     * resumes with a higher epoch number.
      */
     readonly drop: (connection?: string) => Effect.Effect<void>
 
-    /** Closes every connection, or those of one name, and refuses new ones until `restore`. */
+    /** Closes all connections, or those with the given name, and refuses new ones until `restore`. */
     readonly cut: (connection?: string) => Effect.Effect<void>
     readonly restore: Effect.Effect<void>
 
-    /**
-     * Holds back everything that the server sends until `thaw`. The server still carries out requests; their responses
-     * wait.
-     */
+    /** Delays everything that the server sends until `thaw`. The server still carries out requests. */
     readonly freeze: Effect.Effect<void>
     readonly thaw: Effect.Effect<void>
 
     /**
-     * Blocks publishes until `unblock`. As with RabbitMQ, a connection learns that it is blocked from its next publish,
+     * Blocks publishes until `unblock`. As with RabbitMQ, a connection learns about the block from its next publish,
      * which stays unconfirmed meanwhile.
      */
     readonly block: (reason: string) => Effect.Effect<void>
     readonly unblock: Effect.Effect<void>
 
     /**
-     * Closes every connection. Deletes queues and exchanges that are not durable, and messages that are not persistent,
+     * Closes all connections. Deletes queues and exchanges that are not durable, and messages that are not persistent,
      * except in quorum queues and streams. Clients reconnect at once.
      */
     readonly restart: Effect.Effect<void>
   }
 >()("svc/BrokerServer") {}
 
-/** Makes an empty server. The server stops when the scope closes. */
+/** Makes a server without queues. It stops when the scope closes. */
 export const makeServer = Effect.fnUntraced(function* (
   options: ServerOptions = {}
 ): Effect.fn.Return<BrokerServer["Service"], never, Scope.Scope> {
   const clock = yield* Clock.Clock
   const context = yield* Effect.context<never>()
   const dispatcher = Context.get(context, Scheduler.Scheduler).makeDispatcher()
-  // RabbitMQ counts whole milliseconds. With fractions, a timer could fire one millisecond too early.
+  // RabbitMQ counts whole milliseconds. A fraction could make a timer fire one millisecond too early.
   const now = () => Math.floor(clock.currentTimeMillisUnsafe())
   const timers = yield* Effect.acquireRelease(
     Effect.sync(() => new Timers(now, Effect.runForkWith(context))),
@@ -109,17 +105,16 @@ export const makeServer = Effect.fnUntraced(function* (
   })
 })
 
-/** A server without connections, for programs that connect by themselves and for tests that inject failures. */
+/** A server for programs that open connections themselves, and for tests that make connections fail. */
 export const layerServer = (options?: ServerOptions): Layer.Layer<BrokerServer> =>
   Layer.effect(BrokerServer, makeServer(options))
 
-/** One connection to the provided server. */
 export const layerConnection = (options?: ConnectOptions): Layer.Layer<Broker, BrokerError, BrokerServer> =>
   Layer.effect(
     Broker,
     Effect.flatMap(BrokerServer, (server) => server.connect(options))
   )
 
-/** A server with one connection: the broker of a program that runs in one process. */
+/** A server with one connection, for a program that needs no other process. */
 export const layer = (options?: ServerOptions & ConnectOptions): Layer.Layer<Broker, BrokerError> =>
   Layer.provide(layerConnection(options), layerServer(options))

@@ -10,9 +10,9 @@ import * as InstrumentedSql from "./postgres/InstrumentedSql.ts"
 import * as PgliteWire from "./postgres/PgliteWire.ts"
 
 /**
- * PostgreSQL inside the process (PGlite), with the same driver and the same SQL. PGlite has one session, so statements
- * run one at a time. LISTEN would occupy that session, so change notices stay in the process; they are published after
- * the outermost commit.
+ * PostgreSQL inside the process (PGlite), with the same driver and SQL as a server. PGlite has only one session, so
+ * statements run one at a time. LISTEN would occupy this session, so change notices do not go through PostgreSQL: they
+ * are published in the process after the outermost commit.
  */
 const make = Effect.gen(function* () {
   const postgres = yield* Effect.acquireRelease(
@@ -34,7 +34,7 @@ const make = Effect.gen(function* () {
     sql,
     ping: DatabaseCommon.ping(sql),
     transaction: DatabaseCommon.transaction(sql),
-    // PostgreSQL gets the notice too, so that it rejects the same names and payloads as a server would.
+    // NOTIFY is sent all the same, because PostgreSQL then rejects the names and payloads that a server rejects.
     notify: (channel, payload) =>
       Effect.andThen(
         DatabaseCommon.notify(sql)(channel, payload),

@@ -5,13 +5,13 @@ export const roles = ["gateway", "control", "messaging", "status", "graph", "all
 export type Role = (typeof roles)[number]
 
 const tasksRoles = ["messaging", "status", "graph"] as const
-/** Roles that work on tasks or report on them. They need no operator state. */
+/** These roles run tasks or show their state, and need no database. */
 export type TasksRole = (typeof tasksRoles)[number]
 export const isTasksRole = (role: Role): role is TasksRole => tasksRoles.some((one) => one === role)
 
 export type Door = "database" | "redis" | "broker" | "upstream"
 
-/** The doors that a role opens. The role `all` needs the broker only for the example. */
+/** With the role `all`, only the example uses the broker. */
 export const doorsUsedBy = ({ example, role }: Pick<CliOptions, "role" | "example">): ReadonlyArray<Door> => {
   if (isTasksRole(role)) return ["redis", "broker"]
   return role === "all" && example ? ["database", "redis", "broker", "upstream"] : ["database", "redis", "upstream"]
@@ -22,25 +22,25 @@ export const redisVariants = ["ioredis", "memory"] as const
 export const brokerVariants = ["amqp", "memory"] as const
 export const upstreamVariants = ["http", "simulator"] as const
 
-/** The options of the command line. A door without an option follows its URL variable. */
+/** If no option selects the variant of a door, its URL variable does. */
 export interface CliOptions {
   readonly role: Role
   readonly database: Option.Option<(typeof databaseVariants)[number]>
   readonly redis: Option.Option<(typeof redisVariants)[number]>
   readonly broker: Option.Option<(typeof brokerVariants)[number]>
   readonly upstream: Option.Option<(typeof upstreamVariants)[number]>
-  /** Runs the workers and status routes of the example's tasks, also on real servers. */
+  /** Also runs the workers and status routes of the example tasks if the servers are real. */
   readonly example: boolean
 }
 
-/** The URL variables that select the variants of the doors, parsed or as raw text. */
+/** `DATABASE_URL`, `REDIS_URL` and `RABBITMQ_URL`, parsed or as text. A set variable selects the real variant. */
 export interface DoorUrls<Database = unknown, Redis = unknown, Broker = unknown> {
   readonly databaseUrl: Option.Option<Database>
   readonly redisUrl: Option.Option<Redis>
   readonly rabbitmqUrls: Option.Option<Broker>
 }
 
-/** The URL variables that are set, valid or not. Used when the environment as a whole cannot be read. */
+/** Returns the variables that are set, even if invalid, for reports about an environment that cannot be read. */
 export const urlsInEnvironment = (environment: Environment): DoorUrls => {
   const set = (variable: string) => Option.fromUndefinedOr(environment[variable]?.trim() || undefined)
   return {
@@ -50,7 +50,7 @@ export const urlsInEnvironment = (environment: Environment): DoorUrls => {
   }
 }
 
-/** Selects, for each door, the real or the in-process variant. */
+/** Selects for each door the real variant or the one inside the process. */
 export const selectVariants = <Database, Redis, Broker>(
   options: CliOptions,
   urls: DoorUrls<Database, Redis, Broker>
@@ -60,13 +60,13 @@ export const selectVariants = <Database, Redis, Broker>(
   broker: selectVariant(options.broker, urls.rabbitmqUrls, ["amqp", "memory"])
 })
 
-/** Reasons why the options cannot work, one sentence each. */
+/** Each reason why the options cannot work, as a sentence. */
 export const problemsOf = (options: CliOptions, urls: DoorUrls): ReadonlyArray<string> => {
   const { broker, database, redis } = selectVariants(options, urls)
   return [
     ...(isTasksRole(options.role) && !options.example
       ? [
-          `The role ${options.role} runs only the example's tasks, and on real servers only on request: add --example. Tasks of your own need a program that uses the library.`
+          `The role ${options.role} runs only the example's tasks, and on real servers only if asked to: add --example. To run tasks of your own, write a program that uses the library.`
         ]
       : []),
     ...missingUrl("--database postgres", "DATABASE_URL", database),
@@ -79,9 +79,9 @@ export const problemsOf = (options: CliOptions, urls: DoorUrls): ReadonlyArray<s
 }
 
 interface VariantSelection<Url> {
-  /** Set when the real variant is selected. */
+  /** `none`: the variant inside the process is selected. */
   readonly url: Option.Option<Url>
-  /** The real variant is requested, and its URL variable is not set. */
+  /** The real variant is selected, but the variable with its URL is not set. */
   readonly isUrlMissing: boolean
 }
 

@@ -10,7 +10,7 @@ import { type CliOptions, isTasksRole, type Role, selectVariants } from "./DoorO
 import type { Settings } from "./Environment.ts"
 import * as SessionName from "./SessionName.ts"
 
-/** The variant of a door, with the text that the banner prints for it. */
+/** `remark` is the text that the program prints about the variant at startup. */
 interface SelectedVariant<A, E> {
   readonly variant: string
   readonly remark: string
@@ -19,17 +19,17 @@ interface SelectedVariant<A, E> {
 
 export interface Doors {
   readonly role: Role
-  /** Runs the example's tasks. */
+  /** Whether the program also runs the example tasks. */
   readonly example: boolean
   readonly database: SelectedVariant<Database, SqlError.SqlError>
   readonly redis: SelectedVariant<Redis, RedisError>
   readonly broker: SelectedVariant<Broker, BrokerError>
   readonly upstream: SelectedVariant<Upstream, never>
-  /** The upstreams of the environment, or the simulator. */
+  /** The upstreams that the environment configures, or the simulator. */
   readonly upstreams: StartupUpstreams.UpstreamsByFamily
 }
 
-/** Selects a variant for each door. Call `problemsOf` first: the options must have no problems. */
+/** Options for which `problemsOf` returns a problem are not supported here. */
 export const select = (options: CliOptions, settings: Settings): Doors => {
   const { broker, database, redis } = selectVariants(options, settings)
   const isAllInProcess = Option.isNone(database.url) && Option.isNone(redis.url) && Option.isNone(broker.url)
@@ -116,14 +116,13 @@ const selectUpstream = (
   }
 }
 
-/** The simulator accepts any credential, so a first request needs no real one. */
+/** A first request needs no real credential, because the simulator accepts any. */
 const simulatedUpstream: StartupUpstreams.StartupUpstream = {
   name: "simulator",
   base: UpstreamBase.atRoot("http://simulator.invalid"),
   serviceKey: Option.some(Redacted.make("simulated-credential"))
 }
 
-/** The upstream addresses by API family, for the banner. */
 const describeUpstreams = ({ a, b, both }: StartupUpstreams.UpstreamsByFamily): string =>
   [
     ...Option.toArray(both).map(({ base }) => UpstreamBase.addressOf(base)),
@@ -133,6 +132,6 @@ const describeUpstreams = ({ a, b, both }: StartupUpstreams.UpstreamsByFamily): 
 
 const lostAtExit = "in this process: its data is lost at exit"
 
-/** Imports a variant only when its layer is built: most processes use one variant of each door. */
+/** Imports a variant when its layer is built, because most processes use only one variant of each door. */
 const lazyLayer = <A, E>(load: () => Promise<Layer.Layer<A, E>>): Layer.Layer<A, E> =>
   Layer.unwrap(Effect.promise(load))

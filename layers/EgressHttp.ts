@@ -5,7 +5,7 @@ import type { Flow, Sink, UpstreamError } from "../src/services/Upstream.ts"
 import { type AddressPolicy, AddressRefused } from "./http/AddressPolicy.ts"
 import * as UpstreamHttp from "./UpstreamHttp.ts"
 
-/** Shared by requests of operators and calls to guardrails; every proxied request may call a guardrail. */
+/** Operators' requests and guardrails share these limits. Every proxied request may call several guardrails. */
 const limits = {
   connectionsPerOrigin: 512,
   waitingPerOrigin: 1_024,
@@ -14,7 +14,7 @@ const limits = {
   drainTimeout: "1 second"
 } as const
 
-/** Uses the driver of the proxied traffic: no redirects, no decompression, no retries, and the same address policy. */
+/** Like proxied requests, these requests follow no redirect, are not retried and obey the address policy. */
 export const layer = (addressPolicy: AddressPolicy): Layer.Layer<Egress> =>
   Layer.effect(
     Egress,
@@ -87,14 +87,17 @@ class ResponseCollector implements Sink {
     this.status = status
     this.headers = foldHeaders(raw)
     if (redirects.has(status)) {
-      return this.#refuse("redirect", `The server responded with a redirect (${status}); redirects are not followed.`)
+      return this.#refuse(
+        "redirect",
+        `The server responded with a redirect (${status}), which is not followed. Use the address that it leads to.`
+      )
     }
     return "continue"
   }
 
   chunk(bytes: Uint8Array): Flow {
     if (this.body.length + bytes.byteLength > this.#maxBytes) {
-      return this.#refuse("too_large", `The response has more than ${this.#maxBytes} bytes.`)
+      return this.#refuse("too_large", `The server's response exceeds the limit of ${this.#maxBytes} bytes.`)
     }
     this.body.add(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
     return "continue"
@@ -129,9 +132,16 @@ const toEgressError = ({ cause, phase, reason }: UpstreamError, withinMs: number
     case "timeout":
       return timeoutError(withinMs)
     case "malformed":
-      return new EgressError({ reason, message: "The response is not valid HTTP.", cause })
+      return new EgressError({
+        reason,
+        message: "The server's response is not valid HTTP. Check the address and its port.",
+        cause
+      })
     case "busy":
-      return new EgressError({ reason: "unreachable", message: "Too many requests to the server are in progress." })
+      return new EgressError({
+        reason: "unreachable",
+        message: "Too many requests to the server are in progress. Try again later."
+      })
     case "refused":
     case "reset":
     case "stopped":
@@ -139,13 +149,13 @@ const toEgressError = ({ cause, phase, reason }: UpstreamError, withinMs: number
         reason: "unreachable",
         message:
           phase === "connect"
-            ? `The connection failed${systemCodeOf(cause)}.`
+            ? `The connection to the server failed${systemCodeOf(cause)}.`
             : "The server closed the connection before its response was complete.",
         cause
       })
   }
 }
 
-/** The system's error code, such as ECONNREFUSED, ENOTFOUND or CERT_HAS_EXPIRED. */
+/** Such as ECONNREFUSED, ENOTFOUND or CERT_HAS_EXPIRED. */
 const systemCodeOf = (cause: unknown): string =>
   cause instanceof Error && "code" in cause && typeof cause.code === "string" ? ` (${cause.code})` : ""

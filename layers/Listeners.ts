@@ -13,8 +13,8 @@ import { trackServer } from "./http/OwnListeners.ts"
 import * as Startup from "./Startup.ts"
 
 /**
- * Node's timeouts of a connection. Headers are due within 15 seconds and the whole request within `requestTimeout`.
- * Idle connections stay open for 75 seconds, longer than the minute that load balancers usually keep them.
+ * Headers must arrive within 15 seconds, and the whole request within `requestTimeout`. Idle connections stay open for
+ * 75 seconds, because load balancers usually close theirs after a minute and should be first.
  */
 const nodeTimeouts = (requestTimeout: number) => ({
   requestTimeout,
@@ -23,15 +23,15 @@ const nodeTimeouts = (requestTimeout: number) => ({
   connectionsCheckingInterval: Math.min(5_000, requestTimeout / 4)
 })
 
-/** The rest of an answered request is read for this time: clients may write the whole body before they read. */
+/** Many clients read a response only after they have sent the whole body, so the rest of it is read this long. */
 const maxLingerSeconds = 30
 
-/** For listeners of operators and monitors. Leaves file descriptors and memory for the other listeners. */
+/** For listeners without proxied traffic. The limits leave file descriptors and memory for the proxy listener. */
 export const defaultConnectionLimits: ConnectionLimits = { total: 1_024, perAddress: 512 }
 
 const maxRouteTimeoutMs = 660_000
 
-/** Formats a rejection as the listener's own error responses look. */
+/** Formats an error response of the server in the error format of the listener. */
 export type RefusalFormat = (refusal: {
   readonly code: ErrorCode
   readonly message: string
@@ -47,16 +47,16 @@ interface LastExchange {
 }
 
 /**
- * Handles connection events that Node leaves to the program.
+ * Handles what Node leaves to the program:
  *
- * - Bytes that are not HTTP never reach a program. The connection gets an error response, unless a client could take it
- *   for the response to another request, and is then closed.
- * - A closing server closes idle connections and waits for the others. Connections that become idle meanwhile are
- *   closed here; otherwise a kept-alive connection would delay the exit by `keepAliveTimeout`.
- * - A request whose body continues after its response keeps its connection for up to 30 seconds, or for one second
- *   while the server closes.
- * - A connection whose request was refused goes back into the accept queue. Otherwise a series of refused requests on
- *   open connections could take all of the event loop.
+ * - Input that is not HTTP. The connection gets an error response and is closed. It gets no response if the client
+ *   could take it for the response to another request.
+ * - Shutdown. Node closes only connections that are idle at that moment. Those that become idle later are closed here,
+ *   because they would delay the exit by `keepAliveTimeout`.
+ * - A response that ends before the request's body. Its connection stays open for up to 30 seconds, or for one second
+ *   during shutdown.
+ * - A refused request. Its connection goes back into the accept queue, because a series of refused requests on open
+ *   connections could otherwise occupy the event loop.
  */
 const attachHandlers = (server: Server, acceptQueue: AcceptQueue, format: RefusalFormat): Server => {
   const lastExchanges = new WeakMap<Duplex, LastExchange>()
@@ -66,7 +66,7 @@ const attachHandlers = (server: Server, acceptQueue: AcceptQueue, format: Refusa
     outgoing.on("close", onResponseClose)
   }
 
-  // One shared function, so that a request allocates none.
+  // The function is shared, so that requests allocate no closure.
   function onResponseClose(this: ServerResponse): void {
     if (!server.listening) server.closeIdleConnections()
     const { complete, socket } = this.req
@@ -114,7 +114,7 @@ const closingResponse = (
   return `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: ${requestId}\r\n${extraHeaders}content-length: ${Buffer.byteLength(json)}\r\nconnection: close\r\n\r\n${json}`
 }
 
-/** True when no response is in progress, or when only the broken request itself awaits its response. */
+/** Whether an error response cannot be mistaken: no other response is in progress or still to come. */
 const canRefuse = (last: LastExchange | undefined): boolean =>
   last === undefined ||
   last.outgoing.writableFinished ||
@@ -122,14 +122,22 @@ const canRefuse = (last: LastExchange | undefined): boolean =>
 
 type ParseRefusal = readonly [status: string, code: ErrorCode, message: string]
 
-const notHttp: ParseRefusal = ["400 Bad Request", "malformed_request", "The request is not valid HTTP/1.1."]
+const notHttp: ParseRefusal = [
+  "400 Bad Request",
+  "malformed_request",
+  "The request is not valid HTTP/1.1. This port accepts neither TLS nor HTTP/2."
+]
 const parseRefusals: Readonly<Record<string, ParseRefusal>> = {
   HPE_HEADER_OVERFLOW: [
     "431 Request Header Fields Too Large",
     "malformed_request",
-    "The request's headers are larger than 16 KiB."
+    "The request's headers are larger than 16 KiB. Send smaller headers."
   ],
-  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "request_body_timeout", "The request did not arrive in time."],
+  ERR_HTTP_REQUEST_TIMEOUT: [
+    "408 Request Timeout",
+    "request_body_timeout",
+    "The request did not arrive completely in time. Send it again."
+  ],
   [tinyChunksEvent]: [
     "400 Bad Request",
     "invalid_request_body",
@@ -150,17 +158,16 @@ const nodeServer = (format: RefusalFormat, requestTimeout: number, limits: Conne
 }
 
 export interface Options {
-  /** Default: the gateway's format. */
+  /** Default: the error format of the gateway. */
   readonly format?: RefusalFormat
-  /** The time within which a request must arrive with its body. Default: the longest timeout of a gateway route. */
+  /** The time for receiving a whole request. Default: the longest timeout of a gateway route. */
   readonly requestTimeout?: Duration.Input
-  /** The limits of open connections. Default: `defaultConnectionLimits`. */
   readonly connectionLimits?: ConnectionLimits
 }
 
 /**
- * An HTTP server at `address`. On shutdown the server accepts no connection and lets running responses finish for
- * `drainTimeout`; it then closes the remaining connections.
+ * An HTTP server. On shutdown it accepts no new connection and gives running responses `drainTimeout` to finish; then
+ * it closes all connections.
  */
 export const serverLayer = (address: Address, drainTimeout: Duration.Input, options: Options = {}) =>
   Layer.suspend(() => {
@@ -175,7 +182,7 @@ export const serverLayer = (address: Address, drainTimeout: Duration.Input, opti
       port: address.port,
       gracefulShutdownTimeout: drainTimeout
     }).pipe(Effect.mapError(({ cause }) => new Startup.ListenerRefused({ address, cause })))
-    // Finalizers run in reverse order: this one runs before the server waits for its last connection.
+    // Finalizers run in reverse order, so this one runs before the server waits for its last connection.
     const closeConnections = Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))
     return Layer.mergeAll(
       Layer.effect(HttpServer.HttpServer, Effect.tap(listening, closeConnections)),
@@ -183,5 +190,4 @@ export const serverLayer = (address: Address, drainTimeout: Duration.Input, opti
     )
   })
 
-/** A Node server with the gateway's error responses and the longest timeout of a route. */
 export const gatewayServer = (limits: ConnectionLimits): Server => nodeServer(gatewayFormat, maxRouteTimeoutMs, limits)

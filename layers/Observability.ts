@@ -11,7 +11,7 @@ import * as LogLines from "./telemetry/LogLines.ts"
 import * as Sampler from "./telemetry/Sampler.ts"
 import { version } from "./telemetry/Version.ts"
 
-/** Writes JSON lines to standard output. With an OTLP endpoint, also exports traces, logs and metrics. */
+/** Writes log lines as JSON to standard output. With an OTLP endpoint, also exports traces, logs and metrics. */
 export const layer = (settings: Settings, role: Role): Layer.Layer<never> =>
   Layer.mergeAll(
     ProcessMetrics.layer(role),
@@ -28,7 +28,7 @@ const otlpLayer = ({ attributes, endpoint, headers, sampler, serviceName }: Otlp
     resource: {
       serviceName: Option.getOrElse(serviceName, () => attributes["service.name"] ?? "svc-runtime"),
       serviceVersion: attributes["service.version"] ?? version,
-      // The instance id keeps the counters of two processes apart.
+      // The id distinguishes the counters of two processes.
       attributes: { "service.instance.id": `${hostname()}:${process.pid}`, "svc.role": role, ...attributes }
     },
     loggerMergeWithExisting: true,
@@ -48,11 +48,10 @@ const logLayer = ({ accessLog, logLevels }: Settings, role: Role) =>
         Logger.layer([lines.logger]),
         Layer.succeed(AccessLog, accessLog ? Option.some(lines.info("request")) : Option.none()),
         minimumLevel(logLevels.other),
-        // Spans record no headers. They redact the values of URL parameters, because any of them may be a credential.
+        // Spans record no headers, and hide the values of all URL parameters, because any of them may be a credential.
         Layer.succeed(UrlParams.CurrentRedactedNames, [/./])
       )
     )
   )
 
-/** The minimum level of log lines. `LOG_LEVEL` sets the general level and the levels of the listeners. */
 export const minimumLevel = (minimum: LogLevel) => Layer.succeed(References.MinimumLogLevel, minimum)

@@ -6,14 +6,14 @@ import type { Role } from "./DoorOptions.ts"
 import { version } from "./telemetry/Version.ts"
 
 const resolutionMs = 20
-/** Event-loop delays older than this are forgotten. */
+/** The event-loop metrics cover about the last minute. */
 const windowMs = 60_000
 const openFiles = "/proc/self/fd"
 
 const gauge = (name: string, description: string, unit?: string) =>
   Metric.gauge(name, { description, ...(unit === undefined ? {} : { attributes: { unit } }) })
 
-/** Metrics of the process, under the names that Prometheus' client libraries use. */
+/** Prometheus' client libraries use the same metric names. */
 export const layer = (role: Role) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
@@ -68,12 +68,12 @@ const registerEventLoopLag = Effect.fnUntraced(function* (metrics: CallbackMetri
     (delays) => Effect.sync(() => delays.disable())
   )
   let windowStartedAt = performance.now()
-  /** The histogram measures the interval between two timer runs, so the timer's own resolution is subtracted. */
+  /** The histogram contains the time between two runs of a timer, of which the timer's interval is subtracted. */
   const readLag = (read: () => number) => () => {
     const seconds = Math.max(0, read() / 1e9 - resolutionMs / 1000) || 0
     if (performance.now() - windowStartedAt > windowMs) {
       windowStartedAt = performance.now()
-      // The reset runs after the other gauges of this scrape have read the histogram.
+      // Other gauges of the same scrape must read the histogram before the reset.
       setImmediate(() => delays.reset())
     }
     return seconds
@@ -98,7 +98,7 @@ const registerEventLoopLag = Effect.fnUntraced(function* (metrics: CallbackMetri
   )
 })
 
-/** Returns `undefined` where the system has no `/proc`. */
+/** `undefined`: the system has no `/proc`. */
 const countOpenFiles = (): number | undefined => {
   try {
     return readdirSync(openFiles).length

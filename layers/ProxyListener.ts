@@ -13,10 +13,9 @@ import { gatewayServer } from "./Listeners.ts"
 import * as Startup from "./Startup.ts"
 
 /**
- * The proxy listener at `address`. It drains as `Listeners.serverLayer` does. The listener handles Node's `request`
- * event directly: the request object, scope and parsed headers of Effect's server would be unused, and take 20 µs of
- * each request. When a client disconnects, its request ends. `corsOrigins` are the origins of web pages whose scripts
- * may call the listener.
+ * The listener for proxied requests. It drains like `Listeners.serverLayer`. It handles Node's `request` event itself:
+ * what Effect's server prepares for a request would be unused and takes 20 µs. A request ends when its client
+ * disconnects. Scripts of web pages on `corsOrigins` may call the listener.
  */
 export const layer = (
   address: Address,
@@ -30,7 +29,7 @@ export const layer = (
       const answerProbe = yield* ProxyProbes.make
       const crossOrigin = corsOrigins.length === 0 ? undefined : CrossOrigin.make(corsOrigins)
       const server = gatewayServer(connectionLimits)
-      /** Kept by connection, because Node reports no disconnect for a pipelined response that has not begun. */
+      /** Kept for each connection: Node reports no disconnect for a pipelined response that has not begun. */
       const disconnectCallbacks = new WeakMap<Duplex, Set<OnDisconnect>>()
       let openRequests = 0
       let onIdle = () => {}
@@ -42,7 +41,7 @@ export const layer = (
         })
       })
       const bodyDrainer = new BodyDrainer()
-      // One shared function, so that a request allocates none.
+      // The function is shared, so that requests allocate no closure.
       function onFinish(this: ServerResponse): void {
         if (!this.req.complete && !this.req.destroyed) bodyDrainer.add(this.req)
       }
@@ -50,7 +49,7 @@ export const layer = (
       const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
         if (answerProbe(incoming, outgoing) || crossOrigin?.(incoming, outgoing) === true) return
         const callbacks = disconnectCallbacks.get(incoming.socket)
-        // A refused request may end before `handleUnsafe` has returned the callback.
+        // A request may end before `handleUnsafe` returns, for example if it is refused.
         let onDisconnect: OnDisconnect | undefined
         let hasEnded = false
         openRequests++
@@ -63,7 +62,7 @@ export const layer = (
         if (!hasEnded) callbacks?.add(onDisconnect)
       }
       server.on("request", serve).on("checkContinue", serve)
-      /** Requests that were cut off still settle their reservations. */
+      /** A request whose connection was closed still corrects what it reserved of limits and budgets. */
       const requestsEnded = Effect.callback<void>((resume) => {
         onIdle = () => resume(Effect.void)
         if (openRequests === 0) onIdle()
@@ -81,7 +80,7 @@ export const layer = (
     })
   )
 
-/** Longer than a cold admission waits for a silent database and its settlement waits for Redis. */
+/** A request may wait this long for a database and then for Redis if neither responds. */
 const settlementTimeout = "20 seconds"
 
 const listen = (server: Server, address: Address) =>
@@ -96,7 +95,7 @@ const listen = (server: Server, address: Address) =>
     })
   })
 
-/** Accepts no new connection, and waits until the open ones have closed. */
+/** Ends when all open connections have closed. New ones are not accepted. */
 const closeServer = (server: Server) =>
   Effect.callback<void>((resume) => {
     server.close(() => resume(Effect.void))

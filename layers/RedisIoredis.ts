@@ -8,22 +8,21 @@ import * as IoredisConnection from "./ioredis/IoredisConnection.ts"
 import * as RedisReply from "./ioredis/RedisReply.ts"
 
 export interface Options {
-  /** `redis:` or `rediss:`; may contain the password. */
+  /** A `redis:` or `rediss:` URL, which may contain the password. */
   readonly url: Redacted.Redacted
-  /** Prefix of every key and channel. */
   readonly prefix: string
-  /** Timeout of a command. A connection with an overdue reply is closed. Default: 1 second. */
+  /** The timeout of a command. After it the connection is closed, because replies come in order. Default: 1 second. */
   readonly deadline?: Duration.Input | undefined
   /**
-   * The behaviour if Redis is unreachable at the start: `fail`, or `wait` and retry as after a lost connection. A
-   * refusal by Redis, such as a wrong password, fails in either case. Default: `fail`.
+   * If Redis cannot be reached at the start: `fail`, or `wait` and retry as after a lost connection. If Redis refuses
+   * the connection, for example because of a wrong password, the start always fails. Default: `fail`.
    */
   readonly whenUnreachable?: "fail" | "wait" | undefined
 }
 
 /**
- * Redis over the network: one connection for commands and scripts, and another for all subscriptions while there are
- * any. Do not use blocking commands (`BLPOP`, `XREAD BLOCK`): they delay everything else on the connection.
+ * A Redis server. One connection carries commands and scripts; a second one exists while there are subscriptions. Do
+ * not send blocking commands (`BLPOP`, `XREAD BLOCK`): they delay all others on the connection.
  */
 const make = Effect.fnUntraced(function* (options: Options) {
   const endpoint: IoredisConnection.Endpoint = {
@@ -58,7 +57,7 @@ const replyCallback =
     else resume(Effect.die(new Error("Redis returned an error inside a reply")))
   }
 
-/** Runs a script by its hash. If the server does not know it (yet, or after a restart), sends the source. */
+/** Sends the hash of a script. If the server does not know it, for example after a restart, sends the source. */
 const runScript = (
   client: Ioredis,
   newCommand: Internals.NewCommand,
@@ -89,7 +88,8 @@ const runScript = (
 }
 
 /**
- * Batches the commands of one tick into one write: 5 µs per call, compared with 9 µs for ioredis's automatic pipelines.
+ * Writes the commands of one event-loop tick at once: 5 µs per command, compared with 9 µs for ioredis's automatic
+ * pipelines.
  */
 const tickCorking = (client: Ioredis) => {
   let corkedStream: Ioredis["stream"] | undefined
@@ -135,7 +135,7 @@ const commandClient = Effect.fnUntraced(function* (
     connected = false
   })
   client.on("error", (error) => {
-    // an unreachable server is expected while waiting; a refusal needs an operator
+    // Retries report only refusals, because they need an operator. A refusal is reported once.
     if (!IoredisConnection.isRefusal(error) || error.message === refusal) return
     refusal = error.message
     log(Effect.logError("Redis refuses the connection", refusal))
@@ -145,7 +145,7 @@ const commandClient = Effect.fnUntraced(function* (
     refusal = ""
     log(Effect.logInfo("The connection to Redis is back"))
   })
-  // after a timeout the client may still be connecting by itself
+  // After a timeout the client may still be connecting, and then needs no call.
   if (client.status === "end") client.connect(() => {})
   return client
 })
@@ -168,8 +168,8 @@ const makeSubscribe = Effect.fnUntraced(function* (endpoint: IoredisConnection.E
       channels.subscriberCount(channel) === 0 ? Effect.ignore(request(() => client.unsubscribe(channel))) : Effect.void
     )
     const inbox = yield* channels.subscribe(channel)
-    // Subscribes even if the channel is already subscribed: the acknowledgement proves that nothing is missed from here
-    // on.
+    // SUBSCRIBE is sent even if the connection is subscribed already: only messages after its acknowledgement are
+    // certain to arrive.
     yield* request(() => client.subscribe(channel))
     return inbox.messages
   })
@@ -181,7 +181,7 @@ const subscriber = Effect.fnUntraced(function* (endpoint: IoredisConnection.Endp
   const channels = SubscriberQueue.fanout(RedisReply.lagging)
   client.on("message", channels.publish)
   client.on("close", () => channels.fail(RedisReply.unanswered("subscribe", "The connection to Redis was lost")))
-  // Without pings a vanished peer would look like a quiet one, because a subscriber only reads.
+  // A subscriber only reads, so without pings it cannot tell a vanished server from a quiet one.
   yield* request(() => client.ping()).pipe(
     Effect.repeat(Schedule.spaced("2 seconds")),
     Effect.catch(() => Effect.sync(() => client.disconnect())),

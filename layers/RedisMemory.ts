@@ -33,8 +33,8 @@ const callOf =
   }
 
 /**
- * An in-memory Redis, on the clock of the calling fiber. It implements the commands that this product uses, and runs
- * `Script.step` instead of Lua. Data and channels are private to the process and end with it.
+ * A Redis inside the process. It implements the commands that this program uses, and runs `Script.step` instead of Lua.
+ * Keys expire by the clock of the calling fiber. Data and channels are not shared with other processes.
  */
 const make = ({ prefix = "" }: Options): Redis["Service"] => {
   const channels = SubscriberQueue.fanout(RedisReply.lagging)

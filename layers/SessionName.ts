@@ -6,9 +6,9 @@ import type { Settings } from "./Environment.ts"
 const program = "svc-runtime"
 
 /**
- * The `application_name` of the process's database sessions. It lists the ids of the encryption keys that the process
- * has, so that `secrets rotate` finds processes that could not read newly sealed values. The name has 34 bytes;
- * PostgreSQL keeps 63.
+ * The `application_name` of this process's database sessions. It contains the ids of the encryption keys of the
+ * process, by which `secrets rotate` finds processes that could not decrypt new secrets. The name has 34 bytes;
+ * PostgreSQL keeps up to 63.
  */
 export const of = ({
   encryptionKey,
@@ -17,8 +17,7 @@ export const of = ({
   `${program} keys=${[encryptionKey, previousEncryptionKey].flatMap(Option.toArray).map(keyId).join(",")}`
 
 /**
- * The number of sessions of processes without the encryption key `id`. A process whose version does not list its keys
- * counts as one without.
+ * Counts the sessions of processes that do not have the encryption key `id`, or whose version does not report its keys.
  */
 export const countWithoutKey = Effect.fnUntraced(function* (id: string) {
   const { sql } = yield* Database

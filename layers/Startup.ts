@@ -6,13 +6,13 @@ import { doorsUsedBy } from "./DoorOptions.ts"
 import type { Doors } from "./Doors.ts"
 import type { Address, Settings } from "./Environment.ts"
 
-/** The program refuses to start. The message is for the person who typed the command. */
+/** The program cannot start. Whoever started it sees `message`. */
 export class StartRefused extends Data.TaggedError("StartRefused")<{ readonly message: string }> {
-  /** `EX_CONFIG`: a retry does not help. */
+  /** `EX_CONFIG`: starting the program again does not help. */
   override readonly [Runtime.errorExitCode] = 78
 }
 
-/** A listener could not open: its port is taken, or its address does not belong to this machine. */
+/** For example, another process uses the port, or no interface of this machine has the address. */
 export class ListenerRefused extends Data.TaggedError("ListenerRefused")<{
   readonly address: Address
   readonly cause: unknown
@@ -53,7 +53,7 @@ const serviceKeyVariable = (name: string) => name.replace("BASE_URL", "SERVICE_K
 
 export const announceListener = (name: string, url: string) => Console.log(`  ${name.padEnd(10)}${url}`)
 
-/** Describes a failed start in one sentence, without the database or broker URL, which may contain a password. */
+/** One sentence without the URLs of database and broker, which may contain a password. */
 export const describeFailure = (error: unknown): string => {
   if (error instanceof StartRefused) return error.message
   if (SqlError.isSqlError(error)) return `The database (DATABASE_URL) cannot be used: ${reasonOf(error)}`
@@ -67,7 +67,7 @@ export const describeFailure = (error: unknown): string => {
 const describeRefusedListener = ({ address: { variable }, cause }: ListenerRefused): string =>
   `A listener cannot open: ${messageOf(cause)}.${variable === undefined ? "" : ` Set ${variable} to another address.`}`
 
-/** The driver's own message is only "failed to connect"; the cause is the message of the server or the system. */
+/** The driver's message is only "failed to connect"; the cause is the message of the server or the system. */
 const reasonOf = ({ message, reason }: SqlError.SqlError): string =>
   (reason.cause instanceof Error && reason.cause.message) || (reason.message ?? message)
 

@@ -17,17 +17,17 @@ import type { NameLookups } from "./http/NameLookups.ts"
 import { failureReason, type UpstreamPhase, type UpstreamReason } from "./http/UpstreamFailure.ts"
 
 export interface Options extends PoolLimits {
-  /** How long an exchange may wait for a connection. An earlier deadline of the exchange takes precedence. */
+  /** The longest wait for a connection, unless the request itself has a shorter deadline. */
   readonly queueTimeoutMs: number
-  /** How long running exchanges may continue when the layer closes. */
+  /** The time that running exchanges may still take when the layer closes. */
   readonly drainTimeout: Duration.Input
   readonly addressPolicy: AddressPolicy
-  /** Default: the look-ups that the whole process shares. */
+  /** Default: the name look-ups that the whole process shares. */
   readonly nameLookups?: NameLookups
 }
 
 const defaults: Options = {
-  // One caller may hold a quarter: 1,024 streams when all requests use the same key.
+  // One caller may use a quarter of the connections, which allows 1,024 streams even if all requests have one key.
   connectionsPerOrigin: 4_096,
   waitingPerOrigin: 4_096,
   queueTimeoutMs: 5_000,
@@ -56,23 +56,22 @@ export const layerWith = (options: Partial<Options>): Layer.Layer<Upstream> =>
   Layer.effect(Upstream, make({ ...defaults, ...options }))
 
 /**
- * `Upstream` over HTTP/1.1, on undici's dispatch handlers. Bytes pass from the socket to the sink unchanged: no
- * redirects, no decompression, and headers keep their case, order and duplicates.
+ * An HTTP/1.1 client over undici's dispatch handlers. It forwards bytes unchanged, follows no redirect and decompresses
+ * nothing. Headers keep their case, order and duplicates.
  *
  * Not supported: HTTP/2 (which lower-cases header names), trailers, and responses that begin with an unrequested `100
  * Continue` (undici closes the connection, which is reported as `malformed`).
  *
- * Connections to an origin are limited, and each caller may hold a quarter of them. Further exchanges wait in a bounded
- * queue and fail as `busy` when it is full or their wait times out, so that clients can go elsewhere or retry.
+ * The connections to an origin are limited, and each caller may use a quarter of them. Further exchanges wait in a
+ * bounded queue. They fail as `busy` if it is full or the wait takes too long, so that clients can retry or go
+ * elsewhere.
  *
- * Nothing is retried. undici itself replaces a kept-alive connection that closes before the request is written; after
- * the kernel has accepted bytes, the server may have acted on them.
+ * Nothing is retried, because the server may act on a request as soon as it has received bytes. Only undici itself
+ * replaces a kept-alive connection that closes before anything was written.
  */
 export const layer: Layer.Layer<Upstream> = layerWith({})
 
-/**
- * One exchange, from the wait for a connection to the last byte. Works with callbacks, because this is the hot path.
- */
+/** One exchange, from the wait for a connection to the last byte. Callbacks, because every proxied byte passes here. */
 class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
   readonly #pool: ConnectionPool
   readonly #options: Options
@@ -84,7 +83,7 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
   #paused = false
   #connection: Connection | undefined
   #upload: Readable | undefined
-  // Native timers: a sleeping fiber per exchange, re-armed on each chunk, costs more than copying the bytes.
+  // A native timer, because a sleeping fiber that restarts with every chunk costs more than copying the bytes.
   #deadline: NodeJS.Timeout | undefined
   #timeoutMs = 0
   #smallChunks: CollectedBytes | undefined
@@ -134,7 +133,7 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
 
   onRequestStart(): void {
     this.#phase = "headers"
-    // Headers have as long again as connecting had. With an upload, `#withoutDeadline` starts the deadline.
+    // Connecting and receiving the headers each have this time. With an upload, `#withoutDeadline` starts the deadline.
     if (this.#upload === undefined) this.#setDeadline(this.#request.headersWithinMs)
   }
 
@@ -153,7 +152,7 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
     else this.#gatherSmall(controller, bytes)
   }
 
-  /** Collects what was read at once: a chunk of one byte costs its sink as much as a large one. */
+  /** Merges the small chunks of one read, because a chunk of one byte costs the receiver as much as a large one. */
   #gatherSmall(controller: Dispatcher.DispatchController, bytes: Uint8Array): void {
     if (this.#smallChunks === undefined) {
       this.#smallChunks = new CollectedBytes()
@@ -171,7 +170,7 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
     this.#flushSmall(controller)
-    // For a response that ends with its connection, undici takes a reset for the end.
+    // If the end of the connection ends a response, undici also takes a reset for its end.
     if (this.#connection?.isBroken) this.#fail("reset")
     else if (!this.#ended) this.#end(undefined, Exit.void)
   }
@@ -191,7 +190,7 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
     return upload
   }
 
-  /** The upstream is not late while the next bytes of the request are awaited: their source has its own deadline. */
+  /** While the client is sending its body, the upstream is not late. The client has a deadline of its own. */
   async *#withoutDeadline(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     const source = body[Symbol.asyncIterator]()
     try {
@@ -220,13 +219,13 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
     if (!this.#paused || this.#ended) return
     this.#paused = false
     this.#deadline?.refresh()
-    // The parser is shared and not re-entrant, and a sink may drain inside the callback of another connection.
+    // undici's parser is shared and not re-entrant, and this code may run inside a callback of another connection.
     queueMicrotask(() => {
       if (!this.#paused && !this.#ended) controller.resume()
     })
   }
 
-  /** Replaces the previous deadline. Headers and silence usually have the same timeout, so one timer serves both. */
+  /** The timeouts of headers and of silence are usually equal, so one timer is refreshed for both. */
   #setDeadline(milliseconds: number): void {
     if (this.#deadline !== undefined && this.#timeoutMs === milliseconds) {
       this.#deadline.refresh()
@@ -256,15 +255,13 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
     this.#end(error, Exit.fail(error))
   }
 
-  /**
-   * A `reason` means that the connection cannot be reused. Without a `result` (after `cancel`), `done` is not called.
-   */
+  /** With a `reason`, the connection is closed instead of reused. Without a `result`, `done` is not called. */
   #end(reason: Error | undefined, result: Exit.Exit<void, UpstreamError> | undefined): void {
     this.#ended = true
     this.#clearDeadline()
     const connection = this.#connection
     if (connection === undefined) this.#pool.cancelWait(this.#request.origin, this)
-    // Deferred, because `done` may start another exchange, which must not happen inside the parser's callback.
+    // `done` may start another exchange, which must not happen inside a callback of the parser.
     queueMicrotask(() => {
       this.#upload?.destroy()
       if (connection !== undefined && reason === undefined) this.#pool.release(connection)
@@ -274,7 +271,7 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
   }
 }
 
-/** Chunks below `smallChunkBytes` are collected and passed on from `flushBytes` bytes. */
+/** Chunks below `smallChunkBytes` are merged, and passed on when they reach `flushBytes`. */
 const smallChunkBytes = 64
 const flushBytes = 16_384
 
@@ -282,12 +279,12 @@ const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.
 
 const expire = (running: RunningExchange): void => running.onDeadline()
 
-/** `setTimeout` turns a longer timeout into 1 ms. */
+/** Node's `setTimeout` would turn a longer timeout into 1 ms. */
 const clampTimeout = (milliseconds: number): number => Math.min(milliseconds, 2_147_483_647)
 
 const cancelled = new Error("cancelled")
 
-/** HTTP/1.1 headers are an array of names and values; undici's type also allows the shapes of other protocols. */
+/** With HTTP/1.1 this is a list of names and values. undici's type also allows the forms of other protocols. */
 const headerTexts = (raw: Dispatcher.DispatchController["rawHeaders"]): ReadonlyArray<string> => {
   if (!Array.isArray(raw)) return []
   const headers = new Array<string>(raw.length)

@@ -4,7 +4,7 @@ import type { SimulatedResponse } from "./simulator/SimulatedResponse.ts"
 import { defaultSettings, Simulator, type SimulatorSettings } from "./simulator/Simulator.ts"
 
 export interface Options extends SimulatorSettings {
-  /** Milliseconds between two chunks of a stream. Default: 20. */
+  /** The time between two chunks of a stream, in milliseconds. Default: 20. */
   readonly paceMs: number
 }
 
@@ -16,13 +16,10 @@ export const layerWith = (options: Partial<Options>): Layer.Layer<Upstream> =>
     Effect.suspend(() => make({ ...defaults, ...options }))
   )
 
-/**
- * `Upstream` without a network: `simulator/Simulator.ts` responds at every origin. It runs on Effect's clock and keeps
- * the deadlines of the exchange.
- */
+/** Simulated model APIs instead of a network, at every origin. Runs on Effect's clock and keeps to the timeouts. */
 export const layer: Layer.Layer<Upstream> = layerWith({})
 
-/** The simulator at one origin, and `elsewhere` at every other. */
+/** Sends requests to `origin` to the simulator, and all others to `elsewhere`. */
 export const layerAt = (origin: string, elsewhere: Layer.Layer<Upstream>): Layer.Layer<Upstream> =>
   Layer.effect(
     Upstream,
@@ -60,7 +57,6 @@ const make = (options: Options) => {
   return fromEffects(exchange)
 }
 
-/** Waits for `neededMs`, or fails with a timeout after `allowedMs`. */
 const waitWithin = (allowedMs: number, neededMs: number, phase: "headers" | "body") =>
   neededMs === 0
     ? Effect.void
@@ -97,7 +93,7 @@ const collect = async (body: AsyncIterable<Uint8Array>, signal: AbortSignal): Pr
   for await (const chunk of body) {
     if (signal.aborted) break
     bytes += chunk.byteLength
-    if (bytes > maxBodyBytes) throw new Error(`The simulator accepts at most ${maxBodyBytes} bytes.`)
+    if (bytes > maxBodyBytes) throw new Error(`The simulator accepts request bodies of at most ${maxBodyBytes} bytes.`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

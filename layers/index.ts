@@ -1,4 +1,4 @@
-/** The drivers of the task-messaging library and their in-memory models. `src/messaging/index.ts` uses them. */
+/** Drivers and in-memory models for the task-messaging library. `src/messaging/index.ts` re-exports them. */
 export * as BrokerAmqp from "./BrokerAmqp.ts"
 export * as BrokerMemory from "./BrokerMemory.ts"
 export * as RedisIoredis from "./RedisIoredis.ts"

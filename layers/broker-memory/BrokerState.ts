@@ -14,15 +14,15 @@ import { WorkQueue } from "./queues/WorkQueue.ts"
 export interface BrokerStateOptions {
   readonly now: () => number
   readonly timers: Timers
-  /** Runs a task in a later tick. */
+  /** Runs a task in a later tick of the event loop. */
   readonly defer: (task: () => void) => void
-  /** Bytes above which publishes are blocked. */
+  /** Publishes are blocked while messages take more bytes than this. */
   readonly memoryLimit: number
 }
 
 export type RoutingResult = "taken" | "refused" | "unroutable"
 
-/** The state of the broker. Changes happen synchronously; clients learn of them through `events`. */
+/** Changes of the state are synchronous. Clients learn about them through `events`. */
 export class BrokerState {
   readonly events: EventQueue
   readonly now: () => number
@@ -61,7 +61,7 @@ export class BrokerState {
     this.#pendingDeadLetters = new PendingDeadLetters(this.#host, timers, (change) => this.atomically(change))
   }
 
-  /** Runs one change and all its consequences before any other code can observe the state. */
+  /** Runs a change and everything that it causes before other code can see the state. */
   atomically<A>(change: () => A): A {
     this.#depth++
     try {
@@ -125,7 +125,7 @@ export class BrokerState {
     this.#exchanges.declare(exchange)
   }
 
-  /** Returns RabbitMQ's description of the difference, or `undefined` when the exchange is the same. */
+  /** Returns the difference in RabbitMQ's words; `undefined`: there is none. */
   exchangeDifference(exchange: Exchange): string | undefined {
     if (!this.#exchanges.has(exchange.name)) return refuseMissing("exchange", exchange.name)
     return this.#exchanges.difference(exchange)
@@ -156,7 +156,7 @@ export class BrokerState {
     this.#exchanges.bind(binding)
   }
 
-  /** Throws when the queue does not exist or is exclusive to another connection. */
+  /** Throws if the queue does not exist, or is exclusive to another connection. */
   queue(name: string, connection: ClientConnection): LiveQueue {
     const owner = this.#owners.get(name)
     if (owner !== undefined && owner !== connection) refuseLocked(name)

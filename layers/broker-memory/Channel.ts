@@ -28,13 +28,13 @@ export interface ConsumeOptions {
   readonly queue: string
   readonly prefetch: number
   readonly arguments: Fields | undefined
-  /** Called when the consumer is registered, before its first delivery. */
+  /** Called when the broker has accepted the consumer, before the first delivery. */
   readonly onStarted: () => void
   readonly onDelivery: (received: ReceivedMessage) => void
   readonly onCancelled: () => void
 }
 
-/** The broker's side of a channel: its consumers and unsettled deliveries. */
+/** One channel as the broker sees it: its consumers and unsettled deliveries. */
 export class Channel {
   isOpen = true
   readonly #broker: BrokerState
@@ -106,7 +106,7 @@ export class Channel {
     return this.#broker.atomically(() => this.#broker.publish(message))
   }
 
-  /** Returns unsettled deliveries to their queues. */
+  /** Unsettled deliveries return to their queues. */
   close(): void {
     if (!this.isOpen) return
     this.isOpen = false
@@ -142,7 +142,7 @@ export class Channel {
       queue: queue.declared.name,
       exchange,
       routingKey: routingKeys[0],
-      // A copy, so that a consumer cannot change the content of a redelivery.
+      // The content is copied, because a consumer could change it before a redelivery.
       content: Uint8Array.from(content),
       properties: added === undefined ? properties : { ...properties, headers: { ...properties.headers, ...added } },
       redelivered: entry.returnCount > 0,

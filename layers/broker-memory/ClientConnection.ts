@@ -4,8 +4,8 @@ interface Event {
 }
 
 /**
- * Events on their way from the broker to all clients, in one order. They are delivered in a later tick, as from a
- * socket, never during the call that caused them.
+ * What the broker sends to all clients, in one order. As with a socket, it arrives in a later tick, never during the
+ * call that caused it.
  */
 export class EventQueue {
   readonly #defer: (task: () => void) => void
@@ -33,7 +33,7 @@ export class EventQueue {
     this.#defer(() => this.#deliver())
   }
 
-  /** Events added meanwhile wait for the next tick; otherwise two clients that react to each other never yield. */
+  /** New events wait for the next tick. Otherwise two clients that react to each other would never yield. */
   #deliver(): void {
     this.#scheduled = false
     if (this.#frozen) return
@@ -62,7 +62,7 @@ export class ClientConnection {
     this.#eventQueue.send(this, run)
   }
 
-  /** With an alarm, publishes wait in the socket; the first of them makes the broker report the alarm. */
+  /** During a memory alarm, publishes wait. As in RabbitMQ, the first of them makes the broker report the alarm. */
   publish(work: () => void): void {
     if (this.#alarm === undefined) {
       work()

@@ -25,7 +25,7 @@ const alternate = "alternate-exchange"
 
 const refuseDefaultExchange = (): never => refuse(403, "operation not permitted on the default exchange")
 
-/** Exchanges and their bindings. The default exchange has the empty name and is not stored: it routes by queue name. */
+/** Routes messages to queues. The default exchange has the empty name and routes by queue name; it is not stored. */
 export class Exchanges {
   readonly #exchanges = new Map(predeclared.map((exchange) => [exchange.name, withoutBindings(exchange)]))
 
@@ -42,7 +42,7 @@ export class Exchanges {
     this.#exchanges.set(name, withoutBindings(exchange))
   }
 
-  /** The reason for which a declaration would be refused; `undefined` also when the exchange does not exist. */
+  /** Returns how a declaration differs from the existing exchange; `undefined`: not at all, or there is none. */
   difference(wanted: Exchange): string | undefined {
     if (wanted.name === "") return refuseDefaultExchange()
     const current = this.#exchanges.get(wanted.name)?.exchange

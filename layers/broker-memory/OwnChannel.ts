@@ -8,7 +8,7 @@ import { ChannelException } from "./queues/ChannelException.ts"
 import { deliveryOf, handOver, type SubscriberClient } from "./Subscriber.ts"
 import { transmit } from "./Transmission.ts"
 
-/** The channel never reconnects, so it has one epoch only. */
+/** Epochs count reconnects, and this channel never reconnects. */
 const epoch = 1
 
 export interface OwnChannelOptions {
@@ -19,7 +19,7 @@ export interface OwnChannelOptions {
   readonly request: <A>(operation: BrokerError["operation"], question: () => A) => Effect.Effect<A, BrokerError>
 }
 
-/** A channel that ends with its scope, its connection or its first refused request. It does not reconnect. */
+/** Opens a channel that ends with the scope, with the connection or with the first refused request. */
 export const make = Effect.fnUntraced(function* ({
   request,
   client,

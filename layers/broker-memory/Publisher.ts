@@ -4,7 +4,7 @@ import type { Timers } from "./queues/Timers.ts"
 
 export interface PublishLimits {
   readonly window: number
-  /** Milliseconds, for the wait and the confirm together. */
+  /** The timeout of a publish in milliseconds, including its wait to be sent. */
   readonly timeoutMs: number
 }
 
@@ -15,11 +15,11 @@ type Send = (publication: Publishable, onOutcome: (outcome: Outcome) => void) =>
 interface PendingPublish {
   readonly publication: Publishable
   readonly expiresAt: number
-  /** `undefined`: settled, or abandoned by the caller. */
+  /** `undefined`: the outcome was reported, or the caller no longer wants it. */
   onOutcome: ((outcome: Outcome) => void) | undefined
 }
 
-/** The publishes of one purpose: a window of unconfirmed ones, and a queue of those that wait to be sent. */
+/** Limits the unconfirmed publishes of one purpose. Further publishes wait until others are confirmed. */
 export class Publisher {
   readonly #limits: PublishLimits
   readonly #now: () => number
@@ -37,7 +37,7 @@ export class Publisher {
     this.#timers = timers
   }
 
-  /** Calls `onOutcome` once, unless the caller abandons the publish by calling the returned function. */
+  /** Calls `onOutcome` once, unless the caller calls the returned function first. */
   publish(publication: Publishable, onOutcome: (outcome: Outcome) => void): () => void {
     const problem = problemOf(publication)
     if (problem !== undefined || this.#closed !== undefined) {
@@ -59,7 +59,7 @@ export class Publisher {
     this.#sendWaiting()
   }
 
-  /** Publishes that were sent may have been stored. The others wait for the next connection. */
+  /** A message that was sent may have been stored. Messages that were not sent wait for the next connection. */
   detach(why: string): void {
     this.#send = undefined
     this.#blocked = undefined
@@ -94,7 +94,7 @@ export class Publisher {
     }
   }
 
-  /** One timer, for the oldest publish: all have the same timeout, so they expire in order. */
+  /** All publishes have the same timeout, so one timer for the oldest is enough. */
   #scheduleExpiry(): void {
     const [waiting] = this.#waiting
     let sent: PendingPublish | undefined

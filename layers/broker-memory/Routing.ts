@@ -2,7 +2,7 @@ import type { Binding, Exchange, Field, Fields } from "../../src/services/Broker
 import { refuse } from "./queues/ChannelException.ts"
 import { fieldsEqual, typeOf } from "./queues/Fields.ts"
 
-/** Patterns and keys are words between dots: `*` matches one word, `#` any number. */
+/** Dots separate words. `*` matches one word, `#` any number of words. */
 const topicMatches = (pattern: string, key: string): boolean =>
   wordsMatch(pattern.split("."), key === "" ? [] : key.split("."))
 
@@ -36,7 +36,7 @@ const headersMatch = (wanted: Fields, headers: Fields): boolean => {
   const compared = Object.entries(wanted).filter(
     ([name]) => name !== "x-match" && (String(kind).endsWith("-with-x") || !name.startsWith("x-"))
   )
-  // A binding value of null only requires the header to exist.
+  // If the binding has no value for a header, the message only needs to have the header.
   const holds = ([name, value]: readonly [string, Field]) => {
     const header = headers[name]
     return header !== undefined && (value === null || fieldsEqual(value, header))

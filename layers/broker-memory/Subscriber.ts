@@ -4,10 +4,10 @@ import { Channel, type ReceivedMessage } from "./Channel.ts"
 import type { ClientConnection } from "./ClientConnection.ts"
 import type { Consumer } from "./queues/Consumers.ts"
 
-/** Milliseconds before a delivery is requeued after its handler threw. */
+/** After its handler threw, a delivery is requeued with this delay in milliseconds. */
 const requeueDelayMs = 1_000
 
-/** Milliseconds before an attempt to reconnect; the first attempt has no delay. */
+/** The delay before an attempt to resume, in milliseconds. The first attempt is immediate. */
 export const reconnectDelayMs = (attempt: number): number => (attempt <= 1 ? 0 : Math.min(50 * 2 ** (attempt - 2), 700))
 
 export interface SubscriberClient {
@@ -21,7 +21,7 @@ interface Epoch {
   readonly number: number
   readonly connection: ClientConnection
   readonly channel: Channel
-  /** For streams: the offsets of unsettled deliveries, in order, and the offset after the last delivery. */
+  /** For streams: the offsets of unsettled deliveries in order, and the offset after the last delivery. */
   readonly unsettledOffsets: Set<number>
   nextOffset: number | undefined
   consumer: Consumer | undefined
@@ -49,7 +49,7 @@ export const deliveryOf = (
   }
 }
 
-/** A handler that throws affects only its own delivery, which is requeued after a pause: it would come back at once. */
+/** If the handler throws, only this delivery is requeued. Without a delay it would come back at once. */
 export const handOver = (
   delivery: Delivery,
   receive: ConsumeOptions["onDelivery"],
@@ -63,7 +63,7 @@ export const handOver = (
   }
 }
 
-/** One consumer over all its epochs. */
+/** A consumer that survives lost connections. Each connection is a new epoch. */
 export class Subscriber {
   readonly #client: SubscriberClient
   readonly #options: ConsumeOptions
@@ -78,7 +78,7 @@ export class Subscriber {
     this.#options = options
   }
 
-  /** Throws when the broker refuses the consumer. */
+  /** Throws if the broker refuses the consumer. */
   start(connection: ClientConnection, onStarted: () => void = () => {}): void {
     const { broker } = this.#client
     const number = this.#lastEpoch + 1
@@ -172,7 +172,7 @@ export class Subscriber {
     if (epoch.connection.isOpen) this.#retry()
   }
 
-  /** The connection is open, but the consumer failed: its queue may not exist. */
+  /** The consumer failed on an open connection, perhaps for lack of its queue: the queue is declared again. */
   #retry(): void {
     if (this.#isStopped) return
     const { broker } = this.#client

@@ -5,7 +5,7 @@ import type { ClientConnection } from "./ClientConnection.ts"
 const bindingKey = (binding: Binding): string =>
   JSON.stringify(binding, (_, value) => (typeof value === "bigint" ? `${value}` : value))
 
-/** The declarations of one client, kept for its next connections. */
+/** Remembers the declarations of one client and repeats them on its next connection. */
 export class Topology {
   readonly #broker: BrokerState
   readonly #exchanges = new Map<string, Exchange>()
@@ -16,7 +16,7 @@ export class Topology {
     this.#broker = broker
   }
 
-  /** Throws at the first refused declaration, and then keeps none of them. */
+  /** Stops at the first declaration that the broker refuses, and then remembers none. */
   declare({ bindings, exchanges, queues }: Declarations, connection: ClientConnection): void {
     this.#broker.atomically(() => {
       for (const exchange of exchanges) this.#broker.declareExchange(exchange)
@@ -28,7 +28,7 @@ export class Topology {
     for (const binding of bindings) this.#bindings.set(bindingKey(binding), binding)
   }
 
-  /** Declares each item separately, so that one refusal does not prevent the rest. */
+  /** A refused declaration does not stop the others. */
   redeclare(connection: ClientConnection, onRefused: (name: string, why: unknown) => void): void {
     const attempt = (name: string, work: () => void) => {
       try {

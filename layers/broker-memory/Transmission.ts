@@ -9,7 +9,7 @@ interface Transmission {
   readonly connection: ClientConnection
   readonly publication: Omit<Publication, "purpose">
   readonly onOutcome: (outcome: Outcome) => void
-  /** The refusal closes the channel. */
+  /** Called if the broker refuses the publish, which closes the channel. */
   readonly onRefused: (refusal: ChannelException) => void
 }
 

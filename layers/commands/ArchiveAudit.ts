@@ -10,19 +10,18 @@ import * as DatabaseCommands from "./DatabaseCommands.ts"
 
 const Text = Schema.NullOr(Schema.String)
 
-/** A line of an archive: every field that the event's hash covers, in hashed form. */
+/** One event of the archive, with every field that its hash covers. */
 const ArchiveLine = Schema.Struct({
   sequence: Schema.Int,
   hash: Schema.Uint8ArrayFromHex,
   previousHash: Schema.Uint8ArrayFromHex,
   id: Schema.String,
-  /** Microseconds since 1970. */
   micros: Schema.Int,
   actorTokenId: Text,
   action: Schema.String,
   targetType: Schema.String,
   targetId: Schema.String,
-  /** JSON text as the database stores it. */
+  /** JSON as text, exactly as the database stores it, because the hash covers the text. */
   before: Text,
   after: Text,
   requestId: Schema.String,
@@ -34,8 +33,8 @@ const encodeLine = Schema.encodeEffect(ArchiveLineJson)
 const decodeLine = Schema.decodeEffect(ArchiveLineJson)
 
 /**
- * Writes the events before `before` into the new file `file`, then removes them from the log. An interrupted run leaves
- * the log complete.
+ * Moves the events before `before` from the audit log into a new file. If the command is interrupted, the log is still
+ * complete.
  */
 export const archive = Effect.fnUntraced(function* (settings: Settings, file: string, before: DateTime.Utc) {
   const files = yield* FileSystem.FileSystem
@@ -63,7 +62,7 @@ export const archive = Effect.fnUntraced(function* (settings: Settings, file: st
       Effect.catchTag("PlatformError", ({ message }) =>
         Effect.fail(
           new DatabaseCommands.CommandFailed({
-            message: `${file} cannot be written (${message}). The audit log is unchanged.`
+            message: `${file} cannot be written (${message}). The audit log is unchanged. Choose a new file in a writable folder.`
           })
         )
       )
@@ -86,10 +85,12 @@ export const archive = Effect.fnUntraced(function* (settings: Settings, file: st
   )
 })
 
-/** Verifies the hash chain of an archive and prints its first and last links. */
+/** Verifies the hash chain in the file, and prints the numbers and hashes at which it begins and ends. */
 export const verifyArchive = Effect.fnUntraced(function* (file: string) {
   const files = yield* FileSystem.FileSystem
-  const unreadable = new DatabaseCommands.CommandFailed({ message: `${file} is not an archive of the audit log.` })
+  const unreadable = new DatabaseCommands.CommandFailed({
+    message: `${file} is not an archive of the audit log, or it is damaged.`
+  })
   const links = yield* files.stream(file).pipe(
     Stream.decodeText,
     Stream.splitLines,

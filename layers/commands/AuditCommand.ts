@@ -2,12 +2,12 @@ import { Effect, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { readSettings, withModule } from "./CommandEnvironment.ts"
 
-/** An event as `audit verify` prints it: `<sequence>:<hash>`. */
+/** The number and hash of an event, `<sequence>:<hash>`, as `audit verify` prints them. */
 const Anchor = Schema.String.check(
   Schema.isPattern(/^\d{1,15}:[0-9a-f]{64}$/, { expected: "<sequence>:<hash>, as an earlier run printed it" })
 )
 
-/** The start of a day in UTC. */
+/** A date, meaning the start of the day in UTC. */
 const Day = Schema.String.check(
   Schema.isPattern(/^\d{4}-\d{2}-\d{2}$/, { expected: "a date, such as 2026-01-31" })
 ).pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))

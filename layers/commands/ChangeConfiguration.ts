@@ -12,7 +12,7 @@ import * as DatabaseCommands from "./DatabaseCommands.ts"
 
 const DocumentJson = Schema.fromJsonString(Schema.toCodecJson(Document))
 
-/** Reads the document in a file. Errors name the path of a mistake and do not repeat its value. */
+/** Errors name the path of a wrong value, but do not contain the value. */
 const readDocument = Effect.fnUntraced(function* (file: string) {
   const text = yield* Effect.flatMap(FileSystem.FileSystem, (files) => files.readFileString(file)).pipe(
     Effect.mapError(() => new DatabaseCommands.CommandFailed({ message: `${file} cannot be read.` }))
@@ -62,7 +62,7 @@ export const plan = Effect.fnUntraced(function* (settings: Settings, file: strin
   yield* Console.log(describePlan(planned, "to change"))
 })
 
-/** Applies the document in `file`, with `base` only if the configuration still has that hash. */
+/** Applies the document. If `base` is given, the configuration must still have this hash. */
 export const apply = Effect.fnUntraced(function* (settings: Settings, file: string, base: Option.Option<string>) {
   const document = yield* readDocument(file)
   const applied = yield* withConfiguration(

@@ -15,12 +15,12 @@ import * as Installation from "../roles/Installation.ts"
 import * as SessionName from "../SessionName.ts"
 import * as Startup from "../Startup.ts"
 
-/** A command that ran and failed, or whose check found a problem. The exit code is 1. */
+/** The command failed, or its check found a problem. */
 export class CommandFailed extends Data.TaggedError("CommandFailed")<{ readonly message: string }> {
   override readonly [Runtime.errorExitCode] = 1
 }
 
-/** Provides the database in `DATABASE_URL`. Commands never migrate it; the services do. */
+/** Connects to `DATABASE_URL`. Only the roles migrate the schema, commands never do. */
 export const withDatabase = Effect.fnUntraced(function* <A, E, R>(settings: Settings, work: Effect.Effect<A, E, R>) {
   if (Option.isNone(settings.databaseUrl)) {
     return yield* new Startup.StartRefused({
@@ -33,7 +33,7 @@ export const withDatabase = Effect.fnUntraced(function* <A, E, R>(settings: Sett
   )
 })
 
-/** SQLSTATE 42P01 (undefined table) and 42703 (undefined column). */
+/** PostgreSQL reports an unknown table as SQLSTATE 42P01, an unknown column as 42703. */
 const isSchemaOutdated = (defect: unknown): boolean =>
   SqlError.isSqlError(defect) &&
   Predicate.hasProperty(defect.reason.cause, "code") &&
@@ -43,7 +43,7 @@ const outdatedSchema = new CommandFailed({
   message: "The database schema does not match this version: start the service once to migrate it."
 })
 
-/** Verifies the whole hash chain, and that it contains `anchor`. Fails with the first event that is wrong. */
+/** Verifies the whole hash chain of the audit log, and that the log contains the event `anchor`. */
 export const verifyAudit = (settings: Settings, anchor: Option.Option<string>) =>
   withDatabase(
     settings,
@@ -96,8 +96,8 @@ const faultDescriptions: Readonly<Record<ChainFault["fault"], string>> = {
 }
 
 /**
- * Re-encrypts every secret with `GATEWAY_ENCRYPTION_KEY` and prints the counts. Fails while processes without that key
- * are connected, unless `force` is set.
+ * Encrypts every secret again with `GATEWAY_ENCRYPTION_KEY`. Fails while processes are connected that do not have this
+ * key, because they could no longer read the secrets, unless `force` is set.
  */
 export const rotateSecrets = Effect.fnUntraced(function* (settings: Settings, force: boolean) {
   if (Option.isNone(settings.encryptionKey)) {
@@ -124,7 +124,7 @@ export const rotateSecrets = Effect.fnUntraced(function* (settings: Settings, fo
 const unreadyProcesses = (sessions: number) =>
   `Nothing was changed: ${sessions === 1 ? "1 database session belongs" : `${sessions} database sessions belong`} to processes that do not have this GATEWAY_ENCRYPTION_KEY. They could no longer read the credentials, and their requests would fail. First give every process both the new key and the old one, or use --force.`
 
-/** Creates a token with all scopes and prints it, for operators who have the database but no token. */
+/** For operators who have access to the database but no token. The token has all scopes. */
 export const createOperatorToken = (settings: Settings, name: string) =>
   Effect.gen(function* () {
     const tokens = yield* OperatorTokens
@@ -137,7 +137,7 @@ export const createOperatorToken = (settings: Settings, name: string) =>
     (creation) => withDatabase(settings, creation)
   )
 
-/** The operator that audit events of a command name. */
+/** Audit events name the command in place of an operator token. */
 export const commandOperator = (command: string): Layer.Layer<Operator | RequestId> =>
   Layer.merge(
     Layer.succeed(Operator, { tokenId: null, scopes: ["*"], ip: null, userAgent: `svc-runtime ${command}` }),

@@ -7,14 +7,14 @@ import { CommandFailed } from "./DatabaseCommands.ts"
 export interface ReplayOptions {
   readonly url: Option.Option<URL>
   readonly token: Option.Option<Redacted.Redacted>
-  /** An existing job to follow; `ids` and `filter` are then ignored. */
+  /** If a job id is given, the command follows this job and ignores `ids` and `filter`. */
   readonly job: Option.Option<string>
   readonly ids: ReadonlyArray<string>
   readonly filter: NonNullable<Extract<ReplayClient.Request["selection"], { filter: unknown }>["filter"]>
   readonly force: boolean
 }
 
-/** Where progress is written: on a terminal each line replaces the last, elsewhere lines are appended. */
+/** On a terminal each progress line replaces the last one; elsewhere the lines are appended. */
 export interface ProgressOutput {
   readonly terminal: boolean
   readonly columns: number
@@ -22,14 +22,14 @@ export interface ProgressOutput {
 }
 
 /**
- * Replays dead letters through the API of a running process and prints the progress. Fails when a record failed or has
- * an unknown outcome, and when the job was cancelled. The job continues if this command is interrupted.
+ * Starts a replay job through the API of a running process and prints its progress. Fails if the job was cancelled, or
+ * if a record failed or has an unknown outcome. The job continues if this command stops.
  */
 export const replay = Effect.fnUntraced(
   function* (options: ReplayOptions, screen: ProgressOutput) {
     const server = yield* serverOf(options)
     const id = Option.isSome(options.job) ? options.job.value : (yield* startJob(server, options)).replay_id
-    yield* Console.log(`Replay job ${id}. The server continues it even if this command stops.`)
+    yield* Console.log(`Following the replay job ${id}. The server continues it even if this command stops.`)
     const show = progressPrinter(screen)
     const last = yield* ReplayClient.follow(server, id).pipe(
       Stream.tap((job) => Effect.sync(() => show(job))),
@@ -37,7 +37,10 @@ export const replay = Effect.fnUntraced(
     )
     if (screen.terminal) screen.write("\n")
     return yield* Option.match(last, {
-      onNone: () => new CommandFailed({ message: `The server reported nothing about the job ${id}.` }),
+      onNone: () =>
+        new CommandFailed({
+          message: `The server sent no state of the replay job ${id}. Run the command again with --job ${id}.`
+        }),
       onSome: reportResult
     })
   },
@@ -49,7 +52,7 @@ export interface QueueOptions extends Pick<ReplayOptions, "url" | "token"> {
   readonly queue: string
 }
 
-/** Creates the missing records for messages of a dead-letter queue. Idempotent. */
+/** Creates records for messages of a dead-letter queue that have none. Running it twice is harmless. */
 export const index = (options: QueueOptions) =>
   runQueueWalk(options, ReplayClient.index, ({ indexed, known }) => `${indexed} indexed, ${known} already known`)
 
@@ -134,7 +137,7 @@ const countsOf = ({ failed, replayed, skipped, unknown, waiting }: ReplayClient.
     ...(waiting === null ? [] : [`waiting: ${waiting}`])
   ].join(", ")
 
-/** Cut to one line, because a longer text would scroll the terminal. */
+/** A line wider than the terminal would scroll it. */
 const progressBar = (job: ReplayClient.Detailed, counts: string, columns: number): string => {
   const part = job.total === 0 ? 1 : doneCount(job) / job.total
   const width = Math.max(10, Math.min(40, columns - 50))
@@ -154,12 +157,12 @@ const reportResult = Effect.fnUntraced(function* (job: ReplayClient.Detailed) {
     yield* Console.log(`… and ${unresolved.length - maxListedProblems} more in ${job.replay_id}`)
   if (job.state === "cancelled") {
     return yield* new CommandFailed({
-      message: `Cancelled: ${job.remaining} of ${job.total} records were not processed.`
+      message: `The replay job was cancelled: ${job.remaining} of ${job.total} records were not processed.`
     })
   }
   if (job.failed + job.unknown > 0) {
     return yield* new CommandFailed({
-      message: `Of ${job.total} records, ${job.failed} failed and ${job.unknown} have an unknown outcome.`
+      message: `Of ${job.total} records, ${job.failed} failed and ${job.unknown} have an unknown outcome. The lines above name them.`
     })
   }
   yield* Console.log(

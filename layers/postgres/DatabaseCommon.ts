@@ -6,8 +6,8 @@ import { withDeadline } from "./SqlDeadline.ts"
 const maxAttempts = 3
 
 /**
- * Retries a transaction that a deadlock or a serialization failure rolled back, at once and twice at most. Only the
- * outermost transaction can retry, because the failure rolls back every level.
+ * A deadlock or a serialization failure rolls back the outermost transaction, so only that one can be retried: at once,
+ * and at most twice.
  */
 export const transaction =
   (sql: SqlClient.SqlClient): Database["Service"]["transaction"] =>
@@ -24,7 +24,7 @@ const isConflict = (error: unknown): boolean =>
 export const ping = (sql: SqlClient.SqlClient): Database["Service"]["ping"] =>
   Effect.asVoid(withDeadline("2 seconds")(sql`SELECT 1`))
 
-/** Checks the name of a channel. LISTEN would silently truncate a longer one. */
+/** LISTEN would silently truncate a longer name. */
 export const checkedChannel = (name: string): Effect.Effect<string, SqlError.SqlError> => {
   const bytes = Buffer.byteLength(name)
   return bytes > 0 && bytes <= 63
@@ -37,7 +37,7 @@ export const notify =
   (channel, payload) =>
     Effect.asVoid(sql`SELECT pg_notify(${channel}, ${payload})`)
 
-/** The follower read too slowly, and notices were dropped. */
+/** The subscriber read so slowly that notices had to be dropped. */
 export const laggingError = (): SqlError.SqlError =>
   databaseError("changes", "Change notices were lost: the follower was too slow")
 

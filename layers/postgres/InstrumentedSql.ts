@@ -8,7 +8,6 @@ import { StatementDeadline } from "../../src/services/Database.ts"
 import * as SqlState from "../../src/services/SqlState.ts"
 import { withDeadline, withInterruptibleDeadline } from "./SqlDeadline.ts"
 
-/** Counts every statement, including BEGIN and COMMIT, but not the heartbeats of idle listeners. */
 export const statements = Metric.counter("svc_database_statements_total", {
   description: "Statements sent to the database",
   incremental: true
@@ -17,9 +16,9 @@ export const statements = Metric.counter("svc_database_statements_total", {
 const spanAttributes = [["db.system.name", "postgresql"]] as const
 
 /**
- * The driver's `SqlClient` as `PgClient` builds it, with two differences that its options do not offer: statements are
- * counted where they are sent, and a transaction that loses its session fails with that loss. (`PgClient` dies there,
- * because the ROLLBACK on the lost session fails too.)
+ * Builds a `SqlClient` like `PgClient` does, with two differences: statements are counted where they are sent, and a
+ * transaction that loses its session fails. (`PgClient` dies in that case, because the ROLLBACK on the lost session
+ * fails too.)
  */
 export const make = Effect.fnUntraced(function* (
   pool: PgPool
@@ -52,7 +51,7 @@ export const make = Effect.fnUntraced(function* (
   return Object.assign(client, { withTransaction })
 })
 
-/** COMMIT may legitimately take seconds; transaction control cannot be interrupted, so it needs a deadline. */
+/** COMMIT may take seconds. BEGIN, COMMIT and ROLLBACK cannot be interrupted, so they need a timeout. */
 const withControlDeadline = withDeadline("10 seconds")
 
 const executeControl = (
@@ -61,8 +60,8 @@ const executeControl = (
 ): Effect.Effect<void, SqlError.SqlError> => withControlDeadline(connection.execute(statement, [], undefined))
 
 /**
- * PostgreSQL reports success for COMMIT of an aborted transaction, with the tag ROLLBACK. When the session is lost or
- * silent, the outcome of the transaction is unknown; its error says so (`SqlState.isUnconfirmed`).
+ * PostgreSQL reports success for the COMMIT of an aborted transaction, with the tag ROLLBACK. If the session is lost or
+ * does not respond, the outcome is unknown, and `SqlState.isUnconfirmed` is true for the error.
  */
 const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlError.SqlError> =>
   Effect.flatMap(
@@ -81,7 +80,7 @@ const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlEr
           )
   )
 
-/** Uses `bounded` when the calling fiber has a deadline, `unbounded` otherwise. */
+/** Uses `bounded` if the calling fiber has set `StatementDeadline`. */
 const withStatementDeadline = <A, R>(
   bounded: (deadline: Duration.Duration) => Effect.Effect<A, SqlError.SqlError, R>,
   unbounded: Effect.Effect<A, SqlError.SqlError, R>
@@ -116,7 +115,7 @@ const applyTransform = <A extends object>(
   transform: ((rows: ReadonlyArray<A>) => ReadonlyArray<A>) | undefined
 ) => (transform === undefined ? rows : Effect.map(rows, transform))
 
-/** SQLSTATE 57P0x (shut down, crashed, dropped, idle too long) closes the session, so callers see a lost connection. */
+/** SQLSTATE 57P0x (shutdown, crash, dropped, idle too long) also ends the session. */
 const asConnectionLoss = (error: SqlError.SqlError): SqlError.SqlError => {
   const { cause, message, operation } = error.reason
   return error.reason._tag === "UnknownError" &&

@@ -8,15 +8,13 @@ import { Database } from "../../src/services/Database.ts"
 
 type MigrationFailure = Migrator.MigrationError | SqlError.SqlError
 
-/** An arbitrary number, the same in every process. */
+/** Every process uses this number, which has no other meaning. */
 const advisoryLock = 5_417_283_690n
 
 /**
- * Runs every migration of `directory` above the last applied number, in one transaction. In an empty database it then
- * runs `onEmptyDatabase`. Returns the applied migrations.
- *
- * Processes that start together take turns. The migrator's own lock is on its table, which two processes would both try
- * to create in an empty database.
+ * Runs the migrations of `directory` that come after the last applied one, in one transaction. In an empty database it
+ * then runs `onEmptyDatabase`. Returns the applied migrations. An advisory lock lets only one process migrate at a
+ * time. The migrator's own lock cannot do this in an empty database, because it needs a table that does not exist yet.
  */
 export const runFrom = (
   directory: string,
@@ -43,7 +41,7 @@ const directory = fileURLToPath(new URL("../../migrations", import.meta.url))
 
 export const run = runFrom(directory)
 
-/** Runs the migrations. In an empty database, also sets the initial limits of the routes and the wildcard. */
+/** In an empty database, also sets the initial limits of all routes and of the wildcard. */
 export const runWithLimits = ({ maxRequestBodyBytes, maxResponseBodyBytes, timeoutMs }: RouteLimits) =>
   runFrom(
     directory,
@@ -59,14 +57,13 @@ export const runWithLimits = ({ maxRequestBodyBytes, maxResponseBodyBytes, timeo
     })
   )
 
-/** An applied migration that this version of the program does not contain. */
+/** The database contains this migration, but this version of the program does not. */
 export interface NewerMigration {
   readonly id: number
-  /** Begins with `incompatible_` when programs without this migration cannot work with the schema. */
+  /** The prefix `incompatible_` means that older versions cannot work with the schema. */
   readonly name: string
 }
 
-/** Migrations that a newer version of the program has applied. */
 export const newerMigrations: Effect.Effect<ReadonlyArray<NewerMigration>, MigrationFailure, Database> = Effect.gen(
   function* () {
     const { sql } = yield* Database

@@ -5,8 +5,8 @@ const terminate = 0x58
 const cancelRequest = 80_877_102
 
 /**
- * A socket to PGlite. The driver writes whole protocol messages and waits for the response to each batch, so a chunk is
- * a batch. A session that ends may leave a transaction open; the next session rolls it back first.
+ * Connects the driver to PGlite without a network. The driver writes whole messages and waits for the response, so each
+ * chunk can be executed on its own. A session may have left a transaction open; the next one rolls it back.
  */
 export const connect = (postgres: PGlite): Duplex => {
   let started = false

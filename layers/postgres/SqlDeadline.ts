@@ -2,9 +2,9 @@ import { Cause, Duration, Effect, Fiber } from "effect"
 import { SqlError } from "effect/sql"
 
 /**
- * Fails when `statement` has no result within `deadline`, even in uninterruptible regions such as transaction control
- * and finalizers. On a silent server the driver needs 5 more seconds to interrupt a statement; it continues in the
- * background and ends with its session at the latest.
+ * Fails if `statement` has no result within `deadline`, even where interruption is disabled, such as in transaction
+ * control and finalizers. If the server does not respond, the driver needs 5 more seconds to interrupt the statement,
+ * which continues in the background until then.
  */
 export const withDeadline =
   (deadline: Duration.Input) =>
@@ -20,7 +20,7 @@ export const withDeadline =
       )
     })
 
-/** Like `withDeadline`, for an effect that can be interrupted. */
+/** Like `withDeadline`, but `wait` must be interruptible. */
 export const withInterruptibleDeadline =
   (deadline: Duration.Input) =>
   <A, R>(wait: Effect.Effect<A, SqlError.SqlError, R>): Effect.Effect<A, SqlError.SqlError, R> =>

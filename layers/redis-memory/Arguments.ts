@@ -8,7 +8,7 @@ export interface Server {
 
 export type Arguments = ReadonlyArray<string>
 
-/** `arity` counts like the server, including the command's name: exact, or a minimum if negative. */
+/** `arity` counts the name of the command too, as in Redis. If it is negative, more arguments are allowed. */
 export interface Command {
   readonly arity: number
   readonly run: (server: Server, args: Arguments, name: string) => Reply
@@ -21,7 +21,7 @@ export const wrongArity = (name: string): never =>
 
 export const syntaxError = (): never => refuse("ERR syntax error")
 
-/** Refuses an option of the real command that this product does not use. */
+/** Fails for options of Redis that this program does not use. */
 export const unknownOption = (name: string, option: string): never =>
   refuse(`ERR the in-memory Redis does not implement ${option} of ${name}`)
 
@@ -47,7 +47,7 @@ export const float = (text: string, complaint = "ERR value is not a valid float"
   return /^[+-]?(\d+(?:\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : refuse(complaint)
 }
 
-/** Returns a function that slices a sequence between two indexes, which may count from its end. */
+/** Negative indexes count from the end, as in Redis. */
 export const sliceBetween = (start: string, stop: string): (<A>(sequence: ReadonlyArray<A>) => Array<A>) => {
   const [from, to] = [wholeNumber(start), wholeNumber(stop)]
   return (sequence) => {

@@ -20,7 +20,7 @@ const remaining =
     return deadline === undefined ? -1 : Math.round((deadline - keys.now) / unit)
   }
 
-/** The replication history is constant, because the data is never lost. */
+/** The replication id never changes, because this Redis never loses data before the process ends. */
 const replication = `# Replication\r\nrole:master\r\nmaster_replid:${"0".repeat(40)}\r\n`
 
 const count = (of: Arguments, holds: (key: string) => boolean) =>

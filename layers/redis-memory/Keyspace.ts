@@ -1,7 +1,7 @@
 import type { SortedSet } from "./SortedSet.ts"
 import type { Stream } from "./Stream.ts"
 
-/** An error reply. Its first word is the kind, as the server spells it. */
+/** An error reply. Its first word is the error kind, as in Redis. */
 export class ErrorReply extends Error {}
 
 export const refuse = (message: string): never => {
@@ -19,13 +19,13 @@ export interface Values {
 
 export type Kind = keyof Values
 
-/** Takes the place of `maxmemory`: beyond it, new keys are refused. */
+/** The limit of keys, where Redis has `maxmemory`. At the limit, new keys are refused. */
 const maxKeys = 1_000_000
 
-/** Number of expiring keys checked with each command, so that keys that are never read are deleted too. */
+/** Each command looks at this many keys with an expiry and deletes the expired ones, even if nobody reads them. */
 const sweepPerCommand = 16
 
-/** Keys, their values and their expiry. Time does not advance within a command or a script. */
+/** Time stands still during a command or script, as in Redis. */
 export class Keyspace {
   readonly #kinds = new Map<string, Kind>()
   readonly #deadlines = new Map<string, number>()

@@ -28,7 +28,7 @@ export class SortedSet {
   }
 }
 
-/** Equal scores are sorted by bytes, which differs from JavaScript's order of strings. */
+/** Redis sorts equal scores by bytes, JavaScript would sort them by UTF-16 code units. */
 const ascending = (a: Member, b: Member): number => a[1] - b[1] || Buffer.compare(Buffer.from(a[0]), Buffer.from(b[0]))
 
 export interface Range {

@@ -1,4 +1,4 @@
-/** Milliseconds and sequence as one number, which compares like the id. */
+/** The milliseconds and the sequence number of an entry id in one number, which has the same order. */
 export type Id = bigint
 
 export interface Entry {
@@ -6,7 +6,7 @@ export interface Entry {
   readonly fields: ReadonlyArray<string>
 }
 
-/** `last` outlives its entry, so no id is used twice. */
+/** `last` stays when its entry is deleted, so that no id is used twice. */
 export interface Stream {
   readonly entries: Array<Entry>
   last: Id

@@ -40,7 +40,7 @@ export const strings: Commands = {
   GET: { arity: 2, run: ({ keys }, [key = ""]) => keys.read(key, "string") ?? null },
   MGET: {
     arity: -2,
-    // MGET returns nil for a key of another type, and does not fail
+    // MGET returns nil for a key of another type instead of an error.
     run: ({ keys }, names) =>
       names.map((key) => (keys.kind(key) === "string" ? (keys.read(key, "string") ?? null) : null))
   },

@@ -7,13 +7,10 @@ import * as Listeners from "../Listeners.ts"
 import * as Observability from "../Observability.ts"
 import * as Startup from "../Startup.ts"
 
-/** Serve options of the control listener: its path rules, without Effect's own request logs. */
+/** Disables Effect's own log of requests. */
 export const serveOptions = { routerConfig: Probes.routerConfig, disableLogger: true, disableListenLog: true } as const
 
-/**
- * `listener` is provided, not merged: the output of `serve` contains its router, which the next listener would
- * otherwise reuse.
- */
+/** `listener` must be provided, not merged: its output contains the router, which the next listener would use too. */
 export const controlListener = <E, R>(listener: Layer.Layer<never, E, R>, announcedPath: string, settings: Settings) =>
   announce(announcedPath).pipe(
     Layer.provide(listener),
@@ -27,6 +24,6 @@ const announce = (entrance: string) =>
     HttpServer.addressFormattedWith((address) => Startup.announceListener("control", address + entrance))
   )
 
-/** The control listener of a role without the operator API: probes and metrics. */
+/** Serves only probes and metrics, for roles without the operator API. */
 export const probes = (settings: Settings) =>
   controlListener(HttpRouter.serve(Probes.layer, serveOptions), "/admin-ui/readyz", settings)

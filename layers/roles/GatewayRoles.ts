@@ -19,8 +19,8 @@ import * as ServingLifecycle from "./ServingLifecycle.ts"
 type GatewayRole = Exclude<Role, TasksRole>
 
 /**
- * Loads the program of the roles gateway, control and all. All modules are loaded before anything starts, so that no
- * started part waits for files.
+ * The program of the roles gateway, control and all. All modules are loaded first, so that nothing that has started
+ * waits for files.
  */
 export const load = async (doors: Doors, role: GatewayRole, settings: Settings) => {
   const [listening, example] = await Promise.all([

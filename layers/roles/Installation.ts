@@ -6,7 +6,7 @@ import type { Settings } from "../Environment.ts"
 import * as Migrations from "../postgres/Migrations.ts"
 import { bannerLine, StartRefused } from "../Startup.ts"
 
-/** Migrates the schema and ensures that an operator token exists. Prints a generated token once. */
+/** Migrates the schema and makes sure that an operator token exists. Prints a generated token only this once. */
 export const prepare = (settings: Settings) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
@@ -21,8 +21,8 @@ export const prepare = (settings: Settings) =>
   )
 
 /**
- * During a rolling upgrade two versions run side by side. The older version may start on a newer schema with a warning,
- * unless a migration is marked as incompatible.
+ * During a rolling upgrade two versions run at once. The older one may start on the newer schema, with a warning,
+ * unless the name of a migration forbids it.
  */
 const checkNewerSchema = Effect.fnUntraced(function* (newer: ReadonlyArray<Migrations.NewerMigration>) {
   if (newer.length === 0) return
@@ -42,6 +42,5 @@ const warn = (sentence: string) =>
 const ignoredAdminToken =
   "GATEWAY_ADMIN_TOKEN is ignored and grants no access, because another operator token is active. If that token is lost, create one with `operator-token create`."
 
-/** Encrypts with the current key; decrypts with the current or the previous key. */
 export const vault = ({ encryptionKey, previousEncryptionKey }: Settings) =>
   Vault.layer(encryptionKey, previousEncryptionKey)

@@ -12,7 +12,7 @@ import { DeadLetterStore } from "../../src/status/dead-letters/DeadLetterStore.t
 import * as RedisDLQStore from "../../src/status/dead-letters/RedisDLQStore.ts"
 import type { Settings } from "../Environment.ts"
 
-/** The workers of the example, with a dead-letter index and a counted observation sink. */
+/** The example's workers, which also record dead letters and observations. */
 const workers = Layer.unwrap(
   Effect.gen(function* () {
     const storedSink = yield* RedisObservationStore.makeRedisObservationSink(yield* ObservationStore)
@@ -23,13 +23,12 @@ const workers = Layer.unwrap(
   })
 ).pipe(Layer.provide([RedisDLQStore.layer(), RedisObservationStore.layer()]))
 
-/** The workers and the producers of the example. Requires the broker and Redis. */
 export const layer = ({ storeExceptionDetails }: Settings) =>
   Layer.merge(workers, ExamplePublisher.layer).pipe(
     Layer.provide(storeExceptionDetails ? Layer.empty : Layer.succeed(ExceptionDetails, omitted))
   )
 
-/** Ready while the broker and Redis respond and the process is not draining. */
+/** Requires the broker and Redis to respond. */
 export const readiness = Layer.effect(
   Readiness,
   Effect.gen(function* () {

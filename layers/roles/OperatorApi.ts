@@ -8,13 +8,12 @@ import * as Observability from "../Observability.ts"
 import * as Startup from "../Startup.ts"
 import { controlListener, serveOptions } from "./ControlListener.ts"
 
-/** The control listener with the operator API, and the listener of the upstream's UI. */
 export const layer = (settings: Settings) =>
   controlListener(HttpRouter.serve(ControlApp.layer, serveOptions), "/admin-ui/docs", settings).pipe(
     Layer.provide(upstreamUi(settings))
   )
 
-/** Opens the listener of the upstream's UI if an address is configured, and announces its public origin. */
+/** Opens the listener only if an address is configured for it. */
 const upstreamUi = (settings: Settings) =>
   Option.match(settings.upstreamUi, {
     onNone: () => Layer.empty,

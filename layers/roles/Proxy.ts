@@ -17,10 +17,7 @@ import type { Settings } from "../Environment.ts"
 import * as Observability from "../Observability.ts"
 import * as ProxyListener from "../ProxyListener.ts"
 
-/**
- * The gateway without doors, vault and settings. Layers that are provided later close later, so usage records are
- * written after the listener has drained.
- */
+/** Layers that are provided later close later: usage records are still written after the listener has drained. */
 const gateway = ProxyApp.layer.pipe(
   Layer.provide([GovernedRequests.layer, IdentityVerifier.layer]),
   Layer.provide([Destinations.layer, BodyAdmission.layer, RequestGuardrails.layer, ObjectOwners.layer, UsageLog.layer]),
@@ -28,7 +25,7 @@ const gateway = ProxyApp.layer.pipe(
   Layer.provide([UsageLimits.layer, ControlState.layer])
 )
 
-/** The proxy listener with the gateway behind it. Its doors, vault and settings are provided later. */
+/** The caller provides the database, Redis, the upstream, the secret vault and the settings. */
 export const layer = (settings: Settings) =>
   ProxyListener.layer(
     settings.proxyAddress,

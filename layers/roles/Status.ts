@@ -14,7 +14,7 @@ import type { Settings } from "../Environment.ts"
 import * as Listeners from "../Listeners.ts"
 import * as Startup from "../Startup.ts"
 
-/** The example's tasks share one status stream: workers read a book, others scan it, and a workflow summarises it. */
+/** The example tasks share one status stream: workers read a book, others scan it, and a workflow summarises it. */
 const runtimeOptions = { topology: readTopology, otherTopologies: [scanTopology, summaryTopology] }
 
 const statusRuntimeOptions = ({ eventStreams: { most, perAddress } }: Settings) => ({
@@ -23,7 +23,7 @@ const statusRuntimeOptions = ({ eventStreams: { most, perAddress } }: Settings) 
   ...(Option.isSome(perAddress) && { sseMaxOpenStreamsPerAddress: perAddress.value })
 })
 
-/** The queues with consumers, each with its dead-letter queue. */
+/** All queues of the example tasks, each with its dead-letter queue. */
 const queues = [readTopology, scanTopology, summaryTopology]
   .flatMap(({ queues, status }) => queues.filter(({ name }) => name !== status.queue))
   .map(({ name }) => name)
@@ -32,7 +32,6 @@ const queues = [readTopology, scanTopology, summaryTopology]
 
 const statusRoutes = Layer.merge(StatusRoutes.layer(), DeadLetterRoutes.layer({ brokerDlqQueueNames: [] }))
 
-/** Statuses, event streams, histories and dead letters of the example's tasks. */
 export const status = (settings: Settings) =>
   EventStream.drainFirst.pipe(
     Layer.provide(listener(statusRoutes, settings)),
@@ -41,14 +40,12 @@ export const status = (settings: Settings) =>
     Layer.provide(StatusRuntime.stores(runtimeOptions))
   )
 
-/** Execution graphs of the example's tasks. */
 export const graph = (settings: Settings) =>
   listener(GraphRoutes.layer(), settings).pipe(
     Layer.provide(StatusRuntime.graphs(runtimeOptions)),
     Layer.provide(StatusRuntime.stores(runtimeOptions))
   )
 
-/** Statuses and graphs on one listener. */
 export const all = (settings: Settings) =>
   EventStream.drainFirst.pipe(
     Layer.provide(listener(Layer.merge(statusRoutes, GraphRoutes.layer()), settings)),
@@ -56,7 +53,7 @@ export const all = (settings: Settings) =>
     Layer.provide(StatusRuntime.layer(statusRuntimeOptions(settings)))
   )
 
-/** Connection limits: the event streams, plus a few for other requests. */
+/** Event streams count against these limits, so other requests get connections in addition. */
 const connectionLimits = ({ most, perAddress }: Settings["eventStreams"]) => ({
   total: most + Listeners.defaultConnectionLimits.total,
   perAddress: Option.getOrElse(perAddress, () => FairShare.maximum(most)) + Listeners.defaultConnectionLimits.perAddress
@@ -74,7 +71,7 @@ const listener = <E, R>(
         disableListenLog: true
       })
     ),
-    // Request bodies are small, and even callers without a token may send one.
+    // The timeout is short because even callers without a token may send a request, and bodies are small.
     Layer.provide(
       Listeners.serverLayer(statusAddress, `${drainSeconds} seconds`, {
         format: detailBody,

@@ -9,7 +9,7 @@ import * as Messaging from "./Messaging.ts"
 import * as ServingLifecycle from "./ServingLifecycle.ts"
 import * as Status from "./Status.ts"
 
-/** The program of the roles messaging, status and graph, which need no operator state. */
+/** The program of the roles messaging, status and graph, which need no database. */
 export const layer = (doors: Doors, role: TasksRole, settings: Settings) =>
   ServingLifecycle.layer(settings).pipe(
     Layer.provide(tasks(role, settings)),
@@ -32,5 +32,5 @@ const tasks = (
   }
 }
 
-/** Workers stop first, while the hub still stores their last statuses. */
+/** Layers that are provided later close later: the workers stop while their last statuses are still stored. */
 export const all = (settings: Settings) => Messaging.layer(settings).pipe(Layer.provide(Status.all(settings)))

@@ -70,7 +70,7 @@ const completion = (prompt: Prompt, reply: Reply, moment: Moment) => ({
 
 const chunks = (prompt: Prompt, reply: Reply, moment: Moment, withUsage: boolean) => {
   const shared = head(prompt, moment, "chat.completion.chunk")
-  // With `include_usage`, every chunk has the member; the numbers come in a last chunk without choices.
+  // With `include_usage`, every chunk has the member `usage`. Only the last chunk, without choices, has the numbers.
   const usage = withUsage ? { usage: null } : {}
   const chunk = (delta: Json, finish: string | null = null) => ({
     ...shared,
@@ -114,7 +114,7 @@ const head = (prompt: Prompt, moment: Moment, object: string) => ({
 
 const callId = (moment: Moment): string => `call_${moment.serial}`
 
-/** Splits tool arguments as real streams do, at an arbitrary place. */
+/** Real streams split the arguments of a tool call at arbitrary places. */
 export const halves = (text: string): ReadonlyArray<string> => {
   const characters = [...text]
   const middle = Math.ceil(characters.length / 2)

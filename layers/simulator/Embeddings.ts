@@ -34,7 +34,7 @@ interface Input {
   readonly tokens: number
 }
 
-/** The input is a text, a list of texts, a list of tokens, or a list of such lists. */
+/** Accepts a text, a list of texts, a list of tokens, or a list of lists of tokens. */
 const inputsOf = (input: unknown): ReadonlyArray<Input> | undefined => {
   if (!Array.isArray(input) || input.every((item) => typeof item === "number")) {
     const only = inputOf(input)
@@ -51,7 +51,7 @@ const inputOf = (input: unknown): Input | undefined => {
   return { text: input.join(" "), tokens: input.length }
 }
 
-/** A unit vector that depends on every byte of the text: FNV-1a seeds a xorshift generator. */
+/** Equal texts have equal vectors: a hash of the text (FNV-1a) seeds a random generator (xorshift). */
 const vectorOf = (text: string, dimensions: number): Float32Array => {
   let state = 0x811c9dc5
   for (const byte of Buffer.from(text)) state = Math.imul(state ^ byte, 0x01000193)
@@ -66,7 +66,7 @@ const vectorOf = (text: string, dimensions: number): Float32Array => {
   return vector.map((component) => component / norm)
 }
 
-/** Little-endian 32-bit floats, which the official client requests by default. */
+/** The official client requests vectors in this form: little-endian 32-bit floats in Base64. */
 const base64Of = (vector: Float32Array): string => {
   const bytes = Buffer.alloc(vector.length * 4)
   vector.forEach((component, i) => {

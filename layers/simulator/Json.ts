@@ -1,4 +1,4 @@
-/** Bodies are read leniently, because clients may be newer than the simulator. */
+/** Request bodies are not validated strictly, because clients may be newer than the simulator. */
 export type Json = Readonly<Record<string, unknown>>
 
 const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value)

@@ -10,7 +10,7 @@ import {
   textResponse
 } from "./SimulatedResponse.ts"
 
-/** Batches are the simulator's only memory: with a full echo in each reply they stay under 50 MB. */
+/** The results of this number of batches take up to 50 MB, because every reply repeats its request. */
 const maxBatches = 32
 const mostRequests = 256
 const dayMs = 86_400_000
@@ -27,7 +27,7 @@ interface BatchEntry {
   readonly result: { readonly type: "succeeded" | "errored" } & Json
 }
 
-/** `/v1/messages/batches`. Results are computed when the batch is created, and the batch ends `batchMs` later. */
+/** Serves `/v1/messages/batches`. Results are computed when a batch is created. The batch ends `batchMs` later. */
 export class MessageBatches {
   readonly #batchMs: number
   readonly #batches = new Map<string, Batch>()
@@ -131,7 +131,7 @@ export class MessageBatches {
       ended_at: ended ? iso(this.#endedAt(batch)) : null,
       cancel_initiated_at: batch.canceledAt === undefined ? null : iso(batch.canceledAt),
       archived_at: null,
-      // Relative, so that clients follow it through the gateway.
+      // A relative URL, so that clients request the results through the gateway.
       results_url: ended ? `/v1/messages/batches/${batch.id}/results` : null
     }
   }

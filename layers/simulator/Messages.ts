@@ -113,7 +113,7 @@ const blockEvents = (reply: Reply, moment: Moment) => {
       ]
 }
 
-/** Unlike in family A, `input_tokens` does not include cached tokens. */
+/** In the Anthropic API, unlike OpenAI's, `input_tokens` does not include cached tokens. */
 const usageOf = ({ usage }: Reply, output: number) => ({
   input_tokens: usage.input - usage.cached,
   cache_creation_input_tokens: 0,

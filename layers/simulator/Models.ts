@@ -1,6 +1,6 @@
 import { errorResponse, type Family, jsonResponse, type Moment, type SimulatedResponse } from "./SimulatedResponse.ts"
 
-/** One list serves both families; each client reads its own members. */
+/** Both API families have this list; each client reads the fields that it knows. */
 const models = ["simulator-large", "simulator-small", "simulator-reasoning", "simulator-embedding"].map((id) => ({
   id,
   object: "model",

@@ -1,10 +1,10 @@
 import { type Json, listOf, objectOf, textOf } from "./Json.ts"
 
-/** A conversation, independent of the protocol. */
+/** A conversation in a form that is independent of the API family. */
 export interface Prompt {
   readonly model: string
   readonly text: string
-  /** The text of the last user message; `undefined` when the last message is a tool result. */
+  /** `undefined`: the last message is the result of a tool. */
   readonly lastUserText: string | undefined
   readonly tools: ReadonlyArray<Tool>
   readonly maxTokens: number | undefined
@@ -22,15 +22,15 @@ export interface ToolCall {
 
 export interface Usage {
   readonly input: number
-  /** Part of `input`. */
+  /** Included in `input`. */
   readonly cached: number
   readonly output: number
-  /** Part of `output`. */
+  /** Included in `output`. */
   readonly reasoning: number
 }
 
 export interface Reply {
-  /** The chunks of `text` in a stream. */
+  /** A stream sends `text` in these pieces. */
   readonly pieces: ReadonlyArray<string>
   readonly text: string
   readonly call: ToolCall | undefined
@@ -38,7 +38,7 @@ export interface Reply {
   readonly usage: Usage
 }
 
-/** Deterministic: the same prompt always gets the same reply. */
+/** The same prompt always gets the same reply. */
 export const replyTo = (prompt: Prompt): Reply => {
   const tool = prompt.lastUserText?.toLowerCase().includes("tool") ? prompt.tools[0] : undefined
   if (tool !== undefined) {
@@ -54,10 +54,10 @@ export const replyTo = (prompt: Prompt): Reply => {
   return { pieces, text, call: undefined, finish, usage: usageOf(prompt, text) }
 }
 
-/** Estimates four bytes of UTF-8 per token, as in English text. */
+/** A token is assumed to have four bytes of UTF-8, as in English text. */
 export const tokensOf = (text: string): number => Math.max(1, Math.ceil(Buffer.byteLength(text) / 4))
 
-/** The text of a content: a string, or the text parts of a list. Images and tool results are left out. */
+/** Content is a text or a list of parts. Images and tool results are ignored. */
 export const contentText = (content: unknown): string =>
   textOf(content) ??
   listOf(content)
@@ -71,7 +71,7 @@ const replyText = (prompt: Prompt): string =>
     ? `${prompt.model} (simulated) has read the tool's result.`
     : `${prompt.model} (simulated) heard: ${prompt.lastUserText.slice(0, longestEcho).toWellFormed()}`.trimEnd()
 
-/** Words with the space before them. Characters are never split. */
+/** Splits before spaces and in long words, but never inside a character. */
 const piecesOf = (text: string): ReadonlyArray<string> => text.match(/\s*\S{1,24}/gu) ?? []
 
 const piecesWithin = (pieces: ReadonlyArray<string>, tokens: number): number => {
@@ -86,7 +86,7 @@ const piecesWithin = (pieces: ReadonlyArray<string>, tokens: number): number => 
 }
 
 const reasoningTokens = 64
-/** Neither provider caches shorter prompts. */
+/** The real providers do not cache shorter prompts. */
 const minCachedTokens = 1_024
 
 const usageOf = (prompt: Prompt, output: string): Usage => {
@@ -100,7 +100,7 @@ const usageOf = (prompt: Prompt, output: string): Usage => {
   }
 }
 
-/** Arguments for the required properties of a common tool schema. */
+/** Makes arguments for the required properties of a tool, from its JSON schema. */
 const exampleOf = (schema: Json, text: string): unknown => {
   const choices = listOf(schema["enum"])
   if (choices.length > 0) return choices[0]

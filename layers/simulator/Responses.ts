@@ -39,7 +39,7 @@ const promptOf = (body: Json): Prompt => {
   }
 }
 
-/** `reply` is `undefined` while a stream is in progress. */
+/** `reply` is `undefined` while a stream is not complete. */
 const response = (body: Json, moment: Moment, reply: Reply | undefined, output: ReadonlyArray<unknown>) => ({
   id: `resp_${moment.serial}`,
   object: "response",

@@ -6,7 +6,7 @@ export type SimulatedFailure =
   | { readonly kind: "cut" }
   | { readonly kind: "stall" }
 
-/** Parses names such as `simulate-429` or `provider/simulate-cut`. */
+/** Model names such as `simulate-429` or `provider/simulate-cut` select a failure. */
 export const failureOf = (model: unknown): SimulatedFailure | undefined => {
   const name = typeof model === "string" ? /(?:^|\/)simulate-([45]\d\d|slow|cut|stall)$/.exec(model)?.[1] : undefined
   switch (name) {

@@ -1,20 +1,20 @@
-/** A complete response, decided before its first byte is sent. */
+/** The whole response is known before its first byte is sent. */
 export interface SimulatedResponse {
   readonly status: number
-  /** Alternating names and values. */
+  /** Names and values in turn. */
   readonly headers: ReadonlyArray<string>
-  /** Sent in order, with a pause between two chunks. */
+  /** Sent in order, with a pause in between. */
   readonly chunks: ReadonlyArray<Uint8Array>
-  /** Milliseconds before the status and headers are sent. */
+  /** The delay of the status and headers, in milliseconds. */
   readonly delayMs: number
-  /** `cut`: the connection closes after the last chunk; `stalled`: it stays open and nothing more is sent. */
+  /** After the last chunk: `cut` closes the connection, `stalled` keeps it open and sends nothing more. */
   readonly ending: "complete" | "cut" | "stalled"
 }
 
-/** `A` is OpenAI's protocol, `B` Anthropic's. */
+/** `A` is the OpenAI API, `B` the Anthropic API. */
 export type Family = "A" | "B"
 
-/** The time and the serial number of a request. Together with the request they determine the response. */
+/** The time and number of the request. Together with the request they determine the response. */
 export interface Moment {
   readonly now: number
   readonly serial: string
@@ -51,7 +51,7 @@ export const textResponse = (
   )
 }
 
-/** An event with a `type` also gets an SSE `event:` line with that type. Chat chunks of family A have none. */
+/** The `type` of an event is also sent as the SSE field `event`. OpenAI's chat chunks have no type. */
 export const eventStreamResponse = (events: ReadonlyArray<object | string>): SimulatedResponse =>
   makeResponse(
     200,

@@ -11,32 +11,31 @@ import { errorResponse, type Family, type Moment, requestId, type SimulatedRespo
 export interface SimulatedRequest {
   readonly method: string
   readonly target: string
-  /** Alternating names and values. */
+  /** Names and values in turn. */
   readonly headers: ReadonlyArray<string>
   readonly body: Uint8Array
 }
 
 export interface SimulatorSettings {
-  /** Milliseconds before the model `simulate-slow` responds. Default: 10,000. */
+  /** The delay of the model `simulate-slow`, in milliseconds. Default: 10,000. */
   readonly slowMs: number
-  /** Milliseconds until a message batch ends. Default: 1,000. */
+  /** The time until a message batch ends, in milliseconds. Default: 1,000. */
   readonly batchMs: number
 }
 
 export const defaultSettings: SimulatorSettings = { slowMs: 10_000, batchMs: 1_000 }
 
 /**
- * A simulated model proxy that speaks both families. It echoes the last user message and reports plausible usage. It
- * accepts any credential (a request without one gets a 401) and any model name. Some model names fail on purpose, on
- * every route that has a model:
+ * Simulates the OpenAI and Anthropic APIs. It repeats the last user message and reports plausible usage. Any credential
+ * is accepted (without one the response is a 401), and any model name. Some model names make every route fail on
+ * purpose:
  *
- * - `simulate-400` … `simulate-599`: responds with that status and the family's error body (429 and 529 with
- *   `retry-after`)
+ * - `simulate-400` … `simulate-599`: responds with that status and an error body (429 and 529 with `retry-after`)
  * - `simulate-slow`: responds after `slowMs`
  * - `simulate-cut`: closes the connection in the middle of the response
  * - `simulate-stall`: stops in the middle of the response and keeps the connection open
  *
- * A request with `tools` whose last user message contains the word "tool" gets a call of the first tool.
+ * If the last user message contains the word "tool" and the request has `tools`, the reply calls the first tool.
  */
 export class Simulator {
   readonly #settings: SimulatorSettings
@@ -117,21 +116,21 @@ export class Simulator {
   }
 }
 
-/** The simulator also stands in for services and the wildcard: the 404 tells callers what they have reached. */
+/** Requests to services and to unknown paths may reach the simulator too, so the 404 explains who responds. */
 const simulatorHint =
   "This is the simulator, which serves model routes only. Set UPSTREAM_BASE_URL to use a real upstream."
 
 const notJson = (family: Family, moment: Moment): SimulatedResponse =>
   errorResponse(family, moment, 400, "The body is not a JSON object.")
 
-/** Both families list their models at the same path; only clients of family B send a version header. */
+/** Both families list their models at `/v1/models`; only Anthropic's clients send a version header. */
 const familyOf = (path: string, headers: ReadonlyArray<string>): Family =>
   path.startsWith("/v1/messages") ||
   headers.some((name, i) => i % 2 === 0 && name.toLowerCase() === "anthropic-version")
     ? "B"
     : "A"
 
-/** Operators choose the credential header, so any header whose name sounds like a credential counts. */
+/** Operators can choose any credential header, so the name of the header only has to sound like one. */
 const hasCredential = (headers: ReadonlyArray<string>): boolean =>
   headers.some((name, i) => {
     if (i % 2 !== 0 || !/(?:^|-)(?:authorization|key|token|secret|credential)$/i.test(name)) return false

@@ -1,11 +1,11 @@
 import { Cause, Formatter, LogLevel, Predicate } from "effect"
 
-/** One line of the log. Fields without a value are left out, so that log stores see one type per field. */
+/** A log line. Empty fields are left out, so that a field has the same type in every line. */
 export interface LogLine {
   readonly at: number
   readonly level: LogLevel.LogLevel
   readonly role: string
-  /** The logged values: strings and errors form the message, members of objects become fields. */
+  /** Texts and errors form the message. The members of objects become fields. */
   readonly parts: ReadonlyArray<unknown>
   readonly cause: Cause.Cause<unknown>
   readonly annotations: Readonly<Record<string, unknown>>
@@ -43,7 +43,7 @@ export const format = (line: LogLine): string => {
   return linePrefix(level.toUpperCase(), sentences.join(": "), role)(at) + members + lineEnd
 }
 
-/** The beginning of a line, as a function of its time: everything else is the same for lines of one message. */
+/** Formats the beginning of a line. Only the time differs between lines with the same message. */
 export const linePrefix = (level: string, message: string, role: string): ((at: number) => string) => {
   const rest = `","level":"${level}","message":${JSON.stringify(message.slice(0, maxLength))},"role":"${role}"`
   return (at) => `{"timestamp":"${timestamp(at)}${rest}`
@@ -54,7 +54,7 @@ export const lineEnd = "}\n"
 let lastSecond = Number.NaN
 let lastText = ""
 
-/** Equals `Date.toISOString`; within one second only the milliseconds are formatted again. */
+/** Returns the same text as `Date.toISOString`, but formats only the milliseconds if the second is unchanged. */
 const timestamp = (at: number): string => {
   const second = Math.floor(at / 1000)
   if (second !== lastSecond) {
@@ -65,7 +65,7 @@ const timestamp = (at: number): string => {
   return `${lastText}${ms < 10 ? "00" : ms < 100 ? "0" : ""}${ms}Z`
 }
 
-/** Formats a value as JSON; `undefined` leaves the field out. */
+/** Returns JSON, or `undefined` if the field must be left out. */
 const valueText = (value: unknown, withStack: boolean): string | undefined => {
   if (value === undefined || value === null || value === "") return undefined
   if (typeof value === "number" || typeof value === "boolean") return JSON.stringify(value)
@@ -90,7 +90,7 @@ const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> => 
 
 const isCollection = (value: unknown): value is object => Array.isArray(value) || isPlain(value)
 
-/** An error and its causes, without stack traces. */
+/** The messages of an error and of its causes, without stack traces. */
 const describeError = (error: Error): string => {
   const own = error.message === "" ? error.name : `${error.name}: ${error.message}`
   return error.cause instanceof Error ? `${own} (${describeError(error.cause)})` : own

@@ -2,33 +2,31 @@ import { Effect, Logger, LogLevel, References, type Scope, type Tracer } from "e
 import * as LogLine from "./LogLine.ts"
 
 export interface Output {
-  /** Calls `onDone` when the bytes are no longer needed, written or not. */
+  /** Must call `onDone` when it no longer needs the bytes, even if writing failed. */
   readonly write: (bytes: Uint8Array, onDone: () => void) => unknown
-  /** Written bytes that the reader has not taken. */
+  /** The number of bytes that the reader has not accepted yet. */
   readonly writableLength: number
 }
 
 export interface LogLines {
   readonly logger: Logger.Logger<unknown, void>
-  /** Returns a function that logs `message` at level INFO. `members` are JSON members, each with a leading comma. */
+  /** Returns a function that logs `message` with level INFO. `members` is JSON text: members with a leading comma. */
   readonly info: (message: string) => (at: number, members: string) => void
 }
 
-/** One write costs as much as formatting ten lines, so lines are collected for this time and written together. */
+/** Writing costs as much as formatting ten lines, so the lines of this time are written at once. */
 const flushMs = 50
 const bufferBytes = 65_536
-/** UTF-8 bytes per UTF-16 code unit. */
+/** A UTF-16 code unit has at most this many bytes in UTF-8. */
 const maxBytesPerCharacter = 3
-/** Above this limit, lines are dropped and counted. */
+/** If the reader is slower, further lines are dropped and counted. */
 const maxUnreadBytes = 16 * 1024 * 1024
 
-/** Collects lines and writes them together. */
 class LineBuffer {
   readonly #output: Output
   readonly #role: string
   /**
-   * Lines are encoded into reused buffers at once: kept as strings until the flush, they cost three times the processor
-   * time.
+   * Lines are encoded at once into reused buffers. Keeping them as strings until the flush takes three times the CPU.
    */
   readonly #spareBuffers: Array<Buffer> = []
   #buffer: Buffer = Buffer.allocUnsafeSlow(bufferBytes)
@@ -79,7 +77,7 @@ class LineBuffer {
   }
 }
 
-/** Remaining lines are written when the scope closes and when the process exits. */
+/** Lines that are still buffered are written when the scope closes and when the process exits. */
 export const make = (output: Output, role: string): Effect.Effect<LogLines, never, Scope.Scope> =>
   Effect.gen(function* () {
     const lines = new LineBuffer(output, role)
@@ -103,7 +101,7 @@ export const make = (output: Output, role: string): Effect.Effect<LogLines, neve
           annotations: fiber.getRef(References.CurrentLogAnnotations),
           trace: span === undefined || isNoopSpan(span) ? undefined : span
         })
-        // Warnings and errors are flushed at once, because the process may be killed next.
+        // Warnings and errors are written at once, because the process may be killed next.
         lines.add(line, date.getTime(), LogLevel.isGreaterThanOrEqualTo(logLevel, "Warn"))
       }),
       info: (message) => {
@@ -113,10 +111,10 @@ export const make = (output: Output, role: string): Effect.Effect<LogLines, neve
     }
   })
 
-/** Untraced spans all have the same id, which identifies nothing. */
+/** The ids of spans that are not traced are all equal. */
 const isNoopSpan = ({ traceId }: Tracer.AnySpan): boolean => traceId === "noop"
 
-/** Logs to standard output. The process continues when the reader goes away. */
+/** Writes log lines to standard output. If its reader closes the pipe, the process continues without a log. */
 export const toStandardOutput = (role: string): Effect.Effect<LogLines, never, Scope.Scope> =>
   Effect.andThen(
     Effect.acquireRelease(

@@ -1,10 +1,10 @@
 import { Option, Tracer } from "effect"
 
-/** Selects the exported traces, with the samplers of OpenTelemetry's `OTEL_TRACES_SAMPLER`. */
+/** Selects the traces to export, like the samplers that `OTEL_TRACES_SAMPLER` names. */
 export interface Sampler {
-  /** Traces that began elsewhere keep the decision made there. */
+  /** If true, traces that began in another process are exported if that process exports them. */
   readonly parentBased: boolean
-  /** The fraction of other traces that is exported, from 0 to 1. */
+  /** The fraction of the other traces to export, from 0 to 1. */
   readonly ratio: number
 }
 
@@ -22,10 +22,10 @@ export const make = (name: (typeof samplerNames)[number], ratio: number): Sample
   ratio: name.endsWith("always_on") ? 1 : name.endsWith("always_off") ? 0 : ratio
 })
 
-/** Kinds of spans that begin a trace. Other spans without a parent are background work and are not exported. */
+/** Only these kinds of spans begin a trace. Other spans without a parent belong to background work. */
 const rootKinds: ReadonlySet<Tracer.SpanKind> = new Set<Tracer.SpanKind>(["server", "consumer", "producer"])
 
-/** Child spans of this process follow their parent. */
+/** Spans inside this process follow the decision of their parent. */
 export const withSampler = (tracer: Tracer.Tracer, { parentBased, ratio }: Sampler): Tracer.Tracer =>
   Tracer.make({
     span: (options) => {
@@ -41,6 +41,6 @@ export const withSampler = (tracer: Tracer.Tracer, { parentBased, ratio }: Sampl
     context: tracer.context
   })
 
-/** Deterministic: every process with the same ratio decides the same for a trace. */
+/** Depends on the trace id only, so that all processes with the same ratio decide alike. */
 const isSampledByRatio = (traceId: string, ratio: number): boolean =>
   Number.parseInt(traceId.slice(-13), 16) < ratio * 2 ** 52

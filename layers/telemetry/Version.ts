@@ -1,2 +1,2 @@
-/** Must equal the version in package.json. */
+/** The same version as in package.json. */
 export const version = "0.1.0"

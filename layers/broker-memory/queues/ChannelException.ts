@@ -18,7 +18,7 @@ const reasons: Readonly<Partial<Record<ReplyCode, BrokerError["reason"]>>> = {
   406: "mismatch"
 }
 
-/** The broker refuses a request in RabbitMQ's words and closes the channel. */
+/** A refused request, in RabbitMQ's words. It closes the channel. */
 export class ChannelException extends Error {
   readonly reason: BrokerError["reason"]
 

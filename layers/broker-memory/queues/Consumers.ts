@@ -13,8 +13,8 @@ export interface Consumer {
 export const hasCapacity = (consumer: Consumer): boolean => consumer.unsettled < consumer.prefetch
 
 /**
- * The consumers of a queue, in round-robin order. A consumer without capacity is parked, and returns to the end of the
- * rotation when it has capacity again.
+ * The consumers of a queue, in round-robin order. A consumer with as many unsettled deliveries as its prefetch is
+ * parked: it leaves the rotation until it settles one.
  */
 export class Consumers {
   readonly #singleActive: boolean
@@ -24,7 +24,7 @@ export class Consumers {
   readonly #parked = new Set<Consumer>()
   #active: Consumer | undefined
 
-  /** Quorum queues park a consumer when a delivery fills it; classic queues when they next consider it. */
+  /** `parksWhenFilled`: a quorum queue parks a consumer when it fills it, a classic queue when its turn comes. */
   constructor(options: { readonly singleActive: boolean; readonly parksWhenFilled: boolean }) {
     this.#singleActive = options.singleActive
     this.#parksWhenFilled = options.parksWhenFilled
@@ -50,12 +50,11 @@ export class Consumers {
     this.#all.splice(index, 1)
     this.#rotation = this.#rotation.filter((other) => other !== consumer)
     this.#parked.delete(consumer)
-    // Only on classic queues does priority decide the next active consumer.
+    // Quorum queues continue with the oldest consumer, classic queues with the one of the highest priority.
     if (this.#active === consumer) this.#active = this.#parksWhenFilled ? this.#all[0] : this.#highest(this.#all)
     return true
   }
 
-  /** Returns the next consumer and moves it to the end of the rotation. */
   next(): Consumer | undefined {
     if (this.#singleActive) return this.#active !== undefined && hasCapacity(this.#active) ? this.#active : undefined
     for (;;) {

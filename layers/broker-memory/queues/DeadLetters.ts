@@ -2,7 +2,7 @@ import type { Field, Fields } from "../../../src/services/Broker.ts"
 import { typeOf } from "./Fields.ts"
 import { extraRoutingKeys, type Message } from "./Message.ts"
 
-/** The reasons that RabbitMQ writes to `x-death`. */
+/** RabbitMQ writes these reasons to the header `x-death`. */
 export type DeathReason = "expired" | "rejected" | "maxlen" | "delivery_limit"
 
 interface Death {
@@ -21,7 +21,7 @@ const deathsOf = (headers: Fields | undefined): ReadonlyArray<Fields> | undefine
   return Array.isArray(deaths) ? deaths.filter(isTable) : undefined
 }
 
-/** The newest entry comes first. A repeated entry of the repeated queue and reason only increases its count. */
+/** The newest entry comes first. A second death in the same queue for the same reason only increases the count. */
 const withDeath = (previous: ReadonlyArray<Fields>, newDeath: Fields): ReadonlyArray<Fields> => {
   const repeated = previous.find(
     (death) => death["queue"] === newDeath["queue"] && death["reason"] === newDeath["reason"]
@@ -70,7 +70,7 @@ export const deadLetterOf = (message: Message, death: Death): Message => {
   }
 }
 
-/** Such a message died in this queue before, was not rejected since, and would circulate forever. */
+/** The message died in this queue before and nobody rejected it since, so it would circulate forever. */
 export const isCycle = ({ properties }: Message, queue: string): boolean => {
   const deaths = deathsOf(properties.headers) ?? []
   const last = deaths.findIndex((death) => death["queue"] === queue)

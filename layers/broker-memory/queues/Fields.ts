@@ -6,7 +6,7 @@ const integerType = (value: number | bigint): string => {
   return value >= -2_147_483_648 && value <= 2_147_483_647 ? "signedint" : "long"
 }
 
-/** RabbitMQ's name of the value's AMQP type. */
+/** The AMQP type of the value, as RabbitMQ names it. */
 export const typeOf = (field: Field): string => {
   switch (typeof field) {
     case "string":
@@ -26,7 +26,7 @@ export const typeOf = (field: Field): string => {
 
 const isTable = (field: Field): field is Fields => typeOf(field) === "table"
 
-/** The field after AMQP encoding: well-formed text, times in whole seconds, integers as numbers where safe. */
+/** What arrives after encoding as AMQP: well-formed text, whole seconds, and numbers instead of safe big integers. */
 const normalizeField = (field: Field): Field => {
   if (typeof field === "bigint") return Number.isSafeInteger(Number(field)) ? Number(field) : field
   if (typeof field === "string") return field.toWellFormed()
@@ -43,7 +43,7 @@ export const normalizeTable = (fields: Fields): Fields =>
 const jsonOf = (field: Field): string =>
   JSON.stringify(field, (_, value) => (typeof value === "bigint" ? `${value}` : value))
 
-/** Integers are equal whatever their width. */
+/** Integers of different width are equal. */
 export const fieldsEqual = (left: Field, right: Field): boolean => {
   if (typeof left === "bigint" || typeof right === "bigint") return jsonOf(left) === jsonOf(right)
   if (left === null || right === null || typeof left !== "object" || typeof right !== "object") return left === right
@@ -52,7 +52,7 @@ export const fieldsEqual = (left: Field, right: Field): boolean => {
 
 const displayText = (field: Field): string => (typeof field === "string" ? field : jsonOf(field))
 
-/** RabbitMQ's description of a difference; `undefined` when the values are equal. */
+/** The difference in RabbitMQ's words; `undefined`: there is none. */
 export const describeDifference = (received: Field | undefined, current: Field | undefined): string | undefined => {
   if (received === undefined) {
     return current === undefined

@@ -6,13 +6,12 @@ import type { Entry } from "./ReadyMessages.ts"
 
 export interface QueueHost {
   readonly now: () => number
-  /** Calls the queue's `onTimer` at `time`; `undefined` cancels. */
+  /** Calls `onTimer` of the queue at `time`; `undefined` cancels the call. */
   readonly wakeAt: (queue: LiveQueue, time: number | undefined) => void
-  /** Runs after the current change, so that a queue is never entered while it changes. */
+  /** The message is published after the current change, because the target may be a queue that is changing now. */
   readonly deadLetter: (message: Message, cause: DeathReason, queue: LiveQueue) => void
-  /** Called when the queue expires, or loses its last consumer. */
   readonly deleteQueue: (queue: LiveQueue) => void
-  /** Adds to the bytes that the broker addHeldBytes; negative when they are released. */
+  /** Reports that the messages of the queue take more bytes now, or fewer if the number is negative. */
   readonly addHeldBytes: (bytes: number) => void
 }
 
@@ -20,7 +19,7 @@ export interface LiveQueue {
   readonly declared: Queue
   readonly messages: number
   readonly consumers: number
-  /** Called when the queue is declared again. */
+  /** A declaration of an existing queue counts as a use. */
   readonly markUsed: () => void
   readonly enqueue: (message: Message) => boolean
   readonly get: () => Entry | undefined
@@ -28,9 +27,8 @@ export interface LiveQueue {
   readonly consume: (consumer: Consumer) => void
   readonly cancel: (consumer: Consumer) => void
   readonly settle: (entry: Entry, how: "ack" | "requeue" | "reject", consumer: Consumer | undefined) => void
-  /** Called with the consumers and unsettled deliveries of a closed channel. */
   readonly onChannelClosed: (consumers: ReadonlyArray<Consumer>, unsettled: ReadonlyArray<Entry>) => void
-  /** Headers that are added to this delivery only. */
+  /** Headers that this delivery has in addition to those of the message. */
   readonly deliveryHeaders: (entry: Entry, how: "get" | "deliver") => Fields | undefined
   readonly onTimer: () => void
   readonly restart: () => void

@@ -10,10 +10,10 @@ export interface Message {
   readonly properties: Properties
 }
 
-/** The assumed memory of a message beside its content, in bytes. */
+/** The assumed memory of a message in addition to its content, in bytes. */
 const overhead = 512
 
-/** RabbitMQ's default of `max_message_size`, in bytes. */
+/** The default of RabbitMQ's `max_message_size`, in bytes. */
 const maxSize = 134_217_728
 
 export const memorySize = (message: Message): number => message.content.byteLength + overhead

@@ -3,10 +3,10 @@ import { type Message, memorySize } from "./Message.ts"
 import { kindOf } from "./QueueArguments.ts"
 import type { Timers } from "./Timers.ts"
 
-/** Milliseconds; RabbitMQ's `dead_letter_worker_publisher_confirm_timeout`. */
+/** In milliseconds, as in RabbitMQ's `dead_letter_worker_publisher_confirm_timeout`. */
 const retryAfterMs = 180_000
 
-/** Returns whether all target queues have the message. */
+/** Publishes the dead letter. Returns whether all target queues have stored it. */
 type Forward = () => boolean
 
 interface PendingDeadLetter {
@@ -14,13 +14,13 @@ interface PendingDeadLetter {
   readonly bytes: number
 }
 
-/** RabbitMQ ignores the strategy unless all three conditions hold. */
+/** Otherwise RabbitMQ ignores `x-dead-letter-strategy`. */
 const isAtLeastOnce = ({ declared }: LiveQueue): boolean =>
   kindOf(declared) === "quorum" &&
   textArgument(declared, "x-dead-letter-strategy") === "at-least-once" &&
   textArgument(declared, "x-overflow") === "reject-publish"
 
-/** Dead letters of at-least-once queues whose targets are missing or full. No count includes them. */
+/** Dead letters that wait because a target queue is missing or full. Message counts do not include them. */
 export class PendingDeadLetters {
   readonly #host: Pick<QueueHost, "now" | "addHeldBytes">
   readonly #timers: Timers
@@ -48,7 +48,7 @@ export class PendingDeadLetters {
   }
 
   #scheduleRetry(queue: LiveQueue): void {
-    // A new timer owner, because the queue's own timer has other uses.
+    // Timers belong to an owner. The queue itself already owns another timer.
     this.#timers.set({}, this.#host.now() + retryAfterMs, () => this.#atomically(() => this.#retry(queue)))
   }
 

@@ -6,7 +6,7 @@ export type QueueKind = "classic" | "quorum" | "stream"
 
 const kinds: ReadonlyArray<string> = ["classic", "quorum", "stream"]
 
-/** Returns the problem as RabbitMQ phrases it, or `undefined`. */
+/** Returns the problem in RabbitMQ's words; `undefined`: there is none. */
 type Check = (value: Field, all: Fields) => string | undefined
 
 interface Rule {
@@ -55,7 +55,7 @@ const locators = ["client-local", "min-masters", "random", "balanced", "least-le
 const allKinds = ["classic", "quorum", "stream"] as const
 const workQueueKinds = ["classic", "quorum"] as const
 
-/** RabbitMQ 3.10's arguments, in the order in which it compares them. Unknown arguments are accepted and ignored. */
+/** RabbitMQ 3.10 compares arguments in this order. It accepts and ignores unknown ones. */
 const rules: ReadonlyMap<string, Rule> = new Map(
   Object.entries({
     "x-expires": { queueKinds: workQueueKinds, check: integerFrom(1) },
@@ -101,7 +101,7 @@ export const kindOf = ({ arguments: fields }: Queue): QueueKind => {
 const refuseArgument = (queue: Queue, name: string, why: string): never =>
   refuse(406, `invalid arg '${name}' for ${describeResource("queue", queue.name)}${why}`)
 
-/** Refuses what RabbitMQ 3.10 refuses, in its words. */
+/** Refuses the declarations that RabbitMQ 3.10 refuses, in its words. */
 export const check = (queue: Queue): void => {
   const fields = queue.arguments ?? {}
   if (queue.name.startsWith("amq.")) refuse(403, `queue name '${queue.name}' contains reserved prefix 'amq.*'`)
@@ -134,7 +134,7 @@ export const check = (queue: Queue): void => {
 const differences = (wanted: Queue, current: Queue): ReadonlyArray<readonly [string, string | undefined]> => [
   ["durable", describeDifference(wanted.durable ?? true, current.durable ?? true)],
   ["auto_delete", describeDifference(wanted.autoDelete ?? false, current.autoDelete ?? false)],
-  // RabbitMQ does not compare arguments that the queue's kind does not support.
+  // RabbitMQ does not compare arguments that this type of queue does not support.
   ...Array.from(rules).flatMap(([name, { queueKinds }]) => {
     const alike = name === "x-queue-type" && kindOf(wanted) === kindOf(current)
     if (alike || !queueKinds.includes(kindOf(current))) return []
@@ -142,7 +142,7 @@ const differences = (wanted: Queue, current: Queue): ReadonlyArray<readonly [str
   })
 ]
 
-/** The reason for which a second declaration would be refused, or `undefined`. */
+/** Returns how a second declaration differs from the queue; `undefined`: not at all. */
 export const describeInequivalence = (wanted: Queue, current: Queue): string | undefined => {
   const [name, differs] = differences(wanted, current).find(([, differs]) => differs !== undefined) ?? []
   return differs === undefined

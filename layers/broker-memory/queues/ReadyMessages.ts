@@ -2,15 +2,15 @@ import type { Message } from "./Message.ts"
 
 export interface Entry {
   readonly message: Message
-  /** Increases with every message of a queue; in a stream it is the offset. */
+  /** The number of the message in the queue; in a stream, its offset. */
   readonly position: number
   readonly priority: number
-  /** When the message expires, once it is at the head; `undefined`: never. */
+  /** The message expires at this time or, if others are before it, when it reaches the head; `undefined`: never. */
   readonly expiresAt: number | undefined
   returnCount: number
 }
 
-/** A first-in, first-out queue that can also insert by position. */
+/** First in, first out. `insert` puts a message back at its position. */
 class EntryQueue {
   readonly #entries: Array<Entry> = []
   #head = 0
@@ -31,7 +31,7 @@ class EntryQueue {
     const entry = this.#entries[this.#head]
     if (entry === undefined) return undefined
     this.#head++
-    // Removed entries are freed in large blocks, so that `shift` costs the same whatever the length.
+    // Removed entries are freed in blocks, because removing single ones would move all others.
     if (this.#head > 1_024 && this.#head * 2 > this.#entries.length) {
       this.#entries.splice(0, this.#head)
       this.#head = 0
@@ -55,13 +55,13 @@ export interface ReadyMessages {
   readonly first: Entry | undefined
   readonly add: (entry: Entry) => void
   readonly shift: () => Entry | undefined
-  /** Returns a message that a consumer sent back. */
+  /** For a message that a consumer sent back. */
   readonly requeue: (entry: Entry) => void
-  /** Returns a message of a consumer that is gone. */
+  /** For a message whose consumer has gone. */
   readonly recover: (entry: Entry) => void
 }
 
-/** Delivers the highest priority first. Returned messages go back to their position. */
+/** Messages of higher priority come first. Returned messages go back to their position. */
 export const classic = (priorities: number): ReadyMessages => {
   const queues = Array.from({ length: priorities + 1 }, () => new EntryQueue())
   const highest = () => queues.findLast((row) => row.length > 0)
@@ -90,9 +90,8 @@ export const classic = (priorities: number): ReadyMessages => {
 }
 
 /**
- * A quorum queue cannot insert into its log. Messages of a lost consumer are delivered before all others. Messages that
- * a consumer sends back go to the end, so that the log can be truncated, except on queues with a delivery limit
- * (`limited`), which deliver them first too.
+ * A quorum queue cannot insert into its log, so messages of a lost consumer come before all others. Messages that a
+ * consumer sends back go to the end. With a delivery limit (`limited`) they come first too.
  */
 export const quorum = (limited: boolean): ReadyMessages => {
   const [recovered, row] = [new EntryQueue(), new EntryQueue()]

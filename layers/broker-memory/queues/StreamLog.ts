@@ -10,7 +10,7 @@ interface StoredMessage {
   readonly time: number
 }
 
-/** A segment is closed at its size limit. Retention removes whole segments, never the last one. */
+/** A part of the log. Retention removes whole segments, but never the last one. */
 interface Segment {
   readonly first: number
   readonly stored: Array<StoredMessage>
@@ -33,7 +33,7 @@ const parseInterval = (text: string): number | undefined => {
   return count === undefined || unit === undefined ? undefined : Number(count) * (units[unit] ?? 0) * 1_000
 }
 
-/** An append-only log. Each consumer reads from its own offset; acknowledging only frees capacity. */
+/** An append-only log that each consumer reads from its own offset. Acknowledging a message does not remove it. */
 export class StreamLog implements LiveQueue {
   readonly declared: Queue
   readonly #host: QueueHost
@@ -57,7 +57,7 @@ export class StreamLog implements LiveQueue {
     return this.#nextOffset - this.#firstOffset
   }
 
-  /** RabbitMQ reports no consumers for a stream. */
+  /** RabbitMQ does not count the consumers of a stream. */
   get consumers(): number {
     return 0
   }
@@ -143,7 +143,7 @@ export class StreamLog implements LiveQueue {
     if (offset === "first") return this.#firstOffset
     if (offset === "last") return Math.max(this.#firstOffset, this.#nextOffset - 1)
     if (offset instanceof Date) return this.#offsetSince(offset.getTime())
-    // A consumer whose offset is beyond the end gets nothing until the message with exactly that offset is stored.
+    // An offset beyond the end: the consumer waits until the message with this offset is stored.
     if (typeof offset === "number" || typeof offset === "bigint") return Math.max(Number(offset), this.#firstOffset)
     const age = typeof offset === "string" ? parseInterval(offset) : undefined
     return age === undefined ? refuse(541, "x-stream-offset") : this.#offsetSince(this.#host.now() - age)

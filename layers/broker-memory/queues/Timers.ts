@@ -5,10 +5,10 @@ interface Timer {
   readonly callback: () => void
 }
 
-/** Longer waits are split, because JavaScript timers end at 24 days. */
+/** JavaScript timers cannot be longer than 24 days, so longer waits are split. */
 const maxSleepMs = Duration.toMillis("1 day")
 
-/** One timer per owner, with one sleeping fiber for the earliest of all. */
+/** Each owner has one timer. A single fiber sleeps until the earliest of all. */
 export class Timers {
   readonly #now: () => number
   readonly #fork: (sleeping: Effect.Effect<void>) => Fiber.Fiber<void>
@@ -43,7 +43,7 @@ export class Timers {
       this.#runDue()
     })
     const remaining = until - this.#now()
-    // Never synchronous: the caller is in the middle of a change.
+    // The callback must not run now, because the caller is in the middle of a change.
     const sleep = remaining > 0 ? Effect.sleep(remaining) : Effect.yieldNow
     this.#sleeping = { until, fiber: this.#fork(Effect.andThen(sleep, wake)) }
   }
@@ -55,7 +55,7 @@ export class Timers {
     for (const [, { callback }] of due.toSorted(([, left], [, right]) => left.time - right.time)) callback()
     let next = this.#sleeping?.until ?? Infinity
     for (const { time } of this.#timers.values()) next = Math.min(next, time)
-    // A callback may have set a timer that is not the earliest.
+    // A callback may have set a timer, so another one may be the earliest now.
     if (next < (this.#sleeping?.until ?? Infinity)) this.#sleep(next)
   }
 }

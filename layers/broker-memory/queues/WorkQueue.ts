@@ -9,12 +9,12 @@ import * as ReadyMessages from "./ReadyMessages.ts"
 
 type Entry = ReadyMessages.Entry
 
-/** A full quorum queue accepts messages again below this fraction of its limit. */
+/** A full quorum queue accepts messages again when it has fallen to this fraction of its limit. */
 const reopenFraction = 0.8
 
 const size = ({ message }: Entry) => message.content.byteLength
 
-/** A classic or a quorum queue: each message is with one consumer until it is settled. */
+/** A classic or quorum queue. A message is with one consumer at a time, until the consumer settles it. */
 export class WorkQueue implements LiveQueue {
   readonly declared: Queue
   readonly #host: QueueHost
@@ -61,7 +61,7 @@ export class WorkQueue implements LiveQueue {
 
   get messages(): number {
     if (this.#isQuorum) this.#dropExpired()
-    // A classic queue counts an inspection as a use.
+    // Inspecting a classic queue postpones the time at which it expires.
     else this.markUsed()
     return this.#ready.length
   }
@@ -91,11 +91,11 @@ export class WorkQueue implements LiveQueue {
     }
     this.#addHeldBytes(memorySize(message))
     this.#add("add", entry)
-    // A waiting consumer gets even a message whose lifetime is 0.
+    // A consumer that is ready gets even a message whose time to live is 0.
     this.#deliverReady(entry)
     const before = this.#ready.length
     this.#enforceLength()
-    // A classic queue checks only when its head may have changed, and overlooks that priorities change it.
+    // A classic queue checks this only if its head may have changed, and overlooks that priorities change it.
     if (this.#isQuorum || this.#ready.length === 1 || this.#ready.length < before) this.#dropExpired()
     this.#scheduleTimer()
     return true
@@ -123,7 +123,7 @@ export class WorkQueue implements LiveQueue {
 
   cancel(consumer: Consumer): void {
     this.#remove([consumer])
-    // A classic queue does not serve the next single active consumer until its next event.
+    // After the single active consumer leaves, a classic queue serves the next one only with its next event.
     if (this.#isQuorum) this.#deliverReady()
     this.#scheduleTimer()
   }
@@ -197,9 +197,7 @@ export class WorkQueue implements LiveQueue {
     this.#scheduleTimer()
   }
 
-  /**
-   * Quorum queues drop expired messages before a delivery, classic ones after. `exempt` is delivered even if expired.
-   */
+  /** Quorum queues drop expired messages before a delivery, classic queues afterwards. `exempt` is not dropped. */
   #deliverReady(exempt?: Entry): void {
     for (;;) {
       if (this.#isQuorum) this.#dropExpired(exempt)
@@ -232,7 +230,7 @@ export class WorkQueue implements LiveQueue {
     this.#host.deadLetter(entry.message, cause, this)
   }
 
-  /** Only the head expires: a message waits for those before it, expired or not. */
+  /** Messages expire only at the head, so an expired message may wait behind one that is not expired. */
   #dropExpired(exempt?: Entry): void {
     const now = this.#host.now()
     for (;;) {
