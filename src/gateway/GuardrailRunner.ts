@@ -1,0 +1,191 @@
+import { type Context, Effect, Exit, type Fiber, Metric, Option, Result } from "effect"
+import { type Guardrails, type RunReport, runOnNonJson } from "../guardrails/Guardrails.ts"
+import type { RequestContext as GuardrailContext } from "../guardrails/HttpGuardrail.ts"
+import * as Selection from "../guardrails/Selection.ts"
+import * as Facts from "../policy/facts/Facts.ts"
+import type { Execution, Mode } from "../policy/Guardrail.ts"
+import type { Target } from "../policy/Routing.ts"
+import * as MetricLabel from "../policy/routes/MetricLabel.ts"
+import { GatewayError } from "./GatewayError.ts"
+import type { Request } from "./request/Request.ts"
+import type { KeyRecord } from "./snapshot/KeyRecord.ts"
+import { boundaries } from "./telemetry/RequestMetrics.ts"
+
+export interface RunnerServices {
+  readonly guardrails: Guardrails["Service"]
+  readonly context: Context.Context<never>
+  readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
+  readonly now: () => number
+}
+
+/** Runs the selected guardrails on one request and its response. */
+export class GuardrailRunner {
+  readonly executions: Array<Execution> = []
+  readonly #services: RunnerServices
+  readonly #request: Request
+  readonly #target: Target
+  readonly #facts: Facts.Facts
+  readonly #preCallSteps: Selection.Selection
+  readonly #postCallSteps: Selection.Selection
+  readonly #context: GuardrailContext
+  readonly #placeholders = new Map<string, string>()
+
+  constructor(
+    services: RunnerServices,
+    selection: Selection.Selection,
+    request: Request,
+    target: Target,
+    key: KeyRecord,
+    subject: string | undefined,
+    facts: Facts.Facts
+  ) {
+    this.#services = services
+    this.#request = request
+    this.#target = target
+    this.#facts = facts
+    this.#preCallSteps = Selection.inMode(selection, "pre_call")
+    this.#postCallSteps = Selection.inMode(selection, "post_call")
+    this.#context = {
+      key_id: key.id,
+      team_id: Option.getOrNull(key.teamId),
+      user_id: subject ?? null,
+      project_id: Option.getOrNull(key.projectId),
+      model: facts.models[0] ?? null,
+      route: target.route,
+      provider: target.provider
+    }
+  }
+
+  get inspectsResponse(): boolean {
+    return this.#postCallSteps.length > 0
+  }
+
+  /** Response headers that name the applied guardrails. They are complete once `inspectRequest` has called `done`. */
+  responseHeaders(): ReadonlyArray<readonly [string, string]> {
+    const executed = this.executions.map(({ guardrail_name }) => guardrail_name)
+    const names = new Set([...executed, ...this.#postCallSteps.map(({ definition }) => definition.name)])
+    return names.size === 0 ? [] : [["x-svc-applied-guardrails", [...names].join(",")]]
+  }
+
+  inspectRequest(body: Buffer, done: (guarded: Result.Result<Buffer, GatewayError>) => void): void {
+    const text = body.toString()
+    this.#run("pre_call", this.#preCallSteps, text, (guarded) =>
+      done(
+        Result.flatMap(guarded, (changed) =>
+          changed === text ? Result.succeed(body) : applyRewrite(this.#target, this.#facts, text, changed)
+        )
+      )
+    )
+  }
+
+  refusalOfOpaqueBody(): GatewayError | undefined {
+    const report = runOnNonJson(this.#preCallSteps, "pre_call")
+    if (report.executions.length === 0) return undefined
+    this.#record(report, this.#services.now())
+    return report.stopped && new GatewayError(report.stopped)
+  }
+
+  inspectResponse(text: string, done: (guarded: Result.Result<string, GatewayError>) => void): void {
+    this.#run("post_call", this.#postCallSteps, text, done)
+  }
+
+  #run(
+    mode: Mode,
+    steps: Selection.Selection,
+    text: string,
+    done: (guarded: Result.Result<string, GatewayError>) => void
+  ) {
+    if (steps.length === 0) return done(Result.succeed(text))
+    const { fork, guardrails, now } = this.#services
+    const startedAt = now()
+    const { requestId } = this.#request
+    const subject = { requestId, mode, context: this.#context, text, placeholders: this.#placeholders }
+    fork(guardrails.run(steps, subject)).addObserver((exit) => {
+      if (Exit.isFailure(exit)) {
+        fork(Effect.logError("guardrails failed because of a gateway defect", exit.cause))
+        return done(Result.fail(guardrailsFailed))
+      }
+      this.#record(exit.value, startedAt)
+      const { stopped } = exit.value
+      done(stopped === undefined ? Result.succeed(exit.value.text) : Result.fail(new GatewayError(stopped)))
+    })
+  }
+
+  #record({ executions, failures }: RunReport, startedAt: number) {
+    this.executions.push(...executions)
+    const { context, now } = this.#services
+    const { provider, route } = this.#target
+    const labels = { route: MetricLabel.of(route), provider, stream: String(this.#facts.stream) }
+    const tookMs = now() - startedAt
+    Metric.withAttributes(duration, { ...labels, route }).updateUnsafe(tookMs / 1000, context)
+    Metric.withAttributes(durationMs, labels).updateUnsafe(tookMs, context)
+    for (const execution of executions) {
+      const { action, failure_policy, guardrail_name: guardrail, latency_ms, mode } = execution
+      const labels = { guardrail, mode, action, failure_policy }
+      Metric.withAttributes(runs, labels).updateUnsafe(1, context)
+      Metric.withAttributes(latency, labels).updateUnsafe(latency_ms, context)
+      if (failures.includes(execution)) Metric.withAttributes(failed, labels).updateUnsafe(1, context)
+    }
+  }
+}
+
+/**
+ * Policy and limits are checked before the guardrails run. A guardrail may therefore rewrite text, but nothing that
+ * policy or limits depend on.
+ */
+const applyRewrite = (
+  target: Target,
+  before: Facts.Facts,
+  text: string,
+  changed: string
+): Result.Result<Buffer, GatewayError> => {
+  const body = Buffer.from(changed)
+  // Policy reads only JSON objects, so a guardrail may freely rewrite other JSON for a registered service.
+  if (target.routeId === "service" && !isObject(text) && !isObject(changed)) return Result.succeed(body)
+  const parsed = Result.getOrUndefined(Facts.parse(target.routeId, body))
+  // `before` includes the models named in the path, so add them to `after` too.
+  const after = parsed && Facts.withTarget(parsed.facts, target)
+  const same =
+    after !== undefined &&
+    after.stream === before.stream &&
+    after.background === before.background &&
+    after.requests === before.requests &&
+    after.toolCount <= before.toolCount &&
+    after.openChoices <= before.openChoices &&
+    (before.openChoices > 0 || after.totalOutput <= before.totalOutput) &&
+    after.service === before.service &&
+    after.unjudgedMember === before.unjudgedMember &&
+    sameStrings(after.models, before.models) &&
+    sameStrings(after.alternativeModels, before.alternativeModels)
+  return same ? Result.succeed(body) : Result.fail(rewroteTooMuch)
+}
+
+const sameStrings = (left: ReadonlyArray<string>, right: ReadonlyArray<string>): boolean =>
+  left.length === right.length && left.every((value, index) => value === right[index])
+
+const isObject = (json: string): boolean => json.trimStart().startsWith("{")
+
+const rewroteTooMuch = new GatewayError({
+  code: "guardrail_unavailable",
+  message:
+    "A guardrail changed more of the request than its text (model, streaming, tools, output, service, or whether the body is a JSON object), so the gateway refused it. Ask the operator to check the guardrail."
+})
+
+const guardrailsFailed = new GatewayError({
+  code: "guardrail_unavailable",
+  message: "The guardrails of this key failed, so the gateway refused the request. Give the operator the request id."
+})
+
+const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
+const runs = counter("gateway_guardrail_executions_total", "Runs of guardrails")
+const failed = counter("gateway_guardrail_failures_total", "Runs in which the guardrail failed to decide")
+const latency = counter("gateway_guardrail_latency_ms_total", "Total time of guardrail runs, in milliseconds")
+const duration = Metric.histogram("gateway_guardrail_duration_seconds", {
+  description: "Time for all guardrails of a request, or of its response",
+  boundaries: boundaries.map((ms) => ms / 1000),
+  attributes: { unit: "s" }
+})
+const durationMs = Metric.histogram("gateway_guardrail_duration_ms", {
+  description: "Time for all guardrails of a request, or of its response, in milliseconds",
+  boundaries
+})
