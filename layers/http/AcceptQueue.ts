@@ -1,7 +1,7 @@
 import type { Server } from "node:http"
 import type { Socket } from "node:net"
 import * as FairShare from "../../src/services/FairShare.ts"
-import { FairQueue } from "./FairQueue.ts"
+import { FairQueue, type Waiter } from "./FairQueue.ts"
 import type { OpenConnections } from "./OpenConnections.ts"
 
 /** Connections that may begin in one tick of the event loop: initially, and at least while ticks are long. */
@@ -14,6 +14,10 @@ const pauseFactor = 1
 const maxPauseMs = 250
 const maxWaiting = 4_096
 
+interface WaitingConnection extends Waiter {
+  readonly begin: () => void
+}
+
 /**
  * New connections, of which each tick of the event loop begins only some. Parsing the first 64 KiB of one connection
  * may take 10 ms, so hundreds at once would delay requests on open connections by seconds. When more arrive than ticks
@@ -22,7 +26,7 @@ const maxWaiting = 4_096
  */
 export class AcceptQueue {
   readonly #begin: (socket: Socket) => void
-  readonly #waiting = new FairQueue<() => void>()
+  readonly #waiting = new FairQueue<WaitingConnection>(maxWaiting)
   #perTick = maxPerTick
   #begun = 0
   /** The first bytes of these connections take their time in the current tick. */
@@ -55,20 +59,13 @@ export class AcceptQueue {
       return
     }
     const caller = FairShare.callerOfAddress(socket.remoteAddress ?? "")
-    const callerWaiting = this.#waiting.sizeOf(caller)
-    if (
-      this.#waiting.size >= maxWaiting ||
-      callerWaiting >= FairShare.allowance(maxWaiting, this.#waiting.size - callerWaiting)
-    ) {
-      socket.destroy()
-      return
-    }
-    this.#waiting.add(caller, () => {
+    const beginLater = () => {
       if (socket.destroyed) return
       this.#begun++
       begin()
-    })
-    this.#scheduleTick()
+    }
+    if (this.#waiting.add({ caller, begin: beginLater }) === "full") socket.destroy()
+    else this.#scheduleTick()
   }
 
   #canBegin(): boolean {
@@ -113,7 +110,7 @@ export class AcceptQueue {
   #beginWaiting(): void {
     if (this.#begunLastTick === 0 && this.#waiting.size === 0) return
     this.#scheduleTick()
-    while (this.#waiting.size > 0 && this.#begun < this.#perTick) this.#waiting.take()?.()
+    while (this.#waiting.size > 0 && this.#begun < this.#perTick) this.#waiting.next()?.begin()
   }
 }
 

@@ -1,11 +1,15 @@
 import type { IncomingMessage } from "node:http"
 import * as FairShare from "../../src/services/FairShare.ts"
-import { FairQueue } from "./FairQueue.ts"
+import { FairQueue, type Waiter } from "./FairQueue.ts"
 
 const readIntervalMs = 10
 /** One read takes at most what Node has buffered, 128 KiB: 4 reads every 10 ms are about 50 MiB per second. */
 const readsPerInterval = 4
 const maxUnreadBodies = 2_048
+
+interface WaitingBody extends Waiter {
+  readonly read: () => void
+}
 
 /**
  * Reads and discards the rest of request bodies after their response. A client that writes its whole body before it
@@ -17,7 +21,7 @@ export class BodyDrainer {
   readonly #maxBodies: number
   readonly #countByCaller = new Map<string, number>()
   #size = 0
-  readonly #ready = new FairQueue<() => void>()
+  readonly #ready = new FairQueue<WaitingBody>()
   #timer: NodeJS.Timeout | undefined
 
   constructor(maxBodies: number = maxUnreadBodies) {
@@ -44,6 +48,7 @@ export class BodyDrainer {
       // Node reports more bytes only after all buffered ones are taken, and returns them in pieces.
       while (!incoming.destroyed && incoming.read() !== null);
     }
+    const waiting = { caller, read }
     incoming.pause()
     // Tells Node that the body is being read, without taking bytes.
     incoming.read(0)
@@ -51,7 +56,7 @@ export class BodyDrainer {
     incoming.on("readable", () => {
       if (queued) return
       queued = true
-      this.#ready.add(caller, read)
+      this.#ready.add(waiting)
       this.#timer ??= setInterval(() => this.#read(), readIntervalMs)
     })
   }
@@ -64,7 +69,7 @@ export class BodyDrainer {
   }
 
   #read(): void {
-    for (let reads = 0; reads < readsPerInterval; reads++) this.#ready.take()?.()
+    for (let reads = 0; reads < readsPerInterval; reads++) this.#ready.next()?.read()
     if (this.#ready.size > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined

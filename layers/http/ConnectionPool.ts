@@ -12,9 +12,9 @@ import {
   socketLookup
 } from "./AddressPolicy.ts"
 import type { PrivateAddresses } from "./AddressRule.ts"
+import { FairQueue } from "./FairQueue.ts"
 import { type NameLookups, processLookups as ofProcess } from "./NameLookups.ts"
 import { leadsToOwnListener } from "./OwnListeners.ts"
-import { WaitQueue } from "./WaitQueue.ts"
 
 export interface ConnectionWaiter {
   /** The caller has a share of the origin's connections and queue. `undefined`, this program, has no such limit. */
@@ -41,7 +41,7 @@ interface Origin {
   /** Also allowed to be a listener of this process. */
   readonly trusted: boolean
   readonly idle: Array<Connection>
-  readonly waiters: WaitQueue<ConnectionWaiter>
+  readonly waiters: FairQueue<ConnectionWaiter>
   readonly busyByCaller: Map<string, number>
   busyForCallers: number
   openCount: number
@@ -206,7 +206,7 @@ export class ConnectionPool {
       privateAddresses: privateAddressesOf(this.#addressPolicy, url),
       trusted: isTrusted(this.#addressPolicy, url),
       idle: [],
-      waiters: new WaitQueue(this.#limits.waitingPerOrigin),
+      waiters: new FairQueue(this.#limits.waitingPerOrigin),
       busyByCaller: new Map(),
       busyForCallers: 0,
       openCount: 0
@@ -288,7 +288,11 @@ class TlsSessions {
   }
 }
 
-/** Has no timeout: the exchange has the deadline and destroys the socket. */
+/**
+ * Has no timeout: the exchange has the deadline and destroys the socket. undici's `buildConnector` is not enough: its
+ * API does not give out the socket before it is connected, so an abandoned exchange could neither close the socket nor
+ * cancel the look-up; and it holds TLS sessions weakly, so that the next garbage collection forgets them.
+ */
 const connect = (
   options: buildConnector.Options,
   names: NameLookups,

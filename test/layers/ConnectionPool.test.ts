@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Connection, ConnectionPool, type ConnectionWaiter } from "../../layers/http/ConnectionPool.ts"
-import { WaitQueue } from "../../layers/http/WaitQueue.ts"
+import { FairQueue } from "../../layers/http/FairQueue.ts"
 import * as ScriptedServer from "../upstream/ScriptedServer.ts"
 
 describe("ConnectionPool", () => {
@@ -46,11 +46,11 @@ describe("the share of a caller", () => {
   })
 })
 
-describe("WaitingLine", () => {
+describe("FairQueue", () => {
   const taker = (caller: string | undefined): ConnectionWaiter => ({ caller, onConnection: () => {} })
 
   it("gives callers turns, passes over those who hold their share, and keeps each one's order", () => {
-    const line = new WaitQueue(100)
+    const line = new FairQueue(100)
     const [a1, a2, b1, b2, c1] = [taker("a"), taker("a"), taker("b"), taker("b"), taker("c")]
     for (const one of [a1, a2, b1, b2, c1]) assert.strictEqual(line.add(one), "waiting")
     const next = () => line.next((caller) => caller !== "c")
@@ -64,7 +64,7 @@ describe("WaitingLine", () => {
   })
 
   it("has a place for who comes when ten callers have taken all that they can, and a turn within theirs", () => {
-    const line = new WaitQueue(4_096)
+    const line = new FairQueue(4_096)
     const greedy = Array.from({ length: 10 }, (_, index) => String(index))
     for (const caller of greedy) while (line.add(taker(caller)) === "waiting");
     const late = taker("late")
@@ -78,7 +78,7 @@ describe("WaitingLine", () => {
   })
 
   it("gives a caller a quarter of the places, the program itself all of them, and a place back to who leaves", () => {
-    const line = new WaitQueue(8)
+    const line = new FairQueue(8)
     const mine = [taker("a"), taker("a")]
     assert.deepStrictEqual(
       mine.map((one) => line.add(one)),
