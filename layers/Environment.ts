@@ -81,7 +81,7 @@ export interface Settings {
   /** Seconds between readiness turning false and the listeners closing. */
   readonly drainDelaySeconds: number
   readonly otlp: Option.Option<OtlpSettings>
-  /** How callers authenticate. Empty when no variable configures it. */
+  /** The authentication of callers. Empty when no variable configures it. */
   readonly authSettings: Option.Option<AuthSettings.ConfiguredAuth>
   /** Variables that are set and have no effect, such as a token without an address. The banner warns about them. */
   readonly unreadVariables: ReadonlyArray<string>

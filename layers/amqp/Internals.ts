@@ -6,7 +6,7 @@ import * as InstalledDriver from "../drivers/InstalledDriver.ts"
 import * as Fields from "./Fields.ts"
 import * as PublishFrames from "./PublishFrames.ts"
 
-/** What this layer does with private parts of amqplib, or in a slower way without them. */
+/** Two operations for which amqplib has no public API, or only a slow one. */
 export interface Internals {
   readonly corkWrites: (connection: object) => void
   readonly openOutbox: (channel: ConfirmChannel) => Outbox
