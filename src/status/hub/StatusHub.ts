@@ -14,9 +14,9 @@ import { ValidationIssues } from "../../messaging/topology/Parameters.ts"
 import { isStreamOffset } from "../../messaging/topology/StatusPlane.ts"
 import * as TopologyPlan from "../../messaging/topology/TopologyPlan.ts"
 import { Broker, type Delivery, type Fields } from "../../services/Broker.ts"
+import * as LogThrottle from "../../services/LogThrottle.ts"
 import { Redis, type RedisError } from "../../services/Redis.ts"
 import { defaultPrefix } from "../store/DefaultPrefix.ts"
-import * as LogThrottle from "../store/LogThrottle.ts"
 import { StatusStore } from "../store/StatusStore.ts"
 import * as HubMetrics from "./HubMetrics.ts"
 import { LowWaterMark } from "./LowWaterMark.ts"
@@ -123,7 +123,7 @@ export const make = Effect.fnUntraced(function* (
 
   const observe = yield* makeObserve(options.observationSink)
   const count = yield* HubMetrics.make
-  const [logMalformed, logLeftOut] = [yield* LogThrottle.make, yield* LogThrottle.make]
+  const [logMalformed, logLeftOut] = [yield* LogThrottle.makePerMinute, yield* LogThrottle.makePerMinute]
   const readEvent = StatusMessage.eventReader({
     aliases: options.aliasConfig ?? client.aliases,
     sanitizeMetaKeys: options.sanitizeMetaKeys,

@@ -3,10 +3,10 @@ import { fitsShortString, isWellFormed } from "../../messaging/envelope/Envelope
 import { SettingsError } from "../../messaging/envelope/Errors.ts"
 import { isAggregationStatus, type PublishedStatus, parentTaskId } from "../../messaging/envelope/StatusEvent.ts"
 import { ValidationIssues } from "../../messaging/topology/Parameters.ts"
+import * as LogThrottle from "../../services/LogThrottle.ts"
 import { Redis, type Reply } from "../../services/Redis.ts"
 import { defaultPrefix } from "./DefaultPrefix.ts"
 import * as EventId from "./EventId.ts"
-import * as LogThrottle from "./LogThrottle.ts"
 import { indexChild, readHistory, storeStatus } from "./StatusScripts.ts"
 import { StatusStore, type StoredStatus } from "./StatusStore.ts"
 import * as TimeToLive from "./TimeToLive.ts"
@@ -72,7 +72,7 @@ export const make = Effect.fnUntraced(function* (
   const { children_maxlen, dedup_maxlen, history_maxlen, prefix, seconds } = validate(parameters, issues)
   if (issues.mistakes.length > 0) return yield* SettingsError.of("RedisStatusStore", issues.mistakes)
   const redis = yield* Redis
-  const logThrottled = yield* LogThrottle.make
+  const logThrottled = yield* LogThrottle.makePerMinute
 
   const keyOf = (kind: string, taskId: string) => redis.key(`${prefix}:${kind}:{${escaped(taskId)}}`)
   const keysOf = (taskId: string) => [keyOf("history", taskId), keyOf("ids", taskId)]

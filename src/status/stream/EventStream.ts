@@ -18,7 +18,7 @@ import { makeObserve, type ObservationSink } from "../../messaging/observe/Obser
 import { ContractAliases } from "../../messaging/topology/Aliases.ts"
 import { ValidationIssues } from "../../messaging/topology/Parameters.ts"
 import * as FairShare from "../../services/FairShare.ts"
-import * as LogThrottle from "../store/LogThrottle.ts"
+import * as LogThrottle from "../../services/LogThrottle.ts"
 import { type StatusHistory, StatusStore, type StoredStatus } from "../store/StatusStore.ts"
 import { TerminalStatusSet } from "../store/TerminalStatusSet.ts"
 import * as EventFrames from "./EventFrames.ts"
@@ -97,7 +97,7 @@ const make = Effect.fnUntraced(function* (
   const observe = yield* makeObserve(options.observationSink)
   const subscriptions = yield* TaskSubscriptions.make(store.live)
   const frameEvent = makeFramer({ ...options, aliasConfig: options.aliasConfig ?? (yield* ContractAliases) })
-  const logThrottled = yield* LogThrottle.make
+  const logThrottled = yield* LogThrottle.makePerMinute
   const open = new Set<SseConnection>()
   const streamsByCaller = new Map<string, number>()
   let draining = false
