@@ -81,10 +81,10 @@ const make = Effect.gen(function* () {
   })
 
   const readCredential = ({ endpoint_url, name, token_configured }: Guardrail) =>
-    Effect.map(
-      origins.only(sql`SELECT credential_origin FROM guardrail_definitions WHERE name = ${name}`),
-      ({ credential_origin }) => ({ address: endpoint_url, configured: token_configured, origin: credential_origin })
-    )
+    CredentialOrigin.stored(sql`SELECT credential_origin FROM guardrail_definitions WHERE name = ${name}`, {
+      address: endpoint_url,
+      configured: token_configured
+    })
 
   const lock = (name: string) =>
     Effect.flatMap(
@@ -234,7 +234,6 @@ const make = Effect.gen(function* () {
 
 const guardrailRows = storedRows(Guardrail, { table: "guardrail_definitions", key: ["name"] })
 const changedKeys = computedRows(Schema.Struct({ id: Schema.String }))
-const origins = computedRows(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
 const snapshots = Snapshots.of(ChangedGuardrail)
 
 const unknownGuardrail = new ControlError("invalid_guardrail_request", "There is no guardrail of this name.", {

@@ -12,7 +12,6 @@ import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
 import * as CredentialOrigin from "../store/CredentialOrigin.ts"
 import {
   type ColumnValues,
-  computedRows,
   onDuplicate,
   rowTimestamps,
   type StoreFailure,
@@ -94,10 +93,10 @@ const make = Effect.gen(function* () {
   })
 
   const readCredential = ({ base_url, credential_configured, id }: Provider) =>
-    Effect.map(
-      origins.only(sql`SELECT credential_origin FROM provider_configs WHERE id = ${id}`),
-      ({ credential_origin }) => ({ address: base_url, configured: credential_configured, origin: credential_origin })
-    )
+    CredentialOrigin.stored(sql`SELECT credential_origin FROM provider_configs WHERE id = ${id}`, {
+      address: base_url,
+      configured: credential_configured
+    })
 
   const lock = (id: string) =>
     Effect.flatMap(
@@ -252,7 +251,6 @@ const providerRows = storedRows(Provider.pipe(Schema.fieldsAssign(rowTimestamps)
   table: "provider_configs",
   key: ["id"]
 })
-const origins = computedRows(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
 const snapshots = Snapshots.of(ChangedProvider)
 
 const orNotFound = <A>(row: A | undefined): Effect.Effect<A, Missing> =>

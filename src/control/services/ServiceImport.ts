@@ -130,18 +130,11 @@ const make = Effect.gen(function* () {
     before: NonNullable<RegistryPlan.RegistryStep["before"]>,
     address: string | null
   ) {
-    const { credential_origin } = yield* origins.only(
-      sql`SELECT credential_origin FROM service_registrations WHERE name = ${before.name}`
+    const stored = yield* CredentialOrigin.stored(
+      sql`SELECT credential_origin FROM service_registrations WHERE name = ${before.name}`,
+      { address: before.upstream_base_url, configured: before.credential_configured }
     )
-    return CredentialOrigin.outcomeOf({
-      before: {
-        address: before.upstream_base_url,
-        configured: before.credential_configured,
-        origin: credential_origin
-      },
-      address,
-      sealed: undefined
-    })
+    return CredentialOrigin.outcomeOf({ before: stored, address, sealed: undefined })
   })
 
   /** Writes one service. Returns notices for keys and projects that call it, and whether its credential was removed. */
@@ -339,7 +332,6 @@ const serviceRows = storedRows(ServiceRow, { table: "service_registrations", key
 const unreadableServices = computedRows(
   Schema.Struct({ name: Schema.String, studio_service_id: Schema.NullOr(Schema.String) })
 )
-const origins = computedRows(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
 
 const withClearedFlag = (service: ChangedService, cleared: boolean): ChangedService =>
   cleared ? { ...service, credential_cleared: true } : service

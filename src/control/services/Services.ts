@@ -11,7 +11,6 @@ import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
 import * as CredentialOrigin from "../store/CredentialOrigin.ts"
 import {
   type ColumnValues,
-  computedRows,
   lockProject,
   onDuplicate,
   rowTimestamps,
@@ -116,14 +115,10 @@ const make = Effect.gen(function* () {
   })
 
   const readCredential = ({ credential_configured, name, upstream_base_url }: Service) =>
-    Effect.map(
-      origins.only(sql`SELECT credential_origin FROM service_registrations WHERE name = ${name}`),
-      ({ credential_origin }) => ({
-        address: upstream_base_url,
-        configured: credential_configured,
-        origin: credential_origin
-      })
-    )
+    CredentialOrigin.stored(sql`SELECT credential_origin FROM service_registrations WHERE name = ${name}`, {
+      address: upstream_base_url,
+      configured: credential_configured
+    })
 
   const lock = (name: string) =>
     Effect.flatMap(
@@ -338,7 +333,6 @@ export const ServiceRow = Service.mapFields(Struct.omit(["missing_runtime_fields
 )
 
 const serviceRows = storedRows(ServiceRow, { table: "service_registrations", key: ["name"] })
-const origins = computedRows(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
 export const snapshots = Snapshots.of(ChangedService)
 
 /** A service with status `incomplete` is reported as `synced` once no required field is missing. */

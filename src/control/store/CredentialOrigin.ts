@@ -1,14 +1,16 @@
+import { Effect, Schema } from "effect"
 import { originOf } from "../../policy/routes/StoredCredential.ts"
+import { computedRows } from "./Rows.ts"
+
+export interface StoredCredential {
+  readonly configured: boolean
+  readonly address: string | null
+  readonly origin: string | null
+}
 
 export interface CredentialChange {
   /** `undefined`: the row is new. */
-  readonly before:
-    | {
-        readonly configured: boolean
-        readonly address: string | null
-        readonly origin: string | null
-      }
-    | undefined
+  readonly before: StoredCredential | undefined
   /** `undefined` keeps the address, `null` removes it. */
   readonly address: string | null | undefined
   /** The encrypted secret. `undefined` keeps the stored one, `null` removes it. */
@@ -41,3 +43,15 @@ export const outcomeOf = ({ address, before, sealed }: CredentialChange): Creden
 }
 
 const unchanged: CredentialChangeOutcome = { stored: undefined, cleared: false }
+
+const origins = computedRows(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
+
+/** Adds the origin to a row, which API entities do not show. `statement` selects its `credential_origin`. */
+export const stored = <E, R>(
+  statement: Effect.Effect<ReadonlyArray<unknown>, E, R>,
+  row: Omit<StoredCredential, "origin">
+) =>
+  Effect.map(
+    origins.only(statement),
+    ({ credential_origin }): StoredCredential => ({ ...row, origin: credential_origin })
+  )

@@ -98,10 +98,8 @@ const pricedMembers = ({ bodyRules }: ServicePricing.Pricing): ReadonlySet<strin
 
 const ambiguousPriceMember = (member: string) =>
   invalidBody(
-    `The price depends on "${printable(member)}": send it once, in the body, without escapes and with this exact spelling, and not in the query.`
+    `The price depends on "${Facts.printable(member)}": send it once, in the body, without escapes and with this exact spelling, and not in the query.`
   )
-
-const printable = (name: string): string => name.replace(/[^\x20-\x7e]/g, "?").slice(0, 64)
 
 const unsupportedMediaType = (message: string) => new GatewayError({ code: "unsupported_media_type", message })
 
