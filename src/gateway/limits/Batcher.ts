@@ -1,6 +1,6 @@
 import { Effect, Exit } from "effect"
 
-/** Runs callbacks at the end of an event loop tick, so that several batches are sent in one write. */
+/** Runs callbacks at the end of an event loop tick, so that the driver sends several batches in one write. */
 export type TickScheduler = (flush: () => void) => void
 
 export const perTick = (): TickScheduler => {
@@ -17,8 +17,8 @@ export const perTick = (): TickScheduler => {
 }
 
 /**
- * Of 64 connections about thirty arrive in a tick, and one call for them takes a tenth of the time of thirty calls.
- * `call` returns one result per item, in order; if it fails, every item fails.
+ * Sends the items of one event loop tick in one `call`, which returns one result per item, in order. With 64
+ * connections about thirty items arrive in a tick, and one call takes a tenth of the time of thirty.
  */
 export const makeBatcher = <Item, A, E>(
   schedule: TickScheduler,

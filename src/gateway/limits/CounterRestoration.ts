@@ -9,10 +9,10 @@ import type { CountedOwner } from "../snapshot/LimitScopes.ts"
 import * as Scripts from "./LimitsScripts.ts"
 import * as Meters from "./Meters.ts"
 
-/** A slower database restores the counter for later requests. */
+/** A restoration continues after the request that began it has timed out, so a slow database may take this long. */
 const readTimeout = "20 seconds"
 
-/** Leaves most database sessions to key look-ups. */
+/** The other database sessions stay free for key look-ups. */
 const maxConcurrent = 3
 
 const maxScopes = 10_000
@@ -22,8 +22,8 @@ const maxQueuedRecords = 20_000
 type Restore = (meters: ReadonlyArray<Meters.Meter>) => Effect.Effect<void, unknown>
 
 /**
- * Restores lost or new counters of durable meters from the usage records. Each scope has at most one restoration, which
- * continues after its requests time out.
+ * Restores lost or new counters of days and months from the usage records. Requests that need the same scope's counters
+ * share one restoration, which continues after they time out.
  */
 export const make: Effect.Effect<Restore, never, Database | Redis | Scope.Scope> = Effect.gen(function* () {
   const context = yield* Effect.context<Database | Redis>()
@@ -75,12 +75,12 @@ export const make: Effect.Effect<Restore, never, Database | Redis | Scope.Scope>
     })
 })
 
-/** Meters with the same key are sums over the same records; they differ only in their unit. */
+/** Meters with equal keys count the same records, once in each unit, so one query serves them all. */
 const recordSetKey = ({ counted, windowId }: Meters.Meter): string => `${windowId} ${JSON.stringify(counted)}`
 
 type Sums = Record<Meters.Unit, number>
 
-/** Reads the queue first: a record written to the database meanwhile is found twice and skipped by its ID. */
+/** Reads the queue before the table: a record written to the table meanwhile is then found twice and counted once. */
 const sumRecords = Effect.fnUntraced(function* (owner: CountedOwner, meter: Meters.Meter) {
   const { endsAt, startsAt } = Meters.windowAt(meter.window, DateTime.makeUnsafe(meter.endsAt - 1))
   const { sql } = yield* Database
@@ -162,7 +162,7 @@ const queuedRecords = Effect.fnUntraced(function* (needle: string) {
   })
 })
 
-/** KEYS: usage queue. ARGV: search text, maximum number of records to search. */
+/** KEYS: usage queue. ARGV: text to search for, maximum length of a queue that is searched. */
 const queuedRecordsScript: Script<{ readonly count: number; readonly lines: ReadonlyArray<string> }> = {
   name: "waiting",
   lua: `
@@ -184,7 +184,7 @@ return { count, unpack(found) }`,
   }
 }
 
-/** Returns a text that every record of the owner contains. */
+/** Returns a text that all queued records of the owner contain, so that Redis can preselect them. */
 const searchTextOf = (owner: CountedOwner): string => {
   if (owner._tag === "Key") return owner.keyId
   return owner.kind === "team" || owner.kind === "global" ? "" : owner.scopeId
@@ -211,7 +211,7 @@ const isCounted = ({ counted }: Meters.Meter, { model, route }: QueuedRecord): b
 
 type Sql = Database["Service"]["sql"]
 
-/** `belongsTo` as SQL over `usage_events` and `usage_rollups`. */
+/** The same condition as `belongsTo`, in SQL over `usage_events` and `usage_rollups`. */
 const ownerCondition = (sql: Sql, owner: CountedOwner, members: ReadonlyArray<string>): Fragment => {
   if (owner._tag === "Key") return sql`key_id = ${owner.keyId}`
   switch (owner.kind) {
@@ -231,7 +231,7 @@ const ownerCondition = (sql: Sql, owner: CountedOwner, members: ReadonlyArray<st
 const countedCondition = (sql: Sql, { counted }: Meters.Meter): Fragment =>
   counted === "all" ? sql`true` : sql`(route = ANY(${counted.routes}) OR model = ANY(${counted.models}))`
 
-/** Sums without keys, projects and models have far fewer rows. */
+/** The overview has far fewer rows, because it does not distinguish keys, projects and models. */
 const usesOverview = (owner: CountedOwner): boolean =>
   owner._tag === "Layer" && (owner.kind === "global" || owner.kind === "route")
 

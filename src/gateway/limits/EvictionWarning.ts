@@ -2,8 +2,8 @@ import { Effect, Layer, Schedule } from "effect"
 import { Redis } from "../../services/Redis.ts"
 
 /**
- * An evicted counter is restored from the usage records, but an `allkeys` policy may evict their queue and lose them.
- * The process starts anyway, because a managed Redis may not offer another policy.
+ * Warns that Redis may evict queued usage records, which would be lost. The process starts anyway, because some hosted
+ * Redis services allow no other eviction policy.
  */
 export const warn = Effect.gen(function* () {
   const redis = yield* Redis
@@ -20,7 +20,7 @@ export const warn = Effect.gen(function* () {
   )
 })
 
-/** A Redis that refuses `INFO` is skipped. */
+/** A Redis that refuses the command `INFO` is not checked. */
 export const layer = Layer.effectDiscard(
   Effect.forkScoped(
     Effect.catch(warn, (cause) =>

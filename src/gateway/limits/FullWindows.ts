@@ -2,9 +2,9 @@ import type { Meter, MeterReading } from "./Meters.ts"
 
 const maxWindows = 10_000
 
-/** Request counters that reached their limit. Requests are never given back, so a full window stays full. */
+/** Remembers request counters that reached their limit. Requests are never subtracted, so a full window stays full. */
 export class FullWindows {
-  /** Usage by counter; the oldest entries are dropped first. */
+  /** Usage by the Redis key of the counter, oldest entry first. */
   readonly #used = new Map<string, number>()
 
   remember({ meter, used }: MeterReading): void {

@@ -3,9 +3,9 @@ import type { Call, Reply, Script } from "../../services/Redis.ts"
 import * as Meters from "./Meters.ts"
 import type { SettlementCounter } from "./SettlementCounters.ts"
 
-/** Open reservations live as long as the longest counter. */
+/** Reservations are kept as long as the counters that they may have to be subtracted from. */
 const reservationSeconds = Meters.retentionSeconds.month
-/** A returned reservation is remembered for a day, for requests that outlive their lease. */
+/** A request that outlives its reservation's lease finds for a day that its amounts were returned. */
 const givenBackSeconds = 86_400
 
 const maxSwept = 16
@@ -15,7 +15,9 @@ const absent = "-"
 const durableTerms = (meter: Meters.Meter, durable: boolean): string =>
   durable ? `${meter.name} ${Meters.markOf(meter)}` : `${absent} 0 0`
 
-/** Per meter: limit, retention, name and mark of a durable meter. One argument, because each argument has a cost. */
+/**
+ * Per meter: limit, retention, name and mark (see `standingLua`). One text, because each script argument costs time.
+ */
 export const admissionTerms = (meters: ReadonlyArray<Meters.Meter>): string =>
   meters
     .map(
@@ -25,7 +27,7 @@ export const admissionTerms = (meters: ReadonlyArray<Meters.Meter>): string =>
     .join(" ")
 const termsPerMeter = 5
 
-/** Per counter: retention if the settlement may create it, then name and mark of a durable meter. */
+/** Per counter: its retention if the settlement may create it, its name and its mark (see `standingLua`). */
 export const settlementTerms = (counters: ReadonlyArray<SettlementCounter>): string =>
   counters
     .map(({ mayBegin, meter }) => {
@@ -36,23 +38,23 @@ export const settlementTerms = (counters: ReadonlyArray<SettlementCounter>): str
 const termsPerCounter = 4
 
 export type GroupAdmission =
-  /** Indexes of meters. Nothing was counted. */
+  /** The counters of these meters (by index) must be restored first. Nothing was counted. */
   | { readonly _tag: "Cold"; readonly meters: ReadonlyArray<number> }
   | {
       readonly _tag: "Decided"
-      /** Per request: 0, or the index (from 1) of the refusing meter. Empty if all are admitted. */
+      /** Per request: 0, or the number (from 1) of the meter that refuses it. Empty if all are admitted. */
       readonly refusedBy: ReadonlyArray<number>
       readonly usedBefore: ReadonlyArray<number>
     }
 
 /**
- * The hash `limits:known:<scope>` holds a mark `<window> <since>` per durable meter. It states that the counter of this
- * window was restored or continued, and that it counts every request since configuration change `since`.
- *
- * - Same window: the counter must exist; otherwise it was lost.
- * - Older window: nothing was counted in the wanted window yet, so its counter begins at 0.
- * - Younger window (this process's clock lags): valid if the counter exists.
- * - No mark or a lower `since`: the limit is new or was lifted meanwhile.
+ * Decides whether a counter of a day or month can be trusted. The hash `limits:known:<scope>` holds a mark `<window>
+ * <since>` for it: the counter of this window is complete and counts every request since configuration change `since`.
+ * `wanted` is the mark that the caller expects.
+ * - Same window: the counter must exist, or it was lost (`cold`).
+ * - Older window: nothing was counted in the new window yet, so its counter begins at 0 (`begins`).
+ * - Later window, because this process's clock is slow: the counter stands if it exists (`stands`).
+ * - No mark, or a lower `since`: the limit is new, or was lifted for a time, so the counter must be restored (`cold`).
  */
 const standingLua = `
 local function standing(mark, wanted, exists)
@@ -85,12 +87,13 @@ const beginningMark = (mark: Reply | undefined, wanted: string): string =>
   `${parseMark(wanted)?.window} ${parseMark(mark)?.since}`
 
 /**
- * A request has meters in one or more scopes (its key, and layers with shared limits) and is admitted on all or none.
+ * Admits or refuses requests. The meters of a request belong to one or more scopes (its key, and policy layers with
+ * shared limits), and the request is admitted by all or by none. Requests with the same meters form a group.
  * KEYS, per group and scope: open reservations, marks, one counter per meter. ARGV: now, end of the leases; per group:
- * number of scopes, number of requests; per scope: `admissionTerms`; the group's amount per meter; per request: its
+ * number of scopes, number of requests; per scope: `admissionTerms`; the group's total per meter; per request: its
  * reservation in each scope (or empty), its amount per meter. Lists are separated by blanks.
- * A group that fits as a whole is admitted at once. A full meter does not refuse amount 0. An expired reservation is
- * returned to its counters, and a note for its settlement is left.
+ * A full meter does not refuse the amount 0. The amounts of an expired reservation are subtracted from its counters,
+ * and a note tells its settlement so.
  */
 export const admission: Script<ReadonlyArray<GroupAdmission>> = {
   name: "admission",
@@ -328,15 +331,16 @@ const admitGroup = (call: Call, { leaseEnd, meters, now, requests, scopes }: Adm
 }
 
 /**
- * KEYS: usage queue; per group of requests with the same meters of a scope: open reservations, marks, the changing
- * counters. ARGV: number of records, the records; per group: number of requests, `settlementTerms` (without a retention
- * a missing counter is not created), the total change of each counter; per request: reservation, its changes while it
- * is open, then its changes after it was returned. Lists are separated by blanks.
- * Counters belong to the window of the admission and, if it has ended, to the current one. A counter missing in its
- * reservation's window was lost; the next admission restores it. A reservation that is neither open nor returned was
- * settled before or lost: only its record is queued again, which is idempotent.
- * All reservations are closed together and all records queued by one command, because calls from Lua dominate the time.
- * Changing their scores counts the open reservations (`ZMSCORE` needs Redis 6.2).
+ * Replaces reservations by the actual usage and queues the usage records.
+ * KEYS: usage queue; per group of requests with the same meters of a scope: open reservations, marks, the counters that
+ * change. ARGV: number of records, the records; per group: number of requests, `settlementTerms` (without a retention a
+ * missing counter is not created), the total change of each counter; per request: its reservation, its changes if the
+ * reservation is open, its changes if the reservation was returned. Lists are separated by blanks.
+ * The counters are those of the admission's window and, if it has ended, of the current one. A counter that is missing
+ * in the admission's window was lost, and the next admission restores it. A reservation that is neither open nor
+ * returned was settled before or lost; its record is queued again, which is idempotent.
+ * One command closes all reservations and one queues all records, because calls from Lua dominate the time. Changing
+ * the scores of the reservations tells how many are open (`ZMSCORE` would need Redis 6.2).
  */
 export const settlement: Script<number> = {
   name: "settlement",
@@ -456,9 +460,9 @@ const beginCounter = (call: Call, { change, counter, keep, known, name, wanted }
 }
 
 /**
- * Sets counters to the recorded sum plus the open reservations. A higher counter keeps its value, because it includes
- * requests that are not recorded yet.
- * KEYS: open reservations, marks, one counter per meter. ARGV, per meter: name, mark, retention, recorded sum.
+ * Sets each counter to the sum of the usage records plus the open reservations. A counter with a higher value keeps it,
+ * because that value includes requests without a record yet.
+ * KEYS: open reservations, marks, one counter per meter. ARGV, per meter: name, mark, retention, sum of the records.
  */
 export const restoration: Script<void> = {
   name: "restoration",

@@ -11,21 +11,21 @@ import type { LimitScope } from "../snapshot/LimitScopes.ts"
 export type Unit = "requests" | "tokens" | "nanos"
 export type Window = "minute" | "day" | "month"
 
-/** A counter of one unit in one calendar window (UTC), with its limit. */
+/** A limit and its counter, in one unit (requests, tokens or cost) and one calendar window (UTC). */
 export interface Meter {
   readonly scope: LimitScope
   readonly field: LimitField
   readonly unit: Unit
   readonly window: Window
   readonly limit: number
-  /** The Redis key `<name>:<scope>:<window ID>`. */
+  /** The Redis key of the counter: `<name>:<scope>:<window ID>`. */
   readonly key: string
   readonly name: string
   readonly windowId: string
-  /** Epoch milliseconds. */
+  /** The end of the window in epoch milliseconds. */
   readonly endsAt: number
   readonly counted: CountedRequests
-  /** The number of the configuration change since which the counter is complete. */
+  /** The number (epoch) of the configuration change since which the counter counts every request. */
   readonly since: number
 }
 
@@ -44,7 +44,7 @@ export interface RequestMeters {
   readonly all: ReadonlyArray<Meter>
 }
 
-/** Without meters, admission does not need Redis. */
+/** Returns the meters of a request. Without any meter the request is admitted without Redis. */
 export const of = (scopes: ReadonlyArray<LimitScope>, now: DateTime.Utc): RequestMeters =>
   requestMeters(scopes.map((scope) => ofScope(scope, now)))
 
@@ -63,7 +63,9 @@ const ofScope = (scope: LimitScope, now: DateTime.Utc): ScopeMeters => ({
   })
 })
 
-/** A counter of some requests is named after the selection. Minutes are never restored and need no such name. */
+/**
+ * A counter of selected routes or models is named after them. Minute counters are never restored and need no such name.
+ */
 const counterOf = (scope: LimitScope, field: LimitField, name: string, window: Window) => {
   if (window === "minute") return { name, counted: "all", since: 0 } as const
   const { counted, since } = scope.counted(field)
@@ -86,7 +88,7 @@ interface CachedForMinute<A> {
   readonly value: A
 }
 
-/** Memoised per minute, the smallest window, so that callers can cache by the returned objects. */
+/** Returns the same object within a minute, which is the shortest window, so that callers can cache by it. */
 export const memoizedMeters = (): ((
   effective: EffectivePolicy,
   scopes: (effective: EffectivePolicy) => ReadonlyArray<LimitScope>,
@@ -121,7 +123,7 @@ export const memoizedMeters = (): ((
   }
 }
 
-/** Keeps the meters that count requests; returns the same object for the same `meters`. */
+/** Keeps only the meters that count requests. Returns the same object for the same `meters`. */
 export const requestCountersOnly = (): ((meters: RequestMeters) => RequestMeters) => {
   const cache = new WeakMap<RequestMeters, RequestMeters>()
   return (meters) => {
@@ -152,7 +154,7 @@ export const windowAt = (
   window: Window,
   now: DateTime.Utc
 ): { readonly id: string; readonly startsAt: number; readonly endsAt: number } => {
-  // plain UTC arithmetic: calendar functions took 5 % of a request's time
+  // Calculates in UTC directly, because calendar functions took 5 % of a request's time.
   const at = new Date(DateTime.toEpochMillis(now))
   const [year, month, day] = [at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate()]
   const monthId = `${year}${pad(month + 1)}`
@@ -169,12 +171,12 @@ export const windowAt = (
   }
 }
 
-/** Lost counters of days and months are restored from the usage records. */
+/** A lost counter of a day or month can be restored from the usage records. A lost minute counter restarts at 0. */
 export const isDurable = ({ window }: Meter): boolean => window !== "minute"
 
 export const markOf = ({ since, windowId }: Meter): string => `${windowId} ${since}`
 
-/** The window and a margin. */
+/** How long Redis keeps a counter: the length of its window and a margin. */
 export const retentionSeconds: Record<Window, number> = { minute: 70, day: 172_800, month: 5_356_800 }
 
 const retryAfterSeconds = (meter: Meter, now: number): number =>
@@ -186,7 +188,7 @@ const codeOf = ({ unit }: Meter): ErrorCode =>
 const formatAmount = (meter: Meter, units: number): string =>
   meter.unit === "nanos" ? `$${toDollars(units)}` : `${units} ${meter.unit}`
 
-/** A request that can never fit gets no retry time but, if known, the number of output tokens that would fit. */
+/** A request that can never fit gets no retry time, but the number of output tokens that would fit if it is known. */
 export const refusal = (
   meter: Meter,
   used: number,

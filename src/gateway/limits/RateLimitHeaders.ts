@@ -1,6 +1,6 @@
 import type { Meter, MeterReading } from "./Meters.ts"
 
-/** Minute limits in the format of family A; the tightest limit per unit counts. They replace the upstream's headers. */
+/** Returns OpenAI's rate limit headers for the minute limits. For each unit they show the meter with the least left. */
 export const fields = (
   readings: ReadonlyArray<MeterReading>,
   now: number

@@ -9,16 +9,17 @@ export interface SettlementCounter {
   readonly meter: Meters.Meter
   readonly meterIndex: number
   /**
-   * - `whole`: the reservation's window is open: usage minus reservation.
-   * - `reserved`: it has ended: unused reservation is returned to it.
-   * - `excess`: the current window, for usage beyond the reservation.
+   * The amount by which the counter changes:
+   * - `whole`: usage minus reservation, while the window of the reservation lasts.
+   * - `reserved`: after that window has ended, minus what was reserved and not used.
+   * - `excess`: in the current window, the usage beyond the reservation.
    */
   readonly part: "whole" | "reserved" | "excess"
-  /** The counter may not exist yet. A counter missing in its reservation's window was lost. */
+  /** True if the counter may not exist yet. Otherwise a missing counter was lost and is not created. */
   readonly mayBegin: boolean
 }
 
-/** Returns the counters that change when a reservation is settled at `now`. Request counts never change. */
+/** Returns the counters that change when a reservation is settled at `now`. Counters of requests never change. */
 export const countersOf = (meters: ReadonlyArray<Meters.Meter>, now: number): ReadonlyArray<SettlementCounter> =>
   meters.flatMap((meter, meterIndex): ReadonlyArray<SettlementCounter> => {
     if (meter.unit === "requests") return []

@@ -10,9 +10,9 @@ import type * as Meters from "./Meters.ts"
 import type { SettledUsage } from "./SettlementCounters.ts"
 import * as SettlementCounters from "./SettlementCounters.ts"
 
-/** The amounts that a request holds on its meters until it is settled. */
+/** The amounts by which a request has raised its counters until its settlement replaces them by the actual usage. */
 export interface Reservation {
-  /** Its entry in each scope: `<request ID> <counter>:<window> <amount> …`; empty if the scope only counts requests. */
+  /** Each scope's entry: `<request ID> <counter>:<window> <amount> …`; empty if it counts requests only. */
   readonly scopeMembers: ReadonlyArray<string>
   readonly meters: Meters.RequestMeters
   readonly amounts: ReadonlyArray<number>
@@ -24,13 +24,13 @@ export type Admission =
       readonly reservation: Reservation
       readonly readings: ReadonlyArray<Meters.MeterReading>
     }
-  /** Nothing was counted on any meter. */
+  /** No counter was raised. `wanted` is the amount that did not fit the meter. */
   | { readonly _tag: "Refused"; readonly reading: Meters.MeterReading; readonly wanted: number }
 
-/** Redis, or the database that restores a lost counter, did not respond. */
+/** Redis, or the database from which a lost counter is restored, did not respond. */
 export class LimitsUnavailable extends Data.TaggedError("LimitsUnavailable")<{
   readonly cause: unknown
-  /** Redis may hold the reservation anyway, so the refusal must settle it. */
+  /** Redis may have stored the reservation before it failed, so the refusal must settle it. */
   readonly reservation: Reservation
 }> {}
 
@@ -40,24 +40,25 @@ export const reservationOf = (exit: Exit.Exit<Admission, LimitsUnavailable>): Re
 }
 
 /**
- * One script checks and raises all meters of a request, so that concurrent requests never exceed a limit. The
- * settlement replaces the reservation by the actual usage exactly once. Requests of one tick share a call.
+ * One script checks and raises all counters of a request, so that concurrent requests never exceed a limit. The
+ * settlement replaces the reservation by the actual usage exactly once. Requests of the same event loop tick share a
+ * call.
  */
 export class UsageLimits extends Context.Service<
   UsageLimits,
   {
-    /** Calls `done` once, as `settleUnsafe` does. Both use callbacks because they run for every request. */
+    /** Calls `done` once. It takes a callback, because an effect per request would cost too much. */
     readonly admitUnsafe: (
       requestId: string,
       meters: Meters.RequestMeters,
       wanted: UsageEstimate,
       done: (exit: Exit.Exit<Admission, LimitsUnavailable>) => void
     ) => void
-    /** Returns a meter that is known to be full, without a call to Redis. */
+    /** Returns a meter that is known to be full, without asking Redis. */
     readonly fullMeter: (meters: () => Meters.RequestMeters) => Meters.MeterReading | undefined
     /**
-     * Replaces the reservation by the usage and queues `record`, atomically and idempotently. Unused amounts return to
-     * their windows; excess counts in the current ones. Returns the queue's length.
+     * Replaces the reservation by the usage and queues `record`, atomically and idempotently. Unused amounts are
+     * subtracted in the reservation's window; usage beyond it counts in the current one. Returns the queue's length.
      */
     readonly settleUnsafe: (
       reservation: Reservation | undefined,
@@ -200,10 +201,10 @@ const restorationTimeout = "2 seconds"
 
 const maxRestorationAttempts = 3
 
-/** The lease of a reservation whose gateway died. Longer requests still settle exactly. */
+/** After this time a dead gateway's reservations are returned. Longer requests still settle exactly. */
 const leaseMs = 15 * 60_000
 
-/** A script of this size takes Redis less than a millisecond. */
+/** Redis runs a script with this many requests in less than a millisecond. */
 const maxBatchSize = 64
 
 const admittedWithoutMeters: Exit.Exit<Admission> = Exit.succeed({
@@ -215,7 +216,7 @@ const admittedWithoutMeters: Exit.Exit<Admission> = Exit.succeed({
 interface ScopeState {
   readonly open: string
   readonly known: string
-  /** `open`, `known` and the counters. */
+  /** The Redis keys of `open`, `known` and the scope's counters, in the order of the scripts. */
   readonly keys: ReadonlyArray<string>
   readonly endsAt: number
   readonly settlement: ScopeSettlement
@@ -257,7 +258,7 @@ interface HeldReservation {
   readonly used: SettledUsage
 }
 
-/** Groups settlements by scope and by the minute of their reservation. */
+/** Groups settlements by scope and by the minute in which their requests were admitted. */
 const heldByScope = (
   settlements: ReadonlyArray<PendingSettlement>
 ): Iterable<{ readonly meters: Meters.ScopeMeters; readonly held: Array<HeldReservation> }> => {
@@ -322,7 +323,7 @@ const distribute = (
   }
 }
 
-/** An estimate never locks a key out, so it is capped at the limit. Known amounts count in full. */
+/** An estimate is capped at the limit, so that it never refuses a request forever. Known amounts count in full. */
 export const amountFor = (meter: Meters.Meter, wanted: UsageEstimate): number => {
   if (meter.unit === "requests") return 1
   if (meter.unit === "tokens") return Math.max(wanted.inputTokens, Math.min(wanted.tokens, meter.limit))
