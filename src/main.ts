@@ -13,7 +13,7 @@ import * as Startup from "../layers/Startup.ts"
 import * as Teardown from "../layers/Teardown.ts"
 import { version } from "../layers/telemetry/Version.ts"
 
-/** Prints the failure that ended the program. The command line parser has already printed its own errors. */
+/** Prints the failure that ended the program. The command line parser prints its own errors. */
 const printFailure = (cause: Cause.Cause<unknown>) => {
   const error = Cause.findError(cause)
   if (Result.isFailure(error)) return Console.error(Cause.pretty(cause))

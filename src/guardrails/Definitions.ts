@@ -5,7 +5,7 @@ import { Database } from "../services/Database.ts"
 import { open as openCredential } from "../state/SealedCredential.ts"
 import type { RowColumns, RowReader, TableReader } from "../state/StoredRows.ts"
 
-/** Runs a guardrail: the gateway itself (`pii-redact`), or a server at `url`. */
+/** A guardrail runs in the gateway itself (`pii-redact`) or on a server at `url`. */
 export type GuardrailProvider =
   | { readonly _tag: "BuiltIn" }
   | { readonly _tag: "Http"; readonly url: string; readonly timeoutMs: number; readonly token: StoredCredential }
@@ -20,11 +20,11 @@ export interface GuardrailDefinition {
   readonly configSchema: Config
   readonly runtimeConfig: Config
   readonly enabled: boolean
-  /** This version cannot decode the entry. Requests that the guardrail must check are refused. */
+  /** True if this version cannot decode the entry. Requests that this guardrail must check are then refused. */
   readonly unreadable?: true
 }
 
-/** The catalogue by name, sorted by name. A reload replaces the whole map; it is never changed. */
+/** All guardrails by name, sorted by name. The map is immutable: a reload replaces the whole map. */
 export type GuardrailCatalogue = ReadonlyMap<string, GuardrailDefinition>
 
 const Row = Schema.Struct({
@@ -44,7 +44,7 @@ const Row = Schema.Struct({
 })
 const decodeRow = Schema.decodeUnknownSync(Row)
 
-/** The timeout of an HTTP guardrail in milliseconds, if its entry has none. */
+/** Milliseconds. */
 export const defaultTimeoutMs = 1500
 
 export const tokenContext = (name: string): string => `guardrail_definitions/${name}`
@@ -52,7 +52,7 @@ export const tokenContext = (name: string): string => `guardrail_definitions/${n
 /** The only built-in guardrail. An entry with another name is dropped, because it would let every text pass. */
 const builtIn = "pii-redact"
 
-/** A catalogue entry whose token is still sealed. */
+/** A guardrail whose token is still encrypted. */
 interface SealedEntry {
   readonly definition: GuardrailDefinition
   readonly origin: string | null
@@ -91,7 +91,7 @@ const providerOf = (row: typeof Row.Type): GuardrailProvider | undefined => {
 
 /**
  * An entry that cannot be decoded is dropped, unless it may be on by default, enabled and fail-closed. Such an entry
- * stays and refuses requests; otherwise a rollback to this version would let them pass unchecked.
+ * stays and refuses requests, because a rollback to this version would otherwise let them pass unchecked.
  */
 const refusingEntry = ({ default_on, enabled, failure_policy, name }: RowColumns): SealedEntry | undefined =>
   Predicate.isString(name) && default_on !== false && enabled !== false && !passesOnFailure(failure_policy)

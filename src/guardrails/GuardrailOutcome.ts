@@ -3,7 +3,7 @@ import type { Action, Config, FailurePolicy } from "../policy/Guardrail.ts"
 
 export interface Verdict {
   readonly action: Action
-  /** With `modify`: the changed text. If it is absent, the text stays unchanged. */
+  /** The new text of the action `modify`. Without it the text stays unchanged. */
   readonly text?: string
   readonly reason: string | null
   readonly metadata: Config
@@ -20,7 +20,7 @@ export type Consequence =
 
 export interface GuardrailOutcome {
   readonly action: Action
-  /** The guardrail did not reply, or its reply is invalid. */
+  /** True if the guardrail did not reply or its reply is invalid. */
   readonly failed: boolean
   readonly reason: string | null
   readonly metadata: Config
@@ -28,8 +28,8 @@ export interface GuardrailOutcome {
 }
 
 /**
- * Applies the failure policy to a verdict. A dry run changes and stops nothing: the action is recorded as `warn`, and
- * the metadata names the action that the guardrail wanted.
+ * Applies the failure policy to the guardrail's verdict. A `dry_run` changes and stops nothing: its action is recorded
+ * as `warn`, and the metadata names the action that it would have taken.
  */
 export const of = (policy: FailurePolicy, verdict: Result.Result<Verdict, GuardrailFailure>): GuardrailOutcome => {
   if (Result.isFailure(verdict)) {
@@ -58,12 +58,12 @@ const goes: Consequence = { _tag: "Goes" }
 
 const secretKey = /secret|token|password|authorization/i
 
-/** The maximum size of a run's metadata, in characters of JSON. Larger metadata is replaced by `truncated: true`. */
+/** The maximum characters of metadata as JSON. Larger metadata is replaced by `truncated: true`. */
 const maxMetadata = 8192
 const maxDepth = 8
 const maxReason = 512
 
-/** Prepares metadata for storage: removes members whose names suggest a secret, at any depth, and limits the size. */
+/** Prepares metadata for storage: limits its size and removes members, at any depth, whose names suggest a secret. */
 export const sanitizeMetadata = (metadata: Config): Config => {
   const stored = withoutSecrets(metadata)
   return JSON.stringify(stored).length > maxMetadata ? { truncated: true } : stored
@@ -88,5 +88,5 @@ const isList = (value: Config[string]): value is ReadonlyArray<Config[string]> =
 const truncateReason = (reason: string | null): string | null =>
   reason === null ? null : replaceControlCharacters(reason.slice(0, maxReason))
 
-/** Replaces lone surrogates and control characters, which a database or a log cannot hold. */
+/** Replaces lone surrogates and control characters, which PostgreSQL or a log line cannot hold. */
 const replaceControlCharacters = (text: string): string => text.toWellFormed().replace(/\p{Cc}/gu, "\ufffd")

@@ -6,21 +6,21 @@ import * as HttpGuardrail from "./HttpGuardrail.ts"
 import * as PiiRedact from "./PiiRedact.ts"
 import type { SelectedGuardrail, Selection } from "./Selection.ts"
 
-/** A text to check, with the placeholders of its request. */
+/** A text to check, and the placeholders that replaced values in its request. */
 export interface GuardrailInput {
   readonly requestId: string
   readonly mode: Mode
   readonly context: HttpGuardrail.RequestContext
   readonly text: string
-  /** The values that were replaced in the request. `pre_call` adds to the map, and `post_call` restores from it. */
+  /** The replaced values by placeholder. `pre_call` adds values, and `post_call` restores them in the response. */
   readonly placeholders: Map<string, string>
 }
 
 export interface RunReport {
   readonly executions: ReadonlyArray<Execution>
-  /** The executions in which the guardrail did not reply or its reply is invalid. */
+  /** The runs in which the guardrail did not reply or its reply is invalid. */
   readonly failures: ReadonlyArray<Execution>
-  /** The guardrail that stopped the text. The guardrails after it did not run. */
+  /** The guardrail that blocked the text. Those after it did not run. */
   readonly stopped: StoppedBy | undefined
 }
 
@@ -33,11 +33,11 @@ export interface StoppedBy {
   readonly message: string
 }
 
-/** Runs guardrails on a text: for requests, for responses and for the test endpoint. */
+/** Runs guardrails on requests, on responses, and on texts of the operators' test endpoint. */
 export class Guardrails extends Context.Service<
   Guardrails,
   {
-    /** Runs the guardrails in order, each on the text of the previous one. All must declare the mode. */
+    /** Runs the guardrails in order, each on the text of the previous one. All of them must support the mode. */
     readonly run: (selection: Selection, input: GuardrailInput) => Effect.Effect<GuardrailRun>
   }
 >()("svc/guardrails/Guardrails") {
@@ -80,7 +80,7 @@ export class Guardrails extends Context.Service<
           }
           if (consequence._tag === "GoesAs") {
             text = consequence.text
-            // a changed response is sent to the client, so nothing is restored from it later
+            // Only values of the request are remembered, because they may have to be restored in its response.
             if (input.mode === "pre_call") remember(input.placeholders, found)
           }
         }
@@ -92,7 +92,7 @@ export class Guardrails extends Context.Service<
   )
 }
 
-/** No guardrail can read a text that is not JSON, so each guardrail's failure policy decides. */
+/** Guardrails cannot read a text that is not JSON, so the failure policy of each one decides. */
 export const runOnNonJson = (selection: Selection, mode: Mode): RunReport => {
   const executions: Array<Execution> = []
   for (const { definition } of selection) {

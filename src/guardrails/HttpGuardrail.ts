@@ -5,7 +5,7 @@ import type { Egress } from "../services/Egress.ts"
 import type { GuardrailProvider } from "./Definitions.ts"
 import type { GuardrailFailure, Verdict } from "./GuardrailOutcome.ts"
 
-/** The request that the text belongs to, as an HTTP guardrail receives it. */
+/** Describes the request of the text to an HTTP guardrail. */
 export interface RequestContext {
   readonly key_id: string
   readonly team_id: string | null
@@ -36,19 +36,17 @@ const Reply = Schema.fromJsonString(
 )
 const decodeReply = Schema.decodeUnknownResult(Reply)
 
-/**
- * A reply contains the text at most once, plus a short explanation. Escaping makes the text at most six times as long.
- */
+/** A reply may repeat the text, up to six times longer by escapes, and add a short explanation. */
 const maxReplyBytes = (text: string): number => 65_536 + 6 * Buffer.byteLength(text)
 
-/** Calls an HTTP guardrail once, without retries. Anything but a valid reply is a failure. */
+/** Calls an HTTP guardrail once, without a retry. Anything other than a valid reply is a failure. */
 export const call = (
   egress: Egress["Service"],
   provider: Extract<GuardrailProvider, { readonly _tag: "Http" }>,
   request: GuardrailCall
 ): Effect.Effect<Result.Result<Verdict, GuardrailFailure>> => {
   const { timeoutMs, token, url } = provider
-  // without its token the call would be unauthenticated, or would use another server's credential
+  // Without its own token the call would be unauthenticated, or would disclose another server's token.
   if (token._tag === "Unreadable" || token._tag === "OtherOrigin") return Effect.succeed(unavailable)
   return egress
     .fetch({
@@ -80,7 +78,7 @@ export const call = (
 
 const unavailable: Result.Result<Verdict, GuardrailFailure> = Result.fail({ code: "guardrail_unavailable" })
 
-/** Encodes a call. The text is inserted unparsed, because parsing and writing it again could change its numbers. */
+/** Inserts the text unparsed, because parsing and writing its numbers could change them. */
 const encodeCall = ({ config, context, guardrail, mode, requestId, text }: GuardrailCall): string => {
   const head = JSON.stringify({ request_id: requestId, guardrail, mode, context, config })
   const [request, response] = mode === "pre_call" ? [text, "null"] : ["null", text]
@@ -103,7 +101,7 @@ const decodeVerdict = (mode: Mode, body: string): Result.Result<Verdict, Guardra
       }
     })
   } catch {
-    // the JSON nests deeper than the call stack
+    // The JSON nests more deeply than the call stack allows.
     return Result.fail(unreadable)
   }
 }

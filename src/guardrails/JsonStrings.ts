@@ -3,11 +3,11 @@ import { closeBrace, closeBracket, comma, openBrace, openBracket, quote, stringE
 interface StringSpan {
   readonly start: number
   readonly end: number
-  /** The name of the member that holds the value; `undefined` for an array item. */
+  /** The name of the member that holds the value; `undefined` for an item of an array. */
   readonly key: string | undefined
 }
 
-/** An object with strings in several members, which are sorted by key. */
+/** An object with strings in more than one member. `members` is sorted by key. */
 interface ObjectNode {
   readonly members: ReadonlyArray<Member>
 }
@@ -20,10 +20,9 @@ interface Member {
 type Node = StringSpan | ObjectNode
 
 /**
- * Replaces string values of a JSON text with the results of `change`. All other bytes stay unchanged, so numbers keep
- * their digits and members their order. `change` receives each value and the key that it stands under: members sorted
- * by key, array items in order. The implementation does not recurse, because a client's body may nest deeper than the
- * call stack.
+ * Replaces string values of a JSON text with the results of `change` and keeps all other bytes, so that numbers keep
+ * their digits. `change` receives each value and its key: members sorted by key, array items in order. The function
+ * does not recurse, because a client's body may nest more deeply than the call stack allows.
  */
 export const map = (text: string, change: (value: string, key: string | undefined) => string): string => {
   const changes: Array<{ readonly start: number; readonly end: number; readonly json: string }> = []
@@ -55,7 +54,7 @@ const valueAt = (text: string, start: number, end: number): string => {
   return plain.includes("\\") ? JSON.parse(text.slice(start, end)) : plain
 }
 
-/** Returns the string values of `text` in the order in which `map` visits them. */
+/** Returns the string values of `text` in the order in which `map` passes them to `change`. */
 const orderedSpans = (text: string): ReadonlyArray<StringSpan> => {
   const spans: Array<StringSpan> = []
   const pending: Array<Node> = parseNodes(text, true).reverse()
@@ -72,16 +71,16 @@ const orderedSpans = (text: string): ReadonlyArray<StringSpan> => {
   return spans
 }
 
-/** An open container. One instance for each depth is reused by all containers of that depth. */
+/** An open object or array. All containers of the same depth reuse one instance. */
 class Level {
   isObject = false
-  /** The start of the current member's key; -1 if the next string is a key. */
+  /** The position of the current member's key; -1 if the next string is a key. */
   keyStart = -1
   keyEnd = -1
-  /** The index of the container's first node, and that of the current member's first node. */
+  /** The indexes in `nodes` of the container's first node and of the current member's first node. */
   start = 0
   memberStart = 0
-  /** The key of the first member with strings. Its nodes stay in place until a second such member appears. */
+  /** The key of the first member with strings. The object becomes a node only if a second such member follows. */
   firstKey: string | undefined
   members: Array<Member> | undefined
 
@@ -97,8 +96,7 @@ class Level {
 
 /**
  * Parses the strings of `text`. Arrays, and objects with strings in only one member, add no node, because no key
- * affects the order of their strings. Memory therefore grows with the number of strings, not with the number of
- * brackets.
+ * affects the order of their strings. Memory therefore grows with the number of strings rather than brackets.
  */
 const parseNodes = (text: string, sortByKey: boolean): Array<Node> => {
   const nodes: Array<Node> = []

@@ -1,6 +1,6 @@
 import * as JsonStrings from "./JsonStrings.ts"
 
-/** The original values by placeholder. The map lives only as long as its request. */
+/** The original values by placeholder. They are kept in memory until the request ends. */
 export type PlaceholderValues = ReadonlyMap<string, string>
 
 export interface Redaction {
@@ -10,7 +10,7 @@ export interface Redaction {
 }
 
 export interface Options {
-  /** The placeholders of the request. A new placeholder never reuses one of them. */
+  /** The placeholders that the request already uses. A new value gets another one. */
   readonly known: PlaceholderValues
   readonly restore: boolean
 }
@@ -19,17 +19,17 @@ type Kind = "EMAIL" | "SSN" | "PHONE"
 
 interface Detector {
   readonly kind: Kind
-  /** Matches runs of characters that are legal in the value. */
+  /** Matches runs of characters that may contain the value. */
   readonly candidates: RegExp
   readonly matches: (trimmed: string) => boolean
-  /** A number inside a longer word is part of an id or an encoding, so it is not a match. */
+  /** True if the match must not be part of a longer word, which would be an id or encoded bytes. */
   readonly isNumber: boolean
 }
 
-/** Invisible characters, which can hide an address from a search. */
+/** Invisible characters can hide an e-mail address from the pattern, so they are removed before matching. */
 const invisible = /[\u00ad\u200b-\u200d\u2060\ufeff]/g
 
-/** Detectors run in this order. A later detector does not see text that an earlier one replaced. */
+/** Detectors run in this order, each on the text that the previous ones left. */
 const detectors: ReadonlyArray<Detector> = [
   {
     kind: "EMAIL",
@@ -39,7 +39,7 @@ const detectors: ReadonlyArray<Detector> = [
     isNumber: false
   },
   { kind: "SSN", candidates: /[0-9-]+/g, matches: (text) => /^\d{3}-\d{2}-\d{4}$/.test(text), isNumber: true },
-  // a number with spaces is a phone number only with a country's + or an area code in parentheses
+  // A number with spaces is a phone number only if it has a country's + or an area code in parentheses.
   {
     kind: "PHONE",
     candidates:
@@ -52,9 +52,9 @@ const detectors: ReadonlyArray<Detector> = [
 
 /**
  * Replaces e-mail addresses, social security numbers and phone numbers in the string values of a JSON text.
- * Placeholders are numbered from 1 for each kind; numbers that the text or the request already uses are skipped, so
- * that no placeholder has two values. New values are replaced before known placeholders are restored, so restored
- * values stay readable. While restoring, a value that the request itself contained is not replaced.
+ * Placeholders are numbered from 1 for each kind, without the numbers that the text or the request already uses. New
+ * values are replaced before `known` placeholders are restored, so restored values stay readable. With `restore`,
+ * values that the request contained are not replaced.
  */
 export const redact = (text: string, { known, restore }: Options): Redaction => {
   const usedPlaceholders = new Set(known.keys())
@@ -99,10 +99,9 @@ export const redact = (text: string, { known, restore }: Options): Redaction => 
   }
 }
 
-/** The length of the shortest possible match, `a@b.c`. */
 const minLength = 5
 
-/** Encoded bytes of images, files and signatures. Only machines read them, and a placeholder would corrupt them. */
+/** Images, files and signatures as encoded text. A placeholder would corrupt them. */
 const isEncoded = (value: string, key: string | undefined): boolean =>
   value.startsWith("data:")
     ? /^data:(?:[\w.+-]{1,64}\/[\w.+-]{1,64})?(?:;charset=[\w-]{1,32})?;base64,[A-Za-z0-9+/=_-]*$/.test(value)
@@ -110,7 +109,7 @@ const isEncoded = (value: string, key: string | undefined): boolean =>
 
 const encodedMembers: ReadonlySet<string> = new Set(["signature", "encrypted_content", "b64_json", "file_data"])
 
-/** Ids may be long numbers, so they are not searched for phone numbers. */
+/** An id may be a long number, so it is not searched for phone numbers. */
 const isId = (key: string | undefined): boolean => key !== undefined && (key === "id" || key.endsWith("_id"))
 
 /** A number next to a letter, a digit, `_`, `/` or `=` is part of a hexadecimal id, a UUID, base64 or a path. */
@@ -121,10 +120,10 @@ const isPartOfWord = (text: string, start: number, end: number): boolean => {
   return !extension.test(text)
 }
 
-/** A phone extension, as in 555-123-4567x89. */
+/** A phone number's extension, as in 555-123-4567x89. */
 const extension = /x\d{1,5}(?![A-Za-z0-9_])/iy
 
-/** Keeps placeholders inside URLs: opening such a link would send the restored value to its server. */
+/** Keeps placeholders inside URLs, because opening such a link would send the restored value to a foreign server. */
 const restorePlaceholders = (text: string, known: PlaceholderValues): string =>
   text.replace(segments, (segment) => {
     const linkOffset = segment.search(linkStart)
@@ -133,7 +132,7 @@ const restorePlaceholders = (text: string, known: PlaceholderValues): string =>
     )
   })
 
-/** Tags and quotations are one segment each, because a URL inside them may contain spaces. */
+/** A tag or a quotation is one segment, because a URL inside it may contain spaces. */
 const segments = /<[^<>]*>|"[^"]*"|[^\s"<>]+/g
 const linkStart = /(?:https?|ftp|wss?|file):|[/\\]{2}|\bwww\./i
 
@@ -141,7 +140,7 @@ const placeholders = /\[(?:EMAIL|SSN|PHONE)_[1-9]\d*\]/g
 
 const punctuation = ",.;:()[]{}\"'"
 
-/** The bounds of a run without surrounding punctuation. An e-mail address may follow an `@`. */
+/** Excludes the punctuation around a match. An `@` may precede an e-mail address, as in a mention. */
 const trimBounds = (run: string, kind: Kind): readonly [start: number, end: number] => {
   const leading = kind === "EMAIL" ? `${punctuation}@` : punctuation
   let start = 0

@@ -3,16 +3,15 @@ import type { Config, Mode } from "../policy/Guardrail.ts"
 import type { GuardrailPolicy } from "../policy/GuardrailPolicy.ts"
 import type { GuardrailCatalogue, GuardrailDefinition } from "./Definitions.ts"
 
-/** A selected guardrail. `config` is the catalogue's configuration, overridden by the key's. */
+/** A guardrail that a request must pass. `config` is the catalogue's configuration, overridden by the key's policy. */
 export interface SelectedGuardrail {
   readonly definition: GuardrailDefinition
   readonly config: Config
 }
 
-/** The guardrails of a request, in the order in which they run. */
 export type Selection = ReadonlyArray<SelectedGuardrail>
 
-/** The reason why a request must be refused instead of checked. */
+/** The reason to refuse a request whose guardrails cannot be determined. */
 export interface SelectionRefusal {
   readonly code: "guardrail_forbidden" | "guardrail_unavailable" | "invalid_guardrail_request"
   readonly message: string
@@ -20,9 +19,9 @@ export interface SelectionRefusal {
 }
 
 /**
- * Selects guardrails in this order, each once: those that are on by default (by name, without forbidden ones), the
- * mandatory ones of the policy, and those that the client requests. A client may request only guardrails that the
- * policy lists as optional. A policy that both forbids a guardrail and demands or configures it is refused.
+ * Selects guardrails in this order, each once: those on by default (sorted by name, without forbidden ones), those that
+ * the policy demands, and those that the client requests. A client may request only guardrails that the policy lists as
+ * optional. A policy that forbids a guardrail and also demands or configures it refuses the request.
  */
 export const select = (
   definitions: GuardrailCatalogue,
@@ -66,7 +65,7 @@ export const select = (
 export const inMode = (selection: Selection, mode: Mode): Selection =>
   selection.filter(({ definition }) => definition.modes.includes(mode))
 
-/** Returns the first guardrail that reads the response. Such a guardrail excludes streaming. */
+/** Returns the first guardrail that must read the response, which therefore cannot be streamed. */
 export const findResponseGuardrail = (selection: Selection): SelectedGuardrail | undefined =>
   selection.find(({ definition }) => definition.modes.includes("post_call") || definition.modes.includes("during_call"))
 
@@ -75,7 +74,7 @@ export interface ResponseDelivery {
   readonly background: boolean
 }
 
-/** Refuses a streamed or background response that a selected guardrail would have to read. */
+/** Refuses a streamed or background response that a selected guardrail must read. */
 export const forRequest = (selected: SelectionResult, { background, stream }: ResponseDelivery): SelectionResult => {
   const responseGuardrail =
     (background || stream) && Result.isSuccess(selected) ? findResponseGuardrail(selected.success) : undefined
@@ -86,7 +85,7 @@ export const forRequest = (selected: SelectionResult, { background, stream }: Re
 
 export type SelectionResult = Result.Result<Selection, SelectionRefusal>
 
-/** Caches the selection without client requests, for each policy and catalogue. */
+/** Caches, per policy and catalogue, the selection for requests that name no guardrail. */
 export const makeCachedSelect = () => {
   const byCatalogue = new WeakMap<GuardrailCatalogue, WeakMap<GuardrailPolicy, SelectionResult>>()
   return (definitions: GuardrailCatalogue, policy: GuardrailPolicy): SelectionResult => {

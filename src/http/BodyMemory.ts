@@ -3,18 +3,18 @@ import { HttpServerRequest } from "effect/http"
 import { BodyLeases } from "../services/BodyLeases.ts"
 import * as FairShare from "../services/FairShare.ts"
 
-/** Four times the largest body that operators send. */
+/** The byte limit is four times the largest body that operators send. */
 const capacity = { requests: 1_024, bytes: 64 * 1024 * 1024 }
 
 export class NoRoom extends Schema.TaggedError<NoRoom>()("NoRoom", {
   whose: Schema.Literals(["process", "caller"])
 }) {}
 
-/** Limits the memory of all bodies that are read into memory. One address may use a quarter of it. */
+/** Limits the memory of request bodies. One client address may use a quarter of it. */
 export class BodyMemory extends Context.Service<
   BodyMemory,
   {
-    /** Runs `work`, which reads at most `maxBytes` of the request's body, with that much memory reserved. */
+    /** Runs `work` with memory for the request's body reserved, at most `maxBytes`. */
     readonly withReservation: (
       maxBytes: number
     ) => <A, E, R>(
@@ -45,6 +45,6 @@ export const make = (): BodyMemory["Service"] => {
   })
 }
 
-/** A body without an announced length reserves the maximum. */
+/** A body of unknown length reserves the maximum. */
 const bytesOf = (headers: Readonly<Record<string, string | undefined>>, maxBytes: number): number =>
   headers["transfer-encoding"] === undefined ? Math.min(maxBytes, Number(headers["content-length"] ?? 0)) : maxBytes

@@ -4,12 +4,12 @@ import { namePattern, neverForwarded } from "../policy/facts/RequestHeaders.ts"
 import { type ClientKind, strippedFromResponses } from "../policy/facts/ResponseHeaders.ts"
 import { type CredentialStyle, credentialField } from "../policy/routes/CredentialStyle.ts"
 
-/** Header fields as sent: alternating names and values, with their order, case and repetitions. */
+/** Header fields as sent: alternating names and values, in their original order and case. */
 export type RawHeaders = ReadonlyArray<string>
 
 const strippedFromRequests = namePattern(neverForwarded)
 
-/** Comparing lengths first avoids most lower-case copies. */
+/** Comparing lengths first avoids most copies in lower case. */
 const isNamed = (candidate: string, name: string): boolean =>
   candidate.length === name.length && candidate.toLowerCase() === name
 
@@ -18,7 +18,7 @@ const isAnyOf = (candidate: string, names: ReadonlyArray<string>): boolean => {
   return false
 }
 
-/** `name` must be lower case. */
+/** `name` must be in lower case. */
 export const get = (headers: RawHeaders, name: string): string | undefined => {
   for (let i = 0; i + 1 < headers.length; i += 2) {
     if (isNamed(headers[i]!, name)) return headers[i + 1]!
@@ -26,7 +26,7 @@ export const get = (headers: RawHeaders, name: string): string | undefined => {
   return undefined
 }
 
-/** `name` must be lower case. */
+/** `name` must be in lower case. */
 export const getAll = (headers: RawHeaders, name: string): ReadonlyArray<string> => {
   const values: Array<string> = []
   for (let i = 0; i + 1 < headers.length; i += 2) {
@@ -35,14 +35,14 @@ export const getAll = (headers: RawHeaders, name: string): ReadonlyArray<string>
   return values
 }
 
-/** Returns the headers that `Connection` declares hop-by-hop, or `undefined`. */
+/** Returns the names of hop-by-hop headers that a `Connection` header lists, or `undefined`. */
 const connectionOptions = (headers: RawHeaders): ReadonlySet<string> | undefined => {
   let named: Set<string> | undefined
   for (let i = 0; i + 1 < headers.length; i += 2) {
     if (!isNamed(headers[i]!, "connection")) continue
     for (const option of headers[i + 1]!.split(",")) {
       const name = option.trim().toLowerCase()
-      // the usual options name no header
+      // These two options are no header names.
       if (name === "keep-alive" || name === "close") continue
       named ??= new Set()
       named.add(name)
@@ -67,11 +67,11 @@ export interface UpstreamHeaderOptions {
   readonly credentialHeaders: ReadonlyArray<string>
   readonly keyHeader: string
   readonly gatewayHeaders: ReadonlyArray<readonly [string, string]>
-  /** Requests an unencoded response, because the gateway reads its tokens. */
+  /** True if the gateway reads the response. The upstream must then not compress it. */
   readonly plainResponse: boolean
 }
 
-/** Strips client credentials and inbound `x-svc-*`, and adds the resolved credential. */
+/** Removes client credentials and `x-svc-*` headers, and adds the upstream credential and the gateway's headers. */
 export const forUpstream = (headers: RawHeaders, injected: UpstreamHeaderOptions): RawHeaders => {
   const { keyHeader, credentialHeaders, style } = injected
   const out = copyWithout(
@@ -94,7 +94,7 @@ export const forUpstream = (headers: RawHeaders, injected: UpstreamHeaderOptions
   return out
 }
 
-/** `own` replaces upstream headers of the same names (lower case). */
+/** Removes headers that clients must not see and adds `own`, which replaces headers of the same (lower-case) names. */
 export const forClient = (
   headers: RawHeaders,
   own: ReadonlyArray<readonly [string, string]>,
@@ -120,6 +120,6 @@ export const traceId = (traceparent: string | undefined): string | undefined => 
   return found?.[1]?.toLowerCase()
 }
 
-/** Returns the client's ID if it is safe for logs and headers. */
+/** Returns the id that a client sent if it is safe for logs and headers. */
 export const validClientId = (value: string | undefined): string | undefined =>
   value !== undefined && /^[\x21-\x7e]{1,128}$/.test(value) ? value : undefined

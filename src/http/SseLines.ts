@@ -1,4 +1,4 @@
-/** Receives the bytes from `from` to `end` of a line. `isEnd` is false if the chunk ends within the line. */
+/** Receives bytes `from` to `end` of one line. `isEnd` is false if the line continues in the next chunk. */
 export type OnLinePart = (bytes: Buffer, from: number, end: number, isEnd: boolean) => void
 
 const lineFeed = 0x0a
@@ -17,7 +17,7 @@ export class LineLength {
   #length = 0
   #last = 0
 
-  /** An empty line or a lone carriage return ends an event. */
+  /** A blank line ends an event. With CR LF line ends, it consists of a carriage return. */
   get isBlank(): boolean {
     return this.#length === 0 || (this.#length === 1 && this.#last === carriageReturn)
   }

@@ -1,16 +1,16 @@
 import { Context, Effect, Layer } from "effect"
 
-/** In a process with gateway and control, a change is in force before its operator receives the response. */
+/** If gateway and control API run in one process, a change takes effect before its operator receives the response. */
 export class AppliedEpoch extends Context.Service<
   AppliedEpoch,
   {
     readonly report: (epoch: number) => void
-    /** Waits until `epoch` is applied, for at most 3 seconds. A gateway that misses notices polls every 2 seconds. */
+    /** Waits until configuration change `epoch` has taken effect, but at most 3 seconds. */
     readonly waitFor: (epoch: number) => Effect.Effect<void>
   }
 >()("svc/process/AppliedEpoch") {
   static readonly layer = Layer.sync(AppliedEpoch, () => {
-    // a gateway that has not started has no stale state
+    // A gateway that has not started has loaded no older configuration, so nobody waits for it.
     let applied = Number.POSITIVE_INFINITY
     const waiters = new Map<(done: Effect.Effect<void>) => void, number>()
     return AppliedEpoch.of({

@@ -2,7 +2,6 @@ import { Context, Layer } from "effect"
 
 export interface Condition {
   readonly name: string
-  /** A single word, such as `open`. */
   readonly status: string
   readonly ok: boolean
 }

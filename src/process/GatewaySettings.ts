@@ -6,10 +6,10 @@ import type { UpstreamBase } from "../policy/routes/UpstreamBase.ts"
 export class GatewaySettings extends Context.Service<
   GatewaySettings,
   {
-    /** The paths that the upstream's UI loads: exact paths and `/prefix/*`. */
+    /** Paths that the upstream's UI loads, as exact paths or `/prefix/*`. */
     readonly upstreamUiPaths: ReadonlyArray<string>
     readonly directCompat: Option.Option<{ readonly base: UpstreamBase; readonly serviceKey: Redacted.Redacted }>
-    /** The open paths: exact paths and `/prefix/*`. */
+    /** Paths of the direct compatible upstream that clients may use, as exact paths or `/prefix/*`. */
     readonly directCompatPaths: ReadonlyArray<string>
     readonly directCompatOwnership: Ownership
     readonly directCompatLimits: RouteLimits

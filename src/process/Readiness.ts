@@ -5,7 +5,7 @@ import { Conditions } from "./Conditions.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 
 export interface Report {
-  /** `degraded`: the process serves, but an operator should look. */
+  /** `degraded`: the process serves requests, but an operator should look at it. */
   readonly status: "ready" | "degraded" | "not_ready"
   readonly checks: Readonly<Record<string, string>>
 }
@@ -16,7 +16,7 @@ export interface Dependency {
   readonly statusWithout: "not_ready" | "degraded"
 }
 
-/** A process is not ready while a listener is closed, while it drains, or while a required dependency is down. */
+/** A process is ready while every listener is open and every dependency that it needs responds. */
 export class Readiness extends Context.Service<Readiness, Effect.Effect<Report>>()("svc/control/Readiness") {
   static readonly fromDependencies = Effect.fnUntraced(function* (servers: ReadonlyArray<Dependency>) {
     const lifecycle = yield* Lifecycle
@@ -46,9 +46,7 @@ export class Readiness extends Context.Service<Readiness, Effect.Effect<Report>>
     })
   })
 
-  /**
-   * Without the database a gateway serves from memory and must stay in rotation. The operator API needs the database.
-   */
+  /** Without the database a gateway serves from memory and stays ready. The control API needs the database. */
   static readonly layer = (withoutDatabase: "not_ready" | "degraded") =>
     Layer.effect(
       Readiness,
@@ -77,13 +75,13 @@ const recordUp = ({ startPing, name }: WatchedDependency) =>
   )
 
 interface WatchedDependency extends Dependency {
-  /** Starts a ping, or joins the one in progress. */
+  /** Pings the database. Concurrent callers share one ping. */
   readonly startPing: Effect.Effect<Fiber.Fiber<boolean>>
-  /** If the ping takes longer than `probeTimeout`, the last result stands. */
+  /** Returns the result of the previous ping if the current one takes longer than `probeTimeout`. */
   readonly isUp: Effect.Effect<boolean>
 }
 
-/** Probes allow a second or less, so a silent dependency must not use up that time. */
+/** Orchestrators wait a second or less for a probe, so waiting for a silent dependency must take less. */
 const probeTimeout = "250 millis"
 
 const watchDependency = Effect.fnUntraced(function* (server: Dependency) {

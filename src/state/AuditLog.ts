@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import { Database } from "../services/Database.ts"
 
 export interface AuditEntry {
-  /** `null` if a command or the gateway itself acted. */
+  /** The operator's token; `null` if a command or the gateway itself acted. */
   readonly actorTokenId: string | null
   readonly action: string
   readonly targetType: string
@@ -15,7 +15,7 @@ export interface AuditEntry {
   readonly userAgent: string | null
 }
 
-/** JSON is the database's own text; `micros` are microseconds since 1970. */
+/** An event as stored. JSON is the text that PostgreSQL returns; `micros` are microseconds since 1970. */
 export interface ChainedEvent extends AuditEntry {
   readonly sequence: number
   readonly previousHash: Uint8Array
@@ -56,8 +56,8 @@ const Heads = Schema.Array(
 const decodeHeads = Schema.decodeUnknownEffect(Heads)
 
 /**
- * Call it after a transaction's changes and before its notices. The head stays locked until the transaction ends; only
- * the epoch is locked after it, which prevents deadlocks.
+ * Call it after a transaction's changes and before its notices. The last event stays locked until the transaction ends.
+ * Only the epoch is locked later, and always in this order, which prevents deadlocks.
  */
 export const append = Effect.fnUntraced(function* (entry: AuditEntry) {
   const { sql } = yield* Database

@@ -4,7 +4,7 @@ import { Database } from "../services/Database.ts"
 
 export const channel = "svc_control_changes"
 
-/** Gateways reload the configuration, one key, or all keys of a project (after a change of its credentials). */
+/** What a gateway must reload: the configuration, one key, or all keys of a project whose credentials changed. */
 export const Change = Schema.TaggedUnion({
   Configuration: {},
   Key: { id: Schema.String },
@@ -12,23 +12,23 @@ export const Change = Schema.TaggedUnion({
 })
 export type Change = typeof Change.Type
 
-/** `epoch` is the state's number including this change. */
+/** `epoch` numbers the changes: it is the number of this one. */
 export const ChangeNotice = Schema.fromJsonString(Schema.Struct({ epoch: Schema.Int, change: Change }))
 export type ChangeNotice = typeof ChangeNotice.Type
 const encodeNotice = Schema.encodeEffect(ChangeNotice)
 export const decodeNotice = Schema.decodeUnknownEffect(ChangeNotice)
 
-/** Reads the epoch of a notice whose change this version does not know. */
+/** Reads only the epoch, for notices of a newer version whose `change` this version cannot decode. */
 export const decodeEpoch = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ epoch: Schema.Int })))
 
-/** Every change increments the epoch. */
+/** Returns the number of the latest change. */
 export const readEpoch = Effect.gen(function* () {
   const { sql } = yield* Database
   const rows = yield* sql<{ epoch: string }>`SELECT epoch::text AS epoch FROM control_epoch`
   return Number(rows[0]?.epoch ?? 0)
 })
 
-/** Call it inside the transaction of the change. The epoch informs gateways that missed the notice. */
+/** Call it inside the transaction of the change. A gateway that misses the notice polls the epoch. */
 export const publish = (change: Change): Effect.Effect<void, SqlError.SqlError, Database> =>
   Effect.gen(function* () {
     const { notify, sql } = yield* Database

@@ -2,16 +2,16 @@ import { createHash, hash, randomBytes, timingSafeEqual } from "node:crypto"
 import { crc32 } from "node:zlib"
 import { Redacted } from "effect"
 
-/** A prefix routes a secret to its look-up and grants nothing. */
+/** A secret's prefix selects the table to search. It grants no permission. */
 export const keyPrefix = "rk_live_"
 export const operatorTokenPrefix = "op_live_"
 
 export const displayLength = 16
 
-/** The minimum length of a secret that an operator chooses: at least half of it stays hidden. */
+/** The minimum length of a secret that an operator chooses. Half of it is never displayed. */
 export const minChosenLength = 2 * displayLength
 
-/** Returns the prefix and 256 random bits in hex. A gateway key also ends in a checksum. */
+/** Returns the prefix and 256 random bits in hex. A gateway key also ends with a checksum. */
 export const mint = (prefix: typeof keyPrefix | typeof operatorTokenPrefix): Redacted.Redacted => {
   const secret = prefix + randomBytes(32).toString("hex")
   return Redacted.make(prefix === keyPrefix ? secret + checksum(secret) : secret)
@@ -21,20 +21,20 @@ const checksum = (text: string): string => crc32(text).toString(16).padStart(8, 
 
 const checksummed = /^rk_live_[0-9a-f]{72}$/
 
-/** Detects a wrong checksum. Keys of older versions have no checksum and are never reported. */
+/** True if the checksum is wrong. Keys of older versions have none and never count as mistyped. */
 export const isMistyped = (raw: string): boolean =>
   checksummed.test(raw) && checksum(raw.slice(0, -8)) !== raw.slice(-8)
 
 export const displayPrefix = (secret: Redacted.Redacted): string => Redacted.value(secret).slice(0, displayLength)
 
-/** Returns the SHA-256. `mint` uses 256 random bits, so a slow password hash would add cost but no security. */
+/** A slow password hash would add no security, because `mint` uses 256 random bits. */
 export const digest = (secret: Redacted.Redacted): Uint8Array =>
   createHash("sha256").update(Redacted.value(secret)).digest()
 
-/** `digest` in hex without intermediate objects, because it runs once per request. */
+/** The same as `digest`, in hex and without intermediate objects, because it runs for every request. */
 export const digestHex = (secret: string): string => hash("sha256", secret, "hex")
 
-/** Compares in constant time. */
+/** Takes the same time for equal and different secrets, so that timing reveals nothing. */
 export const equal = (given: Redacted.Redacted, expected: Redacted.Redacted): boolean =>
   timingSafeEqual(digest(given), digest(expected))
 

@@ -8,14 +8,14 @@ export interface StoredKey extends KeyState {
   readonly id: string
   readonly projectId: Option.Option<string>
   readonly teamId: Option.Option<string>
-  /** The linked services of the key or its project. If empty, only the policy restricts services. */
+  /** The services linked to the key or its project. If there are none, only the policy restricts services. */
   readonly services: ReadonlyArray<string>
   readonly ownLayer: PolicyLayer
 }
 
 export const lastUsedAtSql = "greatest(coalesce(k.last_used_at, k.created_at), k.enabled_at)"
 
-/** Returns text, so that an infinite time fails to decode instead of failing the statement. */
+/** SQL: epoch milliseconds as text. The time `infinity` then fails to decode instead of failing the whole statement. */
 const millis = (time: string): string => `round(extract(epoch FROM ${time}) * 1000)::text`
 
 export const columns = `k.id::text AS id, k.project_id::text AS project_id, k.team_id, k.disabled,
@@ -62,7 +62,7 @@ export const ownerOf = ({ projectId, teamId }: StoredKey): OwnerScope => ({
   teamId: Option.getOrUndefined(teamId)
 })
 
-/** Matches `asked (digest)`, the hex SHA-256 of a key's current or previous secret. */
+/** SQL condition: `asked.digest` is the hex SHA-256 of the key's current or previous secret. */
 export const matchesSecretSql = `k.key_hash = decode(asked.digest, 'hex')
   OR (k.previous_key_hash = decode(asked.digest, 'hex') AND k.previous_key_expires_at IS NOT NULL)`
 

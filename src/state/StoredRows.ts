@@ -1,4 +1,4 @@
-/** A row that this version cannot decode: a newer version wrote it, or somebody edited it. */
+/** A row that this version cannot decode, because a newer version wrote it or somebody edited it. */
 export interface UnreadableRow {
   readonly table: string
   readonly row: string
@@ -10,13 +10,15 @@ export interface TableReader<A> {
   readonly key: ReadonlyArray<string>
   /** Throws if this version cannot decode the row. */
   readonly decode: (row: object) => A
-  /** Returns a restrictive replacement for a row that cannot be decoded. Without one the row is skipped. */
+  /** Returns a restrictive replacement for a row that cannot be decoded. Without a replacement the row is skipped. */
   readonly substitute?: (row: RowColumns) => A | undefined
 }
 
 export type RowColumns = Readonly<Record<string, unknown>>
 
-/** One unreadable row must not affect the others: upgrades and rollbacks leave rows of other versions. */
+/**
+ * Decodes each row on its own: upgrades and rollbacks leave rows that cannot be decoded, which must not affect others.
+ */
 export class RowReader {
   readonly unreadable: Array<UnreadableRow> = []
 

@@ -55,7 +55,7 @@ const decodeService = (columns: object): SealedService => {
         mode: "managed_by_gateway",
         timeoutMs: row.timeout_ms,
         maxRequestBodyBytes: row.max_body_bytes,
-        // only policies limit the responses of services
+        // Services have no response limit of their own; only policies limit their responses.
         maxResponseBodyBytes: Number.POSITIVE_INFINITY,
         limitsStreams: false,
         limitsSetBy: "the service",
@@ -68,7 +68,7 @@ const decodeService = (columns: object): SealedService => {
   }
 }
 
-/** A disabled service keeps its paths, which the wildcard would otherwise serve without its policy and price. */
+/** Keeps a service's paths closed. Passthrough would otherwise serve them without the service's policy and price. */
 const disabledSubstitute = ({ name, route_pattern }: RowColumns): SealedService | undefined => {
   if (typeof name !== "string" || !serviceNamePattern.test(name)) return undefined
   return {
@@ -123,7 +123,7 @@ const openService = Effect.fnUntraced(function* ({ credentialOrigin, sealed, ser
   return complete
 })
 
-/** A stored pattern may violate a newer rule. Such a service is served at its default path instead. */
+/** A pattern stored by an older version may violate a newer rule. Such a service is served at its default path only. */
 const patternOf = Effect.fnUntraced(function* ({ name, pattern }: RegisteredService) {
   const refusal = refusedRoutePattern(pattern)
   if (refusal === undefined) return pattern

@@ -5,7 +5,7 @@ import * as AuditLog from "./AuditLog.ts"
 import * as Changes from "./Changes.ts"
 import * as StoredKeys from "./StoredKeys.ts"
 
-/** Does nothing if another gateway served the key in the last `days`. Enabling a key restarts its timer. */
+/** Disables the key unless another gateway served it in the last `days`, or an operator enabled it in that time. */
 export const disableUnused = (keyId: string, days: number, requestId: string) =>
   Effect.gen(function* () {
     const { sql, transaction } = yield* Database

@@ -1,2 +1,2 @@
-/** The Redis list of usage records that wait for the database, oldest first. */
+/** The Redis list of usage records that are not in the database yet, oldest first. */
 export const usageQueue = "usage:queue"

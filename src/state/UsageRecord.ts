@@ -3,7 +3,10 @@ import type { PolicyRoute, Provider } from "../policy/routes/CanonicalRoute.ts"
 import type { CostMode } from "../policy/routes/Service.ts"
 import type { UpstreamObject } from "../policy/routes/UpstreamObjects.ts"
 
-/** `estimate` is the reservation of an unread response (direct mode), recorded so that lost budgets can be restored. */
+/**
+ * `estimate`: the response was not read (direct mode). The reserved cost is recorded, so that lost budget counters can
+ * be restored from the records.
+ */
 export type CostSource =
   | "upstream_passthrough"
   | "price_table"
@@ -16,7 +19,7 @@ export type CostSource =
   | "estimate"
   | "none"
 
-/** `estimated` by the gateway after an incomplete or silent response; `status_only` without tokens. */
+/** `estimated` by the gateway, because the response was incomplete or reported no usage; `status_only`: no tokens. */
 export type UsageSource = "reported" | "estimated" | "status_only"
 
 export interface DenialRecord {
@@ -26,11 +29,10 @@ export interface DenialRecord {
 
 type Maybe<A> = A | null | undefined
 
-/** One authenticated request: a row of `usage_events`, and a line (`UsageRow`) while it waits for the database. */
+/** One authenticated request: a row of `usage_events`. Until it is stored it is a line of text (`UsageRow`). */
 export interface UsageRecord {
-  /** Makes writing a record idempotent. */
+  /** Writing a record twice stores it once, because the id is unique. */
   readonly id: string
-  /** Epoch milliseconds. */
   readonly created_at: number
   readonly request_id: string
   readonly key_id: string
@@ -42,7 +44,7 @@ export interface UsageRecord {
   readonly status_code: number
   readonly error_code?: Maybe<string>
   readonly latency_ms: number
-  /** From sending the request to the end of the response; absent if nothing was sent. */
+  /** From sending the request to the end of the response, in milliseconds; absent if nothing was sent. */
   readonly upstream_ms?: Maybe<number>
   readonly usage_source: UsageSource
   readonly input_tokens?: Maybe<number>
@@ -58,14 +60,14 @@ export interface UsageRecord {
   readonly run_id?: Maybe<string>
   readonly trace_id?: Maybe<string>
   readonly fallback_count: number
-  /** The reason why the first upstream did not serve the request: `http_<status>` or the gateway's code. */
+  /** `http_<status>` or the error code of the first upstream, if a second one served the request. */
   readonly fallback_reason?: Maybe<string>
-  /** For registered services only. The path is the service's, without query. */
+  /** For registered services only. The path is the service's own, without the query. */
   readonly service_name?: Maybe<string>
   readonly http_method?: Maybe<string>
   readonly endpoint_path?: Maybe<string>
   readonly endpoint_template?: Maybe<string>
-  /** `none` also if no response is read (direct mode, wildcard). */
+  /** Also `none` if the gateway does not read the response (direct mode and passthrough). */
   readonly cost_mode?: Maybe<CostMode>
   readonly pricing_rule_name?: Maybe<string>
   readonly policy_version?: Maybe<number>
@@ -73,10 +75,10 @@ export interface UsageRecord {
   readonly estimated_input_tokens?: Maybe<number>
   readonly denial?: Maybe<DenialRecord>
   readonly guardrail_action_count?: Maybe<number>
-  /** Rows of `guardrail_execution_events`, written with the record. */
+  /** The guardrail runs of the request, stored as rows of `guardrail_execution_events`. */
   readonly guardrails?: Maybe<ReadonlyArray<Execution>>
   readonly objects?: Maybe<ReadonlyArray<UpstreamObject>>
-  /** Keyed hashes of the bodies as the client sent and received them. Incomplete bodies have none. */
+  /** Keyed hashes of the bodies as the client sent and received them. An incomplete body has none. */
   readonly request_hash?: Maybe<string>
   readonly response_hash?: Maybe<string>
 }
