@@ -15,7 +15,7 @@ export const intersection = <A>(a: AllowList<A>, b: AllowList<A>): AllowList<A> 
   return allow(a.values.filter((value) => b.values.includes(value)))
 }
 
-/** The wire form is an array of at most 1,000 items, or `null` for no restriction. */
+/** In JSON the list is an array of at most 1,000 items, or `null` for no restriction. */
 export const allowListOf = <A extends string | number>(item: Schema.Codec<A, A>) =>
   Schema.NullOr(Schema.Array(item).check(Schema.isMaxLength(1000))).pipe(
     Schema.decodeTo(

@@ -1,6 +1,6 @@
 import { Context, Option, type Redacted, Schema } from "effect"
 
-/** Identity providers must sign with a public-key algorithm. Shared secrets (HS…) and `none` are not supported. */
+/** The algorithms with which an identity provider may sign tokens. Shared secrets (HS…) and `none` are not allowed. */
 export const Algorithm = Schema.Literals(["RS256", "RS384", "RS512", "ES256", "ES384", "ES512"])
 export type Algorithm = typeof Algorithm.Type
 
@@ -15,7 +15,7 @@ export const AuthSettings = Schema.Struct({
   audience: Schema.NullOr(Text),
   issuer: Schema.NullOr(Text),
   oidc_discovery_url: Schema.NullOr(Schema.String),
-  /** `null` disables the check. */
+  /** The scope that a token must have. `null` disables the check. */
   required_scope: Schema.NullOr(Text),
   required_role: Schema.NullOr(Text),
   /** The caller must be in at least one of these groups. An empty list disables the check. */
@@ -48,7 +48,7 @@ export interface ConfiguredAuth {
   readonly secret: Option.Option<Redacted.Redacted>
 }
 
-/** The settings of the environment (`IDENTITY_*`, `TRUSTED_GATEWAY_*`). They apply until an operator saves settings. */
+/** The settings of `IDENTITY_*` and `TRUSTED_GATEWAY_*`. They apply until an operator saves settings. */
 export const StartupAuthSettings = Context.Reference<Option.Option<ConfiguredAuth>>("svc/policy/StartupAuthSettings", {
   defaultValue: () => Option.none()
 })
@@ -60,7 +60,7 @@ export interface SettingsMistake {
   readonly message: string
 }
 
-/** Returns the contradictions between settings that are each of the right type, such as a half-configured provider. */
+/** Returns contradictions between settings that are valid on their own, such as a half-configured provider. */
 export const mistakes = (settings: AuthSettings, secretConfigured: boolean): ReadonlyArray<SettingsMistake> => {
   const found: Array<SettingsMistake> = []
   const keyHeader = refusedKeyHeader(settings.svc_key_header)
@@ -97,7 +97,7 @@ const isDocumentUrl = (text: string): boolean => {
   )
 }
 
-/** Headers that already have a meaning: the gateway would strip a key sent in one of them, or misread it. */
+/** The gateway removes these headers or gives them another meaning, so none of them can carry a gateway key. */
 const reservedHeaders = new Set([
   "accept",
   "accept-encoding",

@@ -6,13 +6,13 @@ export interface EffectivePolicy {
   readonly policy: KeyPolicy
   readonly guardrails: GuardrailPolicy.GuardrailPolicy
   readonly version: number
-  /** Ordered from general to specific; the key's own policy is the last. */
+  /** The policies that apply, from general to specific. The last is the key's own. */
   readonly layers: ReadonlyArray<PolicyLayer>
 }
 
 export const of = (layers: ReadonlyArray<PolicyLayer>): EffectivePolicy => ({
   policy: layers.map(({ policy }) => policy).reduce(intersection, neutral),
-  // keep the identity of the neutral policy: callers cache by it
+  // Without the neutral policy, `reduce` returns a single other policy as is. Callers cache by object identity.
   guardrails: layers
     .map(({ guardrails }) => guardrails)
     .filter((guardrails) => guardrails !== GuardrailPolicy.neutral)

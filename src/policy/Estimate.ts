@@ -7,13 +7,14 @@ import type { RouteId, RouteMode } from "./routes/CanonicalRoute.ts"
 /** The flat cost of a billable request whose price is unknown: $0.01. */
 export const defaultCostNanos = 10_000_000
 
-/** The assumed output of a response that neither the request nor a policy bounds. */
+/** The assumed output tokens of a response that neither the request nor a policy limits. */
 export const defaultOutputTokens = 4096
 
 /**
- * - `answer`: reserved, then settled by the usage that the response reports.
- * - `estimate`: the reservation is final. Message batches and background responses finish after their response.
- * - `status`: direct mode. The gateway does not read the response, so the reservation is final.
+ * - `answer`: an amount is reserved, then replaced by the usage that the response reports.
+ * - `estimate`: the reserved amount is charged, because the upstream still works after its response (batches,
+ * background).
+ * - `status`: the reserved amount is charged, because the gateway does not read the response (direct mode).
  * - `free`: lists, look-ups and token counts cost nothing.
  */
 export type Accounting = "answer" | "estimate" | "status" | "free"
@@ -33,7 +34,7 @@ export const accountingWithBody = (accounting: Accounting, { background }: Facts
   background && accounting === "answer" ? "estimate" : accounting
 
 export interface UsageEstimate {
-  /** Tokens that are certain: the input, the requested output bound, and one token per unbounded choice. */
+  /** The certain tokens: the input, the output that the request asks for, and one token per unlimited choice. */
   readonly inputTokens: number
   /** `inputTokens` plus the assumed output. Only the assumed part is reduced to fit a smaller limit. */
   readonly tokens: number
@@ -49,7 +50,7 @@ export interface Ceiling {
   readonly limit: number
 }
 
-/** Caps the assumed output at the request's limits, so that an estimate never locks a key out. */
+/** Returns the assumed output of a choice without a limit. It fits all limits, so that no estimate locks a key out. */
 export const outputPerOpenChoice = (
   facts: Facts,
   price: ModelPrice | undefined,
@@ -68,7 +69,7 @@ export const outputPerOpenChoice = (
   return Math.max(1, each)
 }
 
-/** Returns the output tokens that fit `ceiling` after the input; negative if the input alone exceeds it. */
+/** Returns how many output tokens fit `ceiling` after the input. Negative if the input alone exceeds it. */
 export const outputTokensThatFit = (
   { inputTokens }: Facts,
   price: ModelPrice | undefined,
@@ -80,7 +81,7 @@ export const outputTokensThatFit = (
   if (nanos < 0) return -1
   if (price.output === 0) return Number.POSITIVE_INFINITY
   const output = Math.floor((nanos * 1_000_000) / price.output)
-  // the arithmetic may round by a nano-dollar or two
+  // The result may exceed the limit by a nano-dollar or two, because floating-point division rounds.
   return costOf(price, inputTokens, output) > limit ? output - Math.ceil(2_000_000 / price.output) : output
 }
 
@@ -89,12 +90,13 @@ const costOf = (price: ModelPrice, input: number, output: number): number =>
 
 export interface ReservedUsage extends UsageEstimate {
   readonly output: number
-  /** An estimate of the output never exceeds this: the bound sent upstream, or `maxUnboundedOutput`. */
+  /** The maximum output: the limit that the gateway sends upstream, or `maxUnboundedOutput`. */
   readonly maxOutput: number
 }
 
 /**
- * `perResponse`: assumed tokens per unbounded choice. `isSentUpstream`: the gateway writes that bound into the request.
+ * Estimates the usage to reserve. Each choice without a limit counts `perResponse` tokens. `isSentUpstream` tells
+ * whether the upstream receives this number as a limit.
  */
 export const estimateUsage = (
   accounting: Accounting,
@@ -122,13 +124,13 @@ export const estimateUsage = (
   }
 }
 
-/** Current models write at most this many tokens, so no estimate exceeds it. */
+/** Current models write at most this many tokens per response. */
 const maxUnboundedOutput = 128_000
 
 const free: ReservedUsage = { inputTokens: 0, tokens: 0, nanos: 0, nanosEstimated: false, output: 0, maxOutput: 0 }
 
 export interface RequestPrice extends ModelPrice {
-  /** Minimum charge in nano-dollars, set when one of the requested models has no price. */
+  /** The least charge in nano-dollars. It is set if one of the requested models has no price. */
   readonly minimumNanos?: number
 }
 
@@ -140,14 +142,14 @@ export const isDefaultCharge = (price: RequestPrice | undefined, nanos: number):
 
 const isUnnamed = ({ omitsModel, models }: Facts): boolean => omitsModel || models.length === 0
 
-/** Returns the models of a billable request that have no price; `""` stands for an omitted model name. */
+/** Returns the models of a billable request that have no price. An empty name stands for a request without a model. */
 export const unpricedModels = (accounting: Accounting, facts: Facts, prices: PriceList): ReadonlyArray<string> => {
   if (accounting === "free") return []
   const unknown = allModels(facts).filter((model) => prices.priceOf(model) === undefined)
   return isUnnamed(facts) ? ["", ...unknown] : unknown
 }
 
-/** Takes the highest known price of all named models, so that naming a further model never lowers a charge. */
+/** Takes the highest price of all models that the request names, so that naming more never lowers the charge. */
 export const priceOfRequest = (facts: Facts, prices: PriceList): RequestPrice | undefined => {
   const { alternativeModels, models, requests } = facts
   if (models.length === 1 && alternativeModels.length === 0 && !facts.omitsModel) return prices.priceOf(models[0]!)

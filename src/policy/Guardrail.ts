@@ -6,14 +6,14 @@ export type Mode = typeof Mode.Type
 export const Action = Schema.Literals(["allow", "block", "modify", "warn"])
 export type Action = typeof Action.Type
 
-/** `fail_open` records a failure and continues; `dry_run` only records the result, whatever it is. */
+/** If a guardrail fails, `fail_open` lets the text pass. `dry_run` only records each action, even without a failure. */
 export const FailurePolicy = Schema.Literals(["fail_closed", "fail_open", "dry_run"])
 export type FailurePolicy = typeof FailurePolicy.Type
 
 export const Config = Schema.Record(Schema.String, Schema.Json)
 export type Config = typeof Config.Type
 
-/** One guardrail run as stored and shown. It never contains the checked text. */
+/** One run of a guardrail, as stored and shown to operators. It never contains the checked text. */
 export const Execution = Schema.Struct({
   guardrail_name: Schema.String,
   mode: Mode,

@@ -4,7 +4,7 @@ export const GuardrailName = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9._
 
 const Names = Schema.Array(GuardrailName).check(Schema.isMaxLength(100))
 
-/** Specification, "guardrail_policy". An override replaces top-level members of the catalogue's `runtime_config`. */
+/** A configuration override replaces top-level members of the guardrail's `runtime_config`. */
 export const GuardrailPolicy = Schema.Struct({
   mandatory_guardrails: Names,
   optional_guardrails: Names,
@@ -23,13 +23,13 @@ export const neutral: GuardrailPolicy = {
   guardrail_config_overrides: {}
 }
 
-/** Returns the shared `neutral` value for an empty patch, because callers cache selections by identity. */
+/** Returns the same `neutral` object for every empty patch, because callers cache by object identity. */
 export const of = (patch: GuardrailPolicyPatch): GuardrailPolicy =>
   Object.keys(patch).length === 0 ? neutral : { ...neutral, ...patch }
 
 export const patched = (base: GuardrailPolicy, patch: GuardrailPolicyPatch): GuardrailPolicy => ({ ...base, ...patch })
 
-/** Forbidding a guardrail removes the other policy's option and override. Of two overrides `b`'s applies. */
+/** If one policy forbids a guardrail, the other cannot offer or configure it. If both configure it, `b` applies. */
 export const merged = (a: GuardrailPolicy, b: GuardrailPolicy): GuardrailPolicy => {
   const forbidden = union(a.forbidden_guardrails, b.forbidden_guardrails)
   return {
@@ -42,7 +42,7 @@ export const merged = (a: GuardrailPolicy, b: GuardrailPolicy): GuardrailPolicy 
   }
 }
 
-/** A policy that forbids and configures the same guardrail keeps the override; selection refuses the contradiction. */
+/** If one policy forbids and configures a guardrail, both stay: selecting it then refuses the contradiction. */
 const permittedOverrides = (
   own: GuardrailPolicy,
   other: GuardrailPolicy

@@ -8,10 +8,10 @@ import { ServiceName } from "./routes/Service.ts"
 const Hour = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 23 }))
 const ModelName = Schema.String.check(Schema.isBetweenLength(1, 256))
 
-/** `flat` charges $0.01 per request; `refuse` refuses it, because no budget can bound an unknown cost. */
+/** `flat` charges $0.01 for a request without a known price. `refuse` refuses it, because no budget can bound it. */
 const UnpricedModels = Schema.Literals(["flat", "refuse"])
 
-/** `null` on the wire means unrestricted. An empty policy restricts nothing. */
+/** In JSON `null` means unrestricted. An empty policy restricts nothing. */
 export const KeyPolicy = Schema.Struct({
   deny: Schema.Boolean,
   allowed_routes: AllowList.allowListOf(PolicyRoute),
@@ -31,7 +31,7 @@ export const KeyPolicy = Schema.Struct({
   unpriced_models: UnpricedModels,
   max_input_tokens_per_request: Limit.CountLimit,
   max_output_tokens_per_request: Limit.CountLimit,
-  /** A key that was unused for this many days is disabled at its next use. */
+  /** A key that nobody used for this many days is disabled at its next use. */
   unused_key_auto_disable_after_days: Limit.between(1, 3650),
   max_request_body_bytes: Schema.NullOr(BodyBytes),
   max_response_body_bytes: Schema.NullOr(BodyBytes),
@@ -39,7 +39,7 @@ export const KeyPolicy = Schema.Struct({
   max_sse_event_bytes: Limit.between(1, maxBodyBytes),
   max_tool_call_count: Limit.CountLimit,
   max_tool_schema_bytes: Limit.CountLimit,
-  /** Limits the key's concurrent requests in each gateway process. */
+  /** The maximum concurrent requests of the key in each gateway process. */
   max_concurrent_requests: Limit.CountLimit
 }).annotate({ identifier: "KeyPolicy" })
 export type KeyPolicy = typeof KeyPolicy.Type
@@ -47,7 +47,7 @@ export type KeyPolicy = typeof KeyPolicy.Type
 export const KeyPolicyPatch = KeyPolicy.mapFields(Struct.map(Schema.optionalKey))
 export type KeyPolicyPatch = typeof KeyPolicyPatch.Type
 
-/** A partial policy in an API request. Stored rows of older versions may contain model names that are refused here. */
+/** Part of a policy, as the API accepts it. It refuses some model names that rows of older versions contain. */
 export const KeyPolicyInput = KeyPolicyPatch.pipe(
   Schema.fieldsAssign({
     allowed_models: Schema.optionalKey(AllowList.allowListOf(ModelName.check(ModelPattern.isModelPattern)))
@@ -85,7 +85,7 @@ export const neutral: KeyPolicy = {
 
 export const patched = (base: KeyPolicy, patch: KeyPolicyPatch): KeyPolicy => ({ ...base, ...patch })
 
-/** Denies a request exactly if `a` or `b` denies it; commutative, with `neutral` as identity. */
+/** Returns a policy that denies a request exactly if `a` or `b` denies it. */
 export const intersection = (a: KeyPolicy, b: KeyPolicy): KeyPolicy => ({
   deny: a.deny || b.deny,
   allowed_routes: AllowList.intersection(a.allowed_routes, b.allowed_routes),

@@ -1,19 +1,19 @@
 import { Option } from "effect"
 import type { KeyPolicy } from "./KeyPolicy.ts"
 
-/** Times are epoch milliseconds. */
+/** The properties that decide whether a key may be used. Times are epoch milliseconds. */
 export interface KeyState {
   readonly disabled: boolean
   readonly revoked: boolean
-  /** False if this version cannot decode the policy; the key is then refused. */
+  /** False if this version cannot decode the key's policy. The key is then refused. */
   readonly readable: boolean
   readonly expiresAt: Option.Option<number>
-  /** The latest of last recorded use (or else creation) and last enabling. */
+  /** The latest of: last use (or creation, if never used), and last enabling by an operator. */
   readonly lastUsedAt: number
 }
 
 export interface PresentedKey extends KeyState {
-  /** When the presented secret stops working, after a rotation. */
+  /** The end of the presented secret's validity, if a rotation has replaced the secret. */
   readonly secretEndsAt: Option.Option<number>
 }
 

@@ -21,13 +21,13 @@ const transformation = SchemaTransformation.transform<Limit, number | null>({
   encode: (limit) => (limit._tag === "Unlimited" ? null : limit.max)
 })
 
-/** The wire form is an integer in the range, or `null` for no limit. */
+/** In JSON the limit is an integer in the given range, or `null` for no limit. */
 export const between = (minimum: number, maximum: number) =>
   Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum, maximum }))).pipe(Schema.decodeTo(Tagged, transformation))
 
 export const CountLimit = between(0, Number.MAX_SAFE_INTEGER)
 
-/** The wire form is US dollars from 0 to 9,000,000, or `null` for no limit. Counters are exact up to that maximum. */
+/** In JSON the limit is US dollars, or `null` for no limit. Redis counters are exact up to the maximum of 9,000,000. */
 export const DollarLimit = Schema.NullOr(
   Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 }))
 ).pipe(Schema.decodeTo(Tagged, transformation))

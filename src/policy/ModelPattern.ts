@@ -1,13 +1,13 @@
 import { Schema } from "effect"
 import { type AllowList, allow } from "./AllowList.ts"
 
-/** `gpt-5*` matches every name with that prefix. A `*` elsewhere is an ordinary character. */
+/** `gpt-5*` matches every name that begins with `gpt-5`. A `*` elsewhere is an ordinary character. */
 export type ModelPattern = string
 
 export const prefixOf = (pattern: ModelPattern): string | undefined =>
   pattern.endsWith("*") ? pattern.slice(0, -1) : undefined
 
-/** Refuses a `*` before the end: operators would expect a wildcard, and it would match nothing. */
+/** Refuses a `*` that is not the last character, because operators would expect it to match anything. */
 export const isModelPattern = Schema.makeFilter(
   (pattern: string) => {
     const star = pattern.indexOf("*")
@@ -16,7 +16,7 @@ export const isModelPattern = Schema.makeFilter(
   { expected: 'the name of a model, or the beginning of names with one "*" at its end, such as "gpt-5*"' }
 )
 
-/** True if the list allows the model. For a pattern: true if the list allows every model that it matches. */
+/** Tells whether the list allows the model. A pattern is allowed if every model that it matches is. */
 export const allowsModel = (list: AllowList<ModelPattern>, model: ModelPattern): boolean =>
   list._tag === "AllowAll" || list.values.includes(model) || list.values.some((pattern) => matches(pattern, model))
 
@@ -26,8 +26,7 @@ const matches = (pattern: ModelPattern, model: string): boolean => {
 }
 
 /**
- * If two patterns match the same model, the prefix of one begins with the prefix of the other, so the longer pattern is
- * their intersection.
+ * If two patterns share a match, one prefix begins with the other. The longer pattern is therefore their intersection.
  */
 export const intersection = (a: AllowList<ModelPattern>, b: AllowList<ModelPattern>): AllowList<ModelPattern> => {
   if (a._tag === "AllowAll") return b

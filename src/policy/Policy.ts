@@ -11,18 +11,18 @@ import * as CompatPaths from "./routes/CompatPaths.ts"
 export interface PolicyRequest {
   readonly route: PolicyRoute
   readonly provider: Provider
-  /** The called service and the services linked to the key. If absent, the body may name a service. */
+  /** The service of the path, and the services that are linked to the key. If absent, the body may name a service. */
   readonly service?: { readonly name: string; readonly linked: ReadonlyArray<string> } | undefined
-  /** The request starts upstream work whose models and tokens the gateway never sees. */
+  /** True if the upstream works on after its response, with models and tokens that the gateway never sees. */
   readonly worksLater: boolean
   readonly facts: Facts
   readonly requestBytes: number
-  /** Unknown before the response, where the forwarder enforces the limit. A simulation may assume a size. */
+  /** Assumed by simulations. Before a real response the size is unknown; the forwarder then enforces the limit. */
   readonly responseBytes: number | undefined
   readonly hourUtc: number
   readonly running: number
   readonly estimatedCostNanos: number
-  /** The request's models without a price; `""` stands for an omitted model name. */
+  /** The models of the request without a price. An empty name stands for a request without a model. */
   readonly unpricedModels: ReadonlyArray<string>
 }
 
@@ -60,15 +60,15 @@ export interface Denial {
   readonly retryAfterSeconds?: number
 }
 
-/** The first failing check decides. `passed` lists the checks before it. */
+/** The result of the checks, which stop at the first one that denies. `passed` lists the checks before it. */
 export type Decision =
   | { readonly _tag: "Allowed"; readonly passed: ReadonlyArray<Check> }
   | { readonly _tag: "Denied"; readonly passed: ReadonlyArray<Check>; readonly denial: Denial }
 
-/** Decides by all checks. The gateway, the simulator and the explanations share this function. */
+/** Runs all checks. Requests, simulations and explanations share this function, so that their results agree. */
 export const decide = (policy: KeyPolicy, request: PolicyRequest): Decision => decideBy(checks, policy, request)
 
-/** Uses only the checks that need no body. They come first, so a refusal is the same before and after reading it. */
+/** Runs only the checks that need no body. They are the first of all checks, so the body never changes a refusal. */
 export const decideBeforeBody = (policy: KeyPolicy, request: PolicyRequest): Decision =>
   decideBy(checksBeforeBody, policy, request)
 
@@ -80,11 +80,11 @@ const decideBy = (checks: ReadonlyArray<CheckRule>, policy: KeyPolicy, request: 
   return allowed
 }
 
-/** True if the policy checks a body's content, or the size of a body without an announced length (`unsized`). */
+/** Tells whether the policy checks the body's content, or its size if it has no content-length (`unsized`). */
 export const dependsOnBody = (policy: KeyPolicy, unsized = false): boolean =>
   bodyRules.some(({ needs, when }) => (when === "content" || (when === "size" && unsized)) && needs(policy))
 
-/** The policy fields that need the body's content, its model's price (not for services), or its unannounced size. */
+/** The policy fields that need the body's content, its model's price, or its size if not announced. */
 const bodyRules: ReadonlyArray<{
   readonly field: keyof KeyPolicy
   readonly check: Check
@@ -125,7 +125,7 @@ export const worksLater = (provider: Provider, target: string): boolean =>
 
 export const usageLimitFields = ["tpm_limit", "max_tokens_per_day", "daily_budget_usd", "monthly_budget_usd"] as const
 
-/** The limits that cannot be enforced on work after the response. */
+/** The limits that the gateway cannot enforce on upstream work that continues after the response. */
 const laterRules: ReadonlyArray<{ readonly field: keyof KeyPolicy; readonly needs: (policy: KeyPolicy) => boolean }> = [
   ...bodyRules.filter(({ check }) => check !== "streaming"),
   ...([...usageLimitFields, "max_cost_per_request"] as const).map((field) => ({
@@ -145,7 +145,7 @@ export const laterWorkDenial = (limit: string): Omit<Denial, "check"> => ({
 export const bodyChecks = (policy: KeyPolicy): ReadonlyArray<Check> =>
   bodyRules.flatMap(({ check, needs }) => (needs(policy) ? [check] : []))
 
-/** `modelLayers`: some models have policies, and the unread body may name one of them. */
+/** Denies a request whose body is not read if the policy, or a model's own policy (`modelLayers`), depends on it. */
 export const unreadBodyDenial = (policy: KeyPolicy, modelLayers = false): Denial | undefined => {
   const rule = bodyRules.find(({ needs }) => needs(policy))
   if (rule !== undefined) return denyUnreadBody(rule.check, `This key's policy sets ${rule.field}`)
@@ -161,7 +161,7 @@ const denyUnreadBody = (check: Check, reason: string): Denial => ({
 export const allDenials = (policy: KeyPolicy, request: PolicyRequest): ReadonlyArray<Denial> =>
   checks.flatMap((rule) => denialOf(rule, policy, request) ?? [])
 
-/** Returns at least one layer, because a merged policy denies only what a layer denies. */
+/** Returns at least one policy layer, because a merged policy denies only what some layer denies. */
 export const denyingLayers = <Layer extends { readonly policy: KeyPolicy }>(
   layers: ReadonlyArray<Layer>,
   check: Check,
@@ -176,7 +176,7 @@ const denialOf = (rule: CheckRule, policy: KeyPolicy, request: PolicyRequest): D
 export const unlistedModelMessage = (model: string): string =>
   `There is no model "${printable(model)}" that this key may use.`
 
-/** Returns the merged lists that allow nothing although each layer's own list allows something. */
+/** Returns lists that allow nothing after merging, although each layer's list allows something. */
 export const disjointLists = <Layer extends { readonly policy: KeyPolicy }>(
   merged: KeyPolicy,
   layers: ReadonlyArray<Layer>
@@ -200,7 +200,7 @@ const allowsNothing = (list: AllowList<string | number>): boolean => list._tag =
 
 interface CheckRule {
   readonly name: Check
-  /** The check needs no body. The service check runs before the body only if the path names the service. */
+  /** True if the check needs no body. The `service` check then applies only to a service that the path names. */
   readonly beforeBody?: true
   readonly test: (
     policy: KeyPolicy,
@@ -217,7 +217,7 @@ const checks: ReadonlyArray<CheckRule> = [
   {
     name: "route",
     beforeBody: true,
-    // a linked service needs no permission for its route
+    // A key that is linked to a service needs no permission for the service's route.
     test: (policy, { route, service }) =>
       allows(policy.allowed_routes, route) || service?.linked.includes(service.name) === true
         ? undefined
@@ -398,7 +398,7 @@ const refusedModelMessage = (model: string, allowed: ReadonlyArray<string>): str
   return `This key's policies do not allow the requested model "${printable(model)}" (${choice}).`
 }
 
-/** Each choice has at least one token. An unbounded request is sent upstream with the policy's bound. */
+/** Without an output limit each choice counts one token here. The gateway sends the policy's limit upstream then. */
 const outputOf = ({ choices, largestOutput }: Facts): number => Math.max(choices, largestOutput)
 
 const bodyService = ({ service }: Facts): PolicyRequest["service"] =>

@@ -3,19 +3,19 @@ import type { PolicyRoute } from "./routes/CanonicalRoute.ts"
 import type * as SharedLimits from "./SharedLimits.ts"
 import type { Policies } from "./StoredPolicies.ts"
 
-/** The kinds of stored layers, from general to specific. A key's own policy follows them. */
+/** The kinds of policies that apply to many keys, from general to specific. A key's own policy comes after them. */
 export const LayerKind = Schema.Literals(["global", "project", "team", "route", "model"])
 export type LayerKind = typeof LayerKind.Type
 
 export interface PolicyLayer extends Policies {
-  /** `unknown`: a newer version's kind. The layer may concern any request, so it applies to all. */
+  /** `unknown`: a kind of a newer version. Such a layer may concern any request, so it applies to all. */
   readonly kind: LayerKind | "key" | "unknown"
-  /** `null` for the global layer and for a policy without a stored key. For `unknown`: kind and scope. */
+  /** The id or name of the project, team, route, model or key; `null` for the global layer and an unstored key. */
   readonly scopeId: string | null
   readonly version: number
-  /** This version cannot decode the row, so the layer denies every request. */
+  /** True if this version cannot decode the row. The layer then denies every request. */
   readonly unreadable?: true
-  /** The change number that set each limit; absent before changes were numbered. */
+  /** For each limit, the number of the change that set it. Absent for layers from before changes were numbered. */
   readonly since?: SharedLimits.Since
   readonly shared?: { readonly limits: SharedLimits.SharedLimits; readonly since: SharedLimits.Since }
 }
@@ -30,7 +30,7 @@ export interface LayerScope {
   readonly projectId: string | undefined
   readonly teamId: string | undefined
   readonly route: PolicyRoute
-  /** All models of the request: a message batch is subject to the layers of each. */
+  /** All models of the request. A message batch must satisfy the layers of each of them. */
   readonly models: ReadonlyArray<string>
 }
 
@@ -73,20 +73,20 @@ export const ownerLayers = (
 
 export type CountedRequests = "all" | { readonly routes: ReadonlyArray<string>; readonly models: ReadonlyArray<string> }
 
-/** The requests that a counter includes, and the change number since which it is complete. */
+/** The requests that a counter includes, and the number of the change since which it includes them all. */
 export interface CountedSince {
   readonly counted: CountedRequests
   readonly since: number
 }
 
-/** The owner of a key. `since` is the number of the change that assigned it. */
+/** The project and team of a key. `since` is the number of the change that assigned them. */
 export interface KeyOwner extends OwnerScope {
   readonly since: number
 }
 
 /**
- * Includes all requests if the key, or a layer over all its requests, sets the limit; then it is complete since the
- * oldest such change. Otherwise it includes the requests of the route and model layers that set the limit.
+ * If the key, its project, its team or the global layer sets the limit, the counter includes all requests of the key.
+ * Otherwise it includes the requests of the routes and models whose layers set the limit.
  */
 export const countedRequests = (
   layers: PolicyLayers,
@@ -107,7 +107,7 @@ export const countedRequests = (
   }
 }
 
-/** Examples: `global`, `project:<id>`, `model:<name> (unreadable)`. Usage records store the name. */
+/** Returns names such as `global`, `project:<id>` or `model:<name> (unreadable)`, which usage records store. */
 export const layerName = ({ kind, scopeId, unreadable }: PolicyLayer): string => {
   const name = kind === "global" || kind === "key" || scopeId === null ? kind : `${kind}:${scopeId}`
   return unreadable === true ? `${name} (unreadable)` : name

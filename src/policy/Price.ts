@@ -1,17 +1,17 @@
-/** Amounts are integer nano-dollars, so that sums are exact and prices per million tokens are integers. */
+/** Amounts are whole nano-dollars, so that sums are exact and prices per million tokens are whole numbers. */
 export const nanosPerDollar = 1_000_000_000
 
-/** The maximum of budgets and of the cost of one request. Counters hold it exactly. */
+/** The maximum of a budget and of one request's cost. Redis counters hold this amount exactly. */
 export const maxDollars = 9_000_000
 
 export const toNanos = (usd: number): number => Math.round(usd * nanosPerDollar)
 export const toDollars = (nanos: number): number => nanos / nanosPerDollar
 
-/** Nano-dollars per million tokens. */
+/** Prices in nano-dollars per million tokens. */
 export interface ModelPrice {
   readonly input: number
   readonly output: number
-  /** A `null` price of cached input or cache writes means the `input` price. */
+  /** If the price of cached input or cache writes is `null`, the `input` price applies. */
   readonly cachedInput: number | null
   readonly cacheWrite: number | null
 }
@@ -33,7 +33,7 @@ export interface PricedTokens {
   readonly cacheWrite: number
 }
 
-/** Returns nano-dollars, rounded up and capped at `maxDollars`, so that no reported usage can overflow a counter. */
+/** Returns nano-dollars, rounded up and at most `maxDollars`: no usage report can overflow a counter. */
 export const cost = (price: ModelPrice, tokens: PricedTokens): number => {
   const plain = Math.max(0, tokens.input - tokens.cachedInput - tokens.cacheWrite)
   const perMillion =

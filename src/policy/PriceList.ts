@@ -1,13 +1,13 @@
 import { prefixOf } from "./ModelPattern.ts"
 import type { ModelPrice } from "./Price.ts"
 
-/** An exact name takes precedence over prefixes (`claude-*`), and a longer prefix over a shorter one. */
+/** Looks up model prices. An exact name precedes prefixes (`claude-*`), and longer prefixes precede shorter ones. */
 export class PriceList {
   static readonly empty = new PriceList([])
 
   readonly #named = new Map<string, ModelPrice>()
   readonly #beginning = new Map<string, ModelPrice>()
-  /** Prefix lengths, longest first: a look-up takes one step per distinct length. */
+  /** The lengths of all prefixes, longest first. A look-up takes one step per length. */
   readonly #lengths: ReadonlyArray<number>
 
   constructor(prices: Iterable<readonly [pattern: string, price: ModelPrice]>) {

@@ -20,13 +20,13 @@ export interface PolicyRefusal {
   readonly message: string
   readonly param?: string
   readonly retryAfterSeconds?: number
-  /** The policy check that refused, and the layers that refuse by it on their own. */
+  /** The policy check that refused the request, and the policy layers that would each refuse it alone. */
   readonly denial?: { readonly check: string; readonly causes: ReadonlyArray<PolicyLayer> }
 }
 
 type ModelLayers = ReadonlyMap<string, PolicyLayer>
 
-/** `request` omits the facts of the body, `effective` the layers of models. `full` finds a limit without room. */
+/** Decides before the body is read, so `request` has no facts of it. `full` finds a limit that is used up. */
 export const beforeBody = <Full = never>(
   method: string,
   target: Target,
@@ -50,7 +50,7 @@ interface ResponseGuard {
   readonly inspectsResponse: boolean
 }
 
-/** `guard` fails if no guardrail can run. */
+/** Decides with the facts of the body. `guard` is a failure if the request's guardrails cannot run. */
 export const afterBody = (
   effective: EffectivePolicy,
   request: Policy.PolicyRequest,
@@ -65,7 +65,7 @@ export const afterBody = (
   return guard.success?.inspectsResponse === true ? ungovernedLaterWork("a guardrail on responses") : undefined
 }
 
-/** Applies the policy checks, and the shared limits that cannot be enforced on work after the response. */
+/** Applies the policy, and refuses upstream work after the response if a shared limit could not be enforced on it. */
 export const byPolicy = (effective: EffectivePolicy, request: Policy.PolicyRequest): PolicyRefusal | undefined => {
   const decision = Policy.decide(effective.policy, request)
   if (decision._tag === "Denied") return refusalOfDenial(decision.denial, effective, request)

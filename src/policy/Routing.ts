@@ -26,24 +26,24 @@ export interface RoutedRequest {
   readonly route: PolicyRoute
   readonly provider: Provider
   readonly config: RouteConfig
-  /** Path and query for the upstream, byte for byte. */
+  /** The path and query to send upstream, byte for byte. */
   readonly target: string
   readonly service?: ServiceCall
   readonly objects: ObjectUse
 }
 
 export interface Target extends RoutedRequest {
-  /** The canonical route that defines the body's format. The compatible upstream uses the route of the same path. */
+  /** Defines the format of the body. A compatible upstream's path has the format of the same gateway path. */
   readonly routeId: BodyRoute
-  /** The format of reported usage. The path decides it, whatever the request's headers say. */
+  /** The protocol of the response's usage report. The path decides it, whatever the client's headers say. */
   readonly family: Family
   readonly accounting: Accounting
-  /** The protocol reports a stream's usage only on request (family A chat). */
+  /** True if streams report usage only on request, as OpenAI chat completions do. */
   readonly isUsageOptIn: boolean
   readonly model?: string
-  /** The service name in the path, even if no such service is registered. */
+  /** The service name in the path, which need not belong to a registered service. */
   readonly serviceName?: string
-  /** The reason why the service cannot be called. Only authenticated callers see it. */
+  /** The reason why the service cannot be called. Only authenticated clients learn it. */
   readonly closed?: ServiceRefusal
 }
 
@@ -62,7 +62,7 @@ export interface RoutingSettings {
   readonly passthrough: Passthrough
 }
 
-/** The reason why no route matches. Callers see it before authentication. */
+/** The reason why no route matches. Clients learn it before authentication. */
 export interface RoutingFailure {
   readonly code: "unsupported_route"
   readonly message: string
@@ -207,7 +207,7 @@ const serviceTarget = ({ call, closed, prefix }: ServiceMatch, name: string, tar
   ...(closed !== undefined && { closed })
 })
 
-/** Placeholder settings for a service that is not registered. No request uses them. */
+/** Settings for a service that is not registered. Such a request is refused before they are used. */
 const unregisteredConfig: RouteConfig = {
   enabled: true,
   mode: "managed_by_gateway",
@@ -219,7 +219,7 @@ const unregisteredConfig: RouteConfig = {
   ownership: "shared"
 }
 
-/** Removes leading segments from a raw target. Canonicalisation keeps the number of segments, so the index is valid. */
+/** Removes leading segments from the raw target, which has as many segments as its canonical form. */
 export const withoutLeadingSegments = (target: string, segments: number): string => {
   let end = 0
   for (let cut = 0; cut < segments; cut++) {
@@ -244,7 +244,7 @@ const unrouted = (method: string, path: string) =>
     `Route is not supported by this gateway. There is no ${method} ${path.slice(0, maxShownCharacters)} here. Common routes are POST /v1/chat/completions, /v1/responses, /v1/embeddings and /v1/messages, and GET /v1/models.`
   )
 
-/** Returns the family of a path. On paths that both families share, the client's headers decide. */
+/** Returns the protocol of a path. On paths that both protocols share, the client's headers decide instead. */
 export const familyOfPath = (path: string): Family => (path.startsWith("/v1/messages") ? "b" : "a")
 
 export const providerOf = (route: PolicyRoute): Provider =>

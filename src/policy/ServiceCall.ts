@@ -6,11 +6,11 @@ import * as ServiceTable from "./ServiceTable.ts"
 export interface ServiceCall {
   readonly service: ServiceTable.RegisteredService
   readonly method: string
-  /** The path as the service sees it, canonical and without query. Prices and records use it. */
+  /** The canonical path as the service receives it, without query. Prices and usage records refer to this path. */
   readonly path: string
 }
 
-/** The reason why the service cannot be called. Only authenticated callers see it. */
+/** The reason why the service cannot be called. Only authenticated clients learn it. */
 export interface ServiceRefusal {
   readonly code:
     | "missing_service"
@@ -23,12 +23,12 @@ export interface ServiceRefusal {
 
 export interface ServiceMatch {
   readonly call: ServiceCall | undefined
-  /** The number of leading path segments that belong to the gateway. */
+  /** The number of leading path segments to remove before forwarding, such as 2 for `/services/<name>`. */
   readonly prefix: number
   readonly closed: ServiceRefusal | undefined
 }
 
-/** Finds the service whose pattern matches the path. Paths of the gateway itself never match. */
+/** Finds the registered service whose pattern matches the path. Patterns never match the gateway's own paths. */
 export const byPattern = (
   services: ServiceTable.ServiceTable,
   method: string,
@@ -42,7 +42,7 @@ export const byPattern = (
   return matchOf(service, method, path, below ? service.pattern.split("/").length - 2 : 0)
 }
 
-/** Handles `/services/<name>…` and built-in paths such as `/ocr`, which never fall through to another route. */
+/** Finds the service that `/services/<name>…`, or a built-in path such as `/ocr`, names. */
 export const byName = (
   services: ServiceTable.ServiceTable,
   method: string,

@@ -20,9 +20,9 @@ interface Cost {
 export interface Templated<A> {
   readonly rule: A
   readonly segments: ReadonlyArray<string>
-  /** The segments as a lenient upstream matches them, without trailing empty segments. */
+  /** The segments in the spelling that a lenient upstream compares, without empty ones at the end. */
   readonly folded: ReadonlyArray<string>
-  /** The number of literal segments. A template with more of them is more specific. */
+  /** The number of segments that are not parameters. The template with the most is the most specific. */
   readonly literalCount: number
 }
 
@@ -76,7 +76,7 @@ const isInstance = (template: ReadonlyArray<string>, segments: ReadonlyArray<str
   template.length === segments.length &&
   template.every((part, index) => (isParameter(part) ? segments[index] !== "" : part === segments[index]))
 
-/** Finds the priced endpoint that a lenient upstream serves for a misspelled `path`, which would avoid its price. */
+/** Finds the priced endpoint that a lenient upstream serves for a misspelling, which would avoid its price. */
 export const misspelledTemplate = ({ endpointRules }: Pricing, method: string, path: string): string | undefined => {
   if (endpointRules.length === 0) return undefined
   const pathSegments = segmentsOf(path)
@@ -93,7 +93,7 @@ export const misspelledTemplate = ({ endpointRules }: Pricing, method: string, p
 }
 
 export interface ServicePrice extends Cost {
-  /** `rule`: an endpoint rule or a body rule. `default`: the service's own price. */
+  /** `rule`: the price of an endpoint rule or a body rule. `default`: the service's own price. */
   readonly by: "default" | "rule"
   readonly ruleName: string | undefined
 }
@@ -103,7 +103,7 @@ export type SelectText = (pointer: string) => string | undefined
 export const dependsOnBody = (pricing: Pricing, method: string, path: string): boolean =>
   pricing.bodyRules.length > 0 && !isFree(endpointPrice(pricing, method, path))
 
-/** An endpoint rule of `none` makes the request free whatever its body contains. */
+/** An endpoint rule with `none` makes the request free, whatever its body contains. */
 const isFree = ({ by, cost_mode }: ServicePrice): boolean => by === "rule" && cost_mode === "none"
 
 const endpointPrice = (pricing: Pricing, method: string, path: string): ServicePrice => {
@@ -118,7 +118,7 @@ const endpointPrice = (pricing: Pricing, method: string, path: string): ServiceP
       }
 }
 
-/** Returns the price of the first matching body rule, else the endpoint's price, else the service's price. */
+/** Returns the price of the first body rule that matches, else of the endpoint, else of the service. */
 export const resolve = (pricing: Pricing, method: string, path: string, select: SelectText): ServicePrice => {
   const base = endpointPrice(pricing, method, path)
   if (isFree(base)) return base
@@ -133,7 +133,7 @@ export const resolve = (pricing: Pricing, method: string, path: string, select: 
       }
 }
 
-/** Reserves the highest configured price if the body is unknown or the response reports its own price. */
+/** Reserves the highest configured price if the price depends on an unread body or on the response. */
 export const reservation = (
   pricing: Pricing,
   method: string,
@@ -153,7 +153,7 @@ export const reservation = (
   return { nanos: toNanos(dearest), nanosEstimated: true }
 }
 
-/** Selects from a JSON body. Numbers and booleans are compared as JSON writes them. */
+/** Returns the value at a JSON pointer as text. Numbers and booleans are written as in JSON. */
 export const selectJson =
   (json: unknown): SelectText =>
   (pointer) => {
@@ -182,7 +182,7 @@ export const pointerTokens = (pointer: string): ReadonlyArray<string> =>
     .slice(1)
     .map((token) => token.replace(/~1/g, "/").replace(/~0/g, "~"))
 
-/** Finds the first member on a rule's path that parsers may read differently: duplicated, escaped or in other case. */
+/** Finds a member that sets the price and that parsers may read differently (duplicated, escaped, other case). */
 export const ambiguousMember = ({ bodyRules }: Pricing, text: string): string | undefined =>
   ambiguousIn(
     text,
@@ -221,7 +221,7 @@ const ambiguousIn = (text: string, pointers: ReadonlyArray<ReadonlyArray<string>
   return undefined
 }
 
-/** `other` lists spellings of the pointer that this parser does not read. */
+/** Returns the form fields at a pointer. `other` lists spellings that only some parsers accept. */
 export const formFieldsOf = (
   pointer: string
 ): { readonly plain: string | undefined; readonly other: ReadonlyArray<string> } => {

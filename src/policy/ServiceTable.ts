@@ -5,11 +5,10 @@ import type * as ServicePricing from "./ServicePricing.ts"
 
 export interface RegisteredService {
   readonly name: string
-  /** `X/*` matches `X` and everything below it. Any other pattern matches one path. */
+  /** `/x/*` matches `/x` and every path below. A pattern without `/*` matches one path. */
   readonly pattern: string
   readonly enabled: boolean
   readonly methods: ReadonlyArray<string>
-  /** Scheme, host and port. */
   readonly origin: string | undefined
   readonly credential: StoredCredential
   readonly config: RouteConfig
@@ -18,7 +17,7 @@ export interface RegisteredService {
 
 export interface ServiceTable {
   readonly byName: ReadonlyMap<string, RegisteredService>
-  /** Services with the same pattern differ in their methods. The first by name that has the method wins. */
+  /** Services may share a pattern if their methods differ. The first by name that accepts the method is called. */
   readonly byPattern: ReadonlyMap<string, ReadonlyArray<RegisteredService>>
 }
 
@@ -30,7 +29,7 @@ export const of = (services: ReadonlyArray<RegisteredService>): ServiceTable => 
   }
 }
 
-/** The longest pattern wins, and an exact one over `/*` of the same length. Skips services without the method. */
+/** Finds the longest pattern with a service that accepts the method. An exact pattern precedes one with `/*`. */
 export const match = ({ byPattern }: ServiceTable, method: string, path: string): RegisteredService | undefined => {
   if (byPattern.size === 0) return undefined
   const of = (pattern: string) => byPattern.get(pattern)?.find(({ methods }) => methods.includes(method))
@@ -43,6 +42,6 @@ export const match = ({ byPattern }: ServiceTable, method: string, path: string)
   return undefined
 }
 
-/** An unreadable credential counts as present; using it fails with its own error. */
+/** A credential that cannot be decrypted is not missing: the request then fails with an error of its own. */
 export const missingFields = ({ credential, origin }: RegisteredService): ReadonlyArray<RuntimeField> =>
   missingRuntimeFields({ upstream: origin !== undefined, credential: credential._tag !== "Missing" })

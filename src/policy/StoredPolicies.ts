@@ -7,7 +7,7 @@ export interface Policies {
   readonly guardrails: GuardrailPolicy.GuardrailPolicy
 }
 
-/** Throws on an unknown field that restricts something, because a newer version may have added the restriction. */
+/** Throws on an unknown field that restricts something, because a newer version may have stored the restriction. */
 export const decode = (row: { readonly policy: unknown; readonly guardrail_policy: unknown }): Policies => ({
   policy: patched(neutral, decodePolicy(withoutNeutral(KeyPolicy.fields, row.policy))),
   guardrails: GuardrailPolicy.of(
@@ -15,7 +15,7 @@ export const decode = (row: { readonly policy: unknown; readonly guardrail_polic
   )
 })
 
-/** Encodes a policy without its neutral fields, because an older version refuses fields that it does not know. */
+/** Leaves out fields that restrict nothing, because an older version refuses fields that it does not know. */
 export const encode = (policy: KeyPolicy): string =>
   JSON.stringify(
     Object.fromEntries(
@@ -26,7 +26,7 @@ export const encode = (policy: KeyPolicy): string =>
 export const denyingPolicies: Policies = { policy: { ...neutral, deny: true }, guardrails: GuardrailPolicy.neutral }
 
 const encodePolicy = Schema.encodeSync(KeyPolicy)
-/** Every neutral value is a primitive on the wire. */
+/** All fields of a policy that restricts nothing, in JSON. All their values are primitive. */
 const neutralFields: ReadonlyMap<string, unknown> = new Map(Object.entries(encodePolicy(neutral)))
 
 const strict = { onExcessProperty: "error" } as const
@@ -40,6 +40,6 @@ const withoutNeutral = (known: object, policy: unknown): unknown =>
       )
     : policy
 
-/** `null`, or a group of limits of which none is set. */
+/** Tells whether a value of an unknown field restricts nothing: `null`, or an object with only such values. */
 const restrictsNothing = (value: unknown): boolean =>
   value === null || (Predicate.isObject(value) && !Array.isArray(value) && Object.values(value).every(restrictsNothing))

@@ -1,16 +1,16 @@
 export const dimensions =
   "project_id, key_id, route, model, provider, service_name, http_method, endpoint, status_code, task_id, run_id, team_id"
 
-/** SQL: clients choose service paths, so paths without an OpenAPI template count under the service's name. */
+/** SQL: clients choose a service's paths, so a path without an OpenAPI template counts under the service's name. */
 export const endpointOfEvent = "coalesce(endpoint_template, CASE WHEN endpoint_path IS NOT NULL THEN service_name END)"
 
-/** SQL: unknown model names count together as `other`, because clients may invent names. */
+/** SQL: clients may invent model names, so unknown models count together as `other`. */
 export const modelOfEvent = "CASE WHEN model_known IS FALSE THEN 'other' ELSE model END"
 
-/** SQL: a response that failed after its head was sent counts as 502. */
+/** SQL: a response that failed after its status was sent counts as 502. */
 export const statusOfEvent = "CASE WHEN status_code < 400 AND error_code IS NOT NULL THEN 502 ELSE status_code END"
 
-/** SQL: the event was charged the flat cost of a model without a price. */
+/** SQL: true if the event was charged the flat cost, because its model has no price. */
 export const unpricedEvent = "cost_source = 'route_default'"
 
 export const summands = [
@@ -33,15 +33,15 @@ export const summands = [
 
 const refusedAfterAdmission = ["response_body_too_large", "guardrail_blocked"]
 
-/** SQL over `usage_events`: request limits counted the event. All other events were refused before that. */
+/** SQL: true for an event that counts towards request limits. All others were refused before. */
 export const admittedEvent = `error_code IS NULL OR error_code LIKE 'upstream_%' OR error_code IN ('${refusedAfterAdmission.join("', '")}')`
 
-/** `admittedEvent` for a record that is not in the table yet. `errorCode` is empty if there is none. */
+/** The same as `admittedEvent` for a record that is not stored yet. `errorCode` is empty without an error. */
 export const isAdmitted = (errorCode: string): boolean =>
   errorCode === "" || errorCode.startsWith("upstream_") || refusedAfterAdmission.includes(errorCode)
 
-/** SQL over a row of sums. Rows of older versions lack the count; their successful requests were admitted. */
+/** SQL: the requests that count towards limits. Sums of older versions lack the number; they count successes. */
 export const admittedCount = "coalesce(admitted_count, CASE WHEN status_code < 400 THEN request_count ELSE 0 END)"
 
-/** Restoring a monthly budget's counter reads the sums of a month. */
+/** Usage sums must be kept this long, because a lost monthly budget counter is restored from them. */
 export const minSumsDays = 62
