@@ -120,7 +120,7 @@ const commandClient = Effect.fnUntraced(function* (
   if (Result.isFailure(first)) {
     const { message, retryable } = first.failure
     if (whenUnreachable === "fail" || !retryable) return yield* first.failure
-    yield* Effect.logWarning("Redis cannot be reached yet: the connection is retried", message)
+    yield* Effect.logWarning("Redis cannot be reached; the connection is retried", message)
   }
   reconnects = true
   let connected = Result.isSuccess(first)
@@ -131,19 +131,21 @@ const commandClient = Effect.fnUntraced(function* (
     })
   )
   client.on("close", () => {
-    if (connected) log(Effect.logWarning("The connection to Redis was lost"))
+    if (connected) log(Effect.logWarning("The connection to Redis was lost and is retried; commands fail meanwhile"))
     connected = false
   })
   client.on("error", (error) => {
     // Retries report only refusals, because they need an operator. A refusal is reported once.
     if (!IoredisConnection.isRefusal(error) || error.message === refusal) return
     refusal = error.message
-    log(Effect.logError("Redis refuses the connection", refusal))
+    log(
+      Effect.logError("Redis refuses the connection; it is retried, but an operator has to remove the cause", refusal)
+    )
   })
   client.on("ready", () => {
     connected = true
     refusal = ""
-    log(Effect.logInfo("The connection to Redis is back"))
+    log(Effect.logInfo("The connection to Redis is open again"))
   })
   // After a timeout the client may still be connecting, and then needs no call.
   if (client.status === "end") client.connect(() => {})
@@ -180,7 +182,11 @@ const subscriber = Effect.fnUntraced(function* (endpoint: IoredisConnection.Endp
   yield* IoredisConnection.open(client, "subscribe")
   const channels = SubscriberQueue.fanout(RedisReply.lagging)
   client.on("message", channels.publish)
-  client.on("close", () => channels.fail(RedisReply.unanswered("subscribe", "The connection to Redis was lost")))
+  client.on("close", () =>
+    channels.fail(
+      RedisReply.unanswered("subscribe", "The connection to Redis was lost and is retried; commands fail meanwhile")
+    )
+  )
   // A subscriber only reads, so without pings it cannot tell a vanished server from a quiet one.
   yield* request(() => client.ping()).pipe(
     Effect.repeat(Schedule.spaced("2 seconds")),

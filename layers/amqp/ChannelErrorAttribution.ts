@@ -1,7 +1,7 @@
 import { messageOf, replyCodeOf } from "./AmqpFailure.ts"
 import type { PendingPublish } from "./PendingPublish.ts"
 
-/** The index of the publish that the broker's error refers to; -1 if the error does not tell. */
+/** Finds the publish for which the broker closed the channel. Returns -1 if the error does not say which. */
 export const findOffender = (sent: ReadonlyArray<PendingPublish>, why: Error): number => {
   const words = messageOf(why)
   const size = / message size (\d+) /.exec(words)?.[1]

@@ -18,11 +18,12 @@ interface Epoch {
   readonly ended: Deferred.Deferred<void>
 }
 
-/** An epoch that ends sooner counts as a failed attempt. */
+/** An epoch that ends sooner counts as a failed attempt, which delays the next one. */
 const stableAfterMs = 2_000
 
 /**
- * Survives channel and connection losses: each channel is an epoch. A new epoch does not wait for earlier deliveries.
+ * A consumer that survives the loss of its channel or connection. Each channel is an epoch, with its number. A new
+ * epoch does not wait until the deliveries of the last one are settled.
  */
 export const make = Effect.fnUntraced(function* (
   recovery: Recovery,
@@ -40,7 +41,7 @@ export const make = Effect.fnUntraced(function* (
   let cancelled = false
 
   const logDefect = (what: string) => (defect: unknown) => {
-    fork(Effect.logError(`${what} threw`, `queue ${queue}`, defect))
+    fork(Effect.logError(`The callback ${what} threw an error`, `queue ${queue}`, defect))
   }
   const logDeliveryDefect = logDefect("onDelivery")
   const notify = (what: string, call: () => void) => {
@@ -75,7 +76,7 @@ export const make = Effect.fnUntraced(function* (
         (message) => {
           if (message === null) {
             end("The broker cancelled the consumer")
-            // Closing the channel makes the broker redeliver the unsettled deliveries.
+            // When the channel is closed, the broker delivers the unsettled messages again.
             fork(link.closeChannel(channel))
           } else if (!cancelled && current?.ended === over)
             Deliveries.deliver(Deliveries.of(message, source), options.onDelivery, logDeliveryDefect)
@@ -84,7 +85,7 @@ export const make = Effect.fnUntraced(function* (
         (error, reply) => {
           const epoch = { link, channel, settlements: opened, consumerTag: error ? "" : reply.consumerTag, ended: over }
           if (!error) {
-            // The first deliveries may be in the same read of the socket.
+            // This must be set before the first delivery, which may follow in the same read of the socket.
             isConsuming = true
             current = epoch
             if (number > 1) notify("onResumed", () => options.onResumed?.(number))
@@ -114,7 +115,7 @@ export const make = Effect.fnUntraced(function* (
       const begun = yield* Effect.result(
         Effect.gen(function* () {
           const link = yield* recovery.anyLink
-          // The connection works but the consumer failed, so its queue may be missing.
+          // The connection still works and only the consumer failed, so its queue may be missing.
           if (link === previousLink) yield* topology.declareAgain(link)
           previousLink = link
           return yield* openEpoch(link)
@@ -123,7 +124,7 @@ export const make = Effect.fnUntraced(function* (
       if (begun._tag === "Success") return { epoch: begun.success, attempt }
       if (begun.failure.message !== lastLogged)
         yield* Effect.logWarning(
-          `The consumer of queue ${queue} could not resume yet, and is retried`,
+          `The consumer of queue ${queue} could not resume and is retried`,
           begun.failure.message
         )
       lastLogged = begun.failure.message

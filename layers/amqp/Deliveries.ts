@@ -12,7 +12,7 @@ export interface DeliverySource {
   readonly settlements: Settlements
 }
 
-/** Must be called once for each delivery of a channel, in order. */
+/** Must be called for every delivery of a channel, in the order of their delivery tags. */
 export const of = (message: Message, { epoch, queue, settlements, isStream }: DeliverySource): Delivery => {
   const { deliveryTag, exchange, redelivered, routingKey } = message.fields
   const properties = Messages.propertiesOf(message.properties)
@@ -27,12 +27,12 @@ export const of = (message: Message, { epoch, queue, settlements, isStream }: De
     redelivered,
     deliveryTag,
     epoch,
-    // A stream supports only acknowledgements; anything else closes the connection.
+    // RabbitMQ closes the connection if a delivery of a stream is rejected or requeued.
     settle: (how) => settlements.settle(deliveryTag, isStream ? "ack" : how)
   }
 }
 
-/** An error thrown into amqplib would close the connection. The delay before the requeue avoids a tight loop. */
+/** amqplib would close the connection on an error here. The delay keeps the message from coming back at once. */
 export const deliver = (
   delivery: Delivery,
   receiver: ConsumeOptions["onDelivery"],
@@ -48,7 +48,7 @@ export const deliver = (
 
 const streamOffset = "x-stream-offset"
 
-/** Checks options for which the broker would close the connection. */
+/** Finds options for which RabbitMQ would close the connection. */
 export const problemOf = (options: Pick<ConsumeOptions, "arguments"> & { readonly prefetch: number }) => {
   const { prefetch } = options
   if (!Number.isInteger(prefetch) || prefetch < 1 || prefetch > 65_535)

@@ -7,9 +7,9 @@ interface Typed {
 
 type Wire = string | number | boolean | null | Buffer | Typed | ReadonlyArray<Wire> | { readonly [name: string]: Wire }
 
-/** Throws a `RangeError` for a number that AMQP cannot carry; amqplib reports other fields that are too large. */
+/** Throws a `RangeError` for a number that AMQP cannot represent. amqplib itself reports fields that are too large. */
 export const toWire = (fields: Fields): { readonly [name: string]: Wire } => {
-  // No prototype, because a field may be named `__proto__`.
+  // Without a prototype, because a field may be named `__proto__`.
   const wire: Record<string, Wire> = Object.create(null)
   for (const [name, field] of Object.entries(fields)) wire[name] = wireOf(field)
   return wire
@@ -26,9 +26,7 @@ const wireOf = (field: Field): Wire => {
   return Object.hasOwn(table, "!") ? { "!": "object", value: table } : table
 }
 
-/**
- * RabbitMQ closes the connection on NaN and infinities; amqplib fails on fractions beyond 2^50 unless they are typed.
- */
+/** RabbitMQ closes the connection on NaN and infinities. amqplib cannot encode fractions beyond 2^50 without a type. */
 const wireOfNumber = (number: number): Wire => {
   if (!Number.isFinite(number)) throw new RangeError(`RabbitMQ cannot represent the number ${number}`)
   return Number.isInteger(number) && number >= smallestInteger ? number : { "!": "double", value: number }
@@ -36,7 +34,7 @@ const wireOfNumber = (number: number): Wire => {
 
 const smallestInteger = -(2 ** 63)
 
-/** `Array.isArray` does not narrow to a read-only array. */
+/** TypeScript does not narrow a read-only array with `Array.isArray`. */
 export const isList = (field: object): field is ReadonlyArray<Field> => Array.isArray(field)
 
 export const fromWire = (table: object): Fields => {

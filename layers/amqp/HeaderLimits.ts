@@ -2,10 +2,10 @@ import type { Fields } from "../../src/services/Broker.ts"
 
 const maxHeaderBytes = 65_536
 
-/** Far below the depth of some thousands where amqplib's decoder overflows the stack; also ends cycles. */
+/** amqplib's decoder overflows the stack at a depth of some thousands. The limit also ends circular references. */
 const maxDepth = 100
 
-/** Names the header that AMQP, RabbitMQ or amqplib cannot carry; amqplib would report it without the name. */
+/** Finds a header that cannot be sent. amqplib would fail too, but without the name of the header. */
 export const problemOf = (headers: Fields): string | undefined => {
   let left: BytesLeft = maxHeaderBytes - lengthBytes
   try {
@@ -55,7 +55,7 @@ const bytesLeftAfter = (field: unknown, left: number, depth: number): BytesLeft 
   return rest
 }
 
-/** The size without the type byte; for lists and tables, only their length field. */
+/** Returns the size without the type byte. Of lists and tables, only the length field is counted here. */
 const bytesOf = (field: unknown): number | string => {
   switch (typeof field) {
     case "string":

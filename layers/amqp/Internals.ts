@@ -6,17 +6,17 @@ import * as InstalledDriver from "../drivers/InstalledDriver.ts"
 import * as Fields from "./Fields.ts"
 import * as PublishFrames from "./PublishFrames.ts"
 
-/** Two operations for which amqplib has no public API, or only a slow one. */
+/** For these operations amqplib has no public API, or only a slow one. */
 export interface Internals {
   readonly corkWrites: (connection: object) => void
   readonly openOutbox: (channel: ConfirmChannel) => Outbox
 }
 
-/** Publishes on a confirm channel. Nothing else on the channel depends on its order relative to publishes. */
+/** Publishes on a confirm channel. Publishes keep their order, but other requests may be sent before them. */
 export interface Outbox {
   /**
-   * Returns the delivery tag, or `undefined` if the channel no longer accepts publishes. Throws, and sends nothing, if
-   * the message was changed after its check and is no longer valid.
+   * Returns the delivery tag, or `undefined` if the channel no longer accepts publishes. Throws without sending
+   * anything if the caller changed the message after its check and it became invalid.
    */
   readonly send: (message: Omit<Publication, "purpose">) => number | undefined
 }
@@ -27,7 +27,7 @@ export const select = InstalledDriver.select<Internals>("amqplib", {
   slower: "a publish costs three times as much CPU, and each frame is written by itself"
 })
 
-/** Batches the frames of one tick into one write; amqplib would make a system call for each frame. */
+/** Writes the frames of one event-loop tick at once. amqplib alone makes a system call for each frame. */
 const corkWrites = (connection: object): void => {
   const stream: unknown = Reflect.get(connection, "stream")
   const multiplexer: unknown = Reflect.get(connection, "muxer")
@@ -68,33 +68,32 @@ const openApiOutbox = (channel: ConfirmChannel): Outbox => {
 
 interface ChannelInternals extends EventEmitter {
   readonly ch: number
-  /** amqplib replaces this method with one that throws as soon as the channel begins to close. */
+  /** amqplib replaces this method when the channel begins to close, so a comparison shows whether it is open. */
   readonly sendMessage: unknown
   readonly connection: {
     readonly frameMax: number
-    /** Likewise for the connection. */
     readonly sendMessage: unknown
-    /** Writes to the socket, and resets the heartbeat timer. */
+    /** Writes to the socket, and postpones the next heartbeat. */
     readonly sendBytes: (bytes: Buffer) => void
     readonly stream: { readonly writableLength: number }
   }
 }
 
-/** Bypasses amqplib's encoder: the frames of one tick are written into one buffer and sent with one write. */
+/** Bypasses amqplib's encoder: the frames of one event-loop tick go into one buffer and one write. */
 export class FrameOutbox implements Outbox {
   readonly #channel: ChannelInternals
   readonly #open: unknown
   readonly #connectionOpen: unknown
   readonly #flush = () => this.#sendBuffered()
   #buffer = emptyBuffer
-  /** The bytes from here to `#end` are not sent yet. */
+  /** Bytes between `#start` and `#end` are not sent yet. */
   #start = 0
   #end = 0
   #lastTag = 0
 
   constructor(channel: EventEmitter) {
     if (!hasInternals(channel)) throw new TypeError("This is not a channel of a known version of amqplib")
-    // Removes amqplib's own listeners, which do not know these publishes.
+    // amqplib's own listeners would fail, because they do not know these publishes.
     channel.removeAllListeners("ack").removeAllListeners("nack")
     this.#channel = channel
     this.#open = inheritedSendMessage(channel)
@@ -123,7 +122,7 @@ export class FrameOutbox implements Outbox {
     const { connection } = this.#channel
     if (this.#isOpen) connection.sendBytes(this.#buffer.subarray(this.#start, this.#end))
     if (this.#buffer.length > bufferBytes) this.#buffer = emptyBuffer
-    // once everything is handed to the operating system, the buffer can be reused
+    // The buffer can be reused when the operating system has taken all of its bytes.
     if (connection.stream.writableLength === 0 || this.#buffer === emptyBuffer) this.#end = 0
     this.#start = this.#end
   }

@@ -8,18 +8,18 @@ export interface Endpoint {
   readonly url: Redacted.Redacted
   readonly name: string
   readonly heartbeatSeconds: number
-  /** Milliseconds for the socket and the AMQP handshake together. */
+  /** The timeout for the socket and the AMQP handshake together, in milliseconds. */
   readonly connectWithin: number
-  /** Milliseconds for every request to the broker. */
+  /** The timeout for every request to the broker, in milliseconds. */
   readonly answerWithin: number
-  /** Milliseconds for the broker to confirm a close. */
+  /** The timeout for the broker to confirm a close, in milliseconds. */
   readonly closeWithin: number
   readonly internals: Internals
 }
 
 type Operation = BrokerError["operation"]
 
-/** One AMQP connection, from its handshake to its end. A reconnect makes a new link. */
+/** One AMQP connection, from the handshake to its end. A reconnect makes a new link. */
 export class Link {
   readonly server: Server
   blockedReason: string | undefined
@@ -47,7 +47,7 @@ export class Link {
     connection.on("unblocked", () => this.#block(undefined))
     connection.once("close", (error) => {
       this.failure ??= error ?? new Error("The connection was closed")
-      // amqplib only ends its own side: a silent peer would keep the socket open forever.
+      // amqplib ends only its own side. If the broker does not respond, the socket would stay open forever.
       socket.abort()
       for (const listener of this.#onEnd) listener()
     })
@@ -68,7 +68,7 @@ export class Link {
   ): Effect.Effect<A, BrokerError> {
     return Effect.callback<A, BrokerError>((resume) => {
       try {
-        // Not within amqplib's callback: amqplib is still working on the channel, and the continuation may close it.
+        // Deferred, because amqplib is still working on the channel, which the code that continues may close.
         question((error, reply) =>
           queueMicrotask(() => resume(error ? Effect.fail(this.#failure(operation, error)) : Effect.succeed(reply)))
         )
@@ -90,7 +90,7 @@ export class Link {
     )
   }
 
-  /** `ended` is called once with the reason when the channel ends, unless it is closed through this link. */
+  /** Calls `ended` once with the reason if the channel ends, but not if this class closes it. */
   channel(operation: Operation, ended: (why: Error) => void): Effect.Effect<Channel, BrokerError> {
     return this.ask<Channel>(operation, (answer) => {
       this.#watch(this.#connection.createChannel(answer), ended)
@@ -108,15 +108,15 @@ export class Link {
   }
 
   /**
-   * Closes a channel within the timeout, whatever the peer does. After a close without a reply, further ones do not
-   * wait. The broker has received everything sent on the channel before it confirms the close.
+   * Closes a channel within the timeout, even if the broker does not respond; after one such failure, later calls do
+   * not wait. When the close is confirmed, the broker has received everything that was sent on the channel.
    */
   closeChannel(channel: Channel): Effect.Effect<void> {
     return Effect.suspend(() => {
       const patience = this.#isPeerSilent ? 0 : this.#endpoint.closeWithin
       return Effect.callback<void>((resume) => {
         this.#closing.add(channel)
-        // Not the callback of `close`, which is not called if the connection ends first.
+        // The callback of `close` is not called if the connection ends first, but the event is emitted.
         channel.once("close", () => {
           this.#isPeerSilent = false
           resume(Effect.void)
@@ -176,11 +176,11 @@ export class Link {
     channel.on("error", (error) => {
       why = error
     })
-    // With this listener, amqplib does not close the connection when a callback throws.
+    // Without this listener, amqplib closes the connection when a callback throws.
     channel.on("handler-error", () => {})
     channel.once("close", () => {
       if (this.#closing.has(channel)) return
-      // Not within amqplib's callback: while a connection ends, a channel opened on it would seem alive.
+      // Deferred: while a connection is ending, amqplib would let the callback open a channel that never works.
       queueMicrotask(() => ended(why ?? this.failure ?? new Error("The connection was lost")))
     })
   }
@@ -223,7 +223,7 @@ export const open = (endpoint: Endpoint): Effect.Effect<Link, BrokerError> =>
           }
         )
       } catch {
-        // The error is dropped because its text may quote the password: a percent sign without a valid escape.
+        // The error says which percent-encoding is invalid, and would so reveal a part of the password.
         resume(Effect.fail(unusable("The URL of RabbitMQ is not valid")))
       }
       return Effect.sync(() => socket.abort())

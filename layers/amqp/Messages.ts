@@ -14,15 +14,15 @@ const shortTexts = [
   "appId"
 ] as const
 
-/** AMQP's short strings have at most 255 bytes, and an unpaired surrogate would arrive as different text. */
+/** AMQP limits short strings to 255 bytes. An unpaired surrogate would arrive as another character. */
 export const problemOfShortText = (name: string, text: string): string | undefined => {
   if (text.length > 85 && Buffer.byteLength(text) > 255)
     return `${name} has ${Buffer.byteLength(text)} bytes: AMQP allows at most 255`
-  // `isWellFormed` does not scan a string that V8 stores as Latin-1, so the usual case costs nothing.
+  // Strings that V8 stores as Latin-1 are always well-formed, and checking them costs nothing.
   return text.isWellFormed() ? undefined : `${name} contains an unpaired surrogate, which UTF-8 cannot encode`
 }
 
-/** Checked before sending, because a refusal by the broker affects all publishes on the channel. */
+/** The broker closes the channel for an invalid message, so messages are checked before they are sent. */
 export const problemOf = ({
   exchange,
   routingKey,
@@ -57,7 +57,7 @@ export const propertiesOf = (received: Message["properties"]): Properties => {
   if (received.priority !== undefined) properties.priority = received.priority
   if (received.expiration !== undefined) properties.expiration = Number(received.expiration)
   if (received.timestamp !== undefined) {
-    // other programs may write microseconds, which are out of range as seconds
+    // Other programs may send microseconds instead of seconds, which makes the date invalid.
     const timestamp = new Date(received.timestamp * 1_000)
     if (HeaderLimits.isTime(timestamp)) properties.timestamp = timestamp
   }

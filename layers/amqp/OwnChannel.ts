@@ -8,10 +8,10 @@ import { Publisher, type PublisherLimits } from "./Publisher.ts"
 import * as QueueKind from "./QueueKind.ts"
 import { Settlements } from "./Settlements.ts"
 
-/** The channel does not reconnect, so there is only one epoch. */
+/** Epochs count reconnects, and this channel does not reconnect. */
 const epoch = 1
 
-/** A channel that ends with its scope, or with an error, and does not reconnect. */
+/** A channel that ends with its scope or with an error. */
 export const make = Effect.fnUntraced(function* (
   link: Link,
   limits: PublisherLimits,
@@ -29,7 +29,7 @@ export const make = Effect.fnUntraced(function* (
     settlements?.invalidate()
     publisher.detach(why)
     publisher.close(failure.message)
-    // Last, because waiting code continues within this call.
+    // This comes last, because code that waits for it continues inside this call.
     Deferred.doneUnsafe(ended, Exit.fail(failure))
   }
   const channel = yield* Effect.acquireRelease(link.confirmChannel("channel", end), (channel) =>
@@ -80,7 +80,7 @@ export const make = Effect.fnUntraced(function* (
     const source = yield* sourceOf(queue)
     let cancelled = false
     const logDefect = (defect: unknown) => {
-      fork(Effect.logError("onDelivery threw", `queue ${queue}`, defect))
+      fork(Effect.logError("The callback onDelivery threw an error", `queue ${queue}`, defect))
     }
     const consumerTag = yield* ask<string>((answer) =>
       channel.consume(

@@ -4,12 +4,12 @@ import type { Outcome, Publication } from "../../src/services/Broker.ts"
 export type PublishRequest = Omit<Publication, "purpose">
 export type OutcomeCallback = (outcome: Effect.Effect<Outcome>) => void
 
-/** A publish until its caller has the outcome, or has stopped waiting for it. */
+/** A publish whose outcome is not known yet. The caller may stop waiting for it. */
 export class PendingPublish {
   readonly publication: PublishRequest
   readonly expiresAt: number
   returnReason: string | undefined
-  /** Set if an earlier channel confirmed the publish unreliably, or was replaced before it answered. */
+  /** The message was sent on an earlier channel, which did not reliably say whether it was stored. */
   mayBeStored = false
   #onOutcome: OutcomeCallback | undefined
 
@@ -28,7 +28,7 @@ export class PendingPublish {
     this.#onOutcome = undefined
   }
 
-  /** The current channel did not store the message; an earlier one may have. */
+  /** The present channel did not store the message, but an earlier one may have. */
   resolveNotStored(outcome: Effect.Effect<Outcome>, words: string): void {
     this.resolve(this.mayBeStored ? unknown("lost", words) : outcome)
   }

@@ -21,7 +21,7 @@ import {
 
 export interface PublisherLimits {
   readonly window: number
-  /** Milliseconds for waiting in the queue and for the confirmation together. */
+  /** The timeout of a publish in milliseconds, including its wait to be sent. */
   readonly timeoutMs: number
 }
 
@@ -31,25 +31,26 @@ interface Confirmation {
 }
 
 /**
- * Minimum age of a channel that is replaced after a rejected publish. A channel of RabbitMQ 3.10 that publishes to a
- * quorum queue while it has no leader keeps asking the dead node for its version, and rejects everything until that
- * node is back.
+ * A channel of at least this age is replaced after a rejected publish. The reason is a bug of RabbitMQ 3.10: a channel
+ * that publishes to a quorum queue without a leader keeps asking the dead node for its version. It rejects everything
+ * until this node is back.
  */
 const renewAfterMs = 500
 
-/** Time that a channel to be replaced waits for outstanding confirmations. If they do not come, it stays in use. */
+/** A channel that is about to be replaced has this time to confirm its publishes. If it does not, it stays in use. */
 const renewalGraceMs = 250
 
 /**
- * A window of unconfirmed publishes on one confirm channel, and a queue of waiting ones that outlives the channel.
- * Plain callbacks, because this is the hot path.
+ * Publishes on a confirm channel, with a limit of unconfirmed publishes. Further publishes wait, also while the channel
+ * is replaced. The class uses callbacks, because every publish passes here.
  *
- * The broker processes a channel in order, and nothing after the publish that it closed the channel for. So publishes
- * after that one are queued again, those to the same exchange fail like it, and the outcome of earlier ones is unknown.
+ * The broker processes the publishes of a channel in order. After a publish for which it closes the channel, it
+ * processes none. So publishes after that one are sent again, unless they go to the same exchange and would fail too.
+ * The outcome of publishes before it is unknown.
  */
 export class Publisher<C extends EventEmitter = ConfirmChannel> {
   readonly #limits: PublisherLimits
-  /** Must lead to a call of `attach` or `openFailed`. */
+  /** Must result in a call of `attach` or `openFailed`. */
   readonly #open: () => void
   readonly #discard: ((channel: C) => void) | undefined
   #waiting: Array<PendingPublish> = []
@@ -59,9 +60,9 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
   #outbox: Outbox | undefined
   #openedAt = 0
   #distrustsConfirms = false
-  /** A message was returned, so the channel has counted further than the stream. */
+  /** The broker returned a message on this channel, so the numbers of channel and stream differ (see `attach`). */
   #countsAhead = false
-  /** Tags whose confirmation is unreliable; they stay in `#sent` and are sent again on the next channel. */
+  /** Confirmed publishes that the stream may have lost. They stay in `#sent` and are sent again on the next channel. */
   readonly #unreliableTags = new Set<number>()
   #renewal: NodeJS.Timeout | undefined
   #opening = false
@@ -76,7 +77,7 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     this.#discard = discard
   }
 
-  /** Calls `onOutcome` once with the outcome, unless the caller cancels with the returned function. */
+  /** Calls `onOutcome` once, unless the caller calls the returned function first. */
   publish(publication: PublishRequest, onOutcome: OutcomeCallback): () => void {
     const problem = Messages.problemOf(publication)
     if (problem !== undefined) return refuse(onOutcome, "invalid", problem)
@@ -93,12 +94,12 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
   }
 
   /**
-   * `distrustsConfirms`: the publishes may go to a stream of RabbitMQ before 4.0. When such a stream changes its
-   * leader, the new leader numbers missing messages by the channel instead of by the stream. If the channel is ahead,
-   * because the broker returned a message while the stream did not exist, later messages are taken for duplicates:
-   * confirmed, and never written (rabbitmq/rabbitmq-server#12236). So messages confirmed after a returned one are sent
-   * again on a new channel, and may be stored twice. A channel that is ahead because only another queue took a message
-   * is not detected.
+   * `distrustsConfirms`: the publishes may go to a stream of RabbitMQ before 4.0, which has a bug when its leader
+   * changes (rabbitmq/rabbitmq-server#12236). The new leader counts the messages of the channel instead of those of the
+   * stream. If the broker returned a message of this channel while the stream did not exist, the channel has counted
+   * more than the stream. The leader then takes later messages for duplicates: it confirms them without writing them.
+   * Messages that are confirmed after a returned one are therefore sent again on a new channel, and may be stored
+   * twice. The bug is not detected if the numbers differ because only another queue received a message.
    */
   attach(channel: C, outbox: Outbox, distrustsConfirms = false): void {
     this.#opening = false
@@ -192,7 +193,7 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
         this.#waiting.splice(this.#head, 0, pending)
       } else this.#sent.set(tag, pending)
     } catch (error) {
-      // The caller changed the message while it waited: nothing was sent.
+      // Encoding failed because the caller changed the message in the meantime. Nothing was sent.
       pending.resolve(refused("invalid", AmqpFailure.messageOf(error)))
     }
   }
@@ -224,7 +225,7 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     if (!stored) pending.resolveNotStored(nacked, nackedMessage)
     else if (returnReason === undefined) pending.resolve(confirmed)
     else {
-      // a stream that received the message would have counted it too
+      // No queue received the message, so a stream has not counted it, but the channel has.
       this.#countsAhead = true
       pending.resolveNotStored(returned(returnReason), returnReason)
     }
@@ -253,7 +254,7 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     this.wake()
   }
 
-  /** Puts publishes at the front of the queue; refuses them after the close. */
+  /** The publishes are sent before all waiting ones. After `close` they are refused. */
   #requeue(publishes: ReadonlyArray<PendingPublish>): void {
     if (this.#closed !== undefined) {
       for (const pending of publishes) pending.resolveNotStored(refused("closed", this.#closed), this.#closed)
@@ -287,9 +288,9 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
   }
 
   /**
-   * `basic.return` carries no delivery tag and arrives before the confirmation. The publish is matched by exchange,
-   * routing key and content; of identical publishes the first. If a broker interceptor changed the headers, the first
-   * with the same exchange and routing key is matched.
+   * `basic.return` contains no delivery tag and arrives before the confirmation. The publish is found by exchange,
+   * routing key and content; of equal publishes, the first one. If a plugin of the broker changed the headers, the
+   * first publish with this exchange and routing key is taken.
    */
   #returned(message: Message): void {
     let likely: PendingPublish | undefined
@@ -331,7 +332,7 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
       pending.resolve(pending.mayBeStored ? deadlineExceeded(this.#limits.timeoutMs) : this.#notSentOutcome())
     }
     if (next < Number.POSITIVE_INFINITY) this.#expiryTimer = setTimeout(expire, Math.ceil(next - now), this)
-    // a new leader confirms wrong numbers: some publishes are never confirmed and would fill the window
+    // The new leader confirms wrong numbers, so some publishes are never confirmed. They would block others forever.
     if (isOverdue && this.#distrustsConfirms && this.#countsAhead) {
       this.#renew()
       this.#finishClose()

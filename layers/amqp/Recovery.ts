@@ -4,9 +4,9 @@ import * as Link from "./Link.ts"
 
 export interface Recovery {
   readonly link: (operation: BrokerError["operation"]) => Effect.Effect<Link.Link, BrokerError>
-  /** Waits for a link without a timeout. */
+  /** Waits until there is a connection, without a timeout. */
   readonly anyLink: Effect.Effect<Link.Link>
-  /** Called with the current link and every later one, inside the driver's callbacks. */
+  /** Calls `listener` with the present connection and with every later one, inside callbacks of amqplib. */
   readonly onLink: (listener: (link: Link.Link) => void) => void
   readonly state: SubscriptionRef.SubscriptionRef<Connection>
 }
@@ -17,14 +17,14 @@ export interface Options extends Omit<Link.Endpoint, "url"> {
   readonly prepare: (link: Link.Link) => Effect.Effect<void>
 }
 
-/** Well below a second, so work resumes within a second of the broker's return, and with jitter. */
+/** At most 700 ms, so that work continues within a second after the broker is back. Random, to spread the clients. */
 export const pauseBefore = (attempt: number, random: number): number =>
   attempt <= 1 ? 20 * random : Math.min(50 * 2 ** (attempt - 2), 700) * (0.5 + random / 2)
 
-/** A link lost earlier counts as a failed attempt, so a broker that disconnects at once is not flooded. */
+/** A connection that is lost sooner counts as a failed attempt, so that the next attempt waits longer. */
 const stableAfterMs = 2_000
 
-/** Keeps a link for the lifetime of the scope. The first one is tried once per address, later ones forever. */
+/** Keeps a connection open. The first one is tried once per address, later ones until they succeed. */
 export const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<Recovery, BrokerError, Scope.Scope> {
@@ -75,27 +75,32 @@ export const make = Effect.fnUntraced(function* (
       const opened = yield* Effect.result(open)
       if (Result.isSuccess(opened)) return { link: opened.success, attempt }
       const { message, reason } = opened.failure
-      // an unreachable broker is expected while waiting; a refusal needs an operator
+      // While the broker is unreachable, failures are expected. A refusal is logged, because an operator must act.
       if (reason !== "unreachable" && message !== failure)
-        yield* Effect.logError("RabbitMQ refuses the connection", message)
+        yield* Effect.logError(
+          "RabbitMQ refuses the connection; it is retried, but an operator has to remove the cause",
+          message
+        )
       failure = message
     }
   })
 
   const logUnusableAddress = (error: BrokerError) =>
-    urls.length > 1 ? Effect.logWarning("One address of RabbitMQ cannot be used", error.message) : Effect.void
+    urls.length > 1
+      ? Effect.logWarning("One address of RabbitMQ cannot be used; the next one is tried", error.message)
+      : Effect.void
   const first = yield* Effect.result(
     Effect.retry(Effect.tapError(open, logUnusableAddress), { times: urls.length - 1 })
   )
   if (Result.isFailure(first)) {
     const { message, reason } = first.failure
     if (options.whenUnreachable === "fail" || reason !== "unreachable") return yield* first.failure
-    yield* Effect.logWarning("RabbitMQ cannot be reached yet: the connection is retried", message)
+    yield* Effect.logWarning("RabbitMQ cannot be reached; the connection is retried", message)
   }
 
   const awaitLoss = Effect.fnUntraced(function* (link: Link.Link) {
     const why = yield* awaitEnd(link)
-    yield* Effect.logWarning("The connection to RabbitMQ was lost", why)
+    yield* Effect.logWarning("The connection to RabbitMQ was lost and is retried", why)
     return why
   })
   const keepConnected = Effect.gen(function* () {
@@ -103,10 +108,10 @@ export const make = Effect.fnUntraced(function* (
     let attempt = 0
     for (;;) {
       const next = yield* reconnect(attempt + 1, why)
-      // Until `adopt`, nothing else closes the link.
+      // Nobody else closes the connection before `adopt`.
       yield* Effect.onInterrupt(options.prepare(next.link), () => Effect.sync(() => next.link.destroy()))
       yield* adopt(next.link)
-      if (next.link.failure === undefined) yield* Effect.logInfo("The connection to RabbitMQ is back")
+      if (next.link.failure === undefined) yield* Effect.logInfo("The connection to RabbitMQ is open again")
       const connectedAt = performance.now()
       why = yield* awaitLoss(next.link)
       attempt = performance.now() - connectedAt > stableAfterMs ? 0 : next.attempt

@@ -10,8 +10,8 @@ const maxBatch = 50
 const maxDelayMs = 5
 
 /**
- * The deliveries of one channel. Acknowledgements are sent after 5 ms, or once 50 (or half of the prefetch) are
- * pending: one for the whole prefix of finished tags, and one for each tag after an unsettled one.
+ * Settles the deliveries of one channel. Acknowledgements wait for 5 ms, or until 50 (or half of the prefetch) are
+ * pending. One covers all tags up to the first unsettled one; tags after it are acknowledged singly.
  */
 export class Settlements {
   readonly #channel: Channel
@@ -25,13 +25,13 @@ export class Settlements {
   #isInvalid = false
   #resumeAt: number | undefined
 
-  /** `prefetch`: the number of unsettled deliveries at which the broker stops delivering. */
+  /** The broker stops delivering at `prefetch` unsettled deliveries. */
   constructor(channel: Channel, prefetch: number) {
     this.#channel = channel
     this.#batchSize = Math.min(maxBatch, Math.ceil(prefetch / 2))
   }
 
-  /** Tags of a channel have no gaps. `offset`: the offset in a stream. */
+  /** Must be called for every delivery, because the tags of a channel are consecutive. `offset` is that of a stream. */
   track(offset = -1): void {
     this.#states.push(open)
     this.#offsets.push(offset)
@@ -49,7 +49,7 @@ export class Settlements {
     } else {
       this.#states[index] = done
       const message = messageWithTag(tag)
-      // From RabbitMQ 4.3 on only `reject` counts as a failed delivery; `nack` returns an unharmed message.
+      // Since RabbitMQ 4.3 only `reject` counts towards the delivery limit; `nack` returns a message as it is.
       this.#send(() =>
         how === "requeue" ? this.#channel.nack(message, false, true) : this.#channel.reject(message, false)
       )
@@ -76,7 +76,7 @@ export class Settlements {
     clearTimeout(this.#timer)
   }
 
-  /** The offset after the low-water mark of a stream; `undefined` if nothing was delivered. */
+  /** The stream offset from which a new consumer must read: all messages before it are settled. */
   get resumeAt(): number | undefined {
     let index = this.#head
     while (index < this.#states.length && this.#states[index] !== open) index += 1
@@ -99,7 +99,7 @@ export class Settlements {
       index += 1
     }
     if (last >= 0) {
-      // Up to the last tag the broker waits for: it would close the channel for a tag that is already settled.
+      // The last tag that is not acknowledged yet: the broker closes the channel if a tag is acknowledged twice.
       const tag = this.#firstTag + last
       this.#send(() => this.#channel.ack(messageWithTag(tag), count > 1))
     }
@@ -109,7 +109,7 @@ export class Settlements {
     return this.#firstTag + this.#head
   }
 
-  /** Runs rarely, because `splice` moves the rest. */
+  /** Not after every message, because `splice` moves all remaining entries. */
   #compact(): void {
     if (this.#head < 1_024 && this.#head < this.#states.length) return
     this.#states.splice(0, this.#head)
@@ -127,7 +127,7 @@ export class Settlements {
   }
 }
 
-/** amqplib requires a whole message but reads only its tag. */
+/** amqplib requires a complete message, but reads only its delivery tag. */
 const token: Message = {
   content: Buffer.alloc(0),
   fields: { deliveryTag: 0, redelivered: false, exchange: "", routingKey: "" },

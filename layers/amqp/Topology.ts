@@ -62,7 +62,7 @@ const nameOf = (declaration: Declaration): string => {
   return `binding ${JSON.stringify([declaration.binding.queue, declaration.binding.exchange, declaration.binding.routingKey])}`
 }
 
-/** Declares and inspects exchanges, queues and bindings, and remembers the declarations for later connections. */
+/** Declares and inspects exchanges, queues and bindings, and repeats the declarations after a reconnect. */
 export const make = (getLink: GetLink) => {
   let remembered: ReadonlyArray<Declaration> = []
   const mutex = Semaphore.makeUnsafe(1)
@@ -73,7 +73,7 @@ export const make = (getLink: GetLink) => {
     const known = remembered.filter((declaration) => "binding" in declaration || !names.has(nameOf(declaration)))
     const same = new Set(bindings.map((binding) => JSON.stringify(binding, bigintAsText)))
     const others = known.filter((declaration) => !same.has(JSON.stringify(declaration, bigintAsText)))
-    // Exchanges first, then queues, then bindings, regardless of the order of the calls.
+    // A binding needs its exchange and queue, in whatever order the calls were made.
     remembered = [...others, ...declarations].toSorted((a, b) => rank(a) - rank(b))
   }
 
@@ -90,7 +90,7 @@ export const make = (getLink: GetLink) => {
         )
     })
 
-  /** A refused declaration does not prevent the others. A queue whose node is down recovers by itself. */
+  /** A refused declaration does not stop the others. A queue whose node is down recovers by itself. */
   const declareAgain = (link: Link): Effect.Effect<void> =>
     Effect.gen(function* () {
       let rest = remembered
@@ -111,9 +111,13 @@ export const make = (getLink: GetLink) => {
         if (refused === undefined) return
         const { message, reason } = outcome.failure
         yield* permanentReasons.has(reason)
-          ? Effect.logError("RabbitMQ refuses to declare an exchange, queue or binding again", nameOf(refused), message)
+          ? Effect.logError(
+              "After a reconnect RabbitMQ refuses a declaration, so this exchange, queue or binding may be missing",
+              nameOf(refused),
+              message
+            )
           : Effect.logWarning(
-              "An exchange, queue or binding could not be declared again at present",
+              "After a reconnect a declaration failed, so this exchange, queue or binding may be missing for now",
               nameOf(refused),
               message
             )
@@ -143,7 +147,7 @@ export const make = (getLink: GetLink) => {
       )
     })
 
-  /** Checks passively first, so that nothing is created; then declares, which compares the arguments. */
+  /** A passive check comes first, because a declaration would create what is missing. */
   const examine: Broker["Service"]["examine"] = (declaration) =>
     Effect.flatMap(getLink("examine"), (link) =>
       link
@@ -183,7 +187,7 @@ export const make = (getLink: GetLink) => {
       Effect.catch((error) => (error.reason === "not_found" ? Effect.succeed(Option.none()) : Effect.fail(error)))
     )
 
-  /** Knows only queues that were declared here. */
+  /** False also for streams that this program has not declared. */
   const isStream = (name: string): boolean =>
     remembered.some(
       (declaration) =>

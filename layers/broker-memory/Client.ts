@@ -13,7 +13,7 @@ import { transmit } from "./Transmission.ts"
 
 export interface ClientOptions extends PublishLimits {
   readonly name: string
-  /** Milliseconds. Applies to every request except publishes. */
+  /** The timeout of every request except publishes, in milliseconds. */
   readonly answerTimeoutMs: number
 }
 
@@ -26,7 +26,7 @@ type Operation = BrokerError["operation"]
 const brokerError = (operation: Operation, reason: BrokerError["reason"], message: string) =>
   new BrokerError({ operation, reason, message })
 
-/** A client with the recovery that the `Broker` service promises. It closes with its scope. */
+/** A client that reconnects and repeats its declarations, as `Broker` requires. It closes with its scope. */
 export const connect = Effect.fnUntraced(function* (broker: BrokerState, options: ClientOptions) {
   if (!broker.acceptsConnection(options.name))
     return yield* brokerError("connect", "unreachable", "The broker accepts no connections")
@@ -69,7 +69,7 @@ export const connect = Effect.fnUntraced(function* (broker: BrokerState, options
     client.redeclare(opened)
     for (const purpose of purposes) {
       publishers[purpose].attach((publication, onOutcome) =>
-        // The channel is not modelled: RabbitMQ would close it, and the client would open another at once.
+        // RabbitMQ would close the channel. The client would open another one at once, so nothing is done here.
         transmit({ broker, connection: opened, publication, onOutcome, onRefused: () => {} })
       )
     }
@@ -117,7 +117,7 @@ export const connect = Effect.fnUntraced(function* (broker: BrokerState, options
       )
     })
 
-  /** Carries the request out at once. The result arrives through the connection, or never. */
+  /** Carries out the request at once. The result arrives through the connection, which may be frozen or lost. */
   const requestOn = <A>(
     current: ClientConnection,
     operation: Operation,
@@ -153,7 +153,7 @@ export const connect = Effect.fnUntraced(function* (broker: BrokerState, options
   ): Effect.Effect<A, BrokerError> =>
     Effect.flatMap(whenConnected(operation), (current) => requestOn(current, operation, () => perform(current)))
 
-  /** Checks the names of queues or exchanges before the request, because AMQP limits them. */
+  /** Refuses names that AMQP does not allow. */
   const requestAbout = <A>(
     operation: Operation,
     names: ReadonlyArray<string>,
@@ -237,7 +237,7 @@ export const connect = Effect.fnUntraced(function* (broker: BrokerState, options
         const cancel = Effect.suspend(() => {
           const current = connection
           if (current !== undefined) return Effect.ignore(requestOn(current, "consume", () => subscriber.cancel()))
-          // The consumer ended with the connection, so no request is needed.
+          // The consumer has ended with its connection.
           return Effect.sync(() => subscriber.cancel())
         })
         return { queue: consumeOptions.queue, cancel }

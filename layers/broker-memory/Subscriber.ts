@@ -58,7 +58,7 @@ export const handOver = (
   try {
     receive(delivery)
   } catch (defect) {
-    report(`onDelivery of queue ${delivery.queue} threw`, defect)
+    report(`The callback onDelivery of queue ${delivery.queue} threw an error`, defect)
     broker.timers.set(delivery, broker.now() + requeueDelayMs, () => delivery.settle("requeue"))
   }
 }
@@ -124,7 +124,7 @@ export class Subscriber {
       this.start(connection)
     } catch (error) {
       if (this.#attempt < 2)
-        this.#client.report(`The consumer of queue ${this.#options.queue} could not resume yet, and is retried`, error)
+        this.#client.report(`The consumer of queue ${this.#options.queue} could not resume and is retried`, error)
       this.#retry()
     }
   }
@@ -191,7 +191,7 @@ export class Subscriber {
     try {
       call()
     } catch (defect) {
-      this.#client.report(`${what} of queue ${this.#options.queue} threw`, defect)
+      this.#client.report(`The callback ${what} of queue ${this.#options.queue} threw an error`, defect)
     }
   }
 }

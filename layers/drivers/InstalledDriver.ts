@@ -2,12 +2,12 @@ import { readFileSync } from "node:fs"
 import { findPackageJSON } from "node:module"
 import { Context, Effect } from "effect"
 
-/** The versions whose private parts are the ones that the `Internals.ts` of a driver uses. */
+/** `amqp/Internals.ts` and `ioredis/Internals.ts` use private parts of the drivers, which these versions have. */
 const knownVersions = { amqplib: ["2.3.1"], ioredis: ["6.0.0"] } satisfies Record<string, ReadonlyArray<string>>
 
 type Driver = keyof typeof knownVersions
 
-/** A driver without a readable package.json, as in a bundle, has no version. */
+/** Returns `undefined` if the driver has no readable package.json, for example in a bundle. */
 const readVersion = (driver: Driver): string | undefined => {
   try {
     const manifest: unknown = JSON.parse(readFileSync(findPackageJSON(driver, import.meta.url) ?? "", "utf8"))
@@ -24,7 +24,7 @@ export const InstalledVersion = Context.Reference<typeof readVersion>("svc/layer
   defaultValue: () => readVersion
 })
 
-/** Returns `internals` if the installed version is known. Otherwise logs a warning, and returns `publicApi`. */
+/** Returns `internals` for known versions of the driver. Otherwise logs a warning and returns `publicApi`. */
 export const select = Effect.fnUntraced(function* <A>(
   driver: Driver,
   { internals, publicApi, slower }: { readonly internals: A; readonly publicApi: A; readonly slower: string }
@@ -34,7 +34,7 @@ export const select = Effect.fnUntraced(function* <A>(
   if (version !== undefined && known.includes(version)) return internals
   yield* Effect.logWarning(
     `${driver} ${version ?? "of unknown version"} is installed, so only its public API is used: ${slower}`,
-    `known: ${driver} ${known.join(", ")}`
+    `install ${driver} ${known.join(" or ")}`
   )
   return publicApi
 })

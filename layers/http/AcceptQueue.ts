@@ -4,12 +4,12 @@ import * as FairShare from "../../src/services/FairShare.ts"
 import { FairQueue, type Waiter } from "./FairQueue.ts"
 import type { OpenConnections } from "./OpenConnections.ts"
 
-/** Connections that may begin in one tick of the event loop: initially, and at least while ticks are long. */
+/** The number of connections that may start in one tick of the event loop. It falls while ticks are long. */
 const maxPerTick = 32
 const minPerTick = 1
-/** A longer tick makes the next one begin fewer connections. */
+/** After a tick of more than this time, fewer connections start in a tick. */
 const longTickMs = 10
-/** After a long tick, no connection begins for the same time again: other work gets at least half of it. */
+/** After a long tick, no connection starts for the same time, so that other work gets at least half of the time. */
 const pauseFactor = 1
 const maxPauseMs = 250
 const maxWaiting = 4_096
@@ -19,17 +19,17 @@ interface WaitingConnection extends Waiter {
 }
 
 /**
- * New connections, of which each tick of the event loop begins only some. Parsing the first 64 KiB of one connection
- * may take 10 ms, so hundreds at once would delay requests on open connections by seconds. When more arrive than ticks
- * begin, client addresses take turns, and each address has a share of the waiting places. Nothing is read from a
- * waiting connection. A connection whose request was refused queues in the same way.
+ * Limits how many new connections start in a tick of the event loop. Parsing the first 64 KiB of a connection can take
+ * 10 ms, so hundreds at once would delay all other requests by seconds. Further connections wait, and nothing is read
+ * from them. Client addresses take turns, and each may use only a share of the waiting places. A connection whose
+ * request was refused waits in the same way.
  */
 export class AcceptQueue {
   readonly #begin: (socket: Socket) => void
   readonly #waiting = new FairQueue<WaitingConnection>(maxWaiting)
   #perTick = maxPerTick
   #begun = 0
-  /** The first bytes of these connections take their time in the current tick. */
+  /** The first bytes of a connection are parsed in the tick after its start. */
   #begunLastTick = 0
   #tickStartedAt: number | undefined
   #isPaused = false
@@ -42,7 +42,7 @@ export class AcceptQueue {
     this.#beginOrWait(socket, () => this.#begin(socket))
   }
 
-  /** Queues the connection until its next request may be read. The connection must be idle. */
+  /** Delays the next request of an idle connection. */
   requeue(socket: Socket): void {
     if (this.#canBegin()) {
       this.#countBegun()
@@ -114,11 +114,11 @@ export class AcceptQueue {
   }
 }
 
-/** Lets `server` begin its connections through the returned queue; connections beyond the limits get `refusalText`. */
+/** New connections of `server` start through the returned queue, or are closed beyond the limits of `open`. */
 export const acceptThrough = (server: Server, open: OpenConnections, refusalText: () => string): AcceptQueue => {
   const nodeListeners = server.listeners("connection")
   const acceptQueue = new AcceptQueue((socket) => {
-    // The connection waited, and would now delay the server's close.
+    // While the connection waited, the server began to close. Starting it would delay that.
     if (!server.listening) {
       socket.destroy()
       return
@@ -126,7 +126,7 @@ export const acceptThrough = (server: Server, open: OpenConnections, refusalText
     for (const listener of nodeListeners) Reflect.apply(listener, server, [socket])
     socket.resume()
   })
-  // `net.createServer` has this option and `http.createServer` does not: nothing is read before `resume`.
+  // Only `net.createServer` accepts this option. With it, nothing is read from a new connection before `resume`.
   Object.assign(server, { pauseOnConnect: true })
   server.removeAllListeners("connection").on("connection", (socket) => {
     if (open.admits(socket)) acceptQueue.add(socket)

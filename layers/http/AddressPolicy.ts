@@ -5,19 +5,19 @@ import type { NameLookups } from "./NameLookups.ts"
 
 export interface AddressPolicy {
   readonly privateAddresses: PrivateAddresses
-  /** Origins that the environment names. Their private addresses are always allowed. */
+  /** Origins from environment variables, which may always have private addresses. */
   readonly trustedOrigins: ReadonlyArray<string>
 }
 
 export const allowPrivateAddresses: AddressPolicy = { privateAddresses: "allow", trustedOrigins: [] }
 
-/** A trusted origin may even be a listener of this process. */
+/** Requests to a trusted origin may even reach a listener of this process. */
 export const isTrusted = ({ trustedOrigins }: AddressPolicy, origin: string): boolean => trustedOrigins.includes(origin)
 
 export const privateAddressesOf = (addressPolicy: AddressPolicy, origin: string): PrivateAddresses =>
   isTrusted(addressPolicy, origin) ? "allow" : addressPolicy.privateAddresses
 
-/** The host is a refused address, or its name resolves to refused addresses only. */
+/** The host is a refused address, or a name that resolves only to refused addresses. */
 export class AddressRefused extends Error {
   readonly code = "ERR_ADDRESS_REFUSED"
   readonly kind: AddressKind
@@ -30,21 +30,21 @@ export class AddressRefused extends Error {
   }
 }
 
-/** Checks a host that is an IP address, which no look-up would check. */
+/** If the host is an IP address, there is no look-up that could check it. */
 export const refusedLiteralHost = (host: string, privateAddresses: PrivateAddresses): AddressRefused | undefined => {
   const kind = isIP(host) === 0 ? undefined : refusedKind(host, privateAddresses)
   return kind === undefined ? undefined : new AddressRefused(host, kind)
 }
 
-/** The look-up of one socket. After `abandon` its callback is not called. */
+/** One look-up for one socket. After `abandon`, its callback is not called. */
 export interface SocketLookup {
   readonly lookup: LookupFunction
   readonly abandon: () => void
 }
 
 /**
- * Resolves a name and drops refused addresses. Addresses are checked on every look-up, cached or not, and the socket
- * connects to the checked ones, so a name cannot resolve differently between check and connection.
+ * Removes refused addresses from the result of a look-up. The socket connects to the addresses that were checked here,
+ * so a name cannot resolve to another address after the check (DNS rebinding).
  */
 export const socketLookup = (names: NameLookups, privateAddresses: PrivateAddresses): SocketLookup => {
   let abandon = () => {}

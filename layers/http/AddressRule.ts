@@ -1,6 +1,6 @@
 import { BlockList, isIP } from "node:net"
 
-/** Allows or refuses private and loopback addresses (`GATEWAY_EGRESS_PRIVATE_ADDRESSES`). */
+/** `GATEWAY_EGRESS_PRIVATE_ADDRESSES`: whether requests may go to private and loopback addresses. */
 export type PrivateAddresses = "allow" | "refuse"
 
 export type AddressKind =
@@ -15,7 +15,7 @@ export type AddressKind =
   | "a listener of this process"
   | "not an address"
 
-/** The first range that contains an address decides its kind. */
+/** If several ranges contain an address, the first one counts. */
 const ranges: ReadonlyArray<readonly [kind: AddressKind, ...subnets: ReadonlyArray<string>]> = [
   ["cloud metadata", "169.254.169.254/32", "169.254.170.2/32", "100.100.100.200/32", "168.63.129.16/32"],
   ["cloud metadata", "192.0.0.192/32", "fd00:ec2::/32", "fd20:ce::254/128"],
@@ -23,11 +23,11 @@ const ranges: ReadonlyArray<readonly [kind: AddressKind, ...subnets: ReadonlyArr
   ["broadcast", "255.255.255.255/32"],
   ["multicast", "224.0.0.0/4", "ff00::/8"],
   ["loopback", "127.0.0.0/8", "::1/128"],
-  // Linux connects to itself on all of 0.0.0.0/8.
+  // Linux treats all addresses in 0.0.0.0/8 as the machine itself.
   ["unspecified", "0.0.0.0/8", "::/128"],
-  // Teredo obfuscates the IPv4 address that it leads to.
+  // A Teredo address hides the IPv4 address to which it leads.
   ["tunnel", "2001::/32"],
-  // These and the next lines are every other range that the public internet does not route.
+  // All remaining ranges that the public internet does not route.
   ["private", "10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10"],
   ["private", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4"],
   ["private", "100::/64", "2001:db8::/32"]
@@ -35,7 +35,7 @@ const ranges: ReadonlyArray<readonly [kind: AddressKind, ...subnets: ReadonlyArr
 
 const deploymentKinds: ReadonlySet<AddressKind> = new Set(["loopback", "private"])
 
-/** The reason why the gateway must not call `ip`, or `undefined` when it may. */
+/** Why the gateway must not call `ip`; `undefined`: it may. */
 export const refusedKind = (ip: string, privateAddresses: PrivateAddresses): AddressKind | undefined => {
   const kind = kindOf(ip)
   return privateAddresses === "allow" && kind !== undefined && deploymentKinds.has(kind) ? undefined : kind
@@ -52,20 +52,20 @@ const kindOf = (ip: string): AddressKind | undefined => {
   return blockLists.find(([, list]) => list.check(address, family === 4 ? "ipv4" : "ipv6"))?.[0]
 }
 
-/** NAT64 with a network-specific prefix (RFC 8215). The last four octets are the IPv4 address. */
+/** The local NAT64 prefix (RFC 8215). The last four bytes are the IPv4 address. */
 const localNat64 = new BlockList()
 localNat64.addSubnet("64:ff9b:1::", 48, "ipv6")
 
 const embeddedIpv4 = (address: string): string => {
   const groups = new URL(`http://[${address}]`).hostname.slice(1, -1).split(":")
-  // The URL parser writes hexadecimal groups; a group between two colons is empty.
+  // A URL contains hexadecimal groups; the group between two colons is empty.
   const octets = groups.slice(-2).flatMap((group) => [Number(`0x0${group}`) >> 8, Number(`0x0${group}`) & 255])
   return octets.join(".")
 }
 
 /**
- * The forms in which IPv6 embeds an IPv4 range: IPv4-compatible, translated (SIIT), NAT64 and 6to4. `BlockList` itself
- * handles `::ffff:`.
+ * IPv6 ranges that contain an IPv4 range: IPv4-compatible, translated (SIIT), NAT64 and 6to4. `BlockList` itself knows
+ * `::ffff:`.
  */
 const ipv6Embeddings = (net: string, bits: number): ReadonlyArray<readonly [net: string, bits: number]> => {
   const [a = 0, b = 0, c = 0, d = 0] = net.split(".").map(Number)

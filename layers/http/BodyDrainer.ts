@@ -3,7 +3,7 @@ import * as FairShare from "../../src/services/FairShare.ts"
 import { FairQueue, type Waiter } from "./FairQueue.ts"
 
 const readIntervalMs = 10
-/** One read takes at most what Node has buffered, 128 KiB: 4 reads every 10 ms are about 50 MiB per second. */
+/** A read returns at most 128 KiB, which Node has buffered: 4 reads every 10 ms are about 50 MiB per second. */
 const readsPerInterval = 4
 const maxUnreadBodies = 2_048
 
@@ -12,10 +12,9 @@ interface WaitingBody extends Waiter {
 }
 
 /**
- * Reads and discards the rest of request bodies after their response. A client that writes its whole body before it
- * reads sees the response only then, but reading at full speed would let refused clients keep the process busy. All
- * bodies together are therefore read at a bounded rate, and client addresses take turns. Each address has a share of
- * the places; a connection beyond it is closed.
+ * Reads and discards the rest of a request body after the response. Many clients read the response only after they have
+ * sent the whole body. A limit on the total rate keeps refused clients from occupying the process. Client addresses
+ * take turns, and the connections of one address beyond its share are closed.
  */
 export class BodyDrainer {
   readonly #maxBodies: number
@@ -28,7 +27,7 @@ export class BodyDrainer {
     this.#maxBodies = maxBodies
   }
 
-  /** Must be called before Node sees the end of the response: Node would otherwise read the body itself. */
+  /** Must be called before the response ends, because Node would then read the body itself. */
   add(incoming: IncomingMessage): void {
     const caller = FairShare.callerOfAddress(incoming.socket.remoteAddress ?? "")
     const callerCount = this.#countByCaller.get(caller) ?? 0
@@ -45,14 +44,14 @@ export class BodyDrainer {
     let queued = false
     const read = () => {
       queued = false
-      // Node reports more bytes only after all buffered ones are taken, and returns them in pieces.
+      // Node reports further bytes only after all buffered ones were read, and `read` returns them in parts.
       while (!incoming.destroyed && incoming.read() !== null);
     }
     const waiting = { caller, read }
     incoming.pause()
-    // Tells Node that the body is being read, without taking bytes.
+    // Reading 0 bytes tells Node that somebody reads the body.
     incoming.read(0)
-    // Node emits `readable` for new bytes and for the end, and again after those are read.
+    // Emitted for new bytes, and at the end of the body.
     incoming.on("readable", () => {
       if (queued) return
       queued = true

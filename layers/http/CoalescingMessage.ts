@@ -3,25 +3,24 @@ import { CollectedBytes } from "../../src/services/CollectedBytes.ts"
 
 const smallChunkBytes = 1_024
 const flushBytes = 16_384
-/** Counts towards Node's read limit for each pending chunk, beside its bytes: parsing has a cost of its own. */
+/** The cost of a chunk in addition to its bytes, for the limit at which Node stops reading. */
 const chunkOverheadBytes = 64
-/** Milliseconds for which small chunks wait for more while a reader is waiting. */
+/** While somebody waits for data, small chunks are delayed by this time in milliseconds, so that more can join. */
 const coalesceMs = 20
 
 /**
- * A body may have this many chunks of less than `tinyChunkBytes` bytes on average. Parsing a chunk takes about a
- * microsecond whatever its size: a 64 KiB read of one-byte chunks takes 10 ms.
+ * The limit of chunks if they have less than `tinyChunkBytes` bytes on average. Parsing a chunk takes about a
+ * microsecond whatever its size, so a read of 64 KiB in chunks of one byte takes 10 ms.
  */
 export const maxTinyChunks = 8_192
 export const tinyChunkBytes = 64
-/** The connection emits this event when a body exceeds the limit. The rest of the body is discarded. */
+/** Emitted on the connection when a body exceeds the limit. The rest of the body is discarded. */
 export const tinyChunksEvent = "tinyChunks"
 
 /**
- * A request whose body takes about as much memory as it has bytes. Node allocates a `Buffer` of some hundred bytes for
- * each chunk and counts only its content towards the limit at which it stops reading: an unread body in one-byte chunks
- * takes 30 MB for 64 KB, and a reader that keeps the chunks holds 400 MB per MB. Small chunks are therefore merged
- * before they enter the stream. The first small chunk passes at once, because most bodies are one chunk.
+ * Merges small chunks of a request body. Node allocates a `Buffer` of some hundred bytes for each chunk, but counts
+ * only its content towards the limit at which it stops reading: 64 KB in chunks of one byte take 30 MB. The first small
+ * chunk is passed on at once, because most bodies have only one.
  */
 export class CoalescingMessage extends IncomingMessage {
   #pending: CollectedBytes | undefined
@@ -50,7 +49,7 @@ export class CoalescingMessage extends IncomingMessage {
     return super.read(size)
   }
 
-  /** Bodies with a content-length are exempt: Node splits those, not the client. */
+  /** With a content-length the limit does not apply: Node splits such a body, not the client. */
   #exceedsTinyChunks({ length }: Buffer): boolean {
     this.#chunkCount++
     this.#chunkBytes += length
@@ -63,7 +62,7 @@ export class CoalescingMessage extends IncomingMessage {
 
   #followsOtherBytes(): boolean {
     if (this.readableLength > 0 || this.#pending !== undefined) return true
-    // For the first chunk, reading the clock would cost more than the rest of this method.
+    // Most bodies have only one chunk, and reading the clock would cost more than the rest of this method.
     if (this.#chunkCount === 1) return false
     const now = performance.now()
     const many = now - this.#lastSmallAt < coalesceMs
@@ -75,7 +74,7 @@ export class CoalescingMessage extends IncomingMessage {
     this.#pending ??= new CollectedBytes()
     this.#pending.add(chunk)
     const { length } = this.#pending
-    // Without waiting bytes nothing else triggers the flush; otherwise the next read does.
+    // If bytes are waiting to be read, the next read flushes. Otherwise only this timer does.
     if (this.readableLength === 0) {
       if (length >= flushBytes) this.#flush()
       else this.#flushTimer ??= setTimeout(() => this.#flush(), coalesceMs)

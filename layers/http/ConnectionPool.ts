@@ -17,7 +17,7 @@ import { type NameLookups, processLookups as ofProcess } from "./NameLookups.ts"
 import { leadsToOwnListener } from "./OwnListeners.ts"
 
 export interface ConnectionWaiter {
-  /** The caller has a share of the origin's connections and queue. `undefined`, this program, has no such limit. */
+  /** A caller has a share of the connections and of the queue. `undefined`, this program, has no limit. */
   readonly caller: string | undefined
   readonly onConnection: (connection: Connection) => void
 }
@@ -25,20 +25,20 @@ export interface ConnectionWaiter {
 export interface PoolLimits {
   readonly connectionsPerOrigin: number
   readonly waitingPerOrigin: number
-  /** Over all origins. */
+  /** The limit for all origins together. */
   readonly idleConnections: number
 }
 
-/** Node's servers close after 5 s of silence. Closing first avoids most races between their close and our request. */
+/** Node's servers close idle connections after 5 s. Closing first avoids most races with their close. */
 const keepAliveMs = 4_000
-/** The maximum of a server's own `keep-alive: timeout` hint that is honoured. */
+/** Servers may ask for another time with `keep-alive: timeout`, up to this limit. */
 const keepAliveHintMs = 60_000
 const tlsSessionsKept = 100
 
 interface Origin {
   readonly url: string
   readonly privateAddresses: PrivateAddresses
-  /** Also allowed to be a listener of this process. */
+  /** Requests may reach a listener of this process. */
   readonly trusted: boolean
   readonly idle: Array<Connection>
   readonly waiters: FairQueue<ConnectionWaiter>
@@ -48,9 +48,8 @@ interface Origin {
 }
 
 /**
- * One socket and the client that speaks HTTP/1.1 over it. A connection belongs to one exchange at a time, so an
- * abandoned exchange closes its socket, connected or not. undici's own `Pool` keeps abandoned requests queued and goes
- * on connecting for them.
+ * One socket with undici's client for it. A connection serves one exchange at a time, so cancelling an exchange closes
+ * the socket. undici's own `Pool` would keep cancelled requests in its queue and connect for them.
  */
 export class Connection {
   readonly origin: Origin
@@ -86,21 +85,21 @@ export class Connection {
     return this.#socket !== undefined && !this.#socket.destroyed
   }
 
-  /** True when the socket failed rather than being closed by either side. */
+  /** An error closed the socket, not one of the two sides. */
   get isBroken(): boolean {
     return this.#socket !== undefined && this.#socket.errored !== null
   }
 
   destroy(reason: Error): void {
     this.#client.destroy(reason, noop)
-    // undici's client does not know its socket before it is connected.
+    // Until the socket is connected, undici's client does not know it.
     this.#socket?.destroy()
   }
 }
 
 export type AcquireResult = "granted" | "waiting" | "full"
 
-/** Keep-alive connections by origin. An origin is kept only while it has a connection or a waiter. */
+/** Connections by origin. An origin is removed when it has no connection and no waiting exchange. */
 export class ConnectionPool {
   readonly #limits: PoolLimits
   readonly #addressPolicy: AddressPolicy
@@ -143,7 +142,7 @@ export class ConnectionPool {
     return origin.waiters.add(waiter)
   }
 
-  /** True when the caller's own share is used up, rather than the origin's limit. */
+  /** Whether the share of the caller is used up, and not the limit of the origin. */
   isCallerAtLimit(url: string, caller: string | undefined): boolean {
     const origin = this.#origins.get(url)
     return origin !== undefined && !this.#mayTakeAnother(origin, caller)
@@ -153,7 +152,7 @@ export class ConnectionPool {
     this.#origins.get(url)?.waiters.remove(waiter)
   }
 
-  /** When the response forbids reuse, undici has closed the socket already. */
+  /** If the connection cannot be reused, undici has closed its socket already. */
   release(connection: Connection): void {
     this.#releaseShare(connection)
     const next = connection.isAlive ? this.#nextWaiting(connection.origin) : undefined
@@ -178,7 +177,7 @@ export class ConnectionPool {
     this.#checkDrained()
   }
 
-  /** Closes idle connections, and calls `onDrained` after the last running exchange. */
+  /** Closes idle connections, and calls `onDrained` when the last exchange has ended. */
   drain(onDrained: () => void): void {
     this.#onDrained = onDrained
     for (const origin of [...this.#origins.values()]) {
@@ -190,7 +189,6 @@ export class ConnectionPool {
     this.#checkDrained()
   }
 
-  /** Closes all busy connections; every later exchange fails. */
   destroy(): void {
     this.#destroyed = true
     for (const connection of this.#busy) connection.destroy(new errors.ClientDestroyedError())
@@ -270,7 +268,7 @@ export class ConnectionPool {
   }
 }
 
-/** TLS sessions by host. Resuming one saves a round trip on a new connection. */
+/** Resuming a TLS session saves a round trip when a new connection is opened. */
 class TlsSessions {
   readonly #sessions = new Map<string, Buffer>()
 
@@ -289,9 +287,9 @@ class TlsSessions {
 }
 
 /**
- * Has no timeout: the exchange has the deadline and destroys the socket. undici's `buildConnector` is not enough: its
- * API does not give out the socket before it is connected, so an abandoned exchange could neither close the socket nor
- * cancel the look-up; and it holds TLS sessions weakly, so that the next garbage collection forgets them.
+ * Opens a socket without a timeout: the exchange has one, and destroys the socket. undici's `buildConnector` has two
+ * disadvantages. It does not return the socket before it is connected, so a cancelled exchange could neither close the
+ * socket nor cancel the look-up. It holds TLS sessions weakly, so the next garbage collection drops them.
  */
 const connect = (
   options: buildConnector.Options,
@@ -306,7 +304,7 @@ const connect = (
     ? connectTls(options, lookup, sessions)
     : net.connect({ host: options.hostname, port: Number(options.port || 80), lookup })
   let hasCalledBack = false
-  // A destroyed socket no longer waits for its look-up.
+  // The look-up of a destroyed socket is of no use.
   socket.once("close", abandon)
   socket.setNoDelay(true)
   socket.setKeepAlive(true, 60_000)

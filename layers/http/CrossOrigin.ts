@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 
-/** Origins of web pages whose scripts may call the proxy listener; `*` allows all. */
+/** Web pages of these origins may call the proxy listener with scripts; `*` allows all. */
 export type AllowedOrigins = ReadonlyArray<string>
 
 const preflightMaxAgeSeconds = 7200
@@ -8,8 +8,8 @@ const preflightMaxAgeSeconds = 7200
 const headerNames = /^[\w\-, ]{1,4096}$/
 
 /**
- * Adds CORS headers to responses for allowed origins, and responds to preflight requests; it then returns true.
- * Credentials are not allowed, because keys are sent in headers and never as cookies.
+ * Adds CORS headers to responses for allowed origins, and responds itself to preflight requests (it then returns true).
+ * Cookies are not allowed (`Allow-Credentials`), because keys are sent in other headers.
  */
 export const make = (origins: AllowedOrigins) => {
   const allowsAll = origins.includes("*")

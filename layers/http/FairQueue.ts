@@ -5,12 +5,12 @@ export interface Waiter {
 }
 
 /**
- * A queue in which callers take turns: a caller with many waiters delays the others by one waiter per turn. If the
- * capacity is finite, each caller has a share of it.
+ * Callers take turns, so a caller with many waiters delays each of the others by one waiter only. If the capacity is
+ * finite, each caller has a share of it.
  */
 export class FairQueue<A extends Waiter> {
   readonly #capacity: number
-  /** By caller, in turn order; `undefined` is this program itself. */
+  /** The next caller comes first. `undefined` is this program itself. */
   readonly #queues = new Map<string | undefined, Set<A>>()
   #size = 0
 

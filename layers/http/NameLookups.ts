@@ -5,28 +5,28 @@ export type LookupCallback = (error: NodeJS.ErrnoException | null, found: Resolv
 export type Resolve = (host: string, callback: LookupCallback) => void
 
 /**
- * The system's resolver. Unlike a DNS client it honours `/etc/hosts`, search domains and the rest of the host's
- * configuration. It returns no time to live.
+ * Uses the resolver of the operating system, which reads `/etc/hosts` and knows search domains. It does not say how
+ * long an answer is valid.
  */
 const systemResolver: Resolve = (host, callback) => lookup(host, { all: true, hints: ADDRCONFIG }, callback)
 
-/** Milliseconds for which an answer is used without a new look-up. */
+/** In this time an answer is used without a new look-up. (All times are in milliseconds.) */
 const freshMs = 10_000
-/** Milliseconds for which an old answer is used while the name server is silent or asks to retry. */
+/** Up to this age an answer is used while the name server does not respond or asks to retry. */
 const staleMs = 600_000
-/** Milliseconds after which an old answer is used instead of waiting longer. */
+/** A look-up that takes longer is answered with the old addresses, if there are any. */
 const waitBeforeStaleMs = 500
 const failedMs = 1_000
-/** A look-up that takes this long to fail is repeated less often. */
+/** A look-up that needs this time to fail is repeated less often. */
 const slowMs = 1_000
 const slowlyFailedMs = 5_000
 const maxRemembered = 1_000
 const maxPending = 1_000
 
 /**
- * A silent name server blocks one of libuv's four threads for 20 seconds or more, and other work needs those threads
- * too. Look-ups therefore use at most three threads, at most two of them for names that never resolved, and at most one
- * for a name whose last look-up failed slowly.
+ * A name server that does not respond blocks one of libuv's four threads for 20 seconds or more, and files and
+ * cryptography need these threads too. So at most three threads are used, at most two for names that never resolved,
+ * and at most one for names whose last look-up failed slowly.
  */
 const maxRunning = { answered: 3, unanswered: 2, slow: 1 } as const
 
@@ -41,13 +41,13 @@ interface PendingLookup {
 }
 
 /**
- * Resolves host names. Concurrent look-ups of one host are merged, and answers and failures are cached for seconds. A
- * host whose name server hangs delays only hosts that never resolved before.
+ * Resolves host names. Look-ups of the same name are merged, and results are cached for seconds. A name server that
+ * does not respond delays only names that never resolved before.
  */
 export class NameLookups {
   readonly #resolve: Resolve
   readonly #now: () => number
-  /** After `until`, the host is looked up again. */
+  /** `until`: the time of the next look-up. */
   readonly #answers = new Map<
     string,
     { readonly found: ResolvedAddresses; readonly at: number; readonly until: number }
@@ -63,7 +63,7 @@ export class NameLookups {
     this.#now = now
   }
 
-  /** Resolves `host` and calls back once. The returned function cancels the wait. */
+  /** Calls back once, unless the returned function is called first. */
   lookUp(host: string, callback: LookupCallback): () => void {
     const now = this.#now()
     const answer = this.#answers.get(host)
@@ -179,7 +179,7 @@ const remember = <A>(map: Map<string, A>, host: string, value: A): void => {
   if (map.size > maxRemembered && oldest !== undefined) map.delete(oldest)
 }
 
-/** Calls back asynchronously, as a real look-up does. */
+/** A look-up never calls back at once, and neither do cached answers. */
 const callLater = (tell: () => void): (() => void) => {
   const waiting = setImmediate(tell)
   return () => clearImmediate(waiting)
@@ -190,5 +190,5 @@ const tooManyLookups = (host: string): NodeJS.ErrnoException =>
     code: "EAI_AGAIN"
   })
 
-/** Shared by the process, because libuv's threads are. */
+/** One instance for the process, because libuv's threads are shared. */
 export const processLookups = new NameLookups()

@@ -9,9 +9,8 @@ export const trackServer = <S extends Server>(server: S): S => {
 }
 
 /**
- * True when a connected socket leads to a listener of this process. Some listeners trust clients on the same machine,
- * so an address that an operator enters must not lead there. A connection to the machine itself has the same address on
- * both ends.
+ * Whether a connected socket leads to a listener of this process. Operators must not enter such an address, because
+ * some listeners trust clients on the same machine. A connection to the own machine has the same address at both ends.
  */
 export const leadsToOwnListener = ({ localAddress, remoteAddress, remotePort }: Socket): boolean => {
   if (remoteAddress === undefined || (remoteAddress !== localAddress && !/^(?:::ffff:)?127\./.test(remoteAddress))) {

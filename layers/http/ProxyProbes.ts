@@ -2,18 +2,18 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, Option } from "effect"
 import { Readiness } from "../../src/process/Readiness.ts"
 
-/** Responds to a probe of the proxy listener. Returns false when the request is not a probe. */
+/** Returns false if the request is not a probe. */
 export type ProxyProbes = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean
 
-/** Anybody may call these probes, so database, Redis and broker are pinged at most once in this time. */
+/** Anybody may call the probes, so database, Redis and broker are pinged at most once in this time. */
 const readinessTtl = "1 second"
 
 const healthPath = "/admin-ui/healthz"
 const readinessPath = "/admin-ui/readyz"
 
 /**
- * Health and readiness on the proxy listener, so that load balancers need no access to the control listener. The
- * response is only the status: it does not say which servers the process uses.
+ * Health and readiness for load balancers that cannot reach the control listener. The response contains only the
+ * status, not the servers that the process uses.
  */
 export const make = Effect.gen(function* () {
   const readiness = yield* Effect.serviceOption(Readiness)

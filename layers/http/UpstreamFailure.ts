@@ -5,8 +5,8 @@ export type UpstreamPhase = UpstreamError["phase"]
 export type UpstreamReason = UpstreamError["reason"]
 
 /**
- * Maps an error of undici or Node to the reason of an `UpstreamError`. Returns `undefined` for mistakes on this side,
- * such as an invalid request or a sink that throws.
+ * Turns an error of undici or Node into the reason of an `UpstreamError`. Returns `undefined` for mistakes of this
+ * program, such as an invalid request.
  */
 export const failureReason = (phase: UpstreamPhase, error: Error): UpstreamReason | undefined => {
   if (error instanceof errors.HTTPParserError) return error.message.includes(truncatedChunks) ? "reset" : "malformed"
@@ -15,15 +15,15 @@ export const failureReason = (phase: UpstreamPhase, error: Error): UpstreamReaso
   if (code === "ETIMEDOUT") return "timeout"
   if (phase === "connect") return "refused"
   if (malformedResponses.has(code) || malformedResponses.has(error.message)) return "malformed"
-  // In the headers phase, contradictory headers; in the body phase, a body that ended early.
+  // Before the body this means contradictory headers, later a body that ended early.
   if (code === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH" && phase === "headers") return "malformed"
   return "reset"
 }
 
 const callerMistakes = new Set(["UND_ERR_INVALID_ARG", "UND_ERR_NOT_SUPPORTED"])
 
-/** llhttp's message for a chunked body that ends with the connection. */
+/** The parser's message for a chunked body that the end of the connection cut off. */
 const truncatedChunks = "Invalid EOF state"
 
-/** Codes and messages. undici reports an unrequested 100 or 101 as a socket error or a failed assertion. */
+/** Error codes and messages. undici reports an unrequested 100 or 101 as a socket error or as a failed assertion. */
 const malformedResponses = new Set(["UND_ERR_HEADERS_OVERFLOW", "bad response", "bad upgrade", "ERR_ASSERTION"])

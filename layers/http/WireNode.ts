@@ -10,14 +10,14 @@ const cut: BodyFailure = { _tag: "Cut" }
 
 export interface Options {
   readonly pace?: BodyPace
-  /** Called before the response begins, when the request's body has not fully arrived. */
+  /** Called before a response begins while the request's body has not arrived completely. */
   readonly onEarlyResponse?: (outgoing: ServerResponse) => void
 }
 
 export const make = (incoming: IncomingMessage, outgoing: ServerResponse, options: Options = {}): Wire =>
   new NodeWire(incoming, outgoing, options)
 
-/** Uses plain callbacks on Node's two streams, because this is the byte path of every request. */
+/** Callbacks, because every byte of every request passes here. */
 class NodeWire implements Wire {
   readonly method: string
   readonly target: string
@@ -71,12 +71,12 @@ class NodeWire implements Wire {
       collected.add(chunk)
       if (timer !== undefined) lastAt = performance.now()
     }
-    // No more data can come. Removing the data listeners would cost more than the rest of this function.
+    // The listeners for data stay, because removing them would cost more than the rest of this function.
     const onEnd = () => {
       isDone = true
       clearTimeout(timer)
       incoming.off("close", onCut)
-      // `take` empties the buffer: the listeners stay referenced for as long as the connection is open.
+      // The buffer must be emptied: the listeners refer to it for as long as the connection is open.
       done(Result.succeed(collected.take()))
     }
     const onCut = () => fail(cut)
@@ -96,7 +96,7 @@ class NodeWire implements Wire {
       lastAt = startedAt
       timer = setTimeout(checkPace, Math.min(withinMs, this.#pace.idleMs, this.#pace.graceMs))
     })
-    // Node reports an aborted request with "close"; "error" is emitted only when it has a listener.
+    // If a client aborts, Node emits "close", and "error" only if somebody listens.
     incoming.on("data", onData).on("end", onEnd).on("close", onCut)
     sendContinue(incoming, this.#outgoing)
   }
@@ -109,10 +109,10 @@ class NodeWire implements Wire {
     }
     if (declaredLength(incoming) > maxBytes) throw refuse(tooLarge)
     sendContinue(incoming, this.#outgoing)
-    // The connection must outlive the body, because the response still follows.
+    // The connection must stay open after the body, because the response follows.
     const chunks: AsyncIterator<Buffer> = incoming.iterator({ destroyOnReturn: false })
     let size = 0
-    /** Time spent waiting for the client, not for the upstream. */
+    /** The time that this program spent waiting for the client. */
     let waitedMs = 0
     try {
       for (;;) {
@@ -129,15 +129,15 @@ class NodeWire implements Wire {
         yield next.value
       }
     } finally {
-      // Node discards only bodies from which nothing was read. Not awaited, because `return` may wait for a chunk.
+      // Node does not discard the rest of a partly read body. Not awaited, because `return` may wait for a chunk.
       void chunks.return?.().then(() => incoming.resume())
     }
   }
 
   head(status: number, headers: Headers.RawHeaders): void {
     this.#begin(status, [...headers])
-    // A response without a length may take long, and its client should see that the request was accepted. With a
-    // length, the headers are sent in one write with the first bytes.
+    // Without a content-length the response may take long, so the headers are sent at once. Otherwise one write sends
+    // the headers and the first bytes.
     this.#isLengthKnown = Headers.get(headers, "content-length") !== undefined
     if (!this.#isLengthKnown) this.#outgoing.flushHeaders()
   }
@@ -148,7 +148,7 @@ class NodeWire implements Wire {
 
   onDrain(resume: () => void, withinMs: number): void {
     const outgoing = this.#outgoing
-    // Closes the connection: a pipelined response that has not begun cannot be ended.
+    // The connection is closed, because a pipelined response that has not begun cannot be ended.
     const stalled = setTimeout(() => {
       const { socket } = this.#incoming
       if (this.#endsWithConnection) socket.resetAndDestroy()
@@ -174,7 +174,7 @@ class NodeWire implements Wire {
     else this.#outgoing.destroy()
   }
 
-  /** A response to HTTP/1.0 without a length: an orderly close would make a cut response look complete. */
+  /** Without a length or chunks (HTTP/1.0) the end of the connection ends the response. */
   get #endsWithConnection(): boolean {
     return !this.#isLengthKnown && !this.#outgoing.chunkedEncoding
   }
@@ -194,19 +194,19 @@ class NodeWire implements Wire {
   }
 }
 
-/** Node writes a string together with the head, and a buffer separately: a string saves 1 µs of 10 per response. */
+/** Node writes a string and the head at once, a buffer separately. A string saves 1 of 10 µs per response. */
 const smallBytes = 4_096
 
 const afterTickTasks: Array<() => void> = []
 
-/** Most bodies arrive in the same tick as their headers and need no timer. One immediate serves all of a tick. */
+/** Most bodies arrive in the tick of their headers and need no timer. One immediate serves a whole tick. */
 const afterThisTick = (run: () => void): void => {
   if (afterTickTasks.push(run) === 1) setImmediate(() => afterTickTasks.splice(0).forEach((run) => void run()))
 }
 
 const declaredLength = (incoming: IncomingMessage): number => Number(incoming.headers["content-length"] ?? 0)
 
-/** Sends `100 Continue` to a client that asked for it. An HTTP/1.0 client would take it for the response. */
+/** An HTTP/1.0 client would take `100 Continue` for the response. */
 const sendContinue = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
   const { complete, headers, httpVersion } = incoming
   if (headers.expect?.toLowerCase() === "100-continue" && !complete && httpVersion !== "1.0") outgoing.writeContinue()

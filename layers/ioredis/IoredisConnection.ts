@@ -11,9 +11,9 @@ export interface Endpoint {
 type Operation = RedisError["operation"]
 
 /**
- * A connection that closes with the scope and is not opened yet. It fails fast: nothing is queued, retried or sent
- * twice while it is down, and a peer that leaves commands unanswered is disconnected (`socketTimeout`). Replies come in
- * order, so one timer per connection serves every command.
+ * A connection that closes with the scope; the caller opens it. Commands fail at once while it is closed: none waits,
+ * is retried or sent twice. If Redis does not reply in time, the connection is closed (`socketTimeout`). Replies come
+ * in order, so one timer is enough for all commands.
  */
 export const make = Effect.fnUntraced(function* (
   endpoint: Endpoint,
@@ -41,7 +41,7 @@ export const make = Effect.fnUntraced(function* (
           reconnectOnError: (error) => error.message.startsWith("READONLY"),
           ...options
         })
-        // without a listener ioredis logs errors to the console
+        // Without a listener, ioredis logs errors to the console.
         return client.on("error", () => {})
       },
       catch: () => RedisReply.unanswered(operation, "The Redis URL is not valid")
@@ -78,6 +78,6 @@ export const isRefusal = (error: Error): boolean => error instanceof ReplyError
 const reason = (error: Error): string => {
   if (error.name === "MaxRetriesPerRequestError") return "The connection to Redis was lost"
   if (error.message.startsWith("Stream isn't writeable")) return "Not connected to Redis"
-  // If all addresses of a host fail, Node leaves the message to the individual errors.
+  // If no address of a host accepts the connection, Node's error has no message of its own.
   return error instanceof AggregateError ? error.errors.map(String).join(", ") : error.message
 }

@@ -60,7 +60,7 @@ describe.skipIf(url === null || TemporaryPrefix.server === null)("the role messa
           Effect.map(({ status }) => status)
         )
         assert.strictEqual(yield* readiness, 503)
-        assert.include(process.output(), `${late === "Redis" ? late : "RabbitMQ"} cannot be reached yet`)
+        assert.include(process.output(), `${late === "Redis" ? late : "RabbitMQ"} cannot be reached`)
         yield* proxy.restore
         yield* eventually(readiness, (status) => status === 200, "60 seconds")
         process.signal("SIGTERM")
