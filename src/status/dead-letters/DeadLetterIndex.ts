@@ -1,17 +1,18 @@
 import type { Call, Reply } from "../../services/Redis.ts"
 
 /**
- * The keys of the dead-letter index in Redis. All keys share the hash tag of the prefix, so one script may use any of
+ * The keys of the dead-letter index in Redis. All keys have the hash tag of the prefix, so one script may use any of
  * them.
  *
- * - `…stats`: a hash with the last sequence and the totals. Scripts get only this key and derive the others from it.
+ * - `…stats`: a hash with the last sequence number and the totals. Scripts receive this key and derive the others from
+ *   it.
  * - `…record:<id>`: a hash with the record, the fields that filters compare, and the claim of a replay.
- * - `…by:<dimension>[:<value>]`: sorted sets of ids by sequence, one for each value of a filter; without a value for
- *   `null`. `…by:group:<group>` contains only open records.
- * - `…times:queue:<queue>`, `…times:group:<group>`: sorted sets with the same members as their index. Each member is
- *   the time and the id on two lines, with score 0. They are needed because records may be indexed in another order
- *   than that of their times.
- * - `…queues`, `…groups`: the queues and groups that are not empty, by the sequence of their newest record.
+ * - `…by:<dimension>[:<value>]`: sorted sets of ids by sequence number, one for each value of a filter; without a value
+ *   for `null`. `…by:group:<group>` contains only records that were not replayed.
+ * - `…times:queue:<queue>`, `…times:group:<group>`: sorted sets that find the newest time of a queue or group, because
+ *   records may be indexed in another order than that of their times. Each member is the time and the id on two lines,
+ *   with score 0.
+ * - `…queues`, `…groups`: the queues and groups that are not empty, by the sequence number of their newest record.
  */
 export const fields = ["queue_name", "task_id", "reason", "exception_type", "source_queue_name"] as const
 
@@ -24,7 +25,7 @@ const dropsAtOnce = 100
 export const indexName = (dimension: string, value: string | null): string =>
   value === null ? `by:${dimension}` : `by:${dimension}:${value}`
 
-/** Lua functions that every script starts with; the functions below do the same in TypeScript. */
+/** Lua functions at the start of every script. The in-memory Redis uses the equal TypeScript functions below. */
 export const prelude = `
 local base = string.sub(KEYS[1], 1, -6)
 local function recordKey(id) return base .. 'record:' .. id end
@@ -128,8 +129,8 @@ const timesKey = ({ base }: Index, what: "queue" | "group", value: string): stri
 const timeMember = (index: Index, id: string): string => `${index.call("HGET", recordKey(index, id), "at")}\n${id}`
 
 /**
- * When the newest dead letter of a queue or group was dead-lettered. Earlier releases stored no times; then it is the
- * time of the record indexed last.
+ * Returns when the newest dead letter of a queue or group was dead-lettered. If an earlier release stored no times,
+ * returns the time of the record that was indexed last.
  */
 export const newestTime = (index: Index, what: "queue" | "group", value: string): Reply =>
   timeOf(index, last(index, timesKey(index, what, value)), () => last(index, index.base + matchingIndex(what, value)))

@@ -5,7 +5,7 @@ import { DeadLetterStore, type IndexedQueue } from "./DeadLetterStore.ts"
 export interface QueueComparison extends IndexedQueue {
   /** `null` if the broker did not respond. */
   readonly exists: boolean | null
-  /** Ready messages; `null` if the queue does not exist or the broker did not respond. */
+  /** The number of ready messages. `null` if the queue does not exist or the broker did not respond. */
   readonly message_count: number | null
   readonly verdict: "agrees" | "not_indexed" | "taken_out" | "no_queue" | "no_answer"
   readonly explanation: string
@@ -29,7 +29,7 @@ export const indexed = Effect.gen(function* () {
   return yield* compareAll(yield* store.queues)
 }).pipe(Effect.withSpan("DeadLetterQueues.indexed"))
 
-/** Like `indexed`, and includes the named queues. Leaves out queues that neither have records nor exist. */
+/** Returns the indexed queues and the named ones. A queue that has no records and does not exist is left out. */
 export const withNamed = Effect.fn("DeadLetterQueues.withNamed")(function* (names: ReadonlyArray<string>) {
   const store = yield* DeadLetterStore
   const known = yield* store.queues
@@ -41,7 +41,7 @@ export const withNamed = Effect.fn("DeadLetterQueues.withNamed")(function* (name
     .toSorted((one, other) => (one.queue_name < other.queue_name ? -1 : 1))
 })
 
-/** The first failure of an unavailable broker ends all inspections: each would wait for its timeout. */
+/** The first failure ends all inspections of an unavailable broker, because each one would wait for its timeout. */
 const compareAll = Effect.fnUntraced(function* (queues: ReadonlyArray<IndexedQueue>) {
   const broker = yield* Broker
   const messageCounts = new Map<string, number | null>()
@@ -63,11 +63,11 @@ const compare = (queue: IndexedQueue, messages: number | null | undefined): Queu
         exists: null,
         message_count: null,
         verdict: "no_answer",
-        explanation: "The broker did not respond: only the index is known."
+        explanation: "The broker did not respond, so only the index is known: try again in a moment."
       }
     : { ...queue, exists: messages !== null, message_count: messages, ...verdictOf(queue, messages) }
 
-/** Replayed records may or may not still have their message in the queue. */
+/** Whether a replayed record still has its message in the queue is not known, so both counts agree. */
 export const verdictOf = (
   { indexed_count, open_count, replayed_count }: Pick<IndexedQueue, "indexed_count" | "open_count" | "replayed_count">,
   messages: number | null

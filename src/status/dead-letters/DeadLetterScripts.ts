@@ -14,8 +14,8 @@ export const summaryFields = [
 ] as const
 
 /**
- * ARGV: id, now, maximum records, maximum bytes, expiry bound (records indexed until then have expired), then the
- * record's fields as pairs.
+ * ARGV: id, now, maximum records, maximum bytes, expiry bound (records that were indexed before have expired), then the
+ * fields of the record as pairs.
  */
 export const record: Script<boolean> = {
   name: "dlq-record",
@@ -82,15 +82,15 @@ return answer`,
 
 export interface IndexScan {
   readonly newest: number
-  /** Sequence of the last scanned record; `undefined` at the end of the index. */
+  /** The sequence number of the last record that was examined. `undefined` at the end of the index. */
   readonly last: number | undefined
   readonly found: ReadonlyArray<{ readonly id: string; readonly seq: number; readonly values: ReadonlyArray<Reply> }>
 }
 
 /**
- * ARGV: upper bound of the sequence, how many ids to scan, how many records to find, expiry bound, number of candidate
- * indexes, their names, then for each filter: field, value, and 1 or 0 for a `null` value. The smallest candidate is
- * scanned, and its records are compared with the filters.
+ * ARGV: upper bound of the sequence number, number of ids to examine, number of records to find, expiry bound, number
+ * of candidate indexes, their names, then for each filter: field, value, and 1 for a `null` value, else 0. The script
+ * reads the smallest candidate index and compares its records with the filters.
  */
 export const page: Script<IndexScan> = {
   name: "dlq-page",
@@ -175,7 +175,7 @@ return answer`,
 
 const maxQueues = 1_000
 
-/** No ARGV. Returns for each queue: name, number of records, number in each state, time of its newest dead letter. */
+/** No ARGV. Returns for each queue: name, number of records, number of records in each state, newest time. */
 export const queues: Script<ReadonlyArray<ReadonlyArray<Reply>>> = {
   name: "dlq-queues",
   lua: `${Index.prelude}
@@ -207,8 +207,8 @@ return answer`,
 }
 
 /**
- * ARGV: upper bound of the sequence, limit. Returns the newest sequence, then for each group: name, sequence, count,
- * newest time, oldest time.
+ * ARGV: upper bound of the sequence number, limit. Returns the newest sequence number, then for each group: name,
+ * sequence number, count, newest time, oldest time.
  */
 export const groups: Script<readonly [newest: number, groups: ReadonlyArray<ReadonlyArray<Reply>>]> = {
   name: "dlq-groups",

@@ -2,13 +2,13 @@ import { Context, type Effect, Schema } from "effect"
 import { DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
 import type { RedisError } from "../../services/Redis.ts"
 
-/** A record without its large fields. */
+/** A record without its large fields, as lists contain it. */
 export type DeadLetterSummary = Omit<
   DeadLetterRecord,
   "exception_stack" | "headers" | "body" | "raw_body_b64" | "properties"
 >
 
-/** Conditions on a dead letter, all of which must hold. `exception_type: null` selects records without an exception. */
+/** Conditions on a dead letter, which must all be met. `exception_type: null` selects records without an exception. */
 export const DeadLetterFilter = Schema.Struct({
   queue_name: Schema.optionalKey(Schema.String),
   task_id: Schema.optionalKey(Schema.String),
@@ -25,16 +25,16 @@ export class UnknownCursor extends Schema.TaggedError<UnknownCursor>()("UnknownC
 /** A dead-letter queue with the counts of its indexed records. */
 export interface IndexedQueue {
   readonly queue_name: string
-  /** Records in any state. */
+  /** The number of records in any state. */
   readonly indexed_count: number
   readonly open_count: number
   readonly unknown_count: number
   readonly replayed_count: number
-  /** When the newest record was dead-lettered; `null` if there is none. */
+  /** The time at which the newest record was dead-lettered. `null` if there is none. */
   readonly last_indexed_at: string | null
 }
 
-/** Open records (state `dead_lettered`) with the same queue, reason and exception type. */
+/** The records that were not replayed (`dead_lettered`) and have the same queue, reason and exception type. */
 export interface DeadLetterGroup {
   readonly queue_name: string
   readonly reason: string
@@ -44,12 +44,12 @@ export interface DeadLetterGroup {
   readonly newest_dead_lettered_at: string
 }
 
-/** The size of the index, and how many records entered and left it. The messages themselves remain in their queues. */
+/** The size of the index, and how many records entered and left it. The messages stay in their queues all the same. */
 export interface IndexTotals {
   readonly records: number
-  /** Total size of the stored records. */
+  /** The total size of the stored records. */
   readonly bytes: number
-  /** Since the index was created: records indexed, evicted by newer ones, and expired. */
+  /** Counted since the index was created: records that were indexed, replaced by newer ones, or expired. */
   readonly indexed_total: number
   readonly evicted_total: number
   readonly expired_total: number
@@ -57,35 +57,35 @@ export interface IndexTotals {
 
 export interface PageOptions {
   readonly limit: number
-  /** The `next_cursor` of the previous page. */
+  /** The `next_cursor` of the previous page, to continue the list. */
   readonly cursor?: string
-  /** Excludes records with a replay in progress, whose outcome may be known soon. Default: false. */
+  /** Leaves out records with a replay in progress, because their outcome may be known soon. Default: false. */
   readonly excludeClaimed?: boolean
 }
 
-/** A request to replay a record. */
+/** The exclusive right to replay a record, as a replay requests it. */
 export interface Claim {
   readonly dlqId: string
-  /** Identifies this attempt. */
+  /** A random text that identifies this attempt. */
   readonly token: string
   /**
-   * The replay job, which may continue in another process after a crash and then must not publish anything twice. A
-   * claim for another position than the job's current one publishes nothing. Absent for a single request.
+   * The replay job and the position of its current batch. After a crash another process may continue the job, but must
+   * not publish a record again, so a claim for any other position is refused. Missing for a single request.
    */
   readonly job?: { readonly id: string; readonly position: number } | undefined
   readonly force: boolean
-  /** The state that the record must still be in. Default: any state that `force` allows. */
+  /** The state that the record must have. Default: any state that `force` allows. */
   readonly state?: DeadLetterRecord["state"] | undefined
 }
 
 /**
- * The result of a claim. `at`: when the record was replayed or became unknown. `Begun`: the same job has claimed the
- * record before; `isAccountedFor`: it was replayed, or the job has completed the batch.
+ * The result of requesting a claim. `at` is the time at which the record was replayed, or at which its state became
+ * unknown. `Begun`: the same job has claimed the record before; `isAccountedFor` means that its outcome is known.
  */
 export type ClaimResult =
   | { readonly _tag: "Claimed"; readonly record: DeadLetterRecord }
   | { readonly _tag: "Absent" }
-  /** The end of the other claim's lease, in epoch milliseconds. */
+  /** The time at which the other claim expires, in milliseconds since 1970. */
   | { readonly _tag: "InProgress"; readonly until: number }
   | { readonly _tag: "Begun"; readonly isAccountedFor: boolean }
   | { readonly _tag: "Replayed"; readonly at: string }
@@ -93,26 +93,26 @@ export type ClaimResult =
   | { readonly _tag: "Changed"; readonly state: string }
 
 /**
- * - `released`: nothing was published. `reverted`: the publish is known to have failed. Both leave the record as it
- *   was.
- * - `replayed`: the broker confirmed the publish. `unknown`: the outcome is unknown.
+ * The outcome of a replay.
+ * - `released`, `reverted`: nothing was published, or publishing failed for certain. The record stays as it was.
+ * - `replayed`: the broker has confirmed the message. `unknown`: the outcome is unknown.
  */
 export type ReplaySettlement =
   | { readonly _tag: "released" | "reverted" | "unknown" }
   | { readonly _tag: "replayed"; readonly at: string; readonly queue: string }
 
-/** The index of dead letters. It also serves as the `DeadLetterSink` of consumers. */
+/** The index of dead letters. Consumers can use it as their `DeadLetterSink`. */
 export class DeadLetterStore extends Context.Service<
   DeadLetterStore,
   {
-    /** Indexes a record. Idempotent: returns false if the record was indexed before. */
+    /** Indexes a record. Returns false, and changes nothing, if it was indexed before. */
     readonly record: (record: DeadLetterRecord) => Effect.Effect<boolean, RedisError>
 
     readonly get: (dlqId: string) => Effect.Effect<DeadLetterRecord | undefined, RedisError>
 
     /**
-     * Lists records, newest first. Records indexed after the first page do not appear on later pages. A page may
-     * contain fewer records than `limit` if the filter is selective; the list ends when `next_cursor` is `null`.
+     * Lists records, newest first. Records that are indexed after the first page do not appear on later pages. With a
+     * selective filter a page may have fewer than `limit` records; only a `next_cursor` of `null` marks the end.
      */
     readonly list: (
       filter: DeadLetterFilter,
@@ -122,10 +122,10 @@ export class DeadLetterStore extends Context.Service<
       RedisError | UnknownCursor
     >
 
-    /** The indexed queues, by name. */
+    /** The dead-letter queues that have indexed records, sorted by name. */
     readonly queues: Effect.Effect<ReadonlyArray<IndexedQueue>, RedisError>
 
-    /** The groups of open records. Groups with the newest records come first. */
+    /** Lists the groups of records that were not replayed. Groups with the newest records come first. */
     readonly groups: (
       page: PageOptions
     ) => Effect.Effect<
@@ -135,18 +135,18 @@ export class DeadLetterStore extends Context.Service<
 
     readonly totals: Effect.Effect<IndexTotals, RedisError>
 
-    /** First step of a replay: reserves the record until the lease ends. Nothing is published yet. */
+    /** First step of a replay: reserves the record for a limited time. Nothing is published yet. */
     readonly claim: (claim: Claim) => Effect.Effect<ClaimResult, RedisError>
 
     /**
-     * Second step: marks the record `replay_unknown` until `settle` records the outcome. Returns false if the claim was
-     * lost; then nothing may be published.
+     * Second step of a replay: sets the state to `replay_unknown`, until `settle` records the outcome. Returns false if
+     * the claim is no longer valid; then nothing may be published.
      */
     readonly begin: (claim: Claim) => Effect.Effect<boolean, RedisError>
 
     /**
-     * Third step: records the outcome. Returns how often the record was replayed, or `undefined` if it has left the
-     * index. Idempotent.
+     * Third step of a replay: records the outcome. Returns how often the record was replayed, or `undefined` if it is
+     * no longer in the index. Idempotent.
      */
     readonly settle: (claim: Claim, settlement: ReplaySettlement) => Effect.Effect<number | undefined, RedisError>
   }

@@ -1,7 +1,7 @@
 import { isJsonObject } from "../../messaging/envelope/Envelope.ts"
 import type { DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
 
-/** Failures that the same message causes again on every replay. */
+/** Reasons for which the same message fails again on every replay. */
 const permanent: ReadonlySet<string> = new Set([
   "malformed_json",
   "invalid_envelope",
@@ -11,7 +11,7 @@ const permanent: ReadonlySet<string> = new Set([
   "payload_schema_violation"
 ])
 
-/** Facts about a record that help an operator to decide on a replay. */
+/** Returns facts about a record that help an operator to decide whether to replay it. */
 export const of = (record: DeadLetterRecord) => {
   const body = isJsonObject(record.body) ? record.body : {}
   return {
@@ -52,7 +52,7 @@ const warningsOf = ({ max_retries, reason, retry_attempt, state }: DeadLetterRec
         "It is unknown whether an earlier replay was published: check whether the task ran before you force another one."
       ]
     : []),
-  ...(state === "replayed" ? ["The message was replayed before: force=true publishes it again."] : [])
+  ...(state === "replayed" ? ["The message was replayed before. To publish it again, use force=true."] : [])
 ]
 
 const text = (value: unknown): string | null => (typeof value === "string" ? value : null)

@@ -7,13 +7,13 @@ const consumers = Metric.gauge("svc_queue_consumers", { description: "Consumers 
 
 export interface Options {
   readonly queues: ReadonlyArray<string>
-  /** Interval between two inspections. Default: 15 seconds. */
+  /** The time between two inspections. Default: 15 seconds. */
   readonly every?: Duration.Input
 }
 
 /**
- * Publishes `svc_queue_messages` and `svc_queue_consumers` for the given queues for the lifetime of the layer. Both are
- * 0 for a queue that does not exist.
+ * Publishes the metrics `svc_queue_messages` and `svc_queue_consumers` of the given queues while the layer exists. Both
+ * are 0 for a queue that does not exist.
  */
 export const layer = ({ every = "15 seconds", queues }: Options): Layer.Layer<never, never, Broker> =>
   Layer.effectDiscard(
@@ -24,7 +24,7 @@ export const layer = ({ every = "15 seconds", queues }: Options): Layer.Layer<ne
         yield* Metric.update(Metric.withAttributes(messages, { queue }), found.messages)
         yield* Metric.update(Metric.withAttributes(consumers, { queue }), found.consumers)
       })
-      // an unavailable broker is logged elsewhere; the gauges keep their last values
+      // Other components log that the broker is unavailable. The gauges keep their last values meanwhile.
       const round = Effect.forEach(
         queues,
         (queue) =>

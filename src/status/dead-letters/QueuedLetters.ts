@@ -7,23 +7,23 @@ import { Broker, type BrokerError, type Channel, type Delivery, type Field } fro
 import { DeadLetterStore } from "./DeadLetterStore.ts"
 
 /**
- * A walk takes the messages of a dead-letter queue one by one without acknowledging them. When it ends, even by a
- * crash, the broker returns every message that was not removed to its position; until then no consumer can receive
- * them. Messages returned before go to the end of the queue: see `requeueAtEnd`.
+ * The result of a walk over a dead-letter queue. A walk receives the messages one by one without acknowledging them, so
+ * no other consumer can receive them until it ends. Then, or after a crash, the broker puts every message that was not
+ * removed back in its position. Only messages that were put back before move to the end: see `requeueAtEnd`.
  */
 const walkCounts = {
   queue_name: Schema.String,
-  /** Number of examined messages: all that were ready at the start, unless the walk was truncated. */
+  /** The number of examined messages: all that were ready at the start, unless `truncated`. */
   messages: Schema.Int,
-  /** Messages that no worker of this library dead-lettered. */
+  /** The number of messages that were not dead-lettered by a worker of this library. */
   foreign: Schema.Int,
-  /** A walk ends after 100,000 messages or four minutes, or when consumers took messages meanwhile. */
+  /** True if the walk ended early: after 100,000 messages or four minutes, or because a consumer received messages. */
   truncated: Schema.Boolean
 }
 
 export const Indexed = Schema.Struct({
   ...walkCounts,
-  /** Messages that had no record and now have one. */
+  /** The number of messages that had no record and now have one. */
   indexed: Schema.Int,
   known: Schema.Int
 })
@@ -32,23 +32,23 @@ export type Indexed = typeof Indexed.Type
 export const Removed = Schema.Struct({
   ...walkCounts,
   removed: Schema.Int,
-  /** Messages that stay because they were not replayed or have no record. */
+  /** The number of messages that stay, because they were not replayed or have no record. */
   kept: Schema.Int
 })
 export type Removed = typeof Removed.Type
 
-/** `busy`: another walk is in progress in this process. */
+/** A dead-letter queue could not be read. `busy`: this process is reading a dead-letter queue already. */
 export class QueueWalkFailed extends Schema.TaggedError<QueueWalkFailed>()("QueueWalkFailed", {
   reason: Schema.Literals(["no_queue", "unavailable", "busy"]),
   message: Schema.String
 }) {}
 
 const maxMessages = 100_000
-/** Clients such as `fetch` time out after five minutes without a response. */
+/** HTTP clients such as `fetch` wait five minutes for a response. */
 const walkTimeoutMs = 240_000
 
 export const make = Effect.map(Semaphore.make(1), (walkPermit) => {
-  /** `visit` returns true to remove the message from the queue. */
+  /** Calls `visit` for each message. If it returns true, the message is removed from the queue. */
   const walk = <E, R>(
     queue: string,
     aliases: ContractAliasConfig,
@@ -86,7 +86,7 @@ export const make = Effect.map(Semaphore.make(1), (walkPermit) => {
     )
 
   return {
-    /** Indexes every message of the queue that has no record, for example after a loss of Redis data. Idempotent. */
+    /** Indexes the messages of a queue that have no record, for example after Redis has lost data. Idempotent. */
     index: Effect.fn("QueuedLetters.index")(function* (queue: string, aliases: ContractAliasConfig) {
       const store = yield* DeadLetterStore
       let [indexed, known] = [0, 0]
@@ -100,7 +100,7 @@ export const make = Effect.map(Semaphore.make(1), (walkPermit) => {
       return { ...walked, indexed, known } satisfies Indexed
     }),
 
-    /** Removes the messages whose records are replayed. The records stay. */
+    /** Removes the messages whose records are in the state `replayed`. The records stay in the index. */
     removeReplayed: Effect.fn("QueuedLetters.removeReplayed")(function* (queue: string, aliases: ContractAliasConfig) {
       const store = yield* DeadLetterStore
       let [removed, kept] = [0, 0]
@@ -125,13 +125,13 @@ const toUnavailable =
     failure("unavailable", `The queue ${queue} cannot be read now: ${message}`)
 
 /**
- * A quorum queue counts how often a message was returned to it, and drops it above its delivery limit (20 by default on
- * RabbitMQ 4). So a message that was returned before is published to the end of the queue, where its count restarts,
- * and then acknowledged. A crash in between leaves two copies with the same `dlq_id`.
+ * Moves a message to the end of its queue if the broker has put it back before. A quorum queue counts this and drops
+ * the message above its delivery limit (20 by default on RabbitMQ 4). The copy at the end starts a new count. A crash
+ * before the original is acknowledged leaves two copies with the same `dlq_id`.
  */
 const requeueAtEnd = (channel: Channel, { content, properties, queue, settle }: Delivery) =>
   Effect.gen(function* () {
-    // the broker would copy the message to the queues in `CC`, and rejects the user id of another user
+    // The broker rejects a `userId` of another user, and `CC` would copy the message to more queues.
     const { userId: _, headers: { [deliveryCountHeader]: times, CC: __, ...headers } = {}, ...described } = properties
     if (RetryHeaders.count(times) === 0) return
     const outcome = yield* channel.publish({
@@ -152,7 +152,10 @@ const requeueAtEnd = (channel: Channel, { content, properties, queue, settle }: 
 
 const deliveryCountHeader = "x-delivery-count"
 
-/** The headers contain the record but for the exception's message and stack. Foreign messages have none. */
+/**
+ * Creates the record of a message from its headers, which contain all but the exception's message and stack. Returns
+ * `undefined` for a message of another program.
+ */
 const recordFromMessage = (
   queue: string,
   { content, properties }: Delivery,
@@ -183,7 +186,7 @@ const recordFromMessage = (
   })
 }
 
-/** The exact text that workers write: the `dlq_id` is derived from it. */
+/** Accepts only the exact text that workers write, because the `dlq_id` is a hash that includes it. */
 const isExactTimestamp = (at: Field | undefined): at is Timestamp =>
   typeof at === "string" && Option.contains(readTimestamp(at), at)
 

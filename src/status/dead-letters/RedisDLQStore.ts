@@ -18,26 +18,28 @@ import * as ReplayScripts from "./ReplayScripts.ts"
 import * as Stored from "./StoredDeadLetter.ts"
 
 export interface Options {
-  /** Key prefix, which workers and the HTTP service must share. Default: `svc`. */
+  /** The prefix of the keys, which workers and the HTTP service must share. Default: `svc`. */
   readonly prefix?: string | undefined
   /**
-   * Seconds that a record is kept after it was indexed, at most ten years. `null` or 0 keeps it while there is room.
-   * Default: `null`.
+   * The seconds that a record is kept after it was indexed, at most ten years. `null` or 0 keeps it until it must make
+   * room. Default: `null`.
    */
   readonly ttl_seconds?: number | null | undefined
-  /** Maximum number of records; beyond it the oldest record is evicted. Default: 100,000. */
+  /** The maximum number of records. When it is exceeded, the oldest record is deleted. Default: 100,000. */
   readonly max_records?: number
-  /** Maximum size of the stored records in bytes. Default: 1 GiB. */
+  /**
+   * The maximum size of the stored records in bytes. When it is exceeded, the oldest record is deleted. Default: 1 GiB.
+   */
   readonly max_bytes?: number
   /**
-   * Lease of one replay in seconds: 1 to 3,600. Must exceed the publish timeout of the broker (10 seconds, unless its
-   * layer sets another). After a crash the records that the process had claimed cannot be replayed until the lease
-   * ends. Default: 30.
+   * The seconds for which a replay reserves its record: 1 to 3,600. Must be longer than the publish timeout of the
+   * broker (10 seconds by default). After a crash, a reserved record cannot be replayed until this time has passed.
+   * Default: 30.
    */
   readonly replay_lease_seconds?: number
 }
 
-/** The prefix of all dead-letter keys, which share a hash tag. */
+/** Returns the prefix of all dead-letter keys. It contains the hash tag that they share. */
 export const baseOf = (redis: Redis["Service"], prefix = defaultPrefix): string => redis.key(`{${prefix}:dlq}:`)
 
 const indexed = Metric.counter("svc_dlq_indexed_total", {
@@ -206,14 +208,14 @@ const settingsOf = Effect.fnUntraced(function* (options: Options) {
   return ttl_seconds
 })
 
-/** A `DeadLetterStore` in Redis, shared by all processes with the same prefix. */
+/** A `DeadLetterStore` in Redis, which all processes with the same prefix share. */
 export const layer = (options: Options = {}): Layer.Layer<DeadLetterStore, SettingsError, Redis> =>
   Layer.effect(
     DeadLetterStore,
     Effect.flatMap(settingsOf(options), (ttl_seconds) => make(options, ttl_seconds))
   )
 
-/** A cursor is the sequence of the last record of its page. It stays valid after that record has left the index. */
+/** The cursor is the sequence number of the last record on its page, so it stays valid after that record is deleted. */
 const upperBoundOf = (cursor: string | undefined): Effect.Effect<string, UnknownCursor> => {
   if (cursor === undefined) return Effect.succeed("+inf")
   return /^[1-9]\d{0,14}$/.test(cursor) ? Effect.succeed(`(${cursor}`) : Effect.fail(new UnknownCursor({ cursor }))

@@ -12,12 +12,12 @@ const jobKey = ({ base }: Index.Index, job: string): string => `${base}replay:${
 const begunKey = (index: Index.Index, job: string): string => `${jobKey(index, job)}:begun`
 
 /**
- * ARGV: id, token, claimant, job or an empty string, position of its batch, force (0/1), now, end of the lease, expiry
- * bound, required state or an empty string. Returns `claimed`, or why the record cannot be claimed.
- *
- * A job may take over its own claim if nothing was published under it. It never publishes a record again that it has
- * begun, even if a replay was forced since: it keeps those of the current batch in a hash. A worker at an earlier
- * batch, whose lease ended, is told `begun, replayed`; its `advance` will return `lost` and count nothing.
+ * Reserves a record for a replay. ARGV: id, token, claimant, job or an empty string, position of its batch, force
+ * (0/1), now, end of the reservation, expiry bound, required state or an empty string. Returns `claimed`, or why the
+ * record cannot be claimed. A job may claim a record again if it has published nothing under its earlier claim. It
+ * never publishes a record twice: a hash contains the records of its current batch that it has begun to publish. A
+ * worker with an earlier batch, which has lost the job, receives `begun` with `replayed`, and its `advance` counts
+ * nothing.
  */
 export const claim: Script<ReadonlyArray<Reply>> = {
   name: "dlq-claim",
@@ -88,8 +88,8 @@ return { 'claimed' }`,
 }
 
 /**
- * ARGV: id, token, now, end of the lease, now as text, job or an empty string. Returns whether the claim still holds;
- * if so, the record becomes `replay_unknown`.
+ * ARGV: id, token, now, end of the reservation, now as text, job or an empty string. Returns whether the claim is still
+ * valid. If so, sets the state to `replay_unknown`.
  */
 export const begin: Script<boolean> = {
   name: "dlq-begin",
@@ -121,10 +121,8 @@ return 1`,
 }
 
 /**
- * ARGV: id, token, outcome, time, target queue, job or an empty string. Returns the number of replays, or nil without a
- * record.
- *
- * A confirmed publish counts even if another claim holds the record by now: the message is in its queue all the same.
+ * ARGV: id, token, outcome, time, target queue, job or an empty string. Returns the number of replays, or nil if the
+ * record does not exist. A confirmed message counts even if the claim is no longer valid, because it is in its queue.
  */
 export const settle: Script<number | undefined> = {
   name: "dlq-settle",

@@ -4,7 +4,7 @@ import type { Reply } from "../../services/Redis.ts"
 import * as Index from "./DeadLetterIndex.ts"
 import type { DeadLetterSummary } from "./DeadLetterStore.ts"
 
-/** The fields of a record's hash in Redis, as pairs. The body is stored once, as bytes. */
+/** Returns the fields and values of a record's hash in Redis. The body is stored once, as bytes. */
 export const hashFieldsOf = (record: DeadLetterRecord): ReadonlyArray<string | number> => {
   const summary = Schema.encodeSync(SummaryJson)(record)
   const content = Schema.encodeSync(ContentJson)(record)
@@ -41,7 +41,7 @@ export const summaryOf = ([summary, state, count, at, target, unknownAt, unknown
     : read
 }
 
-/** End of a replay's claim in epoch milliseconds, from the same values; 0 without a claim. */
+/** Returns when the claim of a replay expires, in milliseconds since 1970. 0 without a claim. */
 export const claimedUntil = (values: ReadonlyArray<Reply>): number => Number(values[7] ?? 0)
 
 export const contentOf = (content: string) => {
@@ -49,7 +49,7 @@ export const contentOf = (content: string) => {
   return { ...read, ...bodyOf(Buffer.from(read.raw_body_b64, "base64")) }
 }
 
-/** The group of records with the same queue, reason and exception type. */
+/** Returns the name of the group of records with this queue, reason and exception type. */
 export const groupName = (queue: string, reason: string, exceptionType: string | null): string =>
   JSON.stringify([queue, reason, exceptionType])
 

@@ -8,23 +8,23 @@ import type { RedisError } from "../../services/Redis.ts"
 import { StatusStore } from "../store/StatusStore.ts"
 import * as StatusScan from "./StatusScan.ts"
 
-/** The source of a history: `store` is the status store in Redis, `stream` the broker's status queue. */
+/** Where a history is read: `store` is the status store in Redis, `stream` is the status queue of the broker. */
 export type Source = "store" | "stream"
 
 export interface HistoryQuery {
   readonly taskId?: string | undefined
   /**
-   * First event to return. `last`: the newest event, or the last chunk of a stream. A number: an offset of the stream,
-   * or a sequence of the store.
+   * The first event to return. `last`: the newest event, or the last chunk of a stream. A number: the offset in the
+   * stream, or the sequence number in the store.
    */
   readonly startOffset: "first" | "last" | number
-  /** Time limit. Default for a stream: `maxSeconds` of the reader. */
+  /** The time limit in seconds. Default for a stream: `maxSeconds` of the reader. */
   readonly maxSeconds?: number | undefined
-  /** Maximum number of events, counted from `startOffset`. Default: `maxEvents` of the reader. */
+  /** The maximum number of events, counted from `startOffset`. Default: `maxEvents` of the reader. */
   readonly maxScan?: number | undefined
 }
 
-/** All permitted scans of the status queue are in use. */
+/** The status queue is being scanned by as many requests as may scan it at once. */
 export class HistoryBusy extends Schema.TaggedError<HistoryBusy>()("HistoryBusy", { message: Schema.String }) {}
 
 export interface StreamReader {
@@ -39,9 +39,9 @@ export interface StreamReader {
 export class HistoryReader extends Context.Service<
   HistoryReader,
   {
-    /** The source of requests that name none. */
+    /** The source for requests that do not name one. */
     readonly source: Source
-    /** Upper limits of a query. */
+    /** The upper limits of a query, from the options. */
     readonly caps: { readonly maxSeconds: number; readonly maxEvents: number }
     readonly store: (taskId: string, query: HistoryQuery) => Effect.Effect<StatusScan.ScanResult, RedisError>
     readonly stream: StreamReader | undefined
@@ -49,31 +49,28 @@ export class HistoryReader extends Context.Service<
 >()("svc/status/HistoryReader") {}
 
 export interface StoreOptions {
-  /** Maximum duration of a query, in seconds. Default: 10. */
+  /** The maximum duration of a query in seconds. Default: 10. */
   readonly maxSeconds?: number
-  /** Maximum number of events in a result. Default: 10,000. */
+  /** The maximum number of events in a result. Default: 10,000. */
   readonly maxEvents?: number
-  /** Maximum size of the events in a result; the first two are returned whatever their size. Default: 32 MiB. */
+  /** The maximum size of a result in bytes. The first two events are returned whatever their size. Default: 32 MiB. */
   readonly maxBytes?: number
 }
 
 export interface Options extends StoreOptions {
-  /** The default source. Default: `store`. */
+  /** The source for requests that do not name one. Default: `store`. */
   readonly source?: Source
-  /** The topology whose status queue is read. */
+  /** The topology that contains the status queue. */
   readonly topology: Topology
-  /** Field aliases of events on the broker. Default: `ContractAliases`, or the built-in alias alone. */
+  /** The field aliases of events on the broker. Default: `ContractAliases`, or only the built-in alias. */
   readonly aliasConfig?: ContractAliasConfig | undefined
-  /**
-   * Members of an event's `meta` that are removed from events of the stream; use the same list as the hub. Default:
-   * `["auth_token"]`.
-   */
+  /** The members of `meta` to remove, which must be the same as in the hub. Default: `["auth_token"]`. */
   readonly sanitizeMetaKeys?: ReadonlyArray<string> | undefined
-  /** Maximum number of messages that a scan examines. Default: 1,000,000. */
+  /** The maximum number of messages that one scan examines. Default: 1,000,000. */
   readonly maxMessages?: number
 }
 
-/** Reads the store, and the broker's status queue for requests with `source=stream`. */
+/** Reads histories from the store, or from the broker's status queue for requests with `source=stream`. */
 export const layer = (options: Options): Layer.Layer<HistoryReader, SettingsError, StatusStore | Broker> =>
   Layer.effect(
     HistoryReader,
@@ -83,7 +80,7 @@ export const layer = (options: Options): Layer.Layer<HistoryReader, SettingsErro
       const { status } = options.topology
       const { sanitizeMetaKeys } = options
       const aliases = options.aliasConfig ?? (yield* ContractAliases) ?? new ContractAliasConfig()
-      // concurrent scans of a plain queue would share its messages
+      // Two scans of a plain queue at the same time would each receive only a part of its messages.
       const scans = yield* Semaphore.make(status.isStream ? maxConcurrentScans : 1)
       const read = Effect.fn("HistoryReader.stream")(({ maxScan, maxSeconds, startOffset, taskId }: HistoryQuery) =>
         StatusScan.scan(
@@ -119,7 +116,7 @@ export const layer = (options: Options): Layer.Layer<HistoryReader, SettingsErro
     })
   )
 
-/** Reads only the store. */
+/** Reads histories only from the store. */
 export const layerStore = (options: StoreOptions = {}): Layer.Layer<HistoryReader, SettingsError, StatusStore> =>
   Layer.effect(
     HistoryReader,
@@ -152,7 +149,7 @@ const capsOf = (options: StoreOptions & Pick<Options, "maxMessages">): Effect.Ef
     : Effect.succeed(caps)
 }
 
-/** A read is one round trip, which has its own deadline; `maxSeconds` can only shorten it. */
+/** Reading the store is one round trip, which has a deadline of its own. `maxSeconds` can only shorten it. */
 const storeReader = (store: StatusStore["Service"], caps: Caps): HistoryReader["Service"]["store"] =>
   Effect.fn("HistoryReader.store")((taskId, { maxScan = caps.maxEvents, maxSeconds, startOffset }) => {
     const read = Effect.map(
@@ -183,5 +180,5 @@ const storeReader = (store: StatusStore["Service"], caps: Caps): HistoryReader["
 const rangeOf = (startOffset: HistoryQuery["startOffset"]) =>
   startOffset === "first" ? {} : startOffset === "last" ? { limit: 1 } : { after: startOffset - 1 }
 
-/** Each scan takes a channel and up to `maxBytes` of memory. */
+/** Each scan needs a channel and up to `maxBytes` of memory. */
 const maxConcurrentScans = 4

@@ -9,7 +9,7 @@ import { offsetOf } from "../hub/StreamCheckpoint.ts"
 export interface ScanBounds {
   readonly seconds: number
   readonly matches: number
-  /** Maximum number of examined messages. */
+  /** The maximum number of messages to examine. */
   readonly messages: number
   readonly bytes: number
 }
@@ -21,22 +21,22 @@ export interface Scan {
 }
 
 export interface ScanResult {
-  /** Canonical JSON objects, oldest first. */
+  /** The events as JSON with canonical member names, oldest first. */
   readonly events: ReadonlyArray<string>
-  /** A limit ended the scan, or the broker hangs: there may be more events. */
+  /** True if there may be more events, because a limit ended the scan or the broker does not respond. */
   readonly truncated: boolean
-  /** The offset at which to continue. Absent for a queue that is not a stream. */
+  /** The offset at which the next scan continues. Missing if the queue is not a stream. */
   readonly nextOffset?: number | undefined
   readonly oldestOffset?: number | undefined
 }
 
-/** The queue has a consumer, which would get the messages returned by a scan out of order. */
+/** The queue has a consumer, which would receive the messages that a scan returns in another order. */
 export class QueueInUse extends Schema.TaggedError<QueueInUse>()("QueueInUse", { queue: Schema.String }) {}
 
 /**
- * Reads a status queue from an offset to its present end, on a channel of its own. A scan leaves a stream unchanged. On
- * any other queue the messages are returned afterwards, so a scan sees at most one prefetch, and only while the queue
- * has no consumer. A consumer that starts during the scan is not detected.
+ * Reads a status queue from an offset to its current end, on a channel of its own. A stream is not changed. On any
+ * other queue, the scan returns the messages afterwards, so it reads at most one prefetch, and only if the queue has no
+ * consumer. It does not notice a consumer that starts meanwhile.
  */
 export const scan = Effect.fnUntraced(function* (
   broker: Broker["Service"],
@@ -81,7 +81,7 @@ export const scan = Effect.fnUntraced(function* (
     }
   })
   const isQuiet = () => quietAt <= clock.currentTimeMillisUnsafe()
-  // a broker that hangs is as quiet as one without messages, but does not respond to a ping
+  // A broker that hangs delivers nothing, like an empty queue, but does not respond to a ping either.
   const atEnd: Effect.Effect<void, BrokerError> = Effect.suspend(() =>
     isQuiet()
       ? Effect.andThen(
@@ -95,8 +95,8 @@ export const scan = Effect.fnUntraced(function* (
     Effect.raceFirst(channel.ended),
     Effect.timeoutOption(bounds.seconds * 1_000)
   )
-  // cancel the consumer before closing the channel: some clients return deliveries in flight, which is an error on a
-  // stream
+  // The consumer is cancelled before the channel is closed. Otherwise some clients return deliveries that are still
+  // arriving, which is an error on a stream.
   yield* subscription.cancel
   const scanned: ScanResult = { events, truncated: Option.getOrElse(ended, () => true), nextOffset }
   return scanned

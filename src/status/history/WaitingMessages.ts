@@ -9,25 +9,23 @@ export interface WaitingQueue {
 }
 
 /**
- * Reports the ready messages in the queues of workers. A published task that no worker has received leaves no other
- * trace, so responses about an unknown task mention these queues.
+ * Reports the ready messages in the queues of workers. A task that no worker has received has no status yet, so
+ * responses about an unknown task mention these queues.
  */
 export class WaitingMessages extends Context.Service<
   WaitingMessages,
   {
-    /**
-     * The queues with ready messages, at most a second old. Empty if there are none, or if the broker does not respond.
-     */
+    /** The queues with ready messages, at most a second old. Empty if the broker does not respond. */
     readonly queues: Effect.Effect<ReadonlyArray<WaitingQueue>>
   }
 >()("svc/WaitingMessages") {}
 
-/** A request about a task waits no longer than this for the broker. */
+/** A request about a task waits at most this long for the broker. */
 const inspectTimeout = "2 seconds"
-/** Clients that poll for the first status of a task must not cause a request to the broker each time. */
+/** Clients that poll for the first status of a task cause at most one request to the broker in this time. */
 const cacheTtl = "1 second"
 
-/** Inspects `queues`, from which the workers consume tasks. */
+/** Inspects the given queues, from which workers consume tasks. */
 export const layer = (queues: ReadonlyArray<string>): Layer.Layer<WaitingMessages, never, Broker> =>
   Layer.effect(
     WaitingMessages,
@@ -40,7 +38,7 @@ export const layer = (queues: ReadonlyArray<string>): Layer.Layer<WaitingMessage
           onSome: ({ consumers, messages: ready }) => (ready > 0 ? [{ queue, ready, consumers }] : [])
         })
       })
-      // concurrently: a queue that does not respond must not delay the others
+      // The queues are inspected concurrently, so that one that does not respond does not delay the others.
       const inspectAll = Effect.map(Effect.forEach(queues, inspectQueue, { concurrency: "unbounded" }), (found) =>
         found.flat()
       )
@@ -48,7 +46,7 @@ export const layer = (queues: ReadonlyArray<string>): Layer.Layer<WaitingMessage
     })
   )
 
-/** The waiting queues if the service is provided, otherwise none. */
+/** The queues with ready messages. Empty if `WaitingMessages` is not provided. */
 export const queues: Effect.Effect<ReadonlyArray<WaitingQueue>> = Effect.flatMap(
   Effect.serviceOption(WaitingMessages),
   Option.match({ onNone: () => Effect.succeed([]), onSome: ({ queues }) => queues })
@@ -56,7 +54,7 @@ export const queues: Effect.Effect<ReadonlyArray<WaitingQueue>> = Effect.flatMap
 
 const maxNamedQueues = 5
 
-/** A sentence that names the queues where an unreceived task may wait; empty if no message waits. */
+/** Returns a sentence that names the queues in which a task may wait. Empty if no message waits. */
 export const sentence = (waiting: ReadonlyArray<WaitingQueue>): string => {
   if (waiting.length === 0) return ""
   const named = waiting.slice(0, maxNamedQueues).map(({ consumers, queue, ready }) => {

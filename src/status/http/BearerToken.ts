@@ -4,10 +4,10 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { hostnameOf, isLoopback, requestHostname } from "../../http/RequestHost.ts"
 import { refusal } from "./ErrorBody.ts"
 
-/** The token that callers must present; without one, only programs on this machine are admitted. */
+/** The token that callers must present. Without a token, only programs on this machine are admitted. */
 export type BearerToken = Option.Option<Redacted.Redacted>
 
-/** The headers that decide whether a caller is admitted. */
+/** The request headers that decide whether a caller is admitted. */
 export interface CallerHeaders {
   readonly authorization: string | undefined
   readonly host: string | undefined
@@ -15,11 +15,9 @@ export interface CallerHeaders {
 }
 
 /**
- * Why a caller is refused; `undefined` if it is admitted.
- *
- * Without a token the listener is bound to a loopback address, which any web page in a browser on this machine can
- * reach too: through a DNS name of its own that resolves to loopback, or by submitting a form. Such requests carry a
- * foreign `Host` or `Origin`.
+ * Returns why a caller is refused, or `undefined` if it is admitted. Without a token the service listens on a loopback
+ * address. A web page in a browser on the same machine can reach this address too, by a DNS name that resolves to it or
+ * by submitting a form. Such a request has a foreign `Host` or `Origin`.
  */
 export const refusalOf = (
   access: BearerToken,
@@ -36,16 +34,21 @@ export const refusalOf = (
   if (!isLoopback(requestHostname(host))) {
     return {
       status: 403,
-      detail: "Without a token, this service accepts only requests to a loopback address or to localhost."
+      detail:
+        "Without a token, this service accepts only requests to a loopback address or to localhost: set SVC_STATUS_TOKEN to use it by another name."
     }
   }
   if (origin !== undefined && !isLoopback(hostnameOf(origin))) {
-    return { status: 403, detail: "Without a token, this service refuses requests from pages of other origins." }
+    return {
+      status: 403,
+      detail:
+        "Without a token, this service refuses requests from web pages of other origins: set SVC_STATUS_TOKEN to allow them."
+    }
   }
   return undefined
 }
 
-/** Middleware for a whole listener: also covers paths without a route. */
+/** Checks the requests of a whole listener, including those to unknown paths. */
 export const layer = (access: BearerToken) =>
   HttpRouter.middleware(
     (httpEffect) =>
@@ -64,5 +67,5 @@ export const layer = (access: BearerToken) =>
 const equalInConstantTime = (given: string, expected: string): boolean =>
   timingSafeEqual(digest(given), digest(expected))
 
-/** Gives both values the same length, which `timingSafeEqual` requires. */
+/** `timingSafeEqual` requires values of equal length. */
 const digest = (secret: string): Uint8Array => createHash("sha256").update(secret).digest()

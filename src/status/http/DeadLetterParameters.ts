@@ -12,7 +12,7 @@ const defaultLimit = 50
 
 const maxTextLength = 1_024
 
-/** An empty cursor is refused later: it would restart the listing, and a client would never reach the end. */
+/** An empty cursor stays in the result, so that it is refused. Ignoring it would start the list again, for ever. */
 export const page = (query: URLSearchParams): Decoded<PageOptions> => {
   const cursor = query.get("cursor")
   const limit = query.get("limit")
@@ -23,7 +23,7 @@ export const page = (query: URLSearchParams): Decoded<PageOptions> => {
   return Result.succeed({ limit: number, ...(cursor !== null && { cursor }) })
 }
 
-/** The task id goes by its alias. Empty values are ignored, because forms send them. */
+/** Reads a filter. The task id has its alias. Empty values are ignored, because HTML forms send them. */
 export const filter = (query: URLSearchParams, aliases: ContractAliasConfig): Decoded<DeadLetterFilter> => {
   const task = aliases.httpName("task_id")
   const given = Object.entries({
@@ -49,7 +49,7 @@ export const flag = (query: URLSearchParams, name: string): Decoded<boolean> => 
 const truthy: ReadonlySet<string> = new Set(["true", "1", "yes", "on"])
 const falsy: ReadonlySet<string> = new Set(["false", "0", "no", "off"])
 
-/** A filter without `state` selects open records. */
+/** Reads the body of a request for a replay job. A filter without `state` selects records that were not replayed. */
 export const replayRequest = (
   body: unknown,
   maxIds: number,

@@ -25,41 +25,41 @@ type Path = `/${string}`
 
 export interface Options {
   /**
-   * Registers the route of the broker's queues, which lists these queues and the indexed ones. An empty list is enough.
-   * Default: no such route.
+   * The names of dead-letter queues on the broker. If set, even to an empty list, a route lists these queues and the
+   * indexed ones. Default: no such route.
    */
   readonly brokerDlqQueueNames?: ReadonlyArray<string>
-  /** Field names in bodies, paths and queries. Default: `ContractAliases`, as `StatusRuntime` provides them. */
+  /** The field names in bodies, paths and queries. Default: `ContractAliases`, which `StatusRuntime` sets. */
   readonly aliasConfig?: ContractAliasConfig
-  /** Path of the indexed queues, of `/index` (reindexes a queue) and of `/remove-replayed`. Default: `/dlq/queues`. */
+  /** The path of the indexed queues. Below it are `/index` and `/remove-replayed`. Default: `/dlq/queues`. */
   readonly queuesPath?: Path
-  /** Path of the broker's dead-letter queues. Default: `/broker/dlq/queues`. */
+  /** The path of the broker's dead-letter queues. Default: `/broker/dlq/queues`. */
   readonly brokerQueuesPath?: Path
-  /** Path of the list of dead letters; detail and replay are below it. Default: `/dlq/messages`. */
+  /** The path of the list of dead letters. One dead letter and its replay are below it. Default: `/dlq/messages`. */
   readonly messagesPath?: Path
-  /** Path of the groups of similar dead letters. Default: `/dlq/groups`. */
+  /** The path of the groups of similar dead letters. Default: `/dlq/groups`. */
   readonly groupsPath?: Path
   /**
-   * Path of the replay jobs; one job and its cancellation are below it. Registered only if `ReplayJobs` is provided.
-   * Default: `/dlq/replays`.
+   * The path of the replay jobs. One job and its cancellation are below it. These routes exist only if `ReplayJobs` is
+   * provided. Default: `/dlq/replays`.
    */
   readonly replaysPath?: Path
 }
 
 type Requirements = DeadLetterStore | Broker
 
-/** Room for a list of ten thousand ids. */
+/** A list of ten thousand ids fits into this size. */
 const maxBody = ByteSize.mebibytes(1)
 
 /**
- * Dead letters over HTTP: the index, its comparison with the broker, and replays of one or many records. If
- * `StatusStore` is provided, details include the statuses of the task. If `ReplayJobs` is provided, there are routes
- * for replay jobs; a `ReplayWorker.layer` must run to process them.
+ * The HTTP routes for dead letters: they list the index, compare it with the broker, and replay one or many records.
+ * With `StatusStore`, a dead letter includes the statuses of its task. With `ReplayJobs`, there are routes for replay
+ * jobs, which a `ReplayWorker.layer` must process.
  */
 export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | Requirements> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
-      // without the layer's scope: each request has its own
+      // The scope of the layer is left out, because each request has its own.
       const services = Context.pick(DeadLetterStore, Broker)(yield* Effect.context<Requirements>())
       const statuses = yield* Effect.serviceOption(StatusStore)
       const replayJobs = yield* Effect.serviceOption(ReplayJobs)
@@ -142,7 +142,13 @@ const orInvalid = <A>(read: Result.Result<A, ReadonlyArray<InvalidParameter>>): 
 const withErrorResponses = <R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, RouteError, R>) =>
   Effect.catch(handler, (error) =>
     error._tag === "RedisError"
-      ? Effect.as(Effect.logWarning("The index of dead letters cannot be read", error.message), toResponse(error))
+      ? Effect.as(
+          Effect.logWarning(
+            "A request failed with 503, because the index of dead letters cannot be read",
+            error.message
+          ),
+          toResponse(error)
+        )
       : Effect.succeed(toResponse(error))
   )
 
@@ -185,9 +191,7 @@ const retrySoon = { "retry-after": "1" }
 const replayRefusal = (status: number, message: string) =>
   status === 503 ? unavailable(message) : refusal(status, message)
 
-/**
- * A missing source queue is a conflict, because the request itself was valid. An unknown outcome is a gateway timeout.
- */
+/** The HTTP status of each failure. `no_queue` is a conflict (409), because the request itself is valid. */
 const replayStatus: Readonly<Record<ReplayError["reason"], number>> = {
   absent: 404,
   replayed: 409,
@@ -227,7 +231,7 @@ const onQueue = <A>(
   Effect.gen(function* () {
     const body = yield* given.room.withReservation(Number(maxQueueBody))(bodyText(maxQueueBody))
     const queue = yield* orInvalid(Parameters.queueName(parseOrUndefined(body)))
-    // a walk must not take messages of a working queue from its workers
+    // Only dead-letter queues may be walked, because a walk takes messages away from the queue's consumers.
     const isDeadLetterQueue =
       queue.endsWith(defaultSuffix) ||
       given.configured.includes(queue) ||
@@ -241,7 +245,7 @@ const onQueue = <A>(
     return ok(yield* walk(queue, given.aliases))
   })
 
-/** The suffix of dead-letter queues, unless a retry policy sets another. */
+/** A retry policy may set another suffix. */
 const defaultSuffix = ".dlq"
 
 const maxQueueBody = ByteSize.kibibytes(4)
@@ -260,7 +264,11 @@ const deadLetterDetail = Effect.fnUntraced(function* (
 ) {
   const dlqId = yield* parameter("dlq_id")
   const record = yield* (yield* DeadLetterStore).get(dlqId)
-  if (record === undefined) return yield* failWith(404, `There is no dead letter ${dlqId} in the index.`)
+  if (record === undefined)
+    return yield* failWith(
+      404,
+      `There is no dead letter ${dlqId} in the index. If its message is still in the queue, POST /dlq/queues/index indexes it again.`
+    )
   const { properties: _, raw_body_b64, ...shown } = record
   const { body, body_encoding } = bodyOf(Buffer.from(raw_body_b64, "base64"), ExactJson.parse)
   const events =
@@ -311,7 +319,9 @@ const bodyText = (maxBytes: typeof maxBody) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ text }) =>
     text.pipe(
       Effect.provideService(HttpServerRequest.MaxBodySize, maxBytes),
-      Effect.catch(() => failWith(413, `The body cannot be read: its limit is ${maxBytes} bytes.`))
+      Effect.catch(() =>
+        failWith(413, `The request body cannot be read or has more than ${maxBytes} bytes: send a smaller one.`)
+      )
     )
   )
 
@@ -331,7 +341,8 @@ const cancelJob = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAlia
   const id = yield* parameter("replay_id")
   const found = yield* jobs.cancel(id)
   if (found === undefined) return yield* failWith(404, `There is no replay job ${id}.`)
-  if (found.state === "finished") return yield* failWith(409, `The replay job ${id} has finished already.`)
+  if (found.state === "finished")
+    return yield* failWith(409, `The replay job ${id} has finished already, so it cannot be cancelled.`)
   return ok(jobBody(aliases, found))
 })
 
@@ -340,13 +351,13 @@ const jobBody = (aliases: ContractAliasConfig, job: ReplayJob) => ({
   filter: job.filter === null ? null : withTaskAlias(aliases, job.filter)
 })
 
-/** Renames `task_id` to its alias in a record or a filter; other aliases apply only to envelopes. */
+/** Renames `task_id` to its alias in a record or a filter. No other alias applies to these. */
 const withTaskAlias = (aliases: ContractAliasConfig, object: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(object).map(([name, value]) => [name === "task_id" ? aliases.fieldName(name) : name, value])
   )
 
-/** Applies the aliases to a message body or a status. */
+/** Renames members of a message body or a status to their aliases. */
 const withAliases = (aliases: ContractAliasConfig, value: unknown): unknown =>
   isJsonObject(value) ? aliases.outbound(value) : value
 

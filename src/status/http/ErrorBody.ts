@@ -6,14 +6,14 @@ export interface InvalidParameter {
   readonly msg: string
 }
 
-/** An error of the messaging routers: `{"detail": …}` for every status. */
+/** Creates an error response of the messaging routes. Its body is `{"detail": …}` whatever the status. */
 export const refusal = (
   status: number,
   detail: string,
   headers: Readonly<Record<string, string>> = {}
 ): HttpServerResponse.HttpServerResponse => HttpServerResponse.jsonUnsafe({ detail }, { status, headers })
 
-/** A 422 that lists every invalid parameter. */
+/** Creates a 422 response that lists every invalid parameter. */
 export const invalidParameters = (parameters: ReadonlyArray<InvalidParameter>): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe({ detail: parameters }, { status: 422 })
 

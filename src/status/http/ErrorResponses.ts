@@ -4,7 +4,7 @@ import { refusal } from "./ErrorBody.ts"
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const
 
-/** Adds 405 responses for the methods that a path has no route for. */
+/** Adds a 405 response for each method that a path does not support. */
 export const refuseOtherMethods = Effect.fnUntraced(function* (
   router: HttpRouter.HttpRouter,
   path: HttpRouter.PathInput,
@@ -20,22 +20,20 @@ const notFound = refusal(404, "There is nothing at this path.")
 
 const internalError = refusal(500, "The service failed to process this request. The reason is in its log.")
 
-/**
- * Responds to a defect with a 500 in the shape of these routers. Otherwise the server would respond with a bare status.
- */
+/** Responds to a defect with a 500 and a body. The server's own response would have no body. */
 export const catchDefects = <E, R>(
   handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest.HttpServerRequest> =>
   Effect.catchDefect(handler, (defect) =>
     Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method }) =>
-      Effect.as(Effect.logError(`The handler of a ${method} request failed unexpectedly`, defect), internalError)
+      Effect.as(
+        Effect.logError(`A ${method} request failed with 500, because its handler threw an unexpected error`, defect),
+        internalError
+      )
     )
   )
 
-/**
- * For a listener with only these routers: gives unknown paths, and defects in other routes, responses in the same
- * shape.
- */
+/** Gives unknown paths and unexpected errors the same error body. For a listener that has only messaging routes. */
 export const layer = HttpRouter.middleware(
   (httpEffect) =>
     catchDefects(

@@ -6,7 +6,7 @@ export interface HistoryRequest extends HistoryQuery {
   readonly source: Source
 }
 
-/** Returns the query, or every invalid parameter. `taskField` is the public name of the task id. */
+/** Parses the query string. Returns every invalid parameter. `taskField` is the public name of the task id. */
 export const read = (
   query: URLSearchParams,
   taskField: string,
@@ -50,7 +50,7 @@ export const read = (
     maxScan
   }
 
-  /** Returns `NaN`, which is outside every range, for text that is not a number. */
+  /** Returns `NaN` for text that is not a number. `NaN` is outside every range, so it is refused. */
   function number(name: string, form: RegExp): number | undefined {
     const text = query.get(name)
     return text === null ? undefined : form.test(text) ? Number(text) : Number.NaN

@@ -5,14 +5,14 @@ import * as FairShare from "../../services/FairShare.ts"
 import { refusal, unavailable } from "./ErrorBody.ts"
 
 const maxConcurrentResponses = 4
-/** Lets an address have one response produced while another is being sent. */
+/** One response of an address may be produced while another one is being sent. */
 const maxProducedPerAddress = 2
 const waitTimeoutSeconds = 10
 
-/** Smaller responses need no place while they are sent. */
+/** Smaller responses do not count while they are being sent. */
 const smallResponseBytes = 256 * 1024
 
-/** A large response keeps its place until the client has received it. */
+/** Limits the large responses that are produced and sent at once. One counts until the client has received it. */
 export type ResponseLimiter = <E, R>(
   answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 ) => Effect.Effect<

@@ -6,13 +6,13 @@ import type { InvalidParameter } from "./ErrorBody.ts"
 
 export const query = Effect.map(HttpServerRequest.HttpServerRequest, ({ url }) => parametersOf(url))
 
-/** A target may be an absolute URL, even an invalid one, so only the part after the first `?` is parsed. */
+/** Only the part after the first `?` is parsed, because the target may be an absolute URL, even an invalid one. */
 export const parametersOf = (url: string): URLSearchParams => {
   const at = url.indexOf("?")
   return new URLSearchParams(at < 0 ? "" : url.slice(at + 1).replaceAll(nameWithoutValue, "$&="))
 }
 
-/** Equivalent to `name=`: Node.js takes quadratic time to parse many names without `=`. */
+/** A name without `=` is given one. Node.js needs quadratic time to parse many names without it. */
 const nameWithoutValue = /(?<![^&])[^&=]+(?![^&])/g
 
 export const taskId = (aliases: ContractAliasConfig | undefined) =>
@@ -25,7 +25,7 @@ export const taskId = (aliases: ContractAliasConfig | undefined) =>
   })
 
 const problemOf = (taskId: string, url: string): string | undefined => {
-  // the router treats a semicolon as the end of the path, which would select another task
+  // The router ends a path at a semicolon, so a task id with one would select another task.
   if (/^[^?#]*;/.test(url)) return "must have its semicolons percent-encoded, as %3B"
   if (taskId.trim() === "") return "must not be blank"
   return fitsShortString(taskId) ? undefined : "must have at most 255 bytes"

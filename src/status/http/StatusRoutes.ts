@@ -16,30 +16,27 @@ import * as LargeResponses from "./LargeResponses.ts"
 import * as RequestParameters from "./RequestParameters.ts"
 
 export interface Options {
-  /** Path of the event streams. Default: `/events/{task_id}`. */
+  /** The path of the event streams. Default: `/events/{task_id}`. */
   readonly eventsPath?: string
-  /** Path of the history. Default: `/history`. */
+  /** The path of the history. Default: `/history`. */
   readonly historyPath?: string
-  /** Path of the latest status. Default: `/status/{task_id}`. */
+  /** The path of the latest status. Default: `/status/{task_id}`. */
   readonly statusPath?: string
   /**
-   * True: `/history` refuses `source=stream` if the status queue is not a stream. Default: true. `false` lets it scan a
-   * plain queue that has no consumer. A hub that starts during such a scan gets messages out of order, and a quorum
-   * queue may count each scan towards its delivery limit.
+   * Whether `/history` refuses `source=stream` if the status queue is not a stream. `false` allows scanning a plain
+   * queue that has no consumer. A hub that starts during such a scan receives messages out of order, and a quorum queue
+   * may count each scan towards its delivery limit. Default: true.
    */
   readonly requireStream?: boolean
-  /** Field names in bodies, paths and queries. Default: `ContractAliases`, as `StatusRuntime` provides them. */
+  /** The field names in bodies, paths and queries. Default: `ContractAliases`, which `StatusRuntime` sets. */
   readonly aliasConfig?: ContractAliasConfig | undefined
-  /** Transforms the event of `/status`. An error that it throws is logged and turns the response into a 500. */
+  /** Transforms the event of `/status`. If it throws an error, the error is logged and the response is a 500. */
   readonly latestOutputAdapter?: OutputAdapter
-  /** Transforms the events of `/history`, with the same handling of errors. */
+  /** Transforms each event of `/history`. If it throws an error, the error is logged and the response is a 500. */
   readonly historyOutputAdapter?: OutputAdapter
 }
 
-/**
- * Pass this to `HttpRouter.serve`. A task id is one path segment of up to 255 bytes, percent-encoded; the router's
- * default limit is 100 characters.
- */
+/** Options for `HttpRouter.serve`: a task id in a path may have 255 bytes, where the default is 100 characters. */
 export const routerConfig = {
   caseSensitive: true,
   ignoreTrailingSlash: false,
@@ -48,8 +45,8 @@ export const routerConfig = {
 } as const
 
 /**
- * `GET /events/{task_id}`, `GET /history` and `GET /status/{task_id}`, to be mounted in any router. Each route requires
- * its service: `EventStream`, `HistoryReader` and `StatusStore`; without the service it is not registered.
+ * The routes `GET /events/{task_id}`, `GET /history` and `GET /status/{task_id}`. Each one exists only if its service
+ * is provided: `EventStream`, `HistoryReader` and `StatusStore`.
  */
 export const layer = (given: Options = {}): Layer.Layer<never, SettingsError, HttpRouter.HttpRouter> =>
   HttpRouter.use(
@@ -152,7 +149,7 @@ const history = (
         Effect.succeed(
           reason === "not_found"
             ? refusal(404, `There is no status queue to read: ${message}`)
-            : unavailable("The status stream cannot be read now.")
+            : unavailable("The status stream cannot be read now: try again in a moment, or use source=store.")
         )
     })
   )
@@ -191,10 +188,10 @@ const withTaskId = (aliasConfig: ContractAliasConfig | undefined, handler: (task
     Result.isSuccess(taskId) ? handler(taskId.success) : Effect.succeed(invalidParameters(taskId.failure))
   )
 
-/** The JSON is assembled from stored JSON without parsing it. */
+/** The response is assembled from the stored JSON, which is not parsed. */
 const json = (body: string) => HttpServerResponse.text(body, { contentType: "application/json" })
 
-const storeUnavailable = unavailable("The status store cannot be read now.")
+const storeUnavailable = unavailable("The status store cannot be read now: try again in a moment.")
 
 const reconnectSeconds = 5
 
@@ -205,7 +202,7 @@ const eventStreamHeaders = {
   "x-accel-buffering": "no"
 }
 
-/** True if an `Accept` header admits an event stream. */
+/** Returns whether an `Accept` header allows an event stream. */
 const acceptsEventStream = (header: string | undefined): boolean =>
   header === undefined ||
   header.split(",").some((range) => {
@@ -214,7 +211,7 @@ const acceptsEventStream = (header: string | undefined): boolean =>
     return !refused && /^(\*\/\*|text\/\*|text\/event-stream|)$/.test(type)
   })
 
-/** The router uses one internal parameter name, whatever the public name is. */
+/** The parameter in the router's path always has the same name, whatever its public name is. */
 const pathsOf = (options: Options, issues: ValidationIssues) => {
   const parameters = new Set(
     ["task_id", options.aliasConfig?.httpName("task_id") ?? "task_id"].map((name) => `{${name}}`)

@@ -12,7 +12,7 @@ export class StreamOffset {
     this.#content = content
   }
 
-  /** Identifies the message. Computed lazily, which also releases the content. */
+  /** The hash that identifies the message. Once computed, the content of the message is no longer kept in memory. */
   get digest(): string {
     if (this.#content !== undefined) {
       this.#digest = digestOf(this.#content)
@@ -24,10 +24,10 @@ export class StreamOffset {
 
 export const digestOf = (content: Uint8Array): string => hash("sha1", content, "hex")
 
-/** Maximum number of messages tracked from the first unfinished one on; later ones wait for it. */
+/** The number of messages that may be tracked after an unfinished one. Later messages wait until it is finished. */
 const capacity = 10_000
 
-/** The highest offset of a stream up to which every message is done. Messages done after a gap do not count yet. */
+/** Tracks the offset of a stream up to which every message is done, with no unfinished message before it. */
 export class LowWaterMark {
   #pending: Array<StreamOffset> = []
   #head = 0
@@ -39,10 +39,10 @@ export class LowWaterMark {
     return this.#latest
   }
 
-  /** Registers a delivery, in order. The caller calls the returned function when the message is done. */
+  /** Registers a delivery. Must be called in the order of offsets. The returned function marks the message as done. */
   track(epoch: number, offset: number, content: Uint8Array): () => void {
     if (epoch !== this.#epoch) {
-      // the broker redelivers the messages of the previous channel
+      // On a new channel the broker delivers all unfinished messages again.
       this.#epoch = epoch
       this.#pending = []
       this.#head = 0
@@ -53,7 +53,7 @@ export class LowWaterMark {
     return () => {
       entry.isDone = true
       if (this.#pending[this.#head] === entry) this.#advance()
-      // releases the content: one stuck message must not retain the contents of all later ones
+      // Computing the digest releases the content, or one unfinished message would keep all later ones in memory.
       else void entry.digest
     }
   }
@@ -74,7 +74,7 @@ export class LowWaterMark {
       this.#latest = next
       this.#head++
     }
-    // amortizes the cost of `splice`, which moves the rest
+    // `splice` moves the remaining entries, so it runs rarely.
     if (this.#head > 1_024 || this.#head === this.#pending.length) {
       this.#pending.splice(0, this.#head)
       this.#head = 0

@@ -26,86 +26,82 @@ import { TaskOrder } from "./TaskOrder.ts"
 
 export interface Options {
   /**
-   * Maximum number of events in progress, which are stored concurrently: 1 to 65,535. Together with the sizes of the
-   * events it bounds the hub's memory. Default: 200.
+   * The number of events that are stored concurrently, 1 to 65,535. Multiplied by the size of the events, it limits the
+   * memory that the hub needs. Default: 200.
    */
   readonly prefetch?: number | undefined
-  /** Members of an event's `meta` that are removed before storing. Default: `["auth_token"]`. */
+  /** The members of `meta` that are removed before an event is stored. Default: `["auth_token"]`. */
   readonly sanitizeMetaKeys?: ReadonlyArray<string> | undefined
-  /** Field aliases of incoming events. Default: those of the client. */
+  /** The field aliases of incoming events. Default: the aliases of the client. */
   readonly aliasConfig?: ContractAliasConfig | undefined
   /**
-   * Arguments of the subscription. On a stream, `x-stream-offset` sets where a hub begins that has no checkpoint yet,
-   * and overrides the topology's setting; by default with the first event. Later runs resume from the checkpoint.
+   * Arguments of the AMQP subscription. On a stream, `x-stream-offset` is where a hub without a checkpoint starts. It
+   * overrides the topology's setting. Default: the first event. A hub with a checkpoint continues there.
    */
   readonly consumeArguments?: Fields | undefined
   readonly observationSink?: ObservationSink | undefined
   /**
-   * Prefix of the key that holds the stream checkpoint; without braces. Use the prefix of the store that the hub fills:
-   * two stores of one stream must not share a checkpoint. Default: `svc`.
+   * The prefix of the Redis key that holds the checkpoint of the stream. It must not contain braces. Use the prefix of
+   * the store, because two stores must not share a checkpoint. Default: `svc`.
    */
   readonly prefix?: string | undefined
-  /** Time that a stopping hub waits for events that are being stored. Default: 10 seconds. */
+  /** The time that a stopping hub waits for events that are being stored. Default: 10 seconds. */
   readonly stopWithin?: Duration.Input
-  /** Seconds between an error of the consumer and the next attempt. Default: 2. */
+  /** The seconds between an error of the consumer and the next attempt. Default: 2. */
   readonly idleRetrySeconds?: number
 }
 
 interface StreamSession extends StreamCheckpoint.CheckpointSession {
   readonly startedAt: number
   readonly lowWaterMark: LowWaterMark
-  /** The offset of the last saved checkpoint. */
   checkpointedOffset: number
 }
 
-/** The progress of a hub. Both effects succeed at once if their condition already holds. */
+/** Reports the progress of a hub. Both effects succeed at once if their condition is met already. */
 export interface Progress {
-  /** Succeeds when the hub first consumes: the status exchange and its queue exist from then on. */
+  /** Succeeds when the hub consumes for the first time. From then on, the status exchange and its queue exist. */
   readonly started: Effect.Effect<void>
   /**
-   * Succeeds when every event that was in the status queue at the time of the call is stored or left out. Of several
-   * hubs on a queue that is not a stream, it covers the events delivered to this one. Waits while the broker or the
+   * Succeeds when every event that was in the status queue at the time of the call has been stored or left out. If
+   * several hubs share a queue that is not a stream, only the events of this hub count. Waits while the broker or the
    * store is unavailable.
    */
   readonly caughtUp: Effect.Effect<void>
 }
 
-/** The progress of the hub of `layer`, for a program that becomes ready when the hub has caught up. */
+/** The progress of the hub that `layer` runs. A program can report ready when `caughtUp` has succeeded. */
 export class HubProgress extends Context.Service<HubProgress, Progress>()("svc/status/HubProgress") {}
 
 export interface StatusHub extends Progress {
-  /** The specification's `run_forever`: stores events until the hub is stopped or interrupted. Never fails. */
+  /** Stores events until the hub is stopped or interrupted. Never fails. The specification calls this `run_forever`. */
   readonly run: Effect.Effect<void>
-  /**
-   * Stops consuming. Succeeds when the events in progress are stored or returned to the broker and the checkpoint is
-   * saved.
-   */
+  /** Stops consuming. Succeeds when all events in progress are stored or returned and the checkpoint is saved. */
   readonly stop: Effect.Effect<void>
 }
 
 const backoff = Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced("1 second")]).pipe(Schedule.jittered)
 
-/** A checkpoint is saved this often, and after this many events. */
+/** A checkpoint is saved after this time, or earlier after this many events. */
 const checkpointInterval = { time: "1 second", events: 1_000 } as const
 
-/** Timeout of the last checkpoint, when the hub stops. */
 const finalCheckpointTimeout = "2 seconds"
 
 /**
- * Copies the status queue or stream of the client's topology into the store.
+ * Copies events from the status queue or stream of the client's topology into the store.
  *
- * - An event is acknowledged once it is stored. If the store is unavailable, the hub holds the event and retries, so an
- *   outage of Redis delays events and loses none.
- * - Events larger than the topology's `status_max_event_bytes` are left out as malformed. Clients of this library do
- *   not publish such events.
- * - Delivery is at-least-once. The store recognizes events that are redelivered after a crash.
- * - Events of one task are stored in order, events of different tasks concurrently.
+ * - An event is acknowledged after it is stored. If the store is unavailable, the hub keeps the event and retries, so
+ *   an outage of Redis delays events and loses none.
+ * - Events that are larger than the topology's `status_max_event_bytes` are left out as malformed. Clients of this
+ *   library do not publish such events.
+ * - Delivery is at-least-once. The store recognises an event that is delivered again and keeps one copy.
+ * - The events of one task are stored in order, those of different tasks concurrently.
  *
- * Several hubs may run. On a stream each one reads everything, and the store keeps one copy of each event. On a queue
- * they share the events, so two hubs may store two events of the same task in either order.
+ * Several hubs may run. On a stream each hub reads all events, and the store keeps one copy of each. On a queue the
+ * hubs share the events, so two events of one task may be stored in either order.
  *
- * On a stream, a checkpoint in Redis records how far everything is stored. The hub reads it whenever it opens a
- * channel, because the stream may have been redeclared meanwhile. If Redis loses data, the lost events are read again.
+ * On a stream, a checkpoint in Redis records the offset up to which all events are stored. The hub reads it whenever it
+ * opens a channel, because the stream may have been redeclared. If Redis loses data, the hub reads the lost events
+ * again.
  */
 export const make = Effect.fnUntraced(function* (
   options: Options = {}
@@ -167,16 +163,20 @@ export const make = Effect.fnUntraced(function* (
         ),
       () =>
         Effect.suspend(() =>
-          --retryingCount === 0 ? Effect.logInfo("The status store is available again") : Effect.void
+          --retryingCount === 0
+            ? Effect.logInfo("The status store is available again and receives the waiting events")
+            : Effect.void
         )
     )
 
-  /** An event that can never be stored would be retried forever and block its task. */
+  /** Leaves out an event that Redis can never store. Retrying it for ever would block the other events of its task. */
   const leaveOut = (event: PublishedStatus, why: string, error: unknown) => {
     count.leftOut()
     observeStoreFailure(event, error)
     const which = `event ${JSON.stringify(event.event_id)} of task ${JSON.stringify(event.task_id)}`
-    return logLeftOut((suppressed) => Effect.logError(`${why}: ${which} is left out${suppressed}`, error))
+    return logLeftOut((suppressed) =>
+      Effect.logError(`${why}: ${which} is not stored and will be missing from its history${suppressed}`, error)
+    )
   }
 
   const storeEvent = (event: PublishedStatus) =>
@@ -206,7 +206,7 @@ export const make = Effect.fnUntraced(function* (
     const task_id = taskId ?? taskIdHeader(properties)
     observe((at) => Observation.of("StatusHubMalformedMessage", at, { task_id, reason }))
     return logMalformed((suppressed) =>
-      Effect.logWarning(`A message of ${queue} is not a status event: ${reason}${suppressed}`, detail)
+      Effect.logWarning(`A message of ${queue} is not a status event and is not stored: ${reason}${suppressed}`, detail)
     )
   }
 
@@ -223,7 +223,7 @@ export const make = Effect.fnUntraced(function* (
       Queue.offerUnsafe(checkpointDue, undefined)
   }
 
-  /** Registers the delivery synchronously, because deliveries arrive in the order of a task's events. */
+  /** Must register the delivery synchronously, because the order of deliveries is the order of a task's events. */
   const handleDelivery = (delivery: Delivery): Effect.Effect<DeliveryVerdict> => {
     unsettled.add(delivery)
     return Effect.onExit(processDelivery(delivery), () => Effect.sync(() => unsettled.delete(delivery)))
@@ -241,11 +241,11 @@ export const make = Effect.fnUntraced(function* (
 
   const storeOrLeaveOut = (event: PublishedStatus) =>
     storeEvent(event).pipe(
-      Effect.catch((error) => leaveOut(event, "A Redis key of the task has an unexpected type", error)),
+      Effect.catch((error) => leaveOut(event, "A Redis key of the task has the wrong type and must be deleted", error)),
       Effect.catchDefect((defect) => leaveOut(event, "The status store threw an unexpected error", defect))
     )
 
-  /** Backpressure: waits while too many messages are tracked after an unfinished one. */
+  /** Delays further work while too many messages are tracked after an unfinished one. */
   const afterCapacity = (stored: Effect.Effect<void>) =>
     session?.lowWaterMark.isFull === true ? Effect.andThen(session.lowWaterMark.whenNotFull, stored) : stored
 
@@ -267,7 +267,7 @@ export const make = Effect.fnUntraced(function* (
       })
     })
 
-  /** Runs for every channel: the stream may have been redeclared, or have lost its last messages. */
+  /** Runs for each channel, because the stream may have been redeclared or may have lost its last messages. */
   const startSession = Effect.gen(function* () {
     if (session !== undefined) yield* saveCheckpoint(session)
     session = undefined
@@ -307,16 +307,16 @@ export const make = Effect.fnUntraced(function* (
           retry_delay_seconds: retryDelaySeconds
         })
       ),
-    // RabbitMQ reports no consumer counts for streams, so the check for a silent consumer does not apply
+    // The check for a lost subscription needs consumer counts, which RabbitMQ does not report for streams.
     ...(isStream && { consumeTimeoutSeconds: null }),
     idleRetrySeconds: options.idleRetrySeconds,
     stopWithin: options.stopWithin
   })
 
-  /** Runs even if nothing was stored meanwhile, to detect that Redis lost data. */
+  /** Saves the checkpoint even if no event was stored, because this detects that Redis has lost data. */
   const checkpointOrRestart = Effect.gen(function* () {
     const read = session
-    // another session has begun meanwhile
+    // If a new session has started meanwhile, the outcome says nothing about it.
     if (read === undefined || (yield* saveCheckpoint(read)) === "moved" || session !== read) return
     yield* Effect.logWarning(`Redis may have lost the latest events of stream ${queue}: the hub reads them again`)
     session = undefined
@@ -327,7 +327,10 @@ export const make = Effect.fnUntraced(function* (
     Effect.andThen(Effect.timeoutOption(Queue.take(checkpointDue), checkpointInterval.time), checkpointOrRestart)
   )
 
-  /** A hub that starts after the first event may not receive any earlier one. */
+  /**
+   * Returns whether all events up to `end` are stored. A hub that did not start at the first event may receive none
+   * before `end`, so it counts as up to date if no event arrives for a second.
+   */
   const isStoredUpTo = (end: number): boolean => {
     if (session === undefined) return false
     const { from, lowWaterMark, startedAt } = session
@@ -345,7 +348,7 @@ export const make = Effect.fnUntraced(function* (
     yield* pollUntil(
       Effect.map(broker.inspect(queue), Option.match({ onNone: () => true, onSome: ({ messages }) => messages === 0 }))
     )
-    // deliveries already under way to this process arrive before the response
+    // After this response, every delivery that was on its way to this process has arrived.
     yield* broker.ping
     const pending = [...unsettled]
     yield* pollUntil(Effect.sync(() => !pending.some((delivery) => unsettled.has(delivery))))
@@ -363,7 +366,7 @@ export const make = Effect.fnUntraced(function* (
     started: Deferred.await(started),
     caughtUp,
     run: Effect.suspend(() => {
-      if (current !== undefined) return Effect.die(new Error("The status hub is running already."))
+      if (current !== undefined) return Effect.die(new Error("The status hub is running already: call run only once."))
       const running = { isStopping: false, ended: Deferred.makeUnsafe<void>() }
       current = running
       return Effect.ensuring(
@@ -386,10 +389,10 @@ export const make = Effect.fnUntraced(function* (
 const pollUntil = <E>(holds: Effect.Effect<boolean, E>) =>
   Effect.asVoid(Effect.repeat(holds, { schedule: Schedule.spaced("50 millis"), until: (isSo) => isSo }))
 
-/** Time for the broker to deliver the first message to a new consumer. */
+/** The time within which the broker delivers the first message to a new consumer. */
 const firstDeliveryWaitMs = 1_000
 
-/** Runs a hub for the lifetime of the layer, and stops it like `stop`. */
+/** Runs a hub for the lifetime of the layer. Closing the layer stops the hub as `stop` does. */
 export const layer = (
   options?: Options
 ): Layer.Layer<HubProgress, SettingsError, Broker | BrokerClient | StatusStore | Redis> =>
@@ -402,10 +405,10 @@ export const layer = (
     })
   )
 
-/** A permanent error of a single key: Redis rejects every write until the key is deleted. */
+/** True if a key has the wrong type. Redis then rejects every write to the key until it is deleted. */
 const isWrongKeyType = (error: RedisError): boolean => /\bWRONGTYPE\b/.test(error.message)
 
-/** The task id in the header that clients of this library send along with the body. */
+/** Returns the task id from the header that clients of this library set. */
 const taskIdHeader = ({ headers }: Delivery["properties"]): string | null => {
   const taskId = headers?.["task_id"]
   return typeof taskId === "string" ? taskId : null

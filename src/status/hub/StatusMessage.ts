@@ -5,7 +5,7 @@ import * as StatusEvent from "../../messaging/envelope/StatusEvent.ts"
 import type { Timestamp } from "../../messaging/envelope/Timestamp.ts"
 import type { ContractAliasConfig } from "../../messaging/topology/Aliases.ts"
 
-/** Why a message is not a status event. `detail` is for the log and contains no values of the message. */
+/** Describes a message that is not a status event. `detail` is for the log and contains no values. */
 export interface Malformed {
   readonly reason: "oversized" | "malformed_json" | "payload_not_mapping" | "invalid_envelope"
   readonly detail: string
@@ -14,11 +14,13 @@ export interface Malformed {
 
 export interface ReadingOptions {
   readonly aliases: ContractAliasConfig
-  /** Members of an event's `meta` to remove. Default: `["auth_token"]`. */
+  /** The members of `meta` to remove. Default: `["auth_token"]`. */
   readonly sanitizeMetaKeys: ReadonlyArray<string> | undefined
 }
 
-/** Reads a message: canonical names, secret members removed, every number exactly as it was sent. */
+/**
+ * Returns a function that parses a message: it renames aliases, removes secret members, and keeps every number exact.
+ */
 export const sanitizingReader = ({ aliases, sanitizeMetaKeys: secret = ["auth_token"] }: ReadingOptions) => {
   const sanitize = (event: JsonObject): JsonObject => {
     const { meta } = event
@@ -34,12 +36,14 @@ export interface Options extends ReadingOptions {
   readonly maxEventBytes: number
 }
 
-/** Reads the event to store from a message. `StatusEvent.readForStorage` fills in missing members and the event id. */
+/**
+ * Returns a function that reads the event to store from a message. `StatusEvent.readForStorage` adds missing members.
+ */
 export const eventReader = ({ maxEventBytes, ...options }: Options) => {
   const read = sanitizingReader(options)
   return (content: Uint8Array, now: Timestamp): Result.Result<ReceivedStatus, Malformed> => {
     if (content.byteLength > maxEventBytes) {
-      const detail = `The message has ${content.byteLength} bytes; the limit is ${maxEventBytes} (status_max_event_bytes of the topology).`
+      const detail = `The message has ${content.byteLength} bytes, but status_max_event_bytes of the topology allows ${maxEventBytes}.`
       return Result.fail({ reason: "oversized", detail })
     }
     const event = read(content)
@@ -62,7 +66,7 @@ const invalid = (detail: string, taskId: unknown): Malformed => ({
 })
 
 const validate = (json: JsonObject, now: Timestamp, bytes: number): Result.Result<ReceivedStatus, EnvelopeError> => {
-  // The parser accepts any depth, the encoder only a few thousand levels. A shorter message cannot be that deep.
+  // `JSON.parse` accepts any depth, `JSON.stringify` only some thousand levels, which a shorter message cannot have.
   const encoded = bytes > alwaysEncodableBytes ? encode("status", json) : undefined
   return encoded !== undefined && Result.isFailure(encoded)
     ? Result.fail(encoded.failure)

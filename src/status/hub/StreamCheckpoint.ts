@@ -4,21 +4,23 @@ import type { Call, Redis, RedisError, Script } from "../../services/Redis.ts"
 import { digestOf, type StreamOffset } from "./LowWaterMark.ts"
 
 /**
- * Records in Redis how far a stream is stored: the last message up to which everything is stored. All hub replicas
- * share the key. The digest of that message reveals a stream that was redeclared and counts its offsets from 0 again.
+ * Records in Redis the offset of a stream up to which all events are stored. All hubs share the record. It contains a
+ * digest of the message at that offset, which reveals a stream that was redeclared and counts from 0 again.
  *
- * A Redis that crashes or fails over may lose its latest writes. The checkpoint is written after the events that it
- * covers, so a checkpoint that survives is valid. But events stored after it may be lost, and it must not be advanced
- * over them. So it is advanced only while Redis has the replication history (`master_replid`) that it had when the
- * session began; every restart and every promotion changes it. The script compares the history in the same step, on the
- * server that it writes to. This costs one `INFO` per checkpoint. A history can also change without a loss; then about
- * a second of the stream is read twice.
+ * A Redis that crashes or fails over may lose its latest writes. A checkpoint is written after its events, so a
+ * checkpoint that survives is correct. But events stored after it may be lost, and the checkpoint must not move past
+ * them. Every restart and every promotion changes the replication id of Redis (`master_replid`), so the checkpoint
+ * moves only while this id is the same as at the start of the session. The script compares the id in the same step, on
+ * the server that it writes to, which costs one `INFO`. The id may also change without a loss; then about a second of
+ * the stream is read twice.
  *
- * If the user may not run `INFO`, only a checkpoint that moved backwards reveals a loss. On a Redis Cluster the check
- * covers only the node that holds the checkpoint.
+ * If the Redis user may not run `INFO`, only a checkpoint that moved backwards reveals a loss. On a Redis Cluster the
+ * comparison covers only the node that holds the checkpoint.
  */
 export interface StreamCheckpoint {
-  /** Returns the offset to read from. Resets a checkpoint that contradicts the stream. */
+  /**
+   * Returns the offset to read from. If the stream does not contain the checkpoint's message, deletes the checkpoint.
+   */
   readonly start: (initialOffset: Field) => Effect.Effect<CheckpointSession, RedisError | BrokerError>
 }
 
@@ -26,8 +28,8 @@ export interface CheckpointSession {
   readonly from: Field
 
   /**
-   * Advances the checkpoint, never backwards; without `to` it only checks. `lost`: stored events may be lost, because
-   * Redis has a different history or an older checkpoint. Nothing was written.
+   * Moves the checkpoint forward to `to`, or only compares if `to` is missing. Returns `lost`, and writes nothing, if
+   * stored events may be lost: the replication id differs, or the checkpoint in Redis is an older one.
    */
   readonly advance: (to?: Pick<StreamOffset, "offset" | "digest">) => Effect.Effect<"moved" | "lost", RedisError>
 }
@@ -72,7 +74,7 @@ export const make = (
       const missingCount = found.offset - offset - 1
       if (missingCount > 0) {
         yield* Effect.logWarning(
-          `Stream ${queue} no longer holds ${missingCount} messages after offset ${offset}: they were never stored. Raise the retention of the stream`
+          `Stream ${queue} no longer holds ${missingCount} messages after offset ${offset}. They were never stored and are missing from histories: raise the retention of the stream`
         )
       }
       return sessionFrom(offset + 1, history, offset)
@@ -103,15 +105,15 @@ const decodeCheckpoint = (text: string): Checkpoint | undefined => {
 
 const deliveryTimeout = "30 seconds"
 
-/** Grace period for the message at the offset after the end of the stream has arrived on the same channel. */
 const confirmationWait = "3 seconds"
 
 /**
- * Returns the message at an offset, the first one after it if the stream was truncated, or `undefined` if the stream
- * ends before it.
+ * Returns the message at an offset. If it was deleted by the stream's retention, returns the first one after it.
+ * Returns `undefined` if the stream ends before the offset.
  *
- * A consumer beyond the end receives nothing, which looks like a slow broker. So a second consumer reads the end: if
- * the end arrives and the offset, which was requested first, does not, the stream ends before it.
+ * A consumer that starts beyond the end receives nothing, just like one of a slow broker. So a second consumer reads
+ * the end of the stream: if its message arrives and that of the first consumer does not, the stream ends before the
+ * offset.
  */
 const messageAt = Effect.fnUntraced(function* (broker: Broker["Service"], queue: string, offset: number) {
   const { consume, ended } = yield* broker.channel({ prefetch: 1 })
@@ -129,7 +131,7 @@ const messageAt = Effect.fnUntraced(function* (broker: Broker["Service"], queue:
   })
   const atOffset = yield* first(offset)
   const last = yield* first("last")
-  // the end is the first message of a chunk, which may reach as far as the offset
+  // The subscription starts at the beginning of the last chunk, which may contain the offset.
   const offsetMissing = Effect.flatMap(last, (last) =>
     last.offset > offset ? Effect.never : Effect.sleep(confirmationWait)
   )
@@ -151,7 +153,7 @@ const messageAt = Effect.fnUntraced(function* (broker: Broker["Service"], queue:
 const endRounds = 4
 const endRound = "250 millis"
 
-/** The offset of the last message; -1 if the stream is empty. Reads the last chunk until a round brings nothing new. */
+/** Returns the offset of the last message, or -1 if there is none. Reads the last chunk until nothing more arrives. */
 export const lastOffsetOf = Effect.fnUntraced(function* (broker: Broker["Service"], queue: string) {
   const { consume, ended } = yield* broker.channel({ prefetch: 1_000 })
   let end = -1
@@ -169,7 +171,7 @@ export const lastOffsetOf = Effect.fnUntraced(function* (broker: Broker["Service
       yield* Effect.sleep(endRound)
       if (end >= 0 && end === before) break
     }
-    // a broker that hangs is as quiet as an empty stream, but does not respond to a ping
+    // A broker that hangs delivers nothing, like an empty stream, but does not respond to a ping either.
     yield* broker.ping
   })
   yield* Effect.raceFirst(readUntilQuiet, ended)
@@ -189,7 +191,7 @@ local history = type(info) == 'string' and string.match(info, 'master_replid:(%w
 const historyOf = (call: Call): string =>
   /master_replid:([0-9A-Za-z]+)/.exec(String(call("INFO", "replication")))?.[1] ?? ""
 
-/** KEYS: checkpoint. Returns its text or an empty string, and the replication history. */
+/** KEYS: checkpoint. Returns the checkpoint or an empty string, and the replication id. */
 const findCheckpoint: Script<{ readonly text: string; readonly history: string }> = {
   name: "find-stream-bookmark",
   lua: `${historyLua}
@@ -201,10 +203,7 @@ return {redis.call('GET', KEYS[1]) or '', history}`,
   }
 }
 
-/**
- * KEYS: checkpoint. ARGV: offset (or -1, to check only), text of the checkpoint, minimum offset expected in Redis,
- * replication history.
- */
+/** KEYS: checkpoint. ARGV: new offset (-1 to compare only), new checkpoint, lowest expected offset, replication id. */
 const advanceCheckpoint: Script<"moved" | "lost"> = {
   name: "move-stream-bookmark",
   lua: `${historyLua}
@@ -223,7 +222,7 @@ return 1`,
   decode: (reply) => (reply === 0 ? "lost" : "moved")
 }
 
-/** KEYS: checkpoint. ARGV: the expected text, the replacement. */
+/** KEYS: checkpoint. ARGV: the expected checkpoint, its replacement. */
 const resetCheckpoint: Script<void> = {
   name: "forget-stream-bookmark",
   lua: `

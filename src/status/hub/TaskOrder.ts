@@ -1,15 +1,15 @@
 import { Effect, Exit } from "effect"
 
-/** Runs the work of one task sequentially and that of different tasks concurrently. */
+/** Runs the work of one task one after the other, and that of different tasks concurrently. */
 export class TaskOrder {
   readonly #waiting = new Map<string, Array<() => void>>()
 
   runInOrder<A, E, R>(taskId: string, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    // Waiting is uninterruptible, which is safe: the work ahead of it is interruptible, and makes way.
+    // Waiting cannot be interrupted, but the work that it waits for can be, so an interruption is not delayed.
     return Effect.acquireUseRelease(
       this.#waitForTurn(taskId),
       () => work,
-      // An interruption reaches the work of a task one by one; nothing may start in between and overtake it.
+      // Interrupted pieces of work end one by one. The next piece must not start before its own interruption arrives.
       (_, exit) =>
         Exit.hasInterrupts(exit) ? Effect.andThen(Effect.yieldNow, this.#startNext(taskId)) : this.#startNext(taskId)
     )

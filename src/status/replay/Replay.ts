@@ -7,7 +7,7 @@ import { Broker, type Field, type Fields, type Outcome, type Publication } from 
 import type { RedisError } from "../../services/Redis.ts"
 import { type Claim, DeadLetterStore, type ReplaySettlement } from "../dead-letters/DeadLetterStore.ts"
 
-/** A successful replay: the broker has confirmed that the message is in `target_queue_name`. */
+/** A successful replay. The broker has confirmed the message in `target_queue_name`. */
 export interface Replayed {
   readonly dlq_id: string
   readonly target_queue_name: string
@@ -18,15 +18,15 @@ export interface Replayed {
 }
 
 /**
- * A failed replay. For every reason but `unknown` nothing was published and the record is unchanged.
+ * A replay failed. For every reason except `unknown`, nothing was published and the record is unchanged.
  *
- * - `absent`: the record does not exist. `replayed`, `in_progress`, `replay_unknown`: the record is already in this
- *   state. `begun`: the same job has replayed it before, and counts it as done. `changed`: the record is in another
- *   state than the required one.
- * - `no_queue`: the source queue does not exist. `unavailable`: the broker accepts no publishes now. `refused`: the
+ * - `absent`: the record does not exist. `changed`: it is not in the required state.
+ * - `replayed`, `in_progress`, `replay_unknown`: it is already in this state.
+ * - `begun`: the same job has replayed it before, and counts it as done.
+ * - `no_queue`: the source queue does not exist. `unavailable`: the broker accepts no messages now. `refused`: the
  *   broker rejects this message.
- * - `unknown`: the message was published, and it is unknown whether the broker stored it; the record says so too. A job
- *   also gets it for its own earlier attempt.
+ * - `unknown`: the message was sent, now or by an earlier attempt of the job, but it is unknown whether the broker
+ *   stored it. The state of the record is `replay_unknown`.
  */
 export class ReplayError extends Schema.TaggedError<ReplayError>()("ReplayError", {
   reason: Schema.Literals([
@@ -45,11 +45,11 @@ export class ReplayError extends Schema.TaggedError<ReplayError>()("ReplayError"
 }) {}
 
 export interface ReplayOptions {
-  /** Also replays a record that was, or may have been, replayed before. Default: false. */
+  /** Also replays a record whose state is `replayed` or `replay_unknown`. Default: false. */
   readonly force?: boolean
   /** The state that the record must be in. Default: any state that `force` allows. */
   readonly state?: Claim["state"]
-  /** The job and its position. Default: a single request. */
+  /** The job that replays the record, and the position of its batch. Missing for a single request. */
   readonly job?: Claim["job"]
 }
 
@@ -59,9 +59,9 @@ const replays = Metric.counter("svc_dlq_replays_total", {
 })
 
 /**
- * Publishes a dead letter to its source queue again, in three steps: claim, publish, mark. Between the claim and the
- * mark the record is `replay_unknown`, so a crash at any point leaves either nothing done or a record that shows the
- * doubt. The effect is uninterruptible; every step in it has a deadline.
+ * Publishes a dead letter to its source queue in three steps: claim the record, publish the message, mark the record.
+ * Between the first and the last step the state is `replay_unknown`, so a crash leaves either no change or a visible
+ * doubt. The effect is uninterruptible, and each step has a deadline.
  */
 export const replay = (
   dlqId: string,
@@ -83,7 +83,11 @@ const attemptReplay = Effect.fnUntraced(function* (claim: Claim) {
   const begun = yield* store
     .begin(claim)
     .pipe(Effect.tapError(() => Effect.ignore(settle(claim, { _tag: "reverted" }))))
-  if (!begun) return yield* failure("in_progress", `Another replay took over ${claim.dlqId}.`)
+  if (!begun)
+    return yield* failure(
+      "in_progress",
+      `Another replay of ${claim.dlqId} began meanwhile, so this one published nothing: check the state of the record.`
+    )
   const queue = record.source_queue_name
   const outcome = yield* (yield* Broker).publish(publicationOf(record, now))
   if (outcome._tag !== "Confirmed") return yield* failUnconfirmed(claim, queue, outcome)
@@ -92,7 +96,7 @@ const attemptReplay = Effect.fnUntraced(function* (claim: Claim) {
       (error) =>
         new ReplayError({
           reason: "unknown",
-          message: `${claim.dlqId} was published to ${queue} and confirmed, but its record could not be updated (${error.message}): its state is still replay_unknown.`
+          message: `${claim.dlqId} was published to ${queue} and confirmed, but its record could not be updated (${error.message}): its state is still replay_unknown. Do not replay it again.`
         })
     )
   )
@@ -101,7 +105,7 @@ const attemptReplay = Effect.fnUntraced(function* (claim: Claim) {
     target_queue_name: queue,
     state: "replayed",
     replayed_at: now,
-    // the record may have left the index meanwhile
+    // `count` is missing if the record has left the index meanwhile.
     replay_count: count ?? record.replay_count + 1,
     forced: claim.force
   } satisfies Replayed
@@ -119,7 +123,10 @@ const claimRecord = Effect.fnUntraced(function* (claim: Claim) {
     case "Claimed":
       return result.record
     case "Absent":
-      return yield* failure("absent", `There is no dead letter ${dlqId} in the index.`)
+      return yield* failure(
+        "absent",
+        `There is no dead letter ${dlqId} in the index. If its message is still in the queue, POST /dlq/queues/index indexes it again.`
+      )
     case "InProgress":
       return yield* failure(
         "in_progress",
@@ -127,7 +134,7 @@ const claimRecord = Effect.fnUntraced(function* (claim: Claim) {
       )
     case "Begun":
       return yield* result.isAccountedFor
-        ? failure("begun", `${dlqId} was replayed by this job before it was interrupted.`)
+        ? failure("begun", `This job replayed ${dlqId} before it was interrupted, so it does not replay it again.`)
         : failure(
             "unknown",
             `This job began a replay of ${dlqId} before it was interrupted, and it is unknown whether the message was published: check whether the task ran, or publish it again with force=true, which may duplicate it.`
@@ -138,7 +145,10 @@ const claimRecord = Effect.fnUntraced(function* (claim: Claim) {
         `${dlqId} was already replayed at ${result.at}: use force=true to replay it again.`
       )
     case "Changed":
-      return yield* failure("changed", `${dlqId} is now in state ${result.state}, not ${claim.state}.`)
+      return yield* failure(
+        "changed",
+        `${dlqId} is in state ${result.state}, but only records in state ${claim.state} are replayed.`
+      )
     case "Unknown":
       return yield* failure(
         "replay_unknown",
@@ -147,7 +157,7 @@ const claimRecord = Effect.fnUntraced(function* (claim: Claim) {
   }
 })
 
-/** Retries, because Redis may be unavailable for a moment. Settling is idempotent. */
+/** Records the outcome. Retried, because Redis may be unavailable for a moment. Repeating it changes nothing. */
 const settle = (claim: Claim, settlement: ReplaySettlement) =>
   Effect.flatMap(DeadLetterStore, (store) => store.settle(claim, settlement)).pipe(
     Effect.retry({
@@ -162,14 +172,14 @@ const failUnconfirmed = Effect.fnUntraced(function* (
   outcome: Exclude<Outcome, { readonly _tag: "Confirmed" }>
 ) {
   if (outcome._tag === "Unknown") {
-    // best effort: without it the record has the same state, but stays claimed until its lease ends
+    // Without this step the state is the same, but the record stays reserved until the claim expires.
     yield* Effect.ignore(settle(claim, { _tag: "unknown" }))
     return yield* failure(
       "unknown",
       `It is unknown whether ${claim.dlqId} arrived in ${queue} (${outcome.reason}): ${outcome.detail}. Its state is replay_unknown; force=true publishes it again and may duplicate it.`
     )
   }
-  // if this fails, the record stays replay_unknown, which is safe
+  // If this step fails, the record stays `replay_unknown`, so no replay is repeated by mistake.
   yield* settle(claim, { _tag: "reverted" })
   if (outcome._tag === "Returned") {
     return yield* failure(
@@ -180,14 +190,14 @@ const failUnconfirmed = Effect.fnUntraced(function* (
   const isTemporary = outcome.reason === "unreachable" || outcome.reason === "closed" || outcome.reason === "blocked"
   return yield* failure(
     isTemporary ? "unavailable" : "refused",
-    `The publish of ${claim.dlqId} to ${queue} was refused (${outcome.reason}): ${outcome.detail}. The record is unchanged.`
+    `The publish of ${claim.dlqId} to ${queue} was refused (${outcome.reason}): ${outcome.detail}. The record is unchanged and can be replayed again.`
   )
 })
 
 /**
- * Publishes straight to the source queue rather than through its retry queue. The retry queue is named after a delay
- * that a later release of the worker may not use any more, and the broker deletes it when it is idle. Publishes are
- * mandatory, so a missing queue is reported, and `Confirmed` means that the message is in the queue.
+ * Creates the message of a replay. It goes to the source queue directly. The retry queue would be wrong: the worker may
+ * have changed its delays, and the broker deletes retry queues that are not used. Since publishes are mandatory,
+ * `Confirmed` means that the source queue has the message.
  */
 const publicationOf = (record: DeadLetterRecord, at: string): Publication => {
   const { properties = {} } = record
@@ -212,7 +222,9 @@ const publicationOf = (record: DeadLetterRecord, at: string): Publication => {
   }
 }
 
-/** Restarts the count of attempts. The cause of the failure moves to headers that retries do not overwrite. */
+/**
+ * Returns the headers of a replay: the count of attempts restarts, and the failure moves to headers that retries keep.
+ */
 const headersOf = ({ dlq_id, headers }: DeadLetterRecord, at: string): Fields => {
   const {
     [RetryHeaders.failureReason]: reason,
@@ -233,7 +245,7 @@ const headersOf = ({ dlq_id, headers }: DeadLetterRecord, at: string): Fields =>
   return RetryHeaders.withoutBrokerHeaders(Object.fromEntries(Object.entries(given).filter(isField)))
 }
 
-/** Drops values that AMQP cannot carry, in case the record was not written by this library. */
+/** Drops values that AMQP cannot carry. Records of other programs may contain them. */
 const isField = (entry: [string, unknown]): entry is [string, Field] => isFieldValue(entry[1])
 
 const isFieldValue = (value: unknown): value is Field =>

@@ -4,15 +4,15 @@ import { HttpClient, type HttpClientError, HttpClientRequest } from "effect/http
 import * as QueuedLetters from "../dead-letters/QueuedLetters.ts"
 import { Problem, ReplayJob, type Selection } from "./ReplayJobs.ts"
 
-/** The process whose dead-letter routes are called. */
+/** The process that serves the dead-letter routes. */
 export interface Server {
-  /** URL of its listener, including the prefix under which the routes are mounted. */
+  /** The URL of its listener, including the prefix of the routes. */
   readonly url: URL
-  /** Its `SVC_STATUS_TOKEN`, if it requires one. */
+  /** The token of that process (`SVC_STATUS_TOKEN`), if it requires one. */
   readonly token: Option.Option<Redacted.Redacted>
-  /** Path of the replay jobs. Default: `/dlq/replays`. */
+  /** The path of the replay jobs. Default: `/dlq/replays`. */
   readonly replaysPath?: string
-  /** Path of the dead-letter queues. Default: `/dlq/queues`. */
+  /** The path of the dead-letter queues. Default: `/dlq/queues`. */
   readonly queuesPath?: string
 }
 
@@ -21,7 +21,7 @@ export interface Request {
   readonly force: boolean
 }
 
-/** A failed request. `status` is the HTTP status, or 0 if there was no response. */
+/** A request failed. `status` is the HTTP status, or 0 if there was no response. */
 export class ReplayRequestFailed extends Schema.TaggedError<ReplayRequestFailed>()("ReplayRequestFailed", {
   status: Schema.Int,
   message: Schema.String
@@ -30,13 +30,12 @@ export class ReplayRequestFailed extends Schema.TaggedError<ReplayRequestFailed>
 const Detailed = Schema.Struct({ ...ReplayJob.fields, problems: Schema.Array(Problem) })
 export type Detailed = typeof Detailed.Type
 
-/** Timeout of a request. */
 const responseTimeout: Duration.Input = "10 seconds"
 
-/** Retries requests for a minute while the server restarts. */
+/** Requests are retried for a minute, so that a restart of the server does not fail them. */
 const restartSchedule = Schedule.upTo(Schedule.spaced("500 millis"), { duration: "1 minute" })
 
-/** Creates a job. The request is retried with one idempotency key, so it creates at most one job. */
+/** Creates a job. All retries have the same idempotency key, so they create one job. */
 export const start = (server: Server, { force, selection }: Request) =>
   HttpClientRequest.post(urlOf(server)).pipe(
     HttpClientRequest.setHeader("Idempotency-Key", randomUUID()),
@@ -51,12 +50,10 @@ export const get = (server: Server, replayId: string) =>
 export const cancel = (server: Server, replayId: string) =>
   retryWhileUnavailable(send(server, HttpClientRequest.post(urlOf(server, replayId, "cancel")), ReplayJob))
 
-/**
- * Indexes the messages of a dead-letter queue that have no record. Not retried: the server may still be working on it.
- */
+/** Indexes the messages of a queue that have no record. Not retried, because the server may still be doing it. */
 export const index = (server: Server, queue: string) => postToQueue(server, queue, "index", QueuedLetters.Indexed)
 
-/** Removes the replayed messages from a dead-letter queue. Not retried either. */
+/** Removes the replayed messages from a queue. Not retried, because the server may still be doing it. */
 export const removeReplayed = (server: Server, queue: string) =>
   postToQueue(server, queue, "remove-replayed", QueuedLetters.Removed)
 
@@ -66,7 +63,7 @@ const postToQueue = <A, I>(server: Server, queue_name: string, action: string, s
     (request) => send(server, request, schema, "6 minutes")
   )
 
-/** Emits the job repeatedly until it has ended; the last element is its final state. */
+/** Emits the state of a job repeatedly. The last element is its final state. */
 export const follow = (server: Server, replayId: string, every: Duration.Input = "200 millis") =>
   Stream.fromEffectSchedule(get(server, replayId), Schedule.spaced(every)).pipe(
     Stream.takeUntil(({ state }) => state !== "running")
@@ -113,13 +110,13 @@ const send = <A, I>(
 const unreachable = ({ url }: HttpClientRequest.HttpClientRequest, why: string) =>
   new ReplayRequestFailed({ status: 0, message: `${url} cannot be reached: ${why}` })
 
-/** The innermost message of a chain of causes, such as `connect ECONNREFUSED 127.0.0.1:8082`. */
+/** Returns the message of the innermost cause, such as `connect ECONNREFUSED 127.0.0.1:8082`. */
 const innermostMessage = (error: HttpClientError.HttpClientError): string => {
   const { reason } = error
   let cause: unknown = "cause" in reason ? reason.cause : undefined
   let why = error.message
   for (let depth = 0; depth < 10 && cause instanceof Error; depth++) {
-    // one error per address of the host name; the first is representative
+    // An `AggregateError` has one error per address of the host name. They usually have the same cause.
     const [first]: ReadonlyArray<unknown> = cause instanceof AggregateError ? cause.errors : []
     if (cause.message !== "") why = cause.message
     cause = first ?? cause.cause

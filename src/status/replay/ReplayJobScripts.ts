@@ -2,15 +2,15 @@ import type { Reply, Script } from "../../services/Redis.ts"
 import { items, texts } from "../dead-letters/DeadLetterIndex.ts"
 
 /**
- * The keys of replay jobs, next to those of the index:
+ * The keys of replay jobs. They have the same prefix as the dead-letter index.
  *
  * - `…replays`, `…replays:running`: sorted sets of job ids in the order of creation.
  * - `…replay:<id>`: a hash with the job. `…replay:<id>:ids` and `…replay:<id>:problems` are lists.
- * - `…replay:<id>:begun`: a hash with the records of the current batch whose publish has begun. The value is the token
- *   of the attempt, or `replayed`.
- * - `…replay-key:<hash>`: the job of an idempotency key.
+ * - `…replay:<id>:begun`: a hash with the records of the current batch that the job has begun to publish. The value is
+ *   the token of the attempt, or `replayed`.
+ * - `…replay-key:<hash>`: the job that was created with an idempotency key.
  *
- * Scripts get `…stats` as their key, like those of the index.
+ * Scripts receive `…stats` as their key and derive the others from it.
  */
 const prelude = `
 local base = string.sub(KEYS[1], 1, -6)
@@ -28,9 +28,8 @@ export type CreateResult =
   | { readonly _tag: "TooMany" }
 
 /**
- * ARGV: id, hash of the idempotency key or an empty string, fingerprint of the request, TTL of the key in seconds,
- * maximum jobs, maximum running jobs, 1 if the job has records, number of field arguments, the fields as pairs, then
- * the ids.
+ * ARGV: id, hash of the idempotency key or an empty string, hash of the request, TTL of the key in seconds, maximum
+ * jobs, maximum running jobs, 1 if the job has records, number of field arguments, the fields as pairs, then the ids.
  */
 export const create: Script<CreateResult> = {
   name: "dlq-replay-create",
@@ -122,7 +121,7 @@ return { 'created', id }`,
   }
 }
 
-/** ARGV: id, worker, now, end of the lease. Returns 0 if the job has ended or another worker's lease lasts. */
+/** ARGV: id, worker, now, end of the lease. Returns 0 if the job has ended or another worker has its lease. */
 export const take: Script<boolean> = {
   name: "dlq-replay-take",
   lua: `${prelude}
@@ -145,8 +144,9 @@ return 1`,
 const counters = ["replayed", "skipped", "failed", "unknown"] as const
 
 /**
- * ARGV: id, worker, position before, position after, four counts, now as text, maximum problems, problems. Counts a
- * batch once. Returns `running` if there is more to do, `over` if not, or `lost` if another worker owns the job.
+ * ARGV: id, worker, position before, position after, four counts, now as text, maximum problems, problems. Adds the
+ * counts of a batch once. Returns `running` if the job continues, `over` if it has ended, or `lost` if another worker
+ * has it.
  */
 export const advance: Script<"running" | "over" | "lost"> = {
   name: "dlq-replay-advance",

@@ -12,8 +12,8 @@ import { baseOf } from "../dead-letters/RedisDLQStore.ts"
 import * as Scripts from "./ReplayJobScripts.ts"
 
 /**
- * The records to replay: the given ids, or those that match the filter now and are still in that state when their turn
- * comes.
+ * The records to replay: either the given ids, or the records that match a filter when the job is created. Of the
+ * latter, those that have another state when the job reaches them are skipped.
  */
 export const Selection = Schema.Union([
   Schema.Struct({ ids: Schema.Array(Schema.String) }),
@@ -36,44 +36,44 @@ export const ReplayJob = Schema.Struct({
   force: Schema.Boolean,
   filter: Schema.NullOr(Schema.Record(Schema.String, Schema.NullOr(Schema.String))),
   total: Schema.Int,
-  /** True if more records matched than one job takes. Another job with the same filter takes the next ones. */
+  /** True if more records matched than one job may have. Create another job with the same filter for the others. */
   truncated: Schema.Boolean,
   replayed: Schema.Int,
   /**
-   * Records that were already replayed or removed, that left the state of the filter, or that another replay had
-   * claimed.
+   * The number of records that were not replayed: they had been replayed or removed before, had another state than the
+   * filter, or were reserved by another replay.
    */
   skipped: Schema.Int,
   failed: Schema.Int,
-  /** Records that were published with an unknown outcome. Their state is `replay_unknown` until a replay is forced. */
+  /**
+   * The number of records with an unknown outcome. Their state is `replay_unknown`; only `force` replays them again.
+   */
   unknown: Schema.Int,
   remaining: Schema.Int,
-  /** Why the job waits; `null` while it makes progress. */
+  /** Why the job makes no progress now. `null` while it makes progress. */
   waiting: Schema.NullOr(Schema.String),
   started_at: Schema.String,
   updated_at: Schema.String
 })
 export type ReplayJob = typeof ReplayJob.Type
 
-/**
- * `other_request`: the idempotency key was used for another request. `too_many`: the maximum number of jobs is running.
- */
+/** `other_request`: the idempotency key belongs to a different request. `too_many`: `maxRunning` jobs are running. */
 export class ReplayJobRefused extends Schema.TaggedError<ReplayJobRefused>()("ReplayJobRefused", {
   reason: Schema.Literals(["other_request", "too_many"])
 }) {}
 
 export interface Options {
-  /** Key prefix; the same as that of the store. Default: `svc`. */
+  /** The prefix of the keys. Must be that of the dead-letter store. Default: `svc`. */
   readonly prefix?: string | undefined
-  /** Number of jobs kept. The oldest finished and cancelled jobs beyond it are deleted. Default: 1,000. */
+  /** The number of jobs that are kept. Beyond it, the oldest ones that are not running are deleted. Default: 1,000. */
   readonly maxJobs?: number
-  /** Maximum number of running jobs. Default: 100. */
+  /** The maximum number of running jobs. Default: 100. */
   readonly maxRunning?: number
-  /** Maximum number of records of one job. Default: 10,000, whose ids fit into a request of 1 MiB. */
+  /** The maximum number of records of one job. Default: 10,000, whose ids fit into a request of 1 MiB. */
   readonly maxIds?: number
 }
 
-/** The outcomes of a batch. */
+/** The outcomes of a batch of records. */
 export interface Progress {
   readonly replayed: number
   readonly skipped: number
@@ -82,16 +82,13 @@ export interface Progress {
   readonly problems: ReadonlyArray<Problem>
 }
 
-/** Replay jobs over many records. Any worker process may work on a job, and another may continue it. */
+/** Jobs that replay many records. A worker process works on a job. If it stops, another one continues the job. */
 export class ReplayJobs extends Context.Service<
   ReplayJobs,
   {
     readonly maxIds: number
 
-    /**
-     * Creates a job over the records that match now. Returns the existing job if `idempotencyKey` was used within a
-     * day.
-     */
+    /** Creates a job for the records that match now. Returns the job of the last day with the same `idempotencyKey`. */
     readonly create: (request: {
       readonly selection: Selection
       readonly force: boolean
@@ -100,10 +97,10 @@ export class ReplayJobs extends Context.Service<
 
     readonly get: (id: string) => Effect.Effect<ReplayJob | undefined, RedisError>
 
-    /** The problems of a job, up to 1,000. */
+    /** Returns the records of a job that were not replayed, at most 1,000. */
     readonly problems: (id: string) => Effect.Effect<ReadonlyArray<Problem>, RedisError>
 
-    /** Newest first. */
+    /** Lists jobs, newest first. */
     readonly list: (page: {
       readonly limit: number
       readonly cursor?: string
@@ -112,16 +109,16 @@ export class ReplayJobs extends Context.Service<
       RedisError | UnknownCursor
     >
 
-    /** Cancels a job and returns its state. Publishes in progress are completed. */
+    /** Cancels a job and returns its state. Messages that are being published are not cancelled. */
     readonly cancel: (id: string) => Effect.Effect<ReplayJob | undefined, RedisError>
 
-    /** Ids of the running jobs, oldest first. */
+    /** The ids of the running jobs, oldest first. */
     readonly running: Effect.Effect<ReadonlyArray<string>, RedisError>
 
-    /** Takes or renews the lease of a job. Returns false if another worker holds it or the job has ended. */
+    /** Takes or renews the lease of a job. Returns false if another worker has the lease or the job has ended. */
     readonly take: (id: string, worker: string, leaseMs: number) => Effect.Effect<boolean, RedisError>
 
-    /** The next ids of the job and their position. */
+    /** Returns the next ids of a job and the position of the first one. */
     readonly next: (
       id: string,
       count: number
@@ -129,7 +126,7 @@ export class ReplayJobs extends Context.Service<
       {
         readonly position: number
         readonly force: boolean
-        /** The state that the records must be in; `undefined` for a job by ids. */
+        /** The state that the records must have. `undefined` if the job was created with ids. */
         readonly state: DeadLetterRecord["state"] | undefined
         readonly ids: ReadonlyArray<string>
       },
@@ -165,7 +162,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     return jobOf(id, items(reply))
   })
 
-  /** A snapshot: records indexed meanwhile sort before the first page. */
+  /** Reads all matching ids now. Records that are indexed later do not appear on the following pages. */
   const selectIds = Effect.fnUntraced(function* (selection: Selection) {
     if ("ids" in selection) return { ids: [...new Set(selection.ids)], truncated: false }
     const filter = { ...selection.filter, state: stateOf(selection.filter) }
@@ -292,10 +289,9 @@ export const layer = (options: Options = {}): Layer.Layer<ReplayJobs, SettingsEr
 
 const now = Effect.map(Clock.currentTimeMillis, (millis) => withOffset(ofMillis(millis)))
 
-/** Other texts might address another key of a job, such as `<id>:ids`. */
+/** Any other text might be part of another key, such as `<id>:ids`. */
 const isJobId = (id: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)
 
-/** The state that a filter selects. */
 const stateOf = ({ state = "dead_lettered" }: DeadLetterFilter) => state
 
 const decodeFilter = Schema.decodeSync(Schema.fromJsonString(DeadLetterFilter))

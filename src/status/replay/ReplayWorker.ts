@@ -10,22 +10,21 @@ import { type ReplayError, type ReplayOptions, replay } from "./Replay.ts"
 import { type Problem, type Progress, ReplayJobs } from "./ReplayJobs.ts"
 
 export interface Options {
-  /** Number of records that are replayed concurrently: 1 to 1,000. Default: 32. */
+  /** The number of records that are replayed concurrently (a batch): 1 to 1,000. Default: 32. */
   readonly window?: number
-  /** Maximum rate in records per second, averaged over a window. Default: 500. */
+  /** The maximum number of records per second, averaged over a batch. Default: 500. */
   readonly perSecond?: number
-  /** Interval between two checks for running jobs. Default: 500 milliseconds. */
+  /** The time between two checks for running jobs. Default: 500 milliseconds. */
   readonly lookEvery?: Duration.Input
-  /** Seconds without a sign of its worker after which another worker may continue a job. Default: 15. */
+  /** If a worker does not renew its lease for this many seconds, another worker may continue its job. Default: 15. */
   readonly leaseSeconds?: number
 }
 
-/** Backoff while the broker or Redis is unavailable. */
 const retrySchedule = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")])
 
 /**
- * Works on replay jobs, one at a time, for the lifetime of the layer. A job that is interrupted, by a shutdown or a
- * crash, is continued by the first worker after its lease ends. The records show what was already published.
+ * Processes replay jobs, one at a time, while the layer exists. If a shutdown or a crash interrupts a job, a worker
+ * continues it after the lease has expired. The records show what was already published.
  */
 export const layer = (
   options: Options = {}
@@ -59,7 +58,7 @@ const settingsErrorOf = (options: Options): SettingsError | undefined => {
   return issues.mistakes.length > 0 ? SettingsError.of("ReplayWorker", issues.mistakes) : undefined
 }
 
-/** Works on a job until it ends, unless another worker holds it. */
+/** Processes a job until it ends. Does nothing if another worker has its lease. */
 export const work = Effect.fnUntraced(function* (
   id: string,
   worker: string,
@@ -68,7 +67,7 @@ export const work = Effect.fnUntraced(function* (
   const jobs = yield* ReplayJobs
   const take = jobs.take(id, worker, leaseSeconds * 1_000)
   if (!(yield* take)) return
-  // succeeds when the lease cannot be renewed: the job was cancelled, or another worker has it
+  // Succeeds if the lease cannot be renewed, because the job was cancelled or another worker has it.
   const untilLeaseLost = take.pipe(
     Effect.retry(Schedule.spaced("1 second")),
     Effect.repeat({ schedule: Schedule.spaced(`${(leaseSeconds * 1_000) / 3} millis`), while: (mine) => mine })
@@ -97,17 +96,17 @@ export const work = Effect.fnUntraced(function* (
     Effect.repeat({ while: (outcome) => outcome === "running" })
   )
   const isLost = yield* Effect.raceFirst(Effect.as(batches, false), Effect.as(untilLeaseLost, true))
-  // counts what a cancelled job had done; a job of another worker is not counted here
+  // Counts the last batch of a job that was cancelled. If another worker has the job, this counts nothing.
   if (isLost && batch !== undefined) yield* jobs.advance(id, worker, batch.position, progressOf(batch.results))
 })
 
-/** The records replayed concurrently, and their results so far. */
+/** The records that are replayed concurrently, with the results so far. */
 interface Batch {
   readonly position: number
   readonly results: ReadonlyArray<RecordResult>
 }
 
-/** `undefined` for a record that was replayed. */
+/** `undefined` means that the record was replayed. */
 type RecordResult = Problem | undefined
 
 const progressOf = (results: ReadonlyArray<RecordResult>): Progress => {
@@ -122,10 +121,7 @@ const progressOf = (results: ReadonlyArray<RecordResult>): Progress => {
   }
 }
 
-/**
- * Replays a record, and retries while the failure is temporary: the broker or Redis is unavailable, or another replay
- * is in progress.
- */
+/** Replays a record. Retries while the broker or Redis is unavailable, or another replay is in progress. */
 const replayUntilSettled = (
   job: NonNullable<Claim["job"]>,
   worker: string,
@@ -143,7 +139,7 @@ const replayUntilSettled = (
           : Effect.sync(() => void report(problemOf(dlqId, error)))
       }
     }),
-    // uninterruptible, so that the result of a publish is always reported
+    // An interruption must not separate a publish from the report of its result.
     Effect.uninterruptible,
     Effect.repeat({ schedule: retrySchedule, while: (outcome) => outcome === "again" })
   )

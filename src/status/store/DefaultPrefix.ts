@@ -1,2 +1,2 @@
-/** Key prefix of statuses and dead letters, after the deployment's own. Workers, hubs and routes must share it. */
+/** The prefix of the keys of statuses and dead letters. Workers, hubs and routes must have the same one. */
 export const defaultPrefix = "svc"

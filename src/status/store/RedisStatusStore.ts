@@ -11,27 +11,26 @@ import { indexChild, readHistory, storeStatus } from "./StatusScripts.ts"
 import { StatusStore, type StoredStatus } from "./StatusStore.ts"
 import * as TimeToLive from "./TimeToLive.ts"
 
-/** Names with underscores are the specification's. */
+/** Options of the store. Names with underscores are those of the specification. */
 export interface StatusStoreParameters {
-  /** Prefix of every key of the store, after the deployment's prefix. Must not contain braces. Default: `svc`. */
+  /** The prefix of every key, after the deployment's prefix. It must not contain braces. Default: `svc`. */
   readonly prefix?: string | undefined
   /**
-   * Seconds after its last event when a task's history is deleted; `null` or 0 keeps it forever. At most ten years.
-   * Default: 86400.
+   * The seconds that a history is kept after its last event, at most ten years. `null` or 0: for ever. Default: 86400.
    */
   readonly ttl_seconds?: number | null | undefined
-  /** Events kept per task: 1 to 100,000. Default: 50. */
+  /** The number of events that are kept per task: 1 to 100,000. Default: 50. */
   readonly history_maxlen?: number | undefined
   /**
-   * Number of a task's latest event ids that are remembered to recognize duplicates. It must exceed what can be
-   * delivered again for one task: events published since the offset from which a hub resumes (one second, or 1,000
-   * events), events that a hub holds unacknowledged, and on a stream the lag between two hub replicas. From
+   * The number of a task's latest event ids that are kept to recognise duplicates. It must exceed the number of one
+   * task's events that may be delivered again: those published since the hub's checkpoint (one second, or 1,000
+   * events), those that a hub holds unacknowledged, and on a stream those by which one hub is behind another. From
    * `history_maxlen` to 1,000,000. Default: 10,000, or `history_maxlen` if that is greater.
    */
   readonly dedup_maxlen?: number
   /**
-   * Children indexed per parent task: the first ones, 1 to 1,000,000. Later children are left out with a warning, and
-   * counted by `svc_status_children_left_out_total`. Default: 10,000.
+   * The number of children that are indexed per parent task, 1 to 1,000,000. Later children are left out with a warning
+   * and counted in `svc_status_children_left_out_total`. Default: 10,000.
    */
   readonly children_maxlen?: number
 }
@@ -42,7 +41,7 @@ const validate = (parameters: StatusStoreParameters, issues: ValidationIssues) =
   const { children_maxlen = 10_000, history_maxlen = 50, prefix = defaultPrefix, ttl_seconds = 86_400 } = parameters
   const { dedup_maxlen = Math.max(defaultDedup, history_maxlen) } = parameters
   if (prefix.trim() === "") issues.addMistake("prefix", "must not be blank")
-  // the task id is the hash tag of the key, so braces in the prefix would break it
+  // Redis Cluster hashes the text in the first braces of a key. This must be the task id.
   else if (/[{}]/.test(prefix))
     issues.addMistake("prefix", "must not contain { or }, which mark the hash slot in a Redis Cluster")
   const ttl = TimeToLive.normalize(ttl_seconds, issues)
@@ -56,14 +55,14 @@ const validate = (parameters: StatusStoreParameters, issues: ValidationIssues) =
 }
 
 /**
- * Creates a store in Redis 6 or later. `store` is idempotent per event id.
+ * Creates a store in Redis 6 or later. Storing an event id twice keeps one copy.
  *
- * Each event is written by one script whose keys share a slot, so the store works on a Redis Cluster. The index of
- * children lies in the parent's slot and is written in the same pipeline, also for duplicates: after a crash between
- * the two writes, the redelivered event completes the index.
+ * One script writes each event. Its keys are in one hash slot, so the store works on a Redis Cluster. The index of
+ * children is in the parent's slot. It is written in the same pipeline, and again for duplicates: if the process
+ * crashes between the two writes, the redelivered event completes the index.
  *
- * Redis must run with `maxmemory-policy noeviction`; otherwise it can evict events that were already acknowledged to
- * the broker.
+ * Redis must run with `maxmemory-policy noeviction`. Otherwise it may evict events that are already acknowledged to the
+ * broker.
  */
 export const make = Effect.fnUntraced(function* (
   parameters: StatusStoreParameters = {}
@@ -82,7 +81,7 @@ export const make = Effect.fnUntraced(function* (
       Metric.update(childrenLeftOut, 1),
       logThrottled((suppressed) =>
         Effect.logWarning(
-          `Task ${parent} has more than ${children_maxlen} children: child ${child} is not indexed${suppressed}. Raise children_maxlen.`
+          `Task ${parent} has more than ${children_maxlen} children, so child ${child} will be missing from its list of children${suppressed}: raise children_maxlen.`
         )
       )
     )
@@ -127,7 +126,7 @@ export const make = Effect.fnUntraced(function* (
 
     childTaskIds: (parentTaskId, { limit = children_maxlen } = {}) =>
       Effect.map(
-        // members of equal score are sorted by their bytes
+        // The children are sorted, because Redis sorts members of equal score by their bytes.
         redis.command(
           "ZRANGEBYSCORE",
           keyOf("children", parentTaskId),
@@ -156,18 +155,18 @@ const childrenLeftOut = Metric.counter("svc_status_children_left_out_total", {
   incremental: true
 })
 
-/**
- * A brace in a task id would end the hash tag or leave it empty, and the keys of the task would lie in different slots.
- */
+/** Escapes braces in a task id, which would put the keys of the task into different hash slots. */
 const escaped = (taskId: string): string => taskId.replace(/[%{}]/g, encodeURIComponent)
 
-/** Redis keeps a sorted set in its compact encoding while members have at most 64 bytes. */
+/** Redis stores a sorted set in a compact form as long as no member is longer than 64 bytes. */
 const maxMemberBytes = 64
 
 const idMember = (eventId: string): string =>
   Buffer.byteLength(eventId) <= maxMemberBytes && isWellFormed(eventId) ? eventId : EventId.hashOf(eventId)
 
-/** An entry without its sequence: a JSON header and the event, one line each. */
+/**
+ * Encodes an event for the store: a line with a JSON header, then the event. The script prepends the sequence number.
+ */
 const encodeEntry = (event: PublishedStatus): string => {
   const { event_id, status, timestamp } = event
   const header = isAggregationStatus(event)
@@ -190,7 +189,7 @@ const decodeEntry = (entry: string): StoredStatus | undefined => {
   return { sequence: Number(entry.slice(0, sequenceEnd)), ...header, json: entry.slice(headerEnd + 1) }
 }
 
-/** Returns `undefined` for an entry that this library did not write. */
+/** Returns `undefined` for an entry that was not written by this library. */
 const decodeHeader = (line: string): Omit<StoredStatus, "sequence" | "json"> | undefined => {
   try {
     const header: unknown = JSON.parse(line)
@@ -208,5 +207,5 @@ const decodeHeader = (line: string): Omit<StoredStatus, "sequence" | "json"> | u
   }
 }
 
-/** Maps invalid numbers into the range that Redis accepts. */
+/** Converts a number to an integer that Redis accepts. */
 const toWholeNumber = (value: number): number => Math.min(Math.max(Math.trunc(value) || 0, 0), Number.MAX_SAFE_INTEGER)

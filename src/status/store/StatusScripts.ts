@@ -1,16 +1,16 @@
 import type { Reply, Script } from "../../services/Redis.ts"
 
 /**
- * The data of a task is in two keys of one slot, which expire together:
+ * The data of a task is in two keys of one hash slot, which expire together:
  *
- * - the history: a list of entries, oldest first. An entry is its sequence, a line break and the payload.
- * - the event ids: a sorted set of the latest ids by sequence. The empty id carries the newest sequence of all, so
- *   numbering continues whatever is trimmed.
+ * - the history: a list of entries, oldest first. An entry is its sequence number, a line break, and the payload.
+ * - the event ids: a sorted set of the latest ids, with their sequence numbers as scores. An empty id has the newest
+ *   sequence number, so that numbering continues after old entries are removed.
  */
 
 /**
- * KEYS: history, event ids. ARGV: event id, entry without its sequence, channel, TTL in seconds or an empty string,
- * maximum entries, maximum ids. Returns the sequence of the event, or 0 for a duplicate.
+ * KEYS: history, event ids. ARGV: event id, payload, channel, TTL in seconds or an empty string, maximum entries,
+ * maximum ids. Returns the sequence number of the event, or 0 for a duplicate.
  */
 export const storeStatus: Script<"stored" | "duplicate"> = {
   name: "store-status",
@@ -69,9 +69,9 @@ export interface HistoryRead {
 }
 
 /**
- * KEYS: history, event ids. ARGV: the sequence after which to read, then limits or empty strings: how many of the
- * newest; of these, how many of the oldest and how many bytes, but at least two. Sequences have no gaps, so they give
- * the indexes.
+ * KEYS: history, event ids. ARGV: the sequence number after which to read, then three limits, each of which may be
+ * empty: the number of newest entries; of these, the number of oldest entries, and their bytes (at least two entries
+ * are returned). Sequence numbers have no gaps, so the index of an entry follows from its number.
  */
 export const readHistory: Script<HistoryRead> = {
   name: "read-status-history",
@@ -124,8 +124,8 @@ return {newest, oldest, entries}`,
 }
 
 /**
- * KEYS: children of a parent. ARGV: child, TTL in seconds or an empty string, maximum children. Known children stay, so
- * readers see a stable set.
+ * KEYS: children of a parent. ARGV: child, TTL in seconds or an empty string, maximum children. A child that is indexed
+ * is never replaced, so readers see a stable set.
  */
 export const indexChild: Script<"indexed" | "full"> = {
   name: "index-child",

@@ -3,14 +3,14 @@ import * as Timestamp from "../../messaging/envelope/Timestamp.ts"
 export interface StatusFacts {
   readonly status: string
   readonly timestamp?: Timestamp.Timestamp | undefined
-  /** `meta.aggregation_role` is set: the status describes the task's part in its parent's aggregation. */
+  /** `meta.aggregation_role` is set: the status is input for the aggregation of the parent task. */
   readonly ofAggregation?: boolean | undefined
 }
 
 /**
- * The terminal status in effect after `next` is stored; `undefined` while the task is running. A status after a
- * terminal one resumes the task, unless its timestamp is earlier (it arrived late) or it is one of aggregation (it
- * comes from a worker of the parent).
+ * Returns the terminal status that applies after the status `next`, or `undefined` while the task is running. A later
+ * status resumes an ended task, with two exceptions: its timestamp is earlier, so it has only arrived late, or it is an
+ * aggregation status, which is not about this task.
  */
 export const terminalStatusAfter = <S extends StatusFacts>(
   current: S | undefined,

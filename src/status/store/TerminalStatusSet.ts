@@ -1,6 +1,6 @@
 /**
- * The statuses that end a task, unless a later status resumes it. Case and surrounding whitespace are ignored; a blank
- * status is never terminal. Default: `completed` and `failed`.
+ * The statuses that end a task. A later status may resume the task. Case and surrounding spaces are ignored; a blank
+ * status never ends a task. Default: `completed` and `failed`.
  */
 export class TerminalStatusSet {
   readonly #statuses: ReadonlySet<string>

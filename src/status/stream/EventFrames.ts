@@ -5,11 +5,11 @@ export const ready = "event: ready\ndata: {}\n\n"
 
 export const keepalive = ": keepalive\n\n"
 
-/** `retryMs` differs per client, so that thousands do not reconnect to the next replica at once. */
+/** The reconnect delay differs per client, so that thousands of clients do not reconnect at the same time. */
 export const shutdownNotice = (retryMs: number): string =>
   `retry: ${retryMs}\n: the server is going down; reconnect with the id of the last event\n\n`
 
-/** `json` must not contain line breaks. */
+/** Formats a status as a server-sent event. `json` must not contain line breaks. */
 export const status = (eventId: string, json: string): string =>
   `id: ${frameIdOf(eventId)}\nevent: status\ndata: ${json}\n\n`
 
@@ -32,19 +32,21 @@ const resetMessages: Readonly<Record<ResetReason, string>> = {
   sequence_restarted: "The history of this task expired and restarted. The stored history follows from its beginning."
 }
 
-/** The event id, or its hash if the id would break the frame or is too long to come back in a header. */
+/**
+ * Returns the id of the frame: the event id, or its hash if the id is too long for a header or would break the frame.
+ */
 export const frameIdOf = (eventId: string): string =>
   eventId.length <= maxLastEventIdLength && headerSafe.test(eventId) ? eventId : `sha256:${EventId.hashOf(eventId)}`
 
 export const maxLastEventIdLength = 512
 
-// proxies and servers trim header values
+// An id with spaces around it would not come back unchanged, because proxies and servers trim header values.
 const headerSafe = /^(?!\s)[^\p{Cc}\p{Cs}]+(?<!\s)$/u
 
-/** Removes line breaks between JSON members, which would end the `data` of a frame. */
+/** Removes the line breaks between JSON members, because a line break ends the `data` field of a frame. */
 export const oneLine = (json: string): string => (/[\r\n]/.test(json) ? json.replace(/[\r\n]+/g, " ") : json)
 
-/** Node decodes headers as Latin-1, and browsers send the id back as UTF-8. */
+/** Decodes the header `Last-Event-ID` as UTF-8, because browsers send UTF-8 and Node decodes headers as Latin-1. */
 export const lastEventIdOf = (header: string | undefined): string | undefined => {
   if (header === undefined || header === "") return undefined
   const bytes = Buffer.from(header, "latin1")

@@ -27,31 +27,31 @@ import { SseConnection, type SseLimits } from "./SseConnection.ts"
 import * as TaskSubscriptions from "./TaskSubscriptions.ts"
 
 export interface Options extends Presentation {
-  /** Statuses that end a task. Default: `completed` and `failed`. */
+  /** The statuses that end a task. Default: `completed` and `failed`. */
   readonly terminalStatuses?: TerminalStatusSet | undefined
-  /** Seconds of silence after which a keepalive comment is sent; `null` sends none. At most 3,600. Default: 15. */
+  /** The seconds without an event until a keepalive comment is sent, at most 3,600. `null`: none. Default: 15. */
   readonly keepaliveIntervalSeconds?: number | null
-  /** Maximum number of open streams; further ones are refused. Default: 10,000. */
+  /** The maximum number of open streams in this process. Further ones are refused. Default: 10,000. */
   readonly maxOpenStreams?: number
   /**
-   * Maximum number of open streams per client address. All clients of a proxy share its address, so raise the value to
-   * `maxOpenStreams` there. Default: a quarter of `maxOpenStreams`.
+   * The maximum number of open streams per client address. All clients of a proxy have its address: set
+   * `maxOpenStreams` here if a proxy is in front. Default: a quarter of `maxOpenStreams`.
    */
   readonly maxOpenStreamsPerAddress?: number
-  /** Maximum number of events buffered for one slow client; the rest is read from the store later. Default: 64. */
+  /** The number of events that are buffered for a slow client. It gets later ones from the store. Default: 64. */
   readonly maxWaitingEvents?: number
-  /** Size of that buffer in UTF-16 units of JSON; a single event may be longer. Default: 65,536. */
+  /** The size of that buffer, as the length of the events' JSON. One event may be longer. Default: 65,536. */
   readonly maxWaitingSize?: number
-  /** Seconds after which a client that reads nothing is disconnected. Default: 60. */
+  /** A client that reads nothing for this many seconds is disconnected. Default: 60. */
   readonly stalledSeconds?: number
   readonly observationSink?: ObservationSink | undefined
 }
 
 /**
- * A stream was not opened.
+ * The stream was not opened.
  *
  * - `limit`: the process has `maxOpenStreams` open.
- * - `share`: the client's address has its share of streams open.
+ * - `share`: the client's address has `maxOpenStreamsPerAddress` open.
  * - `draining`: the server is shutting down.
  */
 export class StreamRefused extends Schema.TaggedError<StreamRefused>()("StreamRefused", {
@@ -60,27 +60,28 @@ export class StreamRefused extends Schema.TaggedError<StreamRefused>()("StreamRe
 }) {}
 
 /**
- * Streams a task's statuses to a client: the events after the last one that the client knows, then live events. Each
+ * Streams a task's statuses to a client: first the stored events after the client's last one, then live events. Each
  * event is sent once, in the order of the store. If events in between are no longer stored, a `reset` frame is sent and
- * the history starts again. A stream survives outages of Redis and catches up afterwards.
+ * the stored history follows from its beginning. A stream stays open during an outage of Redis and continues
+ * afterwards.
  */
 export class EventStream extends Context.Service<
   EventStream,
   {
     /**
      * Opens a stream that lives as long as the scope, and returns its frames. The stream ends after a terminal status
-     * that no later status revokes, also for a client that already has that status.
+     * that no later status revokes. For a client that already has this status, it ends at once.
      */
     readonly open: (
       taskId: string,
       options?: {
         readonly lastEventId?: string | undefined
-        /** The client's address. Without one, the limit per address does not apply. */
+        /** The address of the client. Without an address, `maxOpenStreamsPerAddress` does not apply. */
         readonly address?: string | undefined
       }
     ) => Effect.Effect<Stream.Stream<Uint8Array>, StreamRefused, Scope.Scope>
 
-    /** Ends every stream with a shutdown comment and refuses new ones. */
+    /** Ends every stream with a shutdown comment, and refuses new streams. */
     readonly drain: Effect.Effect<void>
   }
 >()("svc/status/EventStream") {}
@@ -162,13 +163,13 @@ const make = Effect.fnUntraced(function* (
   const readHistory = (stream: SseConnection, lastEventId: string | undefined) =>
     store.history(stream.taskId, stream.cursor.beginRead()).pipe(
       Effect.map((history) => applyHistory(stream, lastEventId, history)),
-      // the stream stays open, and the next sweep reads again
+      // The stream stays open. The next sweep over all streams reads the history again.
       Effect.catchCause((cause) => {
         stream.onReadFailed()
         return Cause.hasInterruptsOnly(cause)
           ? Effect.interrupt
           : Effect.logDebug(
-              `The history of task ${stream.taskId} could not be read, and is read again in a moment`,
+              `An event stream could not read the history of task ${stream.taskId} and tries again in a moment`,
               cause
             )
       })
@@ -183,7 +184,7 @@ const make = Effect.fnUntraced(function* (
     }
   }
 
-  /** Takes the frames of all buffered events, and the errors that the output adapter threw. */
+  /** Returns the frames of all buffered events, and the errors that the output adapter threw for others. */
   const takeFrames = (
     stream: SseConnection
   ): { readonly chunks: ReadonlyArray<Uint8Array>; readonly failures: ReadonlyArray<unknown> } => {
@@ -214,7 +215,7 @@ const make = Effect.fnUntraced(function* (
         })
       )
     }
-    // the store must confirm that no newer event follows a terminal status
+    // The stream must not end before the store confirms that no newer event follows the terminal status.
     if (events.length > historicalCount && ended) stream.cursor.markStale()
     return { chunks, failures }
   }
@@ -227,7 +228,7 @@ const make = Effect.fnUntraced(function* (
       )
     )
 
-  /** Returns the next chunks. Called when the client has taken the previous ones. */
+  /** Returns the next chunks of a stream. It is called when the client has received the previous ones. */
   const pull = (stream: SseConnection, lastEventId: string | undefined): Pull.Pull<Chunks> =>
     Effect.withFiber((fiber) => {
       stream.onPull(fiber)
@@ -275,7 +276,7 @@ const make = Effect.fnUntraced(function* (
 
   const refusal = (caller: string | undefined): StreamRefused | undefined =>
     draining
-      ? new StreamRefused({ reason: "draining", message: "The server is going down." })
+      ? new StreamRefused({ reason: "draining", message: "The server is shutting down: reconnect in a moment." })
       : open.size >= settings.maxOpenStreams
         ? new StreamRefused({
             reason: "limit",
@@ -317,8 +318,8 @@ export const layer = (options: Options = {}): Layer.Layer<EventStream, SettingsE
   Layer.effect(EventStream, make(options))
 
 /**
- * Drains the streams before the layers that it depends on close. Provide the listener to this layer: its open streams
- * then end at once and do not delay the shutdown.
+ * Ends the open streams when the program shuts down. Provide the HTTP listener to this layer, so that the listener does
+ * not wait for streams.
  */
 export const drainFirst: Layer.Layer<never, never, EventStream> = Layer.effectDiscard(
   Effect.flatMap(EventStream, ({ drain }) => Effect.addFinalizer(() => drain))
@@ -356,7 +357,7 @@ const validate = (options: Options, issues: ValidationIssues): Settings => {
   }
 }
 
-/** Encodes each event once for all streams of its task. */
+/** Creates a function that encodes an event once for all streams of its task. */
 const makeFramer = (presentation: Presentation) => {
   const toPublicJson = makePresenter(presentation)
   const frames = new WeakMap<StoredStatus, Uint8Array>()
@@ -377,7 +378,7 @@ const isLastEvent = ({ eventId }: StoredStatus, lastEventId: string): boolean =>
 const ready = Buffer.from(EventFrames.ready)
 const keepalive = Buffer.from(EventFrames.keepalive)
 
-/** Range of the reconnect delay sent to clients at shutdown. */
+/** The range of the reconnect delay that clients receive at shutdown, in milliseconds. */
 const reconnectMs = [500, 3_000] as const
 
 const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })

@@ -4,25 +4,22 @@ import type { ContractAliasConfig } from "../../messaging/topology/Aliases.ts"
 import * as EventFrames from "./EventFrames.ts"
 
 /**
- * Transforms an event before it is sent to a client. Both arguments have the public field names. In `event` a number
- * from 2^53 on is rounded to the nearest JavaScript number; in `exact` it is a value of `JSON.rawJSON`, which keeps
- * every digit. Return members of `exact` if clients need such numbers.
+ * Transforms an event before it is sent to a client. Both arguments have the public field names. In `event` an integer
+ * of 2^53 or more is rounded; in `exact` it is a value of `JSON.rawJSON`, which keeps every digit. Return members of
+ * `exact` if clients need such numbers.
  */
 export type OutputAdapter = (event: JsonObject, exact: JsonObject) => JsonObject
 
 export interface Presentation {
-  /** Public field names. Default: `ContractAliases`, or the canonical names. */
+  /** The public field names. Default: `ContractAliases`, or the canonical names if it is not set. */
   readonly aliasConfig?: ContractAliasConfig | undefined
   readonly outputAdapter?: OutputAdapter | undefined
 }
 
-/**
- * Returns the public JSON of a stored event on one line; `undefined` if it is not an object. Throws what the adapter
- * throws.
- */
+/** Returns the public JSON of a stored event on one line, if it is an object. Throws the errors of the adapter. */
 export type EventPresenter = (json: string) => string | undefined
 
-/** Without aliases and adapter, events are sent as stored, without parsing. */
+/** Without aliases and an output adapter, events are sent as they are stored, and not parsed. */
 export const makePresenter = ({ aliasConfig, outputAdapter }: Presentation): EventPresenter =>
   aliasConfig === undefined && outputAdapter === undefined
     ? EventFrames.oneLine

@@ -2,11 +2,11 @@ import type { HistoryOptions, StatusHistory, StoredStatus } from "../store/Statu
 import * as TaskEnd from "../store/TaskEnd.ts"
 
 /**
- * Why a stream restarts from the beginning of the stored history.
+ * Why a client receives the stored history from its beginning.
  *
- * - `history_trimmed`: events after the client's last one were trimmed.
+ * - `history_trimmed`: events after the client's last one are no longer stored.
  * - `history_gone`: no event of the task is stored.
- * - `unknown_event`: the client's last event is not one of this task, or belongs to an earlier history.
+ * - `unknown_event`: the client's last event is not in the history of this task.
  * - `sequence_restarted`: the history expired, and the task has a new one.
  */
 export type ResetReason = "history_trimmed" | "history_gone" | "unknown_event" | "sequence_restarted"
@@ -16,27 +16,27 @@ export interface Reset {
   readonly from: StoredStatus | undefined
 }
 
-/** An event without its JSON, which thousands of quiet streams would otherwise retain. */
+/** A stored event without its JSON, which would occupy memory in thousands of open streams. */
 export type Position = Omit<StoredStatus, "json">
 
 export interface AppliedHistory {
-  /** Set by the first read of a resuming client: true if its last event was found. */
+  /** Set by the first read for a client that sent a last event id: true if that event was found. */
   readonly resumed?: boolean
-  /** Must be sent before the buffered events. */
+  /** If set, this reset must be sent before the buffered events. */
   readonly reset?: Reset
   readonly replayed: number
 }
 
 export interface BufferBounds {
   readonly events: number
-  /** Total length of their JSON in UTF-16 code units. A single event may be longer. */
+  /** The maximum total length of their JSON. One event may be longer. */
   readonly size: number
 }
 
 /**
- * The position of one client in a task's events, and its buffer. An event is sent if its sequence directly follows the
- * last one; otherwise something was missed, and the history is read again from the last event sent. A client too slow
- * for its buffer is treated the same way.
+ * One client's position in the history of a task, and the buffer of events to send. A live event is sent if its
+ * sequence number follows that of the last event. Otherwise an event was missed, and the history is read again from the
+ * last event that was sent. If a slow client's buffer is full, its events are also read again later.
  */
 export class ResumeCursor {
   #position: Position | undefined
@@ -69,7 +69,7 @@ export class ResumeCursor {
     return this.#stale && this.#buffer.length === 0
   }
 
-  /** The terminal status that ended the task, once the store has confirmed that no newer event exists. */
+  /** The terminal status of the task, after the store has confirmed that no newer event exists. */
   get terminalStatus(): Position | undefined {
     const settled = !this.#stale && !this.#reading && this.#buffer.length === 0
     return settled && this.#position?.sequence === this.#newestRead ? this.#end : undefined
@@ -79,7 +79,7 @@ export class ResumeCursor {
     this.#stale = true
   }
 
-  /** Handles a live event. Returns true if the stream has something to do now. */
+  /** Processes a live event. Returns true if the stream must be woken. */
   offer(event: StoredStatus): boolean {
     if (this.#stale && !this.#reading) return false
     const last = this.#buffer.at(-1) ?? (this.#reading ? undefined : this.#position)
@@ -92,13 +92,16 @@ export class ResumeCursor {
     return !this.#reading
   }
 
-  /** Reads no more than the buffer holds: reading a long history in full each time would take quadratic time. */
+  /**
+   * Returns the part of the history to read. It is limited to the size of the buffer, because reading a long history in
+   * full for each buffer would take quadratic time.
+   */
   beginRead(): HistoryOptions {
     this.#stale = false
     this.#reading = true
     if (this.#lastEventId !== undefined) return {}
     const { events, size } = this.#bounds
-    // includes the last event sent: a different one at its position is a different history
+    // The last event that was sent is read again: if the event at its position has changed, the history is a new one.
     return this.#position === undefined
       ? { atMost: { events, bytes: size } }
       : { after: this.#position.sequence - 1, atMost: { events: events + 1, bytes: size } }
@@ -132,7 +135,7 @@ export class ResumeCursor {
     return { replayed: 0 }
   }
 
-  /** Removes all buffered events to send them. `ended`: the task is ended after the last one. */
+  /** Removes and returns all buffered events. `ended` says whether the task has ended with the last one. */
   take(): { readonly events: ReadonlyArray<StoredStatus>; readonly historicalCount: number; readonly ended: boolean } {
     const events = this.#buffer
     const historical = this.#historicalCount
@@ -170,7 +173,7 @@ export class ResumeCursor {
     this.#historicalCount = replayed
     if ((history.events.at(-1)?.sequence ?? history.newest) < history.newest) this.#stale = true
     if (this.#stale) return { replayed }
-    // a history that expired under an open stream does not contradict the client's events
+    // A history that expires while the stream is open does not contradict the events that the client has.
     this.#newestRead = history.newest === 0 ? this.#position?.sequence : history.newest
     for (const event of live) {
       if (history.events.some((read) => isSameEvent(read, event))) continue
@@ -203,7 +206,7 @@ const isSameEvent = (one: Position, other: Position): boolean =>
 const missingEventReason = (history: StatusHistory): ResetReason =>
   history.events.length === 0 ? "history_gone" : history.oldest > 1 ? "history_trimmed" : "unknown_event"
 
-/** Only the same event at the same position proves that the history continues. */
+/** Returns why a history does not continue after an event: that event is not at the same position. */
 const discontinuityAfter = (at: Position, history: StatusHistory): ResetReason | undefined => {
   if (history.newest === 0) return undefined
   const anchor = history.events.find(({ sequence }) => sequence === at.sequence)

@@ -10,7 +10,10 @@ export interface SseLimits {
   readonly stalledMs: number
 }
 
-/** One small object and one waiting fiber per client, woken by events and by one sweep over all connections. */
+/**
+ * One open stream. It needs only a small object and a waiting fiber, because thousands may be open. The fiber is woken
+ * by events and by a sweep over all connections.
+ */
 export class SseConnection implements TaskSubscriber {
   readonly taskId: string
   readonly cursor: ResumeCursor
@@ -22,7 +25,9 @@ export class SseConnection implements TaskSubscriber {
   unsubscribe: () => void = () => {}
   readonly onMalformed: () => void
   readonly #limits: SseLimits
-  /** A subscription succeeded or failed. Reading the history earlier would only have to be repeated. */
+  /**
+   * True after the subscription to the task has succeeded or failed. A history that is read earlier may miss events.
+   */
   #subscriptionSettled = false
   #readFailed = false
   #handedOverAt: number
@@ -82,7 +87,7 @@ export class SseConnection implements TaskSubscriber {
     return keepaliveMs !== undefined && now - this.#handedOverAt >= keepaliveMs
   }
 
-  /** The client has taken everything, and `fiber` is about to wait for more. */
+  /** Called when the client has received all chunks. `fiber` waits for more. */
   onPull(fiber: Fiber.Fiber<unknown, unknown>): void {
     this.#awaitsClient = false
     this.#signalled = false
@@ -110,7 +115,7 @@ export class SseConnection implements TaskSubscriber {
     this.#wake()
   }
 
-  /** Succeeds when there may be something to do, also if the signal came before the wait. */
+  /** Succeeds when the stream may have something to send. A signal that came before the wait counts. */
   readonly awaitWake: Effect.Effect<void> = Effect.callback((resume) => {
     if (this.#signalled) return resume(Effect.void)
     this.#resume = resume

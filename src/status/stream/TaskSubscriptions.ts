@@ -1,17 +1,19 @@
 import { Effect, type Fiber, FiberSet, Option, Random, type Scope, Stream } from "effect"
 import type { StatusStore, StoredStatus } from "../store/StatusStore.ts"
 
-/** A receiver of a task's events. The callbacks run inside other work and must be fast. */
+/** Receives the events of a task. The callbacks run synchronously for all subscribers, so they must be fast. */
 export interface TaskSubscriber {
   readonly onEvent: (event: StoredStatus) => void
   readonly onMalformed: () => void
-  /** The subscription is active, for the first time or again. Earlier events are in the history. */
+  /** Called when the subscription becomes active, for the first time or again. Earlier events are in the history. */
   readonly onSubscribed: () => void
   readonly onDisconnected: () => void
 }
 
 export interface TaskSubscriptions {
-  /** Subscribes, and returns the function that unsubscribes. The subscription ends with its last subscriber. */
+  /**
+   * Subscribes to a task and returns the function that unsubscribes. The last one to unsubscribe ends the subscription.
+   */
   readonly subscribe: (taskId: string, subscriber: TaskSubscriber) => () => void
 }
 
@@ -21,7 +23,7 @@ interface SubscribedTask {
   fiber: Fiber.Fiber<void> | undefined
 }
 
-/** Shares one subscription per task among all subscribers in this process, and renews it while there is one. */
+/** Shares one Redis subscription per task among all streams of this process, and renews it while it has subscribers. */
 export const make = (live: StatusStore["Service"]["live"]): Effect.Effect<TaskSubscriptions, never, Scope.Scope> =>
   Effect.gen(function* () {
     const tasks = new Map<string, SubscribedTask>()
@@ -79,6 +81,6 @@ export const make = (live: StatusStore["Service"]["live"]): Effect.Effect<TaskSu
 
 const subscribeTimeout = "10 seconds"
 
-/** Pause before a new subscription, with jitter between half and all of it. */
+/** The pause before the first new subscription. A random part of up to half of it is taken away. */
 const firstPauseMs = 100
 const longestPauseMs = 5_000

@@ -125,7 +125,11 @@ describe("the routers' refusals", () => {
         assert.match(String(detail(answer.text)), /The reason is in its log/)
       }
       assert.lengthOf(
-        log.lines().filter((line) => line.includes("The handler of a GET request failed unexpectedly")),
+        log
+          .lines()
+          .filter((line) =>
+            line.includes("A GET request failed with 500, because its handler threw an unexpected error")
+          ),
         paths.length
       )
     }).pipe(Effect.provide(log.layer))

@@ -245,7 +245,7 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, broker: Layer.Laye
           assert.strictEqual(status, 500)
           assert.match(body.detail, /The reason is in its log/)
         }
-        const line = "The handler of a GET request failed unexpectedly Error: not this one"
+        const line = "A GET request failed with 500, because its handler threw an unexpected error Error: not this one"
         assert.deepStrictEqual(log.lines(), [line, line])
       }).pipe(Effect.provide(log.layer))
     })
@@ -272,7 +272,7 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, broker: Layer.Laye
         faults.down = false
         assert.deepStrictEqual([latest.status, history.status], [503, 503])
         assert.strictEqual(latest.headers.get("retry-after"), "1")
-        assert.deepStrictEqual(latest.body, { detail: "The status store cannot be read now." })
+        assert.deepStrictEqual(latest.body, { detail: "The status store cannot be read now: try again in a moment." })
       })
     )
 
