@@ -30,7 +30,7 @@ export const publishBook = Effect.gen(function* () {
   return book
 })
 
-/** Publishes a sealed letter. It becomes a dead letter that an operator can replay. */
+/** Publishes a letter that the reader cannot open. It becomes a dead letter, which an operator can replay. */
 const publishSealedLetter = Effect.gen(function* () {
   const client = yield* BrokerClient
   const letter = `letter-${yield* Clock.currentTimeMillis}`
@@ -41,13 +41,13 @@ const publishSealedLetter = Effect.gen(function* () {
 
 const ignoreFailure = <E extends { readonly message: string }, R>(publish: Effect.Effect<unknown, E, R>) =>
   publish.pipe(
-    Effect.tapError((error) => Effect.logWarning("The example could not publish", error.message)),
+    Effect.tapError((error) =>
+      Effect.logWarning("The example could not publish a task and goes on with the next one", error.message)
+    ),
     Effect.ignore
   )
 
-/**
- * Publishes one letter, and a book each minute, for the lifetime of the layer. Waits a second for the workers to start.
- */
+/** Publishes one letter, and one book per minute, while the layer exists. Waits a second for the workers to start. */
 export const layer = Layer.effectDiscard(
   ignoreFailure(publishSealedLetter).pipe(
     Effect.andThen(Effect.repeat(ignoreFailure(publishBook), Schedule.spaced("1 minute"))),

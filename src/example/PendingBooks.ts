@@ -4,17 +4,17 @@ export interface ReadPage {
   readonly words: number
 }
 
-/** Books with missing pages. Kept in memory only, so a restart loses them. */
+/** The books that lack pages. They are kept in memory only, so a restart loses them. */
 export class PendingBooks {
   readonly #books = new Map<string, Map<number, number>>()
   readonly #most: number
 
-  /** Beyond `maxBooks`, the oldest book is dropped. */
+  /** If there are more than `maxBooks`, the oldest one is dropped. */
   constructor(maxBooks = 1_000) {
     this.#most = maxBooks
   }
 
-  /** Returns the number of words of the book once all pages are there. Adding a page twice is idempotent. */
+  /** Adds a page. Returns the number of words of the book when it is complete. Adding a page twice changes nothing. */
   put(book: string, { page, pages, words }: ReadPage): number | undefined {
     const read = this.#books.get(book) ?? new Map<number, number>()
     read.set(page, words)

@@ -1,7 +1,7 @@
 import { RoutedTasksSharedStatusShardedAggregationTopology } from "../messaging/topology/TaskTopology.ts"
 import { SharedStatusWorkflowTopology } from "../messaging/topology/WorkflowTopology.ts"
 
-/** All workers publish their statuses to one stream. */
+/** All workers publish their statuses to the same stream. */
 const statuses = {
   status_exchange: "svc.example.status",
   status_queue: "svc.example.status",
@@ -29,7 +29,7 @@ export const scanTopology = new RoutedTasksSharedStatusShardedAggregationTopolog
   task_types: ["scan"]
 })
 
-/** Makes a summary of a book after all its pages are read. */
+/** The workflow that makes a summary of a book after all its pages were read. */
 export const summaryTopology = new SharedStatusWorkflowTopology({
   ...statuses,
   workflow_exchange: "svc.example.workflow",

@@ -21,7 +21,7 @@ const Page = Schema.Struct({
   isPicture: Schema.Boolean,
   isSealed: Schema.Boolean
 })
-/** A page with text or a picture of text. The page of a letter is sealed. */
+/** A page with text or with a picture of text. The reader fails on a sealed page until it is replayed. */
 export type Page = typeof Page.Type
 
 const ReadPage = Schema.Struct({ page: Schema.Int, pages: Schema.Int, words: Schema.Int })
@@ -42,7 +42,10 @@ export type WorkerSinks = Pick<ConsumerOptions, "dlqStore" | "observationSink">
 
 const isReplayed = ({ headers }: HandlerContext) => headers["x-svc-replayed-from-dlq"] === true
 
-/** Shows a retry (the first page of a book fails once), a hand-over (pictures) and a replay (sealed pages). */
+/**
+ * Shows a retry (the first page of each book fails once), a manual retry by another worker (pictures), and a replay of
+ * a dead letter (sealed pages).
+ */
 const reader = (watched: WorkerSinks) =>
   TaskConsumer.layer({
     ...taskOptions,
@@ -51,7 +54,9 @@ const reader = (watched: WorkerSinks) =>
     handler: Handler.byTaskType({
       read: Handler.withPayload(Page, ({ payload }, context) => {
         if (payload.isSealed) {
-          const refused = new Handler.PermanentFailure({ message: "The letter is sealed: replay it to have it read." })
+          const refused = new Handler.PermanentFailure({
+            message: "The letter is sealed: replay this dead letter to have it read."
+          })
           return isReplayed(context) ? report(payload, context) : Effect.fail(refused)
         }
         if (payload.isPicture) return context.manualRetry({ taskType: "scan", reason: "the page is a picture" })
@@ -123,6 +128,6 @@ const writer = (watched: WorkerSinks) =>
 const summarisers = (watched: WorkerSinks) =>
   Layer.merge(outliner(watched), writer(watched)).pipe(Layer.provide(BrokerClient.layer({ topology: summaryTopology })))
 
-/** Runs all workers of the example for the lifetime of the layer. */
+/** Runs all workers of the example while the layer exists. */
 export const layer = (watched: WorkerSinks = {}) =>
   Layer.mergeAll(reader(watched), scanner(watched), bookbinder(watched), summarisers(watched))

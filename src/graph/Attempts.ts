@@ -2,19 +2,19 @@ import type { Instant } from "./GraphBuilder.ts"
 
 export interface Attempt extends Instant {
   readonly id: string
-  /** Position among all attempts of the task, from 1. */
+  /** The position among all attempts of the task, from 1. */
   readonly position: number
   readonly queue: string | null
-  /** 0 for the first delivery. `null` if the worker does not report it. */
+  /** The number of retries before this attempt. `null` if the worker does not report it. */
   readonly retryAttempt: number | null
   readonly stage: string | null
-  /** The id of the workflow message, which replays keep. `null` if unknown or outside of workflows. */
+  /** The id of the workflow message, which a replay keeps. `null` if unknown, or if the task is not in a workflow. */
   readonly messageId: string | null
   readonly consumerName: string | null
   readonly taskType: string | null
 }
 
-/** The attempts of one task in chronological order, searched by bisection. */
+/** The attempts of one task in chronological order. They are found by binary search. */
 export class Attempts {
   readonly all: ReadonlyArray<Attempt>
   readonly #groups = new Map<string, Attempts>()
@@ -32,7 +32,7 @@ export class Attempts {
     return this.all[this.#first((attempt) => attempt.at > at)]
   }
 
-  /** Returns the attempt that follows the given one in the whole list. */
+  /** Returns the next attempt of this list, which may lack attempts of the whole list. */
   nextAfter({ position }: Attempt): Attempt | undefined {
     return this.all[this.#first((attempt) => attempt.position > position)]
   }
@@ -53,7 +53,7 @@ export class Attempts {
     return this.#group(retryAttempt === undefined ? queueKey(queue) : attemptKey(queue, retryAttempt))
   }
 
-  /** Returns the index of the first match. All entries after a match must match as well. */
+  /** Returns the index of the first match. All entries after it must match as well. */
   #first(isMatch: (attempt: Attempt) => boolean): number {
     let [low, high] = [0, this.all.length]
     while (low < high) {
@@ -97,7 +97,7 @@ const workerKey = (consumer: string | null, taskType: string | null) =>
 const queueKey = (queue: string) => `queue ${queue}`
 const attemptKey = (queue: string, retryAttempt: number | null) => `attempt ${retryAttempt} ${queue}`
 
-/** The attempt with this number on this queue, else the latest on the queue, else the latest of all. */
+/** Returns the attempt that failed before `at`: prefers this number on this queue, then this queue, then the latest. */
 export const failedAttempt = (
   attempts: Attempts,
   queue: string | null,

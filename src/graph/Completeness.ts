@@ -1,21 +1,21 @@
 import { Schema } from "effect"
 
 export const IncompleteReason = Schema.Literals([
-  /** The task is known, but its workers store no observations, or these have expired. */
+  /** The task is known, but there are no observations: its workers store none, or they have expired. */
   "observations_missing",
   "observation_history_trimmed",
   "status_history_trimmed",
-  /** Some entries are neither observations nor status events. */
+  /** Some stored entries are neither observations nor status events. */
   "entries_unreadable",
-  /** Not all children of the task are shown. */
+  /** The task has more children than are shown. */
   "children_limit_reached",
-  /** These children are shown without their events, because the graph would become too large. */
+  /** These children are shown without their events, because the graph would be too large. */
   "evidence_limit_reached",
   "dead_letter_limit_reached"
 ])
 export type IncompleteReason = typeof IncompleteReason.Type
 
-/** `task_ids` are sorted. */
+/** A reason why a graph may be incomplete, and the sorted ids of the tasks that it applies to. */
 export const Incomplete = Schema.Struct({ reason: IncompleteReason, task_ids: Schema.Array(Schema.String) })
 export type Incomplete = typeof Incomplete.Type
 

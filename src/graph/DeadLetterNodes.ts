@@ -4,7 +4,7 @@ import type { TaskNodes } from "./DeliveryNodes.ts"
 import { instantOf, type RecordedObservation } from "./Evidence.ts"
 import { compare, type GraphBuilder, type Instant } from "./GraphBuilder.ts"
 
-/** Adds a node for each dead letter, between the attempt that failed and the attempt that its replay led to. */
+/** Adds a node for each dead letter, with edges from the attempt that failed and to the attempt after a replay. */
 export const addNodes = (
   builder: GraphBuilder,
   { attempts, node, taskId }: TaskNodes,
@@ -29,7 +29,10 @@ export const addNodes = (
   }
 }
 
-/** The first attempt 0 of the same message on the target queue. Clocks of different processes may differ. */
+/**
+ * Returns the first attempt after a replay. It has the same message, is on the target queue, and has the number 0. It
+ * may seem earlier than the replay, because the clocks of two processes differ.
+ */
 const attemptOfReplay = (
   attempts: Attempts,
   { replay_target_queue_name: queue, replayed_at, state }: DeadLetterSummary,
@@ -65,10 +68,13 @@ interface DeadLetter extends Instant {
   readonly record?: DeadLetterSummary
 }
 
-/** A worker observes a dead letter, and then takes up to five seconds to record it. */
+/** A worker may need up to five seconds between observing a dead letter and recording it. */
 const maxPairingMicros = 6_000_000
 
-/** They share no id: queue and attempt must be equal, and the times close, and closer than to any other. */
+/**
+ * Combines the observation and the record of each dead letter. They have no common id, so they belong together if queue
+ * and attempt are equal and no other pair is closer in time.
+ */
 const mergeEvidence = (
   observations: ReadonlyArray<RecordedObservation>,
   records: ReadonlyArray<DeadLetterSummary>

@@ -8,7 +8,10 @@ export interface TaskNodes {
   readonly attempts: Attempts
 }
 
-/** A message belongs to the stage attempt that published it. Without a known publisher it belongs to the task. */
+/**
+ * Adds a node for each delivery and each workflow message. The edge to a message comes from the stage attempt that
+ * published it, or from the task if its publisher is unknown.
+ */
 export const addNodes = (
   builder: GraphBuilder,
   taskId: string,
@@ -16,7 +19,7 @@ export const addNodes = (
   observations: ReadonlyArray<RecordedObservation>,
   queueOfStage: (stage: string) => string | null
 ): TaskNodes => {
-  // Attempts are counted per task, so that an id does not change when another child of the parent reports something.
+  // Attempts are numbered per task, so that an id stays the same when another task of the graph has new attempts.
   const attemptsByStage = new Map<string, number>()
   const received: Array<readonly [Attempt, RecordedObservation]> = []
   for (const observation of observations) {

@@ -5,7 +5,7 @@ import type { StatusHistory } from "../status/store/StatusStore.ts"
 import { compare, type Instant, unknownInstant } from "./GraphBuilder.ts"
 import type { ObservationHistory } from "./ObservationStore.ts"
 
-/** Entries are read member by member, because workers of other releases and languages write them too. */
+/** A stored observation. Members are read one by one, because other releases and languages may write other ones. */
 export interface RecordedObservation extends Instant {
   readonly type: string
   readonly text: (member: string) => string | null
@@ -20,7 +20,7 @@ export interface RecordedStatus extends Instant {
 }
 
 export interface ReadEntries<A> {
-  /** In chronological order, then in storage order, without duplicates. */
+  /** The entries in chronological order, then in the order of storing. Duplicates are removed. */
   readonly entries: ReadonlyArray<A>
   readonly unreadable: number
 }

@@ -21,18 +21,18 @@ export const GraphSummary = Schema.Struct({
   status: N,
   /** The earliest timestamp in the graph. */
   started_at: N,
-  /** The time of that status. Without a status, the latest timestamp in the graph. */
+  /** The time of the latest status. If there is no status, the latest timestamp in the graph. */
   ended_at: N,
   duration_ms: Schema.NullOr(Schema.Int),
   /** `full` if there are observations, `partial` if there are only statuses and dead letters. */
   graph_completeness: Schema.Literals(["full", "partial"]),
-  /** The reasons why the graph may be incomplete. Empty if no reason is known. */
+  /** The known reasons why the graph may be incomplete. */
   completeness_reasons: Schema.Array(Incomplete)
 })
 export type GraphSummary = typeof GraphSummary.Type
 
 /**
- * The history of a task and its children. Nodes and edges are in chronological order, those without a timestamp first.
+ * The history of a task and its children. Nodes and edges are in chronological order; those without a time come first.
  */
 export const ExecutionGraph = Schema.Struct({
   task_id: Schema.String,
@@ -40,14 +40,14 @@ export const ExecutionGraph = Schema.Struct({
   summary: GraphSummary,
   nodes: Schema.Array(GraphNode),
   edges: Schema.Array(GraphEdge),
-  /** `task_types`: the types of its attempts. `parent_task_ids`: its parents, if it is a child. */
+  /** `task_types` are the types of the task's attempts. `parent_task_ids` are its parents, if it is a child. */
   annotations: JsonObject,
-  /** The children, sorted. */
+  /** The sorted ids of the children. */
   related_task_ids: Schema.Array(Schema.String)
 })
 export type ExecutionGraph = typeof ExecutionGraph.Type
 
-/** The stored events of a task and its children, from which a graph is built. */
+/** The stored events of a task and of its children, from which a graph is built. */
 export interface GraphEvidence {
   readonly topology: Pick<Topology, "kind">
   readonly taskId: string
@@ -55,18 +55,15 @@ export interface GraphEvidence {
   readonly observations: ReadonlyMap<string, ObservationHistory>
   readonly deadLetters: ReadonlyArray<DeadLetterSummary>
   readonly relatedTaskIds: ReadonlyArray<string>
-  /** Events that were not read because of a limit. */
+  /** The tasks whose events were not read completely, because of a limit. */
   readonly leftOut?: ReadonlyArray<readonly [IncompleteReason, taskId: string]>
 }
 
-/** Returns whether there is any evidence of the task or its children. */
+/** Returns whether any event of the task or its children is stored. */
 export const isKnown = ({ deadLetters, observations, statuses }: GraphEvidence): boolean =>
   deadLetters.length > 0 || [...statuses.values(), ...observations.values()].some(({ events }) => events.length > 0)
 
-/**
- * Builds the graph of a task. The order of the evidence does not matter. Unreadable entries are omitted and reported in
- * `completeness_reasons`.
- */
+/** Builds the graph of a task. Unreadable events are left out and reported in `completeness_reasons`. */
 export const buildExecutionGraph = (evidence: GraphEvidence): ExecutionGraph => {
   const { taskId, topology } = evidence
   const related = relatedTaskIds(evidence)
@@ -142,7 +139,7 @@ const parentNode = (builder: GraphBuilder, taskId: string): string =>
 const relatedTaskIds = ({ relatedTaskIds, taskId }: GraphEvidence): ReadonlyArray<string> =>
   [...new Set(relatedTaskIds)].filter((id) => id.trim() !== "" && id !== taskId).sort()
 
-/** For workers that do not report their queue. */
+/** Returns the queue of each stage. It is used for workers that do not report their queue. */
 const inboxesOf = (topology: Pick<Topology, "kind">): ReadonlyMap<string, string> =>
   topology instanceof SharedStatusWorkflowTopology
     ? new Map(topology.stages.map(({ name, queue }) => [name, queue]))

@@ -26,30 +26,29 @@ import { TaskQueues } from "./TaskQueues.ts"
 import { taskState } from "./TaskState.ts"
 
 export interface Options {
-  /** Its kind is the `topology_kind` of the graphs. */
+  /** The topology of the workers. Graphs contain its kind as `topology_kind`. */
   readonly topology: Topology
   /**
-   * Topologies of other workers that process the same tasks. Explanations also look for waiting messages in their
-   * queues.
+   * The topologies of other workers that process the same tasks. Explanations also look for messages in their queues.
    */
   readonly otherTopologies?: ReadonlyArray<Topology> | undefined
-  /** The number of children that are shown: 0 to 10,000. Default: 1,000. */
+  /** The maximum number of children that are shown: 0 to 10,000. Default: 1,000. */
   readonly childrenLimit?: number
-  /** The number of dead letters that are shown for each task: 1 to 200. Default: 200. */
+  /** The maximum number of dead letters that are shown per task: 1 to 200. Default: 200. */
   readonly deadLetterLimit?: number
   /**
-   * The number of statuses, observations and dead letters in one graph: 100 to 1,000,000. Further children are shown
-   * without their events. The same applies beyond 32 MiB of evidence, and to a child with more than 4 MiB of statuses.
+   * The maximum number of statuses, observations and dead letters in one graph: 100 to 1,000,000. Children beyond it
+   * are shown without their events, as are children beyond 32 MiB of events and those with more than 4 MiB of statuses.
    * Default: 20,000.
    */
   readonly evidenceLimit?: number
-  /** Default: `completed` and `failed`. */
+  /** The statuses that end a task. Default: `completed` and `failed`. */
   readonly terminalStatuses?: TerminalStatusSet | undefined
 }
 
 /**
- * Builds execution graphs and explains why tasks are not done. Returns none for a task without any evidence. Fails with
- * a `RedisError` if a store is not available.
+ * Builds execution graphs and explains why tasks are not done. Returns none if nothing is stored about a task. Fails
+ * with a `RedisError` if a store is not available.
  */
 export class ExecutionGraphService extends Context.Service<
   ExecutionGraphService,
@@ -60,8 +59,8 @@ export class ExecutionGraphService extends Context.Service<
 >()("svc/ExecutionGraphService") {}
 
 /**
- * Reads the provided stores. Observations, dead letters and the broker are optional; without observations graphs are
- * partial. Fails with a `SettingsError` if a limit is out of range.
+ * Reads from the provided stores. Observations, dead letters and the broker are optional; without observations a graph
+ * is partial. Fails with a `SettingsError` if a limit is out of range.
  */
 export const layer = (options: Options): Layer.Layer<ExecutionGraphService, SettingsError, StatusStore> =>
   Layer.effect(
@@ -85,7 +84,7 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
           onSome: ({ list }) =>
             list({ task_id: taskId }, { limit: deadLetterLimit }).pipe(
               Effect.map(({ items, next_cursor }) => ({ items, more: next_cursor !== null })),
-              // The first page has no cursor that could be invalid.
+              // An `UnknownCursor` is impossible, because the first page is requested without a cursor.
               Effect.catch((error) => (error._tag === "RedisError" ? Effect.fail(error) : Effect.die(error)))
             )
         })
@@ -119,14 +118,14 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
             if (isFull()) break
             entries += entriesIn(one)
             bytes += bytesIn(one)
-            // Without its newest statuses the child would appear unfinished.
+            // Without its newest statuses, a finished child would appear unfinished.
             if (hasAllStatuses(one)) found.push(one)
           }
         }
         return found
       })
 
-      /** Reads one child more than the limit, to detect that there are more. */
+      /** One child more than the limit is read, which shows whether there are more. */
       const ownEvidenceOf = (taskId: string) =>
         Effect.all([evidenceOf(taskId), statusStore.childTaskIds(taskId, { limit: childrenLimit + 1 })], {
           concurrency: 2
@@ -228,7 +227,7 @@ const childrenReadTogether = 16
 
 const maxEvidenceBytes = 32 * 1024 * 1024
 const maxChildBytes = 4 * 1024 * 1024
-/** Further requests wait, because each may hold the evidence of one graph. */
+/** Each request may hold the events of one graph in memory. More requests wait. */
 const maxConcurrentRequests = 4
 
 const noObservations: ObservationHistory = { events: [], oldest: 0 }

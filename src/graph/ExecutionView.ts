@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { ExecutionGraph, GraphSummary } from "./ExecutionGraph.ts"
 import { executionGraphMermaid } from "./Mermaid.ts"
 
-/** A graph with its Mermaid text and its summary, for the page of a task. */
+/** An execution graph with its Mermaid text and its summary, for the page of a task. */
 export const ExecutionView = Schema.Struct({
   task_id: Schema.String,
   topology_kind: Schema.String,

@@ -7,11 +7,11 @@ const N = Schema.NullOr(Schema.String)
 const I = Schema.NullOr(Schema.Int)
 
 const Verdict = Schema.Literals([
-  /** The task has a terminal status, or it was acknowledged and has neither statuses nor open children. */
+  /** The task has a terminal status, or it was acknowledged and has no statuses and no open children. */
   "finished",
-  /** No message of the task is in progress, and its last status is not terminal. */
+  /** No message of the task is in progress, but its last status is not terminal. */
   "acknowledged",
-  /** No message of the task is in progress, and some of its children are not known to be done. */
+  /** No message of the task is in progress, but some of its children may not be done. */
   "waiting_for_children",
   "dead_lettered",
   "rejected",
@@ -23,18 +23,20 @@ const Verdict = Schema.Literals([
   "unknown"
 ])
 
-/** Explains why a task is not done: for programs, and as a `sentence` for people. Times are ISO 8601. */
+/**
+ * Explains why a task is not done. `sentence` is for people, the other members are for programs. Times are ISO 8601.
+ */
 export const Explanation = Schema.Struct({
   task_id: Schema.String,
   verdict: Verdict,
   sentence: Schema.String,
-  /** The queue in which the task waits or from which it was delivered. For a dead letter, the dead-letter queue. */
+  /** The queue in which the task waits, or from which it was delivered. For a dead letter, the dead-letter queue. */
   queue_name: N,
-  /** When this state began. */
+  /** The time at which this state began. */
   since: N,
-  /** When a scheduled retry leaves its retry queue. */
+  /** The time at which a scheduled retry returns to its queue. */
   until: N,
-  /** The number of ready messages in the queue, including the task. At most one less than this wait before it. */
+  /** The number of ready messages in the queue. The task is one of them, so at most `ready` - 1 are before it. */
   ready: I,
   consumers: I,
   consumer_name: N,
@@ -42,33 +44,33 @@ export const Explanation = Schema.Struct({
   max_retries: I,
   dlq_id: N,
   reason: N,
-  /** The exception of the last failure, if it was stored. */
+  /** The exception of the last failure, if its text was stored. */
   exception_type: N,
   exception_message: N,
-  /** The last status of the task, if the verdict is based on it or is `unknown`. */
+  /** The last status of the task, if the verdict depends on it or is `unknown`. */
   status: N,
-  /** The number of children that were examined. `null` if a message of the task is in progress. */
+  /** The number of children that were examined. `null` if none was, because a message of the task is in progress. */
   children: I,
-  /** The examined children that are not known to be done. */
+  /** The examined children that may not be done. */
   open_children: Schema.Array(Schema.Struct({ task_id: Schema.String, verdict: Verdict })),
-  /** The evidence that would make the verdict more precise. */
+  /** The data that would make the verdict more precise. */
   missing_evidence: Schema.Array(Schema.Literals(["status", "observations", "queue_of_the_task", "broker"]))
 })
 export type Explanation = typeof Explanation.Type
 
-/** The state of a queue. `unavailable` if the broker does not respond or is not provided. */
+/** The length of a queue. `unavailable` if the broker does not respond or is not provided. */
 export type Inspection = { readonly messages: number; readonly consumers: number } | "missing" | "unavailable"
 
 export interface ExaminedChildren {
   readonly examined: number
-  /** There are more children than the limit. */
+  /** True if there are more children than were examined. */
   readonly hasMore: boolean
   readonly open: Explanation["open_children"]
 }
 
 export const noChildren: ExaminedChildren = { examined: 0, hasMore: false, open: [] }
 
-/** Returns the children that are not known to be done. A child whose part was aggregated is done. */
+/** Returns the children that may not be done. A child is done when its result was aggregated. */
 export const openChildren = (
   children: ReadonlyArray<readonly [taskId: string, state: TaskState]>,
   now: number
@@ -94,13 +96,13 @@ export interface LastStatus {
 
 const emptyContext: ExplainContext = { inspection: "unavailable", children: noChildren }
 
-/** Returns the queue whose length is relevant. A retry whose delay is over is back in its source queue. */
+/** Returns the queue whose length the explanation needs. A retry returns to its source queue when its delay ends. */
 export const queueToInspect = (state: TaskState, now: number): string | undefined => {
   if (state._tag === "Queued") return state.queue
   return state._tag === "WaitingForRetry" && isDelayOver(state, now) ? (state.queue ?? undefined) : undefined
 }
 
-/** `now` is in epoch milliseconds. */
+/** Explains the state of a task. `now` is in milliseconds since 1970. */
 export const explain = (taskId: string, state: TaskState, context: ExplainContext, now: number): Explanation => {
   const explanation = explainState(taskId, state, context, now)
   const { status: last } = context
@@ -138,7 +140,7 @@ const explainState = (
         ...base,
         ...childrenFields(children),
         sentence: joinSentences(
-          `Its state is unknown. It could be determined from ${state.missing.map((name) => `the ${name.replaceAll("_", " ")}`).join(" and ")}.`,
+          `Its state is unknown. To determine it, the service needs ${state.missing.map((name) => `the ${name.replaceAll("_", " ")}`).join(" and ")}.`,
           childrenSentence(children)
         ),
         missing_evidence: state.missing
@@ -154,7 +156,10 @@ const explainFinished = (base: BaseExplanation, state: StateOf<"Finished">): Exp
 
 const explainDeadLettered = (base: BaseExplanation, state: StateOf<"DeadLettered">): Explanation => {
   const { dlqId, exception, queue, reason, when } = state
-  const name = dlqId === null ? "It has no record, so it cannot be replayed by id." : `Replay it by its id ${dlqId}.`
+  const name =
+    dlqId === null
+      ? "It has no record, so it cannot be replayed before its queue is indexed (POST /dlq/queues/index)."
+      : `Replay it by its id ${dlqId}.`
   const sentence = `It was dead-lettered${at(when.timestamp)} to ${queue ?? "a queue"} for ${causeText(reason, exception)}. ${name}`
   return {
     ...base,
@@ -223,7 +228,7 @@ const explainWaiting = (
 
 const explainPublished = (base: BaseExplanation, state: StateOf<"Published">): Explanation => {
   const { stage, when } = state
-  const sentence = `It was published to the stage ${stage}${at(when.timestamp)}, whose queue is unknown, and no worker has reported it.`
+  const sentence = `It was published to the stage ${stage}${at(when.timestamp)}. No worker has reported it, and the queue of the stage is unknown here.`
   return {
     ...base,
     verdict: "queued",
@@ -233,7 +238,7 @@ const explainPublished = (base: BaseExplanation, state: StateOf<"Published">): E
   }
 }
 
-/** Explains a task without any evidence, while messages wait in the queues of workers. */
+/** Explains a task about which nothing is stored, although messages wait in the queues of workers. */
 export const explainUnknownTask = (taskId: string, waiting: ReadonlyArray<WaitingQueue>): Explanation => {
   const only = waiting.length === 1 ? waiting[0] : undefined
   return {
@@ -257,7 +262,7 @@ const explainAcknowledged = (
   const partial = { ...base, status: status?.text ?? null, since }
   const sentenceSoFar =
     status === null
-      ? `${it}, and published no status.`
+      ? `${it}, and it has no status.`
       : `${it}, but its last status, ${status.text}${at(since)}, is not terminal.`
   if (children.open.length > 0) {
     return {
@@ -295,7 +300,7 @@ const childrenSentence = ({ examined, hasMore, open }: ExaminedChildren): string
 
 const joinSentences = (...all: ReadonlyArray<string>): string => all.filter((one) => one !== "").join(" ")
 
-/** Returns the delay in the name of a retry queue: see `RetryQueues`. */
+/** Returns the delay from the name of a retry queue: see `RetryQueues`. */
 export const delayMsOf = (retryQueue: string): number | undefined => {
   const found = /\.(\d{1,10})ms(?:\.quorum)?$/.exec(retryQueue)
   return found === null ? undefined : Number(found[1])
@@ -322,7 +327,11 @@ const explainQueued = (
 ): Explanation => {
   const waits = { ...base, queue_name: queue, since: from }
   if (inspection === "missing") {
-    return { ...waits, verdict: "no_queue", sentence: `It should wait in ${queue}, but this queue does not exist.` }
+    return {
+      ...waits,
+      verdict: "no_queue",
+      sentence: `It should wait in ${queue}, but this queue does not exist: start the worker that declares it.`
+    }
   }
   if (inspection === "unavailable") {
     const sentence = `It should wait in ${queue}, but the broker does not report the length of this queue.`
@@ -334,11 +343,11 @@ const explainQueued = (
     return {
       ...counted,
       verdict: "no_consumer",
-      sentence: `${queue} has no consumer, and ${messagesAre(ready)} waiting in it.`
+      sentence: `${queue} has no consumer, and ${messagesAre(ready)} waiting in it: start its worker.`
     }
   }
   if (ready === 0) {
-    const sentence = `Nothing waits in ${queue}: one of its ${consumers} consumers has the task, or it was never published.`
+    const sentence = `No message waits in ${queue}: one of its ${consumers} consumers has the task, or the task was never published.`
     return { ...counted, sentence, missing_evidence: ["observations"] }
   }
   const sentence = `It waits in ${queue}, after at most ${ready - 1} others, for one of ${consumers} consumers.`
@@ -347,7 +356,7 @@ const explainQueued = (
 
 const messagesAre = (messages: number): string => (messages === 1 ? "1 message is" : `${messages} messages are`)
 
-/** For the sentence only. The member `exception_message` is not truncated. */
+/** Limits the text in the sentence. The member `exception_message` is not shortened. */
 const longestMessage = 200
 
 const causeText = (reason: string | null, { message, type }: Exception): string => {

@@ -5,13 +5,13 @@ const N = Schema.NullOr(Schema.String)
 
 export const NodeKind = Schema.Literals([
   /**
-   * The requested task, with the node id `task:<task_id>`. Also a parent that it was aggregated into, with the
-   * annotation `relation: "parent"`, because the specification has no kind for parents.
+   * The requested task. Its node id is `task:<task_id>`. A parent task also has this kind, because the specification
+   * has no other, and the annotation `relation: "parent"`.
    */
   "task",
-  /** One delivery of a task, or of an aggregation event of the task, to a worker. */
+  /** One delivery to a worker, of a task or of an aggregation event. */
   "task_attempt",
-  /** A message between stages. */
+  /** A message from one workflow stage to another. */
   "workflow_message",
   /** One delivery of a workflow message to a stage. */
   "stage_attempt",
@@ -24,7 +24,7 @@ export const NodeKind = Schema.Literals([
 export type NodeKind = typeof NodeKind.Type
 
 export const EdgeKind = Schema.Literals([
-  /** From a task, a retry or a replayed dead letter to an attempt. From a task to a message that came from outside. */
+  /** From a task, a retry or a replayed dead letter to an attempt, or from a task to a message from outside. */
   "received_by",
   "published_status",
   "retried_as",
@@ -37,8 +37,8 @@ export const EdgeKind = Schema.Literals([
 export type EdgeKind = typeof EdgeKind.Type
 
 /**
- * `timestamp` is that of the evidence, or `null` if it is missing or unreadable. The annotations of a status contain
- * its `meta`, in which numbers of 2^53 or more are exact: values of `JSON.rawJSON`.
+ * A node of the graph. `timestamp` is `null` if the time is unknown. The annotations of a status contain its `meta`, in
+ * which numbers of 2^53 or more are exact: values of `JSON.rawJSON`.
  */
 export const GraphNode = Schema.Struct({
   id: Schema.String,
@@ -59,7 +59,7 @@ export const GraphEdge = Schema.Struct({
 })
 export type GraphEdge = typeof GraphEdge.Type
 
-/** A time as text and, for comparison, in epoch microseconds. An unknown time precedes all others. */
+/** A time as text, and as microseconds since 1970 to compare it. An unknown time comes before all others. */
 export interface Instant {
   readonly timestamp: string | null
   readonly at: number
@@ -69,15 +69,15 @@ export const unknownInstant: Instant = { timestamp: null, at: Number.NEGATIVE_IN
 
 export type Timed<A> = A & { readonly at: number }
 
-/** Collects nodes and edges. Keeps node ids unique, and sorts by time. */
+/** Collects nodes and edges, keeps node ids unique, and sorts by time. */
 export class GraphBuilder {
   readonly #nodes = new Map<string, Timed<GraphNode>>()
   readonly #edges: Array<Timed<GraphEdge>> = []
   readonly #numbers = new Map<string, number>()
 
   /**
-   * Returns the id of the node. It differs from the requested one if that is taken, since task ids may contain colons.
-   * Default of `label`: the task id.
+   * Adds a node and returns its id. This is another id than the requested one if that exists already, which is possible
+   * because task ids may contain colons. Default of `label`: the task id.
    */
   addNode(
     id: string,
@@ -125,5 +125,5 @@ export class GraphBuilder {
   }
 }
 
-/** Compares texts by code units, which does not depend on the locale. */
+/** Compares texts by code units, so the order does not depend on the locale. */
 export const compare = <A extends number | string>(one: A, other: A): number => (one < other ? -1 : one > other ? 1 : 0)

@@ -13,11 +13,11 @@ import { executionGraphMermaid } from "./Mermaid.ts"
 
 export interface Options {
   /**
-   * Renames the path parameter in errors, and the outer `task_id` of bodies. Members inside the graph keep their names.
-   * Default: `ContractAliases`, which `StatusRuntime` provides.
+   * Renames the task id in error messages and at the top of a body. Members inside the graph keep their names. Default:
+   * `ContractAliases`, which `StatusRuntime` sets.
    */
   readonly aliasConfig?: ContractAliasConfig
-  /** The path before the task id; `/graph`, `/view` and `/explain` follow it. Default: `/executions`. */
+  /** The path before the task id. After the id follow `/graph`, `/view` or `/explain`. Default: `/executions`. */
   readonly executionsPath?: `/${string}`
 }
 
@@ -81,7 +81,10 @@ const handler = <A>(
         ask(taskId),
         Option.match({
           onNone: () =>
-            refusal(404, `There is no status, observation or dead letter of ${name} ${JSON.stringify(taskId)}.`),
+            refusal(
+              404,
+              `There is no status, observation or dead letter with ${name} ${JSON.stringify(taskId)}: it was never published, or its data has expired.`
+            ),
           onSome: (found) => answer(found, query)
         })
       )
@@ -90,13 +93,16 @@ const handler = <A>(
     Effect.catchTag("NoPlace", (error) => Effect.succeed(LargeResponses.refusalOf(error))),
     Effect.catchTag("RedisError", (error) =>
       Effect.as(
-        Effect.logWarning("The statuses, observations and dead letters of a task could not be read", error.message),
-        unavailable("The evidence is temporarily unavailable: try again in a moment.")
+        Effect.logWarning(
+          "A request failed with 503, because the statuses, observations and dead letters of a task could not be read",
+          error.message
+        ),
+        unavailable("The data of the task cannot be read now: try again in a moment.")
       )
     )
   )
 
-/** Renames only the outermost task id, and moves it to the end. */
+/** Renames only the outermost `task_id`, which moves to the end. */
 const aliased = ({ task_id, ...rest }: JsonObject, aliases: ContractAliasConfig | undefined): JsonObject => {
   const name = aliases?.fieldName("task_id") ?? "task_id"
   return name === "task_id" ? { task_id, ...rest } : { ...rest, [name]: task_id }

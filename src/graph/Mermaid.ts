@@ -2,8 +2,8 @@ import type { ExecutionGraph } from "./ExecutionGraph.ts"
 
 /**
  * Renders the graph as Mermaid `flowchart LR` text: nodes with label, kind and timestamp, edges with their kind. Labels
- * are escaped, put on one line, and truncated to 120 characters. Mermaid viewers have limits of their own, by default
- * 500 edges and 50,000 characters.
+ * are escaped, on one line, and at most 120 characters long. Mermaid viewers have limits of their own, by default 500
+ * edges and 50,000 characters.
  */
 export const executionGraphMermaid = ({ edges, nodes }: Pick<ExecutionGraph, "nodes" | "edges">): string => {
   const ids = identifiers(nodes.map(({ id }) => id))
@@ -20,7 +20,7 @@ export const executionGraphMermaid = ({ edges, nodes }: Pick<ExecutionGraph, "no
   ].join("\n")
 }
 
-/** Identifiers contain only characters that Mermaid accepts, and are unique. */
+/** Returns a unique identifier for each node, of characters that Mermaid accepts. */
 const identifiers = (ids: ReadonlyArray<string>): ReadonlyMap<string, string> => {
   const taken = new Set<string>()
   const next = new Map<string, number>()
@@ -49,8 +49,8 @@ const identifierOf = (id: string): string => {
 const maxLabelLength = 120
 
 /**
- * Replaces all characters that Mermaid might interpret by entities. In a label with entities, colons become entities
- * too: Mermaid reads `style:…#…;` as a statement anywhere, and `fa:fa-…` as an icon.
+ * Replaces characters that Mermaid might interpret with entities. In a label with entities, colons are replaced too:
+ * Mermaid reads `style:…#…;` as a statement, and `fa:fa-…` as an icon.
  */
 const escapeLabel = (label: string): string => {
   if (label.length <= maxLabelLength && plainLabel.test(label)) return label
@@ -68,7 +68,11 @@ const plainLabel = /^\w[\w \-.,/]*$/
 
 const safeCharacter = /[\w \-.,/+=?!'@:\u0080-\u{10ffff}]/u
 
-/** Removes `ﬂ°` and `¶ß`, which Mermaid uses internally in place of entities. */
+/**
+ * Removes `ﬂ°` and `
+ *
+ * ß`, which Mermaid itself uses in place of entities.
+ */
 const onOneLine = (label: string): string =>
   label
     .toWellFormed()

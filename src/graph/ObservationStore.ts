@@ -2,11 +2,11 @@ import { Context, type Effect } from "effect"
 import type { Observed } from "../messaging/observe/Observation.ts"
 import type { RedisError } from "../services/Redis.ts"
 
-/** An observation in a store. */
+/** A stored observation. */
 export interface StoredObservation {
-  /** Position among the observations of its task: from 1, without gaps, in storage order. */
+  /** The position among the observations of its task. It starts at 1 and has no gaps. */
   readonly sequence: number
-  /** The observation as `Observation.encode` writes it. */
+  /** The JSON of the observation, as `Observation.encode` writes it. */
   readonly json: string
 }
 
@@ -14,16 +14,16 @@ export interface StoredObservation {
 export interface ObservationHistory {
   readonly events: ReadonlyArray<StoredObservation>
   /**
-   * Sequence of the oldest stored observation, or 0 without any. If it exceeds 1, earlier observations were trimmed.
+   * The sequence number of the oldest observation that is kept. 0 if there is none. Above 1, older ones were removed.
    */
   readonly oldest: number
 }
 
-/** Stores the observations of each task without duplicates, limited in number and age. */
+/** Stores the latest observations of each task, without duplicates. */
 export class ObservationStore extends Context.Service<
   ObservationStore,
   {
-    /** `ignored`: the observation belongs to no task. `duplicate`: an equal observation is already stored. */
+    /** Stores an observation. `ignored`: it belongs to no task. `duplicate`: an equal one is stored already. */
     readonly store: (observation: Observed) => Effect.Effect<"stored" | "duplicate" | "ignored", RedisError>
 
     readonly history: (taskId: string) => Effect.Effect<ObservationHistory, RedisError>

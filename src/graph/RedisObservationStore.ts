@@ -8,17 +8,14 @@ import * as TimeToLive from "../status/store/TimeToLive.ts"
 import { type ObservationHistory, ObservationStore } from "./ObservationStore.ts"
 
 export interface Parameters {
-  /**
-   * Prefix of the keys, after the prefix of the deployment. Workers and routers need the same one. Default:
-   * `"svc-observations"`.
-   */
+  /** The prefix of the keys. Workers and HTTP services must have the same one. Default: `"svc-observations"`. */
   readonly prefix?: string | undefined
   /**
-   * Seconds until the observations of a task expire after the last one, at most ten years. `null` or 0: they never
-   * expire. Default: 86,400.
+   * The seconds that observations are kept after a task's last one, at most ten years. `null` or 0: for ever. Default:
+   * 86,400.
    */
   readonly ttl_seconds?: number | null | undefined
-  /** The number of observations that are stored for each task: 1 to 100,000. Default: 500. */
+  /** The number of observations that are kept per task: 1 to 100,000. Default: 500. */
   readonly history_maxlen?: number | undefined
 }
 
@@ -49,9 +46,9 @@ export const layer = (parameters: Parameters = {}): Layer.Layer<ObservationStore
   )
 
 /**
- * Creates a sink for the option `observationSink` of consumers. The specification calls this
- * `make_redis_observation_sink`. Handlers never wait for the sink. It drops the observations of hubs and event streams,
- * because those of a stream that is open for hours would displace the history of the task.
+ * Creates a sink for the option `observationSink` of consumers, which the specification calls
+ * `make_redis_observation_sink`. Handlers do not wait for it. Observations of hubs and event streams are not stored: a
+ * stream that is open for hours would displace the history of the task.
  */
 export const makeRedisObservationSink = (
   store: ObservationStore["Service"]
@@ -71,9 +68,9 @@ const taskIdOf = (observation: Observed): string | undefined =>
     : undefined
 
 /**
- * Each task has one sorted set. Its members are the observations, so duplicates are impossible; the scores are the
- * sequence. Only the oldest members are removed, so the next sequence follows from the oldest one and the number of
- * members. A single key, so the script runs in any cluster.
+ * Each task has one sorted set. Its members are the observations, so there are no duplicates. Their scores are the
+ * sequence numbers. Only the oldest members are removed, so the next number follows from the oldest one and the number
+ * of members. The script uses one key, so it runs in any cluster.
  *
  * KEYS: the set of the task. ARGV: observation, maximum number, seconds to live (0: no expiry).
  */

@@ -3,7 +3,7 @@ import type { TaskNodes } from "./DeliveryNodes.ts"
 import type { RecordedObservation } from "./Evidence.ts"
 import type { GraphBuilder } from "./GraphBuilder.ts"
 
-/** Adds a node for each retry, between the attempt that failed and the attempt that it led to. */
+/** Adds a node for each retry, with edges from the attempt that failed and to the attempt that followed. */
 export const addNodes = (
   builder: GraphBuilder,
   { attempts, node, taskId }: TaskNodes,
@@ -35,9 +35,9 @@ export const addNodes = (
 const retryEvents: ReadonlySet<string> = new Set(["ConsumerRetryScheduled", "AggregationRetryScheduled"])
 
 /**
- * Finds the attempt that a retry led to: the first unmatched attempt with its number on its queue, after the failed
- * attempt. The time of the retry itself is not compared, because another worker with a slower clock may have received
- * it. It is the fallback for workers that do not number their attempts.
+ * Finds the attempt that a retry led to: the first attempt after the failed one that has the number of the retry, is on
+ * its queue, and does not belong to another retry. Times are not compared, because another worker with a slower clock
+ * may have received the retry. Only for workers that do not number their attempts, the time decides.
  */
 class RetryMatcher {
   readonly #attempts: Attempts
@@ -56,7 +56,7 @@ class RetryMatcher {
     return this.#next(`? ${queue}`, unnumbered, (at) => at > retriedAt)
   }
 
-  /** Retries are in chronological order, so attempts that were skipped once are never examined again. */
+  /** Retries are examined in chronological order, so an attempt that was skipped once is never needed again. */
   #next(key: string, { all }: Attempts, fits: (at: number) => boolean): Attempt | undefined {
     let index = this.#taken.get(key) ?? 0
     while (index < all.length && !fits(all[index]?.at ?? 0)) index++

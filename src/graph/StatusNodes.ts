@@ -5,12 +5,12 @@ import type { RecordedStatus } from "./Evidence.ts"
 import type { GraphBuilder } from "./GraphBuilder.ts"
 
 /**
- * Adds the statuses of a task and the hand-overs that they report. A status belongs to the attempt in progress at its
- * time. A status before the first attempt belongs to that attempt, because the clock of its worker may be slow; in a
- * workflow it belongs to the task, because the program that starts the workflow also publishes statuses.
+ * Adds the statuses of a task and the manual retries that they report. A status belongs to the attempt in progress at
+ * its time. A status before the first attempt belongs to that attempt, because the clock of its worker may be slow; in
+ * a workflow it belongs to the task, because the program that starts the workflow publishes statuses too.
  *
- * Other implementations use the latest stage attempt of any task in the graph, which connects statuses of one child
- * with attempts of another. Here they are only connected with attempts of their own task.
+ * Other implementations connect a status with the latest stage attempt of any task in the graph, so a status of one
+ * child may belong to another child there.
  */
 export const addNodes = (
   builder: GraphBuilder,
@@ -35,7 +35,10 @@ export const addNodes = (
   }
 }
 
-/** `meta.manual_retry` names the worker and the next task type. Times decide only without it, as clocks may differ. */
+/**
+ * Finds the two attempts of a manual retry. `meta.manual_retry` names the worker and the next task type. The times
+ * decide only without these names, because clocks may differ.
+ */
 const handOver = (attempts: Attempts, { at, meta }: RecordedStatus): readonly [Attempt, Attempt] | undefined => {
   const { manual_retry: lineage } = meta
   const begun = attempts.latestAt(at)

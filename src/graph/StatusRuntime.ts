@@ -24,64 +24,62 @@ import * as RedisObservationStore from "./RedisObservationStore.ts"
 import { TaskQueues } from "./TaskQueues.ts"
 
 /**
- * Options of the status runtime: the parameters of `create_lifespan` in the specification. `redis_url` is the provided
- * `Redis`. Options that the specification does not have are grouped by layer: `store`, `hub`, `eventStreams`,
- * `history`, `dlqStore`, `replayJobs`, `replayWorker` and `graphs`.
+ * Options of the status runtime, which are the parameters of `create_lifespan` in the specification. Its `redis_url` is
+ * the provided `Redis`. Options that the specification does not have are grouped by layer: `store`, `hub`,
+ * `eventStreams`, `history`, `dlqStore`, `replayJobs`, `replayWorker` and `graphs`.
  */
 export interface Options {
-  /** Its `status_max_event_bytes` limits the size of a status. */
+  /** The topology of the workers. Its `status_max_event_bytes` limits the size of a status. */
   readonly topology: Topology
   /**
-   * Topologies of other workers that process the same tasks. Explanations also look for waiting messages in their
-   * queues.
+   * The topologies of other workers that process the same tasks. Explanations also look for messages in their queues.
    */
   readonly otherTopologies?: ReadonlyArray<Topology>
-  /** Aliases for the hub, histories, event streams and routers. */
+  /** Aliases of members and parameters for the hub, histories, event streams and routers. */
   readonly aliasConfig?: ContractAliasConfig | undefined
-  /** Prefix of the status store's keys. Default: `svc`. */
+  /** The prefix of the status store's keys. Default: `svc`. */
   readonly storePrefix?: string
-  /** Seconds until the statuses of a task expire, at most ten years. `null` or 0: they never expire. Default: 86400. */
+  /**
+   * The seconds that statuses are kept after a task's last one, at most ten years. `null` or 0: for ever. Default:
+   * 86400.
+   */
   readonly storeTtlSeconds?: number | null
-  /** The number of statuses that are stored for each task. Default: 50. */
+  /** The number of statuses that are kept per task. Default: 50. */
   readonly storeHistoryMaxlen?: number
   readonly store?: Pick<RedisStatusStore.StatusStoreParameters, "dedup_maxlen" | "children_maxlen">
-  /** The prefetch of the hub. Default: 200. */
+  /** The number of statuses that the hub stores concurrently. Default: 200. */
   readonly hubPrefetch?: number
-  /** Arguments of the hub's subscription: see `StatusHub`. Default: none. */
+  /** The arguments of the hub's subscription: see `StatusHub`. Default: none. */
   readonly hubConsumeArguments?: Fields
-  /** Members of `meta` that the hub does not store and that histories do not show. Default: `["auth_token"]`. */
+  /** The members of `meta` that the hub does not store and histories do not show. Default: `["auth_token"]`. */
   readonly hubSanitizeMetaKeys?: ReadonlyArray<string>
   readonly hub?: Pick<StatusHub.Options, "stopWithin" | "idleRetrySeconds">
   /** The statuses that end a task. Default: `completed` and `failed`. */
   readonly sseTerminalStatuses?: TerminalStatusSet
   readonly sseOutputAdapter?: OutputAdapter
-  /** The number of open event streams. Default: 10,000. */
+  /** The maximum number of open event streams. Default: 10,000. */
   readonly sseMaxOpenStreams?: number
-  /** The number of open event streams for each client address. Default: a quarter of `sseMaxOpenStreams`. */
+  /** The maximum number of open event streams per client address. Default: a quarter of `sseMaxOpenStreams`. */
   readonly sseMaxOpenStreamsPerAddress?: number
   readonly eventStreams?: Pick<
     EventStream.Options,
     "keepaliveIntervalSeconds" | "maxWaitingEvents" | "maxWaitingSize" | "stalledSeconds"
   >
   readonly history?: Omit<History.Options, "topology" | "aliasConfig" | "sanitizeMetaKeys">
-  /**
-   * Prefix of the dead-letter store, which the workers must share. `null` disables the index of dead letters and
-   * replays. Default: `svc`.
-   */
+  /** The prefix of the dead-letter store, which workers must share. `null`: no index and no replays. Default: `svc`. */
   readonly dlqStorePrefix?: string | null | undefined
-  /** Seconds until a record expires. `null` or 0: records are kept until the store is full. Default: `null`. */
+  /** The seconds that a record is kept. `null` or 0: until the store is full. Default: `null`. */
   readonly dlqStoreTtlSeconds?: number | null
   readonly dlqStore?: Pick<RedisDLQStore.Options, "max_records" | "max_bytes" | "replay_lease_seconds">
   readonly replayJobs?: Omit<ReplayJobs.Options, "prefix">
   readonly replayWorker?: ReplayWorker.Options
   /**
-   * Prefix of the observation store, which the workers must share. `null` disables it, and graphs are partial. Default:
-   * `svc-observations`.
+   * The prefix of the observation store, which workers must share. `null`: partial graphs. Default: `svc-observations`.
    */
   readonly observationStorePrefix?: string | null | undefined
-  /** Seconds until the observations of a task expire. Default: `storeTtlSeconds`. */
+  /** The seconds that the observations of a task are kept after the last one. Default: `storeTtlSeconds`. */
   readonly observationStoreTtlSeconds?: number | null
-  /** The number of observations that are stored for each task. Default: 500. */
+  /** The number of observations that are kept per task. Default: 500. */
   readonly observationHistoryMaxlen?: number
   readonly graphs?: Pick<ExecutionGraphService.Options, "childrenLimit" | "deadLetterLimit" | "evidenceLimit">
   /** Receives the observations of the hub and of event streams. Default: none. */
@@ -102,7 +100,7 @@ export type Stores<O extends Options> =
   | (O extends WithDeadLetters ? DeadLetterStore : never)
   | (O extends WithObservations ? ObservationStore : never)
 
-/** The services that the stores are made available by. */
+/** The services that read and serve statuses, dead letters and graphs from these stores. */
 export type Statuses<O extends Options> =
   | StatusHub.HubProgress
   | EventStream.EventStream
@@ -111,7 +109,7 @@ export type Statuses<O extends Options> =
   | WaitingMessages.WaitingMessages
   | (O extends WithDeadLetters ? ReplayJobs.ReplayJobs : never)
 
-/** Creates the stores in Redis that workers and routers share. */
+/** Creates the stores in Redis, which workers and routers share. */
 export function stores<const O extends Options>(options: O): Layer.Layer<Stores<O>, SettingsError, Redis>
 export function stores(options: Options): Layer.Layer<StatusStore, SettingsError, Redis> {
   const { dlqStorePrefix, observationStorePrefix, storeTtlSeconds } = options
@@ -141,7 +139,7 @@ export function stores(options: Options): Layer.Layer<StatusStore, SettingsError
   return Layer.mergeAll(statusStore, deadLetters, observations)
 }
 
-/** Runs the hub, the event streams, the histories and the worker of replay jobs. */
+/** Runs the hub and the worker of replay jobs, and provides event streams and histories. */
 export function statuses<const O extends Options>(
   options: O
 ): Layer.Layer<Statuses<O>, SettingsError, Broker | Redis | Exclude<Stores<O>, ObservationStore>>
@@ -203,10 +201,10 @@ const waitingMessages = ({ otherTopologies = [], topology }: Options) =>
   WaitingMessages.layer(new TaskQueues([topology, ...otherTopologies]).all)
 
 /**
- * Everything between the workers and the readers of statuses; the specification calls it `create_lifespan`. Runs the
- * status hub and the worker of replay jobs. Provides the services of the routers: `EventStream`, `HistoryReader`,
- * `StatusStore`, `DeadLetterStore`, `ReplayJobs`, `ObservationStore`, `ExecutionGraphService` and `BrokerClient`. Fails
- * with a `SettingsError` if an option is invalid.
+ * Runs the status hub and the worker of replay jobs, and provides the services of the routers: `EventStream`,
+ * `HistoryReader`, `StatusStore`, `DeadLetterStore`, `ReplayJobs`, `ObservationStore`, `ExecutionGraphService` and
+ * `BrokerClient`. The specification calls this layer `create_lifespan`. Fails with a `SettingsError` if an option is
+ * invalid.
  */
 export function layer<const O extends Options>(
   options: O

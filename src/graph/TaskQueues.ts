@@ -28,7 +28,10 @@ export class TaskQueues {
     )
   }
 
-  /** `publisher` is the queue of the publishing stage. It distinguishes workflows with equal stage names. */
+  /**
+   * Returns the queue of a stage. Two workflows may have stages of one name, so `publisher`, the queue of the
+   * publishing stage, tells them apart.
+   */
   ofStage(stage: string, publisher: string | null): string | undefined {
     const own = this.#workflows.filter(({ stages }) => stages.some(({ queue }) => queue === publisher))
     return onlyQueue(

@@ -5,12 +5,12 @@ import { type Instant, unknownInstant } from "./GraphBuilder.ts"
 import type { TaskQueues } from "./TaskQueues.ts"
 
 export type TaskState =
-  /** The task has a terminal status. An acknowledgement alone only shows that one message is done. */
+  /** The task has a terminal status. An acknowledgement alone means only that one message is done. */
   | { readonly _tag: "Finished"; readonly status: string; readonly when: Instant }
   | {
       readonly _tag: "Acknowledged"
       readonly status: { readonly text: string; readonly when: Instant } | null
-      /** An aggregation worker has processed the task's part in its parent. */
+      /** True if an aggregation worker has processed an event of this task for its parent. */
       readonly aggregated: boolean
       readonly when: Instant
     }
@@ -22,7 +22,7 @@ export type TaskState =
       readonly exception: Exception
       readonly when: Instant
     }
-  /** The worker has no retry policy. The message is in the dead-letter exchange of its queue, or dropped. */
+  /** The worker has no retry policy, so the broker moved the message to a dead-letter exchange or dropped it. */
   | {
       readonly _tag: "Rejected"
       readonly queue: string | null
@@ -65,15 +65,15 @@ export interface TaskStateEvidence {
   readonly observations: ReadonlyArray<RecordedObservation>
   readonly statuses: ReadonlyArray<RecordedStatus>
   readonly deadLetters: ReadonlyArray<DeadLetterSummary>
-  /** The task is a parent or a child. Without evidence of its own it need not be in a queue. */
+  /** True if the task is a parent or a child. Such a task may never have been in a queue. */
   readonly isRelated: boolean
   readonly isTerminal: (status: string) => boolean
 }
 
 export const taskState = (evidence: TaskStateEvidence): TaskState => {
   const { taskQueues, isTerminal, observations, statuses } = evidence
-  // A status with an `aggregation_role` reports the task's aggregation into its parent. Unless it is terminal, it is
-  // not progress of the task itself.
+  // A status with an `aggregation_role` is input for the parent's aggregation, so it does not count as progress of this
+  // task unless it is terminal.
   const last = statuses.findLast((one) => isTerminal(one.status) || !isAggregationStatus(one)) ?? statuses.at(-1)
   const terminalStatus = last !== undefined && isTerminal(last.status) ? last : undefined
   const deadLetter = latestDeadLetter(evidence.deadLetters)
@@ -97,13 +97,14 @@ export const taskState = (evidence: TaskStateEvidence): TaskState => {
   }
   const missing = [...(last === undefined ? (["status"] as const) : []), "observations" as const]
   const inbox = taskQueues.ofTask(undefined)
-  // The worker may store no observations, or the task was never published, which is common for parents.
+  // Without events the task probably waits in its queue. But its worker may store no observations, or the task was
+  // never published, which is common for parents.
   return last !== undefined || evidence.isRelated || aggregated || inbox === undefined
     ? { _tag: "Unknown", missing }
     : queuedIn(inbox, unknownInstant)
 }
 
-/** A dead letter is recorded, and its status published, at about the same time. */
+/** The record of a dead letter and its status are written within this time. */
 const recordingMicros = 10_000_000
 const handOverMicros = 10_000_000
 
@@ -113,13 +114,13 @@ const queuedIn = (queue: string | undefined, when: Instant): TaskState =>
   queue === undefined ? { _tag: "Unknown", missing: ["queue_of_the_task"] } : { _tag: "Queued", queue, when }
 
 /**
- * Returns the messages in progress, the most recently changed last. Observations of retries and dead letters contain no
- * message id, so they are applied to the latest message of their source queue.
+ * Returns the messages in progress, with the most recently changed one last. Observations of retries and dead letters
+ * have no message id, so they are applied to the latest message of their source queue.
  */
 const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxes: TaskQueues) => {
   const open = new Map<string, OpenState>()
   const knownKeys = new Set<string>()
-  /** May contain outdated states. */
+  /** May contain former states of a message, which are skipped. */
   const statesByQueue = new Map<string | null, Array<readonly [key: string, state: OpenState]>>()
   const setState = (key: string, state: OpenState) => {
     open.delete(key)
@@ -141,10 +142,7 @@ const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxe
   }
   let [acked, received]: [RecordedObservation | undefined, RecordedObservation | undefined] = [undefined, undefined]
   let aggregated = false
-  /**
-   * The last exception on each queue. The observation of a retry or a dead letter does not contain its exception, which
-   * was observed before it.
-   */
+  /** The last exception on each queue. The observation of its retry or dead letter follows, but does not contain it. */
   const exceptions = new Map<string | null, Exception>()
   for (const observation of observations) {
     const queue = observation.text("queue_name")
@@ -152,7 +150,7 @@ const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxe
     const source = observation.text("source_queue_name")
     const reason = observation.text("reason")
     if (/MessageReceived$/.test(observation.type)) {
-      // An aggregation worker receives the event under the child's id, but not the task itself.
+      // An aggregation worker receives an event of the task, and not the task itself.
       if (observation.type !== "AggregationMessageReceived") received = observation
       const consumer = observation.text("consumer_name")
       setState(key, {
@@ -164,19 +162,19 @@ const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxe
       })
     } else if (/(MessageAcked|StageAcked)$/.test(observation.type)) {
       open.delete(key)
-      // The aggregated event may be progress of a task that is still in progress.
+      // The task itself may still be in progress when its event is acknowledged.
       if (observation.type === "AggregationMessageAcked") aggregated = true
       else acked = observation
     } else if (observation.type === "TaskMessageRejected" || /(StageFailed|HandlerFailed)$/.test(observation.type)) {
       if (observation.type !== "TaskMessageRejected") exceptions.set(queue, exceptionOf(observation))
       const exception = exceptions.get(queue) ?? noException
-      // With a retry policy, the next observation says what happens to the message.
+      // If the worker has a retry policy, the next observation replaces this state.
       if (queue !== null && observation.flag("requeue")) setState(key, { _tag: "Queued", queue, when: observation })
       else setState(key, { _tag: "Rejected", queue, reason: reason ?? exception.type, exception, when: observation })
     } else if (observation.type === "WorkflowMessagePublished") {
       const stage = observation.text("stage") ?? "unknown"
       const inbox = inboxes.ofStage(stage, queue)
-      // The publisher waits for the confirm, so the receiver may be observed first.
+      // The receiver may be observed before the publisher, which waits for the broker's confirm.
       if (knownKeys.has(key)) continue
       setState(
         key,
@@ -203,7 +201,7 @@ const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxe
   return { open: [...open.values()], acked, aggregated, received }
 }
 
-/** Without an observed delivery, a later acknowledgement decides. */
+/** Returns whether a worker has received the task since. Without an observed delivery, an acknowledgement counts. */
 const wasReceivedSince = (handOver: Instant, received: Instant | undefined, acked: Instant | undefined): boolean =>
   received === undefined ? acked !== undefined && acked.at > handOver.at + handOverMicros : received.at > handOver.at
 
@@ -229,7 +227,7 @@ interface DatedDeadLetter {
   readonly when: Instant
 }
 
-/** A replayed dead letter is queued again. */
+/** Adds the record of a dead letter. If the record was replayed, the task is queued again. */
 const withRecord = (
   observation: (OpenState & { readonly _tag: "DeadLettered" }) | undefined,
   deadLetter: DatedDeadLetter | undefined

@@ -1,5 +1,5 @@
 /**
- * The public API for storing observations, building the execution graph of a task, and explaining why a task is not
+ * The public API of execution graphs: stores observations, builds the graph of a task, and explains why a task is not
  * done. Exported names follow the specification. A module with a `layer` is exported as a namespace.
  */
 export type { Incomplete, IncompleteReason } from "./Completeness.ts"

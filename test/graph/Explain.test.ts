@@ -139,7 +139,7 @@ describe("explain: why a task is not done", () => {
     const given: Given = { observed: [received(1), deadLettered(3)], said: [["failed", 3]], letters }
     const nobody = explained({ ...given, inspection: { messages: 1, consumers: 0 } })
     assert.deepInclude(nobody, { asked: "tasks.queue", verdict: "no_consumer" })
-    assert.strictEqual(nobody.sentence, "tasks.queue has no consumer, and 1 message is waiting in it.")
+    assert.strictEqual(nobody.sentence, "tasks.queue has no consumer, and 1 message is waiting in it: start its worker.")
     assert.deepInclude(explained({ ...given, inspection: "missing" }), { verdict: "no_queue" })
     assert.deepInclude(explained(given), { verdict: "queued", missing_evidence: ["broker"] })
   })
@@ -238,7 +238,7 @@ describe("explain: why a task is not done", () => {
       })
       assert.strictEqual(
         told.sentence,
-        "It was published to the stage write at 2026-04-06T10:00:02+00:00, whose queue is unknown, and no worker has reported it."
+        "It was published to the stage write at 2026-04-06T10:00:02+00:00. No worker has reported it, and the queue of the stage is unknown here."
       )
       const since = [staged(4, "write", "m2"), stageAcked(5, "write", "m2")]
       assert.deepInclude(explained({ topologies: [topology], observed: [...observed, ...since] }), {
@@ -400,7 +400,7 @@ describe("explain: why a task is not done", () => {
     assert.deepInclude(explained({ said: [["processing", 1]] }), {
       verdict: "unknown",
       sentence:
-        "Its state is unknown. It could be determined from the observations. Its last status is processing at 2026-04-06T10:00:01Z.",
+        "Its state is unknown. To determine it, the service needs the observations. Its last status is processing at 2026-04-06T10:00:01Z.",
       status: "processing",
       missing_evidence: ["observations"]
     })

@@ -116,7 +116,7 @@ describe("GraphRoutes", () => {
       for (const name of ["graph", "view", "explain"]) {
         const { body, status } = yield* get(`/executions/nobody/${name}`)
         assert.strictEqual(status, 404)
-        assert.match(body.detail, /There is no status, observation or dead letter of task_id "nobody"/)
+        assert.match(body.detail, /There is no status, observation or dead letter with task_id "nobody"/)
       }
     }).pipe(Effect.scoped, Effect.provide(stores))
   )
@@ -140,7 +140,7 @@ describe("GraphRoutes", () => {
       assert.deepStrictEqual(explained.body.open_children, [{ task_id: "child", verdict: "unknown" }])
       assert.strictEqual(
         explained.body.sentence,
-        "Its state is unknown. It could be determined from the status and the observations. Children that are not known to be done, 1 of 1: child (unknown)."
+        "Its state is unknown. To determine it, the service needs the status and the observations. Children that are not known to be done, 1 of 1: child (unknown)."
       )
       assert.strictEqual((yield* get("/executions/observed/graph")).body.summary.graph_completeness, "full")
       assert.strictEqual((yield* get("/executions/dead/graph")).body.summary.graph_completeness, "partial")
@@ -235,7 +235,7 @@ describe("GraphRoutes", () => {
       const { body, status } = yield* (yield* asking({}, {}, replaced))(`/executions/${T}/graph`)
       assert.deepStrictEqual(
         [status, body],
-        [503, { detail: "The evidence is temporarily unavailable: try again in a moment." }]
+        [503, { detail: "The data of the task cannot be read now: try again in a moment." }]
       )
     }).pipe(Effect.scoped, Effect.provide(stores))
   )
