@@ -114,6 +114,18 @@ export const forClient = (
 export const without = (headers: RawHeaders, name: string): Array<string> =>
   copyWithout(headers, (other) => isNamed(other, name))
 
+export const contentType = (headers: RawHeaders): string => (get(headers, "content-type") ?? "").toLowerCase()
+
+export const contentEncoding = (headers: RawHeaders): string =>
+  (get(headers, "content-encoding") ?? "identity").toLowerCase()
+
+export const contentLength = (headers: RawHeaders): number | undefined => {
+  const length = Number(get(headers, "content-length") ?? Number.NaN)
+  return Number.isSafeInteger(length) && length >= 0 ? length : undefined
+}
+
+export const isEventStream = (headers: RawHeaders): boolean => contentType(headers).startsWith("text/event-stream")
+
 export const traceId = (traceparent: string | undefined): string | undefined => {
   const found =
     traceparent === undefined ? null : /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/i.exec(traceparent)

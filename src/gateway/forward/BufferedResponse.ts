@@ -9,7 +9,9 @@ import * as BodyAdmission from "../request/BodyAdmission.ts"
 import type { Wire } from "../request/Wire.ts"
 import type { ExceededLimit } from "../usage/DenialRecords.ts"
 import * as UsageTap from "../usage/UsageTap.ts"
+import * as ExchangeErrors from "./ExchangeErrors.ts"
 import * as Forward from "./Forward.ts"
+import * as ResponseUsage from "./ResponseUsage.ts"
 import { SecretMask } from "./SecretMask.ts"
 
 /** Inspects a complete response before the client receives any of it. */
@@ -99,7 +101,7 @@ class BufferedResponse implements Sink {
 
   head(status: number, headers: Headers.RawHeaders): Flow {
     const options = this.#options
-    if (options.mayFallBack && Forward.fallbackStatuses.has(status)) {
+    if (options.mayFallBack && ExchangeErrors.fallbackStatuses.has(status)) {
       this.#fallbackStatus = status
       return "stop"
     }
@@ -107,12 +109,12 @@ class BufferedResponse implements Sink {
     this.#headers = headers
     this.#firstByteAt = options.now()
     options.onResponse()
-    const length = Forward.contentLengthOf(headers)
+    const length = Headers.contentLength(headers)
     if (length !== undefined && length > options.limits.whole.bytes) {
-      this.#usageTap = Forward.refusedResponseTap(options, status, headers, length)
+      this.#usageTap = ResponseUsage.tapOfRefused(options.usageReading, status, headers, length)
       return this.#cutOffBySize()
     }
-    this.#usageTap = Forward.usageTapFor(options, status, headers).tap
+    this.#usageTap = ResponseUsage.tapFor(options.usageReading, status, headers).tap
     options.observer?.onHead(status, headers)
     this.#isJson = isPlainJson(headers)
     if (!this.#isJson && status < 300 && Forward.statusAllowsBody(status) && length !== 0)
@@ -153,7 +155,7 @@ class BufferedResponse implements Sink {
     if (clientDisconnected)
       return this.#pending({ clientDisconnected, requestSent, isComplete: false }, () => this.#wire.abort())
     return this.#withheld(
-      this.#error ?? Forward.errorOf(exit, this.#cutBy, this.#options, this.#options.limits.whole),
+      this.#error ?? ExchangeErrors.errorOf(exit, this.#cutBy, this.#options, this.#options.limits.whole),
       false
     )
   }
@@ -180,7 +182,7 @@ class BufferedResponse implements Sink {
     const withheld = this.#status ?? this.#fallbackStatus
     const fallsBack =
       mayFallBack &&
-      (this.#fallbackStatus !== undefined || (this.#status === undefined && Forward.isFallbackError(error)))
+      (this.#fallbackStatus !== undefined || (this.#status === undefined && ExchangeErrors.isFallbackError(error)))
     return this.#pending({ error, isComplete: whole, canFallBack: fallsBack, withheldStatus: withheld }, () => {})
   }
 
@@ -234,7 +236,7 @@ class BufferedResponse implements Sink {
 
 const isPlainJson = (headers: Headers.RawHeaders): boolean =>
   (Headers.get(headers, "content-encoding") ?? "identity").toLowerCase() === "identity" &&
-  /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/.test(Forward.contentTypeOf(headers))
+  /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/.test(Headers.contentType(headers))
 
 const notJson = new GatewayError({
   code: "guardrail_unavailable",

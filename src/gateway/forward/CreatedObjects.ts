@@ -3,7 +3,7 @@ import { forEachLinePart } from "../../http/SseLines.ts"
 import * as JsonBounds from "../../policy/facts/JsonBounds.ts"
 import { markersOf, type ObjectSearch, objectsIn, type UpstreamObject } from "../../policy/routes/UpstreamObjects.ts"
 import { CollectedBytes } from "../../services/CollectedBytes.ts"
-import * as Forward from "./Forward.ts"
+import type * as Forward from "./Forward.ts"
 
 /**
  * Finds the upstream objects, such as stored responses and files, that a response names. Calls `found` as soon as a
@@ -29,9 +29,8 @@ export class CreatedObjects implements Forward.ResponseObserver {
   }
 
   onHead(status: number, headers: Headers.RawHeaders): void {
-    const plain = (Headers.get(headers, "content-encoding") ?? "identity").toLowerCase() === "identity"
-    if (status >= 300 || !plain) return
-    const type = Forward.contentTypeOf(headers)
+    if (status >= 300 || Headers.contentEncoding(headers) !== "identity") return
+    const type = Headers.contentType(headers)
     const reads = type.includes("json") ? "json" : type.startsWith("text/event-stream") ? "events" : undefined
     if (reads === undefined) return
     this.#format = reads

@@ -1,31 +1,25 @@
-import { Cause, Exit, type Redacted, Result } from "effect"
+import { Cause, Exit, type Redacted } from "effect"
 import * as Headers from "../../http/Headers.ts"
 import type { ClientKind } from "../../policy/facts/ResponseHeaders.ts"
 import type { Limit } from "../../policy/Limit.ts"
-import { type BodyLimit, type ResponseLimits, responseTooLarge } from "../../policy/routes/BodyLimit.ts"
-import type { Family } from "../../policy/routes/CanonicalRoute.ts"
+import type { BodyLimit, ResponseLimits } from "../../policy/routes/BodyLimit.ts"
 import type { CancelExchange, Exchange, Flow, Sink, Upstream, UpstreamError } from "../../services/Upstream.ts"
-import { type ErrorCode, GatewayError } from "../GatewayError.ts"
+import type { GatewayError } from "../GatewayError.ts"
 import type { BodyHash } from "../request/BodyHash.ts"
 import type { Wire } from "../request/Wire.ts"
 import type { ExceededLimit } from "../usage/DenialRecords.ts"
 import * as UsageTap from "../usage/UsageTap.ts"
+import * as ExchangeErrors from "./ExchangeErrors.ts"
+import * as ResponseUsage from "./ResponseUsage.ts"
 import { SecretMask } from "./SecretMask.ts"
 import * as SseEventLimit from "./SseEventLimit.ts"
 import * as SseTerminator from "./SseTerminator.ts"
-
-/**
- * `Blind` reads no token usage from the response. `hideUsage` removes usage figures that only the gateway requested.
- */
-export type UsageReading =
-  | { readonly _tag: "Blind" }
-  | { readonly _tag: "Tokens"; readonly family: Family; readonly hideUsage: boolean }
 
 export interface ForwardOptions {
   readonly exchange: Exchange
   /** An upstream's error response may repeat the request, so this secret is masked in it. */
   readonly credential: Redacted.Redacted
-  readonly usageReading: UsageReading
+  readonly usageReading: ResponseUsage.UsageReading
   readonly limits: ResponseLimits
   readonly hasTerminalEvent: boolean
   readonly renderErrorEvent: (error: GatewayError) => string
@@ -152,7 +146,7 @@ class StreamedResponse implements Sink {
 
   head(status: number, headers: Headers.RawHeaders): Flow {
     const options = this.#options
-    if (options.mayFallBack && fallbackStatuses.has(status)) {
+    if (options.mayFallBack && ExchangeErrors.fallbackStatuses.has(status)) {
       this.#fallbackStatus = status
       return "stop"
     }
@@ -160,20 +154,20 @@ class StreamedResponse implements Sink {
     this.#mask = SecretMask.forStatus(status, options.credential)
     this.#firstByteAt = options.now()
     options.onResponse()
-    const streams = isEventStream(headers)
+    const streams = Headers.isEventStream(headers)
     if (streams) this.#limit = options.limits.stream
     // HEAD, 204 and 304 responses have no body; their content-length describes another response.
     const length =
-      options.exchange.method === "HEAD" || !statusAllowsBody(status) ? undefined : contentLengthOf(headers)
+      options.exchange.method === "HEAD" || !statusAllowsBody(status) ? undefined : Headers.contentLength(headers)
     if (length !== undefined && length > this.#limit.bytes) {
-      this.#usageTap = refusedResponseTap(options, status, headers, length)
+      this.#usageTap = ResponseUsage.tapOfRefused(options.usageReading, status, headers, length)
       return this.#cutOff("size")
     }
-    const { removesBytes, tap } = usageTapFor(options, status, headers)
+    const { removesBytes, tap } = ResponseUsage.tapFor(options.usageReading, status, headers)
     this.#usageTap = tap
     options.observer?.onHead(status, headers)
     if (streams) {
-      this.#canAppendEvent = length === undefined && contentEncodingOf(headers) === "identity"
+      this.#canAppendEvent = length === undefined && Headers.contentEncoding(headers) === "identity"
       if (options.hasTerminalEvent) this.#isTerminated = SseTerminator.makeDetector()
       if (options.streamLimits !== undefined) this.#applyStreamLimits(options.streamLimits)
     }
@@ -238,7 +232,8 @@ class StreamedResponse implements Sink {
       responseHash?.complete()
     }
     const clientDisconnected = this.#cutBy === undefined && Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
-    const error = whole || clientDisconnected ? undefined : errorOf(exit, this.#cutBy, this.#options, this.#limit)
+    const error =
+      whole || clientDisconnected ? undefined : ExchangeErrors.errorOf(exit, this.#cutBy, this.#options, this.#limit)
     return {
       result: {
         status: this.#headSent ? this.#status : undefined,
@@ -253,7 +248,7 @@ class StreamedResponse implements Sink {
           mayFallBack &&
           !this.#headSent &&
           !clientDisconnected &&
-          (this.#fallbackStatus !== undefined || isFallbackError(error)),
+          (this.#fallbackStatus !== undefined || ExchangeErrors.isFallbackError(error)),
         observedUsage: this.#usageTap.observed(),
         firstByteAt: this.#firstByteAt,
         endedAt: now()
@@ -305,12 +300,6 @@ class StreamedResponse implements Sink {
   }
 }
 
-export const fallbackStatuses: ReadonlySet<number> = new Set([429, 500, 502, 503, 504])
-const fallbackCodes: ReadonlySet<ErrorCode> = new Set(["upstream_connection", "upstream_timeout", "gateway_overloaded"])
-
-export const isFallbackError = (error: GatewayError | undefined): boolean =>
-  error !== undefined && fallbackCodes.has(error.code)
-
 export const clientHeaders = (
   options: ForwardOptions,
   upstreamHeaders: Headers.RawHeaders,
@@ -325,12 +314,6 @@ export const clientHeaders = (
 
 export const statusAllowsBody = (status: number): boolean => status !== 204 && status !== 304
 
-export const contentTypeOf = (headers: Headers.RawHeaders): string =>
-  (Headers.get(headers, "content-type") ?? "").toLowerCase()
-
-const contentEncodingOf = (headers: Headers.RawHeaders): string =>
-  (Headers.get(headers, "content-encoding") ?? "identity").toLowerCase()
-
 /** Event streams may end lines with CR LF, so carriage returns are ignored. */
 const endsWithBlankLine = (bytes: Buffer): boolean => {
   const [before, last] = bytes
@@ -343,108 +326,8 @@ const endsWithBlankLine = (bytes: Buffer): boolean => {
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
 
-const isEventStream = (headers: Headers.RawHeaders): boolean => contentTypeOf(headers).startsWith("text/event-stream")
-
-export const contentLengthOf = (headers: Headers.RawHeaders): number | undefined => {
-  const length = Number(Headers.get(headers, "content-length") ?? Number.NaN)
-  return Number.isSafeInteger(length) && length >= 0 ? length : undefined
-}
-
 export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-/** Usage is read from responses and single events of up to this many bytes. Of longer ones only the end is read. */
-const maxJsonUsageBytes = 4_194_304
-const maxEventUsageBytes = 1_048_576
-
 /** Bytes. The terminal event may repeat the entire response. */
 const maxHeldBytes = 262_144
-
-export const usageTapFor = (
-  { usageReading }: ForwardOptions,
-  status: number,
-  headers: Headers.RawHeaders
-): { readonly tap: UsageTap.UsageTap; readonly removesBytes: boolean } => {
-  if (usageReading._tag === "Blind" || status >= 400 || contentEncodingOf(headers) !== "identity")
-    return { tap: UsageTap.passthrough, removesBytes: false }
-  if (isEventStream(headers)) {
-    return usageReading.hideUsage
-      ? { tap: UsageTap.hidingUsage(usageReading.family, maxEventUsageBytes), removesBytes: true }
-      : { tap: UsageTap.events(usageReading.family, maxEventUsageBytes), removesBytes: false }
-  }
-  return {
-    tap: mayBeJson(contentTypeOf(headers))
-      ? UsageTap.json(usageReading.family, maxJsonUsageBytes)
-      : UsageTap.passthrough,
-    removesBytes: false
-  }
-}
-
-const mayBeJson = (type: string): boolean => type === "" || type.includes("json") || type.startsWith("text/plain")
-
-/** A response refused for its content-length was still produced by the upstream, so it is billed. */
-export const refusedResponseTap = (
-  options: ForwardOptions,
-  status: number,
-  headers: Headers.RawHeaders,
-  length: number
-): UsageTap.UsageTap => {
-  const { tap } = usageTapFor(options, status, headers)
-  return tap === UsageTap.passthrough ? tap : UsageTap.unreadJson(length)
-}
-
-export const errorOf = (
-  exit: Exit.Exit<void, UpstreamError>,
-  cutBy: ExceededLimit | undefined,
-  { requestBodyRefusal, exchange, streamLimits }: ForwardOptions,
-  limit: BodyLimit
-): GatewayError => {
-  if (cutBy !== undefined) {
-    return new GatewayError({ code: "response_body_too_large", message: limitMessages(limit, streamLimits)[cutBy] })
-  }
-  const bodyRefusal = requestBodyRefusal?.()
-  if (bodyRefusal !== undefined) return bodyRefusal
-  const error = Exit.isFailure(exit) ? Result.getOrUndefined(Cause.findError(exit.cause)) : undefined
-  if (error === undefined)
-    return new GatewayError({
-      code: "internal_error",
-      message: "The gateway failed. Give the operator the request id."
-    })
-  if (error.reason === "busy") {
-    const limit = error.limit === undefined ? "" : ` ${error.limit}`
-    const owner = error.whose === "caller" ? "this key, or this address," : "the gateway"
-    return new GatewayError({
-      code: "gateway_overloaded",
-      message: `All${limit} connections that ${owner} may have to this upstream are busy, and none became free in time. Try again shortly.`,
-      retryAfterSeconds: 1
-    })
-  }
-  if (error.reason === "timeout") {
-    const action =
-      error.phase === "connect"
-        ? "accept a connection"
-        : error.phase === "headers"
-          ? "begin its response"
-          : "continue its response"
-    return new GatewayError({
-      code: "upstream_timeout",
-      message: `The upstream did not ${action} within ${exchange.headersWithinMs} ms (timeout_ms of the route).`
-    })
-  }
-  return new GatewayError({ code: "upstream_connection", message: connectionMessages[error.reason] })
-}
-
-const limitMessages = (limit: BodyLimit, stream: StreamLimits | undefined): Record<ExceededLimit, string> => ({
-  size: responseTooLarge(limit),
-  event: `An event of the response is larger than ${formatLimit(stream?.maxEventBytes)} bytes (max_sse_event_bytes of this key's policy). Request less output, or ask an operator to raise the limit.`,
-  duration: `The response streamed for longer than ${formatLimit(stream?.maxSeconds)} seconds (max_stream_duration_seconds of this key's policy). Request less output, or ask an operator to raise the limit.`
-})
-
-const formatLimit = (limit: Limit | undefined): string => (limit?._tag === "Limited" ? String(limit.max) : "allowed")
-
-const connectionMessages = {
-  refused: "The upstream could not be reached.",
-  reset: "The upstream closed the connection before its response was complete.",
-  malformed: "The upstream's response is not valid HTTP.",
-  stopped: "The exchange with the upstream was stopped."
-} as const

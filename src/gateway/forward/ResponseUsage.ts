@@ -1,0 +1,47 @@
+import * as Headers from "../../http/Headers.ts"
+import type { Family } from "../../policy/routes/CanonicalRoute.ts"
+import * as UsageTap from "../usage/UsageTap.ts"
+
+/**
+ * `Blind` reads no token usage from the response. `hideUsage` removes usage figures that only the gateway requested.
+ */
+export type UsageReading =
+  | { readonly _tag: "Blind" }
+  | { readonly _tag: "Tokens"; readonly family: Family; readonly hideUsage: boolean }
+
+/** Usage is read from responses and single events of up to this many bytes. Of longer ones only the end is read. */
+const maxJsonUsageBytes = 4_194_304
+const maxEventUsageBytes = 1_048_576
+
+export const tapFor = (
+  usageReading: UsageReading,
+  status: number,
+  headers: Headers.RawHeaders
+): { readonly tap: UsageTap.UsageTap; readonly removesBytes: boolean } => {
+  if (usageReading._tag === "Blind" || status >= 400 || Headers.contentEncoding(headers) !== "identity")
+    return { tap: UsageTap.passthrough, removesBytes: false }
+  if (Headers.isEventStream(headers)) {
+    return usageReading.hideUsage
+      ? { tap: UsageTap.hidingUsage(usageReading.family, maxEventUsageBytes), removesBytes: true }
+      : { tap: UsageTap.events(usageReading.family, maxEventUsageBytes), removesBytes: false }
+  }
+  return {
+    tap: mayBeJson(Headers.contentType(headers))
+      ? UsageTap.json(usageReading.family, maxJsonUsageBytes)
+      : UsageTap.passthrough,
+    removesBytes: false
+  }
+}
+
+const mayBeJson = (type: string): boolean => type === "" || type.includes("json") || type.startsWith("text/plain")
+
+/** A response refused for its content-length was still produced by the upstream, so it is billed. */
+export const tapOfRefused = (
+  usageReading: UsageReading,
+  status: number,
+  headers: Headers.RawHeaders,
+  length: number
+): UsageTap.UsageTap => {
+  const { tap } = tapFor(usageReading, status, headers)
+  return tap === UsageTap.passthrough ? tap : UsageTap.unreadJson(length)
+}
