@@ -48,8 +48,6 @@ export const indexLayers = (layers: ReadonlyArray<PolicyLayer>): PolicyLayers =>
   return { empty: layers.length === 0, of, unknown: layers.filter(({ kind }) => kind === "unknown") }
 }
 
-export const noLayers = indexLayers([])
-
 export const applicableLayers = (layers: PolicyLayers, scope: LayerScope): ReadonlyArray<PolicyLayer> =>
   layers.empty
     ? []

@@ -38,7 +38,7 @@ export const seededWith = (config: Partial<RouteConfig> = {}): Snapshot => ({
   services: ServiceTable.of([]),
   callerAuth: CallerAuth.of(disabledAuth, missing),
   passthrough: defaults,
-  layers: PolicyLayer.noLayers,
+  layers: PolicyLayer.indexLayers([]),
   guardrails: new Map(),
   bodyHashKey: Redacted.make(Buffer.alloc(32)),
   unreadableRows: []

@@ -13,8 +13,16 @@ it.live("what is no HTTP is refused as the listener's other refusals look", () =
     const { address } = Context.get(yield* Layer.build(served), HttpServer.HttpServer)
     for (const [sent, status, message] of [
       ["GARBAGE\r\n\r\n", 400, "The request is not valid HTTP/1.1. This port accepts neither TLS nor HTTP/2."],
-      ["GET / HTTP/1.1\r\nhost: x\r\nlast-event-id: a\r\n\0: b\r\n\r\n", 400, "The request is not valid HTTP/1.1. This port accepts neither TLS nor HTTP/2."],
-      [`GET / HTTP/1.1\r\nx: ${"y".repeat(20_000)}\r\n\r\n`, 431, "The request's headers are larger than 16 KiB. Send smaller headers."]
+      [
+        "GET / HTTP/1.1\r\nhost: x\r\nlast-event-id: a\r\n\0: b\r\n\r\n",
+        400,
+        "The request is not valid HTTP/1.1. This port accepts neither TLS nor HTTP/2."
+      ],
+      [
+        `GET / HTTP/1.1\r\nx: ${"y".repeat(20_000)}\r\n\r\n`,
+        431,
+        "The request's headers are larger than 16 KiB. Send smaller headers."
+      ]
     ] as const) {
       const connection = yield* RawConnection.open(`http://127.0.0.1:${"port" in address ? address.port : 0}`)
       connection.write(sent)

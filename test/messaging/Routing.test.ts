@@ -87,10 +87,6 @@ describe("groups of shards", () => {
     assert.include(Shards.groupsProblem([[0], []], 4), "group 1 contains no shard")
     assert.include(Shards.groupsProblem([], 4), "contains no group")
   })
-
-  it("say which shards nobody takes", () => {
-    assert.deepStrictEqual(Shards.uncoveredShards([[0, 3]], 4), [1, 2])
-  })
 })
 
 describe("a topic pattern", () => {

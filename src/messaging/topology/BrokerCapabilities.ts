@@ -10,10 +10,7 @@ export interface BrokerCapabilities {
    */
   readonly quorumPriority: "none" | "two" | "strict32"
   readonly consumerTimeout: "none" | "classic_and_quorum" | "quorum"
-  /** After this many redeliveries, a quorum queue dead-letters a message. `undefined`: there is no limit. */
-  readonly deliveryLimitDefault: number | undefined
   readonly streams: "by_feature_flag" | "always"
-  readonly delayedRetry: boolean
 }
 
 export const releases: ReadonlyArray<Release> = [310, 311, 312, 313, 400, 401, 402, 403]
@@ -28,9 +25,7 @@ export const of = (version: string): BrokerCapabilities | undefined => {
     release,
     quorumPriority: release >= 403 ? "strict32" : release >= 400 ? "two" : "none",
     consumerTimeout: release >= 403 ? "quorum" : release >= 312 ? "classic_and_quorum" : "none",
-    deliveryLimitDefault: release >= 400 ? 20 : undefined,
-    streams: release >= 312 ? "always" : "by_feature_flag",
-    delayedRetry: release >= 403
+    streams: release >= 312 ? "always" : "by_feature_flag"
   }
 }
 

@@ -43,11 +43,3 @@ export const groupsProblem = (groups: ReadonlyArray<ReadonlyArray<number>>, shar
   }
   return undefined
 }
-
-export const uncoveredShards = (
-  groups: ReadonlyArray<ReadonlyArray<number>>,
-  shardCount: number
-): ReadonlyArray<number> => {
-  const taken = new Set(groups.flat())
-  return Array.from({ length: shardCount }, (_, shard) => shard).filter((shard) => !taken.has(shard))
-}

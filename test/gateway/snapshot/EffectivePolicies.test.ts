@@ -4,7 +4,7 @@ import * as EffectivePolicies from "../../../src/gateway/snapshot/EffectivePolic
 import * as GuardrailPolicy from "../../../src/policy/GuardrailPolicy.ts"
 import { neutral } from "../../../src/policy/KeyPolicy.ts"
 import { limited } from "../../../src/policy/Limit.ts"
-import { indexLayers, noLayers, type PolicyLayer } from "../../../src/policy/PolicyLayer.ts"
+import { indexLayers, type PolicyLayer } from "../../../src/policy/PolicyLayer.ts"
 import * as KeyRecords from "../KeyRecords.ts"
 
 const keyOf = () => KeyRecords.recordOf({ projectId: Option.some("p") })
@@ -34,11 +34,11 @@ describe("the policies that keys are under", () => {
   it("are made anew for a key or layers that changed", () => {
     const policies = EffectivePolicies.makeCache()
     const key = keyOf()
-    const before = policies(noLayers, key, "/v1/models", [])
+    const before = policies(indexLayers([]), key, "/v1/models", [])
     const after = policies(indexLayers([layer("global", null, 3)]), key, "/v1/models", [])
     assert.deepStrictEqual([before.policy, after.policy.rpm_limit], [neutral, limited(3)])
     assert.notStrictEqual(
-      policies(noLayers, { ...key, ownLayer: { ...key.ownLayer, version: 2 } }, "/v1/models", []),
+      policies(indexLayers([]), { ...key, ownLayer: { ...key.ownLayer, version: 2 } }, "/v1/models", []),
       before
     )
   })
