@@ -11,7 +11,7 @@ import { StreamLog } from "./queues/StreamLog.ts"
 import type { Timers } from "./queues/Timers.ts"
 import { WorkQueue } from "./queues/WorkQueue.ts"
 
-export interface BrokerStateOptions {
+interface BrokerStateOptions {
   readonly now: () => number
   readonly timers: Timers
   /** Runs a task in a later tick of the event loop. */

@@ -24,7 +24,7 @@ interface UnsettledDelivery {
   readonly consumer: Consumer | undefined
 }
 
-export interface ConsumeOptions {
+interface ConsumeOptions {
   readonly queue: string
   readonly prefetch: number
   readonly arguments: Fields | undefined

@@ -11,7 +11,7 @@ import { reconnectDelayMs, Subscriber, type SubscriberClient } from "./Subscribe
 import { Topology } from "./Topology.ts"
 import { transmit } from "./Transmission.ts"
 
-export interface ClientOptions extends PublishLimits {
+interface ClientOptions extends PublishLimits {
   readonly name: string
   /** The timeout of every request except publishes, in milliseconds. */
   readonly answerTimeoutMs: number

@@ -11,7 +11,7 @@ import { transmit } from "./Transmission.ts"
 /** Epochs count reconnects, and this channel never reconnects. */
 const epoch = 1
 
-export interface OwnChannelOptions {
+interface OwnChannelOptions {
   readonly client: SubscriberClient
   readonly connection: ClientConnection
   readonly prefetch: number

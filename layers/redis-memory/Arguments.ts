@@ -9,7 +9,7 @@ export interface Server {
 export type Arguments = ReadonlyArray<string>
 
 /** `arity` counts the name of the command too, as in Redis. If it is negative, more arguments are allowed. */
-export interface Command {
+interface Command {
   readonly arity: number
   readonly run: (server: Server, args: Arguments, name: string) => Reply
 }

@@ -8,7 +8,7 @@ export const refuse = (message: string): never => {
   throw new ErrorReply(message)
 }
 
-export interface Values {
+interface Values {
   string: string
   hash: Map<string, string>
   list: Array<string>
@@ -17,7 +17,7 @@ export interface Values {
   stream: Stream
 }
 
-export type Kind = keyof Values
+type Kind = keyof Values
 
 /** The limit of keys, where Redis has `maxmemory`. At the limit, new keys are refused. */
 const maxKeys = 1_000_000

@@ -20,7 +20,7 @@ export interface ToolCall {
   readonly arguments: Json
 }
 
-export interface Usage {
+interface Usage {
   readonly input: number
   /** Included in `input`. */
   readonly cached: number

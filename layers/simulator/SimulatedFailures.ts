@@ -1,6 +1,6 @@
 import { errorResponse, type Family, type Moment, type SimulatedResponse } from "./SimulatedResponse.ts"
 
-export type SimulatedFailure =
+type SimulatedFailure =
   | { readonly kind: "status"; readonly status: number }
   | { readonly kind: "slow" }
   | { readonly kind: "cut" }

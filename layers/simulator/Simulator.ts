@@ -8,7 +8,7 @@ import { responses } from "./Responses.ts"
 import { applyFailure, failureOf } from "./SimulatedFailures.ts"
 import { errorResponse, type Family, type Moment, requestId, type SimulatedResponse } from "./SimulatedResponse.ts"
 
-export interface SimulatedRequest {
+interface SimulatedRequest {
   readonly method: string
   readonly target: string
   /** Names and values in turn. */

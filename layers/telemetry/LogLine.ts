@@ -1,7 +1,7 @@
 import { Cause, Formatter, LogLevel, Predicate } from "effect"
 
 /** A log line. Empty fields are left out, so that a field has the same type in every line. */
-export interface LogLine {
+interface LogLine {
   readonly at: number
   readonly level: LogLevel.LogLevel
   readonly role: string

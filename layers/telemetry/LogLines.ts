@@ -1,14 +1,14 @@
 import { Effect, Logger, LogLevel, References, type Scope, type Tracer } from "effect"
 import * as LogLine from "./LogLine.ts"
 
-export interface Output {
+interface Output {
   /** Must call `onDone` when it no longer needs the bytes, even if writing failed. */
   readonly write: (bytes: Uint8Array, onDone: () => void) => unknown
   /** The number of bytes that the reader has not accepted yet. */
   readonly writableLength: number
 }
 
-export interface LogLines {
+interface LogLines {
   readonly logger: Logger.Logger<unknown, void>
   /** Returns a function that logs `message` with level INFO. `members` is JSON text: members with a leading comma. */
   readonly info: (message: string) => (at: number, members: string) => void

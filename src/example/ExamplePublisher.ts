@@ -22,7 +22,7 @@ const taskOf = (payload: Page) => ({
   payload
 })
 
-export const publishBook = Effect.gen(function* () {
+const publishBook = Effect.gen(function* () {
   const client = yield* BrokerClient
   const book = `book-${yield* Clock.currentTimeMillis}`
   yield* client.publishTasks(pagesOf(book).map(taskOf), { mode: "batch_envelope", batchId: book })

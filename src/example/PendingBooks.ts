@@ -1,4 +1,4 @@
-export interface ReadPage {
+interface ReadPage {
   readonly page: number
   readonly pages: number
   readonly words: number

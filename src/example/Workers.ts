@@ -38,7 +38,7 @@ const report = ({ book, page, pages, text }: Page, context: HandlerContext) =>
     result: { page, pages, words: text.split(/\s+/).length }
   })
 
-export type WorkerSinks = Pick<ConsumerOptions, "dlqStore" | "observationSink">
+type WorkerSinks = Pick<ConsumerOptions, "dlqStore" | "observationSink">
 
 const isReplayed = ({ headers }: HandlerContext) => headers["x-svc-replayed-from-dlq"] === true
 

@@ -56,7 +56,7 @@ export const makeServices = Effect.gen(function* () {
 
 export type KeyedServices = Effect.Success<typeof makeServices>
 
-export type Account = Pick<
+type Account = Pick<
   RequestAccount.RequestAccount,
   "status" | "error" | "bill" | "provider" | "fallbackCount" | "fallbackReason" | "upstreamMs" | "denial" | "objects"
 >

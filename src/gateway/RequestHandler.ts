@@ -28,7 +28,7 @@ import type * as Tracing from "./telemetry/Tracing.ts"
 import * as Billing from "./usage/Billing.ts"
 import type { WildcardRequests } from "./WildcardRequest.ts"
 
-export interface HandlerServices {
+interface HandlerServices {
   readonly control: ControlState["Service"]
   readonly destinations: Destinations["Service"]
   readonly governedRequests: GovernedRequests["Service"]

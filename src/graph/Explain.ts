@@ -83,13 +83,13 @@ export const openChildren = (
 
 export const mayWaitForChildren = ({ _tag }: TaskState): boolean => _tag === "Acknowledged" || _tag === "Unknown"
 
-export interface ExplainContext {
+interface ExplainContext {
   readonly inspection: Inspection
   readonly children: ExaminedChildren
   readonly status?: LastStatus | undefined
 }
 
-export interface LastStatus {
+interface LastStatus {
   readonly status: string
   readonly timestamp: string | null
 }

@@ -56,11 +56,11 @@ export interface Exception {
   readonly message: string | null
 }
 
-export const noException: Exception = { type: null, message: null }
+const noException: Exception = { type: null, message: null }
 
-export type MissingEvidence = "status" | "observations" | "queue_of_the_task"
+type MissingEvidence = "status" | "observations" | "queue_of_the_task"
 
-export interface TaskStateEvidence {
+interface TaskStateEvidence {
   readonly taskQueues: TaskQueues
   readonly observations: ReadonlyArray<RecordedObservation>
   readonly statuses: ReadonlyArray<RecordedStatus>

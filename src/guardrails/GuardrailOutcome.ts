@@ -18,7 +18,7 @@ export type Consequence =
   | { readonly _tag: "GoesAs"; readonly text: string }
   | { readonly _tag: "Stops"; readonly code: "guardrail_blocked" | GuardrailFailure["code"] }
 
-export interface GuardrailOutcome {
+interface GuardrailOutcome {
   readonly action: Action
   /** True if the guardrail did not reply or its reply is invalid. */
   readonly failed: boolean

@@ -7,7 +7,7 @@ import * as PiiRedact from "./PiiRedact.ts"
 import type { SelectedGuardrail, Selection } from "./Selection.ts"
 
 /** A text to check, and the placeholders that replaced values in its request. */
-export interface GuardrailInput {
+interface GuardrailInput {
   readonly requestId: string
   readonly mode: Mode
   readonly context: HttpGuardrail.RequestContext
@@ -24,11 +24,11 @@ export interface RunReport {
   readonly stopped: StoppedBy | undefined
 }
 
-export interface GuardrailRun extends RunReport {
+interface GuardrailRun extends RunReport {
   readonly text: string
 }
 
-export interface StoppedBy {
+interface StoppedBy {
   readonly code: Extract<GuardrailOutcome.Consequence, { readonly _tag: "Stops" }>["code"]
   readonly message: string
 }

@@ -16,7 +16,7 @@ export interface RequestContext {
   readonly provider: string
 }
 
-export interface GuardrailCall {
+interface GuardrailCall {
   readonly requestId: string
   readonly guardrail: string
   readonly mode: Mode

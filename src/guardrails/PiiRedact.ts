@@ -3,7 +3,7 @@ import * as JsonStrings from "./JsonStrings.ts"
 /** The original values by placeholder. They are kept in memory until the request ends. */
 export type PlaceholderValues = ReadonlyMap<string, string>
 
-export interface Redaction {
+interface Redaction {
   readonly text: string
   readonly found: PlaceholderValues
   readonly counts: { readonly email_count: number; readonly phone_count: number; readonly ssn_count: number }

@@ -69,7 +69,7 @@ export const inMode = (selection: Selection, mode: Mode): Selection =>
 export const findResponseGuardrail = (selection: Selection): SelectedGuardrail | undefined =>
   selection.find(({ definition }) => definition.modes.includes("post_call") || definition.modes.includes("during_call"))
 
-export interface ResponseDelivery {
+interface ResponseDelivery {
   readonly stream: boolean
   readonly background: boolean
 }

@@ -1,5 +1,5 @@
 /** Receives bytes `from` to `end` of one line. `isEnd` is false if the line continues in the next chunk. */
-export type OnLinePart = (bytes: Buffer, from: number, end: number, isEnd: boolean) => void
+type OnLinePart = (bytes: Buffer, from: number, end: number, isEnd: boolean) => void
 
 const lineFeed = 0x0a
 const carriageReturn = 0x0d

@@ -8,7 +8,7 @@ import type { RouteId, RouteMode } from "./routes/CanonicalRoute.ts"
 export const defaultCostNanos = 10_000_000
 
 /** The assumed output tokens of a response that neither the request nor a policy limits. */
-export const defaultOutputTokens = 4096
+const defaultOutputTokens = 4096
 
 /**
  * - `answer`: an amount is reserved, then replaced by the usage that the response reports.

@@ -43,7 +43,7 @@ export const refusalMessages = {
     "This version of the gateway cannot decode the gateway key's policy; an operator can update the gateway, or save the policy again."
 } as const
 
-export type KeyCode = keyof typeof refusalMessages
+type KeyCode = keyof typeof refusalMessages
 
 export interface KeyRefusal {
   readonly code: KeyCode

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { type AllowList, allow } from "./AllowList.ts"
 
 /** `gpt-5*` matches every name that begins with `gpt-5`. A `*` elsewhere is an ordinary character. */
-export type ModelPattern = string
+type ModelPattern = string
 
 export const prefixOf = (pattern: ModelPattern): string | undefined =>
   pattern.endsWith("*") ? pattern.slice(0, -1) : undefined

@@ -61,7 +61,7 @@ export interface Denial {
 }
 
 /** The result of the checks, which stop at the first one that denies. `passed` lists the checks before it. */
-export type Decision =
+type Decision =
   | { readonly _tag: "Allowed"; readonly passed: ReadonlyArray<Check> }
   | { readonly _tag: "Denied"; readonly passed: ReadonlyArray<Check>; readonly denial: Denial }
 
@@ -187,14 +187,14 @@ export const disjointLists = <Layer extends { readonly policy: KeyPolicy }>(
     return setting.some(({ policy }) => allowsNothing(policy[list])) ? [] : [{ list, layers: setting }]
   })
 
-export const listNames = [
+const listNames = [
   "allowed_routes",
   "allowed_models",
   "allowed_providers",
   "allowed_services",
   "allowed_hours_utc"
 ] as const
-export type ListName = (typeof listNames)[number]
+type ListName = (typeof listNames)[number]
 
 const allowsNothing = (list: AllowList<string | number>): boolean => list._tag === "Allow" && list.values.length === 0
 

@@ -78,7 +78,7 @@ export interface CountedSince {
 }
 
 /** The project and team of a key. `since` is the number of the change that assigned them. */
-export interface KeyOwner extends OwnerScope {
+interface KeyOwner extends OwnerScope {
   readonly since: number
 }
 

@@ -56,14 +56,14 @@ export interface WildcardTarget extends RoutedRequest {
 const compatUse = (method: string, segments: ReadonlyArray<string>, like: RouteId | undefined): ObjectUse =>
   like === undefined ? useOf(method, segments) : useOfRoute(like, method, segments)
 
-export interface RoutingSettings {
+interface RoutingSettings {
   readonly routes: ReadonlyMap<RouteId, RouteConfig>
   readonly services: ServiceTable
   readonly passthrough: Passthrough
 }
 
 /** The reason why no route matches. Clients learn it before authentication. */
-export interface RoutingFailure {
+interface RoutingFailure {
   readonly code: "unsupported_route"
   readonly message: string
 }

@@ -17,7 +17,7 @@ interface Cost {
   readonly estimated_cost_usd: number | null
 }
 
-export interface Templated<A> {
+interface Templated<A> {
   readonly rule: A
   readonly segments: ReadonlyArray<string>
   /** The segments in the spelling that a lenient upstream compares, without empty ones at the end. */

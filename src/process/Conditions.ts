@@ -1,6 +1,6 @@
 import { Context, Layer } from "effect"
 
-export interface Condition {
+interface Condition {
   readonly name: string
   readonly status: string
   readonly ok: boolean

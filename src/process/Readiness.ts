@@ -10,7 +10,7 @@ export interface Report {
   readonly checks: Readonly<Record<string, string>>
 }
 
-export interface Dependency {
+interface Dependency {
   readonly name: string
   readonly ping: Effect.Effect<void, unknown>
   readonly statusWithout: "not_ready" | "degraded"

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { Database } from "../services/Database.ts"
 
-export interface AuditEntry {
+interface AuditEntry {
   /** The operator's token; `null` if a command or the gateway itself acted. */
   readonly actorTokenId: string | null
   readonly action: string

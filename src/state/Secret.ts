@@ -6,7 +6,7 @@ import { Redacted } from "effect"
 export const keyPrefix = "rk_live_"
 export const operatorTokenPrefix = "op_live_"
 
-export const displayLength = 16
+const displayLength = 16
 
 /** The minimum length of a secret that an operator chooses. Half of it is never displayed. */
 export const minChosenLength = 2 * displayLength

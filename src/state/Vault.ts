@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from "n
 import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 
 /** A secret that cannot be decrypted: it was encrypted with another key, belongs to another row, or was changed. */
-export class UnreadableSecret extends Schema.TaggedError<UnreadableSecret>()("UnreadableSecret", {
+class UnreadableSecret extends Schema.TaggedError<UnreadableSecret>()("UnreadableSecret", {
   context: Schema.String,
   reason: Schema.Literals(["no_key", "other_key", "damaged"])
 }) {

@@ -116,7 +116,7 @@ export class Snapshots {
 
 const jsonb = (value: Schema.Json): string | null => (value === null ? null : JSON.stringify(value))
 
-export interface MutationResult<A> {
+interface MutationResult<A> {
   readonly result: A
   readonly auditAction: AuditAction
   readonly targetId: string

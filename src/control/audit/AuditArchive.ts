@@ -21,7 +21,7 @@ export const ArchiveRecord = Schema.Struct({
 })
 export type ArchiveRecord = typeof ArchiveRecord.Type
 
-export interface ArchiveRange {
+interface ArchiveRange {
   readonly start: ChainLink
   /** The number of the last event to archive. */
   readonly through: number

@@ -7,7 +7,7 @@ import { micros } from "../store/Paging.ts"
 import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
 /** SHA-256, in the type that the database driver reads and writes. */
-export const Hash = Schema.Uint8Array
+const Hash = Schema.Uint8Array
 
 /** The position of a verified event in the chain. Number 0 stands for the time before the first event. */
 export interface ChainLink {

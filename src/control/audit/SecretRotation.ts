@@ -6,7 +6,7 @@ import { computedRows } from "../store/Rows.ts"
 import { Audit, Mutation, Snapshots } from "./Audit.ts"
 
 /** A column that contains encrypted secrets. Encryption binds each secret to `<table>/<key>` of its row. */
-export interface SealedColumn {
+interface SealedColumn {
   readonly table: string
   readonly key: string
   readonly column: string
@@ -25,7 +25,7 @@ export const sealedColumns: ReadonlyArray<SealedColumn> = [
 const Resealed = Schema.Record(Schema.String, Schema.Int)
 
 /** The number of re-encrypted secrets for each column; `kept` counts those that already used the current key. */
-export interface Rotation {
+interface Rotation {
   readonly resealed: Readonly<Record<string, number>>
   readonly kept: number
 }

@@ -7,15 +7,15 @@ import * as ConfigurationDiff from "./ConfigurationDiff.ts"
 
 export type InvalidDocument = Refused<"invalid_configuration_document">
 
-export type Section = Exclude<keyof Configuration, "format">
+type Section = Exclude<keyof Configuration, "format">
 
 /** The stored entries of every section. */
 export type ConfigurationState = ReadonlyMap<Section, ConfigurationDiff.EntriesById>
 
-export type Write = Effect.Effect<unknown, ControlError, Actor>
+type Write = Effect.Effect<unknown, ControlError, Actor>
 
 /** Reads and writes the objects of one section. A document can only do what has a function here. */
-export interface KindDefinition<Entry> {
+interface KindDefinition<Entry> {
   readonly section: Section
   readonly schema: Schema.Codec<Entry, unknown>
   readonly identity: (entry: Entry) => string

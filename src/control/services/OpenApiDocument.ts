@@ -1,7 +1,7 @@
 import { Predicate, Result } from "effect"
 import { type Endpoint, EndpointMethod, type EndpointPricingRule } from "../../policy/routes/Service.ts"
 
-export interface OpenApiDocument {
+interface OpenApiDocument {
   readonly title: string | null
   readonly version: string | null
   /** Sorted by path as in the document, then by method. */

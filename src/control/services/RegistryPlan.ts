@@ -19,7 +19,7 @@ export interface Plan {
 
 type InvalidEntry = RegistryDiff["invalid"][number]
 
-export type ServiceIdentity = Pick<RegistryEntry, "name" | "studio_service_id">
+type ServiceIdentity = Pick<RegistryEntry, "name" | "studio_service_id">
 
 const byStudio = (registry: ReadonlyArray<Service>, { studio_service_id }: ServiceIdentity): Service | undefined =>
   studio_service_id ? registry.find((service) => service.studio_service_id === studio_service_id) : undefined

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { defaultRoutePattern, ServiceMethod } from "../../policy/routes/Service.ts"
 import type { StudioService } from "../api/services/StudioApi.ts"
 
-export const maxServices = 1_000
+const maxServices = 1_000
 
 const Text = Schema.optionalKey(Schema.NullOr(Schema.String))
 const Texts = Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String)))

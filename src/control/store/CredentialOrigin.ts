@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import { originOf } from "../../policy/routes/StoredCredential.ts"
 import { computedRows } from "./Rows.ts"
 
-export interface StoredCredential {
+interface StoredCredential {
   readonly configured: boolean
   readonly address: string | null
   readonly origin: string | null
@@ -17,7 +17,7 @@ export interface CredentialChange {
   readonly sealed: string | null | undefined
 }
 
-export interface CredentialChangeOutcome {
+interface CredentialChangeOutcome {
   /** `undefined`: secret and origin stay as they are. */
   readonly stored: { readonly sealed: string | null; readonly credential_origin: string | null } | undefined
   readonly cleared: boolean

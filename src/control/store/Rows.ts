@@ -72,7 +72,7 @@ export const computedRows = <T, E>(row: Schema.Codec<T, E>) => {
 }
 
 /** `key` names the columns that identify a row in error messages. */
-export interface TableReference {
+interface TableReference {
   readonly table: string
   readonly key: ReadonlyArray<string>
 }

@@ -25,12 +25,12 @@ export const sessionLifetime = sessionKind.lifetime
 const maxPerKind = 1000
 
 /** The operator token that started the session, with its present scopes. */
-export interface Session {
+interface Session {
   readonly tokenId: string
   readonly scopes: ReadonlyArray<Scope>
 }
 
-export interface SessionCode {
+interface SessionCode {
   readonly value: Redacted.Redacted
   readonly expiresAt: DateTime.Utc
 }

@@ -25,7 +25,7 @@ type UsageFailure = Refused<"invalid_usage_query"> | StoreFailure
 type Breakdown = UsageDashboard["breakdowns"]["keys"]
 type Series = UsageDashboard["timeseries"]
 
-export type Dimension = keyof typeof labels
+type Dimension = keyof typeof labels
 
 /**
  * Sums up recorded requests. Whole hours and days come from precomputed sums (rollups). Single records are read for the

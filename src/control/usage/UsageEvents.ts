@@ -19,7 +19,7 @@ import * as UsageSql from "./UsageSql.ts"
 
 type UsageFailure = Refused<"invalid_usage_query"> | StoreFailure
 
-export interface EventsPage {
+interface EventsPage {
   readonly rows: ReadonlyArray<UsageEvent>
   readonly limit: number
   readonly offset: number

@@ -5,7 +5,7 @@ export interface TimeRange {
 }
 
 /** The parts of a time range and the table from which each is read. */
-export interface SplitRange {
+interface SplitRange {
   /** Whole days, read from the daily rollups. */
   readonly days: ReadonlyArray<TimeRange>
   /** Whole hours, read from the hourly rollups. */

@@ -43,7 +43,7 @@ export interface ResponseObserver {
   readonly onChunk: (bytes: Buffer) => void
 }
 
-export interface StreamLimits {
+interface StreamLimits {
   readonly maxSeconds: Limit
   readonly maxEventBytes: Limit
   /** Runs `run` after `ms` milliseconds, unless the returned function is called first. */

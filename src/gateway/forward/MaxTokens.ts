@@ -13,7 +13,7 @@ const memberByRoute: Partial<Record<Target["routeId"], string>> = {
 }
 
 /** `perResponse` is the limit for each response whose output the request does not limit itself. */
-export interface MaxTokens {
+interface MaxTokens {
   readonly perResponse: number
   readonly isSentUpstream: boolean
 }

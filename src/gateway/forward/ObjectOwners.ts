@@ -6,7 +6,7 @@ import { Database } from "../../services/Database.ts"
 import { Redis } from "../../services/Redis.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 
-export class OwnersUnavailable extends Data.TaggedError("OwnersUnavailable")<{ readonly cause: unknown }> {}
+class OwnersUnavailable extends Data.TaggedError("OwnersUnavailable")<{ readonly cause: unknown }> {}
 
 /**
  * Stores which key created an object at an upstream. The database holds all owners. Redis caches them, and holds new

@@ -20,14 +20,14 @@ import * as RequestLifecycle from "./RequestLifecycle.ts"
 import * as UpstreamRequest from "./UpstreamRequest.ts"
 
 /** The result of the exchange, known before the client receives the end of the response. */
-export interface ExchangeOutcome {
+interface ExchangeOutcome {
   readonly status: number
   readonly error: GatewayError.GatewayError | undefined
   readonly upstreamMs?: number
   readonly headSent?: boolean
 }
 
-export interface AppliedPolicy {
+interface AppliedPolicy {
   readonly policy: Pick<KeyPolicy, "max_request_body_bytes" | "max_response_body_bytes">
   readonly readings: ReadonlyArray<MeterReading>
 }

@@ -7,7 +7,7 @@ import * as Request from "../request/Request.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 import type { Destination } from "./Destination.ts"
 
-export interface UpstreamRequestOptions {
+interface UpstreamRequestOptions {
   readonly request: Request.Request
   readonly target: RoutedRequest
   /** The settings of the route at this upstream. A fallback has settings of its own. */

@@ -16,7 +16,7 @@ export interface ResolvedUpstream {
   readonly source: StartupUpstream["name"] | "provider_row"
 }
 
-export type UpstreamLookup = ResolvedUpstream | "unreadable" | undefined
+type UpstreamLookup = ResolvedUpstream | "unreadable" | undefined
 
 /** The upstreams that apply while `snapshot` is the current configuration. */
 export interface Upstreams extends Readonly<Record<Family, UpstreamLookup>> {

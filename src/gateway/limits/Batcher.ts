@@ -1,7 +1,7 @@
 import { Effect, Exit } from "effect"
 
 /** Runs callbacks at the end of an event loop tick, so that the driver sends several batches in one write. */
-export type TickScheduler = (flush: () => void) => void
+type TickScheduler = (flush: () => void) => void
 
 export const perTick = (): TickScheduler => {
   let flushes: Array<() => void> = []

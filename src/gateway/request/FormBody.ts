@@ -2,7 +2,7 @@ import { Result } from "effect"
 import { memberOf } from "../../policy/facts/MemberName.ts"
 import * as UrlEncoded from "../../policy/facts/UrlEncoded.ts"
 
-export interface ParsedForm {
+interface ParsedForm {
   readonly fields: ReadonlyMap<string, string>
   readonly files: number
   readonly textBytes: number

@@ -46,7 +46,7 @@ export interface Body {
   readonly streamed?: StreamedBody
 }
 
-export interface StreamedBody {
+interface StreamedBody {
   readonly bytes: AsyncIterable<Uint8Array>
   readonly refusal: () => GatewayError | undefined
   /** The estimate from the largest possible size. `tokens` returns the estimate from the bytes streamed so far. */

@@ -25,7 +25,7 @@ interface QueuedKey extends QueuedLookUp {
   readonly result: PendingLookUp
 }
 
-export interface KeyCache {
+interface KeyCache {
   readonly getCached: (digest: string) => KeyRecord | undefined
   readonly get: (digest: string, address?: string) => Effect.Effect<FoundKey, ControlStateUnavailable>
   readonly forget: (id: string) => void

@@ -21,7 +21,7 @@ import { type RowColumns, RowReader, type TableReader, type UnreadableRow } from
 import * as StoredServices from "../../state/StoredServices.ts"
 import * as CallerAuth from "../auth/CallerAuth.ts"
 
-export interface UpstreamProvider {
+interface UpstreamProvider {
   readonly name: string
   readonly base: UpstreamBase.UpstreamBase
   readonly style: CredentialStyle

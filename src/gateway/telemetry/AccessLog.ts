@@ -13,7 +13,7 @@ export const AccessLog = Context.Reference<Option.Option<WriteLine>>("svc/gatewa
   defaultValue: () => Option.none()
 })
 
-export interface LoggedRequest {
+interface LoggedRequest {
   readonly request: Request
   readonly target: RoutedRequest | undefined
   readonly key: KeyRecord | undefined

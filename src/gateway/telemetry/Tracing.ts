@@ -15,7 +15,7 @@ export interface Span {
   readonly end: (outcome: RequestOutcome, key: KeyRecord | undefined) => void
 }
 
-export interface Exchange {
+interface Exchange {
   /** The `traceparent` header to send to the upstream. Without a tracer it is the client's own. */
   readonly traceparent: string | undefined
   readonly end: (status: number | undefined) => void

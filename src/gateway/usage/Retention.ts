@@ -51,7 +51,7 @@ export const layer = (kept: RetentionDays) =>
 const sweeperLock = 7_238_412
 
 /** Deleting this many rows takes PostgreSQL about ten milliseconds. */
-export const batchSize = 2000
+const batchSize = 2000
 const pause = "100 millis"
 
 export const sweep = Effect.fn("Retention.sweep")(function* (kept: RetentionDays, size = batchSize) {

@@ -39,7 +39,7 @@ const roundPauseMs = 60_000
 /** Between steps the database has time for the gateway and the usage writer. */
 const stepPauseMs = 50
 
-export const stepSize = 20_000
+const stepSize = 20_000
 
 /** Adds the next events before `before` (epoch milliseconds) to the sums. Returns true if more events remain. */
 export const advanceMark = Effect.fn("UsageRollup.advanceMark")(function* (before: number, size: number = stepSize) {

@@ -5,7 +5,7 @@ import type { EnvelopeError } from "../envelope/Errors.ts"
 import * as TaskEnvelope from "../envelope/TaskEnvelope.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
 
-export interface BatchDelivery {
+interface BatchDelivery {
   /** The items are published directly to this queue. */
   readonly queue: string
   readonly contentType: string | undefined

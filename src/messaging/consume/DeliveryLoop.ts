@@ -28,7 +28,7 @@ export interface Options<R> {
   readonly stalledAfter?: Duration.Input | undefined
 }
 
-export interface DeliveryLoop<R> {
+interface DeliveryLoop<R> {
   /** Consumes until stopped or interrupted. Errors are reported and retried, so this effect never fails. */
   readonly run: Effect.Effect<void, never, R>
   /** Succeeds once all deliveries in progress are settled or returned to the queue. */

@@ -3,7 +3,7 @@ import type { Delivery } from "../../services/Broker.ts"
 import * as TraceContext from "../envelope/TraceContext.ts"
 import type { DeliveryVerdict } from "./DeliveryVerdict.ts"
 
-export type WithDeliverySpan = <E, R>(
+type WithDeliverySpan = <E, R>(
   delivery: Delivery,
   work: Effect.Effect<DeliveryVerdict, E, R>
 ) => Effect.Effect<DeliveryVerdict, E, R>

@@ -2,7 +2,7 @@ import { Effect, Option } from "effect"
 import type { BrokerClient } from "../publish/BrokerClient.ts"
 import * as Aggregation from "../topology/Aggregation.ts"
 
-export interface OrphanedQueue {
+interface OrphanedQueue {
   readonly queue: string
   /** The queue is still bound to a current shard, so it receives events that no worker consumes. */
   readonly isFilling: boolean

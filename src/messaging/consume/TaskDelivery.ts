@@ -27,7 +27,7 @@ import type { DeliveryVerdict } from "./DeliveryVerdict.ts"
 import type { TaskHandler } from "./Handler.ts"
 import { type ConsumerIdentity, HandlerContext, handOverSignal } from "./HandlerContext.ts"
 
-export interface TaskDeliverySettings<R> extends FailurePath.FailureOptions {
+interface TaskDeliverySettings<R> extends FailurePath.FailureOptions {
   readonly broker: Broker["Service"]
   readonly consumer: ConsumerIdentity
   readonly handler: TaskHandler<R>
@@ -38,7 +38,7 @@ export interface TaskDeliverySettings<R> extends FailurePath.FailureOptions {
   readonly observe: Observe
 }
 
-export class HandlerTimeout extends Schema.TaggedError<HandlerTimeout>()("HandlerTimeout", {
+class HandlerTimeout extends Schema.TaggedError<HandlerTimeout>()("HandlerTimeout", {
   message: Schema.String
 }) {}
 

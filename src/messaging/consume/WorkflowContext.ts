@@ -13,7 +13,7 @@ import type { Stage } from "../topology/WorkflowTopology.ts"
 import type { StatusDetails } from "./HandlerContext.ts"
 
 /** A message for another stage. */
-export interface HandOver {
+interface HandOver {
   readonly payload: JsonObject
   readonly action?: string | undefined
   /** Default: `{}`. */
@@ -55,7 +55,7 @@ export interface WorkflowContext {
   ) => Effect.Effect<void, PublishError | ContractError>
 }
 
-export interface StageRuntime {
+interface StageRuntime {
   readonly client: BrokerClient["Service"]
   readonly consumerName: string
   readonly stage: Stage

@@ -23,7 +23,7 @@ const serialize = (value: unknown): string | undefined => {
 }
 
 /** Compares texts by code point. JavaScript's `<` compares UTF-16 units, which puts U+10000 before U+E000. */
-export const byCodePoint = (one: string, other: string): number => {
+const byCodePoint = (one: string, other: string): number => {
   const length = Math.min(one.length, other.length)
   for (let at = 0; at < length; at++) {
     const left = one.charCodeAt(at)

@@ -58,7 +58,7 @@ export const Identity = ShortText.check(
 
 export const specVersion = "1.0"
 
-export interface EnvelopeRules<Envelope extends object> {
+interface EnvelopeRules<Envelope extends object> {
   readonly kind: EnvelopeKind
   readonly schema: Schema.Codec<Envelope, unknown> & { readonly fields: object }
   /** Fields that may be `null`, which means that they are missing. In other fields `null` is an error. */

@@ -8,7 +8,7 @@ declare global {
 }
 
 /** The JSON text of a number that JavaScript cannot represent. `typeof` is "object", but this is not a JSON object. */
-export interface RawNumber {
+interface RawNumber {
   readonly rawJSON: string
 }
 

@@ -6,7 +6,7 @@ import { type DeadLetterSink, recordOf } from "./DeadLetter.ts"
 import type { FailedDelivery } from "./FailedDelivery.ts"
 import { fieldsOf, type RedeliveryResult } from "./Redelivery.ts"
 
-export type RecordDeadLetter = (failed: FailedDelivery, result: RedeliveryResult) => Effect.Effect<void>
+type RecordDeadLetter = (failed: FailedDelivery, result: RedeliveryResult) => Effect.Effect<void>
 
 /** The delivery is not acknowledged before the record is written, so a slow sink must not block it. */
 const recordTimeout = Duration.seconds(5)

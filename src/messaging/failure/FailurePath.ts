@@ -30,7 +30,7 @@ export interface FailureOptions {
   readonly retryStatuses?: RetryStatusConfig | undefined
 }
 
-export interface FailureReports<Fields extends DeliveryFields> {
+interface FailureReports<Fields extends DeliveryFields> {
   readonly failed: (failed: FailedDelivery<Fields>, exception: ExceptionFields) => void
   /** Called after the message was published to a retry queue or the dead-letter queue. */
   readonly redelivered: (
@@ -48,12 +48,12 @@ interface ExceptionFields {
   readonly requeue: false
 }
 
-export interface FailureVerdict {
+interface FailureVerdict {
   readonly settle: "ack" | "reject"
   readonly failure: string
 }
 
-export interface FailurePath<Fields extends DeliveryFields> {
+interface FailurePath<Fields extends DeliveryFields> {
   readonly prepare: Effect.Effect<void, TopologyError | BrokerError>
   /**
    * With a retry policy, the delivery is acknowledged after its message is in a retry queue or the dead-letter queue.

@@ -34,7 +34,7 @@ export type RedeliveryFields = ReturnType<typeof fieldsOf>
 
 export const redeliveryEvents = { Retry: "ConsumerRetryScheduled", DeadLetter: "ConsumerDeadLetterPublished" } as const
 
-export interface Redelivery {
+interface Redelivery {
   readonly prepare: Effect.Effect<void, TopologyError | BrokerError>
   /**
    * Publishes a failed message to a retry queue or the dead-letter queue. Succeeds once the broker has stored it, so

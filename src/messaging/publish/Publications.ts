@@ -126,7 +126,7 @@ export const workflow = (
     }
   })
 
-export interface StatusOptions {
+interface StatusOptions {
   readonly now: Timestamp
   /** The event id of an event without a timestamp: see `StatusEvent.readForPublish`. */
   readonly unique: string
@@ -155,7 +155,7 @@ export const aggregationStatus = (topology: Topology, event: unknown, options: S
  * The properties that the library neither sets nor reads. A republished message keeps them: for example, its body is
  * unreadable without its content encoding.
  */
-export interface DescriptiveProperties {
+interface DescriptiveProperties {
   readonly contentEncoding?: string | undefined
   readonly replyTo?: string | undefined
   readonly messageId?: string | undefined

@@ -2,7 +2,7 @@ import { Context, Effect, Tracer } from "effect"
 import type { Publication } from "../../services/Broker.ts"
 import * as TraceContext from "../envelope/TraceContext.ts"
 
-export type WithPublishSpan = <E>(
+type WithPublishSpan = <E>(
   publication: Publication,
   publish: (publication: Publication) => Effect.Effect<void, E>
 ) => Effect.Effect<void, E>

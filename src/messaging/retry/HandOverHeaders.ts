@@ -2,10 +2,10 @@ import type { Fields } from "../../services/Broker.ts"
 import { isJsonObject, type JsonObject } from "../envelope/Envelope.ts"
 import * as RetryHeaders from "./RetryHeaders.ts"
 
-export const countHeader = "x-svc-manual-retry-count"
-export const sourceConsumerHeader = "x-svc-manual-retry-source-consumer"
-export const fromTaskTypeHeader = "x-svc-manual-retry-from-task-type"
-export const reasonHeader = "x-svc-manual-retry-reason"
+const countHeader = "x-svc-manual-retry-count"
+const sourceConsumerHeader = "x-svc-manual-retry-source-consumer"
+const fromTaskTypeHeader = "x-svc-manual-retry-from-task-type"
+const reasonHeader = "x-svc-manual-retry-reason"
 
 const prefix = "x-svc-manual-retry-"
 

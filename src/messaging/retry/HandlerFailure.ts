@@ -61,7 +61,7 @@ const describe = (error: unknown): HandlerFailure => ({
   retryable: !(isObject(error) && "retryable" in error && error.retryable === false)
 })
 
-export const exceptionType = (error: unknown): string => {
+const exceptionType = (error: unknown): string => {
   if (!isObject(error)) return typeof error
   if ("_tag" in error && typeof error._tag === "string" && error._tag !== "") return error._tag
   const given = error instanceof Error && error.name !== "Error" ? error.name : error.constructor?.name

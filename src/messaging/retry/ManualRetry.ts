@@ -28,7 +28,7 @@ export interface ManualRetryRequest {
   readonly extraFields?: JsonObject | undefined
 }
 
-export interface RetriedDelivery {
+interface RetriedDelivery {
   readonly consumerName: string
   readonly correlationId: string
   readonly headers: Fields

@@ -6,7 +6,7 @@ export type RetryDecision =
   | { readonly _tag: "Retry"; readonly attempt: number; readonly delayMs: number; readonly reason: FailureReason }
   | { readonly _tag: "DeadLetter"; readonly attempt: number; readonly reason: FailureReason }
 
-export interface FailedAttempt extends Pick<DeliveryFailure, "reason" | "retryable"> {
+interface FailedAttempt extends Pick<DeliveryFailure, "reason" | "retryable"> {
   readonly attempt: number
 }
 

@@ -14,7 +14,7 @@ export const exceptionType = "x-svc-exception-type"
 export const deadLetteredAt = "x-svc-dead-lettered-at"
 /** This header is `true` in a message that was replayed from a dead-letter queue. */
 export const replayedFromDlq = "x-svc-replayed-from-dlq"
-export const headersLeftOut = "x-svc-headers-left-out"
+const headersLeftOut = "x-svc-headers-left-out"
 
 /** The headers of retries and dead letters. A task that is handed over to another worker loses them. */
 export const names: ReadonlyArray<string> = [retryAttempt, maxRetries, sourceQueue, failureReason, exceptionType]
@@ -75,7 +75,7 @@ const libraryHeader = /^(x-svc-.*|task_id|message_id|stage|origin_stage|batch_(i
 const brokerHeader =
   /^(x-death|x-first-death-.*|x-last-death-.*|x-delivery-count|x-acquired-count|x-stream-offset|CC|BCC)$/
 
-export interface FailureHeaders {
+interface FailureHeaders {
   /** In a retry, the number of that retry, from 1. In a dead letter, the number of the retry that failed last. */
   readonly attempt: number
   readonly maxRetries: number

@@ -11,7 +11,7 @@ import * as TopologyPlan from "../topology/TopologyPlan.ts"
  * message stays in the retry queue until the source queue has stored it. `classic`: the message is lost if the broker
  * crashes before the source queue has stored it, or if the source queue has no leader.
  */
-export type RetryQueueType = "quorum" | "classic"
+type RetryQueueType = "quorum" | "classic"
 
 /**
  * The retry queues and the dead-letter queue of one worker queue. All are durable, and messages reach them through the
@@ -68,7 +68,7 @@ const makeQueues = (queueType: RetryQueueType, sourceQueue: string, policy: Retr
  * One day. Messages are lost only if a worker pauses for 23 hours between declaring the queue and publishing to it,
  * while it stays connected.
  */
-export const expiryMarginMs = 86_400_000
+const expiryMarginMs = 86_400_000
 
 export const redeclareEveryMs = 3_600_000
 

@@ -67,7 +67,7 @@ export class ValidationIssues {
   }
 }
 
-export interface ArgumentSource {
+interface ArgumentSource {
   readonly field: string
   readonly arguments: Fields | undefined
 }

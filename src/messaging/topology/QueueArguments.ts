@@ -8,7 +8,7 @@ export type QueueType = "classic" | "quorum" | "stream"
 export const queueTypeOf = (declared: Fields): Field => declared["x-queue-type"] ?? "classic"
 
 /** How the broker treats an argument. `refused`: closes the channel (406). `inert`: accepts and ignores it. */
-export type Standing = "accepted" | "refused" | "inert"
+type Standing = "accepted" | "refused" | "inert"
 
 export interface Finding {
   readonly argument: string

@@ -12,7 +12,7 @@ export interface RetryStatusParameters {
   readonly include_error_text?: boolean | undefined
 }
 
-export interface StatusText {
+interface StatusText {
   readonly status: string
   readonly message: string
   /** The default `meta`, which the publisher may override. */

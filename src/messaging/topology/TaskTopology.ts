@@ -8,7 +8,7 @@ import { argumentFromField, mergeQueueFamily, type QueueFamily, ValidationIssues
 import type { StatusParameters } from "./StatusPlane.ts"
 import { Topology } from "./Topology.ts"
 
-export interface TaskParameters extends StatusParameters {
+interface TaskParameters extends StatusParameters {
   readonly tasks_exchange: string
   readonly tasks_queue: string
   /** After this many milliseconds in its queue, a task is dropped or dead-lettered by the broker. Default: never. */
@@ -50,11 +50,11 @@ export interface RoutedParameters extends TaskParameters {
   readonly task_types: ReadonlyArray<string>
 }
 
-export type TaskRouting =
+type TaskRouting =
   | { readonly _tag: "Shared"; readonly routingKey: string; readonly strategy: RoutingStrategy | undefined }
   | { readonly _tag: "Routed"; readonly taskTypes: ReadonlyArray<string> }
 
-export interface TaskPlane {
+interface TaskPlane {
   readonly exchange: string
   readonly queue: string
   readonly routing: TaskRouting

@@ -6,7 +6,7 @@ import { fieldOfArgument, type QueueFamily, rabbitmqUrl, type ValidationIssues }
 import * as QueueArguments from "./QueueArguments.ts"
 import * as StatusPlane from "./StatusPlane.ts"
 
-export type TopologyKind =
+type TopologyKind =
   | "shared_tasks_shared_status"
   | "shared_tasks_shared_status_sharded_aggregation"
   | "routed_tasks_shared_status"

@@ -21,7 +21,7 @@ export const topologyGraph = ({ entryRoutes, stages, status, workflowExchange }:
   edges: stages.flatMap((stage) => edgesOf(stage, stages))
 })
 
-export type TopologyGraph = ReturnType<typeof topologyGraph>
+type TopologyGraph = ReturnType<typeof topologyGraph>
 
 /**
  * Returns the allowed hand-overs between stages, as their contracts define them. A stage without `allowed_next_stages`

@@ -153,7 +153,7 @@ export interface JsonText {
 }
 
 /** `isExcess`: the text exceeds the size bounds, whether or not it is JSON. */
-export interface UnreadableJson {
+interface UnreadableJson {
   readonly isExcess: boolean
   readonly problem: BodyProblem
 }

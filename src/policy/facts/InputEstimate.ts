@@ -3,7 +3,7 @@ import type { Json, JsonObject } from "./Json.ts"
 /** Media may occur in the content parts of `messages`, or `anywhere`, as in bodies of registered services. */
 export type Media = "messages" | "anywhere"
 
-export interface TokenEstimate {
+interface TokenEstimate {
   readonly tokens: number
   readonly members: number
 }

@@ -1,6 +1,6 @@
 import { closeBrace, closeBracket, comma, openBrace, openBracket, quote, stringEnd } from "./JsonScan.ts"
 
-export interface Member {
+interface Member {
   readonly key: string
   readonly escaped: boolean
   readonly start: number

@@ -3,7 +3,7 @@ import * as Path from "../routes/Path.ts"
 import * as UpstreamPaths from "../routes/UpstreamPaths.ts"
 import type { Json, JsonObject } from "./Json.ts"
 
-export interface NamedModels {
+interface NamedModels {
   readonly models: ReadonlyArray<string>
   readonly unjudgedMember: string | undefined
 }

@@ -1,6 +1,6 @@
 import { unescape } from "node:querystring"
 
-export interface Pair {
+interface Pair {
   readonly name: string
   readonly value: string
 }

@@ -17,7 +17,7 @@ export const isOpen = (allowed: ReadonlyArray<string>, path: string): boolean =>
 }
 
 /** `later` work continues after the response, and its usage is never reported. `none` uses no model. */
-export type CompatWork = "answer" | "later" | "none"
+type CompatWork = "answer" | "later" | "none"
 
 const laterNames: ReadonlySet<string> = new Set([
   ...["batch", "batches", "evals", "fine-tunes", "fine-tuning", "fine_tunes", "fine_tuning", "runs", "video", "videos"]

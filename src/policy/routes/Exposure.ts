@@ -11,7 +11,7 @@ export type WildcardAccess =
   /** Nothing: a trusted ingress has authenticated the caller. */
   | "open"
 
-export type CallerKind = "nobody" | "key" | "identified"
+type CallerKind = "nobody" | "key" | "identified"
 
 /** `unsupported` is returned before authentication. `forbidden` means that a key alone does not suffice. */
 export type ExposureDecision = "forward" | "unsupported" | "unauthenticated" | "forbidden"

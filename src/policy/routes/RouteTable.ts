@@ -2,7 +2,7 @@ import { type CanonicalRoute, canonicalRoutes, type PolicyRoute } from "./Canoni
 import type { CanonicalPath } from "./Path.ts"
 import { builtInServices } from "./Service.ts"
 
-export type RouteMatch =
+type RouteMatch =
   /** `/admin-ui…` is served by the control listener only. */
   | { readonly _tag: "Control" }
   /** `/services…` and POST on the four built-in paths never fall through to another route. */

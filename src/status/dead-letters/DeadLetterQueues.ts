@@ -2,7 +2,7 @@ import { Effect, Option } from "effect"
 import { Broker, type BrokerError } from "../../services/Broker.ts"
 import { DeadLetterStore, type IndexedQueue } from "./DeadLetterStore.ts"
 
-export interface QueueComparison extends IndexedQueue {
+interface QueueComparison extends IndexedQueue {
   /** `null` if the broker did not respond. */
   readonly exists: boolean | null
   /** The number of ready messages. `null` if the queue does not exist or the broker did not respond. */
@@ -68,7 +68,7 @@ const compare = (queue: IndexedQueue, messages: number | null | undefined): Queu
     : { ...queue, exists: messages !== null, message_count: messages, ...verdictOf(queue, messages) }
 
 /** Whether a replayed record still has its message in the queue is not known, so both counts agree. */
-export const verdictOf = (
+const verdictOf = (
   { indexed_count, open_count, replayed_count }: Pick<IndexedQueue, "indexed_count" | "open_count" | "replayed_count">,
   messages: number | null
 ): Pick<QueueComparison, "verdict" | "explanation"> => {

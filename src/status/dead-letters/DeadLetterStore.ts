@@ -35,7 +35,7 @@ export interface IndexedQueue {
 }
 
 /** The records that were not replayed (`dead_lettered`) and have the same queue, reason and exception type. */
-export interface DeadLetterGroup {
+interface DeadLetterGroup {
   readonly queue_name: string
   readonly reason: string
   readonly exception_type: string | null
@@ -45,7 +45,7 @@ export interface DeadLetterGroup {
 }
 
 /** The size of the index, and how many records entered and left it. The messages stay in their queues all the same. */
-export interface IndexTotals {
+interface IndexTotals {
   readonly records: number
   /** The total size of the stored records. */
   readonly bytes: number

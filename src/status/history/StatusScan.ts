@@ -6,7 +6,7 @@ import type { Broker, BrokerError, Delivery } from "../../services/Broker.ts"
 import * as StatusMessage from "../hub/StatusMessage.ts"
 import { offsetOf } from "../hub/StreamCheckpoint.ts"
 
-export interface ScanBounds {
+interface ScanBounds {
   readonly seconds: number
   readonly matches: number
   /** The maximum number of messages to examine. */
@@ -14,7 +14,7 @@ export interface ScanBounds {
   readonly bytes: number
 }
 
-export interface Scan {
+interface Scan {
   readonly taskId?: string | undefined
   readonly startOffset: "first" | "last" | number
   readonly bounds: ScanBounds

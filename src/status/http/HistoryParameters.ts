@@ -2,7 +2,7 @@ import { fitsShortString } from "../../messaging/envelope/Envelope.ts"
 import type { HistoryQuery, HistoryReader, Source } from "../history/History.ts"
 import type { InvalidParameter } from "./ErrorBody.ts"
 
-export interface HistoryRequest extends HistoryQuery {
+interface HistoryRequest extends HistoryQuery {
   readonly source: Source
 }
 

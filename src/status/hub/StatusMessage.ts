@@ -32,7 +32,7 @@ export const sanitizingReader = ({ aliases, sanitizeMetaKeys: secret = ["auth_to
     Result.map(aliases.read("status", content), ({ exact }) => sanitize(exact))
 }
 
-export interface Options extends ReadingOptions {
+interface Options extends ReadingOptions {
   readonly maxEventBytes: number
 }
 

@@ -17,7 +17,7 @@ import { digestOf, type StreamOffset } from "./LowWaterMark.ts"
  * If the Redis user may not run `INFO`, only a checkpoint that moved backwards reveals a loss. On a Redis Cluster the
  * comparison covers only the node that holds the checkpoint.
  */
-export interface StreamCheckpoint {
+interface StreamCheckpoint {
   /**
    * Returns the offset to read from. If the stream does not contain the checkpoint's message, deletes the checkpoint.
    */

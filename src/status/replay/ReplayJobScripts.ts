@@ -22,7 +22,7 @@ const idsPerPush = 1_000
 
 const dropsAtOnce = 10
 
-export type CreateResult =
+type CreateResult =
   | { readonly _tag: "Created" | "Existing"; readonly id: string }
   | { readonly _tag: "OtherRequest" }
   | { readonly _tag: "TooMany" }

@@ -62,7 +62,7 @@ const chunkSize = 8
 
 const minimumEntries = 2
 
-export interface HistoryRead {
+interface HistoryRead {
   readonly newest: number
   readonly oldest: number
   readonly entries: ReadonlyArray<string>

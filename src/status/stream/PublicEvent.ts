@@ -17,7 +17,7 @@ export interface Presentation {
 }
 
 /** Returns the public JSON of a stored event on one line, if it is an object. Throws the errors of the adapter. */
-export type EventPresenter = (json: string) => string | undefined
+type EventPresenter = (json: string) => string | undefined
 
 /** Without aliases and an output adapter, events are sent as they are stored, and not parsed. */
 export const makePresenter = ({ aliasConfig, outputAdapter }: Presentation): EventPresenter =>

@@ -19,7 +19,7 @@ export interface Reset {
 /** A stored event without its JSON, which would occupy memory in thousands of open streams. */
 export type Position = Omit<StoredStatus, "json">
 
-export interface AppliedHistory {
+interface AppliedHistory {
   /** Set by the first read for a client that sent a last event id: true if that event was found. */
   readonly resumed?: boolean
   /** If set, this reset must be sent before the buffered events. */

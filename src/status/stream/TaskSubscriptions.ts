@@ -10,7 +10,7 @@ export interface TaskSubscriber {
   readonly onDisconnected: () => void
 }
 
-export interface TaskSubscriptions {
+interface TaskSubscriptions {
   /**
    * Subscribes to a task and returns the function that unsubscribes. The last one to unsubscribe ends the subscription.
    */
