@@ -4,7 +4,6 @@ import type { TaskNodes } from "./DeliveryNodes.ts"
 import { instantOf, type RecordedObservation } from "./Evidence.ts"
 import { compare, type GraphBuilder, type Instant } from "./GraphBuilder.ts"
 
-/** Adds a node for each dead letter, with edges from the attempt that failed and to the attempt after a replay. */
 export const addNodes = (
   builder: GraphBuilder,
   { attempts, node, taskId }: TaskNodes,

@@ -46,10 +46,7 @@ export interface Options {
   readonly terminalStatuses?: TerminalStatusSet | undefined
 }
 
-/**
- * Builds execution graphs and explains why tasks are not done. Returns none if nothing is stored about a task. Fails
- * with a `RedisError` if a store is not available.
- */
+/** Builds and explains execution graphs. Returns none for an unknown task, and fails if a store is not available. */
 export class ExecutionGraphService extends Context.Service<
   ExecutionGraphService,
   {

@@ -36,10 +36,7 @@ export const EdgeKind = Schema.Literals([
 ])
 export type EdgeKind = typeof EdgeKind.Type
 
-/**
- * A node of the graph. `timestamp` is `null` if the time is unknown. The annotations of a status contain its `meta`, in
- * which numbers of 2^53 or more are exact: values of `JSON.rawJSON`.
- */
+/** A node of the graph. In the `meta` of a status, numbers of 2^53 or more are exact: values of `JSON.rawJSON`. */
 export const GraphNode = Schema.Struct({
   id: Schema.String,
   kind: NodeKind,

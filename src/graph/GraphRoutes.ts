@@ -12,10 +12,7 @@ import { buildExecutionView } from "./ExecutionView.ts"
 import { executionGraphMermaid } from "./Mermaid.ts"
 
 export interface Options {
-  /**
-   * Renames the task id in error messages and at the top of a body. Members inside the graph keep their names. Default:
-   * `ContractAliases`, which `StatusRuntime` sets.
-   */
+  /** Aliases of the outermost task id, also in errors. Default: `ContractAliases`, which `StatusRuntime` sets. */
   readonly aliasConfig?: ContractAliasConfig
   /** The path before the task id. After the id follow `/graph`, `/view` or `/explain`. Default: `/executions`. */
   readonly executionsPath?: `/${string}`

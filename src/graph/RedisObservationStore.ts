@@ -10,10 +10,7 @@ import { type ObservationHistory, ObservationStore } from "./ObservationStore.ts
 export interface Parameters {
   /** The prefix of the keys. Workers and HTTP services must have the same one. Default: `"svc-observations"`. */
   readonly prefix?: string | undefined
-  /**
-   * The seconds that observations are kept after a task's last one, at most ten years. `null` or 0: for ever. Default:
-   * 86,400.
-   */
+  /** The seconds that observations are kept after a task's last one. `null` or 0: for ever. Default: 86,400. */
   readonly ttl_seconds?: number | null | undefined
   /** The number of observations that are kept per task: 1 to 100,000. Default: 500. */
   readonly history_maxlen?: number | undefined

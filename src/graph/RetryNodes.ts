@@ -3,7 +3,6 @@ import type { TaskNodes } from "./DeliveryNodes.ts"
 import type { RecordedObservation } from "./Evidence.ts"
 import type { GraphBuilder } from "./GraphBuilder.ts"
 
-/** Adds a node for each retry, with edges from the attempt that failed and to the attempt that followed. */
 export const addNodes = (
   builder: GraphBuilder,
   { attempts, node, taskId }: TaskNodes,

@@ -39,10 +39,7 @@ export interface Options {
   readonly aliasConfig?: ContractAliasConfig | undefined
   /** The prefix of the status store's keys. Default: `svc`. */
   readonly storePrefix?: string
-  /**
-   * The seconds that statuses are kept after a task's last one, at most ten years. `null` or 0: for ever. Default:
-   * 86400.
-   */
+  /** The seconds that statuses are kept after a task's last one. `null` or 0: for ever. Default: 86,400. */
   readonly storeTtlSeconds?: number | null
   /** The number of statuses that are kept per task. Default: 50. */
   readonly storeHistoryMaxlen?: number

@@ -139,7 +139,10 @@ describe("explain: why a task is not done", () => {
     const given: Given = { observed: [received(1), deadLettered(3)], said: [["failed", 3]], letters }
     const nobody = explained({ ...given, inspection: { messages: 1, consumers: 0 } })
     assert.deepInclude(nobody, { asked: "tasks.queue", verdict: "no_consumer" })
-    assert.strictEqual(nobody.sentence, "tasks.queue has no consumer, and 1 message is waiting in it: start its worker.")
+    assert.strictEqual(
+      nobody.sentence,
+      "tasks.queue has no consumer, and 1 message is waiting in it: start its worker."
+    )
     assert.deepInclude(explained({ ...given, inspection: "missing" }), { verdict: "no_queue" })
     assert.deepInclude(explained(given), { verdict: "queued", missing_evidence: ["broker"] })
   })

@@ -25,8 +25,7 @@ import type { DeliveryVerdict } from "./DeliveryVerdict.ts"
 /** Options of one aggregation consumer, in addition to the options that all consumers share. */
 export interface Options<R> extends ConsumerOptions.ConsumerOptions {
   /**
-   * The shards that this consumer aggregates, from 0 to the topology's `shard_count` - 1. A shard needs one consumer:
-   * two would both process its events.
+   * The shards that this consumer aggregates, from 0. No other consumer may have them, or events are processed twice.
    */
   readonly shards: ReadonlyArray<number>
   /** The name of the queue. Default: the topology's name for these shards, such as `aggregation.queue.0`. */

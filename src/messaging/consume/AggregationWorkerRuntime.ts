@@ -31,10 +31,7 @@ export interface AggregationWorkerRuntime<R> {
    * Events published after `start` has succeeded are aggregated. `start` is a no-op while the consumers run.
    */
   readonly start: Effect.Effect<void, InitializeError, R>
-  /**
-   * Stops all consumers. Succeeds once every event in progress is settled or returned to its queue; handlers that
-   * exceed `stopWithin` are interrupted.
-   */
+  /** Stops all consumers as `AggregationConsumer.stop` does. Handlers that exceed `stopWithin` are interrupted. */
   readonly stop: Effect.Effect<void>
 }
 

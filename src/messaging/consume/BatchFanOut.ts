@@ -44,10 +44,7 @@ export const publications = (
     })
   )
 
-/**
- * Returns whether a batch contains tasks of several types. A routed topology sends each type to its own worker, so one
- * worker cannot process such a batch.
- */
+/** A routed topology sends each type to its own worker, so one worker cannot process a batch with several types. */
 export const hasMixedTaskTypes = (batch: BatchEnvelope): boolean =>
   new Set(batch.tasks.map(({ task_type = "" }) => task_type.trim()).filter((taskType) => taskType !== "")).size > 1
 

@@ -34,15 +34,9 @@ export interface ConsumerOptions extends FailureOptions {
    * `AggregationWorkerRuntime`.
    */
   readonly stopWithin?: Duration.Input | undefined
-  /**
-   * The pause after an error that is not the handler's, such as a failed subscription, in seconds: more than 0, at most
-   * a day. Default: 2.
-   */
+  /** The pause after an error that no handler caused, in seconds: more than 0, at most a day. Default: 2. */
   readonly idleRetrySeconds?: number | undefined
-  /**
-   * If `concurrency` messages are being processed and none of them ends for this long, the consumer logs a warning that
-   * names them. Default: 1 minute.
-   */
+  /** A warning names the messages if `concurrency` are in progress and none ends for this long. Default: 1 minute. */
   readonly stalledAfter?: Duration.Input | undefined
   /** Arguments of the AMQP subscription, such as `{ "x-priority": 10 }`. Default: none. */
   readonly consumeArguments?: Fields | undefined

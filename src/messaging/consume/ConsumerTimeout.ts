@@ -5,10 +5,7 @@ import type { QueueFamily } from "../topology/Parameters.ts"
 
 const brokerDefault = Duration.minutes(30)
 
-/**
- * Returns the warning about handlers that may exceed the broker's consumer timeout, after which the broker closes the
- * channel and redelivers its messages, possibly for ever. No warning if neither time is configured.
- */
+/** Returns a warning if handlers may exceed the consumer timeout, after which the broker redelivers their messages. */
 export const warning = (
   { arguments: declared, queueType }: Pick<QueueFamily, "arguments" | "queueType">,
   version: string,

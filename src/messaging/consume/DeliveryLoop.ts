@@ -21,7 +21,6 @@ export interface Options<R> {
   readonly onStarted?: () => void
   /** Called when the queue cannot be consumed or a message could not be processed. The loop then continues. */
   readonly onError?: (error: HandlerFailure.HandlerFailure, retryDelaySeconds: number) => void
-  /** The seconds without a message after which the loop checks its subscription. `null`: never. */
   readonly consumeTimeoutSeconds?: number | null | undefined
   readonly idleRetrySeconds?: number | undefined
   readonly stopWithin?: Duration.Input | undefined
@@ -29,9 +28,7 @@ export interface Options<R> {
 }
 
 interface DeliveryLoop<R> {
-  /** Consumes until stopped or interrupted. Errors are reported and retried, so this effect never fails. */
   readonly run: Effect.Effect<void, never, R>
-  /** Succeeds once all deliveries in progress are settled or returned to the queue. */
   readonly stop: Effect.Effect<void>
 }
 
@@ -175,10 +172,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       })
     })
 
-    /**
-     * Waits for the deliveries in progress, at most `stopWithin`. The same deadline applies to the broker's reply to
-     * the cancellation, because a frozen broker never sends one.
-     */
+    /** Waits for the deliveries in progress and the cancellation, which a frozen broker never confirms. */
     const drain = Effect.fnUntraced(function* (cancel: Effect.Effect<void>, stopAccepting: () => void) {
       const cancelling = yield* Effect.forkDetach(cancel, { startImmediately: true })
       yield* Effect.timeoutOption(Effect.andThen(Fiber.await(cancelling), whenEmpty), stopWithin)

@@ -8,10 +8,7 @@ export interface Claim {
   /** The hash that identifies the work: of the task id, the action and the `dedup_key_fields`. */
   readonly signature: string
   readonly messageId: string
-  /**
-   * True if the message was delivered before, or is a retry or a replay. Such a message may take over the claim of its
-   * own earlier delivery.
-   */
+  /** True for a redelivery, a retry or a replay, which may take over the claim of the message's earlier delivery. */
   readonly redelivered: boolean
 }
 

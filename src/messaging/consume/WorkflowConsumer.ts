@@ -26,10 +26,7 @@ import { type Claim, StageDedup } from "./StageDedup.ts"
 import * as WorkflowContext from "./WorkflowContext.ts"
 import type { WorkflowHandler } from "./WorkflowHandler.ts"
 
-/**
- * Options of a workflow consumer. The contract of the stage takes precedence over the retry policy, and its
- * `max_inflight` is the default of `concurrency`.
- */
+/** Options of a workflow consumer. The stage contract overrides the retry policy and the default `concurrency`. */
 export type Options<R> = ConsumerOptions.ConsumerOptions & {
   readonly handler: WorkflowHandler<R>
 } & (

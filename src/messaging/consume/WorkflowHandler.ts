@@ -47,10 +47,7 @@ export const withPayload = <Payload, RD, R>(
   }
 }
 
-/**
- * Combines one handler for each action. Messages with another action, or without one, are refused as
- * `unsupported_action`.
- */
+/** Combines one handler for each action. Other messages are refused as `unsupported_action`. */
 export const byAction = <Requirements extends Readonly<Record<string, unknown>>>(
   handlers: {
     readonly [Action in keyof Requirements]: WorkflowHandler<Requirements[Action]>

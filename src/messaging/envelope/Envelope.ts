@@ -22,8 +22,7 @@ export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
 
 /**
- * Returns whether `JSON.stringify` writes the value as an object with all its members. A `Date` becomes a text, and a
- * `Map` becomes an empty object.
+ * Returns whether `JSON.stringify` keeps the value an object. It makes a `Date` a text, and a `Map` an empty object.
  */
 export const isWritableObject = (value: unknown): value is JsonObject =>
   isJsonObject(value) && typeof value["toJSON"] !== "function" && !(value instanceof Map || value instanceof Set)
@@ -63,10 +62,7 @@ interface EnvelopeRules<Envelope extends object> {
   readonly schema: Schema.Codec<Envelope, unknown> & { readonly fields: object }
   /** Fields that may be `null`, which means that they are missing. In other fields `null` is an error. */
   readonly nullable: ReadonlyArray<string>
-  /**
-   * An optional fast check, which costs a tenth of decoding. It returns true only for envelopes that decoding leaves
-   * unchanged; the others are decoded.
-   */
+  /** A check that costs a tenth of decoding. Returns true only for envelopes that decoding would not change. */
   readonly isExact?: (known: JsonObject) => known is Envelope & JsonObject
 }
 

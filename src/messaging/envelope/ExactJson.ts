@@ -28,10 +28,7 @@ export const read = (text: string): ExactAndOrdinary<unknown> => {
 
 export const parse = (text: string): unknown => read(text).exact
 
-/**
- * Applies `read` to both values, or once if they are identical. Errors come from the ordinary value, because the schema
- * does not accept a `RawNumber` as a number.
- */
+/** Applies `read` to both values. Errors come from the ordinary one, because no schema accepts a `RawNumber`. */
 export const readBoth = <A, B, E>(
   { exact, ordinary }: ExactAndOrdinary<A>,
   read: (value: A) => Result.Result<B, E>

@@ -1,7 +1,6 @@
 import { Effect, Schema } from "effect"
 import { type Mistake, mistakesOf } from "./Errors.ts"
 
-/** Decodes a payload with the schema of a handler. Fails with a list of all errors, which contains no values. */
 export const decoder = <Payload, R>(schema: Schema.ConstraintDecoder<Payload, R>) => {
   const decode = Schema.decodeUnknownEffect(schema, { errors: "all" })
   return (payload: unknown): Effect.Effect<Payload, ReadonlyArray<Mistake>, R> =>

@@ -90,8 +90,7 @@ export interface LenientStatus {
 }
 
 /**
- * Decodes a status from another program. Members that are `null` or have a wrong type are dropped. Fails only if
- * `task_id` or `status` is invalid.
+ * Decodes a status of another program. Drops members of a wrong type, except `task_id` and `status`, which are errors.
  */
 export const readLeniently = (input: JsonObject, now: Timestamp): Result.Result<LenientStatus, EnvelopeError> =>
   Result.match(read(input, now), {

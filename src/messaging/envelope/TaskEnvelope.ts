@@ -15,10 +15,7 @@ import {
 import type { EnvelopeError } from "./Errors.ts"
 import { isCanonical, Timestamp } from "./Timestamp.ts"
 
-/**
- * A priority from 0 to 255. `5.0`, `"5"` and `true` are valid as well, because existing producers send them and other
- * releases of this library accept them.
- */
+/** A priority from 0 to 255. `5.0`, `"5"` and `true` are valid, because producers in other languages send them. */
 export const Priority = Schema.Union([Schema.Finite, Schema.String, Schema.Boolean]).pipe(
   Schema.decodeTo(
     Schema.Int,
@@ -90,10 +87,7 @@ export interface TaskInput extends NoCamelCaseMembers<typeof Declared.fields> {
   readonly [extra: string]: unknown
 }
 
-/**
- * Decodes a task. `now` becomes its `created_at` if it has none. The input must have canonical member names: see
- * `ContractAliasConfig.inbound`.
- */
+/** Decodes a task with canonical member names. `now` becomes its `created_at` if it has none. */
 export const read = (input: unknown, now: Timestamp): Result.Result<TaskEnvelope, EnvelopeError> =>
   decode(input, { payload: {}, created_at: now, spec_version: specVersion })
 

@@ -34,10 +34,7 @@ export const DeadLetterRecord = Schema.Struct({
   exception_stack: Schema.optionalKey(N),
   retry_attempt: Schema.Int,
   max_retries: Schema.Int,
-  /**
-   * The headers of the message in the dead-letter queue. Timestamps are ISO 8601 texts, bytes are base64, and integers
-   * beyond the safe range are texts.
-   */
+  /** The message's headers: timestamps are ISO 8601 texts, bytes are base64, and unsafe integers are texts. */
   headers: JsonObject,
   content_type: N,
   /** The body as `body_encoding` says: parsed JSON, text, or base64. */

@@ -13,7 +13,6 @@ import type { DeliveryFields, FailedDelivery, FailureStatus } from "./FailedDeli
 import * as FailureLog from "./FailureLog.ts"
 import * as Redelivery from "./Redelivery.ts"
 
-/** Options of every consumer for handling failures. */
 export interface FailureOptions {
   /**
    * Decides about the retries of a failed message. After the last one, the message is published to the dead-letter
@@ -32,7 +31,6 @@ export interface FailureOptions {
 
 interface FailureReports<Fields extends DeliveryFields> {
   readonly failed: (failed: FailedDelivery<Fields>, exception: ExceptionFields) => void
-  /** Called after the message was published to a retry queue or the dead-letter queue. */
   readonly redelivered: (
     tag: Redelivery.RedeliveryResult["_tag"],
     redelivery: Redelivery.RedeliveryFields,
@@ -55,10 +53,7 @@ interface FailureVerdict {
 
 interface FailurePath<Fields extends DeliveryFields> {
   readonly prepare: Effect.Effect<void, TopologyError | BrokerError>
-  /**
-   * With a retry policy, the delivery is acknowledged after its message is in a retry queue or the dead-letter queue.
-   * Without one, it is rejected.
-   */
+  /** Acknowledges the delivery after its message is in the next queue. Without a retry policy, rejects it. */
   readonly fail: (failed: FailedDelivery<Fields>) => Effect.Effect<FailureVerdict, Redelivery.RedeliveryError>
 }
 

@@ -3,10 +3,7 @@ import * as Timestamp from "../envelope/Timestamp.ts"
 import * as TraceContext from "../envelope/TraceContext.ts"
 import type * as Observation from "./Observation.ts"
 
-/**
- * Receives the observations of a consumer in order. The function is called synchronously while messages are processed,
- * so it must return at once.
- */
+/** Receives observations in order. Called synchronously while messages are processed, so it must return at once. */
 export type ObservationSink = (observation: Observation.Observed) => void
 
 type MakeObservation = (at: Timestamp.Timestamp) => Observation.Observed

@@ -139,19 +139,13 @@ export class BrokerClient extends Context.Service<
     /** Publishes a workflow message by a routing key. Its envelope gets the stage that the key leads to as `stage`. */
     readonly publishWorkflowMessage: PublishWorkflow
 
-    /**
-     * Publishes a status of any task on the status exchange. In a handler, use the context instead: it publishes
-     * statuses of the current task.
-     */
+    /** Publishes a status of any task. In a handler, use the context instead, which adds the current task. */
     readonly publishStatus: PublishStatus
 
     /** Publishes a status that is also input for the aggregation of `meta.parent_task_id`, which is required. */
     readonly publishAggregationStatus: PublishStatus
 
-    /**
-     * Declares and binds the aggregation queue of these shards and returns its name. Default of `name`: see the
-     * topology.
-     */
+    /** Declares and binds the aggregation queue of these shards and returns its name, which `name` replaces. */
     readonly ensureAggregationQueue: (
       shards: ReadonlyArray<number>,
       name?: string

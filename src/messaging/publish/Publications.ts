@@ -151,10 +151,7 @@ export const aggregationStatus = (topology: Topology, event: unknown, options: S
     return yield* statusPublication(topology, complete, routingKey, options)
   })
 
-/**
- * The properties that the library neither sets nor reads. A republished message keeps them: for example, its body is
- * unreadable without its content encoding.
- */
+/** Properties that a republished message keeps. Without its content encoding, for example, its body is unreadable. */
 interface DescriptiveProperties {
   readonly contentEncoding?: string | undefined
   readonly replyTo?: string | undefined

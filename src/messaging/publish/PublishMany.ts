@@ -41,10 +41,7 @@ export class TasksUnpublished extends Schema.TaggedError<TasksUnpublished>()("Ta
   message: Schema.String
 }) {}
 
-/**
- * Returns the messages for all tasks. If any task is invalid, returns an error that lists all of them. The members of
- * `tasks` have canonical names.
- */
+/** Returns the messages of all tasks, or one error that lists all invalid tasks. Member names must be canonical. */
 export const publications = (
   topology: Topology,
   tasks: ReadonlyArray<unknown>,
@@ -83,10 +80,7 @@ export const publications = (
   )
 }
 
-/**
- * Publishes the messages. After a failure it starts no further publish, but waits for those in progress, so that the
- * outcome of each is known.
- */
+/** After a failure, starts no further publish but waits for those in progress, so that each outcome is known. */
 export const publishAll = (
   publications: ReadonlyArray<Publication>,
   publish: (publication: Publication) => Effect.Effect<void, UnconfirmedPublish>,

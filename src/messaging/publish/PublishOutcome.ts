@@ -16,10 +16,7 @@ export class PublishRefused extends Schema.TaggedError<PublishRefused>()("Publis
   readonly mayDuplicate = false
 }
 
-/**
- * The message was sent but not confirmed, so it may be stored. Publishing it again may duplicate it, which is harmless
- * if the handler is idempotent.
- */
+/** The message was sent but not confirmed, so it may be stored. Publishing it again may duplicate it. */
 export class PublishUnknown extends Schema.TaggedError<PublishUnknown>()("PublishUnknown", {
   ...destinationFields,
   reason: Schema.Literals(["lost", "deadline"])

@@ -96,10 +96,7 @@ export const stageOfQueue = (topology: Topology, queue: string): Result.Result<S
     : Result.succeed(found)
 }
 
-/**
- * Returns the stage that a routing key leads to. A publish routing key takes precedence over an equal binding key, an
- * entry route, and a matching pattern.
- */
+/** Returns the stage that a routing key leads to. Exact keys take precedence over entry routes and patterns. */
 export const stageOfKey = (topology: Topology, routingKey: string): Result.Result<Stage, InvalidPublish> => {
   if (!(topology instanceof SharedStatusWorkflowTopology)) return noWorkflow()
   const { entryRoutes, stages } = topology

@@ -10,10 +10,7 @@ interface FailedAttempt extends Pick<DeliveryFailure, "reason" | "retryable"> {
   readonly attempt: number
 }
 
-/**
- * Decides whether a failed message is retried. A handler runs at most `maxRetries + 1` times. `chance` is a random
- * number from 0 to below 1, from which the delay is chosen.
- */
+/** A handler runs at most `maxRetries + 1` times. `chance`, a random number from 0 to below 1, selects the delay. */
 export const decide = (
   policy: RetryPolicy,
   { attempt, reason, retryable }: FailedAttempt,

@@ -7,10 +7,7 @@ export const maxRetries = "x-svc-max-retries"
 export const sourceQueue = "x-svc-source-queue"
 export const failureReason = "x-svc-failure-reason"
 export const exceptionType = "x-svc-exception-type"
-/**
- * The time when the message was dead-lettered (ISO 8601). The `dlq_id` is a hash that includes this text, so a record
- * that is created again from the message gets the same id.
- */
+/** The time when the message was dead-lettered (ISO 8601). The `dlq_id` is a hash that includes this text. */
 export const deadLetteredAt = "x-svc-dead-lettered-at"
 /** This header is `true` in a message that was replayed from a dead-letter queue. */
 export const replayedFromDlq = "x-svc-replayed-from-dlq"
@@ -46,10 +43,7 @@ export const count = (value: Field | undefined): number => {
 export const withoutBrokerHeaders = (headers: Fields): Fields =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !brokerHeader.test(name)))
 
-/**
- * Drops long headers of other clients. Together with the failure headers they could exceed what AMQP can carry, and the
- * message would be redelivered for ever.
- */
+/** Drops long headers of other clients, which could make the message too large to be republished with its failure. */
 export const shortened = (headers: Fields): Fields => {
   const all = Object.entries(headers)
   const fitting = all.filter(([name, value]) => fitsShortString(name) && isShortValue(value) && name !== headersLeftOut)

@@ -64,10 +64,7 @@ const makeQueues = (queueType: RetryQueueType, sourceQueue: string, policy: Retr
   return { sourceQueue, policy, queueType, deadLetterQueue, retryQueueOf, declarations }
 }
 
-/**
- * One day. Messages are lost only if a worker pauses for 23 hours between declaring the queue and publishing to it,
- * while it stays connected.
- */
+/** One day. A worker that pauses for 23 hours between declaring a queue and publishing to it would lose messages. */
 const expiryMarginMs = 86_400_000
 
 export const redeclareEveryMs = 3_600_000

@@ -21,10 +21,7 @@ export interface AggregationParameters {
    * aggregation queues are durable, so deployments that share a virtual host need different names.
    */
   readonly aggregation_queue_name_prefix?: string | undefined
-  /**
-   * The broker's consumer timeout in milliseconds. RabbitMQ ignores it before 3.12, and from 4.3 also on classic
-   * queues. Default: the broker's default.
-   */
+  /** The consumer timeout in ms, ignored before RabbitMQ 3.12 and on classic queues from 4.3. Default: the broker's. */
   readonly aggregation_consumer_timeout_ms?: number | undefined
   /** The queue argument `x-single-active-consumer`, which is sent even if it is `false`. Default: not sent. */
   readonly aggregation_single_active_consumer?: boolean | undefined
@@ -90,10 +87,7 @@ export const make = (parameters: AggregationParameters, issues: ValidationIssues
 export const routingKey = (aggregation: AggregationPlane, shard: number): string =>
   `${aggregation.routingPrefix}.${shard}`
 
-/**
- * Returns whether a text is the routing key of a shard. No task may have such an id: a status is routed by its task id,
- * so its statuses would reach the aggregation worker.
- */
+/** Returns whether a text is the routing key of a shard. Statuses are routed by task id, so no task may have it. */
 export const isRoutingKey = ({ routingPrefix }: AggregationPlane, text: string): boolean =>
   text.startsWith(`${routingPrefix}.`) && /^\d+$/.test(text.slice(routingPrefix.length + 1))
 

@@ -5,8 +5,7 @@ export interface BrokerCapabilities {
   readonly version: string
   readonly release: Release
   /**
-   * The message priorities of quorum queues. `two`: messages with priority 5 or more come first. `strict32`: priorities
-   * from 0 to 31, default 4. `x-max-priority` has no effect on them.
+   * The priorities of quorum queues. `two`: 5 or more comes first. `strict32`: 0 to 31. `x-max-priority` is ignored.
    */
   readonly quorumPriority: "none" | "two" | "strict32"
   readonly consumerTimeout: "none" | "classic_and_quorum" | "quorum"
@@ -29,10 +28,7 @@ export const of = (version: string): BrokerCapabilities | undefined => {
   }
 }
 
-/**
- * Converts a priority to one that the queue supports. A quorum queue has fewer priorities, so several may become equal,
- * but their order is kept. Returns `undefined` if the queue has no priorities.
- */
+/** Converts a priority to one of the fewer that a quorum queue has. Returns `undefined` if the queue has none. */
 export const amqpPriority = (
   priority: number,
   maximum: number,

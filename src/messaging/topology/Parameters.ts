@@ -4,10 +4,7 @@ import { fitsShortString, isWellFormed, textExpected } from "../envelope/Envelop
 import { type Mistake, SettingsError, TopologyError } from "../envelope/Errors.ts"
 import * as QueueArguments from "./QueueArguments.ts"
 
-/**
- * Collects all mistakes in the parameters of a constructor, so that it reports them together. Also collects warnings
- * about parameters without effect.
- */
+/** Collects all mistakes in parameters, to report them together, and warnings about parameters without effect. */
 export class ValidationIssues {
   readonly mistakes: Array<Mistake> = []
   readonly warnings: Array<Mistake> = []

@@ -1,9 +1,6 @@
 import { hash } from "node:crypto"
 
-/**
- * Returns the shard of a parent task: the SHA-256 of its id as a big-endian number, modulo the number of shards.
- * Producers in other languages compute the same.
- */
+/** Returns the SHA-256 of the id as a big-endian number, modulo the count. Other producers compute the same. */
 export const shardOf = (parentTaskId: string, shardCount: number): number => {
   const digest = hash("sha256", parentTaskId, "hex")
   // Reading 16 bits at a time keeps every intermediate result exact for up to `maxShards` shards.

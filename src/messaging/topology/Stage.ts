@@ -33,10 +33,7 @@ export interface StageContract {
   readonly allowed_next_stages?: ReadonlyArray<string> | undefined
   /** Forbids the stage to publish messages to other stages. Default: false. */
   readonly terminal?: boolean | undefined
-  /**
-   * The maximum run time of a handler in seconds. A message that takes longer is retried with the reason
-   * `stage_timeout`. Default: no limit.
-   */
+  /** The maximum run time in seconds. Then a message is retried with the reason `stage_timeout`. Default: no limit. */
   readonly timeout_seconds?: number | undefined
   /** Overrides `max_retries` of the consumer's retry policy. */
   readonly max_retries?: number | undefined

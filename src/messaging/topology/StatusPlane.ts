@@ -2,10 +2,7 @@ import type { Redacted } from "effect"
 import type { Field, Fields } from "../../services/Broker.ts"
 import { argumentFromField, mergeQueueFamily, type QueueFamily, type ValidationIssues } from "./Parameters.ts"
 
-/**
- * The position in a stream at which a consumer starts: the last chunk, the first event, the next event, an offset, a
- * time, or an age such as `"1h"`.
- */
+/** The position where reading a stream starts: `last` is the last chunk. A number is an offset, `"1h"` an age. */
 export type StreamOffset = "first" | "last" | "next" | number | Date | string
 
 /**
@@ -16,19 +13,13 @@ export interface StatusParameters {
   readonly rabbitmq_url?: string | Redacted.Redacted | undefined
   readonly status_exchange: string
   readonly status_queue: string
-  /**
-   * A fanout exchange for messages that workers reject. The library binds no queue to it: bind one of your own, or
-   * these messages are dropped.
-   */
+  /** The exchange of messages that workers reject. Bind a queue of your own to it, or these messages are dropped. */
   readonly dead_letter_exchange?: string | undefined
   /** The number of deliveries that a consumer processes concurrently unless it sets `concurrency`. Default: 1. */
   readonly prefetch_count?: number | undefined
   /** Whether the status queue is a stream. Default: true. */
   readonly status_use_streams?: boolean | undefined
-  /**
-   * The broker deletes the status queue after it has been unused for this long, in milliseconds. An error for streams,
-   * which are never deleted. Default: never.
-   */
+  /** The broker deletes an unused status queue after this many milliseconds. An error for streams. Default: never. */
   readonly status_queue_ttl_ms?: number | undefined
   /** The maximum size of the stream in GiB. Default: no limit. */
   readonly status_stream_max_length_gb?: number | undefined

@@ -70,8 +70,7 @@ export interface LifecycleStatusParameters {
 }
 
 /**
- * Configures the statuses that a task consumer publishes about the progress of a task. The constructor throws a
- * `SettingsError` for blank statuses.
+ * Configures the statuses about the progress of a task. The constructor throws a `SettingsError` for blank statuses.
  */
 export class LifecycleStatusConfig {
   readonly enabled: boolean

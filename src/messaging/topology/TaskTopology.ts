@@ -13,10 +13,7 @@ interface TaskParameters extends StatusParameters {
   readonly tasks_queue: string
   /** After this many milliseconds in its queue, a task is dropped or dead-lettered by the broker. Default: never. */
   readonly tasks_message_ttl_ms?: number | undefined
-  /**
-   * The broker's consumer timeout in milliseconds. RabbitMQ ignores it before 3.12, and from 4.3 also on classic
-   * queues. Default: the broker's default.
-   */
+  /** The consumer timeout in ms, ignored before RabbitMQ 3.12 and on classic queues from 4.3. Default: the broker's. */
   readonly task_consumer_timeout_ms?: number | undefined
   /** The queue argument `x-single-active-consumer`, which is sent even if it is `false`. Default: not sent. */
   readonly task_single_active_consumer?: boolean | undefined
@@ -140,10 +137,7 @@ export class SharedTasksSharedStatusTopology extends TaskTopology {
   }
 }
 
-/**
- * One shared task queue and one shared status queue or stream. Aggregation queues are bound to the status exchange,
- * each for some of the shards.
- */
+/** Like `SharedTasksSharedStatusTopology`, with aggregation queues on the status exchange, each for some shards. */
 export class SharedTasksSharedStatusShardedAggregationTopology extends TaskTopology {
   readonly kind = "shared_tasks_shared_status_sharded_aggregation"
   declare readonly aggregation: Aggregation.AggregationPlane
@@ -166,10 +160,7 @@ export class RoutedTasksSharedStatusTopology extends TaskTopology {
   }
 }
 
-/**
- * One task queue per worker, bound by its task types, and one shared status queue or stream. Aggregation queues are
- * bound to the status exchange, each for some of the shards.
- */
+/** Like `RoutedTasksSharedStatusTopology`, with aggregation queues on the status exchange, each for some shards. */
 export class RoutedTasksSharedStatusShardedAggregationTopology extends TaskTopology {
   readonly kind = "routed_tasks_shared_status_sharded_aggregation"
   declare readonly aggregation: Aggregation.AggregationPlane

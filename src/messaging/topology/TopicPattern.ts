@@ -1,7 +1,4 @@
-/**
- * Matches a routing key with a topic pattern: `*` stands for one word, `#` for any number of words. The time is
- * proportional to the product of the lengths.
- */
+/** `*` stands for one word, `#` for any number of words. The time is proportional to the product of the lengths. */
 export const matches = (pattern: string, routingKey: string): boolean => {
   const words = split(routingKey)
   // `reachable[n]` says whether the parts of the pattern so far match the first n words.

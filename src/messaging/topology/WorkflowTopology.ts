@@ -11,10 +11,7 @@ export interface WorkflowParameters extends StatusParameters {
   readonly stages: ReadonlyArray<StageParameters>
   /** Named routes by which messages from outside enter the workflow. Default: none. */
   readonly entry_routes?: ReadonlyArray<EntryRouteParameters> | undefined
-  /**
-   * The broker's consumer timeout in milliseconds. RabbitMQ ignores it before 3.12, and from 4.3 also on classic
-   * queues. Default: the broker's default.
-   */
+  /** The consumer timeout in ms, ignored before RabbitMQ 3.12 and on classic queues from 4.3. Default: the broker's. */
   readonly workflow_consumer_timeout_ms?: number | undefined
   /** The queue argument `x-single-active-consumer`, which is sent even if it is `false`. Default: not sent. */
   readonly workflow_single_active_consumer?: boolean | undefined

@@ -128,10 +128,7 @@ const timesKey = ({ base }: Index, what: "queue" | "group", value: string): stri
 
 const timeMember = (index: Index, id: string): string => `${index.call("HGET", recordKey(index, id), "at")}\n${id}`
 
-/**
- * Returns when the newest dead letter of a queue or group was dead-lettered. If an earlier release stored no times,
- * returns the time of the record that was indexed last.
- */
+/** Returns the newest time in a queue or group. Earlier releases stored none; then it is that of the last record. */
 export const newestTime = (index: Index, what: "queue" | "group", value: string): Reply =>
   timeOf(index, last(index, timesKey(index, what, value)), () => last(index, index.base + matchingIndex(what, value)))
 

@@ -138,15 +138,11 @@ export class DeadLetterStore extends Context.Service<
     /** First step of a replay: reserves the record for a limited time. Nothing is published yet. */
     readonly claim: (claim: Claim) => Effect.Effect<ClaimResult, RedisError>
 
-    /**
-     * Second step of a replay: sets the state to `replay_unknown`, until `settle` records the outcome. Returns false if
-     * the claim is no longer valid; then nothing may be published.
-     */
+    /** Second step: sets the state to `replay_unknown`. Returns false if the claim is lost; then publish nothing. */
     readonly begin: (claim: Claim) => Effect.Effect<boolean, RedisError>
 
     /**
-     * Third step of a replay: records the outcome. Returns how often the record was replayed, or `undefined` if it is
-     * no longer in the index. Idempotent.
+     * Third step: records the outcome. Returns the number of replays, `undefined` for an unknown record. Idempotent.
      */
     readonly settle: (claim: Claim, settlement: ReplaySettlement) => Effect.Effect<number | undefined, RedisError>
   }

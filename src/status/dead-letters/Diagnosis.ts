@@ -11,7 +11,6 @@ const permanent: ReadonlySet<string> = new Set([
   "payload_schema_violation"
 ])
 
-/** Returns facts about a record that help an operator to decide whether to replay it. */
 export const of = (record: DeadLetterRecord) => {
   const body = isJsonObject(record.body) ? record.body : {}
   return {

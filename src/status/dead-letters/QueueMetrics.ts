@@ -11,10 +11,7 @@ export interface Options {
   readonly every?: Duration.Input
 }
 
-/**
- * Publishes the metrics `svc_queue_messages` and `svc_queue_consumers` of the given queues while the layer exists. Both
- * are 0 for a queue that does not exist.
- */
+/** Publishes the metrics `svc_queue_messages` and `svc_queue_consumers` of the queues. 0 for a missing queue. */
 export const layer = ({ every = "15 seconds", queues }: Options): Layer.Layer<never, never, Broker> =>
   Layer.effectDiscard(
     Effect.gen(function* () {

@@ -152,10 +152,7 @@ const requeueAtEnd = (channel: Channel, { content, properties, queue, settle }: 
 
 const deliveryCountHeader = "x-delivery-count"
 
-/**
- * Creates the record of a message from its headers, which contain all but the exception's message and stack. Returns
- * `undefined` for a message of another program.
- */
+/** Creates a record from the headers, which lack only the exception's texts. `undefined` for a foreign message. */
 const recordFromMessage = (
   queue: string,
   { content, properties }: Delivery,

@@ -20,10 +20,7 @@ import * as Stored from "./StoredDeadLetter.ts"
 export interface Options {
   /** The prefix of the keys, which workers and the HTTP service must share. Default: `svc`. */
   readonly prefix?: string | undefined
-  /**
-   * The seconds that a record is kept after it was indexed, at most ten years. `null` or 0 keeps it until it must make
-   * room. Default: `null`.
-   */
+  /** The seconds that a record is kept, at most ten years. `null` or 0: until it must make room. Default: `null`. */
   readonly ttl_seconds?: number | null | undefined
   /** The maximum number of records. When it is exceeded, the oldest record is deleted. Default: 100,000. */
   readonly max_records?: number

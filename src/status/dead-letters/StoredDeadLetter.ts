@@ -49,7 +49,6 @@ export const contentOf = (content: string) => {
   return { ...read, ...bodyOf(Buffer.from(read.raw_body_b64, "base64")) }
 }
 
-/** Returns the name of the group of records with this queue, reason and exception type. */
 export const groupName = (queue: string, reason: string, exceptionType: string | null): string =>
   JSON.stringify([queue, reason, exceptionType])
 

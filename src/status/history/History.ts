@@ -13,10 +13,7 @@ export type Source = "store" | "stream"
 
 export interface HistoryQuery {
   readonly taskId?: string | undefined
-  /**
-   * The first event to return. `last`: the newest event, or the last chunk of a stream. A number: the offset in the
-   * stream, or the sequence number in the store.
-   */
+  /** The first event to return, as an offset in the stream or a sequence number in the store. `last` is the newest. */
   readonly startOffset: "first" | "last" | number
   /** The time limit in seconds. Default for a stream: `maxSeconds` of the reader. */
   readonly maxSeconds?: number | undefined

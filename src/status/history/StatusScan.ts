@@ -9,7 +9,6 @@ import { offsetOf } from "../hub/StreamCheckpoint.ts"
 interface ScanBounds {
   readonly seconds: number
   readonly matches: number
-  /** The maximum number of messages to examine. */
   readonly messages: number
   readonly bytes: number
 }

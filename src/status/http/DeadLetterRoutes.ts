@@ -24,10 +24,7 @@ import * as RequestParameters from "./RequestParameters.ts"
 type Path = `/${string}`
 
 export interface Options {
-  /**
-   * The names of dead-letter queues on the broker. If set, even to an empty list, a route lists these queues and the
-   * indexed ones. Default: no such route.
-   */
+  /** Dead-letter queues on the broker. If set, even to an empty list, a route lists them and the indexed ones. */
   readonly brokerDlqQueueNames?: ReadonlyArray<string>
   /** The field names in bodies, paths and queries. Default: `ContractAliases`, which `StatusRuntime` sets. */
   readonly aliasConfig?: ContractAliasConfig
@@ -39,10 +36,7 @@ export interface Options {
   readonly messagesPath?: Path
   /** The path of the groups of similar dead letters. Default: `/dlq/groups`. */
   readonly groupsPath?: Path
-  /**
-   * The path of the replay jobs. One job and its cancellation are below it. These routes exist only if `ReplayJobs` is
-   * provided. Default: `/dlq/replays`.
-   */
+  /** The path of the replay jobs. Without the service `ReplayJobs` it does not exist. Default: `/dlq/replays`. */
   readonly replaysPath?: Path
 }
 

@@ -1,6 +1,5 @@
 import { HttpServerResponse } from "effect/http"
 
-/** A parameter that is not valid: where it was given, and what is accepted. */
 export interface InvalidParameter {
   readonly loc: readonly ["path" | "query" | "header" | "body", string]
   readonly msg: string
@@ -13,7 +12,6 @@ export const refusal = (
   headers: Readonly<Record<string, string>> = {}
 ): HttpServerResponse.HttpServerResponse => HttpServerResponse.jsonUnsafe({ detail }, { status, headers })
 
-/** Creates a 422 response that lists every invalid parameter. */
 export const invalidParameters = (parameters: ReadonlyArray<InvalidParameter>): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe({ detail: parameters }, { status: 422 })
 

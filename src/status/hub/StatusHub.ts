@@ -25,10 +25,7 @@ import * as StreamCheckpoint from "./StreamCheckpoint.ts"
 import { TaskOrder } from "./TaskOrder.ts"
 
 export interface Options {
-  /**
-   * The number of events that are stored concurrently, 1 to 65,535. Multiplied by the size of the events, it limits the
-   * memory that the hub needs. Default: 200.
-   */
+  /** The number of events that are stored concurrently, 1 to 65,535. Limits the hub's memory. Default: 200. */
   readonly prefetch?: number | undefined
   /** The members of `meta` that are removed before an event is stored. Default: `["auth_token"]`. */
   readonly sanitizeMetaKeys?: ReadonlyArray<string> | undefined

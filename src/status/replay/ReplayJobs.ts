@@ -39,10 +39,7 @@ export const ReplayJob = Schema.Struct({
   /** True if more records matched than one job may have. Create another job with the same filter for the others. */
   truncated: Schema.Boolean,
   replayed: Schema.Int,
-  /**
-   * The number of records that were not replayed: they had been replayed or removed before, had another state than the
-   * filter, or were reserved by another replay.
-   */
+  /** Records that were not replayed: replayed before, removed, in another state, or reserved by another replay. */
   skipped: Schema.Int,
   failed: Schema.Int,
   /**

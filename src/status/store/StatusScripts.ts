@@ -123,10 +123,7 @@ return {newest, oldest, entries}`,
   }
 }
 
-/**
- * KEYS: children of a parent. ARGV: child, TTL in seconds or an empty string, maximum children. A child that is indexed
- * is never replaced, so readers see a stable set.
- */
+/** KEYS: children. ARGV: child, TTL in seconds or an empty string, maximum children. Known children stay indexed. */
 export const indexChild: Script<"indexed" | "full"> = {
   name: "index-child",
   lua: `

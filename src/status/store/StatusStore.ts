@@ -37,10 +37,7 @@ export interface HistoryOptions {
 export class StatusStore extends Context.Service<
   StatusStore,
   {
-    /**
-     * Stores an event. If an event of this task with this id was stored before, returns `duplicate` and neither changes
-     * nor publishes anything.
-     */
+    /** Stores an event. Returns `duplicate`, and changes nothing, if the task has an event with this id already. */
     readonly store: (event: PublishedStatus) => Effect.Effect<"stored" | "duplicate", RedisError>
 
     /** Returns the newest stored event of a task, if any. */

@@ -1,7 +1,4 @@
-/**
- * The statuses that end a task. A later status may resume the task. Case and surrounding spaces are ignored; a blank
- * status never ends a task. Default: `completed` and `failed`.
- */
+/** The statuses that end a task, until a later one resumes it. Not case-sensitive. Default: `completed`, `failed`. */
 export class TerminalStatusSet {
   readonly #statuses: ReadonlySet<string>
 

@@ -317,10 +317,7 @@ const make = Effect.fnUntraced(function* (
 export const layer = (options: Options = {}): Layer.Layer<EventStream, SettingsError, StatusStore> =>
   Layer.effect(EventStream, make(options))
 
-/**
- * Ends the open streams when the program shuts down. Provide the HTTP listener to this layer, so that the listener does
- * not wait for streams.
- */
+/** Ends the open streams at shutdown. Provide the HTTP listener to this layer, so that it does not wait for them. */
 export const drainFirst: Layer.Layer<never, never, EventStream> = Layer.effectDiscard(
   Effect.flatMap(EventStream, ({ drain }) => Effect.addFinalizer(() => drain))
 )

@@ -92,10 +92,7 @@ export class ResumeCursor {
     return !this.#reading
   }
 
-  /**
-   * Returns the part of the history to read. It is limited to the size of the buffer, because reading a long history in
-   * full for each buffer would take quadratic time.
-   */
+  /** Limits a read to the size of the buffer. Reading a long history in full each time would take quadratic time. */
   beginRead(): HistoryOptions {
     this.#stale = false
     this.#reading = true

@@ -10,10 +10,7 @@ export interface SseLimits {
   readonly stalledMs: number
 }
 
-/**
- * One open stream. It needs only a small object and a waiting fiber, because thousands may be open. The fiber is woken
- * by events and by a sweep over all connections.
- */
+/** One open stream: a small object and a waiting fiber, woken by events and by one sweep over all streams. */
 export class SseConnection implements TaskSubscriber {
   readonly taskId: string
   readonly cursor: ResumeCursor
