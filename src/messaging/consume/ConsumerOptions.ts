@@ -86,7 +86,7 @@ const checkSeconds = (field: string, value: number | undefined, issues: Validati
   }
 }
 
-/** RabbitMQ rejects a subscription with another `x-priority`, and the consumer would retry it for ever. */
+/** RabbitMQ rejects a subscription whose `x-priority` is not an integer, and the consumer would retry it for ever. */
 export const checkPriority = (consumeArguments: Fields | undefined, issues: ValidationIssues): void => {
   const given = consumeArguments?.["x-priority"]
   if (given !== undefined && !(typeof given === "number" && Number.isInteger(given))) {

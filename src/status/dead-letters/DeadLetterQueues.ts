@@ -67,7 +67,7 @@ const compare = (queue: IndexedQueue, messages: number | null | undefined): Queu
       }
     : { ...queue, exists: messages !== null, message_count: messages, ...verdictOf(queue, messages) }
 
-/** Whether a replayed record still has its message in the queue is not known, so both counts agree. */
+/** Compares the two counts. The messages of replayed records may or may not still be in the queue. */
 const verdictOf = (
   { indexed_count, open_count, replayed_count }: Pick<IndexedQueue, "indexed_count" | "open_count" | "replayed_count">,
   messages: number | null
