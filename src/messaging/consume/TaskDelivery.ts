@@ -132,7 +132,7 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
     if (Result.isSuccess(published)) return acked(attemptFieldsOf(task, context))
     const error = published.failure
     if (isBrokerFailure(error)) return yield* error
-    // If no queue accepts the new task, failing the delivery keeps the original.
+    // If no queue accepts the new task, failing the delivery keeps the delivered task.
     return yield* failTask(delivery, task, context, HandlerFailure.of(error))
   })
 

@@ -45,7 +45,7 @@ export const neverForwarded = [
   "x-trusted-gateway-signature",
   "x-svc-.*",
   "traceparent",
-  // policy and price were decided for the original method
+  // Policy and price were decided for the method of the request line.
   "x-http-method",
   "x-http-method-override",
   "x-method-override",

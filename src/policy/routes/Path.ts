@@ -1,6 +1,6 @@
 import { Result } from "effect"
 
-/** An unambiguous request path, used for decisions. The gateway forwards the original target. */
+/** An unambiguous request path, used for decisions. The gateway forwards the target as it was received. */
 export interface CanonicalPath {
   /** Without query; escapes of letters, digits, `-`, `_` and `~` are decoded. */
   readonly path: string

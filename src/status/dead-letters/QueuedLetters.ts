@@ -127,7 +127,7 @@ const toUnavailable =
 /**
  * Moves a message to the end of its queue if the broker has put it back before. A quorum queue counts this and drops
  * the message above its delivery limit (20 by default on RabbitMQ 4). The copy at the end starts a new count. A crash
- * before the original is acknowledged leaves two copies with the same `dlq_id`.
+ * before the first message is acknowledged leaves both, with the same `dlq_id`.
  */
 const requeueAtEnd = (channel: Channel, { content, properties, queue, settle }: Delivery) =>
   Effect.gen(function* () {
