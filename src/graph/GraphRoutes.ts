@@ -25,7 +25,7 @@ export interface Options {
  * - `GET /executions/{task_id}/view`: both, for the page of a task
  * - `GET /executions/{task_id}/explain`: why the task is not done
  *
- * Responds with 404 if there is no evidence of the task. A task id has up to 255 bytes, which percent-encoding triples,
+ * Responds with 404 if nothing is stored about the task. A task id has up to 255 bytes, which percent-encoding triples,
  * so the router needs a `maxParamLength` of 765.
  */
 export const layer = (

@@ -12,7 +12,7 @@ import * as ManualRetry from "../retry/ManualRetry.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import * as BatchFanOut from "./BatchFanOut.ts"
 
-/** The details of a status. The context adds the task id, the correlation id and the manual-retry lineage. */
+/** The details of a status. The context adds the task id, the correlation id and the number of manual retries. */
 export interface StatusDetails extends NoCamelCaseMembers<typeof StatusEvent.Declared.fields> {
   readonly message?: string | null | undefined
   readonly meta?: JsonObject | undefined

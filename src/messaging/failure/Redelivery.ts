@@ -157,9 +157,7 @@ const isTransient = (error: RedeliveryError): boolean => {
   }
 }
 
-/**
- * A minute is well below the broker's default consumer timeout of 30 minutes, after which it redelivers the message.
- */
+/** Retries for a minute, well below the broker's default consumer timeout of 30 minutes. */
 export const holdSchedule = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]).pipe(
   Schedule.jittered,
   Schedule.upTo({ duration: "1 minute" })

@@ -28,7 +28,7 @@ export const of = (version: string): BrokerCapabilities | undefined => {
   }
 }
 
-/** Converts a priority to one of the fewer that a quorum queue has. Returns `undefined` if the queue has none. */
+/** Converts a priority for the queue, since quorum queues have fewer. Returns `undefined` if the queue has none. */
 export const amqpPriority = (
   priority: number,
   maximum: number,

@@ -151,7 +151,7 @@ export const fieldOfArgument = (sources: ReadonlyMap<string, string>, argument: 
 const isPriority = (value: Field | undefined): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= 255
 
-/** The mistake never shows the URL, because it contains the password. */
+/** The error never shows the URL, because it contains the password. */
 export const rabbitmqUrl = (
   url: string | Redacted.Redacted | undefined,
   issues: ValidationIssues

@@ -21,7 +21,7 @@ export interface HistoryQuery {
   readonly maxScan?: number | undefined
 }
 
-/** The status queue is being scanned by as many requests as may scan it at once. */
+/** The maximum number of requests is scanning the status queue already. */
 export class HistoryBusy extends Schema.TaggedError<HistoryBusy>()("HistoryBusy", { message: Schema.String }) {}
 
 export interface StreamReader {

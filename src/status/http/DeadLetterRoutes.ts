@@ -233,7 +233,7 @@ const onQueue = <A>(
     if (!isDeadLetterQueue) {
       return yield* failWith(
         422,
-        `${queue} is not known as a dead-letter queue: its name does not end with ${defaultSuffix}, it has no indexed records, and brokerDlqQueueNames does not list it.`
+        `${queue} is not known as a dead-letter queue: its name does not end with ${defaultSuffix}, it has no indexed records, and brokerDlqQueueNames does not list it. Correct the name, or add it to brokerDlqQueueNames.`
       )
     }
     return ok(yield* walk(queue, given.aliases))
