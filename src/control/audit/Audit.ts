@@ -124,13 +124,28 @@ interface MutationResult<A> {
   readonly changes: ReadonlyArray<Changes.Change>
 }
 
+type ErrorOf<Eff> = [Eff] extends [never]
+  ? never
+  : [Eff] extends [Effect.Effect<infer _A, infer E, infer _R>]
+    ? E
+    : never
+type ServicesOf<Eff> = [Eff] extends [never]
+  ? never
+  : [Eff] extends [Effect.Effect<infer _A, infer _E, infer R>]
+    ? R
+    : never
+
 export class Audit extends Context.Service<
   Audit,
   {
     /** Commits a change, its audit event and its notices to other processes in one transaction. */
-    readonly mutate: <A, E, R>(
-      change: Effect.Effect<MutationResult<A>, E, R>
-    ) => Effect.Effect<A, Exclude<E, StatementFailure> | StoreFailure, Exclude<R, Mutation> | Actor>
+    readonly mutate: <Eff extends Effect.Effect<unknown, unknown, unknown>, A>(
+      change: (mutation: Mutation["Service"]) => Generator<Eff, MutationResult<A>, never>
+    ) => Effect.Effect<
+      A,
+      Exclude<ErrorOf<Eff>, StatementFailure> | StoreFailure,
+      Exclude<ServicesOf<Eff>, Mutation> | Actor
+    >
   }
 >()("svc/control/Audit") {
   static readonly layer = Layer.effect(
@@ -153,13 +168,16 @@ export class Audit extends Context.Service<
         })
       })
 
-      const mutate: Audit["Service"]["mutate"] = (change) =>
+      const commit = <A, E, R>(change: Effect.Effect<MutationResult<A>, E, R>) =>
         Effect.gen(function* () {
-          const recorded = yield* Effect.provideService(change, Mutation, { write: sql })
+          const recorded = yield* Effect.provideService(change, Mutation, mutation)
           yield* append(recorded)
           yield* Effect.forEach(recorded.changes, Changes.publish, { discard: true })
           return recorded.result
         }).pipe(transaction, Effect.provideService(Database, database), toStoreFailures)
+
+      const mutation = { write: sql }
+      const mutate: Audit["Service"]["mutate"] = (change) => commit(Effect.gen(() => change(mutation)))
 
       return Audit.of({ mutate })
     })

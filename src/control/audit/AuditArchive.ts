@@ -4,7 +4,7 @@ import type { ChainedEvent } from "../../state/AuditLog.ts"
 import type { ChainFault } from "../api/AuditApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { Count, computedRows, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
-import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
+import { type Actor, Audit, Snapshots } from "./Audit.ts"
 import { type ChainLink, linkedEvents, verifyLinks } from "./AuditChain.ts"
 
 /** The maximum number of events in one archive file. One statement deletes all of them. */
@@ -82,24 +82,21 @@ const make = Effect.gen(function* () {
   })
 
   const cut = Effect.fn("AuditArchive.cut")(({ start, through }: ArchiveRange, archived: ArchiveRecord) =>
-    audit.mutate(
-      Effect.gen(function* () {
-        const { write } = yield* Mutation
-        // The delete comes before the update, because the update locks a row that every other change needs.
-        yield* write`DELETE FROM audit_events WHERE sequence <= ${through}`
-        const updated = yield* write`
-          UPDATE audit_chain SET archived_sequence = ${through}, archived_hash = decode(${archived.hash}, 'hex')
-          WHERE archived_sequence = ${start.sequence} RETURNING 1`
-        if (updated.length === 0) return yield* archivedMeanwhile
-        return {
-          result: undefined,
-          auditAction: { target: "audit_log", action: "audit:archive" },
-          targetId: String(through),
-          snapshots: yield* snapshots(null, archived),
-          changes: []
-        }
-      })
-    )
+    audit.mutate(function* ({ write }) {
+      // The delete comes before the update, because the update locks a row that every other change needs.
+      yield* write`DELETE FROM audit_events WHERE sequence <= ${through}`
+      const updated = yield* write`
+        UPDATE audit_chain SET archived_sequence = ${through}, archived_hash = decode(${archived.hash}, 'hex')
+        WHERE archived_sequence = ${start.sequence} RETURNING 1`
+      if (updated.length === 0) return yield* archivedMeanwhile
+      return {
+        result: undefined,
+        auditAction: { target: "audit_log", action: "audit:archive" },
+        targetId: String(through),
+        snapshots: yield* snapshots(null, archived),
+        changes: []
+      }
+    })
   )
 
   return AuditArchive.of({ part, read, cut })

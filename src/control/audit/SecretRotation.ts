@@ -64,20 +64,18 @@ export const rotate = Effect.gen(function* () {
     }
   })
 
-  return yield* audit.mutate(
-    Effect.gen(function* () {
-      const columns = yield* Effect.forEach(sealedColumns, resealColumn)
-      const resealed = Object.fromEntries(columns.map(({ name, resealed }) => [name, resealed]))
-      const rotation: Rotation = { resealed, kept: columns.reduce((sum, { kept }) => sum + kept, 0) }
-      return {
-        result: rotation,
-        auditAction: { target: "vault", action: "secrets:rotate" },
-        targetId: "singleton",
-        snapshots: yield* snapshots(null, resealed),
-        changes: [{ _tag: "Configuration" }, ...(yield* mappingNotices)]
-      }
-    })
-  )
+  return yield* audit.mutate(function* () {
+    const columns = yield* Effect.forEach(sealedColumns, resealColumn)
+    const resealed = Object.fromEntries(columns.map(({ name, resealed }) => [name, resealed]))
+    const rotation: Rotation = { resealed, kept: columns.reduce((sum, { kept }) => sum + kept, 0) }
+    return {
+      result: rotation,
+      auditAction: { target: "vault", action: "secrets:rotate" },
+      targetId: "singleton",
+      snapshots: yield* snapshots(null, resealed),
+      changes: [{ _tag: "Configuration" }, ...(yield* mappingNotices)]
+    }
+  })
 })
 
 /** A gateway caches that it could not decrypt a mapping's credential. The notices make it read the mapping again. */

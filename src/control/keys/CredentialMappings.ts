@@ -9,7 +9,7 @@ import { Vault } from "../../state/Vault.ts"
 import { CredentialMapping, type CredentialMappingUpsert } from "../api/keys/CredentialMappingsApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { isUnreadable, type Unreadable } from "../api/schema/Fields.ts"
-import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
+import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import { computedRows, rowTimestamps, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import { validateCredential } from "../store/Validation.ts"
 
@@ -78,50 +78,44 @@ const make = Effect.gen(function* () {
     const { credential = null, scope, target_id } = input
     const refusal = credential === null ? undefined : validateCredential(credential)
     if (refusal !== undefined) return yield* invalid("credential", refusal)
-    return yield* audit.mutate(
-      Effect.gen(function* () {
-        const { write } = yield* Mutation
-        const column = yield* lockTarget(input)
-        const before = yield* mappingRows.first(sql`${select} WHERE m.${column} = ${target_id} FOR UPDATE OF m`)
-        const id = before?.id ?? randomUUID()
-        const sealed = credential && vault.seal(credential, `upstream_credential_mappings/${id}`)
-        const origin = credential && (yield* upstreamOrigin(input.family))
-        const enabled = input.enabled ?? before?.enabled ?? true
-        yield* write`
-          INSERT INTO upstream_credential_mappings (id, scope, ${column}, enabled, sealed_credential, credential_origin)
-          VALUES (${id}, ${scope}, ${target_id}, ${enabled}, ${sealed}, ${origin})
-          ON CONFLICT (id) DO UPDATE SET enabled = excluded.enabled, updated_at = now(),
-            sealed_credential = coalesce(excluded.sealed_credential, upstream_credential_mappings.sealed_credential),
-            credential_origin = CASE WHEN excluded.sealed_credential IS NULL
-              THEN upstream_credential_mappings.credential_origin ELSE excluded.credential_origin END`
-        const after = yield* mappingRows.only(sql`${select} WHERE m.id = ${id}`)
-        return {
-          result: after,
-          auditAction: { target: "upstream_credential_mapping", action: "upstream_credentials:upsert" },
-          targetId: id,
-          snapshots: yield* snapshots(before ?? null, after),
-          changes: [noticeOf(after)]
-        }
-      })
-    )
+    return yield* audit.mutate(function* ({ write }) {
+      const column = yield* lockTarget(input)
+      const before = yield* mappingRows.first(sql`${select} WHERE m.${column} = ${target_id} FOR UPDATE OF m`)
+      const id = before?.id ?? randomUUID()
+      const sealed = credential && vault.seal(credential, `upstream_credential_mappings/${id}`)
+      const origin = credential && (yield* upstreamOrigin(input.family))
+      const enabled = input.enabled ?? before?.enabled ?? true
+      yield* write`
+        INSERT INTO upstream_credential_mappings (id, scope, ${column}, enabled, sealed_credential, credential_origin)
+        VALUES (${id}, ${scope}, ${target_id}, ${enabled}, ${sealed}, ${origin})
+        ON CONFLICT (id) DO UPDATE SET enabled = excluded.enabled, updated_at = now(),
+          sealed_credential = coalesce(excluded.sealed_credential, upstream_credential_mappings.sealed_credential),
+          credential_origin = CASE WHEN excluded.sealed_credential IS NULL
+            THEN upstream_credential_mappings.credential_origin ELSE excluded.credential_origin END`
+      const after = yield* mappingRows.only(sql`${select} WHERE m.id = ${id}`)
+      return {
+        result: after,
+        auditAction: { target: "upstream_credential_mapping", action: "upstream_credentials:upsert" },
+        targetId: id,
+        snapshots: yield* snapshots(before ?? null, after),
+        changes: [noticeOf(after)]
+      }
+    })
   })
 
   const enable = (id: string) =>
-    audit.mutate(
-      Effect.gen(function* () {
-        const { write } = yield* Mutation
-        const before = yield* lock(id)
-        yield* write`UPDATE upstream_credential_mappings SET enabled = true, updated_at = now() WHERE id = ${id}`
-        const after = yield* mappingRows.only(sql`${select} WHERE m.id = ${id}`)
-        return {
-          result: after,
-          auditAction: { target: "upstream_credential_mapping", action: "upstream_credentials:enable" },
-          targetId: id,
-          snapshots: yield* snapshots(before, after),
-          changes: [noticeOf(after)]
-        }
-      })
-    )
+    audit.mutate(function* ({ write }) {
+      const before = yield* lock(id)
+      yield* write`UPDATE upstream_credential_mappings SET enabled = true, updated_at = now() WHERE id = ${id}`
+      const after = yield* mappingRows.only(sql`${select} WHERE m.id = ${id}`)
+      return {
+        result: after,
+        auditAction: { target: "upstream_credential_mapping", action: "upstream_credentials:enable" },
+        targetId: id,
+        snapshots: yield* snapshots(before, after),
+        changes: [noticeOf(after)]
+      }
+    })
 
   /** Locks a mapping even if its row cannot be decoded, because the operation needs only its id and target. */
   const lockEvenUnreadable = Effect.fnUntraced(function* (id: string) {
@@ -141,21 +135,18 @@ const make = Effect.gen(function* () {
   })
 
   const disable = (id: string) =>
-    audit.mutate(
-      Effect.gen(function* () {
-        const { write } = yield* Mutation
-        const before = yield* lockEvenUnreadable(id)
-        yield* write`UPDATE upstream_credential_mappings SET enabled = false, updated_at = now() WHERE id = ${id}`
-        const after = yield* lockEvenUnreadable(id)
-        return {
-          result: after.mapping,
-          auditAction: { target: "upstream_credential_mapping", action: "upstream_credentials:disable" },
-          targetId: id,
-          snapshots: yield* snapshots(before.mapping, after.mapping),
-          changes: after.notices
-        }
-      })
-    )
+    audit.mutate(function* ({ write }) {
+      const before = yield* lockEvenUnreadable(id)
+      yield* write`UPDATE upstream_credential_mappings SET enabled = false, updated_at = now() WHERE id = ${id}`
+      const after = yield* lockEvenUnreadable(id)
+      return {
+        result: after.mapping,
+        auditAction: { target: "upstream_credential_mapping", action: "upstream_credentials:disable" },
+        targetId: id,
+        snapshots: yield* snapshots(before.mapping, after.mapping),
+        changes: after.notices
+      }
+    })
 
   return CredentialMappings.of({
     list: mappingRows
@@ -167,20 +158,17 @@ const make = Effect.gen(function* () {
     ),
     upsert,
     remove: Effect.fn("CredentialMappings.remove")((id) =>
-      audit.mutate(
-        Effect.gen(function* () {
-          const { write } = yield* Mutation
-          const { mapping, notices } = yield* lockEvenUnreadable(id)
-          yield* write`DELETE FROM upstream_credential_mappings WHERE id = ${id}`
-          return {
-            result: undefined,
-            auditAction: { target: "upstream_credential_mapping", action: "upstream_credentials:delete" },
-            targetId: id,
-            snapshots: yield* snapshots(mapping, null),
-            changes: notices
-          }
-        })
-      )
+      audit.mutate(function* ({ write }) {
+        const { mapping, notices } = yield* lockEvenUnreadable(id)
+        yield* write`DELETE FROM upstream_credential_mappings WHERE id = ${id}`
+        return {
+          result: undefined,
+          auditAction: { target: "upstream_credential_mapping", action: "upstream_credentials:delete" },
+          targetId: id,
+          snapshots: yield* snapshots(mapping, null),
+          changes: notices
+        }
+      })
     ),
     enable: Effect.fn("CredentialMappings.enable")(enable),
     disable: Effect.fn("CredentialMappings.disable")(disable)

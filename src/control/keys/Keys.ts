@@ -8,7 +8,7 @@ import * as Secret from "../../state/Secret.ts"
 import { Key, type KeyPatch, type KeysQuery, type MintedKey, type NewKey, type OwnerType } from "../api/keys/KeysApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { isUnreadable, type Unreadable } from "../api/schema/Fields.ts"
-import { type Actor, Audit, type AuditAction, Mutation, Snapshots } from "../audit/Audit.ts"
+import { type Actor, Audit, type AuditAction, Snapshots } from "../audit/Audit.ts"
 import { patchedGuardrailPolicy } from "../policies/GuardrailPolicyValidation.ts"
 import { linksOf } from "../services/ServiceLinks.ts"
 import { keyset, type Page, readPage } from "../store/Paging.ts"
@@ -89,30 +89,27 @@ const make = Effect.gen(function* () {
     const projectId = input.project_id ?? null
     const policy = StoredPolicies.encode(patched(policyOf(input.preset ?? undefined), input.policy ?? {}))
     const raw = Secret.mint(Secret.keyPrefix)
-    return yield* audit.mutate(
-      Effect.gen(function* () {
-        const { write } = yield* Mutation
-        yield* lockOwner(owner, projectId)
-        const services = yield* checkLinks(owner, input.service_names ?? [])
-        const guardrails = yield* patchedGuardrailPolicy(sql, GuardrailPolicy.neutral, input.guardrail_policy)
-        const row = yield* keyRows.only(write`
-          INSERT INTO api_keys (name, owner_type, project_id, team_id, key_prefix, key_hash, expires_at, rotation_due_at,
-            policy, guardrail_policy)
-          VALUES (${input.name ?? null}, ${owner}, ${projectId}, ${input.team_id ?? null}, ${Secret.displayPrefix(raw)}, ${Secret.digest(raw)},
-            ${toDateOrNull(input.expires_at)}, ${toDateOrNull(input.rotation_due_at)}, ${policy}::jsonb,
-            ${JSON.stringify(guardrails)}::jsonb)
-          RETURNING ${columns}`)
-        if (services.length > 0) yield* links.replace(row.id, services)
-        const key = { ...toKey(row), service_names: [...new Set(services)].sort() }
-        return {
-          result: { key, raw_key: raw },
-          auditAction: { target: "key", action: "keys:create" },
-          targetId: key.id,
-          snapshots: yield* snapshots(null, key),
-          changes: [{ _tag: "Key", id: key.id }]
-        }
-      })
-    )
+    return yield* audit.mutate(function* ({ write }) {
+      yield* lockOwner(owner, projectId)
+      const services = yield* checkLinks(owner, input.service_names ?? [])
+      const guardrails = yield* patchedGuardrailPolicy(sql, GuardrailPolicy.neutral, input.guardrail_policy)
+      const row = yield* keyRows.only(write`
+        INSERT INTO api_keys (name, owner_type, project_id, team_id, key_prefix, key_hash, expires_at, rotation_due_at,
+          policy, guardrail_policy)
+        VALUES (${input.name ?? null}, ${owner}, ${projectId}, ${input.team_id ?? null}, ${Secret.displayPrefix(raw)}, ${Secret.digest(raw)},
+          ${toDateOrNull(input.expires_at)}, ${toDateOrNull(input.rotation_due_at)}, ${policy}::jsonb,
+          ${JSON.stringify(guardrails)}::jsonb)
+        RETURNING ${columns}`)
+      if (services.length > 0) yield* links.replace(row.id, services)
+      const key = { ...toKey(row), service_names: [...new Set(services)].sort() }
+      return {
+        result: { key, raw_key: raw },
+        auditAction: { target: "key", action: "keys:create" },
+        targetId: key.id,
+        snapshots: yield* snapshots(null, key),
+        changes: [{ _tag: "Key", id: key.id }]
+      }
+    })
   })
 
   /** Updates the columns that `assignments` returns, unless the key is revoked. */
@@ -122,53 +119,47 @@ const make = Effect.gen(function* () {
     assignments: (before: typeof Row.Type) => Effect.Effect<ColumnValues, E, R>,
     projectId: string | null | undefined = undefined
   ) =>
-    audit.mutate(
-      Effect.gen(function* () {
-        const { write } = yield* Mutation
-        yield* lockProject(sql, projectId)
-        const before = yield* Effect.flatMap(
-          keyRows.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
-          orMissing
-        )
-        const set = before.revoked_at === null ? yield* assignments(before) : {}
-        const after =
-          Object.keys(set).length === 0
-            ? before
-            : yield* keyRows.only(write`
-                UPDATE api_keys SET ${sql.update(set)}, updated_at = now() WHERE id = ${id} RETURNING ${columns}`)
-        const key = toKey(after)
-        return {
-          result: key,
-          auditAction: { target: "key", action },
-          targetId: id,
-          snapshots: yield* snapshots(toKey(before), key),
-          changes: [{ _tag: "Key", id }]
-        }
-      })
-    )
+    audit.mutate(function* ({ write }) {
+      yield* lockProject(sql, projectId)
+      const before = yield* Effect.flatMap(
+        keyRows.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
+        orMissing
+      )
+      const set = before.revoked_at === null ? yield* assignments(before) : {}
+      const after =
+        Object.keys(set).length === 0
+          ? before
+          : yield* keyRows.only(write`
+              UPDATE api_keys SET ${sql.update(set)}, updated_at = now() WHERE id = ${id} RETURNING ${columns}`)
+      const key = toKey(after)
+      return {
+        result: key,
+        auditAction: { target: "key", action },
+        targetId: id,
+        snapshots: yield* snapshots(toKey(before), key),
+        changes: [{ _tag: "Key", id }]
+      }
+    })
 
   /** Revokes or disables a key. Only its id is needed, so the row need not be decodable. */
   const deactivate = (id: string, action: "keys:revoke" | "keys:disable", set: ColumnValues) =>
-    audit.mutate(
-      Effect.gen(function* () {
-        const { write } = yield* Mutation
-        const before = yield* Effect.flatMap(
-          keyRows.firstOrUnreadable(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
-          orMissing
-        )
-        const deactivated = yield* keyRows.firstOrUnreadable(write`
-          UPDATE api_keys SET ${sql.update(set)}, updated_at = now() WHERE id = ${id} AND revoked_at IS NULL
-          RETURNING ${columns}`)
-        const key = toKeyOrUnreadable(deactivated ?? before)
-        return {
-          result: key,
-          auditAction: { target: "key", action },
-          targetId: id,
-          snapshots: yield* snapshots(toKeyOrUnreadable(before), key),
-          changes: [{ _tag: "Key", id }]
-        }
-      })
-    )
+    audit.mutate(function* ({ write }) {
+      const before = yield* Effect.flatMap(
+        keyRows.firstOrUnreadable(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
+        orMissing
+      )
+      const deactivated = yield* keyRows.firstOrUnreadable(write`
+        UPDATE api_keys SET ${sql.update(set)}, updated_at = now() WHERE id = ${id} AND revoked_at IS NULL
+        RETURNING ${columns}`)
+      const key = toKeyOrUnreadable(deactivated ?? before)
+      return {
+        result: key,
+        auditAction: { target: "key", action },
+        targetId: id,
+        snapshots: yield* snapshots(toKeyOrUnreadable(before), key),
+        changes: [{ _tag: "Key", id }]
+      }
+    })
 
   /** A key that moves to a project loses its own list of services. */
   const replaceLinks = Effect.fnUntraced(function* (before: typeof Row.Type, patch: KeyPatch) {
@@ -180,35 +171,32 @@ const make = Effect.gen(function* () {
     return { owner_type: owner }
   })
   const rotate = Effect.fn("Keys.rotate")((id: string, graceSeconds: number) =>
-    audit.mutate(
-      Effect.gen(function* () {
-        const { write } = yield* Mutation
-        const before = toKey(
-          yield* Effect.flatMap(
-            keyRows.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
-            orMissing
-          )
+    audit.mutate(function* ({ write }) {
+      const before = toKey(
+        yield* Effect.flatMap(
+          keyRows.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
+          orMissing
         )
-        if (before.revoked_at !== null) {
-          return yield* new ControlError("key_revoked", "A revoked key cannot be rotated. Create another key.")
-        }
-        const raw = Secret.mint(Secret.keyPrefix)
-        const row = yield* keyRows.only(write`
-          UPDATE api_keys SET key_prefix = ${Secret.displayPrefix(raw)}, key_hash = ${Secret.digest(raw)}, rotation_due_at = NULL,
-            previous_key_hash = CASE WHEN ${graceSeconds}::int > 0 THEN key_hash END,
-            previous_key_expires_at = CASE WHEN ${graceSeconds}::int > 0 THEN now() + ${graceSeconds}::int * interval '1 second' END,
-            updated_at = now()
-          WHERE id = ${id} RETURNING ${columns}`)
-        const key = toKey(row)
-        return {
-          result: { key, raw_key: raw },
-          auditAction: { target: "key", action: "keys:rotate" },
-          targetId: id,
-          snapshots: yield* snapshots(before, key),
-          changes: [{ _tag: "Key", id }]
-        }
-      })
-    )
+      )
+      if (before.revoked_at !== null) {
+        return yield* new ControlError("key_revoked", "A revoked key cannot be rotated. Create another key.")
+      }
+      const raw = Secret.mint(Secret.keyPrefix)
+      const row = yield* keyRows.only(write`
+        UPDATE api_keys SET key_prefix = ${Secret.displayPrefix(raw)}, key_hash = ${Secret.digest(raw)}, rotation_due_at = NULL,
+          previous_key_hash = CASE WHEN ${graceSeconds}::int > 0 THEN key_hash END,
+          previous_key_expires_at = CASE WHEN ${graceSeconds}::int > 0 THEN now() + ${graceSeconds}::int * interval '1 second' END,
+          updated_at = now()
+        WHERE id = ${id} RETURNING ${columns}`)
+      const key = toKey(row)
+      return {
+        result: { key, raw_key: raw },
+        auditAction: { target: "key", action: "keys:rotate" },
+        targetId: id,
+        snapshots: yield* snapshots(before, key),
+        changes: [{ _tag: "Key", id }]
+      }
+    })
   )
 
   const changeOwnership = Effect.fnUntraced(function* (

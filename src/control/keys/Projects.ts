@@ -2,7 +2,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { Database } from "../../services/Database.ts"
 import { Project, type ProjectPatch } from "../api/keys/ProjectsApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
-import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
+import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import { linksOf } from "../services/ServiceLinks.ts"
 import { onDuplicate, rowTimestamps, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import { validateName } from "../store/Validation.ts"
@@ -49,85 +49,76 @@ const make = Effect.gen(function* () {
 
     create: Effect.fn("Projects.create")(function* (name) {
       const valid = yield* checkedName(name)
-      return yield* audit.mutate(
-        Effect.gen(function* () {
-          const { write } = yield* Mutation
-          const project = yield* projectRows
-            .only(write`INSERT INTO projects (name) VALUES (${valid}) RETURNING ${columns}`)
-            .pipe(duplicateRefused)
-          return {
-            result: project,
-            auditAction: { target: "project", action: "projects:create" },
-            targetId: project.id,
-            snapshots: yield* snapshots(null, project),
-            changes: []
-          }
-        })
-      )
+      return yield* audit.mutate(function* ({ write }) {
+        const project = yield* projectRows
+          .only(write`INSERT INTO projects (name) VALUES (${valid}) RETURNING ${columns}`)
+          .pipe(duplicateRefused)
+        return {
+          result: project,
+          auditAction: { target: "project", action: "projects:create" },
+          targetId: project.id,
+          snapshots: yield* snapshots(null, project),
+          changes: []
+        }
+      })
     }),
 
     update: Effect.fn("Projects.update")(function* (id, patch) {
       const name = patch.name === undefined ? undefined : yield* checkedName(patch.name)
-      return yield* audit.mutate(
-        Effect.gen(function* () {
-          const { write } = yield* Mutation
-          const before = yield* lock(id)
-          const names = patch.service_names
-          if (names !== undefined) yield* links.replace(id, names ?? [])
-          const project =
-            name === undefined && names === undefined
-              ? before
-              : yield* projectRows
-                  .only(
-                    write`UPDATE projects SET name = ${name ?? before.name}, updated_at = now() WHERE id = ${id}
-                      RETURNING ${columns}`
-                  )
-                  .pipe(duplicateRefused)
-          return {
-            result: project,
-            auditAction: { target: "project", action: "projects:update" },
-            targetId: id,
-            snapshots: yield* snapshots(before, project),
-            // Gateways cache the project's name and services together with its keys.
-            changes: name === undefined && names === undefined ? [] : [{ _tag: "Project", id }]
-          }
-        })
-      )
+      return yield* audit.mutate(function* ({ write }) {
+        const before = yield* lock(id)
+        const names = patch.service_names
+        if (names !== undefined) yield* links.replace(id, names ?? [])
+        const project =
+          name === undefined && names === undefined
+            ? before
+            : yield* projectRows
+                .only(
+                  write`UPDATE projects SET name = ${name ?? before.name}, updated_at = now() WHERE id = ${id}
+                    RETURNING ${columns}`
+                )
+                .pipe(duplicateRefused)
+        return {
+          result: project,
+          auditAction: { target: "project", action: "projects:update" },
+          targetId: id,
+          snapshots: yield* snapshots(before, project),
+          // Gateways cache the project's name and services together with its keys.
+          changes: name === undefined && names === undefined ? [] : [{ _tag: "Project", id }]
+        }
+      })
     }),
 
     remove: Effect.fn("Projects.remove")(function* (id) {
-      return yield* audit.mutate(
-        Effect.gen(function* () {
-          const { write } = yield* Mutation
-          const before = yield* Effect.flatMap(
-            projectRows.firstOrUnreadable(sql`SELECT ${columns} FROM projects WHERE id = ${id} FOR UPDATE`),
-            orMissing
-          )
-          const [use] = yield* sql`
-            SELECT 1 FROM api_keys WHERE project_id = ${id} UNION ALL
-            SELECT 1 FROM service_registrations WHERE project_id = ${id} UNION ALL
-            (SELECT 1 FROM usage_events WHERE project_id = ${id} LIMIT 1) LIMIT 1`
-          if (use !== undefined) {
-            return yield* Effect.fail(
-              new ControlError(
-                "project_in_use",
-                "The project cannot be deleted, because keys, services or usage records refer to it."
-              )
+      return yield* audit.mutate(function* ({ write }) {
+        const before = yield* Effect.flatMap(
+          projectRows.firstOrUnreadable(sql`SELECT ${columns} FROM projects WHERE id = ${id} FOR UPDATE`),
+          orMissing
+        )
+        const [use] = yield* sql`
+          SELECT 1 FROM api_keys WHERE project_id = ${id} UNION ALL
+          SELECT 1 FROM service_registrations WHERE project_id = ${id} UNION ALL
+          (SELECT 1 FROM usage_events WHERE project_id = ${id} LIMIT 1) LIMIT 1`
+        if (use !== undefined) {
+          return yield* Effect.fail(
+            new ControlError(
+              "project_in_use",
+              "The project cannot be deleted, because keys, services or usage records refer to it."
             )
-          }
-          // No foreign key deletes the policy layer, because its scope is stored as text.
-          const layers = yield* write`
-            DELETE FROM policy_layers WHERE layer_kind = 'project' AND scope_id = ${id.toLowerCase()} RETURNING id`
-          yield* write`DELETE FROM projects WHERE id = ${id}`
-          return {
-            result: undefined,
-            auditAction: { target: "project", action: "projects:delete" },
-            targetId: id,
-            snapshots: yield* snapshots(before, null),
-            changes: [{ _tag: "Project", id }, ...layers.map(() => ({ _tag: "Configuration" as const }))]
-          }
-        })
-      )
+          )
+        }
+        // No foreign key deletes the policy layer, because its scope is stored as text.
+        const layers = yield* write`
+          DELETE FROM policy_layers WHERE layer_kind = 'project' AND scope_id = ${id.toLowerCase()} RETURNING id`
+        yield* write`DELETE FROM projects WHERE id = ${id}`
+        return {
+          result: undefined,
+          auditAction: { target: "project", action: "projects:delete" },
+          targetId: id,
+          snapshots: yield* snapshots(before, null),
+          changes: [{ _tag: "Project", id }, ...layers.map(() => ({ _tag: "Configuration" as const }))]
+        }
+      })
     })
   })
 })

@@ -4,7 +4,7 @@ import { Database } from "../../services/Database.ts"
 import { Vault } from "../../state/Vault.ts"
 import { type AuthSettingsPatch, AuthSettings as Shown } from "../api/AuthSettingsApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
-import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
+import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import { validateCredential } from "../store/Validation.ts"
 
@@ -63,37 +63,34 @@ const make = Effect.gen(function* () {
   }: AuthSettingsPatch) {
     const refusal = secret ? validateCredential(secret) : undefined
     if (refusal !== undefined) return yield* invalid("trusted_gateway_header_secret", refusal)
-    return yield* audit.mutate(
-      Effect.gen(function* () {
-        const { write } = yield* Mutation
-        // A table lock, because a row lock has no effect while the table is empty.
-        yield* sql`LOCK TABLE gateway_auth_settings IN EXCLUSIVE MODE`
-        const before = yield* readCurrent
-        const settings = applyPatch(before.settings, patch)
-        const configured = secret === undefined ? before.secretConfigured : secret !== null
-        const [mistake] = Settings.mistakes(settings, configured)
-        if (mistake !== undefined) return yield* invalid(mistake.field, mistake.message)
-        const sealed_secret =
-          secret === undefined ? before.sealed() : secret && vault.seal(secret, Settings.secretContext)
-        const { accepted_algorithms, allowed_groups, ...rest } = settings
-        yield* write`DELETE FROM gateway_auth_settings`
-        const row = yield* settingsRows.only(write`
-          INSERT INTO gateway_auth_settings ${sql.insert({
-            ...rest,
-            accepted_algorithms: [...accepted_algorithms],
-            allowed_groups: [...allowed_groups],
-            sealed_secret
-          })} RETURNING ${columns}`)
-        const after = toApi(fromRow(row))
-        return {
-          result: after,
-          auditAction: { target: "gateway_auth_settings", action: "settings:gateway_auth_update" },
-          targetId: "singleton",
-          snapshots: yield* snapshots(toApi(before), after),
-          changes: [{ _tag: "Configuration" }]
-        }
-      })
-    )
+    return yield* audit.mutate(function* ({ write }) {
+      // A table lock, because a row lock has no effect while the table is empty.
+      yield* sql`LOCK TABLE gateway_auth_settings IN EXCLUSIVE MODE`
+      const before = yield* readCurrent
+      const settings = applyPatch(before.settings, patch)
+      const configured = secret === undefined ? before.secretConfigured : secret !== null
+      const [mistake] = Settings.mistakes(settings, configured)
+      if (mistake !== undefined) return yield* invalid(mistake.field, mistake.message)
+      const sealed_secret =
+        secret === undefined ? before.sealed() : secret && vault.seal(secret, Settings.secretContext)
+      const { accepted_algorithms, allowed_groups, ...rest } = settings
+      yield* write`DELETE FROM gateway_auth_settings`
+      const row = yield* settingsRows.only(write`
+        INSERT INTO gateway_auth_settings ${sql.insert({
+          ...rest,
+          accepted_algorithms: [...accepted_algorithms],
+          allowed_groups: [...allowed_groups],
+          sealed_secret
+        })} RETURNING ${columns}`)
+      const after = toApi(fromRow(row))
+      return {
+        result: after,
+        auditAction: { target: "gateway_auth_settings", action: "settings:gateway_auth_update" },
+        targetId: "singleton",
+        snapshots: yield* snapshots(toApi(before), after),
+        changes: [{ _tag: "Configuration" }]
+      }
+    })
   })
 
   return AuthSettings.of({

@@ -166,91 +166,83 @@ const make = Effect.gen(function* () {
     if (expires_at !== null && DateTime.isLessThanOrEqualTo(expires_at, yield* DateTime.now)) {
       return yield* new ControlError("invalid_request", "expires_at must be in the future.", { param: "expires_at" })
     }
-    return yield* audit.mutate(
-      Effect.gen(function* () {
-        yield* takeLock
-        const { n } = yield* countRows.only(sql`SELECT count(*) AS n FROM operator_tokens WHERE ${tokenIsActive}`)
-        if (n >= maxActive) {
-          return yield* new ControlError(
-            "too_many_operator_tokens",
-            `The maximum of ${maxActive} active operator tokens is reached. Revoke one first.`
-          )
-        }
-        const minted = yield* mint({ name, scopes, roles: [scopes.includes("*") ? "owner" : "operator"] }, expires_at)
-        return {
-          result: minted,
-          auditAction: { target: "operator_token", action: "operators:create" },
-          targetId: minted.token.id,
-          snapshots: yield* snapshots(null, minted.token),
-          changes: []
-        }
-      })
-    )
+    return yield* audit.mutate(function* () {
+      yield* takeLock
+      const { n } = yield* countRows.only(sql`SELECT count(*) AS n FROM operator_tokens WHERE ${tokenIsActive}`)
+      if (n >= maxActive) {
+        return yield* new ControlError(
+          "too_many_operator_tokens",
+          `The maximum of ${maxActive} active operator tokens is reached. Revoke one first.`
+        )
+      }
+      const minted = yield* mint({ name, scopes, roles: [scopes.includes("*") ? "owner" : "operator"] }, expires_at)
+      return {
+        result: minted,
+        auditAction: { target: "operator_token", action: "operators:create" },
+        targetId: minted.token.id,
+        snapshots: yield* snapshots(null, minted.token),
+        changes: []
+      }
+    })
   })
 
   const rotate = Effect.fn("OperatorTokens.rotate")(function* (id: string) {
-    return yield* audit.mutate(
-      Effect.gen(function* () {
-        yield* takeLock
-        const before = yield* lockActive(id)
-        if (before === undefined) {
-          yield* get(id)
-          return yield* new ControlError(
-            "operator_token_not_active",
-            "This operator token was rotated, was revoked or has expired. Create another one."
-          )
-        }
-        yield* requireScopes(before.scopes)
-        return yield* replaceToken(before)
-      })
-    )
+    return yield* audit.mutate(function* () {
+      yield* takeLock
+      const before = yield* lockActive(id)
+      if (before === undefined) {
+        yield* get(id)
+        return yield* new ControlError(
+          "operator_token_not_active",
+          "This operator token was rotated, was revoked or has expired. Create another one."
+        )
+      }
+      yield* requireScopes(before.scopes)
+      return yield* replaceToken(before)
+    })
   })
 
   const rotateOwn = audit
-    .mutate(
-      Effect.gen(function* () {
-        yield* takeLock
-        const { tokenId } = yield* Operator
-        const before = yield* lockActive(tokenId)
-        if (before === undefined) {
-          return yield* new ControlError(
-            "disabled_operator_token",
-            "This operator token was rotated. Use the token that replaced it."
-          )
-        }
-        return yield* replaceToken(before)
-      })
-    )
+    .mutate(function* () {
+      yield* takeLock
+      const { tokenId } = yield* Operator
+      const before = yield* lockActive(tokenId)
+      if (before === undefined) {
+        return yield* new ControlError(
+          "disabled_operator_token",
+          "This operator token was rotated. Use the token that replaced it."
+        )
+      }
+      return yield* replaceToken(before)
+    })
     .pipe(Effect.withSpan("OperatorTokens.rotateOwn"))
 
   const revoke = Effect.fn("OperatorTokens.revoke")(function* (id: string) {
-    return yield* audit.mutate(
-      Effect.gen(function* () {
-        yield* takeLock
-        const before = yield* Effect.flatMap(
-          tokenRows.firstOrUnreadable(sql`SELECT ${columns} FROM operator_tokens WHERE id = ${id}`),
-          orMissing
+    return yield* audit.mutate(function* () {
+      yield* takeLock
+      const before = yield* Effect.flatMap(
+        tokenRows.firstOrUnreadable(sql`SELECT ${columns} FROM operator_tokens WHERE id = ${id}`),
+        orMissing
+      )
+      // A row that cannot be decoded may have any scope.
+      yield* requireScopes(isUnreadable(before) ? ["*"] : before.scopes)
+      const lasting = yield* sql<{ readonly id: string }>`
+        SELECT id FROM operator_tokens WHERE ${tokenIsActive} AND expires_at IS NULL AND '*' = ANY (scopes)`
+      if (lasting.length === 1 && lasting[0]?.id === id.toLowerCase()) {
+        return yield* new ControlError(
+          "last_operator_token",
+          "This is the last operator token with the scope * that does not expire. Create another one first, or rotate this one."
         )
-        // A row that cannot be decoded may have any scope.
-        yield* requireScopes(isUnreadable(before) ? ["*"] : before.scopes)
-        const lasting = yield* sql<{ readonly id: string }>`
-          SELECT id FROM operator_tokens WHERE ${tokenIsActive} AND expires_at IS NULL AND '*' = ANY (scopes)`
-        if (lasting.length === 1 && lasting[0]?.id === id.toLowerCase()) {
-          return yield* new ControlError(
-            "last_operator_token",
-            "This is the last operator token with the scope * that does not expire. Create another one first, or rotate this one."
-          )
-        }
-        const token = (yield* revokeRow(id)) ?? before
-        return {
-          result: token,
-          auditAction: { target: "operator_token", action: "operators:revoke" },
-          targetId: id,
-          snapshots: yield* snapshots(before, token),
-          changes: []
-        }
-      })
-    )
+      }
+      const token = (yield* revokeRow(id)) ?? before
+      return {
+        result: token,
+        auditAction: { target: "operator_token", action: "operators:revoke" },
+        targetId: id,
+        snapshots: yield* snapshots(before, token),
+        changes: []
+      }
+    })
   })
 
   return OperatorTokens.of({

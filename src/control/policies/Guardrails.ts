@@ -104,19 +104,16 @@ const make = Effect.gen(function* () {
   })
 
   const disableUnreadable = (before: Unreadable) =>
-    audit.mutate(
-      Effect.gen(function* () {
-        const { write } = yield* Mutation
-        yield* write`UPDATE guardrail_definitions SET enabled = false, updated_at = now() WHERE name = ${before.id}`
-        return {
-          result: before,
-          auditAction: { target: "guardrail", action: "guardrails:update" },
-          targetId: before.id,
-          snapshots: yield* snapshots(before, before),
-          changes: [{ _tag: "Configuration" }]
-        }
-      })
-    )
+    audit.mutate(function* ({ write }) {
+      yield* write`UPDATE guardrail_definitions SET enabled = false, updated_at = now() WHERE name = ${before.id}`
+      return {
+        result: before,
+        auditAction: { target: "guardrail", action: "guardrails:update" },
+        targetId: before.id,
+        snapshots: yield* snapshots(before, before),
+        changes: [{ _tag: "Configuration" }]
+      }
+    })
 
   const create = Effect.fn("Guardrails.create")(function* ({ modes = [], name, ...input }: NewGuardrail) {
     const { set } = yield* columnsOf(
@@ -129,29 +126,26 @@ const make = Effect.gen(function* () {
       },
       undefined
     )
-    return yield* audit.mutate(
-      Effect.gen(function* () {
-        const { write } = yield* Mutation
-        const [full] = yield* sql`SELECT 1 FROM guardrail_definitions OFFSET ${maxGuardrails - 1} LIMIT 1`
-        if (full !== undefined)
-          return yield* invalid(
-            "name",
-            `cannot be added: the limit of ${maxGuardrails} guardrails is reached; delete one first`
-          )
-        const row = yield* onDuplicate(
-          guardrailRows.only(write`
-            INSERT INTO guardrail_definitions ${sql.insert({ name, provider_kind: "http", ...set })} RETURNING ${columns}`),
-          () => invalid("name", "is the name of another guardrail")
+    return yield* audit.mutate(function* ({ write }) {
+      const [full] = yield* sql`SELECT 1 FROM guardrail_definitions OFFSET ${maxGuardrails - 1} LIMIT 1`
+      if (full !== undefined)
+        return yield* invalid(
+          "name",
+          `cannot be added: the limit of ${maxGuardrails} guardrails is reached; delete one first`
         )
-        return {
-          result: row,
-          auditAction: { target: "guardrail", action: "guardrails:create" },
-          targetId: name,
-          snapshots: yield* snapshots(null, row),
-          changes: [{ _tag: "Configuration" }]
-        }
-      })
-    )
+      const row = yield* onDuplicate(
+        guardrailRows.only(write`
+          INSERT INTO guardrail_definitions ${sql.insert({ name, provider_kind: "http", ...set })} RETURNING ${columns}`),
+        () => invalid("name", "is the name of another guardrail")
+      )
+      return {
+        result: row,
+        auditAction: { target: "guardrail", action: "guardrails:create" },
+        targetId: name,
+        snapshots: yield* snapshots(null, row),
+        changes: [{ _tag: "Configuration" }]
+      }
+    })
   })
 
   const update = Effect.fn("Guardrails.update")(function* (name: string, patch: GuardrailPatch) {
@@ -159,29 +153,26 @@ const make = Effect.gen(function* () {
       guardrailRows.firstOrUnreadable(sql`SELECT ${columns} FROM guardrail_definitions WHERE name = ${name}`)
     )
     if (isUnreadable(current) && isSwitchOff(patch)) return yield* disableUnreadable(current)
-    return yield* audit.mutate(
-      Effect.gen(function* () {
-        const { write } = yield* Mutation
-        const before = yield* lock(name)
-        if (before.provider_kind === "built_in") yield* checkBuiltInPatch(patch)
-        if (patch.modes?.length === 0) return yield* invalid("modes", "must name at least one mode")
-        const { cleared, set } = yield* columnsOf(name, patch, yield* readCredential(before))
-        const changed =
-          Object.keys(set).length === 0
-            ? before
-            : yield* guardrailRows.only(write`
-                UPDATE guardrail_definitions SET ${sql.update(set)}, updated_at = now()
-                WHERE name = ${name} RETURNING ${columns}`)
-        const after: ChangedGuardrail = cleared ? { ...changed, credential_cleared: true } : changed
-        return {
-          result: after,
-          auditAction: { target: "guardrail", action: "guardrails:update" },
-          targetId: name,
-          snapshots: yield* snapshots(before, after),
-          changes: [{ _tag: "Configuration" }]
-        }
-      })
-    )
+    return yield* audit.mutate(function* ({ write }) {
+      const before = yield* lock(name)
+      if (before.provider_kind === "built_in") yield* checkBuiltInPatch(patch)
+      if (patch.modes?.length === 0) return yield* invalid("modes", "must name at least one mode")
+      const { cleared, set } = yield* columnsOf(name, patch, yield* readCredential(before))
+      const changed =
+        Object.keys(set).length === 0
+          ? before
+          : yield* guardrailRows.only(write`
+              UPDATE guardrail_definitions SET ${sql.update(set)}, updated_at = now()
+              WHERE name = ${name} RETURNING ${columns}`)
+      const after: ChangedGuardrail = cleared ? { ...changed, credential_cleared: true } : changed
+      return {
+        result: after,
+        auditAction: { target: "guardrail", action: "guardrails:update" },
+        targetId: name,
+        snapshots: yield* snapshots(before, after),
+        changes: [{ _tag: "Configuration" }]
+      }
+    })
   })
 
   /** A policy that requires a missing guardrail refuses every request, so the name is removed from all policies. */
@@ -210,24 +201,21 @@ const make = Effect.gen(function* () {
     create,
     update,
     remove: Effect.fn("Guardrails.remove")((name) =>
-      audit.mutate(
-        Effect.gen(function* () {
-          const { write } = yield* Mutation
-          const { builtIn, guardrail: before } = yield* lockAny(name)
-          if (builtIn) {
-            return yield* invalid("name", "is built in; disable it instead")
-          }
-          yield* write`DELETE FROM guardrail_definitions WHERE name = ${name}`
-          const affected = yield* removeFromPolicies(name)
-          return {
-            result: undefined,
-            auditAction: { target: "guardrail", action: "guardrails:delete" },
-            targetId: name,
-            snapshots: yield* snapshots(before, null),
-            changes: [{ _tag: "Configuration" }, ...affected.map(({ id }) => ({ _tag: "Key" as const, id }))]
-          }
-        })
-      )
+      audit.mutate(function* ({ write }) {
+        const { builtIn, guardrail: before } = yield* lockAny(name)
+        if (builtIn) {
+          return yield* invalid("name", "is built in; disable it instead")
+        }
+        yield* write`DELETE FROM guardrail_definitions WHERE name = ${name}`
+        const affected = yield* removeFromPolicies(name)
+        return {
+          result: undefined,
+          auditAction: { target: "guardrail", action: "guardrails:delete" },
+          targetId: name,
+          snapshots: yield* snapshots(before, null),
+          changes: [{ _tag: "Configuration" }, ...affected.map(({ id }) => ({ _tag: "Key" as const, id }))]
+        }
+      })
     )
   })
 })

@@ -9,7 +9,7 @@ import { TeamId } from "../api/keys/KeysApi.ts"
 import { PolicyLayer, type PolicyLayerPatch, type PolicyLayerUpsert } from "../api/policies/PolicyLayersApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { type Cursor, Id, isUnreadable } from "../api/schema/Fields.ts"
-import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
+import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import { keyset, type Page, readPage } from "../store/Paging.ts"
 import { Count, rowTimestamps, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import { patchedGuardrailPolicy } from "./GuardrailPolicyValidation.ts"
@@ -103,94 +103,85 @@ const make = Effect.gen(function* () {
     }, toStoreFailures),
 
     upsert: Effect.fn("PolicyLayers.upsert")((input) =>
-      audit.mutate(
-        Effect.gen(function* () {
-          const { write } = yield* Mutation
-          const scope = yield* scopeOf(input)
-          const before = yield* layerRows.first(sql`SELECT ${columns} FROM policy_layers
-            WHERE layer_kind = ${input.kind} AND scope_id IS NOT DISTINCT FROM ${scope}::text FOR UPDATE`)
-          if (before === undefined) yield* requireCapacity
-          const current = before === undefined ? undefined : toPolicyLayer(before)
-          const policy = StoredPolicies.encode(
-            input.policy === undefined ? (current?.policy ?? neutral) : patched(neutral, input.policy ?? {})
-          )
-          const shared = yield* sharedText(
-            input.shared === undefined ? (current?.shared ?? SharedLimits.none) : SharedLimits.of(input.shared ?? {})
-          )
-          // Unlike in a PATCH, the given guardrail policy replaces the stored one as a whole.
-          const guardrails = yield* input.guardrail_policy === undefined
-            ? Effect.succeed(current?.guardrail_policy ?? GuardrailPolicy.neutral)
-            : patchedGuardrailPolicy(sql, GuardrailPolicy.neutral, input.guardrail_policy)
-          const after = toPolicyLayer(
-            yield* layerRows.only(write`
-              INSERT INTO policy_layers (layer_kind, scope_id, policy, shared, guardrail_policy)
-              VALUES (${input.kind}, ${scope}, ${policy}::jsonb, ${shared}::jsonb, ${JSON.stringify(guardrails)}::jsonb)
-              ON CONFLICT (layer_kind, coalesce(scope_id, '')) DO UPDATE SET policy = excluded.policy,
-                shared = excluded.shared, guardrail_policy = excluded.guardrail_policy, policy_version = policy_layers.policy_version + 1,
-                updated_at = now()
-              RETURNING ${columns}`)
-          )
-          return {
-            result: after,
-            auditAction: { target: "policy_layer", action: "policies:upsert-layer" },
-            targetId: after.id,
-            snapshots: yield* snapshots(current ?? null, after),
-            changes: [{ _tag: "Configuration" }]
-          }
-        })
-      )
+      audit.mutate(function* ({ write }) {
+        const scope = yield* scopeOf(input)
+        const before = yield* layerRows.first(sql`SELECT ${columns} FROM policy_layers
+          WHERE layer_kind = ${input.kind} AND scope_id IS NOT DISTINCT FROM ${scope}::text FOR UPDATE`)
+        if (before === undefined) yield* requireCapacity
+        const current = before === undefined ? undefined : toPolicyLayer(before)
+        const policy = StoredPolicies.encode(
+          input.policy === undefined ? (current?.policy ?? neutral) : patched(neutral, input.policy ?? {})
+        )
+        const shared = yield* sharedText(
+          input.shared === undefined ? (current?.shared ?? SharedLimits.none) : SharedLimits.of(input.shared ?? {})
+        )
+        // Unlike in a PATCH, the given guardrail policy replaces the stored one as a whole.
+        const guardrails = yield* input.guardrail_policy === undefined
+          ? Effect.succeed(current?.guardrail_policy ?? GuardrailPolicy.neutral)
+          : patchedGuardrailPolicy(sql, GuardrailPolicy.neutral, input.guardrail_policy)
+        const after = toPolicyLayer(
+          yield* layerRows.only(write`
+            INSERT INTO policy_layers (layer_kind, scope_id, policy, shared, guardrail_policy)
+            VALUES (${input.kind}, ${scope}, ${policy}::jsonb, ${shared}::jsonb, ${JSON.stringify(guardrails)}::jsonb)
+            ON CONFLICT (layer_kind, coalesce(scope_id, '')) DO UPDATE SET policy = excluded.policy,
+              shared = excluded.shared, guardrail_policy = excluded.guardrail_policy, policy_version = policy_layers.policy_version + 1,
+              updated_at = now()
+            RETURNING ${columns}`)
+        )
+        return {
+          result: after,
+          auditAction: { target: "policy_layer", action: "policies:upsert-layer" },
+          targetId: after.id,
+          snapshots: yield* snapshots(current ?? null, after),
+          changes: [{ _tag: "Configuration" }]
+        }
+      })
     ),
 
     update: Effect.fn("PolicyLayers.update")((id, patch) =>
-      audit.mutate(
-        Effect.gen(function* () {
-          const { write } = yield* Mutation
-          const before = yield* layerRows.first(sql`SELECT ${columns} FROM policy_layers WHERE id = ${id} FOR UPDATE`)
-          if (before === undefined) return yield* layerNotFound
-          const current = toPolicyLayer(before)
-          const policy = StoredPolicies.encode(
-            patch.policy === null ? neutral : patched(current.policy, patch.policy ?? {})
-          )
-          const shared = yield* sharedText(
-            patch.shared === null ? SharedLimits.none : { ...current.shared, ...patch.shared }
-          )
-          const guardrails = yield* patchedGuardrailPolicy(sql, current.guardrail_policy, patch.guardrail_policy)
-          const after = toPolicyLayer(
-            yield* layerRows.only(write`
-              UPDATE policy_layers SET policy = ${policy}::jsonb, shared = ${shared}::jsonb,
-                guardrail_policy = ${JSON.stringify(guardrails)}::jsonb, policy_version = policy_version + 1,
-                updated_at = now()
-              WHERE id = ${id} RETURNING ${columns}`)
-          )
-          return {
-            result: after,
-            auditAction: { target: "policy_layer", action: "policies:upsert-layer" },
-            targetId: id,
-            snapshots: yield* snapshots(current, after),
-            changes: [{ _tag: "Configuration" }]
-          }
-        })
-      )
+      audit.mutate(function* ({ write }) {
+        const before = yield* layerRows.first(sql`SELECT ${columns} FROM policy_layers WHERE id = ${id} FOR UPDATE`)
+        if (before === undefined) return yield* layerNotFound
+        const current = toPolicyLayer(before)
+        const policy = StoredPolicies.encode(
+          patch.policy === null ? neutral : patched(current.policy, patch.policy ?? {})
+        )
+        const shared = yield* sharedText(
+          patch.shared === null ? SharedLimits.none : { ...current.shared, ...patch.shared }
+        )
+        const guardrails = yield* patchedGuardrailPolicy(sql, current.guardrail_policy, patch.guardrail_policy)
+        const after = toPolicyLayer(
+          yield* layerRows.only(write`
+            UPDATE policy_layers SET policy = ${policy}::jsonb, shared = ${shared}::jsonb,
+              guardrail_policy = ${JSON.stringify(guardrails)}::jsonb, policy_version = policy_version + 1,
+              updated_at = now()
+            WHERE id = ${id} RETURNING ${columns}`)
+        )
+        return {
+          result: after,
+          auditAction: { target: "policy_layer", action: "policies:upsert-layer" },
+          targetId: id,
+          snapshots: yield* snapshots(current, after),
+          changes: [{ _tag: "Configuration" }]
+        }
+      })
     ),
 
     remove: Effect.fn("PolicyLayers.remove")((id) =>
-      audit.mutate(
-        Effect.gen(function* () {
-          const { write } = yield* Mutation
-          const before = yield* layerRows.firstOrUnreadable(
-            sql`SELECT ${columns} FROM policy_layers WHERE id = ${id} FOR UPDATE`
-          )
-          if (before === undefined) return yield* layerNotFound
-          yield* write`DELETE FROM policy_layers WHERE id = ${id}`
-          return {
-            result: undefined,
-            auditAction: { target: "policy_layer", action: "policies:delete-layer" },
-            targetId: id,
-            snapshots: yield* snapshots(isUnreadable(before) ? before : toPolicyLayer(before), null),
-            changes: [{ _tag: "Configuration" }]
-          }
-        })
-      )
+      audit.mutate(function* ({ write }) {
+        const before = yield* layerRows.firstOrUnreadable(
+          sql`SELECT ${columns} FROM policy_layers WHERE id = ${id} FOR UPDATE`
+        )
+        if (before === undefined) return yield* layerNotFound
+        yield* write`DELETE FROM policy_layers WHERE id = ${id}`
+        return {
+          result: undefined,
+          auditAction: { target: "policy_layer", action: "policies:delete-layer" },
+          targetId: id,
+          snapshots: yield* snapshots(isUnreadable(before) ? before : toPolicyLayer(before), null),
+          changes: [{ _tag: "Configuration" }]
+        }
+      })
     )
   })
 })

@@ -199,18 +199,16 @@ const make = Effect.gen(function* () {
 
   return PolicySimulator.of({
     simulate: Effect.fn("PolicySimulator.simulate")((input) =>
-      audit.mutate(
-        Effect.gen(function* () {
-          const result = yield* evaluate(input)
-          return {
-            result,
-            auditAction: { target: "policy", action: "policies:simulate" },
-            targetId: result.auth.key_id ?? result.auth.source,
-            snapshots: yield* snapshots(null, result),
-            changes: []
-          }
-        })
-      )
+      audit.mutate(function* () {
+        const result = yield* evaluate(input)
+        return {
+          result,
+          auditAction: { target: "policy", action: "policies:simulate" },
+          targetId: result.auth.key_id ?? result.auth.source,
+          snapshots: yield* snapshots(null, result),
+          changes: []
+        }
+      })
     )
   })
 })

@@ -4,7 +4,7 @@ import { Database } from "../../services/Database.ts"
 import { ModelPrice, type ModelPriceInput, PricedModel } from "../api/providers/ModelPricesApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { isUnreadable } from "../api/schema/Fields.ts"
-import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
+import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
 /** Prices of tokens, for upstreams that do not report costs. Unit: dollars in the API, nano-dollars in the table. */
@@ -49,48 +49,42 @@ const make = Effect.gen(function* () {
     }, toStoreFailures),
 
     put: Effect.fn("ModelPrices.put")((model, price) =>
-      audit.mutate(
-        Effect.gen(function* () {
-          const { write } = yield* Mutation
-          if (!isPriced(model)) return yield* misplacedStar
-          const before = yield* lock(model)
-          const row = yield* priceRows.only(write`
-            INSERT INTO model_prices ${sql.insert({ model, ...columnsOf(price) })}
-            ON CONFLICT (model) DO UPDATE SET
-              input_nanos_per_million = excluded.input_nanos_per_million,
-              output_nanos_per_million = excluded.output_nanos_per_million,
-              cached_input_nanos_per_million = excluded.cached_input_nanos_per_million,
-              cache_write_nanos_per_million = excluded.cache_write_nanos_per_million,
-              updated_at = now()
-            RETURNING *`)
-          const after = toModelPrice(row)
-          return {
-            result: after,
-            auditAction: { target: "model_price", action: "prices:upsert" },
-            targetId: model,
-            snapshots: yield* snapshots(before, after),
-            changes: [{ _tag: "Configuration" }]
-          }
-        })
-      )
+      audit.mutate(function* ({ write }) {
+        if (!isPriced(model)) return yield* misplacedStar
+        const before = yield* lock(model)
+        const row = yield* priceRows.only(write`
+          INSERT INTO model_prices ${sql.insert({ model, ...columnsOf(price) })}
+          ON CONFLICT (model) DO UPDATE SET
+            input_nanos_per_million = excluded.input_nanos_per_million,
+            output_nanos_per_million = excluded.output_nanos_per_million,
+            cached_input_nanos_per_million = excluded.cached_input_nanos_per_million,
+            cache_write_nanos_per_million = excluded.cache_write_nanos_per_million,
+            updated_at = now()
+          RETURNING *`)
+        const after = toModelPrice(row)
+        return {
+          result: after,
+          auditAction: { target: "model_price", action: "prices:upsert" },
+          targetId: model,
+          snapshots: yield* snapshots(before, after),
+          changes: [{ _tag: "Configuration" }]
+        }
+      })
     ),
 
     remove: Effect.fn("ModelPrices.remove")((model) =>
-      audit.mutate(
-        Effect.gen(function* () {
-          const { write } = yield* Mutation
-          const before = yield* lock(model)
-          if (before === null) return yield* priceNotFound
-          yield* write`DELETE FROM model_prices WHERE model = ${model}`
-          return {
-            result: undefined,
-            auditAction: { target: "model_price", action: "prices:delete" },
-            targetId: model,
-            snapshots: yield* snapshots(before, null),
-            changes: [{ _tag: "Configuration" }]
-          }
-        })
-      )
+      audit.mutate(function* ({ write }) {
+        const before = yield* lock(model)
+        if (before === null) return yield* priceNotFound
+        yield* write`DELETE FROM model_prices WHERE model = ${model}`
+        return {
+          result: undefined,
+          auditAction: { target: "model_price", action: "prices:delete" },
+          targetId: model,
+          snapshots: yield* snapshots(before, null),
+          changes: [{ _tag: "Configuration" }]
+        }
+      })
     )
   })
 })

@@ -186,21 +186,19 @@ const make = Effect.gen(function* () {
       .pipe(toStoreFailures, Effect.withSpan("ProviderHealth.states")),
 
     put: Effect.fn("ProviderHealth.put")(function* (state) {
-      const recorded = yield* audit.mutate(
-        Effect.gen(function* () {
-          const { name, provider } = state
-          const before = yield* lock(provider, name)
-          const { updated_at: _, ...fields } = state
-          const after = yield* upsertState({ ...unknownState, ...fields })
-          return {
-            result: { before: readableOrNull(before), after },
-            auditAction: { target: "provider_health", action: "providers:health_update" },
-            targetId: `${provider}/${name}`,
-            snapshots: yield* stateSnapshots(before, after),
-            changes: []
-          }
-        })
-      )
+      const recorded = yield* audit.mutate(function* () {
+        const { name, provider } = state
+        const before = yield* lock(provider, name)
+        const { updated_at: _, ...fields } = state
+        const after = yield* upsertState({ ...unknownState, ...fields })
+        return {
+          result: { before: readableOrNull(before), after },
+          auditAction: { target: "provider_health", action: "providers:health_update" },
+          targetId: `${provider}/${name}`,
+          snapshots: yield* stateSnapshots(before, after),
+          changes: []
+        }
+      })
       yield* recordMetrics(recorded)
       return recorded.after
     }),
@@ -222,27 +220,25 @@ const make = Effect.gen(function* () {
         { concurrency: concurrentChecks }
       ).pipe(Effect.provideService(Upstream, upstream))
       const now = yield* DateTime.now
-      const recorded = yield* audit.mutate(
-        Effect.gen(function* () {
-          const changed = yield* Effect.forEach(
-            checked,
-            Effect.fnUntraced(function* ({ name, outcome, provider }) {
-              const before = readableOrNull(yield* lock(provider, name))
-              return {
-                before,
-                after: yield* upsertState(nextState({ ...unknownState, ...before, name, provider }, outcome, now))
-              }
-            })
-          )
-          return {
-            result: changed,
-            auditAction: { target: "provider_health", action: "providers:health_check" },
-            targetId: "all",
-            snapshots: yield* resultSnapshots(null, { results: changed.map(({ after }) => after) }),
-            changes: []
-          }
-        })
-      )
+      const recorded = yield* audit.mutate(function* () {
+        const changed = yield* Effect.forEach(
+          checked,
+          Effect.fnUntraced(function* ({ name, outcome, provider }) {
+            const before = readableOrNull(yield* lock(provider, name))
+            return {
+              before,
+              after: yield* upsertState(nextState({ ...unknownState, ...before, name, provider }, outcome, now))
+            }
+          })
+        )
+        return {
+          result: changed,
+          auditAction: { target: "provider_health", action: "providers:health_check" },
+          targetId: "all",
+          snapshots: yield* resultSnapshots(null, { results: changed.map(({ after }) => after) }),
+          changes: []
+        }
+      })
       yield* Effect.forEach(recorded, recordMetrics, { discard: true })
       return { results: recorded.map(({ after }) => after) }
     }).pipe(Effect.withSpan("ProviderHealth.check"))

@@ -115,22 +115,19 @@ const make = Effect.gen(function* () {
     const id = randomUUID()
     const input = { ...vendorHeader(fields), ...fields }
     const { set } = yield* columnsOf(id, input, { provider, ...newRow }, undefined)
-    return yield* audit.mutate(
-      Effect.gen(function* () {
-        const { write } = yield* Mutation
-        const row = yield* providerRows
-          .only(write`
-            INSERT INTO provider_configs ${sql.insert({ id, provider, ...set })} RETURNING ${columns}`)
-          .pipe(failOnDuplicate)
-        return {
-          result: row,
-          auditAction: { target: "provider", action: "providers:create" },
-          targetId: id,
-          snapshots: yield* snapshots(null, row),
-          changes: [{ _tag: "Configuration" }]
-        }
-      })
-    )
+    return yield* audit.mutate(function* ({ write }) {
+      const row = yield* providerRows
+        .only(write`
+          INSERT INTO provider_configs ${sql.insert({ id, provider, ...set })} RETURNING ${columns}`)
+        .pipe(failOnDuplicate)
+      return {
+        result: row,
+        auditAction: { target: "provider", action: "providers:create" },
+        targetId: id,
+        snapshots: yield* snapshots(null, row),
+        changes: [{ _tag: "Configuration" }]
+      }
+    })
   })
 
   const updateRow = (before: Provider, set: ColumnValues) =>
@@ -147,19 +144,17 @@ const make = Effect.gen(function* () {
     action: "providers:update" | "providers:enable",
     changed: (before: Provider) => Effect.Effect<ChangedProvider, E, R>
   ) =>
-    audit.mutate(
-      Effect.gen(function* () {
-        const before = yield* lock(id)
-        const after = yield* changed(before)
-        return {
-          result: after,
-          auditAction: { target: "provider", action },
-          targetId: id,
-          snapshots: yield* snapshots(before, after),
-          changes: [{ _tag: "Configuration" }]
-        }
-      })
-    )
+    audit.mutate(function* () {
+      const before = yield* lock(id)
+      const after = yield* changed(before)
+      return {
+        result: after,
+        auditAction: { target: "provider", action },
+        targetId: id,
+        snapshots: yield* snapshots(before, after),
+        changes: [{ _tag: "Configuration" }]
+      }
+    })
 
   return Providers.of({
     list: providerRows
@@ -181,40 +176,34 @@ const make = Effect.gen(function* () {
       )
     ),
     remove: Effect.fn("Providers.remove")((id) =>
-      audit.mutate(
-        Effect.gen(function* () {
-          const { write } = yield* Mutation
-          const before = yield* lockAny(id)
-          yield* write`DELETE FROM provider_configs WHERE id = ${id}`
-          return {
-            result: undefined,
-            auditAction: { target: "provider", action: "providers:delete" },
-            targetId: id,
-            snapshots: yield* snapshots(before, null),
-            changes: [{ _tag: "Configuration" }]
-          }
-        })
-      )
+      audit.mutate(function* ({ write }) {
+        const before = yield* lockAny(id)
+        yield* write`DELETE FROM provider_configs WHERE id = ${id}`
+        return {
+          result: undefined,
+          auditAction: { target: "provider", action: "providers:delete" },
+          targetId: id,
+          snapshots: yield* snapshots(before, null),
+          changes: [{ _tag: "Configuration" }]
+        }
+      })
     ),
     enable: Effect.fn("Providers.enable")((id) =>
       change(id, "providers:enable", (before) => failOnDuplicate(updateRow(before, { enabled: true })))
     ),
     disable: Effect.fn("Providers.disable")((id) =>
-      audit.mutate(
-        Effect.gen(function* () {
-          const { write } = yield* Mutation
-          const before = yield* lockAny(id)
-          const after = yield* providerRows.firstOrUnreadable(write`
-            UPDATE provider_configs SET enabled = false, updated_at = now() WHERE id = ${id} RETURNING ${columns}`)
-          return {
-            result: after ?? before,
-            auditAction: { target: "provider", action: "providers:disable" },
-            targetId: id,
-            snapshots: yield* snapshots(before, after ?? before),
-            changes: [{ _tag: "Configuration" }]
-          }
-        })
-      )
+      audit.mutate(function* ({ write }) {
+        const before = yield* lockAny(id)
+        const after = yield* providerRows.firstOrUnreadable(write`
+          UPDATE provider_configs SET enabled = false, updated_at = now() WHERE id = ${id} RETURNING ${columns}`)
+        return {
+          result: after ?? before,
+          auditAction: { target: "provider", action: "providers:disable" },
+          targetId: id,
+          snapshots: yield* snapshots(before, after ?? before),
+          changes: [{ _tag: "Configuration" }]
+        }
+      })
     )
   })
 })

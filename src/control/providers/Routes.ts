@@ -6,7 +6,7 @@ import { Database } from "../../services/Database.ts"
 import { Route, type RoutePatch } from "../api/providers/RoutesApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { Unreadable } from "../api/schema/Fields.ts"
-import { type Actor, Audit, type AuditAction, Mutation, Snapshots } from "../audit/Audit.ts"
+import { type Actor, Audit, type AuditAction, Snapshots } from "../audit/Audit.ts"
 import { type ColumnValues, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import { ifPresent, type Violation, validateUpTo } from "../store/Validation.ts"
 
@@ -53,29 +53,26 @@ const make = Effect.gen(function* () {
     set: ColumnValues,
     after: (rows: Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>) => Effect.Effect<A, E>
   ) =>
-    audit.mutate(
-      Effect.gen(function* () {
-        const { write } = yield* Mutation
-        const before = yield* routeRows.firstOrUnreadable(selectForUpdate(id))
-        const [row] = yield* sql<{ readonly family: string }>`
-          SELECT family FROM canonical_routes WHERE route_id = ${id}`
-        if (before === undefined || row === undefined) return yield* routeNotFound
-        const changed = yield* after(
-          Object.keys(set).length === 0
-            ? selectForUpdate(id)
-            : write`
-                UPDATE canonical_routes SET ${sql.update(set)}, updated_at = now()
-                WHERE route_id = ${id} RETURNING ${columns}`
-        )
-        return {
-          result: changed,
-          auditAction: { target: row.family === "b" ? "family_b_route" : "family_a_route", action },
-          targetId: id,
-          snapshots: yield* snapshots(before, changed),
-          changes: [{ _tag: "Configuration" }]
-        }
-      })
-    )
+    audit.mutate(function* ({ write }) {
+      const before = yield* routeRows.firstOrUnreadable(selectForUpdate(id))
+      const [row] = yield* sql<{ readonly family: string }>`
+        SELECT family FROM canonical_routes WHERE route_id = ${id}`
+      if (before === undefined || row === undefined) return yield* routeNotFound
+      const changed = yield* after(
+        Object.keys(set).length === 0
+          ? selectForUpdate(id)
+          : write`
+              UPDATE canonical_routes SET ${sql.update(set)}, updated_at = now()
+              WHERE route_id = ${id} RETURNING ${columns}`
+      )
+      return {
+        result: changed,
+        auditAction: { target: row.family === "b" ? "family_b_route" : "family_a_route", action },
+        targetId: id,
+        snapshots: yield* snapshots(before, changed),
+        changes: [{ _tag: "Configuration" }]
+      }
+    })
 
   const configure = Effect.fn("Routes.configure")(function* (
     id: RouteId,

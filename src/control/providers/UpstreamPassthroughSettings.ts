@@ -5,7 +5,7 @@ import { AdminApiExposure, defaults, UiExposure, UnenforceablePolicy } from "../
 import { Database } from "../../services/Database.ts"
 import { UpstreamPassthrough, type UpstreamPassthroughPatch } from "../api/providers/UpstreamPassthroughApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
-import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
+import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import { ifPresent, type Violation, validateUpTo } from "../store/Validation.ts"
 import { withStreamLimit } from "./Routes.ts"
@@ -39,27 +39,24 @@ const make = Effect.gen(function* () {
       .pipe(toStoreFailures, Effect.withSpan("UpstreamPassthroughSettings.get")),
     update: Effect.fn("UpstreamPassthroughSettings.update")(function* (patch) {
       const set = yield* columnsOf(withStreamLimit(patch))
-      return yield* audit.mutate(
-        Effect.gen(function* () {
-          const { write } = yield* Mutation
-          const lockedRow = sql`SELECT ${columns} FROM upstream_passthrough_settings FOR UPDATE`
-          // The stored row may be undecodable, because the patch may repair it.
-          const before = yield* settingsRows.firstOrUnreadable(lockedRow)
-          const after = yield* settingsRows.only(
-            Object.keys(set).length === 0
-              ? lockedRow
-              : write`
-                  UPDATE upstream_passthrough_settings SET ${sql.update(set)}, updated_at = now() RETURNING ${columns}`
-          )
-          return {
-            result: after,
-            auditAction: { target: "upstream_passthrough_settings", action: "providers:upstream_passthrough_update" },
-            targetId: "singleton",
-            snapshots: yield* snapshots(before ?? null, after),
-            changes: [{ _tag: "Configuration" }]
-          }
-        })
-      )
+      return yield* audit.mutate(function* ({ write }) {
+        const lockedRow = sql`SELECT ${columns} FROM upstream_passthrough_settings FOR UPDATE`
+        // The stored row may be undecodable, because the patch may repair it.
+        const before = yield* settingsRows.firstOrUnreadable(lockedRow)
+        const after = yield* settingsRows.only(
+          Object.keys(set).length === 0
+            ? lockedRow
+            : write`
+                UPDATE upstream_passthrough_settings SET ${sql.update(set)}, updated_at = now() RETURNING ${columns}`
+        )
+        return {
+          result: after,
+          auditAction: { target: "upstream_passthrough_settings", action: "providers:upstream_passthrough_update" },
+          targetId: "singleton",
+          snapshots: yield* snapshots(before ?? null, after),
+          changes: [{ _tag: "Configuration" }]
+        }
+      })
     })
   })
 })

@@ -5,7 +5,7 @@ import { Egress, type EgressError } from "../../services/Egress.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { OpenApiPreview, OpenApiSync as Request } from "../api/services/ServiceOpenApiApi.ts"
 import type { Service } from "../api/services/ServicesApi.ts"
-import { type Actor, Audit, Mutation } from "../audit/Audit.ts"
+import { type Actor, Audit } from "../audit/Audit.ts"
 import { type StoreFailure, storedRows } from "../store/Rows.ts"
 import { validateOrigin } from "../store/Validation.ts"
 import * as OpenApiDocument from "./OpenApiDocument.ts"
@@ -103,50 +103,47 @@ const make = Effect.gen(function* () {
       if (schema_hash !== expected_schema_hash) {
         return yield* documentChanged("The document has changed since the preview; request a new preview.")
       }
-      return yield* audit.mutate(
-        Effect.gen(function* () {
-          const { write } = yield* Mutation
-          const row = yield* serviceRows.first(
-            sql`SELECT ${columns} FROM service_registrations WHERE name = ${name} FOR UPDATE`
+      return yield* audit.mutate(function* ({ write }) {
+        const row = yield* serviceRows.first(
+          sql`SELECT ${columns} FROM service_registrations WHERE name = ${name} FOR UPDATE`
+        )
+        if (row === undefined) return yield* new ControlError("missing_service", "There is no service of this name.")
+        const before = toService(row)
+        if (before.upstream_base_url !== current.upstream_base_url) {
+          return yield* documentChanged(
+            "The service's upstream_base_url has changed since the preview; request a new preview."
           )
-          if (row === undefined) return yield* new ControlError("missing_service", "There is no service of this name.")
-          const before = toService(row)
-          if (before.upstream_base_url !== current.upstream_base_url) {
-            return yield* documentChanged(
-              "The service's upstream_base_url has changed since the preview; request a new preview."
-            )
-          }
-          const prices = OpenApiDocument.pricingAfterSync(
-            before.endpoint_pricing_rules,
-            before.openapi_endpoints,
-            document.endpoints
+        }
+        const prices = OpenApiDocument.pricingAfterSync(
+          before.endpoint_pricing_rules,
+          before.openapi_endpoints,
+          document.endpoints
+        )
+        if (prices.length > OpenApiDocument.maxEndpoints) {
+          return yield* new ControlError(
+            "invalid_service_openapi",
+            `The service would have more than ${OpenApiDocument.maxEndpoints} endpoint prices; remove the prices of endpoints that no longer exist.`,
+            { param: "endpoint_pricing_rules" }
           )
-          if (prices.length > OpenApiDocument.maxEndpoints) {
-            return yield* new ControlError(
-              "invalid_service_openapi",
-              `The service would have more than ${OpenApiDocument.maxEndpoints} endpoint prices; remove the prices of endpoints that no longer exist.`,
-              { param: "endpoint_pricing_rules" }
-            )
-          }
-          const after = toService(
-            yield* serviceRows.only(write`
-              UPDATE service_registrations SET ${sql.update({
-                openapi_source_path: source_path,
-                openapi_schema_hash: schema_hash,
-                openapi_endpoints: JSON.stringify(document.endpoints),
-                endpoint_pricing_rules: JSON.stringify(prices)
-              })}, openapi_synced_at = now(), updated_at = now()
-              WHERE name = ${name} RETURNING ${columns}`)
-          )
-          return {
-            result: after,
-            auditAction: { target: "service", action: "services:openapi_sync" },
-            targetId: name,
-            snapshots: yield* snapshots(before, after),
-            changes: [{ _tag: "Configuration" }]
-          }
-        })
-      )
+        }
+        const after = toService(
+          yield* serviceRows.only(write`
+            UPDATE service_registrations SET ${sql.update({
+              openapi_source_path: source_path,
+              openapi_schema_hash: schema_hash,
+              openapi_endpoints: JSON.stringify(document.endpoints),
+              endpoint_pricing_rules: JSON.stringify(prices)
+            })}, openapi_synced_at = now(), updated_at = now()
+            WHERE name = ${name} RETURNING ${columns}`)
+        )
+        return {
+          result: after,
+          auditAction: { target: "service", action: "services:openapi_sync" },
+          targetId: name,
+          snapshots: yield* snapshots(before, after),
+          changes: [{ _tag: "Configuration" }]
+        }
+      })
     })
   })
 })

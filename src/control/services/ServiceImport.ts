@@ -159,40 +159,38 @@ const make = Effect.gen(function* () {
   }, failOnDuplicate)
 
   const importOne = Effect.fn("ServiceImport.one")(function* (request: ImportRequest, action: "import" | "sync") {
-    return yield* audit.mutate(
-      Effect.gen(function* () {
-        yield* lockProject(sql, request.project_id)
-        const { services: all, unreadable } = yield* lockRegistry
-        const entry = withoutNulls(request)
-        if (RegistryPlan.unrelatedTo(unreadable, [entry]).length === 0) return yield* unreadableService
-        const before = RegistryPlan.matchingService(all, entry)
-        const conflict = RegistryPlan.nameConflict(all, entry, before)
-        const violation = RegistryPlan.findViolation(entry, conflict === undefined ? before : undefined)
-        if (violation !== undefined) return yield* violationError(violation.param, violation.reason)
-        if (conflict !== undefined)
-          return yield* new ControlError("duplicate_service", `name ${conflict.reason}.`, { param: "name" })
-        if (entry.project_id && !(yield* knownProjects([entry.project_id])).has(entry.project_id)) {
-          return yield* new ControlError("missing_project", "There is no project with this id.", {
-            param: "project_id"
-          })
-        }
-        const after = RegistryPlan.toRegistration(entry, before)
-        const { changes, cleared } = yield* applyStep({ before, after }, yield* now)
-        const service = withClearedFlag(
-          toService(
-            yield* serviceRows.only(sql`SELECT ${columns} FROM service_registrations WHERE name = ${after.name}`)
-          ),
-          cleared
-        )
-        return {
-          result: service,
-          auditAction: { target: "service", action: `services:${action}` } as const,
-          targetId: service.name,
-          snapshots: yield* serviceSnapshots(before ?? null, service),
-          changes: [configuration, ...changes]
-        }
-      })
-    )
+    return yield* audit.mutate(function* () {
+      yield* lockProject(sql, request.project_id)
+      const { services: all, unreadable } = yield* lockRegistry
+      const entry = withoutNulls(request)
+      if (RegistryPlan.unrelatedTo(unreadable, [entry]).length === 0) return yield* unreadableService
+      const before = RegistryPlan.matchingService(all, entry)
+      const conflict = RegistryPlan.nameConflict(all, entry, before)
+      const violation = RegistryPlan.findViolation(entry, conflict === undefined ? before : undefined)
+      if (violation !== undefined) return yield* violationError(violation.param, violation.reason)
+      if (conflict !== undefined)
+        return yield* new ControlError("duplicate_service", `name ${conflict.reason}.`, { param: "name" })
+      if (entry.project_id && !(yield* knownProjects([entry.project_id])).has(entry.project_id)) {
+        return yield* new ControlError("missing_project", "There is no project with this id.", {
+          param: "project_id"
+        })
+      }
+      const after = RegistryPlan.toRegistration(entry, before)
+      const { changes, cleared } = yield* applyStep({ before, after }, yield* now)
+      const service = withClearedFlag(
+        toService(
+          yield* serviceRows.only(sql`SELECT ${columns} FROM service_registrations WHERE name = ${after.name}`)
+        ),
+        cleared
+      )
+      return {
+        result: service,
+        auditAction: { target: "service", action: `services:${action}` } as const,
+        targetId: service.name,
+        snapshots: yield* serviceSnapshots(before ?? null, service),
+        changes: [configuration, ...changes]
+      }
+    })
   })
 
   /** Writes all steps and stores the resulting list of services as the next version. */
@@ -229,60 +227,52 @@ const make = Effect.gen(function* () {
   )
 
   const activate = Effect.fn("ServiceImport.activate")(({ services: entries, source = defaultSource }: RegistryDraft) =>
-    audit.mutate(
-      Effect.gen(function* () {
-        const projects = yield* knownProjects(entries.map(({ project_id }) => project_id))
-        const { services: before, unreadable } = yield* lockRegistry
-        const plan = RegistryPlan.ofEntries(before, RegistryPlan.unrelatedTo(unreadable, entries), projects)
-        const [firstInvalid] = plan.diff.invalid
-        if (firstInvalid !== undefined) {
-          const others = plan.diff.invalid.length - 1
-          return yield* new ControlError(
-            "invalid_service_payload",
-            `${firstInvalid.service_name}: ${firstInvalid.message}${others === 0 ? "" : ` ${others} more entries are invalid: see the preview.`}`,
-            { param: firstInvalid.field }
-          )
-        }
-        const previousSnapshot = yield* latest
-        const { activation, changes } = yield* applyPlan(plan, { source, rolledBackFrom: null })
-        return {
-          result: activation,
-          auditAction: { target: "service_registry", action: "services:import_activate" },
-          targetId: String(activation.snapshot.version),
-          snapshots: yield* activationSnapshots(previousActivation(previousSnapshot, before), activation),
-          changes
-        }
-      })
-    )
+    audit.mutate(function* () {
+      const projects = yield* knownProjects(entries.map(({ project_id }) => project_id))
+      const { services: before, unreadable } = yield* lockRegistry
+      const plan = RegistryPlan.ofEntries(before, RegistryPlan.unrelatedTo(unreadable, entries), projects)
+      const [firstInvalid] = plan.diff.invalid
+      if (firstInvalid !== undefined) {
+        const others = plan.diff.invalid.length - 1
+        return yield* new ControlError(
+          "invalid_service_payload",
+          `${firstInvalid.service_name}: ${firstInvalid.message}${others === 0 ? "" : ` ${others} more entries are invalid: see the preview.`}`,
+          { param: firstInvalid.field }
+        )
+      }
+      const previousSnapshot = yield* latest
+      const { activation, changes } = yield* applyPlan(plan, { source, rolledBackFrom: null })
+      return {
+        result: activation,
+        auditAction: { target: "service_registry", action: "services:import_activate" },
+        targetId: String(activation.snapshot.version),
+        snapshots: yield* activationSnapshots(previousActivation(previousSnapshot, before), activation),
+        changes
+      }
+    })
   )
 
   const rollback = Effect.fn("ServiceImport.rollback")((version: number) =>
-    audit.mutate(
-      Effect.gen(function* () {
-        const target = yield* snapshotRows.first(
-          sql`SELECT ${snapshotColumns} FROM service_registry_snapshots WHERE version = ${version}`
-        )
-        if (target === undefined) {
-          return yield* new ControlError("missing_service", "There is no registry version with this number.")
-        }
-        const projects = yield* knownProjects(target.services_json.map(({ project_id }) => project_id))
-        const { services: before, unreadable } = yield* lockRegistry
-        const plan = RegistryPlan.ofSnapshot(
-          before,
-          RegistryPlan.unrelatedTo(unreadable, target.services_json),
-          projects
-        )
-        const previousSnapshot = yield* latest
-        const { activation, changes } = yield* applyPlan(plan, { source: target.source, rolledBackFrom: version })
-        return {
-          result: activation,
-          auditAction: { target: "service_registry", action: "services:import_rollback" },
-          targetId: String(activation.snapshot.version),
-          snapshots: yield* activationSnapshots(previousActivation(previousSnapshot, before), activation),
-          changes
-        }
-      })
-    )
+    audit.mutate(function* () {
+      const target = yield* snapshotRows.first(
+        sql`SELECT ${snapshotColumns} FROM service_registry_snapshots WHERE version = ${version}`
+      )
+      if (target === undefined) {
+        return yield* new ControlError("missing_service", "There is no registry version with this number.")
+      }
+      const projects = yield* knownProjects(target.services_json.map(({ project_id }) => project_id))
+      const { services: before, unreadable } = yield* lockRegistry
+      const plan = RegistryPlan.ofSnapshot(before, RegistryPlan.unrelatedTo(unreadable, target.services_json), projects)
+      const previousSnapshot = yield* latest
+      const { activation, changes } = yield* applyPlan(plan, { source: target.source, rolledBackFrom: version })
+      return {
+        result: activation,
+        auditAction: { target: "service_registry", action: "services:import_rollback" },
+        targetId: String(activation.snapshot.version),
+        snapshots: yield* activationSnapshots(previousActivation(previousSnapshot, before), activation),
+        changes
+      }
+    })
   )
 
   return ServiceImport.of({

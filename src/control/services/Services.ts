@@ -7,7 +7,7 @@ import { Vault } from "../../state/Vault.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { isUnreadable, type Unreadable } from "../api/schema/Fields.ts"
 import { ChangedService, type NewService, Service, type ServicePatch } from "../api/services/ServicesApi.ts"
-import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
+import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import * as CredentialOrigin from "../store/CredentialOrigin.ts"
 import {
   type ColumnValues,
@@ -141,29 +141,26 @@ const make = Effect.gen(function* () {
   const create = Effect.fn("Services.create")(function* ({ name, ...input }: NewService) {
     const refusal = ServiceValidation.refusedName(name)
     if (refusal !== undefined) return yield* invalid("name", refusal)
-    return yield* audit.mutate(
-      Effect.gen(function* () {
-        const { write } = yield* Mutation
-        const { set } = yield* columnsOf(
-          name,
-          { route_pattern: null, ...input, enabled: input.enabled ?? true },
-          { cost_mode: "none", estimated_cost_usd: null, enabled: true },
-          undefined
-        )
-        const service = toService(
-          yield* serviceRows
-            .only(write`INSERT INTO service_registrations ${sql.insert({ name, ...set })} RETURNING ${columns}`)
-            .pipe(failOnDuplicate)
-        )
-        return {
-          result: service,
-          auditAction: { target: "service", action: "services:create" },
-          targetId: name,
-          snapshots: yield* snapshots(null, service),
-          changes: [configuration]
-        }
-      })
-    )
+    return yield* audit.mutate(function* ({ write }) {
+      const { set } = yield* columnsOf(
+        name,
+        { route_pattern: null, ...input, enabled: input.enabled ?? true },
+        { cost_mode: "none", estimated_cost_usd: null, enabled: true },
+        undefined
+      )
+      const service = toService(
+        yield* serviceRows
+          .only(write`INSERT INTO service_registrations ${sql.insert({ name, ...set })} RETURNING ${columns}`)
+          .pipe(failOnDuplicate)
+      )
+      return {
+        result: service,
+        auditAction: { target: "service", action: "services:create" },
+        targetId: name,
+        snapshots: yield* snapshots(null, service),
+        changes: [configuration]
+      }
+    })
   })
 
   const change = <E, R>(
@@ -172,32 +169,29 @@ const make = Effect.gen(function* () {
     assignments: (before: Service) => Effect.Effect<Assignments, E, R>,
     projectId: string | null | undefined = undefined
   ) =>
-    audit.mutate(
-      Effect.gen(function* () {
-        const { write } = yield* Mutation
-        yield* lockProject(sql, projectId)
-        const before = toService(yield* lock(name))
-        const { cleared, set } = yield* assignments(before)
-        const changed =
-          Object.keys(set).length === 0
-            ? before
-            : toService(
-                yield* serviceRows
-                  .only(write`
-                    UPDATE service_registrations SET ${sql.update(set)}, updated_at = now()
-                    WHERE name = ${name} RETURNING ${columns}`)
-                  .pipe(failOnDuplicate)
-              )
-        const after: ChangedService = cleared ? { ...changed, credential_cleared: true } : changed
-        return {
-          result: after,
-          auditAction: { target: "service", action },
-          targetId: name,
-          snapshots: yield* snapshots(before, after),
-          changes: [configuration]
-        }
-      })
-    )
+    audit.mutate(function* ({ write }) {
+      yield* lockProject(sql, projectId)
+      const before = toService(yield* lock(name))
+      const { cleared, set } = yield* assignments(before)
+      const changed =
+        Object.keys(set).length === 0
+          ? before
+          : toService(
+              yield* serviceRows
+                .only(write`
+                  UPDATE service_registrations SET ${sql.update(set)}, updated_at = now()
+                  WHERE name = ${name} RETURNING ${columns}`)
+                .pipe(failOnDuplicate)
+            )
+      const after: ChangedService = cleared ? { ...changed, credential_cleared: true } : changed
+      return {
+        result: after,
+        auditAction: { target: "service", action },
+        targetId: name,
+        snapshots: yield* snapshots(before, after),
+        changes: [configuration]
+      }
+    })
 
   const enable = (name: string) =>
     Effect.catchIf(
@@ -209,25 +203,22 @@ const make = Effect.gen(function* () {
     )
 
   const disable = (name: string) =>
-    audit.mutate(
-      Effect.gen(function* () {
-        const { write } = yield* Mutation
-        const before = yield* lockAny(name)
-        const now = DateTime.toDateUtc(yield* DateTime.now)
-        const disabled = yield* serviceRows.firstOrUnreadable(write`
-          UPDATE service_registrations SET enabled = false, updated_at = now(),
-            disabled_at = CASE WHEN enabled THEN ${now}::timestamptz ELSE disabled_at END
-          WHERE name = ${name} RETURNING ${columns}`)
-        const after = disabled === undefined ? before : toServiceOrUnreadable(disabled)
-        return {
-          result: after,
-          auditAction: { target: "service", action: "services:disable" },
-          targetId: name,
-          snapshots: yield* snapshots(before, after),
-          changes: [configuration]
-        }
-      })
-    )
+    audit.mutate(function* ({ write }) {
+      const before = yield* lockAny(name)
+      const now = DateTime.toDateUtc(yield* DateTime.now)
+      const disabled = yield* serviceRows.firstOrUnreadable(write`
+        UPDATE service_registrations SET enabled = false, updated_at = now(),
+          disabled_at = CASE WHEN enabled THEN ${now}::timestamptz ELSE disabled_at END
+        WHERE name = ${name} RETURNING ${columns}`)
+      const after = disabled === undefined ? before : toServiceOrUnreadable(disabled)
+      return {
+        result: after,
+        auditAction: { target: "service", action: "services:disable" },
+        targetId: name,
+        snapshots: yield* snapshots(before, after),
+        changes: [configuration]
+      }
+    })
 
   return Services.of({
     list: serviceRows.all(sql`SELECT ${columns} FROM service_registrations ORDER BY name`).pipe(
@@ -251,22 +242,19 @@ const make = Effect.gen(function* () {
       )
     ),
     remove: Effect.fn("Services.remove")((name, { allowLastLinks = false } = {}) =>
-      audit.mutate(
-        Effect.gen(function* () {
-          const { write } = yield* Mutation
-          const before = yield* lockAny(name)
-          if (!allowLastLinks) yield* refuseLastLinks(sql, name)
-          const linkChanges = yield* linkedOwnerChanges(sql, name)
-          yield* write`DELETE FROM service_registrations WHERE name = ${name}`
-          return {
-            result: undefined,
-            auditAction: { target: "service", action: "services:delete" },
-            targetId: name,
-            snapshots: yield* snapshots(before, null),
-            changes: [configuration, ...linkChanges]
-          }
-        })
-      )
+      audit.mutate(function* ({ write }) {
+        const before = yield* lockAny(name)
+        if (!allowLastLinks) yield* refuseLastLinks(sql, name)
+        const linkChanges = yield* linkedOwnerChanges(sql, name)
+        yield* write`DELETE FROM service_registrations WHERE name = ${name}`
+        return {
+          result: undefined,
+          auditAction: { target: "service", action: "services:delete" },
+          targetId: name,
+          snapshots: yield* snapshots(before, null),
+          changes: [configuration, ...linkChanges]
+        }
+      })
     ),
     enable: Effect.fn("Services.enable")(enable),
     disable: Effect.fn("Services.disable")(disable)

@@ -9,7 +9,7 @@ import {
   type StudioConnectionPatch,
   type StudioConnection as StudioConnectionView
 } from "../api/services/StudioApi.ts"
-import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
+import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import * as CredentialOrigin from "../store/CredentialOrigin.ts"
 import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import { trimBaseUrl, validateBaseUrl, validateCredential } from "../store/Validation.ts"
@@ -92,34 +92,31 @@ const make = Effect.gen(function* () {
     if (base_url === null && token) {
       return yield* invalid("token", "cannot be stored without an address: base_url null removes both")
     }
-    return yield* audit.mutate(
-      Effect.gen(function* () {
-        const { write } = yield* Mutation
-        // A table lock, because a row lock has no effect while the table is empty.
-        yield* sql`LOCK TABLE studio_connection_settings IN EXCLUSIVE MODE`
-        const before = yield* readRow
-        const { cleared, row } = applyPatch(before, patch)
-        if (row?.base_url === undefined && row !== undefined) return yield* invalid("base_url", missingAddress)
-        const unchanged = row === undefined ? before === undefined : Object.keys(patch).length === 0
-        const after = unchanged
-          ? before
-          : yield* Effect.andThen(
-              write`DELETE FROM studio_connection_settings`,
-              row === undefined
-                ? Effect.undefined
-                : connectionRows.only(write`
-                    INSERT INTO studio_connection_settings ${sql.insert(row)} RETURNING base_url, sealed_token, credential_origin, updated_at`)
-            )
-        const result: ChangedStudioConnection = { ...viewOf(after), ...(cleared && { credential_cleared: true }) }
-        return {
-          result,
-          auditAction: { target: "studio_connection", action: "settings:studio_connection_update" },
-          targetId: "singleton",
-          snapshots: yield* snapshots(viewOf(before), result),
-          changes: []
-        }
-      })
-    )
+    return yield* audit.mutate(function* ({ write }) {
+      // A table lock, because a row lock has no effect while the table is empty.
+      yield* sql`LOCK TABLE studio_connection_settings IN EXCLUSIVE MODE`
+      const before = yield* readRow
+      const { cleared, row } = applyPatch(before, patch)
+      if (row?.base_url === undefined && row !== undefined) return yield* invalid("base_url", missingAddress)
+      const unchanged = row === undefined ? before === undefined : Object.keys(patch).length === 0
+      const after = unchanged
+        ? before
+        : yield* Effect.andThen(
+            write`DELETE FROM studio_connection_settings`,
+            row === undefined
+              ? Effect.undefined
+              : connectionRows.only(write`
+                  INSERT INTO studio_connection_settings ${sql.insert(row)} RETURNING base_url, sealed_token, credential_origin, updated_at`)
+          )
+      const result: ChangedStudioConnection = { ...viewOf(after), ...(cleared && { credential_cleared: true }) }
+      return {
+        result,
+        auditAction: { target: "studio_connection", action: "settings:studio_connection_update" },
+        targetId: "singleton",
+        snapshots: yield* snapshots(viewOf(before), result),
+        changes: []
+      }
+    })
   })
 
   const target = Effect.gen(function* () {

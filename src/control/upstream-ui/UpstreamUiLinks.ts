@@ -26,22 +26,20 @@ const make = Effect.gen(function* () {
     if (Option.isNone(origin)) return yield* unconfigured
     const { tokenId } = yield* Operator
     if (tokenId === null) return yield* Effect.die("an operator over HTTP has a token")
-    return yield* audit.mutate(
-      Effect.gen(function* () {
-        const { expiresAt, value } = yield* sessions.createCode(tokenId)
-        const link: UpstreamUiLink = {
-          url: Redacted.make(`${origin.value}${openingPath}?code=${Redacted.value(value)}`),
-          expires_at: expiresAt
-        }
-        return {
-          result: link,
-          auditAction: { target: "upstream_ui", action: "providers:upstream_ui_open" },
-          targetId: origin.value,
-          snapshots: yield* snapshots(null, link),
-          changes: []
-        }
-      })
-    )
+    return yield* audit.mutate(function* () {
+      const { expiresAt, value } = yield* sessions.createCode(tokenId)
+      const link: UpstreamUiLink = {
+        url: Redacted.make(`${origin.value}${openingPath}?code=${Redacted.value(value)}`),
+        expires_at: expiresAt
+      }
+      return {
+        result: link,
+        auditAction: { target: "upstream_ui", action: "providers:upstream_ui_open" },
+        targetId: origin.value,
+        snapshots: yield* snapshots(null, link),
+        changes: []
+      }
+    })
   })
 
   return UpstreamUiLinks.of({ open: open() })
