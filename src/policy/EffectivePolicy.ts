@@ -12,7 +12,7 @@ export interface EffectivePolicy {
 
 export const of = (layers: ReadonlyArray<PolicyLayer>): EffectivePolicy => ({
   policy: layers.map(({ policy }) => policy).reduce(intersection, neutral),
-  // Without the neutral policy, `reduce` returns a single other policy as is. Callers cache by object identity.
+  // If all policies are neutral, the result must be the `neutral` object itself, by which callers cache.
   guardrails: layers
     .map(({ guardrails }) => guardrails)
     .filter((guardrails) => guardrails !== GuardrailPolicy.neutral)

@@ -11,35 +11,35 @@ import * as NamedModels from "./NamedModels.ts"
 export interface Facts {
   readonly requests: number
   readonly models: ReadonlyArray<string>
-  /** Further models that the upstream may use, as in `fallbacks`. They need not exist. */
+  /** Further models that the upstream may use, such as `fallbacks`. */
   readonly alternativeModels: ReadonlyArray<string>
-  /** A request names no model on a route that takes one, so the upstream chooses. */
+  /** True if a request names no model where one is expected, so that the upstream chooses it. */
   readonly omitsModel: boolean
-  /** A member that may select a model in a way that the gateway cannot evaluate. */
+  /** A member whose value may select a model in a way that the gateway cannot evaluate. */
   readonly unjudgedMember: string | undefined
   readonly stream: boolean
   readonly background: boolean
   readonly tools: boolean
-  /** The number of offered tools and the bytes of their JSON; in a batch, the maximum of all requests. */
+  /** The number of offered tools and the bytes of their JSON. In a batch, the maximum of all requests. */
   readonly toolCount: number
   readonly toolSchemaBytes: number
   readonly service: string | undefined
   readonly inputTokens: number
-  /** Output tokens that the requests bound, summed over all choices. */
+  /** The maximum output tokens of all requests that limit their output, summed. */
   readonly boundedOutput: number
-  /** The number of choices without a bound that the route knows. */
+  /** The number of choices (alternative responses) whose output the request does not limit. */
   readonly openChoices: number
-  /** The largest output bound of one request by any known member; 0 if no request has one. */
+  /** The largest output limit of a single request; 0 if there is none. Members of all protocols count. */
   readonly largestOutput: number
-  /** The output bounds of all requests by any known member, summed. */
+  /** The sum of the requests' output limits. Members of all protocols count. */
   readonly totalOutput: number
-  /** The most choices that one request asks for; 0 on routes without text output. */
+  /** The most choices (alternative responses) of one request; 0 on routes without text output. */
   readonly choices: number
-  /** Guardrail names that the client asks for. The gateway removes the member before forwarding. */
+  /** The guardrails that the client requests. The gateway removes this member before forwarding. */
   readonly guardrails: ReadonlyArray<string>
   readonly namesGuardrails: boolean
   readonly references: ReadonlyArray<UpstreamObject>
-  /** `undefined` if the body does not say whether the upstream keeps the response. */
+  /** `undefined` if the body does not say whether the upstream stores the response. */
   readonly stored: boolean | undefined
   readonly audio: boolean
   readonly itemIds: ReadonlyArray<string>
@@ -82,7 +82,7 @@ export const allModels = ({
 }: Pick<Facts, "models" | "alternativeModels">): ReadonlyArray<string> =>
   alternativeModels.length === 0 ? models : [...new Set([...models, ...alternativeModels])]
 
-/** A compatible upstream may take models from the path. If path and body name none, it chooses one. */
+/** Adds the models in the path of a compatible upstream. If path and body name none, the upstream chooses one. */
 export const withTarget = (
   facts: Facts,
   { provider, target }: { readonly provider: Provider; readonly target: string }
@@ -97,7 +97,7 @@ export const withTarget = (
 export const formFieldNames = (routeId: BodyRoute): ReadonlyArray<string> =>
   routeId === "service" ? ["model", "stream"] : [...decidingMembers, ...referringMembers]
 
-/** Each file counts as one image. */
+/** Each file of a form counts as one image. */
 export const ofForm = (
   routeId: BodyRoute,
   form: { readonly fields: ReadonlyMap<string, string>; readonly files: number; readonly textBytes: number }
@@ -127,7 +127,7 @@ export const ofForm = (
 const formValueOf = (name: string, text: string): Json | undefined => {
   if (name === "stream") return /^(?:true|1)$/i.test(text) ? true : /^(?:false|0)$/i.test(text) ? false : undefined
   if (countMembers.includes(name)) return /^\d{1,15}(?:\.\d+)?$/.test(text) ? Number(text) : undefined
-  // tools would need JSON parsing, and guardrails would have to be removed
+  // A form cannot express these: tools need JSON, and the gateway removes guardrails before forwarding.
   return toolMembers.includes(name) || name === "guardrails" ? undefined : text
 }
 
@@ -152,7 +152,7 @@ export interface JsonText {
   readonly shape: JsonBounds.JsonShape
 }
 
-/** `isExcess`: the text exceeds the size bounds, whether or not it is JSON. */
+/** `isExcess` is true if the text nests too deeply or holds too many values, whether or not it is JSON. */
 interface UnreadableJson {
   readonly isExcess: boolean
   readonly problem: BodyProblem
@@ -174,7 +174,7 @@ export const parse = (routeId: BodyRoute, bytes: Uint8Array): Result.Result<Pars
   return Result.isFailure(read) ? Result.fail(read.failure.problem) : ofJson(routeId, read.success)
 }
 
-/** Refuses duplicate members at any depth: some upstreams use the first value, and the gateway judges the last. */
+/** Refuses duplicate members at any depth: some upstreams read the first one, the gateway the last. */
 export const ofJson = (routeId: BodyRoute, { json, shape, text }: JsonText): Result.Result<ParsedBody, BodyProblem> => {
   if (!isObject(json)) return Result.fail(problem("The body must be a JSON object."))
   const scanned = isPlain(routeId, json, shape) ? nothingFound : scanMembers(routeId, decidingObjects(routeId, text))
@@ -256,7 +256,7 @@ const problem = (message: string, param?: string): BodyProblem => ({
   ...(param === undefined ? {} : { param })
 })
 
-/** Makes a client's name safe for an error message. */
+/** Makes a name from a client safe for an error message. */
 export const printable = (name: string): string => name.replace(/[^\x20-\x7e]/g, "?").slice(0, 64)
 
 const decidingObjects = (routeId: BodyRoute, text: string): ReadonlyArray<string> => {
@@ -274,7 +274,7 @@ const valuesOf = (text: string, key: string): ReadonlyArray<string> =>
     member.key === key ? [text.slice(member.valueStart, member.end)] : []
   )
 
-/** A fast path at a third of the cost of `scanMembers`: no duplicate, escaped or unusual name, and no tools. */
+/** True if names are plain and unique and there are no tools. `scanMembers` takes three times as long. */
 const isPlain = (routeId: BodyRoute, json: JsonObject, { members }: JsonBounds.JsonShape): boolean => {
   if (routeId === "message-batches") return false
   const names = Object.keys(json)
@@ -284,14 +284,14 @@ const isPlain = (routeId: BodyRoute, json: JsonObject, { members }: JsonBounds.J
   )
 }
 
-/** Upstreams may normalise other names to one of these. */
+/** Upstreams may convert other names, for example to lower case, to one of these. */
 const usualMemberName = /^[a-z0-9_]*$/
 
 const nothingFound = Result.succeed(0)
 
 /**
- * Refuses duplicate, escaped and oddly cased members. V8 itself can mistake an escaped key for one of an earlier body
- * (nodejs/node#63785). Returns the largest byte size of one object's tools.
+ * Refuses duplicate and escaped members, and names in unusual case. V8 itself can mistake an escaped name for one of an
+ * earlier body (nodejs/node#63785). Returns the bytes of the tools of the object with the most.
  */
 const scanMembers = (routeId: BodyRoute, objects: ReadonlyArray<string>): Result.Result<number, BodyProblem> => {
   let maxBytes = 0
@@ -317,7 +317,7 @@ const scanMembers = (routeId: BodyRoute, objects: ReadonlyArray<string>): Result
   return Result.succeed(maxBytes)
 }
 
-/** `functions` is the older name of `tools`; the others enable tools that the upstream hosts. */
+/** `functions` is the older name of `tools`. The others enable tools that the upstream runs. */
 const toolMembers = ["tools", "functions", "mcp_servers", "plugins", "web_search_options", "extra_body"]
 
 const plainKey = /^[\w-]{1,64}$/
@@ -334,7 +334,7 @@ const requestsOf = (routeId: BodyRoute, json: JsonObject): ReadonlyArray<Json> =
   return batch.map((item: Json) => (isObject(item) ? (item["params"] ?? null) : null))
 }
 
-/** Checks the types of deciding members: `"stream":"true"` must not bypass a permission to stream. */
+/** Checks the types of members that decide: `"stream":"true"` must not pass where streaming is forbidden. */
 const typeMistake = (json: JsonObject, requests: ReadonlyArray<Json>, routeId: BodyRoute): BodyProblem | undefined => {
   for (let index = 0; index < requests.length; index++) {
     const request = requests[index]!
@@ -347,9 +347,7 @@ const typeMistake = (json: JsonObject, requests: ReadonlyArray<Json>, routeId: B
   return undefined
 }
 
-/**
- * Finds a member that sets a price, such as `input_cost_per_token`. Some upstreams accept it and report costs by it.
- */
+/** Finds a member that sets a price, such as `input_cost_per_token`. Some upstreams report costs by it. */
 const priceMemberIn = (json: JsonObject, requests: ReadonlyArray<Json>): string | undefined => {
   let found = priceMemberOf(json) ?? priceMemberOf(json["extra_body"])
   for (const request of requests) {
@@ -395,7 +393,7 @@ const countMistakeIn = (request: Json): TypeMistake | undefined => {
   return count === undefined ? undefined : ["a number", count]
 }
 
-/** On other routes `background` has other meanings, such as the background of an image. */
+/** Checked on this route only, because elsewhere `background` may mean the background of an image. */
 const backgroundMistakeIn = (request: Json): TypeMistake | undefined =>
   isObject(request) && request["background"] != null && typeof request["background"] !== "boolean"
     ? ["true or false", "background"]
@@ -466,7 +464,7 @@ const modelsOf = (
   return { models: models.length < 2 ? models : [...new Set(models)], alternativeModels, omitsModel, unjudgedMember }
 }
 
-/** A request as upstreams may read it: as sent and, as some do, with `extra_body` merged over it. */
+/** A request as sent, and as some upstreams read it: with the members of `extra_body` in place of its own. */
 type RequestVariants = readonly [request: JsonObject] | readonly [request: JsonObject, merged: JsonObject]
 
 const variantsOf = (routeId: BodyRoute, request: JsonObject): RequestVariants => {
@@ -490,7 +488,7 @@ const toolsOf = (request: JsonObject): number => {
     lengthOf(mcp_servers) +
     lengthOf(plugins) +
     (web_search_options == null ? 0 : 1) +
-    // a prompt stored at the upstream may bring tools
+    // A prompt that is stored at the upstream may add tools.
     (isObject(prompt) ? 1 : 0)
   )
 }
@@ -507,7 +505,7 @@ const nonEmptyString = (json: Json | undefined): string | undefined =>
 
 const outputMembers = ["max_completion_tokens", "max_output_tokens", "max_tokens"]
 
-/** Routes not listed may obey any of `outputMembers`. */
+/** Other routes may obey any of `outputMembers`. */
 const ownOutputMembers: Partial<Record<BodyRoute, ReadonlyArray<string>>> = {
   "chat-completions": ["max_completion_tokens", "max_tokens"],
   responses: ["max_output_tokens"],
@@ -515,10 +513,10 @@ const ownOutputMembers: Partial<Record<BodyRoute, ReadonlyArray<string>>> = {
   "message-batches": ["max_tokens"]
 }
 
-/** Some upstreams accept numeric strings here, so the types are checked. */
+/** Members that must be numbers. Some upstreams would also accept numeric strings. */
 const countMembers = [...outputMembers, "n", "best_of"]
 
-/** Members that affect decisions. A query must not set them. */
+/** Members that affect the gateway's decisions. A query parameter must not set them. */
 export const decidingMembers: ReadonlySet<string> = new Set([
   "model",
   "stream",
@@ -531,8 +529,8 @@ export const decidingMembers: ReadonlySet<string> = new Set([
 export const bodyMembers: ReadonlySet<string> = new Set([...decidingMembers, ...referringMembers])
 
 /**
- * Upstreams differ in the member that they obey, so the largest bound counts. A request is bounded only if each of its
- * variants has a bound that the route knows.
+ * Upstreams differ in which member they obey, so the largest output limit counts. The output counts as limited only if
+ * the member that the route defines is set in every variant of the request.
  */
 const outputBounds = (
   routeId: BodyRoute,
@@ -576,11 +574,10 @@ const largestBound = (request: JsonObject, members: ReadonlyArray<string>): numb
 const maxChoices = (variants: RequestVariants): number =>
   variants.reduce((most, variant) => Math.max(most, choicesOf(variant)), 0)
 
-/** The upstream generates `best_of` choices and returns `n` of them. */
+/** An upstream generates `best_of` choices and returns `n` of them, so the larger number counts. */
 const choicesOf = ({ best_of, n }: JsonObject): number =>
   Math.min(maxCount, Math.ceil(Math.max(1, typeof n === "number" ? n : 1, typeof best_of === "number" ? best_of : 1)))
 
-/** Keeps sums and products exact. */
 const maxCount = 1e12
 
 export const estimateInput = (json: Json, media: InputEstimate.Media): number =>

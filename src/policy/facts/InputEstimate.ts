@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from "./Json.ts"
 
-/** Media may occur in the content parts of `messages`, or `anywhere`, as in bodies of registered services. */
+/** Media occur in the content of `messages`, or `anywhere` in the body of a registered service. */
 export type Media = "messages" | "anywhere"
 
 interface TokenEstimate {
@@ -9,8 +9,8 @@ interface TokenEstimate {
 }
 
 /**
- * Strings and unknown names count a quarter of their bytes, numbers and booleans 1. Base64 counts by kind where a model
- * sees media. The walk keeps its own stack, because a body may nest deeper than the call stack.
+ * Counts text as a token per four bytes, a number or boolean as one token, and base64 by its media type where a model
+ * would see media. Does not recurse, because a body may nest more deeply than the call stack allows.
  */
 export const estimateInput = (json: Json, media: Media, outputMembers: ReadonlyArray<string>): TokenEstimate => {
   let tokens = 0
@@ -54,7 +54,7 @@ const positionsAtTop: ReadonlyMap<string, ContentPosition> = new Map(
   ["messages", "input", "system", "requests"].map((name) => [name, "parts"])
 )
 
-/** The arguments and descriptions of tools are text to the model, whatever their members are called. */
+/** Other members, such as the arguments of tools, are text for the model. */
 const positionsInParts: ReadonlyMap<string, ContentPosition> = new Map([
   ["params", "parts"],
   ["messages", "parts"],
@@ -76,14 +76,14 @@ const positionOf = (name: string, position: ContentPosition): ContentPosition =>
 
 const textTokens = (text: string): number => Math.max(1, Math.ceil(Buffer.byteLength(text) / 4))
 
-/** The usual price of an image, and the minimum for other media. */
+/** The usual tokens of an image, and the minimum for other media. */
 export const imageTokens = 1600
 
-/** Base64 bytes per token. A document page has 3 to 100 KiB, a second of audio 8 to 48 KiB. */
+/** A document page takes 3 to 100 KiB of base64, a second of audio 8 to 48 KiB. */
 const documentBytesPerToken = 16
 const audioBytesPerToken = 1024
 
-/** Models read these types as text. Base64 carries three bytes in four characters. */
+/** Models read media of these types as text. Base64 takes four characters for three bytes. */
 const textType = /^(?:text\/|application\/(?:[\w.+-]+\+)?(?:json|xml|yaml|javascript)\b)/i
 const textBytesPerToken = 16 / 3
 
@@ -95,7 +95,7 @@ const mediaTokens = (type: string, base64Length: number): number => {
   return imageTokens
 }
 
-/** The whole string must be a data URL, so that prose is never counted as media. */
+/** Returns `undefined` unless the whole string is a data URL, so that prose never counts as media. */
 const dataUrlTokens = (text: string): number | undefined => {
   if (!text.startsWith("data:")) return undefined
   const comma = text.indexOf(",")
@@ -104,7 +104,7 @@ const dataUrlTokens = (text: string): number | undefined => {
   return mediaTokens(head, text.length - comma)
 }
 
-/** Covers `source` (family B) and `input_audio` (family A). */
+/** Reads Anthropic's `source` and OpenAI's `input_audio`. */
 const base64Tokens = (value: JsonObject, position: ContentPosition): number | undefined => {
   const { data, format, media_type, type } = value
   if (position !== "source" && position !== "media") return undefined
@@ -117,7 +117,7 @@ const isBase64 = (text: string): boolean => /^[A-Za-z0-9+/=_-]*$/.test(text)
 
 const isObject = (json: Json): json is JsonObject => typeof json === "object" && json !== null && !Array.isArray(json)
 
-/** Names of the protocols cost no tokens. Any other name may be prose. */
+/** Member names of the protocols, which cost no tokens. Any other name may be prose. */
 const protocolNames: ReadonlySet<string> = new Set(
   `arguments background cache_control content custom_id data description detail dimensions effort encoding_format file file_data
   file_id filename format function functions guardrails id image_url include_usage input input_audio input_schema

@@ -1,21 +1,21 @@
 import { backslash, closeBrace, closeBracket, colon, comma, openBrace, openBracket, quote } from "./JsonScan.ts"
 
-/** Tool schemas nest to about 60 levels. */
+/** Real tool schemas nest to about 60 levels. */
 export const maxDepth = 256
 
-/** Keeps parsing below tens of milliseconds at any byte limit. An embeddings request of 300,000 token IDs fits. */
+/** Keeps parsing below tens of milliseconds. An embeddings request of 300,000 token ids fits. */
 export const maxWeight = 1_000_000
 const structureWeight = 10
 
 export interface JsonShape {
   readonly excess: string | undefined
-  /** Members of the top-level object, counting duplicates; `undefined` if one of their names is escaped. */
+  /** The number of members of the top-level object, with duplicates; `undefined` if a name is escaped. */
   readonly members: number | undefined
-  /** Members of all objects, counting duplicates. */
+  /** The number of members of all objects, with duplicates. */
   readonly allMembers: number
 }
 
-/** `JSON.parse` takes 0.1 s and much memory for a megabyte of brackets. The text need not be valid JSON. */
+/** Measures a text before `JSON.parse`, which takes 0.1 s and much memory for a megabyte of brackets. */
 export const shapeOf = (json: Uint8Array, weightLimit = maxWeight): JsonShape => {
   let members = 0
   let allMembers = 0
@@ -26,7 +26,7 @@ export const shapeOf = (json: Uint8Array, weightLimit = maxWeight): JsonShape =>
   const { length } = json
   for (let at = 0; at < length; at++) {
     const byte = json[at]!
-    // skips most bytes outside strings: letters, digits and blanks
+    // Skips letters, digits and blanks, which are most bytes outside strings.
     if (byte < quote || (byte > colon && byte < openBracket)) continue
     switch (byte) {
       case quote:
@@ -64,11 +64,11 @@ export const shapeOf = (json: Uint8Array, weightLimit = maxWeight): JsonShape =>
   return { excess: undefined, members: anyEscaped ? undefined : members, allMembers }
 }
 
-/** Parsing a megabyte of brackets blocks the event loop for 0.3 s. */
+/** Parsing a megabyte of brackets would block the event loop for 0.3 s. */
 export const isExcessive = (json: Uint8Array): boolean =>
   json.length > smallJsonBytes && shapeOf(json).excess !== undefined
 
-/** Below this size, measuring costs more than parsing. */
+/** Measuring a smaller text takes longer than parsing it. */
 const smallJsonBytes = 4_096
 
 export const excessOf = (json: string, weightLimit = maxWeight): string | undefined =>

@@ -7,7 +7,7 @@ export const openBracket = 0x5b
 export const closeBracket = 0x5d
 export const backslash = 0x5c
 
-/** Returns the index after the closing quote. `indexOf` makes long strings cheap. */
+/** Returns the index after the closing quote. `indexOf` is faster than a loop for long strings. */
 export const stringEnd = (text: string, from: number): number => {
   let end = text.indexOf('"', from + 1)
   while (isEscaped(text, end)) end = text.indexOf('"', end + 1)

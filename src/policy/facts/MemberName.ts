@@ -1,2 +1,2 @@
-/** Lenient parsers take `model[]` and `[model]` for `model`. */
+/** Some form parsers read `model[]` and `[model]` as `model`. */
 export const memberOf = (name: string): string => (/^[\s[?]*([^[\]]*)/.exec(name)?.[1] ?? "").trim().toLowerCase()

@@ -8,12 +8,12 @@ interface NamedModels {
   readonly unjudgedMember: string | undefined
 }
 
-/** These hold names, `{"model": …}`, or `{"big": ["small"]}` (the fallbacks of a model). */
+/** Members that list models: names, `{"model": …}`, or `{"big": ["small"]}` (the fallbacks of a model). */
 const listMembers = [
   ...["fallbacks", "models", "context_window_fallbacks", "content_policy_fallbacks", "default_fallbacks"]
 ]
 
-/** Routers read these as another deployment, upstream, credential or stored configuration, each with its own model. */
+/** Members by which an upstream selects a deployment, credential or stored configuration with a model of its own. */
 const opaqueMembers = [
   ...[
     "agent",
@@ -50,7 +50,7 @@ const relevantMembers: ReadonlySet<string> = new Set([
 
 const noModels: NamedModels = { models: [], unjudgedMember: undefined }
 
-/** Some upstreams merge `extra_body` over the request, so its members are read too. */
+/** Returns the models that a request names, including those in `extra_body`, which some upstreams prefer. */
 export const namedInRequest = (request: JsonObject): NamedModels => {
   if (!Object.keys(request).some((name) => relevantMembers.has(name))) return noModels
   const models: Array<string> = []
@@ -79,9 +79,9 @@ export const namedInRequest = (request: JsonObject): NamedModels => {
     for (const name of listMembers) if (from[name] !== undefined) collect(from[name], prefix + name)
     const found = opaqueMembers.find((name) => from[name] != null)
     if (found !== undefined) markUnjudged(prefix + found)
-    // a prompt stored at the upstream may bring a model and tools
+    // A prompt that is stored at the upstream may bring a model and tools.
     if (isObject(from["prompt"])) markUnjudged(`${prefix}prompt`)
-    // some hosted tools are models
+    // Some tools that the upstream runs are models.
     const { tools } = from
     if (isList(tools))
       for (const tool of tools) if (isObject(tool) && typeof tool["model"] === "string") models.push(tool["model"])
@@ -94,13 +94,13 @@ const isList = (value: Json | undefined): value is ReadonlyArray<Json> => Array.
 const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Reads `/openai/deployments/m/…` or `/v1beta/models/m:generateContent`; upstreams differ in the segment they use. */
+/** Finds models in paths such as `/openai/deployments/m/…` and `/v1beta/models/m:generateContent`. */
 export const namedInPath = (target: string): NamedModels => {
   const canonical = Path.canonicalise(target)
   if (Result.isFailure(canonical)) return unreadable
   const segments = canonical.success.segments.map(decodeURIComponent)
   const names = UpstreamPaths.foldedPath(canonical.success.path)
-  // the upstream would split the path differently
+  // The upstream would split the path differently, so its model is unknown.
   if (names?.length !== segments.length) return unreadable
   const indexes = names.flatMap((name, at) => (namingSegments.has(name) ? [at] : []))
   if (indexes.length > maxNamingSegments) return unreadable
@@ -117,7 +117,7 @@ const maxNamingSegments = 8
 const modelsAfter = (takesColon: boolean, rest: ReadonlyArray<string>): ReadonlyArray<string> => {
   const [first = ""] = rest
   if (first === "") return []
-  // the name may contain slashes and colons; the action follows a colon
+  // The model's name may contain slashes and colons; an action follows its last colon.
   const text = takesColon ? rest.join("/") : ""
   return text.includes(":") ? [text.slice(0, text.indexOf(":")), text.slice(0, text.lastIndexOf(":"))] : [first]
 }

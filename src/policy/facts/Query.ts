@@ -1,7 +1,7 @@
 import { memberOf } from "./MemberName.ts"
 import * as UrlEncoded from "./UrlEncoded.ts"
 
-/** Finds a query parameter that upstreams may read instead of a body member (LiteLLM does so with `model`). */
+/** Finds a query parameter that an upstream may read instead of a body member, as LiteLLM does with `model`. */
 export const decidingParameter = (target: string, members: ReadonlySet<string>): string | undefined => {
   const question = target.indexOf("?")
   if (question === -1) return undefined

@@ -1,4 +1,4 @@
-/** Headers of a single connection (RFC 9110 §7.6.1). */
+/** Headers that apply to one connection only (RFC 9110 §7.6.1). */
 export const hopByHop = [
   "connection",
   "keep-alive",
@@ -10,7 +10,7 @@ export const hopByHop = [
   "upgrade"
 ]
 
-/** Patterns of client credentials and gateway-only headers (specification, "stripping and injection"). */
+/** Patterns of request headers that never reach an upstream: client credentials and headers for the gateway alone. */
 export const neverForwarded = [
   ...hopByHop,
   "authorization",
@@ -19,7 +19,7 @@ export const neverForwarded = [
   "x-aih-api-key",
   "x-upstream-api-key",
   "x-upstream-key",
-  // credential headers of other providers and proxies
+  // Other providers and proxies read credentials from these headers.
   "api-key",
   "apikey",
   "x-apikey",
@@ -37,7 +37,7 @@ export const neverForwarded = [
   "x-functions-key",
   "x-ms-authorization-auxiliary",
   "x-amz-security-token",
-  // these select another upstream or model at proxies that know them
+  // Proxies may select another upstream or model by these headers.
   "x-portkey-(?:config|provider|custom-host)",
   "helicone-(?:fallbacks|target-url|model-override)",
   "azureml-model-deployment",
@@ -49,11 +49,11 @@ export const neverForwarded = [
   "x-http-method",
   "x-http-method-override",
   "x-method-override",
-  // framing: the HTTP client sets it for the forwarded body
+  // The HTTP client sets these for the forwarded body.
   "host",
   "content-length",
   "expect"
 ]
 
-/** A pattern takes a third of the time of a set look-up: no lower-case copy and no hash per name. */
+/** A regular expression takes a third of the time of a set, which needs each name in lower case. */
 export const namePattern = (names: ReadonlyArray<string>): RegExp => new RegExp(`^(?:${names.join("|")})$`, "i")

@@ -1,23 +1,23 @@
 import { hopByHop, namePattern } from "./RequestHeaders.ts"
 
-/** A `program` calls a route with a key. A `browser` uses the upstream's UI and needs its cookies. */
+/** A `program` calls the API with a key. A `browser` uses the upstream's UI and needs its cookies. */
 export type ClientKind = "program" | "browser"
 
-/** Upstream headers that no client receives, because they would take effect for the gateway's host. */
+/** Upstream headers that no client receives, because they would apply to the gateway's host. */
 const neverReturned = [
-  // describe the upstream connection
+  // These describe the connection between gateway and upstream.
   ...[...hopByHop, "alt-svc", "proxy-authorization", "authorization"],
   "x-svc-.*",
-  // apply to every port of the gateway's host, beyond this response
+  // These apply to every port of the gateway's host, and to later responses.
   ...["strict-transport-security", "public-key-pins", "expect-ct", "clear-site-data", "service-worker-allowed"],
-  // send reports about the gateway's host elsewhere
+  // These make browsers report about the gateway's host to another server.
   ...["nel", "report-to", "reporting-endpoints"],
-  // grant web pages access with the client's rights
+  // These let other web pages read responses with the user's permissions.
   ...["access-control-.*", "timing-allow-origin", "x-permitted-cross-domain-policies"],
   "set-cookie2"
 ]
 
-/** A program that stores cookies would send them to every other upstream of the gateway. */
+/** A program that stores an upstream's cookies would send them to the gateway's other upstreams. */
 const browserOnly = ["set-cookie"]
 
 export const strippedFromResponses: Readonly<Record<ClientKind, RegExp>> = {

@@ -5,7 +5,7 @@ interface Pair {
   readonly value: string
 }
 
-/** Some parsers also split at `;`. `URLSearchParams` of Node.js takes quadratic time over names without `=`. */
+/** Splits at `;` too, as some parsers do. `URLSearchParams` of Node.js takes quadratic time for names without `=`. */
 export function* pairs(text: string): Generator<Pair> {
   const separated = text.replaceAll(";", "&")
   for (let start = 0; start < separated.length; ) {
@@ -21,7 +21,7 @@ const pairOf = (text: string): Pair => {
   return equals === -1 ? { name: text, value: "" } : { name: text.slice(0, equals), value: text.slice(equals + 1) }
 }
 
-/** Invalid UTF-8 becomes U+FFFD; broken escapes stay unchanged. */
+/** Invalid UTF-8 becomes U+FFFD; invalid escapes stay as they are. */
 export const decoded = (text: string): string => unescape(text.replaceAll("+", " "))
 
 export const decodedBytes = (value: string): number => value.replace(escapes, ".").length

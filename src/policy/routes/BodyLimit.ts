@@ -31,7 +31,7 @@ export const ofResponses = (
   stream: stricter(limitsStreams ? maxResponseBodyBytes : Number.POSITIVE_INFINITY, limitsSetBy, policy)
 })
 
-/** The field that sets a limit, and the API call or variable that raises it. */
+/** The name of a limit's setting, and the API call or variable with which an operator raises it. */
 interface LimitSetting {
   readonly field: string
   readonly by: string

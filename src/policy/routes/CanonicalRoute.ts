@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import type { Ownership } from "./Ownership.ts"
 
-/** The wire protocol: A is chat-style, B is messages-style. It decides the format of errors and usage. */
+/** The protocol family of a route: `a` is OpenAI's, `b` Anthropic's. It decides the format of errors and usage. */
 export type Family = "a" | "b"
 
 export const RouteId = Schema.Literals([
@@ -22,7 +22,7 @@ export interface CanonicalRoute {
   readonly id: RouteId
   readonly family: Family
   readonly methods: ReadonlyArray<"GET" | "POST">
-  /** `*` matches one non-empty segment. Policies and usage records name the route by its pattern. */
+  /** The path, in which `*` matches one non-empty segment. Policies and usage records name the route by it. */
   readonly pattern: PolicyRoute
 }
 
@@ -41,7 +41,7 @@ export const canonicalRoutes: ReadonlyArray<CanonicalRoute> = [
   modelsRoute
 ]
 
-/** `/services/*` and the four built-in paths are registered services; `/upstream/*` is the wildcard. */
+/** `/services/*` and four built-in paths are registered services. `/upstream/*` is passthrough without a route. */
 export const PolicyRoute = Schema.Literals([
   "/v1/chat/completions",
   "/v1/responses",
@@ -87,7 +87,7 @@ export const seededLimits: RouteLimits = {
   maxResponseBodyBytes: 1_048_576
 }
 
-/** The direct compatible upstream has no settings row. */
+/** The direct compatible upstream has no settings in the database, only in the environment. */
 export const compatLimits: RouteLimits = { ...seededLimits, timeoutMs: 60_000 }
 
 export type LimitSetter = "the route" | "the wildcard" | "the service" | "the environment" | "this key's policy"
@@ -95,13 +95,12 @@ export type LimitSetter = "the route" | "the wildcard" | "the service" | "the en
 export interface RouteConfig extends RouteLimits {
   readonly enabled: boolean
   readonly mode: RouteMode
-  /** True once an operator sets `maxResponseBodyBytes`: the limit then applies to event streams too. */
+  /** True once an operator has set `maxResponseBodyBytes`. The limit then applies to event streams too. */
   readonly limitsStreams: boolean
   readonly limitsSetBy: Exclude<LimitSetter, "this key's policy">
   readonly ownership: Ownership
 }
 
-/** The direct compatible upstream is configured by the environment alone. */
 export const compatConfig = (limits: RouteLimits, ownership: Ownership): RouteConfig => ({
   ...limits,
   enabled: true,

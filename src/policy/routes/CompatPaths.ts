@@ -7,7 +7,7 @@ import * as UpstreamPaths from "./UpstreamPaths.ts"
 /** The default of `DIRECT_COMPAT_ALLOWED_PATHS`. */
 export const defaultPaths: ReadonlyArray<string> = ["/v1/*"]
 
-/** A path that a lenient upstream reads as a canonical route must be spelled as that route. */
+/** Refuses a path that the upstream may read as one of the gateway's routes, but that is spelled differently. */
 export const isOpen = (allowed: ReadonlyArray<string>, path: string): boolean => {
   if (!allowed.some((pattern) => Path.matches(pattern, path))) return false
   const segments = UpstreamPaths.foldedPath(path)
@@ -16,14 +16,14 @@ export const isOpen = (allowed: ReadonlyArray<string>, path: string): boolean =>
   return lenientRoute === undefined || lenientRoute === RouteTable.canonicalRoute("POST", path.slice(1).split("/"))
 }
 
-/** `later` work continues after the response, and its usage is never reported. `none` uses no model. */
+/** `later`: work continues after the response, and its usage is never reported. `none`: no model is used. */
 type CompatWork = "answer" | "later" | "none"
 
 const laterNames: ReadonlySet<string> = new Set([
   ...["batch", "batches", "evals", "fine-tunes", "fine-tuning", "fine_tunes", "fine_tuning", "runs", "video", "videos"]
 ])
 
-/** POSTs that use no model, to the collection (`creates`) and below an object (`below`). */
+/** POST requests that use no model: `creates` to the collection, `below` on an object. */
 const postsWithoutModel: ReadonlyMap<string, { readonly creates: boolean; readonly below: RegExp }> = new Map([
   ["assistant", { creates: false, below: /^$/ }],
   ["batch", { creates: false, below: /^cancel$/ }],

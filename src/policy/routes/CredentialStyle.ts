@@ -1,7 +1,7 @@
 import { Redacted, Schema } from "effect"
 import type { Family } from "./CanonicalRoute.ts"
 
-/** The header that carries the upstream credential (specification, "stripping and injection"). */
+/** How a request carries the upstream credential. */
 export type CredentialStyle =
   | { readonly _tag: "AuthorizationBearer" }
   | { readonly _tag: "CustomHeader"; readonly name: string; readonly format: "raw" | "bearer" }
@@ -34,7 +34,7 @@ export const styleOf = (row: typeof StyleColumns.Type): CredentialStyle =>
     ? { _tag: "CustomHeader", name: row.credential_header_name, format: row.credential_header_value_format }
     : authorizationBearer
 
-/** Headers that must not carry a credential: framing, and headers that the gateway sets or strips. */
+/** Headers that cannot carry a credential, because HTTP or the gateway itself sets or removes them. */
 const reservedHeaders = new Set([
   "host",
   "content-length",
@@ -62,7 +62,7 @@ const reservedHeaders = new Set([
   "x-trusted-gateway-signature"
 ])
 
-/** Returns why `name` cannot carry the upstream credential, or `undefined`. */
+/** Returns the reason why the header `name` cannot carry the credential, or `undefined` if it can. */
 export const refusedHeaderName = (name: string): string | undefined => {
   if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/.test(name)) return "is not a header name"
   const lower = name.toLowerCase()

@@ -6,14 +6,14 @@ import * as UpstreamPaths from "./UpstreamPaths.ts"
 export type WildcardAccess =
   | "closed"
   | "key"
-  /** A gateway key and an identity from an identity provider or a trusted gateway. */
+  /** The client needs a gateway key and an identity from an identity provider or a trusted gateway. */
   | "identity"
-  /** Nothing: a trusted ingress has authenticated the caller. */
+  /** The client needs nothing, because a trusted ingress has authenticated it. */
   | "open"
 
 type CallerKind = "nobody" | "key" | "identified"
 
-/** `unsupported` is returned before authentication. `forbidden` means that a key alone does not suffice. */
+/** `unsupported` is decided before authentication. `forbidden`: a key alone is not enough. */
 export type ExposureDecision = "forward" | "unsupported" | "unauthenticated" | "forbidden"
 
 export const decide = (access: WildcardAccess, caller: CallerKind): ExposureDecision => {
@@ -29,7 +29,7 @@ export const decide = (access: WildcardAccess, caller: CallerKind): ExposureDeci
   }
 }
 
-/** Allowlists match the canonical path; sensitive groups match every spelling that a lenient upstream may accept. */
+/** Allowed paths match exactly. Sensitive paths match every spelling that a lenient upstream may accept. */
 export const accessOf = (
   settings: Passthrough,
   support: UpstreamPaths.UiSupportPaths,
@@ -42,7 +42,7 @@ export const accessOf = (
     : []
   if (!enabled || matchingPaths.length === 0) return "closed"
   const segments = UpstreamPaths.foldedPath(path.path)
-  // the wildcard must not bypass a route of the gateway
+  // Passthrough must not bypass a route of the gateway.
   if (segments === undefined || RouteTable.match(method, pathOf(segments))._tag !== "Unrouted") return "closed"
   if (RouteTable.aliasOf(method, segments) !== undefined) return "closed"
   if (ui_exposure === "trusted_ingress" && isOpen(admin_api_exposure, support, method, path.segments)) {
@@ -54,10 +54,10 @@ export const accessOf = (
   return UpstreamPaths.isPublicApi(segments) || loadedByUi || matchingPaths.some(namesFirstSegment) ? "key" : "closed"
 }
 
-/** Outside the public API a pattern must spell out its first segment: `/rerank/*` opens a path, `/r*` does not. */
+/** Outside the public API a pattern must contain its whole first segment: `/rerank/*` opens a path, `/r*` does not. */
 const namesFirstSegment = (pattern: string): boolean => !/^\/[^/]*\*$/.test(pattern)
 
-/** Without a credential, only exact spellings of listed paths are forwarded. */
+/** Without a credential, only exact spellings of the UI's paths are forwarded. */
 const isOpen = (
   admin: Passthrough["admin_api_exposure"],
   support: UpstreamPaths.UiSupportPaths,
@@ -70,14 +70,14 @@ const isOpen = (
   return admin === "explicitly_exposed" && (supports || UpstreamPaths.isAdminLike(written))
 }
 
-/** Browsers sign in and out by POST and otherwise only read. */
+/** A browser only reads, except for signing in and out by POST. */
 const isBrowserSafe = (method: string, written: UpstreamPaths.Segments): boolean =>
   method === "GET" ||
   method === "HEAD" ||
   method === "OPTIONS" ||
   (method === "POST" && UpstreamPaths.isSignInOrOut(written))
 
-/** With `trusted_ingress`, only other spellings of the UI's paths reach this point. */
+/** With `trusted_ingress`, the exact paths of the UI are already open. Only other spellings of them get here. */
 const accessByExposure = {
   disabled: "closed",
   operator_only: "identity",

@@ -2,35 +2,35 @@ import { Schema } from "effect"
 import { BodyBytes, TimeoutMs } from "./CanonicalRoute.ts"
 import { Ownership } from "./Ownership.ts"
 
-/** The access to the upstream's UI through the wildcard (specification, "exposure modes"). */
+/** Who may use the upstream's UI or administration through the gateway. */
 export const UiExposure = Schema.Literals(["disabled", "operator_only", "explicitly_exposed", "trusted_ingress"])
 
 export const AdminApiExposure = Schema.Literals(["disabled", "operator_only", "explicitly_exposed"])
 
-/** The handling of policies that the wildcard cannot enforce: refuse the request, or skip the policy. */
+/** A policy that passthrough cannot enforce either refuses the key's requests or is skipped. */
 export const UnenforceablePolicy = Schema.Literals(["refuse", "skip"])
 
 export const Passthrough = Schema.Struct({
   enabled: Schema.Boolean,
-  /** A trailing `*` matches any rest; other patterns match exactly. */
+  /** A `*` at the end matches anything; other patterns match exactly. */
   allowed_paths: Schema.Array(Schema.String),
   allowed_methods: Schema.Array(Schema.String),
   ui_exposure: UiExposure,
   admin_api_exposure: AdminApiExposure,
-  /** For guardrails that a key has without asking for them: the wildcard runs no guardrails. */
+  /** Applies to keys with guardrails that run on every request, because passthrough runs none. */
   guardrails: UnenforceablePolicy,
-  /** For policies that check bodies, such as `allowed_models`: the wildcard reads no bodies. */
+  /** Applies to policies that depend on the body, such as `allowed_models`, because passthrough reads no bodies. */
   body_policies: UnenforceablePolicy,
   ownership: Ownership,
   timeout_ms: TimeoutMs,
   max_request_body_bytes: BodyBytes,
   max_response_body_bytes: BodyBytes,
-  /** True once an operator sets `max_response_body_bytes`: the limit then applies to event streams too. */
+  /** True once an operator has set `max_response_body_bytes`. The limit then applies to event streams too. */
   limits_streams: Schema.Boolean
 })
 export type Passthrough = typeof Passthrough.Type
 
-/** The migration seeds the same values. */
+/** The database migration inserts the same values. */
 export const defaults: Passthrough = {
   enabled: false,
   allowed_paths: ["/v1/*"],

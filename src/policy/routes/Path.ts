@@ -2,12 +2,12 @@ import { Result } from "effect"
 
 /** An unambiguous request path, used for decisions. The gateway forwards the target as it was received. */
 export interface CanonicalPath {
-  /** Without query; escapes of letters, digits, `-`, `_` and `~` are decoded. */
+  /** Without query. Escapes of letters, digits, `-`, `_` and `~` are decoded. */
   readonly path: string
   readonly segments: ReadonlyArray<string>
 }
 
-/** Applies to the path. The server bounds the query by its limit on heads (16 KiB). */
+/** Limits the path. The query is limited by the size of a request's head (16 KiB). */
 const maxLength = 8192
 
 /** Each reason completes the sentence "The request path …". */
@@ -23,10 +23,10 @@ const refusals: ReadonlyArray<readonly [RegExp, string]> = [
   [/\/\.{1,2}(?:\/|$)/, "contains a dot segment"]
 ]
 
-/** A fast path: such a path passes all checks and needs no decoding. */
+/** Nearly all paths match this. They are canonical as they are, so no further check is needed. */
 const plainPath = /^(?:\/[\w~-]+)+\/?$/
 
-/** Refuses paths that upstreams could read differently, so that the judged path is the served path. */
+/** Refuses paths that upstreams could read differently from the gateway, which decides by the path. */
 export const canonicalise = (target: string): Result.Result<CanonicalPath, string> => {
   if (!target.startsWith("/")) return Result.fail("does not begin with /")
   const question = target.indexOf("?")
@@ -36,7 +36,7 @@ export const canonicalise = (target: string): Result.Result<CanonicalPath, strin
   const refusal = refusals.find(([pattern]) => pattern.test(raw))
   if (refusal !== undefined) return Result.fail(refusal[1])
   if (!isDecodable(raw)) return Result.fail("contains a percent-escape that is not UTF-8")
-  // the remaining escapes encode characters that no upstream treats as structure
+  // The remaining escapes stand for characters that no upstream treats as structure.
   const path = raw.includes("%")
     ? raw.replace(/%([0-9a-f]{2})/gi, (escape, hex: string) => {
         const character = String.fromCharCode(Number.parseInt(hex, 16))
@@ -54,6 +54,6 @@ export const matches = (pattern: string, path: string): boolean =>
 
 const canonical = (path: string): CanonicalPath => ({ path, segments: path.slice(1).split("/") })
 
-/** Lenient decoders have read overlong forms such as `%c0%ae` as a dot. */
+/** Refuses invalid UTF-8, because lenient decoders read some of it as a dot, such as `%c0%ae`. */
 const isDecodable = (path: string): boolean =>
   !path.includes("%") || Result.isSuccess(Result.try(() => decodeURIComponent(path)))

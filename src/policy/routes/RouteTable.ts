@@ -3,16 +3,16 @@ import type { CanonicalPath } from "./Path.ts"
 import { builtInServices } from "./Service.ts"
 
 type RouteMatch =
-  /** `/admin-ui…` is served by the control listener only. */
+  /** Only the control listener serves `/admin-ui…`. */
   | { readonly _tag: "Control" }
-  /** `/services…` and POST on the four built-in paths never fall through to another route. */
+  /** `/services…`, or a POST on one of four built-in paths. These never match another route. */
   | { readonly _tag: "Service"; readonly name: string }
   | { readonly _tag: "Canonical"; readonly route: CanonicalRoute }
-  /** `rest` is the path at the direct compatible upstream, `like` the canonical route of that path. */
+  /** `rest` is the path at the direct compatible upstream. `like` is the gateway's own route with that path. */
   | { readonly _tag: "Compat"; readonly rest: string; readonly like?: CanonicalRoute }
   | { readonly _tag: "Unrouted"; readonly allowed: ReadonlyArray<string> }
 
-/** Follows the specification's routing order; the first match wins. */
+/** Returns the first route that matches, in the order of the specification. */
 export const match = (method: string, { path, segments }: CanonicalPath): RouteMatch => {
   const [first, second] = segments
   if (first === "admin-ui") return { _tag: "Control" }
@@ -36,7 +36,7 @@ export const canonicalRoute = (method: string, segments: ReadonlyArray<string>):
   return route?.methods.some((one) => one === method) ? route : undefined
 }
 
-/** Finds the route that an upstream may also serve here; the wildcard must not open it past the route's policies. */
+/** Finds the route that an upstream may also serve here. Passthrough must not open it past the route's policies. */
 export const aliasOf = (method: string, segments: ReadonlyArray<string>): CanonicalRoute | undefined => {
   const trimmed = withoutTrailingSlash(segments)
   return aliases.find(
@@ -46,7 +46,7 @@ export const aliasOf = (method: string, segments: ReadonlyArray<string>): Canoni
   )?.route
 }
 
-/** Returns the model of `GET /v1/models/<name>`; the name may contain slashes. */
+/** Returns the model's name in `GET /v1/models/<name>`. It may contain slashes. */
 export const modelOf = (method: string, { segments }: CanonicalPath): string | undefined => {
   const [version, models, ...name] = segments
   return method === "GET" && version === "v1" && models === "models" && name.length > 0 && !name.includes("")
@@ -58,11 +58,11 @@ export const serviceRoute = (path: string): PolicyRoute => serviceRoutes.get(pat
 
 const serviceRoutes: ReadonlyMap<string, PolicyRoute> = new Map(builtInServices.map((name) => [`/${name}`, `/${name}`]))
 
-/** No path matches two routes. */
+/** No path matches two of these routes. */
 const routes = canonicalRoutes.map((route) => ({ route, segments: route.pattern.slice(1).split("/") }))
 
 /**
- * `below` matches the end of a path. Family B needs its `/v1` there, because `/v1/threads/t/messages` is another API.
+ * `below` is the end of a path. Anthropic's routes need `/v1` in it, because `/v1/threads/t/messages` is another API.
  */
 const aliases = routes
   .filter(({ route }) => route.id !== "models")
@@ -86,7 +86,7 @@ const routeOfPath = (segments: ReadonlyArray<string>): CanonicalRoute | undefine
   return routes.find((route) => fits(route.segments, trimmed))?.route
 }
 
-/** Upstreams may ignore a trailing slash, so it must not bypass the route's policy. */
+/** Upstreams may ignore a slash at the end, so it must not bypass the route's policy. */
 const withoutTrailingSlash = (segments: ReadonlyArray<string>): ReadonlyArray<string> =>
   segments.at(-1) === "" ? segments.slice(0, -1) : segments
 

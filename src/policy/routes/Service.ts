@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { isPattern } from "./Path.ts"
 import { sensitiveGroup } from "./UpstreamPaths.ts"
 
-/** A lower-case DNS label. Paths, links, policies and records name a service by it. */
+/** A lower-case DNS label. Paths, links, policies and records name the service by it. */
 export const serviceNamePattern = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/
 export const ServiceName = Schema.String.check(
   Schema.isPattern(serviceNamePattern, { expected: "a lower-case DNS label of 1 to 64 characters" })
@@ -13,15 +13,15 @@ export const builtInServices = ["summary", "translation", "ocr", "embeddings"] a
 export const ServiceMethod = Schema.Literals(["GET", "POST", "PUT", "PATCH", "DELETE"])
 export type ServiceMethod = typeof ServiceMethod.Type
 
-/** A service charges nothing, a fixed price per request, or the cost that its response reports. */
+/** A service costs nothing, a fixed price per request, or what its response reports. */
 export const CostMode = Schema.Literals(["none", "fixed", "passthrough"])
 export type CostMode = typeof CostMode.Type
 
 const Dollars = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 }))
-/** The price per request (`fixed`) or the amount to reserve (`passthrough`). */
+/** The price per request (`fixed`), or the amount to reserve before the response (`passthrough`). */
 export const EstimatedCost = Schema.NullOr(Dollars)
 
-/** A price for bodies whose value at `json_pointer` is `equals`. The first matching rule applies. */
+/** The price of requests whose body has the value `equals` at `json_pointer`. The first rule that matches applies. */
 export const PricingRule = Schema.Struct({
   name: Schema.NullOr(Schema.String),
   json_pointer: Schema.String,
@@ -31,14 +31,13 @@ export const PricingRule = Schema.Struct({
 })
 export type PricingRule = typeof PricingRule.Type
 
-/** In an OpenAPI path template, `{x}` matches one segment. */
 export const EndpointMethod = Schema.Literals(["GET", "PUT", "POST", "DELETE", "PATCH", "HEAD", "OPTIONS"])
 export const Endpoint = Schema.Struct({
   method: EndpointMethod,
   path_template: Schema.String,
   operation_id: Schema.NullOr(Schema.String),
   summary: Schema.NullOr(Schema.String),
-  /** An operational endpoint (health, events, …) that is not charged. */
+  /** True for an operational endpoint (health, events, …), which costs nothing. */
   svc_default: Schema.Boolean
 })
 export type Endpoint = typeof Endpoint.Type
@@ -68,7 +67,7 @@ export const defaultRoutePattern = (name: string): string =>
 
 const maxPatternLength = 512
 
-/** Paths of the gateway. A registered pattern must neither lie in them nor contain them. */
+/** Paths of the gateway. The path of a service must neither lie below one of them nor contain one. */
 const reserved = ["/v1", "/admin-ui", "/providers/compat"]
 
 export const refusedRoutePattern = (pattern: string): string | undefined => {
@@ -82,7 +81,7 @@ export const refusedRoutePattern = (pattern: string): string | undefined => {
     (own) => path === own || path.startsWith(`${own}/`) || (below && own.startsWith(`${path}/`))
   )
   if (covered !== undefined) return `must not cover ${covered}, which belongs to the gateway`
-  // services precede the wildcard, so they must not open paths that its exposure settings close
+  // Services are matched before passthrough, so they must not open paths that its exposure settings close.
   const sensitive = sensitiveGroup(path)
   if (sensitive !== undefined) {
     return `must not lie in ${sensitive}, a sensitive path of the upstream that its exposure settings govern; /services/<name>/* is always available`

@@ -14,7 +14,7 @@ export type UpstreamsByFamily = Readonly<Record<ServedFamilies, Option.Option<St
 
 export const noUpstreams: UpstreamsByFamily = { both: Option.none(), a: Option.none(), b: Option.none() }
 
-/** The upstreams for requests without a matching provider row. */
+/** The upstreams from environment variables. They serve requests for which no provider row exists. */
 export class StartupUpstreams extends Context.Service<StartupUpstreams, UpstreamsByFamily>()(
   "svc/gateway/StartupUpstreams"
 ) {}

@@ -1,18 +1,18 @@
 import { Option, type Redacted } from "effect"
 
-/** The secret of a row. `Unreadable`: the secret exists and cannot be decrypted; no other secret replaces it. */
+/** The secret of a database row. `Unreadable`: it cannot be decrypted; no other secret is used instead. */
 export type StoredSecret =
   | { readonly _tag: "Missing" }
   | { readonly _tag: "Unreadable" }
   | { readonly _tag: "Present"; readonly credential: Redacted.Redacted }
 
-/** A credential and the origin for which it was stored; `null` if its row had no address then. */
+/** A credential and the origin for which it was stored; `null` if the row had no address then. */
 export interface BoundCredential {
   readonly secret: StoredSecret
   readonly origin: string | null
 }
 
-/** The credential for an address. `OtherOrigin`: the stored credential belongs to another address. */
+/** The credential for one address. `OtherOrigin`: the stored credential belongs to another address. */
 export type StoredCredential = StoredSecret | { readonly _tag: "OtherOrigin" }
 
 export const missing: StoredSecret = { _tag: "Missing" }
@@ -28,11 +28,11 @@ export const ofEnvironment = (key: Option.Option<Redacted.Redacted>, upstreamOri
 
 export const originOf = (address: string): string => new URL(address).origin
 
-/** Every outgoing secret passes this check, so that changing an address never sends a credential elsewhere. */
+/** Every secret passes this check before it is sent, so that changing an address never sends a credential elsewhere. */
 export const credentialFor = (origin: string, bound: BoundCredential): StoredCredential =>
   bound.secret._tag === "Missing" || bound.origin === origin ? bound.secret : { _tag: "OtherOrigin" }
 
-/** An unreadable or foreign credential ends the search: the next might grant more than the operator intended. */
+/** A credential that cannot be used ends the search: the next might grant more than the operator intended. */
 export const resolve = (order: ReadonlyArray<BoundCredential>, origin: string): StoredCredential => {
   for (const bound of order) if (bound.secret._tag !== "Missing") return credentialFor(origin, bound)
   return missing

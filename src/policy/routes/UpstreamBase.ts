@@ -4,16 +4,16 @@ import * as RouteTable from "./RouteTable.ts"
 import * as UpstreamPaths from "./UpstreamPaths.ts"
 
 /**
- * If the base's path contains an API version (`/v1beta/openai`), it replaces the gateway's `/v1`; otherwise the
- * gateway's path follows it. This rule covers the base URLs that vendors publish.
+ * If the base URL contains an API version (`/v1beta/openai`), its path replaces `/v1` of the gateway's path. Otherwise
+ * the gateway's path is appended. This suits the base URLs that vendors publish.
  */
 export interface UpstreamBase {
-  /** Scheme, host and port. Credentials belong to it. */
+  /** Scheme, host and port. A credential is stored for one origin. */
   readonly origin: string
   readonly prefix: string
   /** The part of the gateway's path that `prefix` replaces; empty if `prefix` precedes the whole path. */
   readonly replaced: "" | "/v1"
-  /** The part of `prefix` after the version: `/openai` of `/v1beta/openai`. */
+  /** The part of `prefix` after the version, such as `/openai` of `/v1beta/openai`. */
   readonly belowVersion: string
 }
 
@@ -25,7 +25,7 @@ export const of = (address: string): UpstreamBase => {
   const segments = path.split("/").slice(1)
   const version = segments.findLastIndex((segment) => isVersion.test(segment))
   if (version === -1) return { ...atRoot(origin), prefix: path }
-  // the gateway's path repeats this version
+  // The gateway's path adds this version again.
   if (path.endsWith("/v1")) return { ...atRoot(origin), prefix: path.slice(0, -3) }
   const below = segments.slice(version + 1)
   return { origin, prefix: path, replaced: "/v1", belowVersion: below.length === 0 ? "" : `/${below.join("/")}` }
@@ -42,7 +42,7 @@ export const addressOf = (base: UpstreamBase): string => base.origin + targetAt(
 
 const withoutEndSlash = (path: string): string => (path.endsWith("/") ? path.slice(0, -1) : path)
 
-/** The URL parser resolves dot segments and accepts several spellings, so the text itself is checked. */
+/** The text is checked, because the URL parser would already have resolved dot segments and other spellings. */
 const plainAddress = /^https?:\/\/[^/?#\\\s]+((?:\/[A-Za-z0-9_~.-]+)*)\/?$/i
 
 export const refusedAddress = (address: string): string | undefined => {
@@ -75,11 +75,11 @@ export const targetAt = ({ prefix, replaced }: UpstreamBase, target: string): st
 const belowV1 = (target: string): string | undefined => {
   const length = target.slice(1).search(/[/?]/)
   const first = length === -1 ? target.slice(1) : target.slice(1, 1 + length)
-  // a canonical target decodes without errors
+  // This cannot throw: escapes were checked when the path became canonical.
   return (first.includes("%") ? decodeURIComponent(first) : first) === "v1" ? target.slice(1 + first.length) : undefined
 }
 
-/** True if the base turns an ungoverned path into one of the upstream's UI, its administration or a governed route. */
+/** True if the upstream would serve its UI, its administration or a governed route for this passthrough path. */
 export const reachesForbiddenPath = ({ belowVersion }: UpstreamBase, target: string): boolean => {
   if (belowVersion === "") return false
   const rest = belowV1(target.split("?", 1)[0]!)

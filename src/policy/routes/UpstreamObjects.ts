@@ -10,9 +10,9 @@ export type ObjectUse =
   | { readonly _tag: "None" }
   | { readonly _tag: "Create"; readonly kind: string }
   | { readonly _tag: "List"; readonly kind: string }
-  /** `below` is the path below the object, such as `content`; empty for the object itself. */
+  /** `below` is the path below the object, such as `content`. It is empty for the object itself. */
   | { readonly _tag: "Use"; readonly kind: string; readonly id: string; readonly below: string }
-  /** A request to a collection that creates no lasting object; its body may refer to objects. */
+  /** A request that creates no stored object. Its body may refer to objects. */
   | { readonly _tag: "BodyOnly" }
   | { readonly _tag: "Unclear" }
 
@@ -38,7 +38,7 @@ export const useOfRoute = (id: RouteId, method: string, segments: ReadonlyArray<
   }
 }
 
-/** Messages cannot be fetched again, but the containers of their tools can. */
+/** Anthropic's messages cannot be fetched later, but the containers of their tools can. */
 const creates = {
   completion: { _tag: "Create", kind: "chat_completion" },
   response: { _tag: "Create", kind: "response" },
@@ -49,7 +49,7 @@ const collections: ReadonlyArray<readonly [kind: string, path: ReadonlyArray<str
   ["message_batch", ["messages", "batches"]],
   ["chat_completion", ["chat", "completions"]],
   ["fine_tuning_job", ["fine_tuning", "jobs"]],
-  // names of other providers
+  // Other providers use these paths.
   ["fine_tuning_job", ["fine-tuning", "jobs"]],
   ["fine_tuning_job", ["fine-tunes"]],
   ["fine_tuning_job", ["fine_tunes"]],
@@ -68,10 +68,10 @@ const collections: ReadonlyArray<readonly [kind: string, path: ReadonlyArray<str
   ["video", ["videos"]]
 ]
 
-/** Actions below `/v1/responses` that refer to no stored response. */
+/** Paths below `/v1/responses` that name no stored response. */
 const actions: ReadonlySet<string> = new Set(["response/input_tokens", "response/compact"])
 
-/** Matches the collection as a lenient upstream reads it, after any prefix (`/v1/openai/files`). */
+/** Finds a collection after any prefix (`/v1/openai/files`), in any spelling that a lenient upstream accepts. */
 export const useOf = (method: string, segments: ReadonlyArray<string>): ObjectUse => {
   const folded = UpstreamPaths.foldedPath(`/${segments.join("/")}`)
   if (folded === undefined || folded.length !== segments.length) return { _tag: "Unclear" }
@@ -85,7 +85,7 @@ export const useOf = (method: string, segments: ReadonlyArray<string>): ObjectUs
     return method === "GET" || method === "HEAD" ? { _tag: "List", kind } : { _tag: "Unclear" }
   }
   const rest = folded.slice(end + 1).join("/")
-  // creates and runs a thread; the response describes the run
+  // This request creates a thread and runs it. The response describes the run.
   if (kind === "thread" && id === "runs" && rest === "" && method === "POST") return { _tag: "Create", kind }
   return actions.has(`${kind}/${id}`) ? bodyOnly : { _tag: "Use", kind, id, below: rest }
 }
@@ -100,7 +100,7 @@ const firstCollection = (names: ReadonlyArray<string>): { readonly kind: string;
 
 const bodyOnly: ObjectUse = { _tag: "BodyOnly" }
 
-/** The kinds that accept `multipart/form-data`: file contents only, or a request that may also refer to objects. */
+/** Kinds that may be created with a form: of file contents only, or of a request that may refer to objects. */
 const forms: ReadonlyMap<string, "contents" | "request"> = new Map([
   ["container", "request"],
   ["file", "contents"],
@@ -120,11 +120,11 @@ const isId = (value: unknown): value is string => typeof value === "string" && /
 export interface ObjectSearch {
   readonly kind: string
   readonly created: boolean
-  /** Objects that the upstream's tools create: containers, and files of family B. */
+  /** Objects that the upstream's tools create: containers, and Anthropic's files. */
   readonly hosted: boolean
-  /** Parts with IDs of their own: items of a response or conversation, the audio of a completion. */
+  /** Parts with ids of their own: the items of a response or conversation, and the audio of a completion. */
   readonly parts: boolean
-  /** IDs that the client chose. A response that repeats them proves no ownership. */
+  /** Ids that the client sent. A response that repeats them does not prove ownership. */
   readonly clientIds?: ReadonlySet<string>
 }
 
@@ -132,7 +132,7 @@ export interface CreationRequest {
   readonly stored: boolean | undefined
   readonly tools: boolean
   readonly audio: boolean
-  /** The IDs of items added to a conversation; `undefined` if the body was not read. */
+  /** The ids of items to add to a conversation; `undefined` if the body was not read. */
   readonly itemIds: ReadonlyArray<string> | undefined
 }
 
@@ -155,7 +155,7 @@ export const objectSearchOf = (
   if (kind === "conversation" && below === "items" && method === "POST" && itemIds !== undefined) {
     return { kind, created: false, hosted: false, parts: true, clientIds: new Set(itemIds) }
   }
-  // anything else below an object may be user content, such as a file
+  // Other paths below an object may return user content, such as a file, which is not searched.
   if (below !== "" && below !== "cancel" && below !== "complete") return undefined
   return kind === "response" || filesOf.has(kind)
     ? { kind, created: false, hosted: hosting.has(kind), parts: kind === "response" }
@@ -199,7 +199,7 @@ export const objectsIn = (
     if (isId(id)) objects.push({ kind, id })
   }
   if (created) {
-    // the run of a thread names the thread
+    // The run of a thread names the thread in `thread_id`.
     add(kind, (kind === "thread" ? about["thread_id"] : undefined) ?? about["id"])
     if (kind === "response") add("conversation", idOf(about["conversation"]))
   }
@@ -232,7 +232,7 @@ export const objectsIn = (
   return objects
 }
 
-/** Returns texts of which at least one occurs in every response or stream line that reveals further objects. */
+/** Every response or stream line that names further objects contains at least one of these texts. */
 export const markersOf = ({ hosted, kind, parts }: ObjectSearch, form: "json" | "events"): ReadonlyArray<string> => {
   const ofParts =
     kind === "chat_completion"
@@ -286,12 +286,12 @@ const topKinds: ReadonlyMap<string, string> = new Map(Object.entries({ ...topMem
 
 export const referringMembers: ReadonlyArray<string> = [...topKinds.keys()]
 
-/** Members with free content. Clients return annotations only with the response that contained them. */
+/** Members with arbitrary content, in which names refer to nothing. */
 const freeFormMembers: ReadonlySet<string> = new Set([
   ...["parameters", "input_schema", "json_schema", "schema", "metadata", "annotations"]
 ])
 
-/** Members of echoed tool calls, by type. The upstream wrote them and fetches nothing by them. */
+/** Members of tool calls that a client sends back. The upstream wrote them and looks up nothing by them. */
 const echoed: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["code_interpreter_call", ["container_id", "outputs"]],
   ["file_search_call", ["results"]],
@@ -303,18 +303,18 @@ const toolUse: ReadonlyArray<string> = ["input"]
 const ignoredMembersOf = (type: unknown): ReadonlyArray<string> | undefined =>
   typeof type === "string" ? (type.endsWith("tool_use") ? toolUse : echoed.get(type)) : undefined
 
-/** Types of objects whose `id` is a reference, with its kind. */
+/** Types of objects whose `id` refers to an upstream object, with the object's kind. */
 const referringTypes: ReadonlyMap<unknown, string> = new Map([
   ["item_reference", "item"],
   ["file_id", "file"]
 ])
 
-/** A quick test: a body without these names refers to nothing. An escape may hide a name. */
+/** A body that does not match refers to no object. `\\u` matches too, because an escape may hide a name. */
 const referencePattern = new RegExp(
   `"(?:${[...topKinds.keys(), ...referringTypes.keys(), "audio", "data_source"].join("|")})"|\\\\u`
 )
 
-/** An input item that consists of an ID refers to the item of that ID. */
+/** An input item that has an id, but neither type nor role, refers to a stored item. */
 const untypedItems = (body: unknown): ReadonlyArray<UpstreamObject> =>
   (isRecord(body) ? listOf(body["input"]) : []).flatMap((item) =>
     isRecord(item) && typeof item["id"] === "string" && item["type"] == null && item["role"] == null
@@ -322,7 +322,7 @@ const untypedItems = (body: unknown): ReadonlyArray<UpstreamObject> =>
       : []
   )
 
-/** Evaluation sources that cover all stored data, whoever created it. */
+/** Data sources of evaluations that include the stored data of every key. */
 const keptByAll: ReadonlySet<unknown> = new Set(["logs", "responses", "stored_completions"])
 
 const sourcesIn = (body: unknown): ReadonlyArray<UpstreamObject> => {
@@ -334,7 +334,7 @@ const sourcesIn = (body: unknown): ReadonlyArray<UpstreamObject> => {
 
 export const maxReferences = 256
 
-/** Returns each object once and stops beyond `maxReferences`. Some upstreams merge `extra_body` over the request. */
+/** Returns each object once and stops above `maxReferences`. Some upstreams merge `extra_body` over the request. */
 export const referencedObjects = (text: string, body: unknown): ReadonlyArray<UpstreamObject> => {
   const extra = isRecord(body) ? body["extra_body"] : undefined
   const holdsItems = isRecord(body) && (body["input"] !== undefined || extra !== undefined)
@@ -348,7 +348,7 @@ export const referencedObjects = (text: string, body: unknown): ReadonlyArray<Up
     const value = pending.pop()
     if (Array.isArray(value)) for (const item of value) pending.push(item)
     else if (isRecord(value)) {
-      // a request has no type; it is read even if it claims to be an echoed call
+      // The top-level object is always read, even if its `type` claims to be a tool call.
       const isRequest = value === body || value === extra
       const silent = isRequest ? undefined : ignoredMembersOf(value["type"])
       const kinds = isRequest ? topKinds : deepKinds
@@ -369,7 +369,7 @@ export const referencedObjects = (text: string, body: unknown): ReadonlyArray<Up
 
 const none: ReadonlyArray<UpstreamObject> = []
 
-/** `auto` names a container that does not exist yet. */
+/** `auto` asks for a new container. */
 const idsIn = (member: unknown): ReadonlyArray<string> => {
   if (typeof member === "string") return member === "" || member === "auto" ? [] : [member]
   if (Array.isArray(member)) return member.filter((id): id is string => typeof id === "string")
@@ -393,7 +393,7 @@ export const listedIds = (text: string): ReadonlyArray<string> | undefined => {
   return ids
 }
 
-/** If more pages follow, `last_id` stays the upstream's, because it is the cursor of the next page. */
+/** If more pages follow, the upstream's `last_id` stays, because clients need it to request the next page. */
 export const filteredList = (text: string, keep: ReadonlyArray<boolean>): string => {
   const response = parsed(text)
   if (!isRecord(response) || !Array.isArray(response["data"])) return text

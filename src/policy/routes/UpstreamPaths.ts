@@ -1,6 +1,5 @@
 import { isPattern } from "./Path.ts"
 
-/** The wildcard, the operator's UI and the registration of services share this table of upstream paths. */
 export type Segments = ReadonlyArray<string>
 
 const segmentsOf = (path: string): Segments => path.slice(1).split("/")
@@ -9,11 +8,11 @@ const group = (...paths: ReadonlyArray<string>): ReadonlyArray<Segments> => path
 const liesIn = (paths: ReadonlyArray<Segments>, segments: Segments): boolean =>
   paths.some((path) => path.every((part, index) => part === segments[index]))
 
-/** Governed by `ui_exposure`. */
+/** The setting `ui_exposure` controls access to these paths. */
 const uiPaths = group("/ui")
 export const isUi = (segments: Segments): boolean => liesIn(uiPaths, segments)
 
-/** The management API of a LiteLLM-like upstream. */
+/** Administration paths of LiteLLM and similar upstreams. */
 const adminLikeNames = [
   ...["access_group", "add", "alerting", "api", "audit", "budget", "cache", "callbacks", "cloudzero", "compliance"],
   ...["config", "config_overrides", "cost", "credentials", "customer", "debug", "delete", "email", "fallback", "files"],
@@ -23,16 +22,16 @@ const adminLikeNames = [
   ...["search_tools", "settings", "spend", "sso", "tag", "team", "update", "user", "utils", "v2", "v3", "vector_store"]
 ]
 
-/** `/files` belongs to administrators, `/v1/files` to clients. */
+/** `/files` belongs to administrators, but clients use `/v1/files`. */
 const clientNames: ReadonlySet<string> = new Set(["files"])
 
-/** These return short-lived upstream credentials, which would bypass every policy of the gateway. */
+/** These return short-lived upstream credentials, with which a client could bypass every policy of the gateway. */
 const credentialPaths = [
   ...["/v1/chatkit/sessions", "/v1/realtime/client_secrets", "/v1/realtime/sessions"],
   "/v1/realtime/transcription_sessions"
 ]
 
-/** Governed by `admin_api_exposure`. Upstreams serve many of these paths both at the root and below `/v1`. */
+/** `admin_api_exposure` controls access. Upstreams serve many of these paths at the root and below `/v1`. */
 const adminLikePaths = group(
   ...adminLikeNames.map((name) => `/${name}`),
   ...adminLikeNames.filter((name) => !clientNames.has(name)).map((name) => `/v1/${name}`),
@@ -50,7 +49,7 @@ export const sensitiveGroup = (path: string): string | undefined => {
   return found && `/${found.join("/")}`
 }
 
-/** Paths that UI pages load: exact paths, and everything below a prefix. */
+/** The paths that the pages of the upstream's UI load: exact paths, and prefixes. */
 export interface UiSupportPaths {
   readonly exact: ReadonlyArray<Segments>
   readonly below: ReadonlyArray<Segments>
@@ -66,7 +65,7 @@ export const defaultUiSupport: UiSupportPaths = {
   )
 }
 
-/** Adds a deployment's own paths (`UPSTREAM_UI_PATHS`): exact paths and `/prefix/*`. */
+/** Adds paths of this installation (`UPSTREAM_UI_PATHS`): exact paths and `/prefix/*`. */
 export const uiSupportWith = (named: ReadonlyArray<string>): UiSupportPaths => {
   const below = named.filter((path) => path.endsWith("/*"))
   return {
@@ -82,7 +81,7 @@ export const isUiSupport = ({ exact, below }: UiSupportPaths, segments: Segments
 const signing = group("/login", "/logout", "/v2/login")
 export const isSignInOrOut = (segments: Segments): boolean => liesIn(signing, segments)
 
-/** A trusted ingress serves UI paths without a key. */
+/** Returns why a path cannot be a UI path. A trusted ingress opens UI paths without a key. */
 export const refusedUiPath = (path: string): string | undefined => {
   if (!isPattern(path)) {
     return "must be a path of letters, digits and - _ ~ . between single slashes; at its end it may have /*"
@@ -115,7 +114,7 @@ const plain = (text: string): string =>
 
 const withoutBlanks = (segment: string): string => withoutEnd(segment.trim())
 
-/** Strips trailing dots and blanks in linear time; a pattern ending in `+$` would restart at each dot. */
+/** Removes dots and blanks at the end in linear time. A pattern ending in `+$` would restart at each dot. */
 const withoutEnd = (segment: string): string => {
   let end = segment.length
   while (end > 0 && /[.\s]/.test(segment.charAt(end - 1))) end--

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import type { Family } from "./CanonicalRoute.ts"
 import type { ServedFamilies } from "./StartupUpstreams.ts"
 
-/** Operators name a family by the vendor of its protocol. */
+/** Operators call the protocol families by the names of these vendors. */
 export const Vendor = Schema.Literals(["openai", "anthropic"])
 export type Vendor = typeof Vendor.Type
 export const isVendor = Schema.is(Vendor)
