@@ -440,7 +440,7 @@ const unknownOutcome: Billing.ExchangeOutcome = {
 const unreadableModelList = new GatewayError({
   code: "upstream_connection",
   message:
-    "The upstream's response is not a JSON list of models, so the gateway cannot filter it for this key. Contact the operator."
+    "The upstream's response is not a JSON list of models, so the gateway cannot filter it for this key. Ask an operator to check the upstream."
 })
 
 /** In bytes. Parsing a larger body costs more than checking the meters again. */

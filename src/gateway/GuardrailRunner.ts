@@ -102,7 +102,7 @@ export class GuardrailRunner {
     const subject = { requestId, mode, context: this.#context, text, placeholders: this.#placeholders }
     fork(guardrails.run(steps, subject)).addObserver((exit) => {
       if (Exit.isFailure(exit)) {
-        fork(Effect.logError("guardrails failed because of a gateway defect", exit.cause))
+        fork(Effect.logError("guardrails failed because of a gateway defect; the request is refused", exit.cause))
         return done(Result.fail(guardrailsFailed))
       }
       this.#record(exit.value, startedAt)
@@ -168,7 +168,7 @@ const isObject = (json: string): boolean => json.trimStart().startsWith("{")
 const rewroteTooMuch = new GatewayError({
   code: "guardrail_unavailable",
   message:
-    "A guardrail changed more of the request than its text (model, streaming, tools, output, service, or whether the body is a JSON object), so the gateway refused it. Ask the operator to check the guardrail."
+    "A guardrail changed more of the request than its text (model, streaming, tools, output, service, or whether the body is a JSON object), so the gateway refused the request. Ask the operator to check the guardrail."
 })
 
 const guardrailsFailed = new GatewayError({

@@ -299,7 +299,7 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
     const why = unavailable?.cause ?? Cause.squash(cause)
     fork(
       logThrottle("limits", (suppressed) =>
-        Effect.logWarning("limits cannot be checked", { cause: why, ...suppressed })
+        Effect.logWarning("limits cannot be checked; the request is refused", { cause: why, ...suppressed })
       )
     )
     this.refuse(controlStateUnavailable)
@@ -348,7 +348,9 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
       }
       this.#settle(account, () => this.lifecycle.fail(defect))
     } catch (secondDefect) {
-      this.services.fork(Effect.logError("a failed request could not be recorded", { defect: secondDefect }))
+      this.services.fork(
+        Effect.logError("a failed request could not be recorded; its usage record is lost", { defect: secondDefect })
+      )
       this.lifecycle.fail(defect)
     }
   }

@@ -58,8 +58,8 @@ export class RequestAuthentication {
         if (Exit.isFailure(exit)) {
           const cause = Cause.squash(exit.cause)
           fork(
-            logThrottle("gateway key lookup failed", (suppressed) =>
-              Effect.logWarning("gateway key lookup failed", { cause, ...suppressed })
+            logThrottle("gateway key lookup failed; the request is refused", (suppressed) =>
+              Effect.logWarning("gateway key lookup failed; the request is refused", { cause, ...suppressed })
             )
           )
           lifecycle.refuse(controlStateUnavailable)

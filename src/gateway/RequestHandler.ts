@@ -212,7 +212,7 @@ export class RequestHandler {
 const identityRequired = new GatewayError({
   code: "insufficient_identity_authorization",
   message:
-    "Only operators may use this path. Send an identity that this gateway can verify together with the gateway key."
+    "This path requires an identity in addition to the gateway key. Send an identity token, or use the trusted gateway that signs identity headers."
 })
 
 const noop: RequestLifecycle.OnDisconnect = () => {}

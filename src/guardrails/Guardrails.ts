@@ -108,7 +108,7 @@ export const runOnNonJson = (selection: Selection, mode: Mode): RunReport => {
       metadata
     })
     if (consequence._tag === "Stops") {
-      const message = `The guardrail ${name} reads only JSON, which this body is not, and requests cannot pass without it.`
+      const message = `The guardrail ${name} reads only JSON, and this body is not JSON. Send JSON, or ask an operator for a policy without this guardrail.`
       return { executions, failures: executions, stopped: { code: consequence.code, message } }
     }
   }
@@ -136,9 +136,10 @@ const redact = ({ config }: SelectedGuardrail, { placeholders, mode, text }: Gua
 }
 
 const messages = {
-  guardrail_blocked: (name: string) => `The guardrail ${name} blocked this request.`,
+  guardrail_blocked: (name: string) =>
+    `The guardrail ${name} blocked this request. Change its content, or ask an operator about this guardrail.`,
   guardrail_unavailable: (name: string) =>
     `The guardrail ${name} did not respond, and requests cannot pass without it. Try again shortly.`,
   invalid_guardrail_request: (name: string) =>
-    `The guardrail ${name} returned an invalid response, and requests cannot pass without it.`
+    `The guardrail ${name} returned an invalid response, and requests cannot pass without it. Ask an operator to check the guardrail.`
 }

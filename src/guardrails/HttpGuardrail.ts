@@ -69,7 +69,11 @@ export const call = (
       ),
       Effect.catch(({ message, reason }) =>
         Effect.as(
-          Effect.logWarning("A guardrail did not respond", { guardrail: request.guardrail, reason, why: message }),
+          Effect.logWarning("a guardrail did not respond; its failure policy applies", {
+            guardrail: request.guardrail,
+            reason,
+            why: message
+          }),
           unavailable
         )
       )

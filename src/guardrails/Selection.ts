@@ -136,12 +136,14 @@ const cannotRunInBackground = (name: string): SelectionRefusal => ({
 
 const notOffered: SelectionRefusal = {
   code: "guardrail_forbidden",
-  message: 'This key\'s policy does not offer every guardrail that "guardrails" requests.',
+  message:
+    'This key\'s policy does not offer every guardrail that "guardrails" requests. Ask an operator which guardrails the policy offers.',
   param: "guardrails"
 }
 
 const notInCatalogue: SelectionRefusal = {
   code: "invalid_guardrail_request",
-  message: 'A guardrail that "guardrails" requests is disabled or not in the catalogue.',
+  message:
+    'A guardrail that "guardrails" requests is disabled or not in the catalogue. Check its name, or ask an operator to enable it.',
   param: "guardrails"
 }

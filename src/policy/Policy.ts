@@ -212,7 +212,10 @@ const checks: ReadonlyArray<CheckRule> = [
   {
     name: "deny",
     beforeBody: true,
-    test: (policy) => (policy.deny ? { message: "This key's policy denies every request." } : undefined)
+    test: (policy) =>
+      policy.deny
+        ? { message: "This key's policy denies every request. Ask an operator to change the policy." }
+        : undefined
   },
   {
     name: "route",
@@ -221,7 +224,7 @@ const checks: ReadonlyArray<CheckRule> = [
     test: (policy, { route, service }) =>
       allows(policy.allowed_routes, route) || service?.linked.includes(service.name) === true
         ? undefined
-        : { message: `This key's policy does not allow the route ${route}.` }
+        : { message: `This key's policy does not allow the route ${route}. Ask an operator to allow it.` }
   },
   {
     name: "provider",
@@ -229,7 +232,7 @@ const checks: ReadonlyArray<CheckRule> = [
     test: (policy, { provider }) =>
       allows(policy.allowed_providers, provider)
         ? undefined
-        : { message: `This key's policy does not allow the provider ${provider}.` }
+        : { message: `This key's policy does not allow the provider ${provider}. Ask an operator to allow it.` }
   },
   {
     name: "hours",
@@ -272,7 +275,7 @@ const checks: ReadonlyArray<CheckRule> = [
             message:
               service.linked.length > 0
                 ? "This key is not linked to this service. Ask an operator to link it."
-                : "This key's policy does not allow this service."
+                : "This key's policy does not allow this service. Ask an operator to allow it."
           }
   },
   {

@@ -140,7 +140,11 @@ export const find = (
         )
       )
     case "Control":
-      return Result.fail(unsupported("The control listener serves the control API; this listener does not."))
+      return Result.fail(
+        unsupported(
+          "Only the control listener serves the control API. Send the request to the control listener's port."
+        )
+      )
     case "Unrouted": {
       const registered = byPattern(settings.services, method, path.success)
       if (registered !== undefined) return Result.succeed(serviceTarget(registered, "", target, path.success.path))

@@ -87,7 +87,8 @@ const noMatch = (closed: ServiceRefusal): ServiceMatch => ({ call: undefined, pr
 
 const unknown: ServiceRefusal = {
   code: "missing_service",
-  message: "No service of that name is registered with this gateway."
+  message:
+    "No service of that name is registered with this gateway. Check the name, or ask an operator to register the service."
 }
 
 const illFormed: ServiceRefusal = {

@@ -8,9 +8,16 @@ export const open = Effect.fnUntraced(function* (sealed: string | null, context:
   return yield* vault.open(sealed, context).pipe(
     Effect.map((credential): StoredSecret => ({ _tag: "Present", credential })),
     Effect.catchTag("UnreadableSecret", ({ message, reason }) =>
-      Effect.as(Effect.logError("a stored credential cannot be opened", { context, reason, why: message }), {
-        _tag: "Unreadable" as const
-      })
+      Effect.as(
+        Effect.logError("a stored credential cannot be decrypted; requests that need it fail", {
+          context,
+          reason,
+          why: message
+        }),
+        {
+          _tag: "Unreadable" as const
+        }
+      )
     )
   )
 })

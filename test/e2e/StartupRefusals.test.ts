@@ -349,7 +349,10 @@ describe("an upstream URL that points nowhere", () => {
       const b = yield* message(gateway, key.raw)
       for (const answer of [a, b]) {
         assert.deepStrictEqual([answer.status, codeOf(answer)], [502, "upstream_connection"])
-        assert.strictEqual(messageOf(answer), "The upstream could not be reached.")
+        assert.strictEqual(
+          messageOf(answer),
+          "The upstream could not be reached. Try again shortly, or ask an operator to check the upstream."
+        )
       }
       assert.match(b.text, /^\{"type":"error","error":\{"type":"api_error"/)
     })

@@ -266,7 +266,7 @@ layer(Proxy.database)("A model without a price", (it) => {
         gateway.ask({ target, headers: key.headers, body: { model, input: "" } })
       yield* ask("lost", "/v1/embeddings")
       yield* Effect.forEach(["large", "new", "new", "newer", "new"], (model) => ask(model))
-      const said = lines.filter((line) => line.includes("a model has no price"))
+      const said = lines.filter((line) => line.includes("a model has no price; its requests are charged a flat cost"))
       assert.deepStrictEqual(
         said.map((line) => /"model":"(\w+)"/.exec(line)?.[1]),
         ["new", "newer"]

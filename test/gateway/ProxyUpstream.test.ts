@@ -11,7 +11,13 @@ import * as Upstream from "./ScriptedUpstream.ts"
 
 layer(Proxy.database)("ProxyApp and an upstream", (it) => {
   it.effect.each<Failure>([
-    ["connect", "refused", 502, "upstream_connection", "The upstream could not be reached."],
+    [
+      "connect",
+      "refused",
+      502,
+      "upstream_connection",
+      "The upstream could not be reached. Try again shortly, or ask an operator to check the upstream."
+    ],
     [
       "connect",
       "busy",
@@ -24,23 +30,29 @@ layer(Proxy.database)("ProxyApp and an upstream", (it) => {
       "timeout",
       504,
       "upstream_timeout",
-      "The upstream did not accept a connection within 7000 ms (timeout_ms of the route)."
+      "The upstream did not accept a connection within 7000 ms (timeout_ms of the route). Try again, or ask an operator to raise the limit."
     ],
     [
       "headers",
       "timeout",
       504,
       "upstream_timeout",
-      "The upstream did not begin its response within 7000 ms (timeout_ms of the route)."
+      "The upstream did not begin its response within 7000 ms (timeout_ms of the route). Try again, or ask an operator to raise the limit."
     ],
     [
       "headers",
       "reset",
       502,
       "upstream_connection",
-      "The upstream closed the connection before its response was complete."
+      "The upstream closed the connection before its response was complete. Try again."
     ],
-    ["headers", "malformed", 502, "upstream_connection", "The upstream's response is not valid HTTP."]
+    [
+      "headers",
+      "malformed",
+      502,
+      "upstream_connection",
+      "The upstream's response is not valid HTTP. Ask an operator to check the upstream."
+    ]
   ])("that fails before it answers (%s, %s): %d %s, nothing billed", ([phase, reason, status, code, message]) =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({
@@ -373,7 +385,11 @@ layer(Proxy.database)("ProxyApp and an upstream", (it) => {
         }).pipe(Effect.provide(Logger.layer([Logger.map(Logger.formatJson, (line) => void lines.push(line))])))
         const count = (said: string) => lines.filter((line) => line.includes(said)).length
         assert.deepStrictEqual(
-          ["limits cannot be checked", "usage records wait for Redis", "request failed"].map(count),
+          [
+            "limits cannot be checked; the request is refused",
+            "usage records wait in memory, because Redis failed; retrying",
+            "request failed"
+          ].map(count),
           [2, 2, 2]
         )
         assert.isTrue(lines.some((line) => line.includes(`"left_out":4`)))

@@ -265,27 +265,27 @@ type Rule = [
 
 function rules(): ReadonlyArray<Rule> {
   return [
-    ["deny", { deny: true }, {}, {}, "This key's policy denies every request."],
+    ["deny", { deny: true }, {}, {}, "This key's policy denies every request. Ask an operator to change the policy."],
     [
       "route",
       { allowed_routes: allow(["/v1/models"]) },
       {},
       {},
-      "This key's policy does not allow the route /v1/chat/completions."
+      "This key's policy does not allow the route /v1/chat/completions. Ask an operator to allow it."
     ],
     [
       "provider",
       { allowed_providers: allow(["compat"]) },
       {},
       {},
-      "This key's policy does not allow the provider upstream."
+      "This key's policy does not allow the provider upstream. Ask an operator to allow it."
     ],
     [
       "service",
       { allowed_services: allow(["summary"]) },
       { service: "ocr" },
       {},
-      "This key's policy does not allow this service."
+      "This key's policy does not allow this service. Ask an operator to allow it."
     ],
     [
       "model",

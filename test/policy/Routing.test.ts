@@ -52,7 +52,12 @@ describe("Routing", () => {
         "unsupported_route",
         "The gateway serves this path as POST /v1/chat/completions. Send the request there."
       ],
-      ["GET", "/admin-ui", "unsupported_route", "The control listener serves the control API; this listener does not."]
+      [
+        "GET",
+        "/admin-ui",
+        "unsupported_route",
+        "Only the control listener serves the control API. Send the request to the control listener's port."
+      ]
     ])("%s %s: %s, %s", (method, target, code, message) => {
       const { code: found, message: said } = Result.getOrThrow(Result.flip(Routing.find(method, target, seededWith())))
       assert.deepStrictEqual([found, said], [code, message])

@@ -40,7 +40,10 @@ export const make = (provider: IdentityProvider, egress: Egress["Service"], scop
     } else {
       // The known keys stay valid: an issuer outage locks out nobody whose key is known.
       failure = loaded.failure.refusal
-      yield* Effect.logWarning("cannot load the signing keys of the identity provider", { why: loaded.failure.why })
+      yield* Effect.logWarning(
+        "cannot load the signing keys of the identity provider; only keys already loaded stay valid",
+        { why: loaded.failure.why }
+      )
     }
     const outcome = Result.isSuccess(loaded) ? "loaded" : "failed"
     yield* Metric.update(Metric.withAttributes(attempts, { outcome }), 1)

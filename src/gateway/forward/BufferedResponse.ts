@@ -241,11 +241,11 @@ const isPlainJson = (headers: Headers.RawHeaders): boolean =>
 const notJson = new GatewayError({
   code: "guardrail_unavailable",
   message:
-    "The upstream's response is not JSON, so the guardrails of this key cannot inspect it and the gateway withholds it."
+    "The upstream's response is not JSON, so the guardrails of this key cannot inspect it and the gateway withholds it. Ask an operator to check the upstream."
 })
 
 const jsonTooLarge = new GatewayError({
   code: "guardrail_unavailable",
   message:
-    "The upstream's response nests too deeply, or holds too many values, for the guardrails of this key to inspect, so the gateway withholds it."
+    "The upstream's response nests too deeply, or holds too many values, for the guardrails of this key to inspect, so the gateway withholds it. Request less output."
 })

@@ -192,7 +192,8 @@ const missingCredential = new GatewayError({
 
 const outsideBase = new GatewayError({
   code: "unsupported_route",
-  message: "The base URL of the upstream does not reach this path: only paths below /v1 exist there."
+  message:
+    "Only paths below /v1 exist at the base URL of the upstream. Use such a path, or ask an operator to change the base URL."
 })
 
 const missingUpstreamByFamily: Readonly<Record<Family, GatewayError>> = {
@@ -220,5 +221,5 @@ const credentialOriginMismatch = new GatewayError({
 const missingCompatUpstream = new GatewayError({
   code: "invalid_configuration",
   message:
-    "The direct compatible upstream is not configured: it needs DIRECT_COMPAT_BASE_URL and DIRECT_COMPAT_SERVICE_KEY."
+    "The direct compatible upstream is not configured. An operator can set DIRECT_COMPAT_BASE_URL and DIRECT_COMPAT_SERVICE_KEY."
 })

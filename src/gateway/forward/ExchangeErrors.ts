@@ -46,7 +46,7 @@ export const errorOf = (
           : "continue its response"
     return new GatewayError({
       code: "upstream_timeout",
-      message: `The upstream did not ${action} within ${exchange.headersWithinMs} ms (timeout_ms of the route).`
+      message: `The upstream did not ${action} within ${exchange.headersWithinMs} ms (timeout_ms of the route). Try again, or ask an operator to raise the limit.`
     })
   }
   return new GatewayError({ code: "upstream_connection", message: connectionMessages[error.reason] })
@@ -61,10 +61,10 @@ const limitMessages = (limit: BodyLimit, stream: ErrorContext["streamLimits"]): 
 const formatLimit = (limit: Limit | undefined): string => (limit?._tag === "Limited" ? String(limit.max) : "allowed")
 
 const connectionMessages = {
-  refused: "The upstream could not be reached.",
-  reset: "The upstream closed the connection before its response was complete.",
-  malformed: "The upstream's response is not valid HTTP.",
-  stopped: "The exchange with the upstream was stopped."
+  refused: "The upstream could not be reached. Try again shortly, or ask an operator to check the upstream.",
+  reset: "The upstream closed the connection before its response was complete. Try again.",
+  malformed: "The upstream's response is not valid HTTP. Ask an operator to check the upstream.",
+  stopped: "The gateway ended the exchange with the upstream before the response was complete. Try again."
 } as const
 
 export const fallbackStatuses: ReadonlySet<number> = new Set([429, 500, 502, 503, 504])

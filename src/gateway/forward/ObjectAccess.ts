@@ -103,5 +103,5 @@ const ownersUnavailable = new GatewayError({
 export const unreadableList = new GatewayError({
   code: "upstream_connection",
   message:
-    "The upstream's response is not a JSON list, so the gateway cannot remove objects of other projects and withholds it."
+    "The upstream's response is not a JSON list, so the gateway cannot remove objects of other projects and withholds it. Ask an operator to check the upstream."
 })

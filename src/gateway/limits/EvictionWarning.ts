@@ -24,7 +24,9 @@ export const warn = Effect.gen(function* () {
 export const layer = Layer.effectDiscard(
   Effect.forkScoped(
     Effect.catch(warn, (cause) =>
-      Effect.logDebug("the eviction policy of Redis could not be read, so it was not checked", { cause })
+      Effect.logDebug("the eviction policy of Redis could not be read, so nothing warns if it can lose usage records", {
+        cause
+      })
     )
   )
 )

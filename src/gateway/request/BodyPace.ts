@@ -42,7 +42,7 @@ export const timeoutMessage = (
 ): string => {
   switch (by) {
     case "deadline":
-      return `The request body did not arrive within ${withinMs} ms (timeout_ms of the route).`
+      return `The request body did not arrive within ${withinMs} ms (timeout_ms of the route). Send it faster, or ask an operator to raise the limit.`
     case "idle":
       return `The request body paused for ${idleMs} ms, which is the limit. Send it without long pauses.`
     case "rate":

@@ -68,7 +68,7 @@ const collectFields = (
     const plain = byMember.get(memberOf(name))
     if (plain === undefined) continue
     if (name !== plain) return Result.fail(`The form must have ${plain} as a plain field.`)
-    if (fields.has(name)) return Result.fail(`The form has the field ${name} twice.`)
+    if (fields.has(name)) return Result.fail(`The form has the field ${name} twice. Send it once.`)
     if (text === undefined) {
       return Result.fail(`The field ${name} of the form must be UTF-8 text of up to ${maxValueBytes} bytes.`)
     }

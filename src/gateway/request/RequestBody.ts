@@ -28,7 +28,7 @@ export const bodyError = (failure: BodyFailure, limit: BodyLimit, withinMs: numb
     case "Cut":
       return new GatewayError({
         code: "invalid_request_body",
-        message: "The request body ended before it was complete."
+        message: "The request body ended before it was complete. Send the request again."
       })
     case "NoRoom":
       return BodyAdmission.refusal(failure.whose, "request")

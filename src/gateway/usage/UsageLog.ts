@@ -62,7 +62,7 @@ export class UsageLog extends Context.Service<
             Effect.onInterrupt(() => Queue.offer(backlog, attempt)),
             // Drop a record that Redis rejects for good, because it would block the others.
             Effect.catchTag("RedisError", (cause) =>
-              Effect.logError("a usage record is lost: Redis refuses it", { cause })
+              Effect.logError("a usage record is lost, because Redis refuses it", { cause })
             )
           )
           waiting--
@@ -83,7 +83,9 @@ export class UsageLog extends Context.Service<
             Effect.suspend(() =>
               waiting === 0
                 ? Effect.void
-                : Effect.logError("usage records are lost: Redis did not recover before the shutdown", { waiting })
+                : Effect.logError("usage records are lost, because Redis did not recover before the shutdown", {
+                    waiting
+                  })
             )
           )
         )
@@ -101,7 +103,11 @@ export class UsageLog extends Context.Service<
               const cause = Cause.squash(exit.cause)
               fork(
                 seldom("Redis", (leftOut) =>
-                  Effect.logWarning("usage records wait for Redis", { cause, waiting, ...leftOut })
+                  Effect.logWarning("usage records wait in memory, because Redis failed; retrying", {
+                    cause,
+                    waiting,
+                    ...leftOut
+                  })
                 )
               )
             }

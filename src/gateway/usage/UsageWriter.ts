@@ -17,7 +17,10 @@ export const layer = Layer.effectDiscard(
     const all = Effect.repeat(batch, { while: (written) => written === batchSize })
     const round = all.pipe(
       Effect.tapError((cause) =>
-        Effect.logWarning(`usage records wait for ${cause._tag === "RedisError" ? "Redis" : "the database"}`, { cause })
+        Effect.logWarning(
+          `usage records cannot be written, because ${cause._tag === "RedisError" ? "Redis" : "the database"} failed; retrying`,
+          { cause }
+        )
       ),
       Effect.retry(Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("2 seconds")]))
     )
@@ -100,7 +103,7 @@ const insertEach = Effect.fnUntraced(function* (records: ReadonlyArray<string>) 
   for (const record of records) {
     const hasLock = yield* Effect.catchIf(insert(record), SqlState.isCausedByValues, (error) =>
       Effect.as(
-        Effect.logError("the database rejects a usage record; the writer skips it", {
+        Effect.logError("the database rejects a usage record; the record is lost", {
           request: record.split("\t", 1)[0],
           error
         }),
