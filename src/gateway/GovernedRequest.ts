@@ -36,7 +36,7 @@ export interface GovernedServices extends KeyedRequest.KeyedServices {
   readonly reportUnpriced: (model: string | undefined) => void
 }
 
-/** The sender of a request. `subject` comes from an identity that the request carries beside its key. */
+/** The sender of a request. `subject` is the user of an identity that the request carries in addition to its key. */
 export interface Sender {
   readonly key: KeyRecord
   readonly subject: string | undefined
@@ -52,9 +52,9 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
   #runner: GuardrailRunner | undefined
   #cost: RequestCost | undefined
   #fallback: Option.Option<Fallback.UpstreamCandidate> = Option.none()
-  /** The start of the first exchange: the recorded `upstream_ms` includes the fallback. */
+  /** When the first exchange started. The recorded `upstream_ms` therefore includes the time of a fallback. */
   #sentAt = 0
-  /** The upstream may have received the request, and no response has shown that it is free of charge. */
+  /** True if the upstream may have received the request and no response has shown that the request costs nothing. */
   #isBillable = false
   #objectObserver: CreatedObjects | undefined
   #responseHash: BodyHash | undefined
@@ -74,7 +74,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     this.#accounting = target.accounting
   }
 
-  // begin: checks that need no body
+  // Step 1: checks that need no body.
 
   protected begin() {
     const refusal = Refusals.beforeBody(
@@ -90,7 +90,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     else this.refuseByPolicy(refusal)
   }
 
-  // read: the body
+  // Step 2: read the body.
 
   #read() {
     const { accounting, config, routeId, service, isUsageOptIn } = this.target
@@ -126,7 +126,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
           if (Result.isFailure(received)) return this.refuseBody(received.failure, options.limit)
           const length = received.success?.length ?? 0
           if (length > largeBodyBytes) {
-            // The meter may have filled up while the body arrived: skip parsing the body.
+            // While the body arrived, other requests may have used up the limit. Then the body need not be parsed.
             const full = this.fullMeter()
             if (full !== undefined) return this.refuseByFullMeter(full)
           }
@@ -148,7 +148,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     )
   }
 
-  // decide: policy and the estimated cost, then admission by limits and object owners
+  // Step 3: check the policy, estimate the cost, and admit the request by limits and object owners.
 
   #decide(body: RequestBody.Body, receivedBytes: number, charge?: ServiceBilling.ServiceCharge) {
     const { control, destinations, guardrails } = this.services
@@ -190,7 +190,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     })
   }
 
-  // guard: guardrails on the request body
+  // Step 4: run the guardrails on the request body.
 
   #guardBody(body: RequestBody.Body, candidate: Fallback.UpstreamCandidate) {
     const runner = this.#runner
@@ -210,7 +210,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     )
   }
 
-  // send: the upstream exchange, with one fallback
+  // Step 5: the exchange with the upstream, and one fallback.
 
   #send(body: RequestBody.Body, first: Fallback.UpstreamCandidate) {
     const { now } = this.services
@@ -258,7 +258,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
       inspector === undefined
         ? Forward.send(upstream, wire, options, done, onDefect)
         : BufferedResponse.send(upstream, wire, options, inspector, done, onDefect)
-    // An exchange that fails at once has ended by now, and its fallback may have set a function of its own.
+    // If the exchange has failed at once, its fallback may have set `cancelStep` already.
     if (!ended) this.cancelStep = cancel
   }
 
@@ -308,7 +308,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     }
   }
 
-  /** Removes models that the key may not use; `undefined` when the response needs no filter. */
+  /** Removes models from a listing that the key may not use; `undefined` if the response lists none. */
   #modelFilter(): BufferedResponse.ResponseInspector | undefined {
     const isRestricted = this.effective.policy.allowed_models._tag === "Allow" || this.#modelLayers().size > 0
     if (!isRestricted || this.target.model !== undefined) return undefined
@@ -324,7 +324,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     }
   }
 
-  /** Buffers the response for guardrails or for filtering a list; `undefined` streams it. */
+  /** Returns the inspector for which the response must be buffered; `undefined` if the response can be streamed. */
   #inspector(): BufferedResponse.ResponseInspector | undefined {
     const runner = this.#runner?.inspectsResponse === true ? this.#runner : undefined
     const filter = this.target.routeId === "models" ? this.#modelFilter() : this.objectFilter()
@@ -343,7 +343,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     return { lease: this.lease, inspect }
   }
 
-  // conclude: the bill
+  // Step 6: bill the request.
 
   #conclude({ finish, result }: Forward.PendingResponse, fallback?: UpstreamFallback) {
     const { now, reportUnpriced } = this.services
@@ -405,10 +405,10 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
 }
 
 interface RequestCost {
-  /** The price of a call to a registered service, which replaces the price by tokens. */
+  /** The price of a call to a registered service. It replaces the price by tokens. */
   readonly charge: ServiceBilling.ServiceCharge | undefined
   readonly estimate: Estimate.ReservedUsage
-  /** `undefined`: the model has no price. */
+  /** `undefined` if the model has no price. */
   readonly price: ModelPrice | undefined
 }
 
@@ -443,7 +443,7 @@ const unreadableModelList = new GatewayError({
     "The upstream's response is not a JSON list of models, so the gateway cannot filter it for this key. Ask an operator to check the upstream."
 })
 
-/** In bytes. Parsing a larger body costs more than checking the meters again. */
+/** Parsing a body of more bytes takes longer than checking the limits again. */
 const largeBodyBytes = 16_384
 
 const hasNoStreamLimits = ({ max_sse_event_bytes, max_stream_duration_seconds }: KeyPolicy): boolean =>

@@ -62,11 +62,10 @@ type Account = Pick<
 >
 
 /**
- * The parts that are the same for every request with a gateway key: admission by limits and object owners, refusals,
- * cancellation and settlement. Each step calls the next from a callback rather than an effect, which saves a quarter of
- * a request's CPU time.
- *
- * The usage log gets exactly one record for the request, whatever happens.
+ * What all requests with a gateway key share: admission by limits and object owners, refusals, cancellation and
+ * settlement. Each step calls the next from a callback instead of an effect, which saves a quarter of a request's CPU
+ * time.
+ * ## The usage log gets exactly one record of each request, whatever happens.
  */
 export abstract class KeyedRequest<Services extends KeyedServices, Target extends RoutedRequest> {
   protected readonly services: Services
@@ -75,21 +74,21 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
   protected readonly key: KeyRecord
   protected readonly span: Span
   protected readonly lifecycle: RequestLifecycle.RequestLifecycle
-  /** The memory reserved for the body, until the upstream responds or the request ends. Releasing it again is a no-op. */
+  /** Memory for the body, reserved until the upstream responds or the request ends. Releasing it twice is harmless. */
   protected readonly lease: BodyLease
 
-  /** Without model layers until the body is read. */
+  /** The policy that applies. It excludes the policies of models until the body has been read. */
   protected effective: EffectivePolicy
   protected facts = Facts.noFacts
   protected readings: ReadonlyArray<Meters.MeterReading> = []
-  /** The provider of the latest exchange, or of the one to come. */
+  /** The provider of the latest exchange, or of the next one if there was none. */
   protected provider: RoutedRequest["provider"]
-  /** Cancels the current step when the client disconnects; `undefined` while the current step cannot be cancelled. */
+  /** Cancels the current step when the client disconnects. `undefined` if the current step cannot be cancelled. */
   protected cancelStep: (() => void) | undefined
-  /** The client disconnected during a step that cannot be cancelled. It is read before anything is sent upstream. */
+  /** True if the client disconnected during a step that cannot be cancelled. Nothing more is sent upstream then. */
   protected clientGone = false
 
-  /** The limits hold this reservation, or may hold it, until settlement. */
+  /** Redis holds this reservation, or may hold it, until the request is settled. */
   #reservation: Reservation | undefined
   #exchange: { readonly account: Account; readonly headSent: boolean } | undefined
   #recorded = false
@@ -114,7 +113,7 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
     this.provider = target.provider
   }
 
-  /** Starts the request and returns the disconnect handler. */
+  /** Starts the request. Returns the function to call when the client disconnects. */
   run(): RequestLifecycle.OnDisconnect {
     try {
       this.begin()
@@ -129,9 +128,7 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
 
   protected abstract begin(): void
 
-  // read
-
-  /** Disconnecting while the body arrives ends the request. Otherwise `step` runs once the body is read. */
+  /** If the client disconnects while its body arrives, the request ends. Otherwise `step` runs with the body. */
   protected onceRead<A>(step: (body: A) => void): (body: A) => void {
     const endPhase = this.span.startPhase("gateway.body")
     this.cancelStep = this.catching<void>(() => {
@@ -145,8 +142,6 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
       step(body)
     })
   }
-
-  // admit
 
   protected admit(meters: Meters.RequestMeters, wanted: Estimate.UsageEstimate, admitted: () => void) {
     const endPhase = this.span.startPhase("gateway.limits.admit")
@@ -178,12 +173,10 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
     return metersFor(this.effective, (effective) => control.limitScopes(this.key, effective), now())
   }
 
-  /** A meter that is known to be full, without a call to Redis. */
+  /** Returns a meter that is known to be full, without asking Redis. */
   protected fullMeter(): Meters.MeterReading | undefined {
     return this.services.limits.fullMeter(() => this.meters())
   }
-
-  // the response
 
   protected observeCreatedObjects(creation: CreationRequest | undefined): CreatedObjects | undefined {
     const { key, provider, request, services, target } = this
@@ -195,7 +188,7 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
     )
   }
 
-  /** Removes the objects of other owners; `undefined` when the response lists none. */
+  /** Removes objects that the key may not use from a listing; `undefined` if the response is none. */
   protected objectFilter(): BufferedResponse.ResponseInspector | undefined {
     const filter = ObjectAccess.listFilter(this.#objectAccess())
     if (filter === undefined) return undefined
@@ -210,9 +203,7 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
     return { owners: this.services.owners, target: this.target, key: this.key }
   }
 
-  // settle: usage replaces the reservation, and the record is written
-
-  /** `then` ends the response. A client may use an object as soon as it reads the id, so owners are stored first. */
+  /** `then` ends the response. Clients may use an object as soon as they read its id, so owners are stored first. */
   protected settleExchange(
     exchange: Omit<Account, "objects">,
     headSent: boolean,
@@ -259,8 +250,6 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
     return { guardrails: undefined }
   }
 
-  // early ends
-
   protected refuse(error: GatewayError, denial?: DenialRecord) {
     const account = { ...unbilledAccount, status: error.status, error, provider: this.provider, denial }
     this.#settle(account, () => {
@@ -273,7 +262,7 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
     this.refuse(new GatewayError(refusal), DenialRecords.ofRequest(refusal))
   }
 
-  /** `reading` is a meter that was full before the request reserved anything. */
+  /** `reading` is a meter that was full before this request reserved anything. */
   protected refuseByFullMeter(reading: Meters.MeterReading) {
     this.#refuseByLimit({ reading, wanted: 1 })
   }
@@ -287,7 +276,7 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
     )
   }
 
-  /** For the advice in the refusal; `undefined` if fewer output tokens would not help. */
+  /** The refusal suggests this number; `undefined` if fewer output tokens would not help. */
   protected outputTokensThatFit(_meter: Meters.Meter): number | undefined {
     return undefined
   }
@@ -305,7 +294,7 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
     this.refuse(controlStateUnavailable)
   }
 
-  /** A body that the client got wrong counts as a request, because reading it costs work. */
+  /** An invalid body counts towards request limits, because reading it costs work. */
   protected refuseBody(failure: GatewayError, limit: BodyLimit) {
     const byPolicy = failure.code === "request_body_too_large" && limit.setBy === "this key's policy"
     const denial = byPolicy ? DenialRecords.ofBody(this.effective) : undefined
@@ -321,7 +310,7 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
     )
   }
 
-  /** The client disconnected before anything was sent: the record shows the attempt and bills nothing. */
+  /** Records a client that disconnected before anything was sent upstream. Nothing is billed. */
   protected endDisconnected() {
     const account = {
       ...unbilledAccount,
@@ -332,7 +321,7 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
     this.#settle(account, () => this.lifecycle.end(RequestLifecycle.clientClosedOutcome))
   }
 
-  /** Handles a defect of the gateway. An exchange that has begun is still billed. */
+  /** Ends the request after a defect of the gateway. An exchange that has begun is still billed. */
   protected fail(defect: unknown) {
     this.lease.release()
     if (this.#recorded) return this.lifecycle.fail(defect)
@@ -355,12 +344,12 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
     }
   }
 
-  /** The bill when the gateway fails before the exchange has ended. */
+  /** What is billed if the gateway fails before the exchange has ended. */
   protected billOfDefect(): Billing.Bill {
     return Billing.unbilled
   }
 
-  /** Wraps a callback so that an exception becomes a failure of the request. */
+  /** Returns a callback that turns an exception of `step` into a failure of the request. */
   protected catching<A>(step: (value: A) => void): (value: A) => void {
     return (value) => {
       try {

@@ -22,10 +22,8 @@ export interface WildcardServices extends KeyedRequest.KeyedServices {
   readonly requestCounters: ReturnType<typeof Meters.requestCountersOnly>
 }
 
-/** One wildcard request with a gateway key, in the order of its methods: begin, read, admit, send. */
+/** One passthrough request with a gateway key, in the order of its methods: begin, read, admit, send. */
 export class KeyedWildcardRequest extends KeyedRequest.KeyedRequest<WildcardServices, WildcardTarget> {
-  // begin
-
   protected begin() {
     const { key, request, target } = this
     const { destinations, now } = this.services
@@ -53,7 +51,7 @@ export class KeyedWildcardRequest extends KeyedRequest.KeyedRequest<WildcardServ
     return Policy.unreadBodyDenial(this.effective.policy, layers.of.model.size > 0)
   }
 
-  /** The error when the key's policy selects guardrails, because guardrails cannot inspect this traffic. */
+  /** Guardrails cannot inspect passthrough traffic, so a key whose policy selects some is refused. */
   #guardrailRefusal(): GatewayError | undefined {
     if (this.target.settings.guardrails === "skip") return undefined
     const selected = this.services.guardrails.defaultSelection(this.effective.guardrails)
@@ -62,7 +60,7 @@ export class KeyedWildcardRequest extends KeyedRequest.KeyedRequest<WildcardServ
     return first && guardrailCannotInspect(first.definition.name)
   }
 
-  // read: the body, for its object references
+  // Reads the body only if it may refer to upstream objects.
 
   #read(reader: WildcardBody.BodyReader, destination: Destination) {
     const { config } = this.target
@@ -79,15 +77,11 @@ export class KeyedWildcardRequest extends KeyedRequest.KeyedRequest<WildcardServ
     )
   }
 
-  // admit
-
   #admitAndSend(destination: Destination, body: WildcardBody.ReadBody | undefined) {
     this.admit(this.meters(), Estimate.requestOnly, () =>
       this.admitObjects(body?.references ?? [], () => this.#send(destination, body))
     )
   }
-
-  // send
 
   #send(destination: Destination, body: WildcardBody.ReadBody | undefined) {
     if (this.clientGone) return this.endDisconnected()
@@ -114,7 +108,7 @@ export class KeyedWildcardRequest extends KeyedRequest.KeyedRequest<WildcardServ
     this.cancelStep = StreamedRequest.run(upstream, options, now, this.span, { ...this.lifecycle, fail })
   }
 
-  /** Tokens and cost are not known, so only requests are counted. */
+  /** Tokens and cost of passthrough requests are unknown, so only the limits on requests apply. */
   protected override meters(): Meters.RequestMeters {
     return this.services.requestCounters(super.meters())
   }
@@ -142,8 +136,8 @@ const policyRequestOf = (
 })
 
 /**
- * Whether policy might need the body: the request has one, its query repeats deciding members, its path names a model,
- * or its path starts work (such as resuming a job).
+ * Tells whether the key's policy may depend on more than the path: the request has a body, sets such members in its
+ * query, names a model in its path, or starts work (such as resuming a job).
  */
 const mayConcernPolicy = ({ wire }: Request.Request, { target }: WildcardTarget): boolean => {
   if (StreamedRequest.hasBody(wire) || Query.decidingParameter(target, Facts.decidingMembers) !== undefined) return true
@@ -153,8 +147,8 @@ const mayConcernPolicy = ({ wire }: Request.Request, { target }: WildcardTarget)
 }
 
 /**
- * Whether the request starts upstream work whose models and tokens the gateway cannot see, such as a batch of an
- * uploaded file. That work would bypass the limits of the governed routes.
+ * Tells whether the request starts upstream work whose models and tokens the gateway cannot see, such as a batch of an
+ * uploaded file. That work would bypass the limits of the gateway's own routes.
  */
 const worksLater = ({ wire }: Request.Request, { settings, target }: WildcardTarget): boolean =>
   settings.body_policies !== "skip" && wire.method === "POST" && CompatPaths.workOf(target) === "later"

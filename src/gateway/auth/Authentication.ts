@@ -9,14 +9,14 @@ import * as IdentityToken from "./IdentityToken.ts"
 
 export type PresentedCredential =
   | { readonly _tag: "GatewayKey"; readonly raw: string }
-  /** A bearer that is not a gateway key; in direct mode, the client's own upstream credential. */
+  /** A bearer token that is not a gateway key. In direct mode it is the client's own upstream credential. */
   | { readonly _tag: "OtherBearer"; readonly raw: string }
 
 const scheme = "Bearer "
 
 /**
- * Reads `Authorization: Bearer …`. On family B routes a gateway key may also come as `x-api-key`; it then takes
- * precedence over a vendor's bearer, which family B clients send beside it.
+ * Reads `Authorization: Bearer …`. On Anthropic's routes a gateway key may also come as `x-api-key`. It then takes
+ * precedence over the bearer token, because Anthropic clients may send one of their own in addition.
  */
 export const readCredential = (
   headers: Headers.RawHeaders,
@@ -35,7 +35,7 @@ export const readCredential = (
     )
   }
   const raw = authorization.startsWith(scheme) ? authorization.slice(scheme.length).trim() : ""
-  // An operator token never goes to an upstream.
+  // An operator token is refused here, so that it never reaches an upstream.
   if (raw === "" || raw.startsWith(operatorTokenPrefix)) return Result.fail(malformedAuthorization)
   if (raw.startsWith(keyPrefix)) return checkedGatewayKey(raw)
   return gatewayApiKey === undefined ? Result.succeed({ _tag: "OtherBearer", raw }) : checkedGatewayKey(gatewayApiKey)
@@ -65,12 +65,12 @@ export const readKeyHeader = (
 }
 
 /**
- * Whether the request carries anything for the gateway to check: a gateway key in any header (even one that was the key
- * header before), or a bearer of the configured issuer. In direct mode all other credentials belong to the upstream.
+ * Tells whether the request carries a credential that the gateway must check: a gateway key in any header, or an
+ * identity token of the configured issuer. In direct mode all other credentials belong to the upstream.
  */
 export const hasGatewayCredential = (headers: Headers.RawHeaders, family: Family, callerAuth: CallerAuth): boolean => {
   const { provider, unreadable } = callerAuth
-  // Unknown settings: any bearer may be an identity.
+  // The settings cannot be decoded, so any bearer token may be an identity.
   if (unreadable === true) return true
   for (let i = 1; i < headers.length; i += 2) if (headers[i]!.trimStart().startsWith(keyPrefix)) return true
   const bearer = readCredential(headers, family)

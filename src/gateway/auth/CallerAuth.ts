@@ -11,22 +11,22 @@ export interface IdentityProvider {
   readonly issuer: string
   readonly audience: string
   readonly algorithms: ReadonlyArray<Settings.Algorithm>
-  /** The gateway fetches the signing keys again after this time. */
+  /** The gateway fetches the signing keys again after this time in milliseconds. */
   readonly keysTtlMs: number
 }
 
 export interface CallerAuth {
   readonly keyHeader: string
   readonly provider: IdentityProvider | undefined
-  /** Verifies the signed headers of a gateway in front of this one. */
+  /** The secret with which a trusted gateway in front of this one signs identity headers. */
   readonly trustedSecret: StoredSecret | undefined
   readonly requirements: IdentityRequirements
   readonly fingerprint: string
-  /** This version cannot decode the settings, so it refuses every caller. */
+  /** True if this version cannot decode the settings. The gateway then refuses every client. */
   readonly unreadable?: true
 }
 
-/** Otherwise the gateway key in `Authorization` is enough. */
+/** Tells whether a request needs an identity in addition to its gateway key. */
 export const requiresIdentity = ({ provider, trustedSecret, unreadable }: CallerAuth): boolean =>
   provider !== undefined || trustedSecret !== undefined || unreadable === true
 
@@ -73,8 +73,8 @@ const fromRow = ({ sealed_secret, ...settings }: typeof Row.Type): StoredAuth =>
 })
 
 /**
- * Drops signature algorithms that this version does not know and keeps the other settings. If the rest cannot be
- * decoded either, every caller is refused.
+ * Ignores signature algorithms that this version does not know. If the other settings cannot be decoded either, the
+ * gateway refuses every client.
  */
 const decodePartially = (columns: RowColumns): StoredAuth => {
   const { accepted_algorithms: algorithms, svc_key_header: header } = columns
@@ -98,7 +98,7 @@ const table: TableReader<StoredAuth> = {
   substitute: decodePartially
 }
 
-/** A stored row takes precedence over the environment. */
+/** Settings in the database take precedence over environment variables. */
 export const load = Effect.fn("CallerAuth.load")(function* (reader: RowReader) {
   const { sql } = yield* Database
   const rows = yield* sql<RowColumns>`SELECT svc_key_header, identity_enabled, tenant_id, audience, issuer,

@@ -1,6 +1,6 @@
 import { GatewayError } from "../GatewayError.ts"
 
-/** Verified by a token of the identity provider or by the signed headers of a trusted gateway. */
+/** The user of a request, verified by a token of the identity provider or by headers that a trusted gateway signed. */
 export interface Identity {
   readonly source: "identity_provider" | "trusted_gateway"
   readonly tenantId: string
@@ -11,11 +11,11 @@ export interface Identity {
 }
 
 export interface IdentityRequirements {
-  /** `null` accepts any tenant. */
+  /** `null` accepts every tenant. */
   readonly tenantId: string | null
   readonly requiredScope: string | null
   readonly requiredRole: string | null
-  /** One of these groups is required; empty requires none. */
+  /** The user must be in one of these groups. An empty list requires none. */
   readonly allowedGroups: ReadonlyArray<string>
   readonly skewMs: number
 }

@@ -2,7 +2,7 @@ import { Option, Predicate, Result, Schema } from "effect"
 import * as Headers from "../../http/Headers.ts"
 import { GatewayError } from "../GatewayError.ts"
 
-/** A presented token and its signature header. Nothing in it is trusted until the signature is verified. */
+/** A token as the client sent it, and its header. Nothing in it is trusted before the signature is verified. */
 export interface IdentityToken {
   readonly raw: string
   readonly kid: string | undefined
@@ -27,7 +27,7 @@ export const fromHeaders = (headers: Headers.RawHeaders): Result.Result<Identity
     : Result.fail(malformed)
 }
 
-/** Whether an unverified bearer names this issuer. Such a bearer counts as an identity and goes to no upstream. */
+/** Tells whether an unverified token names this issuer. Such a token is an identity and is sent to no upstream. */
 export const claimsIssuer = (raw: string, issuer: string): boolean => {
   const claims = decodePart(compact.exec(raw)?.[2])
   return Predicate.hasProperty(claims, "iss") && claims.iss === issuer

@@ -15,11 +15,11 @@ import * as TrustedHeaders from "./TrustedHeaders.ts"
 
 const isAlgorithm = Schema.is(Algorithm)
 
-/** The headers of a trusted gateway take precedence: if they are present, a token is ignored. */
+/** Verifies identities. If the headers of a trusted gateway are present, a token is ignored. */
 export class IdentityVerifier extends Context.Service<
   IdentityVerifier,
   {
-    /** Verifies without waiting; `undefined` for a token that is not cached, which needs `verify`. */
+    /** Verifies without waiting. Returns `undefined` for a token that is not cached; call `verify` then. */
     readonly verifySync: (
       headers: RawHeaders,
       callerAuth: CallerAuth,
@@ -79,7 +79,7 @@ export class IdentityVerifier extends Context.Service<
   )
 }
 
-/** Returns `undefined` for a request that needs a token. */
+/** Returns `undefined` if the request has no such headers and must carry a token. */
 const verifyTrustedHeaders = (
   headers: RawHeaders,
   { requirements, trustedSecret, unreadable }: CallerAuth,
@@ -94,12 +94,12 @@ const verifyTrustedHeaders = (
 
 const maxCachedTokens = 10_000
 
-/** A verified token. It is verified again when `set` is no longer the issuer's current key set. */
+/** A verified token. It is verified again once `set` is no longer the issuer's current key set. */
 interface CachedToken extends Claims.VerifiedIdentity {
   readonly set: KeySet
 }
 
-/** Tokens verified under the current settings. */
+/** Tokens that were verified under the current settings. */
 class TokenCache {
   readonly #tokens = new Map<string, CachedToken>()
   #fingerprint = ""
@@ -118,7 +118,7 @@ class TokenCache {
   }
 
   add(raw: string, { fingerprint }: CallerAuth, token: CachedToken): void {
-    // The settings may have changed during verification.
+    // The settings may have changed while the token was verified.
     if (this.#fingerprint !== fingerprint) return
     this.#tokens.set(digestHex(raw), token)
     if (this.#tokens.size > maxCachedTokens) {

@@ -7,14 +7,14 @@ import * as KeySet from "./KeySet.ts"
 
 const fetchTimeoutMs = 3000
 const maxDocumentBytes = 262_144
-/** Limits the load on the provider when clients present forged key ids. */
+/** Clients can send any key id, so the identity provider is not asked more often than this. */
 const minRefreshIntervalMs = 5000
 
-/** The cached signing keys of one issuer, located by its discovery document. */
+/** The cached signing keys of one identity provider. */
 export interface IssuerKeys {
-  /** The key set that is valid now, without a refresh. A token verified with this very set stays verified. */
+  /** The key set that is valid without another fetch. Tokens verified with this object stay verified. */
   readonly currentSet: (now: number) => KeySet.KeySet | undefined
-  /** Refreshes the keys when they are stale or the id is unknown. */
+  /** Returns the key set, fetched again if it is too old or lacks the key. */
   readonly setFor: (kid: string) => Effect.Effect<KeySet.KeySet, GatewayError>
 }
 
@@ -23,7 +23,7 @@ const attempts = Metric.counter("gateway_identity_key_refreshes_total", {
   incremental: true
 })
 
-/** Refreshes run in `scope`, so that they survive the disconnect of the client that caused them. */
+/** Fetches run in `scope`, because other requests may wait for the same keys when the first client disconnects. */
 export const make = (provider: IdentityProvider, egress: Egress["Service"], scope: Scope.Scope): IssuerKeys => {
   let keys: KeySet.KeySet | undefined
   let staleAt = 0
@@ -38,7 +38,7 @@ export const make = (provider: IdentityProvider, egress: Egress["Service"], scop
       staleAt = (yield* Clock.currentTimeMillis) + provider.keysTtlMs
       failure = undefined
     } else {
-      // The known keys stay valid: an issuer outage locks out nobody whose key is known.
+      // The known keys stay valid, so that an outage of the provider affects only tokens with unknown keys.
       failure = loaded.failure.refusal
       yield* Effect.logWarning(
         "cannot load the signing keys of the identity provider; only keys already loaded stay valid",
@@ -71,7 +71,7 @@ export const make = (provider: IdentityProvider, egress: Egress["Service"], scop
       const known = keys?.kids.has(kid) === true
       if ((!known || now >= staleAt) && (loading !== undefined || now >= nextRefreshAt)) {
         const refreshing = yield* startRefresh
-        // A stale key waits for one refresh. While the issuer is down, the stale key remains usable.
+        // A request with an expired key set waits for one fetch. If the fetch fails, the old set remains in use.
         if (!known || failure === undefined) yield* Deferred.await(refreshing)
       }
       return keys ?? (yield* Effect.fail(failure ?? Claims.invalid))

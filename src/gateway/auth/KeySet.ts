@@ -3,7 +3,7 @@ import { type CompactVerifyGetKey, createLocalJWKSet, errors } from "jose"
 
 export interface KeySet {
   readonly kids: ReadonlySet<string>
-  /** Selects the key by the header of a token. If several keys fit, the first one counts. */
+  /** Returns the key for the header of a token. If several keys fit, it is the first one. */
   readonly select: CompactVerifyGetKey
 }
 
@@ -14,14 +14,14 @@ const members = {
   key_ops: Schema.optionalKey(Schema.Array(Schema.String))
 }
 
-/** Decoding drops all other members, also those of a private key. */
+/** Decoding drops all other members, including those of a private key. */
 const PublicKey = Schema.Union([
   Schema.Struct({ ...members, kty: Schema.Literal("RSA"), n: Schema.String, e: Schema.String }),
   Schema.Struct({ ...members, kty: Schema.Literal("EC"), crv: Schema.String, x: Schema.String, y: Schema.String })
 ])
 const decodeKey = Schema.decodeUnknownOption(PublicKey)
 
-/** A set may contain keys of other types and uses, which are skipped. */
+/** A key set may contain keys of other types or for other uses, which are skipped. */
 const Document = Schema.fromJsonString(
   Schema.Struct({ keys: Schema.Array(Schema.Unknown).check(Schema.isMaxLength(100)) })
 )

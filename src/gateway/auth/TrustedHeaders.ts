@@ -7,7 +7,7 @@ import { type Identity, type IdentityRequirements, unmetRequirement } from "./Id
 export const identityHeader = "x-trusted-gateway-identity"
 export const signatureHeader = "x-trusted-gateway-signature"
 
-/** One header of the pair is enough: the request is then verified by the pair alone. */
+/** If one of the two headers is present, the request is verified by these headers alone. */
 export const arePresent = (headers: Headers.RawHeaders): boolean =>
   Headers.get(headers, identityHeader) !== undefined || Headers.get(headers, signatureHeader) !== undefined
 
@@ -28,8 +28,8 @@ const Statement = Schema.fromJsonString(
 const decodeStatement = Schema.decodeUnknownOption(Statement)
 
 /**
- * Verifies the pair of headers: JSON in unpadded base64url, and the HMAC-SHA256 of exactly that text in the same
- * encoding. Without `expires_at` the pair is valid as long as the secret is.
+ * Verifies the identity header (JSON in unpadded base64url) and the signature header (HMAC-SHA256 of exactly that text,
+ * in the same encoding). Without `expires_at` they are valid as long as the secret.
  */
 export const verify = (
   headers: Headers.RawHeaders,
@@ -51,7 +51,7 @@ export const verify = (
   if (Option.isNone(statement)) return Result.fail(untrustedIdentity)
   const { expires_at, groups, issued_at, roles, scopes, subject, tenant_id } = statement.value
   if (rules.tenantId !== null && tenant_id !== rules.tenantId) return Result.fail(untrustedIdentity)
-  // An unreadable time is NaN, which these comparisons reject.
+  // An unreadable time is NaN, which fails these comparisons.
   const issued = issued_at == null || toEpochMillis(issued_at) - rules.skewMs <= now
   const alive = expires_at == null || toEpochMillis(expires_at) + rules.skewMs > now
   if (!issued || !alive) return Result.fail(untrustedIdentity)
@@ -80,11 +80,11 @@ export const untrustedIdentity = new GatewayError({
 
 const rfc3339 = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/
 
-/** NaN for an unreadable time. */
+/** Returns NaN for an unreadable time. */
 const toEpochMillis = (value: number | string): number =>
   typeof value === "number" ? value * 1000 : rfc3339.test(value) ? Date.parse(value) : Number.NaN
 
-/** Accepts the canonical encoding only. */
+/** Returns `undefined` unless the text is the only base64url spelling of its bytes. */
 const fromBase64Url = (text: string): Buffer | undefined => {
   const bytes = Buffer.from(text, "base64url")
   return text !== "" && bytes.toString("base64url") === text ? bytes : undefined

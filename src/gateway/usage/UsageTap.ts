@@ -10,17 +10,17 @@ import * as TrailingUsage from "./TrailingUsage.ts"
 
 export interface ObservedUsage {
   readonly reported: TokenUsage.ReportedUsage | undefined
-  /** `undefined` if the response contains no countable text, such as a compressed body or an image. */
+  /** `undefined` if the response contains no text to count, such as a compressed body or an image. */
   readonly estimatedOutput: number | undefined
 }
 
-/** `undefined` means that there is nothing to send now. */
+/** Reads token usage from a response on its way to the client. `undefined` means no bytes to send yet. */
 export interface UsageTap {
   readonly push: (chunk: Buffer) => Buffer | undefined
-  /** Returns the bytes held back. Call it once, at the end. */
+  /** Returns the bytes that were held back. Call it once, at the end. */
   readonly flush: () => Buffer | undefined
   readonly observed: () => ObservedUsage
-  /** The complete response, if the tap collected it; `undefined` if it is too long. */
+  /** Returns the complete response if the tap kept it; `undefined` if it was too long. */
   readonly collectedBody?: () => Buffer | undefined
 }
 
@@ -30,7 +30,7 @@ export const passthrough: UsageTap = {
   observed: () => ({ reported: undefined, estimatedOutput: undefined })
 }
 
-/** Reads the usage at the end: from the whole body, or from the last bytes of one longer than `maxBody`. */
+/** Reads the usage of a JSON response: from the complete body, or from the end of a body longer than `maxBody`. */
 export const json = (family: Family, maxBody: number): UsageTap => {
   const collected = new CollectedBytes()
   let tail: TailBuffer | undefined
@@ -51,8 +51,7 @@ export const json = (family: Family, maxBody: number): UsageTap => {
       reported:
         tail !== undefined
           ? TrailingUsage.readTail(family, tail.toBuffer())
-          : // an answer that is cut or no JSON reports nothing
-            collected.length === 0
+          : collected.length === 0
             ? undefined
             : usageOfBody(family, collected.toBuffer()),
       estimatedOutput: Math.ceil(length / 4)
@@ -82,9 +81,7 @@ const countText = (text: StreamTokenCounter.StreamTokenCounter, event: Buffer): 
     if (startsWithAt(event, from, dataField)) text.addLine(event.subarray(from, end))
   })
 
-/**
- * Forwards the stream unchanged. Parses only lines with a `"usage"` object, and copies only lines split over chunks.
- */
+/** Reads the usage of an event stream. For speed it parses only lines with a `"usage"` object. */
 export const events = (family: Family, maxLine: number): UsageTap => {
   let reported: TokenUsage.ReportedUsage | undefined
   const text = StreamTokenCounter.make()
@@ -134,7 +131,7 @@ export const events = (family: Family, maxLine: number): UsageTap => {
       return chunk
     },
     flush: () => {
-      // a stream may end without a line break
+      // The last line of a stream may lack a line break.
       if (pendingLength > 0) endLine()
       return undefined
     },
@@ -143,8 +140,8 @@ export const events = (family: Family, maxLine: number): UsageTap => {
 }
 
 /**
- * The gateway, not the client, requested usage: drops the event that carries only usage and removes `"usage":null` from
- * the others. Events are held until complete; one longer than `maxEvent` is forwarded at once.
+ * Reads usage that the gateway, not the client, requested. Drops the event that carries only usage, and removes
+ * `"usage":null` from other events. Each event is held until it is complete, unless it is longer than `maxEvent`.
  */
 export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
   let reported: TokenUsage.ReportedUsage | undefined
@@ -177,7 +174,7 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
   const withoutUsage = (bytes: Buffer): Buffer | undefined => {
     countText(text, bytes)
     if (bytes.indexOf(usageKey) === -1) return bytes
-    // latin1 maps bytes to characters one to one, so the forwarded bytes stay unchanged
+    // In latin1 each byte is one character, so the forwarded bytes stay unchanged.
     const lines = bytes.toString("latin1").split("\n")
     const at = lines.findIndex((text) => text.startsWith("data:"))
     const line = lines[at]
@@ -239,7 +236,7 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
   }
 }
 
-/** A loop is five times as fast as `compare` for so few bytes. */
+/** For so few bytes a loop is five times as fast as `compare`. */
 const startsWithAt = (bytes: Buffer, from: number, part: Buffer): boolean => {
   for (let i = 0; i < part.length; i++) if (bytes[from + i] !== part[i]) return false
   return true
@@ -255,7 +252,7 @@ const readEitherEnd = (family: Family, json: Buffer): TokenUsage.ReportedUsage |
   TrailingUsage.readTail(family, json.subarray(0, TrailingUsage.tailBytes))
 
 const readLine = (family: Family, bytes: Buffer): TokenUsage.ReportedUsage | undefined => {
-  // the name may also occur in echoed text
+  // The first `"usage"` may stand in echoed text, so each one is tried.
   for (let at = bytes.indexOf(usageKey); at !== -1; at = bytes.indexOf(usageKey, at + 1)) {
     if (TrailingUsage.objectStart(bytes, at + usageKey.length) !== undefined) {
       return readUsage(family, bytes.subarray(dataField.length))
