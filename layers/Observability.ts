@@ -1,11 +1,11 @@
 import { hostname } from "node:os"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Effect, Layer, Logger, Option, Redacted, References, Tracer } from "effect"
+import { Effect, Layer, Logger, type LogLevel, Option, Redacted, References, Tracer } from "effect"
 import { UrlParams } from "effect/http"
 import { Otlp, OtlpSerialization } from "effect/observability"
 import { AccessLog } from "../src/gateway/telemetry/AccessLog.ts"
 import type { Role } from "./DoorOptions.ts"
-import type { LogLevel, OtlpSettings, Settings } from "./Environment.ts"
+import type { OtlpSettings, Settings } from "./Environment.ts"
 import * as ProcessMetrics from "./ProcessMetrics.ts"
 import * as LogLines from "./telemetry/LogLines.ts"
 import * as Sampler from "./telemetry/Sampler.ts"
@@ -54,4 +54,4 @@ const logLayer = ({ accessLog, logLevels }: Settings, role: Role) =>
     )
   )
 
-export const minimumLevel = (minimum: LogLevel) => Layer.succeed(References.MinimumLogLevel, minimum)
+export const minimumLevel = (minimum: LogLevel.LogLevel) => Layer.succeed(References.MinimumLogLevel, minimum)

@@ -56,7 +56,13 @@ export const StartupAuthSettings = Context.Reference<Option.Option<ConfiguredAut
 export const secretContext = "gateway_auth_settings/true"
 
 export interface SettingsMistake {
-  readonly field: keyof AuthSettings | "trusted_gateway_header_secret"
+  readonly field:
+    | "svc_key_header"
+    | "tenant_id"
+    | "audience"
+    | "issuer"
+    | "oidc_discovery_url"
+    | "trusted_gateway_header_secret"
   readonly message: string
 }
 

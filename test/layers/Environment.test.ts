@@ -111,3 +111,13 @@ describe("the limits that routes begin with", () => {
     }
   )
 })
+
+describe("a word that is a member of every object", () => {
+  it.each(["GATEWAY_ACCESS_LOG", "LOG_LEVEL"])("is refused like any other: %s", (variable) => {
+    const read = Environment.read({ [variable]: "constructor" })
+    assert.deepStrictEqual(
+      Result.getOrThrow(Result.flip(read)).map((mistake) => mistake.variable),
+      [variable]
+    )
+  })
+})

@@ -7,6 +7,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "layers/commands/DatabaseCommands.ts",
       "layers/commands/ChangeConfiguration.ts",
       "layers/Environment.ts",
+      "layers/environment/VariableKinds.ts",
       "layers/amqp/Link.ts"
     ]
   ],
