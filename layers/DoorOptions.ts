@@ -81,7 +81,6 @@ export const problemsOf = (options: CliOptions, urls: DoorUrls): ReadonlyArray<s
 interface VariantSelection<Url> {
   /** `none`: the variant inside the process is selected. */
   readonly url: Option.Option<Url>
-  /** The real variant is selected, but the variable with its URL is not set. */
   readonly isUrlMissing: boolean
 }
 

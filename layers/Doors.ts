@@ -19,7 +19,6 @@ interface SelectedVariant<A, E> {
 
 export interface Doors {
   readonly role: Role
-  /** Whether the program also runs the example tasks. */
   readonly example: boolean
   readonly database: SelectedVariant<Database, SqlError.SqlError>
   readonly redis: SelectedVariant<Redis, RedisError>

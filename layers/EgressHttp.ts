@@ -156,6 +156,5 @@ const toEgressError = ({ cause, phase, reason }: UpstreamError, withinMs: number
   }
 }
 
-/** Such as ECONNREFUSED, ENOTFOUND or CERT_HAS_EXPIRED. */
 const systemCodeOf = (cause: unknown): string =>
   cause instanceof Error && "code" in cause && typeof cause.code === "string" ? ` (${cause.code})` : ""

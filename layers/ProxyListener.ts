@@ -62,7 +62,7 @@ export const layer = (
         if (!hasEnded) callbacks?.add(onDisconnect)
       }
       server.on("request", serve).on("checkContinue", serve)
-      /** A request whose connection was closed still corrects what it reserved of limits and budgets. */
+      /** Waits for requests whose connection was closed: they still return what they reserved of limits and budgets. */
       const requestsEnded = Effect.callback<void>((resume) => {
         onIdle = () => resume(Effect.void)
         if (openRequests === 0) onIdle()

@@ -71,7 +71,7 @@ export const layerWith = (options: Partial<Options>): Layer.Layer<Upstream> =>
  */
 export const layer: Layer.Layer<Upstream> = layerWith({})
 
-/** One exchange, from the wait for a connection to the last byte. Callbacks, because every proxied byte passes here. */
+/** One request and its response, with callbacks because every proxied byte passes here. */
 class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
   readonly #pool: ConnectionPool
   readonly #options: Options

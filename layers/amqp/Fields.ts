@@ -9,7 +9,7 @@ type Wire = string | number | boolean | null | Buffer | Typed | ReadonlyArray<Wi
 
 /** Throws a `RangeError` for a number that AMQP cannot represent. amqplib itself reports fields that are too large. */
 export const toWire = (fields: Fields): { readonly [name: string]: Wire } => {
-  // Without a prototype, because a field may be named `__proto__`.
+  // The object has no prototype, because a field may be named `__proto__`.
   const wire: Record<string, Wire> = Object.create(null)
   for (const [name, field] of Object.entries(fields)) wire[name] = wireOf(field)
   return wire

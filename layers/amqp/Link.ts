@@ -68,7 +68,7 @@ export class Link {
   ): Effect.Effect<A, BrokerError> {
     return Effect.callback<A, BrokerError>((resume) => {
       try {
-        // Deferred, because amqplib is still working on the channel, which the code that continues may close.
+        // The continuation runs later, because it may close the channel, on which amqplib is still working.
         question((error, reply) =>
           queueMicrotask(() => resume(error ? Effect.fail(this.#failure(operation, error)) : Effect.succeed(reply)))
         )

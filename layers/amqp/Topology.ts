@@ -187,7 +187,7 @@ export const make = (getLink: GetLink) => {
       Effect.catch((error) => (error.reason === "not_found" ? Effect.succeed(Option.none()) : Effect.fail(error)))
     )
 
-  /** False also for streams that this program has not declared. */
+  /** Returns false for streams that this program has not declared. */
   const isStream = (name: string): boolean =>
     remembered.some(
       (declaration) =>

@@ -62,7 +62,6 @@ export const plan = Effect.fnUntraced(function* (settings: Settings, file: strin
   yield* Console.log(describePlan(planned, "to change"))
 })
 
-/** Applies the document. If `base` is given, the configuration must still have this hash. */
 export const apply = Effect.fnUntraced(function* (settings: Settings, file: string, base: Option.Option<string>) {
   const document = yield* readDocument(file)
   const applied = yield* withConfiguration(

@@ -33,7 +33,6 @@ const variant = <const Variants extends ReadonlyArray<string>>(door: string, var
     Flag.withDescription(`The implementation of the ${door} door; without this flag ${variable} decides`)
   )
 
-/** The root command of the program. Runs a role until the process is stopped. */
 export const role = Command.make(
   "svc-runtime",
   {

@@ -118,7 +118,7 @@ export class AcceptQueue {
 export const acceptThrough = (server: Server, open: OpenConnections, refusalText: () => string): AcceptQueue => {
   const nodeListeners = server.listeners("connection")
   const acceptQueue = new AcceptQueue((socket) => {
-    // While the connection waited, the server began to close. Starting it would delay that.
+    // The server began to close while the connection waited. Starting the connection would delay the close.
     if (!server.listening) {
       socket.destroy()
       return

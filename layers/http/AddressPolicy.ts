@@ -36,7 +36,6 @@ export const refusedLiteralHost = (host: string, privateAddresses: PrivateAddres
   return kind === undefined ? undefined : new AddressRefused(host, kind)
 }
 
-/** One look-up for one socket. After `abandon`, its callback is not called. */
 export interface SocketLookup {
   readonly lookup: LookupFunction
   readonly abandon: () => void

@@ -35,7 +35,7 @@ const ranges: ReadonlyArray<readonly [kind: AddressKind, ...subnets: ReadonlyArr
 
 const deploymentKinds: ReadonlySet<AddressKind> = new Set(["loopback", "private"])
 
-/** Why the gateway must not call `ip`; `undefined`: it may. */
+/** Returns the reason for which the gateway must not call `ip`; `undefined`: it may. */
 export const refusedKind = (ip: string, privateAddresses: PrivateAddresses): AddressKind | undefined => {
   const kind = kindOf(ip)
   return privateAddresses === "allow" && kind !== undefined && deploymentKinds.has(kind) ? undefined : kind

@@ -51,7 +51,7 @@ export class BodyDrainer {
     incoming.pause()
     // Reading 0 bytes tells Node that somebody reads the body.
     incoming.read(0)
-    // Emitted for new bytes, and at the end of the body.
+    // Node emits `readable` for new bytes and at the end of the body.
     incoming.on("readable", () => {
       if (queued) return
       queued = true

@@ -3,7 +3,7 @@ import { CollectedBytes } from "../../src/services/CollectedBytes.ts"
 
 const smallChunkBytes = 1_024
 const flushBytes = 16_384
-/** The cost of a chunk in addition to its bytes, for the limit at which Node stops reading. */
+/** Counts for each chunk in addition to its bytes towards the limit at which Node stops reading. */
 const chunkOverheadBytes = 64
 /** While somebody waits for data, small chunks are delayed by this time in milliseconds, so that more can join. */
 const coalesceMs = 20
@@ -74,7 +74,7 @@ export class CoalescingMessage extends IncomingMessage {
     this.#pending ??= new CollectedBytes()
     this.#pending.add(chunk)
     const { length } = this.#pending
-    // If bytes are waiting to be read, the next read flushes. Otherwise only this timer does.
+    // If bytes are waiting to be read, the next read also flushes these. Otherwise the timer does.
     if (this.readableLength === 0) {
       if (length >= flushBytes) this.#flush()
       else this.#flushTimer ??= setTimeout(() => this.#flush(), coalesceMs)

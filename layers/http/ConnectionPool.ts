@@ -177,7 +177,6 @@ export class ConnectionPool {
     this.#checkDrained()
   }
 
-  /** Closes idle connections, and calls `onDrained` when the last exchange has ended. */
   drain(onDrained: () => void): void {
     this.#onDrained = onDrained
     for (const origin of [...this.#origins.values()]) {
@@ -304,7 +303,6 @@ const connect = (
     ? connectTls(options, lookup, sessions)
     : net.connect({ host: options.hostname, port: Number(options.port || 80), lookup })
   let hasCalledBack = false
-  // The look-up of a destroyed socket is of no use.
   socket.once("close", abandon)
   socket.setNoDelay(true)
   socket.setKeepAlive(true, 60_000)

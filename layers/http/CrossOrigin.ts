@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 
-/** Web pages of these origins may call the proxy listener with scripts; `*` allows all. */
 export type AllowedOrigins = ReadonlyArray<string>
 
 const preflightMaxAgeSeconds = 7200

@@ -47,7 +47,7 @@ interface PendingLookup {
 export class NameLookups {
   readonly #resolve: Resolve
   readonly #now: () => number
-  /** `until`: the time of the next look-up. */
+  /** `until` is the time of the next look-up. */
   readonly #answers = new Map<
     string,
     { readonly found: ResolvedAddresses; readonly at: number; readonly until: number }
@@ -63,7 +63,6 @@ export class NameLookups {
     this.#now = now
   }
 
-  /** Calls back once, unless the returned function is called first. */
   lookUp(host: string, callback: LookupCallback): () => void {
     const now = this.#now()
     const answer = this.#answers.get(host)

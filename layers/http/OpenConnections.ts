@@ -15,7 +15,6 @@ export class OpenConnections {
     this.#limits = limits
   }
 
-  /** Counts the connection until it closes, unless a limit is reached. */
   admits(socket: Socket): boolean {
     const caller = FairShare.callerOfAddress(socket.remoteAddress ?? "")
     const callerCount = this.#countByCaller.get(caller) ?? 0

@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, Option } from "effect"
 import { Readiness } from "../../src/process/Readiness.ts"
 
-/** Returns false if the request is not a probe. */
 export type ProxyProbes = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean
 
 /** Anybody may call the probes, so database, Redis and broker are pinged at most once in this time. */

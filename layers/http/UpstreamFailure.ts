@@ -15,7 +15,7 @@ export const failureReason = (phase: UpstreamPhase, error: Error): UpstreamReaso
   if (code === "ETIMEDOUT") return "timeout"
   if (phase === "connect") return "refused"
   if (malformedResponses.has(code) || malformedResponses.has(error.message)) return "malformed"
-  // Before the body this means contradictory headers, later a body that ended early.
+  // In the headers phase the headers contradict each other; in the body phase the body ended early.
   if (code === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH" && phase === "headers") return "malformed"
   return "reset"
 }

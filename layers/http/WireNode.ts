@@ -17,7 +17,7 @@ export interface Options {
 export const make = (incoming: IncomingMessage, outgoing: ServerResponse, options: Options = {}): Wire =>
   new NodeWire(incoming, outgoing, options)
 
-/** Callbacks, because every byte of every request passes here. */
+/** The class uses callbacks, because every byte of every request passes here. */
 class NodeWire implements Wire {
   readonly method: string
   readonly target: string

@@ -41,7 +41,7 @@ export const make = Effect.fnUntraced(function* (
           reconnectOnError: (error) => error.message.startsWith("READONLY"),
           ...options
         })
-        // Without a listener, ioredis logs errors to the console.
+        // Without a listener, ioredis would log errors to the console.
         return client.on("error", () => {})
       },
       catch: () => RedisReply.unanswered(operation, "The Redis URL is not valid")

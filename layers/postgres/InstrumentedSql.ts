@@ -80,7 +80,6 @@ const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlEr
           )
   )
 
-/** Uses `bounded` if the calling fiber has set `StatementDeadline`. */
 const withStatementDeadline = <A, R>(
   bounded: (deadline: Duration.Duration) => Effect.Effect<A, SqlError.SqlError, R>,
   unbounded: Effect.Effect<A, SqlError.SqlError, R>

@@ -41,7 +41,7 @@ const directory = fileURLToPath(new URL("../../migrations", import.meta.url))
 
 export const run = runFrom(directory)
 
-/** In an empty database, also sets the initial limits of all routes and of the wildcard. */
+/** In an empty database, also sets the initial limits of all routes and of requests that match no route. */
 export const runWithLimits = ({ maxRequestBodyBytes, maxResponseBodyBytes, timeoutMs }: RouteLimits) =>
   runFrom(
     directory,

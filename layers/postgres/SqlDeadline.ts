@@ -20,7 +20,6 @@ export const withDeadline =
       )
     })
 
-/** Like `withDeadline`, but `wait` must be interruptible. */
 export const withInterruptibleDeadline =
   (deadline: Duration.Input) =>
   <A, R>(wait: Effect.Effect<A, SqlError.SqlError, R>): Effect.Effect<A, SqlError.SqlError, R> =>

@@ -3,7 +3,7 @@ export interface SimulatedResponse {
   readonly status: number
   /** Names and values in turn. */
   readonly headers: ReadonlyArray<string>
-  /** Sent in order, with a pause in between. */
+  /** The simulator sends the chunks in order, with a pause in between. */
   readonly chunks: ReadonlyArray<Uint8Array>
   /** The delay of the status and headers, in milliseconds. */
   readonly delayMs: number

@@ -65,7 +65,6 @@ const timestamp = (at: number): string => {
   return `${lastText}${ms < 10 ? "00" : ms < 100 ? "0" : ""}${ms}Z`
 }
 
-/** Returns JSON, or `undefined` if the field must be left out. */
 const valueText = (value: unknown, withStack: boolean): string | undefined => {
   if (value === undefined || value === null || value === "") return undefined
   if (typeof value === "number" || typeof value === "boolean") return JSON.stringify(value)
@@ -90,7 +89,6 @@ const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> => 
 
 const isCollection = (value: unknown): value is object => Array.isArray(value) || isPlain(value)
 
-/** The messages of an error and of its causes, without stack traces. */
 const describeError = (error: Error): string => {
   const own = error.message === "" ? error.name : `${error.name}: ${error.message}`
   return error.cause instanceof Error ? `${own} (${describeError(error.cause)})` : own

@@ -26,7 +26,7 @@ export const typeOf = (field: Field): string => {
 
 const isTable = (field: Field): field is Fields => typeOf(field) === "table"
 
-/** What arrives after encoding as AMQP: well-formed text, whole seconds, and numbers instead of safe big integers. */
+/** The field as it arrives after encoding: well-formed text, whole seconds, numbers for safe big integers. */
 const normalizeField = (field: Field): Field => {
   if (typeof field === "bigint") return Number.isSafeInteger(Number(field)) ? Number(field) : field
   if (typeof field === "string") return field.toWellFormed()

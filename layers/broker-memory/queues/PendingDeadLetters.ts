@@ -3,7 +3,7 @@ import { type Message, memorySize } from "./Message.ts"
 import { kindOf } from "./QueueArguments.ts"
 import type { Timers } from "./Timers.ts"
 
-/** In milliseconds, as in RabbitMQ's `dead_letter_worker_publisher_confirm_timeout`. */
+/** The delay of a retry in milliseconds, RabbitMQ's `dead_letter_worker_publisher_confirm_timeout`. */
 const retryAfterMs = 180_000
 
 /** Publishes the dead letter. Returns whether all target queues have stored it. */
@@ -14,7 +14,7 @@ interface PendingDeadLetter {
   readonly bytes: number
 }
 
-/** Otherwise RabbitMQ ignores `x-dead-letter-strategy`. */
+/** RabbitMQ ignores `x-dead-letter-strategy` unless all three conditions hold. */
 const isAtLeastOnce = ({ declared }: LiveQueue): boolean =>
   kindOf(declared) === "quorum" &&
   textArgument(declared, "x-dead-letter-strategy") === "at-least-once" &&

@@ -10,7 +10,7 @@ export interface Entry {
   returnCount: number
 }
 
-/** First in, first out. `insert` puts a message back at its position. */
+/** A first-in, first-out queue. `insert` puts a message back at its position. */
 class EntryQueue {
   readonly #entries: Array<Entry> = []
   #head = 0
@@ -55,9 +55,9 @@ export interface ReadyMessages {
   readonly first: Entry | undefined
   readonly add: (entry: Entry) => void
   readonly shift: () => Entry | undefined
-  /** For a message that a consumer sent back. */
+  /** Puts a message back that a consumer requeued. */
   readonly requeue: (entry: Entry) => void
-  /** For a message whose consumer has gone. */
+  /** Puts a message back whose consumer has gone. */
   readonly recover: (entry: Entry) => void
 }
 

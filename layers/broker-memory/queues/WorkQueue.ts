@@ -95,7 +95,7 @@ export class WorkQueue implements LiveQueue {
     this.#deliverReady(entry)
     const before = this.#ready.length
     this.#enforceLength()
-    // A classic queue checks this only if its head may have changed, and overlooks that priorities change it.
+    // In these cases a classic queue has a new first message. Like RabbitMQ, it overlooks one of higher priority.
     if (this.#isQuorum || this.#ready.length === 1 || this.#ready.length < before) this.#dropExpired()
     this.#scheduleTimer()
     return true

@@ -41,11 +41,11 @@ export const AuditQuery = Schema.Struct({
 export type AuditQuery = typeof AuditQuery.Type
 
 /**
- * The first event that differs from what was written.
+ * The first event that is wrong. The head of the log is a row with the number and hash of the last event.
  *
- * - `missing`: its number does not exist. `repeated`: its number occurs twice.
- * - `not_linked`: it does not carry the hash of the preceding event. `changed`: its hash does not match its fields.
- * - `not_the_head`, `behind_the_head`: the head and the last event differ, or events exist outside the chain.
+ * - `missing`: the number of the event does not exist. `repeated`: it occurs twice.
+ * - `not_linked`: the event does not contain the hash of the preceding one. `changed`: its fields do not match its hash.
+ * - `not_the_head`: the last event is not that of the head. `behind_the_head`: there are events beyond the head.
  * - `no_head`: the head is missing. `not_archived`: no event records the archive at which the log begins.
  */
 export const ChainFault = Schema.Struct({

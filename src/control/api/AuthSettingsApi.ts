@@ -22,7 +22,7 @@ const {
   tenant_id
 } = Settings.fields
 
-/** How callers of the proxy listener authenticate. Stored settings replace all settings from the environment. */
+/** The authentication of callers at the proxy listener. Stored settings replace all from the environment. */
 export const AuthSettings = Schema.Struct({
   source: Schema.Literals(["persisted", "environment", "unset"]),
   updated_at: Schema.NullOr(Timestamp),

@@ -210,7 +210,7 @@ export const ConfigurationApi = HttpApiGroup.make("configuration")
       success: ConfigurationPlan,
       error: refusals("invalid_configuration_document", "configuration_changed")
     })
-      // A document may change everything.
+      // A document may change every kind of setting, so only tokens with all scopes may apply it.
       .annotateMerge(operation("Apply a document", "*"))
       .annotate(
         OpenApi.Description,

@@ -1,4 +1,4 @@
-/** Policies represent their lists as `AllowList` and their limits as `Limit`. */
+/** The types that policies use for their lists and limits. */
 export * as AllowList from "../../policy/AllowList.ts"
 export * as Limit from "../../policy/Limit.ts"
 export * from "./AuditApi.ts"

@@ -79,7 +79,7 @@ const make = Effect.gen(function* () {
     return yield* linkRows.first(sql`SELECT sequence, hash FROM audit_events WHERE sequence = ${sequence}`)
   })
 
-  // A single statement, so that all values belong together. Events appended later are not verified.
+  // One statement reads all values at the same moment. Events that are appended later are not verified.
   const head = headRows.first(sql`
     SELECT sequence, hash, (
       SELECT count(*) FROM audit_events

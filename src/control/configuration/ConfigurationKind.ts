@@ -9,7 +9,6 @@ export type InvalidDocument = Refused<"invalid_configuration_document">
 
 type Section = Exclude<keyof Configuration, "format">
 
-/** The stored entries of every section. */
 export type ConfigurationState = ReadonlyMap<Section, ConfigurationDiff.EntriesById>
 
 type Write = Effect.Effect<unknown, ControlError, Actor>

@@ -65,7 +65,6 @@ const page = HttpApiSwagger.layer(ControlApi, { path: "/admin-ui/docs" }).pipe(
   )
 )
 
-/** Memoized, so that only the first request builds the document. */
 const openApiDocument = Function.memoize((api: typeof ControlApi) =>
   HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api))
 )

@@ -117,7 +117,7 @@ export const oneTestAtATime = () => {
       })
 }
 
-/** HTTP guardrails receive this as the route of the request. */
+/** During a test, HTTP guardrails receive this path as the route of the request. */
 const testRoute = "/admin-ui/v1/guardrails/test"
 
 /** Guardrails return JSON, because the gateway encodes what they return. */

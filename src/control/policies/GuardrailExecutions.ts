@@ -73,7 +73,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** Enough for every combination of a full catalogue, and for guardrails that were deleted since. */
+/** The limit covers every combination of a full catalogue, and guardrails that were deleted since. */
 const maxSums = 10_000
 
 const executionRows = storedRows(

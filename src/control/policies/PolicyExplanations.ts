@@ -157,14 +157,14 @@ const factsOf = (record: typeof Row.Type, route: PolicyRoute, models: ReadonlyAr
   }
 }
 
-/** The gateway estimates the cost of model requests only. Services have their own prices, the wildcard has none. */
+/** Only model requests have an estimated cost. Services have their own prices; other requests have none. */
 const accountingOf = (record: typeof Row.Type, route: PolicyRoute): Estimate.Accounting => {
   const id = canonicalAt(route)
   if (id !== undefined && hasReadBody(record)) return Estimate.accountingOf(id, "POST", "managed_by_gateway")
   return route === "/providers/compat/*" && hasReadBody(record) ? "answer" : "free"
 }
 
-/** The wildcard does not parse bodies, so checks that need them are not repeated here. */
+/** Bodies of requests that match no route are not parsed, so checks that need them are not repeated here. */
 const uncheckedAtWildcard = (policy: KeyPolicy): ReadonlyArray<Policy.Check> => [
   ...(Policy.limitOfLaterWork(policy) !== undefined ? (["later_work"] as const) : []),
   ...Policy.bodyChecks(policy),

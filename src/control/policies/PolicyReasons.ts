@@ -11,7 +11,7 @@ export const appliedLayer = ({ kind, scopeId, version }: PolicyLayer) => ({
   policy_version: version
 })
 
-/** For each policy layer, the denials by its own policy alone. */
+/** Lists for each policy layer the checks by which its policy alone denies the request. */
 export const denialReasons = ({ layers }: EffectivePolicy, request: Policy.PolicyRequest) =>
   layers.map((layer) => ({
     ...appliedLayer(layer),

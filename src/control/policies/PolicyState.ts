@@ -34,7 +34,7 @@ export const make = (sql: SqlClient.SqlClient) => ({
         )
     ),
 
-  /** Returns all patterns, because SQL does not match them, and the prices of `models`. */
+  /** Returns the prices of `models`, and those of all patterns, which the caller must match. */
   prices: (models: ReadonlyArray<string>) =>
     Effect.map(
       priceRows.all(sql`SELECT model, input_nanos_per_million::text AS input, output_nanos_per_million::text AS output,

@@ -22,7 +22,7 @@ export interface HealthCheckResult {
   readonly latencyMs: number | undefined
 }
 
-/** Covers the connection and the response head together. */
+/** The timeout for the connection and the response head together. */
 const deadlineMs = 3000
 
 /** Sends one request and judges its status. The response body is not read. */

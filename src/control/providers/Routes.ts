@@ -137,7 +137,7 @@ const refusedOwnership =
   (value: string): Violation => {
     if (!Ownership.literals.some((literal) => literal === value))
       return `must be one of ${Ownership.literals.join(", ")}`
-    // The bodies of all other routes may refer to objects.
+    // Requests to all other routes may refer to objects such as files and batches.
     return id !== "models" || value === "project"
       ? undefined
       : "applies only to routes that create, read or reference objects"

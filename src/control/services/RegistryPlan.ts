@@ -78,7 +78,6 @@ export const nameConflict = (
   }
 }
 
-/** Merges `entry` into the existing service, or into a new one. */
 export const toRegistration = (entry: RegistryEntry, before: Service | undefined): Registration => {
   if (before === undefined) return mergedRegistration(entry, newRegistration(entry))
   return entry.studio_service_id

@@ -343,7 +343,7 @@ const encodeDiff = Schema.encodeEffect(RegistryDiff)
 const encodeRegistrations = Schema.encodeEffect(Schema.toCodecJson(Schema.Array(Registration)))
 const activationSnapshots = Snapshots.of(Activation)
 
-/** What the audit event shows as the state before: `null` if there was no version. */
+/** The previous state for the audit event; `null` if there was no version. */
 const previousActivation = (
   version: RegistrySnapshot | Unreadable | null,
   services: (typeof Activation.Type)["services"]

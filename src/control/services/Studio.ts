@@ -9,7 +9,6 @@ import * as StudioExport from "./StudioExport.ts"
 
 type Unavailable = Refused<"studio_unconfigured" | "studio_unavailable">
 
-/** Lists the services that the studio offers for import. */
 export class Studio extends Context.Service<
   Studio,
   { readonly services: Effect.Effect<ReadonlyArray<StudioService>, Unavailable | StoreFailure> }

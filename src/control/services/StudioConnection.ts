@@ -23,7 +23,7 @@ export interface StudioTarget {
   readonly token: Option.Option<Redacted.Redacted>
 }
 
-/** `SVC_STUDIO_BASE_URL` and `SVC_STUDIO_TOKEN`. */
+/** The studio connection that `SVC_STUDIO_BASE_URL` and `SVC_STUDIO_TOKEN` configure. */
 export class StudioOfEnvironment extends Context.Service<StudioOfEnvironment, Option.Option<StudioTarget>>()(
   "svc/control/StudioOfEnvironment"
 ) {}

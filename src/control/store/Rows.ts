@@ -6,7 +6,7 @@ import type { Unreadable } from "../api/schema/Fields.ts"
 
 export type StoreFailure = Refused<"store_unavailable" | "invalid_request">
 
-/** A newer version or a person wrote the row. */
+/** A row that this version cannot decode, because a newer version or a person wrote it. */
 export class UnreadableRow extends Data.TaggedError("UnreadableRow")<{
   readonly table: string
   readonly row: string
@@ -65,7 +65,7 @@ export const Count = Schema.BigInt.pipe(
   Schema.decodeTo(Schema.Int, SchemaTransformation.transform({ decode: Number, encode: BigInt }))
 )
 
-/** For counts, sums and other rows that no other version wrote. A mismatch with the schema is a bug. */
+/** Reads counts, sums and other computed rows. A mismatch with the schema is a bug. */
 export const computedRows = <T, E>(row: Schema.Codec<T, E>) => {
   const decode = Schema.decodeUnknownEffect(Schema.Array(row))
   return rowReaders<T, Schema.SchemaError>((statement) => Effect.flatMap(statement, decode))
@@ -114,7 +114,7 @@ export const storedRows = <T, E>(row: Schema.Codec<T, E>, { key, table }: TableR
   return {
     ...rowReaders<T, UnreadableRow>(decodeAll),
     all,
-    /** For operations that need only the key of a row, such as disabling. */
+    /** Returns the first row even if it cannot be decoded, for operations that need only its key. */
     firstOrUnreadable: <Err, R>(statement: Effect.Effect<ReadonlyArray<unknown>, Err, R>) =>
       Effect.map(statement, ([columns]): T | Unreadable | undefined =>
         columns === undefined
@@ -132,7 +132,7 @@ const rowReaders = <T, Failure>(
   all,
   first: <Err, R>(statement: Effect.Effect<ReadonlyArray<unknown>, Err, R>) =>
     Effect.map(all(statement), (rows) => rows[0]),
-  /** For statements that always return exactly one row. */
+  /** Returns the only row of a statement that always returns one. */
   only: <Err, R>(statement: Effect.Effect<ReadonlyArray<unknown>, Err, R>) =>
     Effect.flatMap(all(statement), ([row]) => (row === undefined ? Effect.die(new NoRow()) : Effect.succeed(row)))
 })
@@ -147,7 +147,6 @@ const nameOf = (key: ReadonlyArray<string>, columns: unknown): string =>
     // Half of a surrogate pair can neither be stored nor written into a header.
     .toWellFormed()
 
-/** Every name that the API accepts is shorter. */
 const maxRowNameLength = 512
 
 /**

@@ -24,6 +24,5 @@ export const findSecretMember = (config: { readonly [name: string]: Schema.Json 
   return undefined
 }
 
-/** Finds a non-empty URL parameter whose name looks like that of a secret. */
 export const findSecretParameter = (url: string): string | undefined =>
   [...new URL(url).searchParams].find(([name, value]) => value !== "" && looksSecret(name))?.[0]

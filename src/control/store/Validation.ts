@@ -55,11 +55,9 @@ export const trimBaseUrl = (text: string): string => {
   return origin + pathname.slice(0, end)
 }
 
-/** The complete URL of a server that the gateway calls. */
 export const validateUrl = (text: string): Violation =>
   validateHttpUrl(text) ?? (text.includes("#") ? "must not carry a fragment" : undefined)
 
-/** A credential must fit into an HTTP header as it is. */
 export const validateCredential = (credential: Redacted.Redacted): Violation =>
   /^[\x21-\x7e]{1,4096}$/.test(Redacted.value(credential))
     ? undefined

@@ -15,7 +15,6 @@ export interface UpstreamResponse {
 
 /** The upstream is paused above this number of unread bytes. */
 const maxQueuedBytes = 262_144
-/** The estimated memory of a chunk in addition to its bytes. */
 const chunkOverhead = 512
 const queuedCost = (bytes: Uint8Array): number => bytes.length + chunkOverhead
 

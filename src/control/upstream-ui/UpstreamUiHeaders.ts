@@ -19,7 +19,6 @@ const strippedHeaders = namePattern([
   "cookie",
   // The gateway rewrites addresses in responses, which is impossible in encoded or partial ones.
   ...["accept-encoding", "range", "if-range"],
-  // The gateway sends its own request id.
   "x-request-id"
 ])
 
@@ -46,7 +45,6 @@ export const forOwnOrigin = (headers: RawHeaders): Record<string, string> =>
 const originWideHeaders = namePattern([
   // These belong to the connection, or rewriting the body changes them.
   ...[...hopByHop, "content-length", "x-request-id"],
-  // The gateway rewrites these separately.
   ...["location", "set-cookie", "set-cookie2"],
   // A service worker would outlive the session and could read the links of later sessions.
   "service-worker-allowed",

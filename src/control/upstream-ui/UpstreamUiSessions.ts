@@ -7,7 +7,6 @@ import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { Scope } from "../api/schema/Security.ts"
 import { type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
-/** Random values of a kind represent an operator token for a limited time. */
 interface TokenKind {
   readonly name: "code" | "session"
   readonly lifetime: Duration.Duration
@@ -85,7 +84,7 @@ const make = Effect.gen(function* () {
     redeem: Effect.fn("UpstreamUiSessions.redeem")(function* (value) {
       const tokenId = yield* findTokenId(codeKind, value)
       if (Option.isNone(tokenId)) return Option.none()
-      // Of concurrent requests with the same code, only the one that deletes the code starts a session.
+      // If several requests use a code at once, only the one that deletes the code starts a session.
       const deleted = yield* redis.command("DEL", keyOf(codeKind, digestHex(value)))
       return deleted === 1 ? Option.some(yield* create(sessionKind, tokenId.value)) : Option.none()
     }, orStoreUnavailable),

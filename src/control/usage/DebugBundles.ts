@@ -14,7 +14,7 @@ export class DebugBundles extends Context.Service<
   static readonly layer = Layer.suspend(() => Layer.effect(DebugBundles, make))
 }
 
-/** A policy cannot name as many guardrails. */
+/** The limit is higher than the number of guardrails that a policy can name. */
 const maxExecutions = 500
 
 const make = Effect.gen(function* () {

@@ -147,7 +147,7 @@ const make = Effect.gen(function* () {
             ...(to === undefined ? [] : [sql`usage_events.created_at < ${DateTime.toDateUtc(to)}`])
           ])})
           AND NOT EXISTS (SELECT 1 FROM usage_rollups WHERE ${sql.and([
-            // Retention may have deleted records whose rollups still exist.
+            // The retention job may have deleted the usage records, but not their hourly sums.
             sql`key_id = api_keys.id AND grain = 'hour'`,
             ...(from === undefined ? [] : [sql`bucket >= ${DateTime.toDateUtc(from)}`]),
             ...(to === undefined ? [] : [sql`bucket + interval '1 hour' <= ${DateTime.toDateUtc(to)}`])
@@ -305,7 +305,7 @@ const rollupDetails: Readonly<Record<Dimension, UsageSql.RollupDetail>> = {
   tasks: "tasks"
 }
 
-/** One query can compute these together. Tasks need rows of another grain. */
+/** The dashboard computes these breakdowns from one result. Tasks need other rows of the rollups. */
 const commonBreakdowns = ["projects", "keys", "teams", "services", "endpoints", "providers", "models"] as const
 
 const sortExpressions: Readonly<Record<BreakdownSort, string>> = {

@@ -97,7 +97,6 @@ const make = Effect.gen(function* () {
         { param: "sort_by" }
       )
     }
-    // Records without a value come last in both orders.
     const order = sql.literal(query.sort_order === "asc" ? "ASC" : "DESC")
     const { next, rows } = yield* readPage(
       eventRows,

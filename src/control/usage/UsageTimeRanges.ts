@@ -6,9 +6,7 @@ export interface TimeRange {
 
 /** The parts of a time range and the table from which each is read. */
 interface SplitRange {
-  /** Whole days, read from the daily rollups. */
   readonly days: ReadonlyArray<TimeRange>
-  /** Whole hours, read from the hourly rollups. */
   readonly hours: ReadonlyArray<TimeRange>
   /** Ends of the range that are not whole hours, and the time after the watermark, read from single records. */
   readonly events: ReadonlyArray<TimeRange>

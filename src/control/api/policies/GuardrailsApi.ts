@@ -32,7 +32,6 @@ export type ChangedGuardrail = typeof ChangedGuardrail.Type
 export const Modes = Schema.Array(Mode).check(Schema.isMaxLength(16))
 export const Description = Schema.String.check(Schema.isMaxLength(1000))
 
-/** Bounds of the timeout, in milliseconds. */
 export const timeoutBounds = { minimum: 100, maximum: 10_000 }
 
 const optional = {
@@ -162,7 +161,7 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
       query: {
         ...filter,
         limit: Schema.optionalKey(PageLimit),
-        /** Beyond the maximum, use `cursor`. */
+        /** For entries beyond the maximum offset, use `cursor`. */
         offset: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 }))),
         cursor: Schema.optionalKey(Cursor)
       },

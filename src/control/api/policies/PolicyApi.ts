@@ -23,7 +23,6 @@ const Amount = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.M
  */
 export const Simulation = Schema.Struct({
   key_id: orNull(Id),
-  /** Overrides the team of the key. */
   team_id: orNull(TeamId),
   /** The path with its query string, as a client sends it. */
   path: Schema.String.check(Schema.isBetweenLength(1, 8192)),
@@ -32,7 +31,6 @@ export const Simulation = Schema.Struct({
   provider: orNull(Provider),
   service_name: orNull(ServiceName),
   body: Schema.optionalKey(Schema.Json),
-  /** Overrides the size of `body`. */
   request_body_bytes: orNull(Amount),
   response_body_bytes: orNull(Amount),
   /** Overrides the cost that is estimated from the body and the model's price. */
@@ -124,7 +122,7 @@ export const Explanation = Schema.Struct({
     layer: Schema.NullOr(Schema.String),
     policy_version: Schema.NullOr(Schema.Int)
   }),
-  /** `null` for wildcard traffic, to which no policy applies. */
+  /** `null` if the request matched no route, because no policy applies to such requests. */
   now: Schema.NullOr(
     Schema.Struct({
       policy_version: Schema.Int,

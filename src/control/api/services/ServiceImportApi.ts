@@ -44,8 +44,8 @@ export const ImportRequest = Schema.Struct({
 export type ImportRequest = typeof ImportRequest.Type
 
 /**
- * One service of a registry. If a service with this `studio_service_id` exists, only its name and pricing rules change,
- * as with an import. Otherwise all given fields are set. Entries contain no credentials.
+ * One service of the registry, the list of all services. If its `studio_service_id` exists, only name and pricing rules
+ * change, as with an import. Otherwise all given fields are set. Entries contain no credentials.
  */
 export const RegistryEntry = NewService.mapFields(Struct.omit(["credential"])).pipe(Schema.fieldsAssign(suggested))
 export type RegistryEntry = typeof RegistryEntry.Type
@@ -69,7 +69,6 @@ export const RegistryDiff = Schema.Struct({
 })
 export type RegistryDiff = typeof RegistryDiff.Type
 
-/** A service as a registry snapshot stores it: all settings except the credential. */
 export const Registration = Service.mapFields(
   Struct.omit([
     "credential_configured",

@@ -8,8 +8,8 @@ const Text = Schema.NullOr(Schema.String)
 const Trace = Schema.Array(Schema.String)
 
 /**
- * How the gateway handled one request, from its usage record and guardrail executions. Traces are lines such as
- * `policy_version=1`, `pre_call:pii-redact:allow`, `provider=upstream`. `upstream_latency_ms` is the sum over all
+ * Explains how the gateway handled one request, from its usage record and guardrail executions. Traces are lines such
+ * as `policy_version=1`, `pre_call:pii-redact:allow`, `provider=upstream`. `upstream_latency_ms` is the sum over all
  * upstreams that were tried. Bodies are not stored, only their keyed hashes.
  */
 export const DebugBundle = Schema.Struct({

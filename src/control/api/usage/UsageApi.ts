@@ -158,7 +158,6 @@ export type UsageFilter = typeof UsageFilter.Type
 export const SortOrder = Schema.Literals(["asc", "desc"])
 export type SortOrder = typeof SortOrder.Type
 
-/** The sort key of a breakdown; `latency` is the average latency. */
 export const BreakdownSort = Schema.Literals([
   "requests",
   "cost",
