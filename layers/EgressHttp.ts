@@ -149,7 +149,7 @@ const toEgressError = ({ cause, phase, reason }: UpstreamError, withinMs: number
         reason: "unreachable",
         message:
           phase === "connect"
-            ? `The connection to the server failed${systemCodeOf(cause)}.`
+            ? `The connection to the server failed${systemCodeOf(cause)}. Check the address, and whether the server is running.`
             : "The server closed the connection before its response was complete.",
         cause
       })

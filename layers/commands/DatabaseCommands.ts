@@ -71,7 +71,7 @@ const verifyAnchor = Effect.fnUntraced(function* (anchor: string, archived: numb
   }
   if ((yield* (yield* AuditChain).hashAt(Number(sequence))) !== hash) {
     return yield* new CommandFailed({
-      message: `The audit log does not contain the expected event: event ${sequence} is missing or has another hash. The chain itself is intact, so the log was rewritten.`
+      message: `The audit log does not contain the expected event: event ${sequence} is missing or has another hash. The chain itself is intact, so the log was rewritten. Compare it with a backup.`
     })
   }
 })

@@ -14,7 +14,9 @@ export const layer = ({ drainDelaySeconds }: Settings) =>
       const lifecycle = yield* Lifecycle
       yield* SubscriptionRef.set(lifecycle, "serving")
       yield* Effect.addFinalizer(() =>
-        Effect.logInfo("draining: readiness is false, and the listeners close after the drain delay").pipe(
+        Effect.logInfo(
+          "The process is draining: readiness is false, and the listeners close after the drain delay"
+        ).pipe(
           Effect.andThen(SubscriptionRef.set(lifecycle, "draining")),
           Effect.andThen(Effect.sleep(`${drainDelaySeconds} seconds`))
         )

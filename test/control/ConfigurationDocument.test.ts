@@ -267,7 +267,7 @@ suite("Configuration as code", (it) => {
         [
           "credential_mappings",
           [{ scope: "key", target: "no id", enabled: true }],
-          /key\/no id: The target is not the id of a key/
+          /key\/no id: The target must be the id of a key/
         ],
         ["projects", [{ name: "x".repeat(121) }, { name: "team" }], /name must have 1 to 120 characters/],
         ["projects", [{ name: "team" }, { name: " team " }], /projects lists an object twice/],

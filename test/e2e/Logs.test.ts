@@ -106,7 +106,7 @@ describe("the log of a process", () => {
         // what was gathered is written by then
         yield* Effect.promise(() => gateway.exited)
         assert.deepStrictEqual(requestsOf(gateway), [])
-        assert.include(gateway.output(), '"message":"draining: readiness is false')
+        assert.include(gateway.output(), '"message":"The process is draining: readiness is false')
       }
     })
   )

@@ -103,7 +103,7 @@ const make = Effect.gen(function* () {
           return yield* Effect.fail(
             new ControlError(
               "project_in_use",
-              "The project cannot be deleted, because keys, services or usage records refer to it."
+              "The project cannot be deleted, because keys, services or usage records refer to it. Disable its keys instead."
             )
           )
         }

@@ -49,7 +49,7 @@ export const bearerToken = (
   const token = /^bearer +(\S+) *$/i.exec(header)?.[1]
   return token !== undefined && isWellFormed(prefix, token)
     ? Effect.succeed(Redacted.make(token))
-    : Effect.fail(new ControlError("malformed_authorization", `Authorization must be "Bearer ${prefix}…".`))
+    : Effect.fail(new ControlError("malformed_authorization", `The Authorization header must be "Bearer ${prefix}…".`))
 }
 
 /** Clients can forge this address, which proxies report. It is used only for the audit log. */

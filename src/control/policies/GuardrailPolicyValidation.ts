@@ -29,7 +29,10 @@ export const patchedGuardrailPolicy = Effect.fnUntraced(function* (
           readonly name: string
         }>`SELECT name FROM guardrail_definitions WHERE ${sql.in("name", requestedNames)}`
   const unknown = requestedNames.find((name) => !knownRows.some((row) => row.name === name))
-  if (unknown !== undefined) return yield* invalidGuardrail(`There is no guardrail ${unknown} in the catalogue.`)
+  if (unknown !== undefined)
+    return yield* invalidGuardrail(
+      `There is no guardrail ${unknown} in the catalogue. Create it first, or correct its name.`
+    )
   const secret = findSecretMember(patch.guardrail_config_overrides ?? {})
   if (secret !== undefined) {
     return yield* invalidGuardrail(

@@ -146,7 +146,7 @@ suite("OpenAPI sync", (it) => {
           [redirected, 502, /redirect/],
           [{ headers: { "content-type": "text/html" }, body: JSON.stringify(first) }, 502, /content type/],
           [{ body: JSON.stringify(first) }, 502, /content type/],
-          [json("x".repeat(1_048_576)), 502, /more than 1048576 bytes/],
+          [json("x".repeat(1_048_576)), 502, /limit of 1048576 bytes/],
           [{ headers: { "content-type": "application/json" }, body: "{" }, 400, /not a JSON object/],
           [json({ swagger: "2.0", paths: {} }), 400, /not OpenAPI 3/],
           [json(document({ things: { get: {} } })), 400, /"things/]

@@ -119,7 +119,7 @@ suite("Studio", (it) => {
         [json({ rows: [] }), /list of services/],
         [json({ services: [{ name: "without an id" }] }), /services\.0: /],
         [json({ services: [{ service_id: "a", tags: "none" }] }), /services\.0\.tags: /],
-        [{ body: "x".repeat(4_194_305) }, /more than 4194304 bytes/]
+        [{ body: "x".repeat(4_194_305) }, /limit of 4194304 bytes/]
       ]
       for (const [saying, reason] of sayings) {
         studio.says(saying)
