@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { type Accounting, accountingOf } from "./Estimate.ts"
-import type { BodyRoute } from "./facts/Facts.ts"
+import type { BodyRoute } from "./routes/CanonicalRoute.ts"
 import {
   type CanonicalRoute,
   compatConfig,

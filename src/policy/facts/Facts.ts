@@ -1,14 +1,16 @@
 import { Result } from "effect"
-import type { Provider, RouteId } from "../routes/CanonicalRoute.ts"
+import type { BodyRoute, Provider } from "../routes/CanonicalRoute.ts"
 import * as CompatPaths from "../routes/CompatPaths.ts"
 import { referencedObjects, referringMembers, type UpstreamObject } from "../routes/UpstreamObjects.ts"
 import * as InputEstimate from "./InputEstimate.ts"
-import type { Json, JsonObject } from "./Json.ts"
+import { isObject, type Json, type JsonObject } from "./Json.ts"
 import * as JsonBounds from "./JsonBounds.ts"
 import * as JsonMembers from "./JsonMembers.ts"
 import * as NamedModels from "./NamedModels.ts"
+import * as OutputBounds from "./OutputBounds.ts"
+import * as TypeMistakes from "./TypeMistakes.ts"
 
-export interface Facts {
+export interface Facts extends OutputBounds.OutputBounds {
   readonly requests: number
   readonly models: ReadonlyArray<string>
   /** Further models that the upstream may use, such as `fallbacks`. */
@@ -25,16 +27,6 @@ export interface Facts {
   readonly toolSchemaBytes: number
   readonly service: string | undefined
   readonly inputTokens: number
-  /** The maximum output tokens of all requests that limit their output, summed. */
-  readonly boundedOutput: number
-  /** The number of choices (alternative responses) whose output the request does not limit. */
-  readonly openChoices: number
-  /** The largest output limit of a single request; 0 if there is none. Members of all protocols count. */
-  readonly largestOutput: number
-  /** The sum of the requests' output limits. Members of all protocols count. */
-  readonly totalOutput: number
-  /** The most choices (alternative responses) of one request; 0 on routes without text output. */
-  readonly choices: number
   /** The guardrails that the client requests. The gateway removes this member before forwarding. */
   readonly guardrails: ReadonlyArray<string>
   readonly namesGuardrails: boolean
@@ -44,9 +36,6 @@ export interface Facts {
   readonly audio: boolean
   readonly itemIds: ReadonlyArray<string>
 }
-
-/** The route that defines the format of a body. */
-export type BodyRoute = RouteId | "compat" | "service"
 
 export const noFacts: Facts = {
   requests: 1,
@@ -119,14 +108,14 @@ export const ofForm = (
     models: typeof model === "string" ? [model] : [],
     stream: stream === true,
     background: routeId === "responses" && typeof background === "string" && !/^(?:false|0)$/i.test(background),
-    ...outputBounds(routeId, [[request]]),
+    ...OutputBounds.of(routeId, [[request]]),
     references: routeId === "service" ? [] : referencedObjects(JSON.stringify(request), request)
   })
 }
 
 const formValueOf = (name: string, text: string): Json | undefined => {
   if (name === "stream") return /^(?:true|1)$/i.test(text) ? true : /^(?:false|0)$/i.test(text) ? false : undefined
-  if (countMembers.includes(name)) return /^\d{1,15}(?:\.\d+)?$/.test(text) ? Number(text) : undefined
+  if (TypeMistakes.countMembers.includes(name)) return /^\d{1,15}(?:\.\d+)?$/.test(text) ? Number(text) : undefined
   // A form cannot express these: tools need JSON, and the gateway removes guardrails before forwarding.
   return toolMembers.includes(name) || name === "guardrails" ? undefined : text
 }
@@ -186,8 +175,8 @@ export const ofJson = (routeId: BodyRoute, { json, shape, text }: JsonText): Res
     return Result.fail(problem('Move "extra_body" into the "params" of its requests.', "extra_body"))
   }
   const requests = requestsOf(routeId, json)
-  const mistyped = typeMistake(json, requests, routeId)
-  if (mistyped !== undefined) return Result.fail(mistyped)
+  const mistake = TypeMistakes.find(json, requests, routeId)
+  if (mistake !== undefined) return Result.fail(problem(`"${mistake.path}" must be ${mistake.type}.`, mistake.path))
   const priceMember = routeId === "service" ? undefined : priceMemberIn(json, requests)
   if (priceMember !== undefined) {
     return Result.fail(
@@ -202,7 +191,11 @@ export const ofJson = (routeId: BodyRoute, { json, shape, text }: JsonText): Res
       param: "guardrails"
     })
   }
-  const input = InputEstimate.estimateInput(json, routeId === "service" ? "anywhere" : "messages", outputMembers)
+  const input = InputEstimate.estimateInput(
+    json,
+    routeId === "service" ? "anywhere" : "messages",
+    OutputBounds.outputMembers
+  )
   if (routeId !== "service" && input.members !== shape.allMembers) {
     return Result.fail(
       problem("The body contains an object with a duplicate member. Name each member of an object once.")
@@ -322,9 +315,6 @@ const toolMembers = ["tools", "functions", "mcp_servers", "plugins", "web_search
 
 const plainKey = /^[\w-]{1,64}$/
 
-const isObject = (json: Json | undefined): json is JsonObject =>
-  typeof json === "object" && json !== null && !Array.isArray(json)
-
 const isStrings = (json: Json): json is ReadonlyArray<string> =>
   Array.isArray(json) && json.every((item) => typeof item === "string")
 
@@ -332,19 +322,6 @@ const requestsOf = (routeId: BodyRoute, json: JsonObject): ReadonlyArray<Json> =
   const batch = json["requests"]
   if (routeId !== "message-batches" || !Array.isArray(batch)) return [json]
   return batch.map((item: Json) => (isObject(item) ? (item["params"] ?? null) : null))
-}
-
-/** Checks the types of members that decide: `"stream":"true"` must not pass where streaming is forbidden. */
-const typeMistake = (json: JsonObject, requests: ReadonlyArray<Json>, routeId: BodyRoute): BodyProblem | undefined => {
-  for (let index = 0; index < requests.length; index++) {
-    const request = requests[index]!
-    const mistake = mistakeOf(routeId, request) ?? extraMistakeOf(routeId, request)
-    if (mistake === undefined) continue
-    const [type, ...member] = mistake
-    const path = (request === json ? member : ["requests", index, "params", ...member]).join(".")
-    return problem(`"${path}" must be ${type}.`, path)
-  }
-  return undefined
 }
 
 /** Finds a member that sets a price, such as `input_cost_per_token`. Some upstreams report costs by it. */
@@ -360,44 +337,6 @@ const priceMemberOf = (request: Json | undefined): string | undefined =>
   isObject(request) ? Object.keys(request).find((name) => priceMemberName.test(name)) : undefined
 
 const priceMemberName = /_cost_per_/i
-
-type TypeMistake = readonly [type: string, ...path: ReadonlyArray<string>]
-
-const mistakeOf = (routeId: BodyRoute, request: Json): TypeMistake | undefined =>
-  mistakeIn(request) ??
-  (routeId === "service" ? undefined : countMistakeIn(request)) ??
-  (routeId === "responses" ? backgroundMistakeIn(request) : undefined)
-
-const extraMistakeOf = (routeId: BodyRoute, request: Json): TypeMistake | undefined => {
-  const extra = isObject(request) && routeId !== "service" ? request["extra_body"] : undefined
-  const mistake = isObject(extra) ? mistakeOf(routeId, extra) : undefined
-  return mistake && [mistake[0], "extra_body", ...mistake.slice(1)]
-}
-
-const mistakeIn = (request: Json): TypeMistake | undefined => {
-  if (!isObject(request)) return ["an object"]
-  const { model, stream, tools } = request
-  if (model !== undefined && typeof model !== "string") return ["a string", "model"]
-  if (stream !== undefined && stream !== null && typeof stream !== "boolean") return ["true or false", "stream"]
-  if (tools !== undefined && tools !== null && !Array.isArray(tools)) return ["an array", "tools"]
-  return undefined
-}
-
-const countMistakeIn = (request: Json): TypeMistake | undefined => {
-  if (!isObject(request)) return undefined
-  const list = ["functions", "mcp_servers", "plugins"].find(
-    (name) => request[name] != null && !Array.isArray(request[name])
-  )
-  if (list !== undefined) return ["an array", list]
-  const count = countMembers.find((name) => request[name] != null && typeof request[name] !== "number")
-  return count === undefined ? undefined : ["a number", count]
-}
-
-/** Checked on this route only, because elsewhere `background` may mean the background of an image. */
-const backgroundMistakeIn = (request: Json): TypeMistake | undefined =>
-  isObject(request) && request["background"] != null && typeof request["background"] !== "boolean"
-    ? ["true or false", "background"]
-    : undefined
 
 const factsOf = (
   routeId: BodyRoute,
@@ -416,8 +355,8 @@ const factsOf = (
     readonly toolBytes: number
   }
 ): Facts => {
-  const requestVariants: Array<RequestVariants> = []
-  for (const request of requests) if (isObject(request)) requestVariants.push(variantsOf(routeId, request))
+  const requestVariants: Array<OutputBounds.RequestVariants> = []
+  for (const request of requests) if (isObject(request)) requestVariants.push(OutputBounds.variantsOf(routeId, request))
   const toolCount = requestVariants.reduce((most, variants) => Math.max(most, toolCountOf(variants)), 0)
   return {
     requests: requests.length,
@@ -431,10 +370,7 @@ const factsOf = (
     toolSchemaBytes: toolCount > 0 ? toolBytes : 0,
     service: nonEmptyString(json["service"]) ?? nonEmptyString(json["service_name"]),
     inputTokens,
-    ...outputBounds(routeId, requestVariants),
-    choices: generatingRoutes.has(routeId)
-      ? requestVariants.reduce((most, variants) => Math.max(most, maxChoices(variants)), 1)
-      : 0,
+    ...OutputBounds.of(routeId, requestVariants),
     guardrails,
     namesGuardrails: json["guardrails"] !== undefined,
     references,
@@ -446,7 +382,7 @@ const factsOf = (
 
 const modelsOf = (
   routeId: BodyRoute,
-  requestVariants: ReadonlyArray<RequestVariants>
+  requestVariants: ReadonlyArray<OutputBounds.RequestVariants>
 ): Pick<Facts, "models" | "alternativeModels" | "omitsModel" | "unjudgedMember"> => {
   const models: Array<string> = []
   const alternativeModels: Array<string> = []
@@ -464,21 +400,9 @@ const modelsOf = (
   return { models: models.length < 2 ? models : [...new Set(models)], alternativeModels, omitsModel, unjudgedMember }
 }
 
-/** A request as sent, and as some upstreams read it: with the members of `extra_body` in place of its own. */
-type RequestVariants = readonly [request: JsonObject] | readonly [request: JsonObject, merged: JsonObject]
-
-const variantsOf = (routeId: BodyRoute, request: JsonObject): RequestVariants => {
-  const extra = routeId === "service" ? undefined : request["extra_body"]
-  return isObject(extra) ? [request, { ...request, ...extra }] : [request]
-}
-
 export const modelRoutes: ReadonlySet<string> = new Set([
   ...["chat-completions", "responses", "embeddings", "messages", "messages-count-tokens", "message-batches"]
 ])
-
-const generatingRoutes: ReadonlySet<string> = new Set(["chat-completions", "responses", "messages", "message-batches"])
-
-const openLengthRoutes: ReadonlySet<string> = new Set([...generatingRoutes, "compat"])
 
 const toolsOf = (request: JsonObject): number => {
   const { functions, mcp_servers, plugins, prompt, tools, web_search_options } = request
@@ -493,7 +417,7 @@ const toolsOf = (request: JsonObject): number => {
   )
 }
 
-const toolCountOf = ([request, merged]: RequestVariants): number => {
+const toolCountOf = ([request, merged]: OutputBounds.RequestVariants): number => {
   const extra = merged && request["extra_body"]
   return toolsOf(request) + (isObject(extra) ? toolsOf(extra) : 0)
 }
@@ -503,19 +427,6 @@ const lengthOf = (json: Json | undefined): number => (Array.isArray(json) ? json
 const nonEmptyString = (json: Json | undefined): string | undefined =>
   typeof json === "string" && json !== "" ? json : undefined
 
-const outputMembers = ["max_completion_tokens", "max_output_tokens", "max_tokens"]
-
-/** Other routes may obey any of `outputMembers`. */
-const ownOutputMembers: Partial<Record<BodyRoute, ReadonlyArray<string>>> = {
-  "chat-completions": ["max_completion_tokens", "max_tokens"],
-  responses: ["max_output_tokens"],
-  messages: ["max_tokens"],
-  "message-batches": ["max_tokens"]
-}
-
-/** Members that must be numbers. Some upstreams would also accept numeric strings. */
-const countMembers = [...outputMembers, "n", "best_of"]
-
 /** Members that affect the gateway's decisions. A query parameter must not set them. */
 export const decidingMembers: ReadonlySet<string> = new Set([
   "model",
@@ -523,62 +434,10 @@ export const decidingMembers: ReadonlySet<string> = new Set([
   "background",
   ...toolMembers,
   "guardrails",
-  ...countMembers
+  ...TypeMistakes.countMembers
 ])
 
 export const bodyMembers: ReadonlySet<string> = new Set([...decidingMembers, ...referringMembers])
 
-/**
- * Upstreams differ in which member they obey, so the largest output limit counts. The output counts as limited only if
- * the member that the route defines is set in every variant of the request.
- */
-const outputBounds = (
-  routeId: BodyRoute,
-  requestVariants: ReadonlyArray<RequestVariants>
-): Pick<Facts, "boundedOutput" | "openChoices" | "largestOutput" | "totalOutput"> => {
-  const own = ownOutputMembers[routeId] ?? outputMembers
-  let boundedOutput = 0
-  let openChoices = 0
-  let largestOutput = 0
-  let totalOutput = 0
-  for (const variants of requestVariants) {
-    let largest = 0
-    let isBounded = true
-    for (const variant of variants) {
-      largest = Math.max(largest, largestBound(variant, outputMembers))
-      isBounded &&= largestBound(variant, own) > 0
-    }
-    largestOutput = Math.max(largestOutput, largest)
-    totalOutput += largest
-    if (isBounded) boundedOutput += largest
-    else openChoices += maxChoices(variants)
-  }
-  return {
-    boundedOutput: routeId === "service" || openLengthRoutes.has(routeId) ? boundedOutput : 0,
-    openChoices: openLengthRoutes.has(routeId) ? openChoices : 0,
-    largestOutput,
-    totalOutput
-  }
-}
-
-const largestBound = (request: JsonObject, members: ReadonlyArray<string>): number => {
-  let largest = 0
-  for (const name of members) {
-    const bound = request[name]
-    if (typeof bound !== "number" || bound <= 0) continue
-    largest = Math.max(largest, Math.min(Math.ceil(bound) * choicesOf(request), maxCount))
-  }
-  return largest
-}
-
-const maxChoices = (variants: RequestVariants): number =>
-  variants.reduce((most, variant) => Math.max(most, choicesOf(variant)), 0)
-
-/** An upstream generates `best_of` choices and returns `n` of them, so the larger number counts. */
-const choicesOf = ({ best_of, n }: JsonObject): number =>
-  Math.min(maxCount, Math.ceil(Math.max(1, typeof n === "number" ? n : 1, typeof best_of === "number" ? best_of : 1)))
-
-const maxCount = 1e12
-
 export const estimateInput = (json: Json, media: InputEstimate.Media): number =>
-  InputEstimate.estimateInput(json, media, outputMembers).tokens
+  InputEstimate.estimateInput(json, media, OutputBounds.outputMembers).tokens

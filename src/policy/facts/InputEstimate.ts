@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "./Json.ts"
+import { isObject, type Json, type JsonObject } from "./Json.ts"
 
 /** Media occur in the content of `messages`, or `anywhere` in the body of a registered service. */
 export type Media = "messages" | "anywhere"
@@ -114,8 +114,6 @@ const base64Tokens = (value: JsonObject, position: ContentPosition): number | un
 }
 
 const isBase64 = (text: string): boolean => /^[A-Za-z0-9+/=_-]*$/.test(text)
-
-const isObject = (json: Json): json is JsonObject => typeof json === "object" && json !== null && !Array.isArray(json)
 
 /** Member names of the protocols, which cost no tokens. Any other name may be prose. */
 const protocolNames: ReadonlySet<string> = new Set(

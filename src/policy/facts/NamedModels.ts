@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import * as Path from "../routes/Path.ts"
 import * as UpstreamPaths from "../routes/UpstreamPaths.ts"
-import type { Json, JsonObject } from "./Json.ts"
+import { isObject, type Json, type JsonObject } from "./Json.ts"
 
 interface NamedModels {
   readonly models: ReadonlyArray<string>
@@ -90,9 +90,6 @@ export const namedInRequest = (request: JsonObject): NamedModels => {
 }
 
 const isList = (value: Json | undefined): value is ReadonlyArray<Json> => Array.isArray(value)
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Finds models in paths such as `/openai/deployments/m/…` and `/v1beta/models/m:generateContent`. */
 export const namedInPath = (target: string): NamedModels => {

@@ -18,6 +18,9 @@ export const RouteId = Schema.Literals([
 ])
 export type RouteId = typeof RouteId.Type
 
+/** The route that defines the format of a body. */
+export type BodyRoute = RouteId | "compat" | "service"
+
 export interface CanonicalRoute {
   readonly id: RouteId
   readonly family: Family
