@@ -1,14 +1,15 @@
 /** Source files that take text apart, and yet have no entry among the readers: why. */
 const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>]> = [
   [
-    "reads what whoever starts the process says: environment, command line, files of the operator",
+    "reads what whoever starts or installs the process says: environment, command line, files of the operator, a package's own manifest",
     [
       "layers/commands/ArchiveAudit.ts",
       "layers/commands/DatabaseCommands.ts",
       "layers/commands/ChangeConfiguration.ts",
       "layers/Environment.ts",
       "layers/environment/VariableKinds.ts",
-      "layers/amqp/Link.ts"
+      "layers/amqp/Link.ts",
+      "layers/drivers/InstalledDriver.ts"
     ]
   ],
   [
