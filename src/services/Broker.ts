@@ -85,7 +85,7 @@ export type Examination =
   | { readonly _tag: "Same" }
   | { readonly _tag: "Differs"; readonly differs: string }
 
-/** Message properties of AMQP 0-9-1. */
+/** The properties of a message in AMQP 0-9-1. */
 export interface Properties {
   readonly contentType?: string
   readonly contentEncoding?: string
@@ -96,7 +96,7 @@ export interface Properties {
   readonly priority?: number
   readonly correlationId?: string
   readonly replyTo?: string
-  /** Milliseconds. */
+  /** The message expires after this number of milliseconds. */
   readonly expiration?: number
   readonly messageId?: string
   /** AMQP stores whole seconds. */
@@ -234,7 +234,7 @@ export type Connection =
   | { readonly _tag: "Connecting"; readonly attempt: number; readonly failure: string }
   | { readonly _tag: "Closed" }
 
-/** The product and version that the broker reports. */
+/** The product name and version that the broker reports. */
 export interface Server {
   readonly product: string
   /** For example `3.10.8`. */
@@ -283,7 +283,7 @@ export class Broker extends Context.Service<
     /** Emits the current state, then every change. */
     readonly connection: Stream.Stream<Connection>
 
-    /** One round trip to the broker. */
+    /** Succeeds after one round trip to the broker. */
     readonly ping: Effect.Effect<void, BrokerError>
   }
 >()("svc/Broker") {}

@@ -72,7 +72,7 @@ export class CollectedBytes {
 
   #nextBlock(): void {
     this.#seal()
-    // allocated outside the pool: a slice would keep the whole pool buffer alive
+    // Allocated outside Node's buffer pool, because a slice of the pool would keep the whole pool in memory.
     this.#block = Buffer.allocUnsafeSlow(Math.min(largestBlock, Math.max(smallChunk, this.#block.length * 2)))
     this.#sealedEnd = 0
     this.#blockEnd = 0

@@ -33,7 +33,7 @@ export interface EgressRequest {
   readonly url: string
   /** The door itself sets `host`, `content-length` and `accept-encoding`. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent as `Authorization: Bearer …`. */
+  /** The token that is sent as `Authorization: Bearer …`. */
   readonly bearer?: Redacted.Redacted
   readonly body?: Uint8Array
   /**

@@ -1,4 +1,4 @@
-/** The most that one caller (a key, or an address that sends no key) may hold of a shared resource: a quarter. */
+/** Returns the most that one caller (a key, or an address without a key) may hold of a shared resource: a quarter. */
 export const maximum = (total: number): number => Math.max(1, Math.floor(total / 4))
 
 /**

@@ -5,16 +5,18 @@ import { SqlError } from "effect/sql"
 const sqlStateOf = ({ reason: { cause } }: SqlError.SqlError): string =>
   Predicate.hasProperty(cause, "code") && Predicate.isString(cause.code) ? cause.code : ""
 
-/** A parameter holds a text, number or date that PostgreSQL cannot store (class 22). */
+/** True if a parameter holds a text, number or date that PostgreSQL cannot store (class 22). */
 export const isUnstorable = (error: SqlError.SqlError): boolean => sqlStateOf(error).startsWith("22")
 
-/** The statement would succeed with other values: besides class 22 a constraint (23) or a size or depth limit (54). */
+/**
+ * True if the statement could succeed with other values: class 22, a constraint (23), or a size or depth limit (54).
+ */
 export const isCausedByValues = (error: SqlError.SqlError): boolean => /^(?:22|23|54)/.test(sqlStateOf(error))
 
 /**
- * The same statement may succeed later. The driver marks connection errors, conflicts and deadlines as retryable; the
- * same holds for a server that is read-only after a failover (25006), that lacks disk, memory or sessions (53), that
- * starts or shuts down (57), or that has an I/O error (58).
+ * True if the same statement may succeed later. The driver marks connection errors, conflicts and deadlines as
+ * retryable. The same holds for a server that is read-only after a failover (25006), that lacks disk, memory or
+ * sessions (53), that starts or shuts down (57), or that has an I/O error (58).
  */
 export const isTransient = (error: SqlError.SqlError): boolean =>
   error.isRetryable || /^(?:25006|53|57|58)/.test(sqlStateOf(error))
@@ -33,6 +35,6 @@ export const asCommitFailure = (error: SqlError.SqlError): SqlError.SqlError =>
       })
     : error
 
-/** The connection was lost during COMMIT, so the transaction may or may not be committed. */
+/** True if the connection was lost during COMMIT, so that the transaction may or may not be committed. */
 export const isCommitUnconfirmed = ({ reason }: SqlError.SqlError): boolean =>
   reason._tag === "ConnectionError" && reason.operation === commit

@@ -1,6 +1,6 @@
 import { Cause, Effect, Queue, type Scope, Stream } from "effect"
 
-/** The number of unread messages after which a subscriber loses its subscription. */
+/** A subscriber with this many unread messages loses its subscription. */
 const capacity = 4_096
 
 /** The unread messages of one subscriber. The subscriber fails when the queue is full. */

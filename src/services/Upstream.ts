@@ -31,27 +31,27 @@ export interface Sink {
   /** Called once, before any chunk. `headers` alternates names and values as received. */
   readonly head: (status: number, headers: ReadonlyArray<string>) => Flow
   readonly chunk: (bytes: Uint8Array) => Flow
-  /** Called once after each `pause`. */
+  /** Called once after each `pause`. The sink calls `resume` when it can take more. */
   readonly onDrain: (resume: () => void) => void
 }
 
 export interface Exchange {
-  /** Scheme, host and port: `https://api.example.com`. */
+  /** Scheme, host and port, such as `https://api.example.com`. */
   readonly origin: string
   /** The caller whose share of the origin's connections the exchange uses. `undefined`: the program itself. */
   readonly caller?: string | undefined
   readonly method: string
-  /** Path and query, sent byte for byte. */
+  /** Path and query, which are sent byte for byte. */
   readonly target: string
   /** Alternating names and values. The driver itself sets `host` and `content-length`. */
   readonly headers: ReadonlyArray<string>
   readonly body: Uint8Array | AsyncIterable<Uint8Array> | null
   /**
-   * Milliseconds for the connection and, from then on, for the response headers. Waiting for a free connection does not
-   * count.
+   * The deadline in milliseconds for the connection and, from then on, for the response headers. Waiting for a free
+   * connection does not count.
    */
   readonly headersWithinMs: number
-  /** Milliseconds without a byte after which the response is stalled. A paused exchange does not stall. */
+  /** A response is stalled after this number of milliseconds without a byte. A paused exchange does not stall. */
   readonly idleWithinMs: number
 }
 
@@ -63,9 +63,9 @@ export class Upstream extends Context.Service<
     readonly exchange: (request: Exchange, sink: Sink) => Effect.Effect<void, UpstreamError>
 
     /**
-     * The same without a fiber, because every request takes this path. Calls `done` once. The returned function cancels
-     * the exchange at the upstream, after which `done` is never called; it returns whether the upstream may have
-     * received any part of the request.
+     * The same as `exchange` without a fiber, because every request takes this path. Calls `done` once. The returned
+     * function cancels the exchange at the upstream, after which `done` is never called; it returns whether the
+     * upstream may have received any part of the request.
      */
     readonly exchangeUnsafe: StartExchange
   }

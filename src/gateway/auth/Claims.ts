@@ -64,12 +64,14 @@ const hasTruncatedGroups = (claims: Claims): boolean =>
 
 export const invalid = new GatewayError({
   code: "invalid_identity_token",
-  message: "The identity token is not signed by the identity provider with an accepted algorithm."
+  message:
+    "The identity token is not signed by the identity provider with an accepted algorithm. Get a token from the configured provider."
 })
 
 const invalidTime = new GatewayError({
   code: "invalid_identity_token",
-  message: "The identity token must state when it expires (exp), and must not be valid only in the future (nbf, iat)."
+  message:
+    "The identity token must have an expiry time (exp) and must already be valid (nbf, iat). Get a new one from the identity provider."
 })
 
 const wrongVersion = new GatewayError({
@@ -79,12 +81,13 @@ const wrongVersion = new GatewayError({
 
 export const wrongIssuer = new GatewayError({
   code: "invalid_identity_issuer",
-  message: "The identity token is from an issuer or tenant that this gateway does not accept."
+  message:
+    "The identity token is from an issuer or tenant that this gateway does not accept. Get a token from the configured one."
 })
 
 const wrongAudience = new GatewayError({
   code: "invalid_identity_audience",
-  message: "The identity token is meant for another audience than this gateway."
+  message: "The identity token is meant for another audience. Request a token for this gateway's audience."
 })
 
 const expired = new GatewayError({

@@ -35,7 +35,7 @@ export const unmetRequirement = (
 const lacksError = (what: "scope" | "role" | "group") =>
   new GatewayError({
     code: "insufficient_identity_authorization",
-    message: `The identity is valid but lacks a ${what} that this gateway requires.`
+    message: `The identity is valid but lacks a ${what} that this gateway requires. Ask an administrator to grant it.`
   })
 
 export const stringsOf = (value: unknown): ReadonlyArray<string> =>
