@@ -4,8 +4,8 @@ interface Event {
 }
 
 /**
- * What the broker sends to all clients, in one order. As with a socket, it arrives in a later tick, never during the
- * call that caused it.
+ * Delivers what the broker sends to all clients, in one order. As with a socket, it arrives in a later tick, never
+ * during the call that caused it.
  */
 export class EventQueue {
   readonly #defer: (task: () => void) => void

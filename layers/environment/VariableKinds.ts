@@ -30,7 +30,7 @@ const parsed = <To extends Schema.Constraint>(
     refusedWith(message)
   )
 
-/** One of the words. `meaning` says what they decide. */
+/** Accepts one of the words. `meaning` says what they decide, for the error message. */
 export const oneOf = <const Words extends ReadonlyArray<string>>(words: Words, meaning = "") =>
   Schema.Literals(words).pipe(refusedWith(`must be one of ${words.join(", ")}${meaning}`))
 
@@ -53,7 +53,7 @@ export const wholeNumber = (minimum: number, maximum?: number) =>
 
 export const BodyBytes = wholeNumber(1, maxBodyBytes)
 
-/** Up to one hundred years. */
+/** The maximum is one hundred years. */
 export const days = (minimum: number) => wholeNumber(minimum, 36_500)
 
 export const Ratio = parsed(
@@ -137,7 +137,7 @@ export const StudioUrl = Schema.String.check(Schema.makeFilter(validateBaseUrl))
 
 const splitList = (text: string): ReadonlyArray<string> => text.split(",").flatMap((item) => item.trim() || [])
 
-/** The items between commas. Blank ones do not count. */
+/** Items are separated by commas. Blank items are ignored. */
 const List = parsed(Schema.Array(Schema.String), "must be items, separated by commas", splitList)
 
 export const Groups = List.pipe(
@@ -184,7 +184,7 @@ export const CompatPaths = paths((path) =>
     : "must be a path of letters, digits and - _ ~ . between single slashes, with at least one segment, and optionally /* at the end"
 )
 
-/** OpenTelemetry's format of headers and attributes. */
+/** OpenTelemetry uses this format for headers and attributes. */
 export const Pairs = parsed(
   Schema.Record(Schema.StringFromUriComponent, Schema.StringFromUriComponent),
   "must be at most 64 pairs name=value, separated by commas; percent-encode special characters within a value",
@@ -209,7 +209,7 @@ const Level = Schema.Literals(LogLevel.values)
 
 export const sameLevel = (level: LogLevel.LogLevel) => ({ other: level, gateway_api: level, gateway_proxy: level })
 
-/** One level, such as `info`, or levels by component: `gateway_api=info,gateway_proxy=debug`. */
+/** A level such as `info`, or levels by component: `gateway_api=info,gateway_proxy=debug`. */
 export const LogLevels = parsed(
   Schema.Struct({ other: Level, gateway_api: Level, gateway_proxy: Level }),
   "must be trace, debug, info, warn, error or off, or levels by component such as gateway_api=info,gateway_proxy=debug",
