@@ -54,8 +54,8 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
   #fallback: Option.Option<Fallback.UpstreamCandidate> = Option.none()
   /** When the first exchange started. The recorded `upstream_ms` therefore includes the time of a fallback. */
   #sentAt = 0
-  /** True if the upstream may have received the request and no response has shown that the request costs nothing. */
-  #isBillable = false
+  /** True if the upstream may have received the request of the current exchange. */
+  #maybeSent = false
   #objectObserver: CreatedObjects | undefined
   #responseHash: BodyHash | undefined
 
@@ -70,7 +70,8 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     super(services, request, target, key, span, lifecycle)
     this.#subject = subject
     this.#requestHash = new BodyHash(services.control.snapshot().bodyHashKey)
-    this.#policyRequest = policyRequestOf(target, key, lifecycle.startRunning(key.id), request.startedAt)
+    const running = lifecycle.startRunning(key.id)
+    this.#policyRequest = policyRequestOf(target, key, running, request.startedAt)
     this.#accounting = target.accounting
   }
 
@@ -222,7 +223,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
       const reason =
         result.withheldStatus === undefined ? (result.error?.code ?? "internal_error") : `http_${result.withheldStatus}`
       this.provider = "upstream"
-      this.#isBillable = false
+      this.#maybeSent = false
       this.#forward("gateway.upstream.fallback", this.#fallback.value, body, false, now(), (second) =>
         this.#conclude(second, { from: this.target.provider, to: "upstream", reason })
       )
@@ -234,18 +235,18 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     candidate: Fallback.UpstreamCandidate,
     body: RequestBody.Body,
     mayFallBack: boolean,
-    sentAt: number,
+    headersAt: number,
     then: (response: Forward.PendingResponse) => void
   ) {
     const { upstream } = this.services
     const { wire } = this.request
     const inspector = this.#inspector()
     const optionsWith = (traceparent: string | undefined) =>
-      this.#forwardOptions(candidate, body, mayFallBack, sentAt, inspector !== undefined, traceparent)
+      this.#forwardOptions(candidate, body, mayFallBack, headersAt, inspector !== undefined, traceparent)
     if (this.clientGone) return then(Forward.neverSent(wire, optionsWith(undefined)))
     const exchange = this.span.startExchange(phase, candidate.destination.base.origin)
     const options = optionsWith(exchange.traceparent)
-    this.#isBillable = true
+    this.#maybeSent = true
     let ended = false
     const done = (response: Forward.PendingResponse) => {
       ended = true
@@ -266,7 +267,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     { config, destination, policy }: Fallback.UpstreamCandidate,
     body: RequestBody.Body,
     mayFallBack: boolean,
-    sentAt: number,
+    headersAt: number,
     isInspected: boolean,
     traceparent: string | undefined
   ): Forward.ForwardOptions {
@@ -275,7 +276,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     const readsUsage = this.#accounting === "answer"
     this.#objectObserver = this.observeCreatedObjects(this.facts)
     this.#responseHash = new BodyHash(control.snapshot().bodyHashKey)
-    const headers = RequestLifecycle.responseHeaders(request, this.readings, sentAt)
+    const headers = RequestLifecycle.responseHeaders(request, this.readings, headersAt)
     return {
       exchange: UpstreamRequest.toExchange({
         request,
@@ -383,7 +384,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
   }
 
   protected override billOfDefect(): Billing.Bill {
-    return this.#isBillable ? this.#bill(unknownOutcome) : Billing.unbilled
+    return this.#maybeSent ? this.#bill(unknownOutcome) : Billing.unbilled
   }
 
   protected override recordDetails() {

@@ -99,8 +99,8 @@ export class GuardrailRunner {
     const { fork, guardrails, now } = this.#services
     const startedAt = now()
     const { requestId } = this.#request
-    const subject = { requestId, mode, context: this.#context, text, placeholders: this.#placeholders }
-    fork(guardrails.run(steps, subject)).addObserver((exit) => {
+    const input = { requestId, mode, context: this.#context, text, placeholders: this.#placeholders }
+    fork(guardrails.run(steps, input)).addObserver((exit) => {
       if (Exit.isFailure(exit)) {
         fork(Effect.logError("guardrails failed because of a gateway defect; the request is refused", exit.cause))
         return done(Result.fail(guardrailsFailed))

@@ -38,6 +38,7 @@ export class KeyedWildcardRequest extends KeyedRequest.KeyedRequest<WildcardServ
     if (guardrailRefusal !== undefined) return this.refuse(guardrailRefusal)
     const destination = destinations.find(target, request.family, key)
     if (Result.isFailure(destination)) return this.refuse(destination.failure)
+    // Other bodies are streamed to the upstream, because they cannot refer to its objects.
     const reader = WildcardBody.readerOf(request, target)
     if (reader === undefined) return this.#admitAndSend(destination.success, undefined)
     const full = this.fullMeter()
@@ -59,8 +60,6 @@ export class KeyedWildcardRequest extends KeyedRequest.KeyedRequest<WildcardServ
     const [first] = selected.success
     return first && guardrailCannotInspect(first.definition.name)
   }
-
-  // Reads the body only if it may refer to upstream objects.
 
   #read(reader: WildcardBody.BodyReader, destination: Destination) {
     const { config } = this.target
