@@ -108,6 +108,6 @@ const unsharedDoor = (
 ): ReadonlyArray<string> =>
   options.role !== "all" && doorsUsedBy(options).includes(door) && !isUrlMissing && Option.isNone(url)
     ? [
-        `The role ${options.role} shares its ${name} with other processes, but an in-process variant cannot be shared: set ${variable}, or run the role all.`
+        `The role ${options.role} shares its ${name} with other processes, but an in-process variant cannot be shared: set ${variable}, or start one process with all roles.`
       ]
     : []

@@ -12,7 +12,7 @@ export interface Internals {
   readonly openOutbox: (channel: ConfirmChannel) => Outbox
 }
 
-/** Publishes on a confirm channel. Publishes keep their order, but other requests may be sent before them. */
+/** Sends messages on a confirm channel in their order. Other requests of the channel may overtake them. */
 export interface Outbox {
   /**
    * Returns the delivery tag, or `undefined` if the channel no longer accepts publishes. Throws without sending

@@ -10,7 +10,7 @@ export interface Waiter {
  */
 export class FairQueue<A extends Waiter> {
   readonly #capacity: number
-  /** The next caller comes first. `undefined` is this program itself. */
+  /** The waiters of each caller. The first caller has the next turn. `undefined` is this program itself. */
   readonly #queues = new Map<string | undefined, Set<A>>()
   #size = 0
 

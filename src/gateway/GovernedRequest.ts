@@ -42,7 +42,7 @@ export interface Sender {
   readonly subject: string | undefined
 }
 
-/** One request with a gateway key, in the order of its methods: begin, read, decide, admit, guard, send, conclude. */
+/** Handles one request with a gateway key. Its methods stand in the order in which they run. */
 export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices, Routing.Target> {
   readonly #subject: string | undefined
   readonly #requestHash: BodyHash

@@ -22,7 +22,7 @@ export interface WildcardServices extends KeyedRequest.KeyedServices {
   readonly requestCounters: ReturnType<typeof Meters.requestCountersOnly>
 }
 
-/** One passthrough request with a gateway key, in the order of its methods: begin, read, admit, send. */
+/** Handles one passthrough request with a gateway key. Its methods run in this order: begin, read, admit, send. */
 export class KeyedWildcardRequest extends KeyedRequest.KeyedRequest<WildcardServices, WildcardTarget> {
   protected begin() {
     const { key, request, target } = this

@@ -221,7 +221,7 @@ const ambiguousIn = (text: string, pointers: ReadonlyArray<ReadonlyArray<string>
   return undefined
 }
 
-/** Returns the form fields at a pointer. `other` lists spellings that only some parsers accept. */
+/** Returns the names of form fields for a JSON pointer. `other` lists names that only some parsers accept. */
 export const formFieldsOf = (
   pointer: string
 ): { readonly plain: string | undefined; readonly other: ReadonlyArray<string> } => {

@@ -55,7 +55,7 @@ export interface EgressResponse {
 }
 
 /**
- * The door for small requests to addresses that operators configure: studio, identity provider, OpenAPI documents,
+ * Sends small requests to addresses that operators configure: studio backend, identity provider, OpenAPI documents,
  * guardrails, health checks. Any status other than a redirect is a response, not a failure.
  *
  * The address is checked when the connection is made, against what the name resolves to at that moment. Link-local,

@@ -18,7 +18,7 @@ export const forBrowser = (setCookies: ReadonlyArray<string>): Cookies.Cookies =
     cookies.push({ ...cookie, name: prefix + name, options: { ...ofThisHost, httpOnly: true } })
     if (options.httpOnly !== true && !isGatewayCookie(name)) cookies.push({ ...cookie, name, options: ofThisHost })
   }
-  // The keys are indexes, because two cookies of one name may have different paths.
+  // Numbers are the keys of the record, because two cookies of one name may have different paths.
   return Cookies.fromReadonlyRecord(Object.fromEntries(cookies.map((cookie, index) => [`${index}`, cookie])))
 }
 

@@ -12,7 +12,7 @@ const minRefreshIntervalMs = 5000
 
 /** The cached signing keys of one identity provider. */
 export interface IssuerKeys {
-  /** The key set that is valid without another fetch. Tokens verified with this object stay verified. */
+  /** The key set that needs no new fetch. While it is the same object, a token needs no second verification. */
   readonly currentSet: (now: number) => KeySet.KeySet | undefined
   /** Returns the key set, fetched again if it is too old or lacks the key. */
   readonly setFor: (kid: string) => Effect.Effect<KeySet.KeySet, GatewayError>

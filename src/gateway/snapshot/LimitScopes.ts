@@ -20,7 +20,7 @@ export type CountedOwner =
 export interface LimitScope {
   /** Part of Redis key names. It is unique and contains no blanks. */
   readonly id: string
-  /** The name of the policy layer in records and explanations. It is absent for a key. */
+  /** The name of the policy layer in records and explanations. Absent if the limit is a key's own. */
   readonly layer?: string
   readonly nameOf: (field: LimitField) => string
   readonly owner: CountedOwner

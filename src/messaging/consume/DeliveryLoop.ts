@@ -216,7 +216,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
           checksWithBacklog = 0
           continue
         }
-        // Without an answer, the connection is recovering, and recovery restores the subscription.
+        // If the broker does not answer, the connection is being recovered, which restores the subscription.
         const inspection = yield* Effect.option(broker.inspect(queue))
         if (inspection._tag === "None") continue
         const { consumers, messages } =

@@ -43,7 +43,7 @@ export const count = (value: Field | undefined): number => {
 export const withoutBrokerHeaders = (headers: Fields): Fields =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !brokerHeader.test(name)))
 
-/** Drops long headers of other clients, which could make the message too large to be republished with its failure. */
+/** Drops long headers that other clients set, because the message is republished with headers about its failure. */
 export const shortened = (headers: Fields): Fields => {
   const all = Object.entries(headers)
   const fitting = all.filter(([name, value]) => fitsShortString(name) && isShortValue(value) && name !== headersLeftOut)

@@ -68,7 +68,7 @@ export class ContractAliasConfig {
       const exact = this.#inbound(parsed.exact)
       return parsed.exact === parsed.ordinary
         ? { exact, ordinary: exact }
-        : // A numeric id becomes a text here. Both values get the exact one, because the other is rounded.
+        : // `ordinary` may hold a large numeric id rounded, so it gets the id of `exact`, which is a string.
           { exact, ordinary: { ...this.#inbound(parsed.ordinary), task_id: exact["task_id"] } }
     })
   }

@@ -61,7 +61,7 @@ export interface StageParameters extends StageContract {
 
 export interface EntryRouteParameters {
   readonly name: string
-  /** The routing key of messages to the entry. It must match a binding key of the target stage. */
+  /** The routing key of messages that enter by this route. It must match a binding key of the target stage. */
   readonly routing_key: string
   readonly target_stage: string
 }

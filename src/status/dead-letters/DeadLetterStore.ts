@@ -44,7 +44,7 @@ interface DeadLetterGroup {
   readonly newest_dead_lettered_at: string
 }
 
-/** The size of the index, and how many records entered and left it. The messages stay in their queues all the same. */
+/** The size of the index, and how many records entered and left it. No message leaves its queue with its record. */
 interface IndexTotals {
   readonly records: number
   /** The total size of the stored records. */

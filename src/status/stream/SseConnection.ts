@@ -84,7 +84,7 @@ export class SseConnection implements TaskSubscriber {
     return keepaliveMs !== undefined && now - this.#handedOverAt >= keepaliveMs
   }
 
-  /** Called when the client has received all chunks. `fiber` waits for more. */
+  /** Called when the client has received all chunks so far. `fiber` waits for the next ones. */
   onPull(fiber: Fiber.Fiber<unknown, unknown>): void {
     this.#awaitsClient = false
     this.#signalled = false

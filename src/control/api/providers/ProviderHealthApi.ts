@@ -94,7 +94,7 @@ export const ProviderHealthApi = HttpApiGroup.make("provider-health")
       .annotateMerge(operation("Ask every enabled provider and service now", "providers:update"))
       .annotate(
         OpenApi.Description,
-        "Upstreams, including those of the environment, are checked at /v1/models with their credential. A status below 500 is healthy, except that 401 and 403 to a credential are degraded. A service must respond with 2xx at its health_check_path or, if it has none, with any status below 500."
+        "Upstreams, including those of the environment, are checked at /v1/models with their credential. A status below 500 is healthy. 401 and 403 are degraded if a credential was sent. A service must respond with 2xx at its health_check_path or, if it has none, with any status below 500."
       )
   )
   .prefix("/provider-health")
