@@ -93,6 +93,9 @@ describe("Headers for the upstream", () => {
     const names = ["api-key", "X-Goog-Api-Key", "x-litellm-api-key", "x-litellm-key", "Ocp-Apim-Subscription-Key"]
     const others = [
       "x-http-method-override",
+      "X-Original-URL",
+      "x-rewrite-url",
+      "x-override-url",
       "x-amz-security-token",
       "X-Auth-Token",
       "x-access-token",

@@ -45,7 +45,11 @@ export const neverForwarded = [
   "x-trusted-gateway-signature",
   "x-svc-.*",
   "traceparent",
-  // Policy and price were decided for the method of the request line.
+  // Policy and price were decided for the method and the path of the request line, which these headers replace for some
+  // frameworks and proxies.
+  "x-original-url",
+  "x-rewrite-url",
+  "x-override-url",
   "x-http-method",
   "x-http-method-override",
   "x-method-override",
