@@ -29,7 +29,7 @@ export interface CliOptions {
   readonly redis: Option.Option<(typeof redisVariants)[number]>
   readonly broker: Option.Option<(typeof brokerVariants)[number]>
   readonly upstream: Option.Option<(typeof upstreamVariants)[number]>
-  /** Also runs the workers and status routes of the example tasks if the servers are real. */
+  /** Also runs the workers and status routes of the example tasks if no server is simulated in the process. */
   readonly example: boolean
 }
 

@@ -28,7 +28,7 @@ export class PendingPublish {
     this.#onOutcome = undefined
   }
 
-  /** The present channel did not store the message, but an earlier one may have. */
+  /** The broker stored nothing of this attempt, but may have stored the message in an attempt before a reconnect. */
   resolveNotStored(outcome: Effect.Effect<Outcome>, words: string): void {
     this.resolve(this.mayBeStored ? unknown("lost", words) : outcome)
   }

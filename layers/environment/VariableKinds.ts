@@ -8,7 +8,7 @@ import { isPattern } from "../../src/policy/routes/Path.ts"
 import * as UpstreamBase from "../../src/policy/routes/UpstreamBase.ts"
 import { refusedUiPath } from "../../src/policy/routes/UpstreamPaths.ts"
 
-/** Refuses values with one sentence, which follows the variable's name and never contains the value. */
+/** Refuses every invalid value with the same sentence, which follows the variable's name and never contains the value. */
 const refusedWith =
   (message: string) =>
   <S extends Schema.Constraint>(schema: S) =>

@@ -55,7 +55,8 @@ const reader = (watched: WorkerSinks) =>
       read: Handler.withPayload(Page, ({ payload }, context) => {
         if (payload.isSealed) {
           const refused = new Handler.PermanentFailure({
-            message: "The letter is sealed: replay this dead letter to have it read."
+            message:
+              "This page of the example fails on purpose, so that it becomes a dead letter. Replay it, and it succeeds."
           })
           return isReplayed(context) ? report(payload, context) : Effect.fail(refused)
         }

@@ -149,7 +149,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     )
   }
 
-  // Step 3: check the policy, estimate the cost, and admit the request by limits and object owners.
+  // Step 3: check the policy, estimate the cost, reserve the limits, and check the owners of the upstream objects it names.
 
   #decide(body: RequestBody.Body, receivedBytes: number, charge?: ServiceBilling.ServiceCharge) {
     const { control, destinations, guardrails } = this.services

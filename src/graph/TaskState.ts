@@ -162,7 +162,7 @@ const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxe
       })
     } else if (/(MessageAcked|StageAcked)$/.test(observation.type)) {
       open.delete(key)
-      // The task itself may still be in progress when its event is acknowledged.
+      // An aggregation worker acknowledges the event of a task that may still be in progress.
       if (observation.type === "AggregationMessageAcked") aggregated = true
       else acked = observation
     } else if (observation.type === "TaskMessageRejected" || /(StageFailed|HandlerFailed)$/.test(observation.type)) {

@@ -200,7 +200,7 @@ const allowsNothing = (list: AllowList<string | number>): boolean => list._tag =
 
 interface CheckRule {
   readonly name: Check
-  /** True if the check needs no body. The `service` check then applies only to a service that the path names. */
+  /** True if the check also runs before the body is read. The `service` check then sees only a service in the path. */
   readonly beforeBody?: true
   readonly test: (
     policy: KeyPolicy,

@@ -43,7 +43,7 @@ export interface Exchange {
   readonly method: string
   /** Path and query, which are sent byte for byte. */
   readonly target: string
-  /** Alternating names and values. The driver itself sets `host` and `content-length`. */
+  /** Alternating names and values. The HTTP client sets `host` and `content-length`. */
   readonly headers: ReadonlyArray<string>
   readonly body: Uint8Array | AsyncIterable<Uint8Array> | null
   /**

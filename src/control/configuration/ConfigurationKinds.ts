@@ -191,7 +191,7 @@ export const make = Effect.gen(function* () {
           })
         ),
       summary: credentialRemovedNote("upstream_base_url"),
-      // This may remove the last link of a project or key. `Configuration.apply` checks for that at the end.
+      // This may remove the last service that a project or key is linked to. `Configuration.apply` checks for that at the end.
       remove: ({ name }) => services.remove(name, { allowLastLinks: true }),
       // A `studio_service_id` is unique, so an entry that gives one up is written before one that takes it.
       rank: (action, { studio_service_id }) => (action === "delete" ? 20 : studio_service_id === null ? 21 : 22)

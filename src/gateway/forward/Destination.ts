@@ -187,7 +187,7 @@ const missingUpstream = (family: string, variable: string) =>
 const missingCredential = new GatewayError({
   code: "invalid_configuration",
   message:
-    "No upstream credential is configured for this key, its project or the provider, and neither UPSTREAM_SERVICE_KEY nor the key of the family's upstream is set. An operator can set one."
+    "No upstream credential is configured for this key, its project or the provider, and no variable sets one (UPSTREAM_SERVICE_KEY, UPSTREAM_OPENAI_SERVICE_KEY, UPSTREAM_ANTHROPIC_SERVICE_KEY). An operator can set one."
 })
 
 const outsideBase = new GatewayError({

@@ -124,7 +124,7 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
   ) {
     yield* Effect.catch(client.publishStatus(retry.status), (error) =>
       Effect.logWarning(
-        `The status ${ManualRetry.status} of task ${task.task_id} could not be published, so readers will not see it. The task still goes to the other worker`,
+        `The status ${ManualRetry.status} of task ${task.task_id} could not be published, so readers will not see it. The retry of the task is published anyway`,
         error.message
       )
     )

@@ -117,7 +117,7 @@ export const make = (
   })
 
 /**
- * Retries a publish while the broker stores nothing. An unknown outcome is not retried: it could duplicate the message.
+ * Retries a publish while the broker rejects it. An unknown outcome is not retried: it could duplicate the message.
  */
 const retryUntilStored = <A>(
   stored: Effect.Effect<A, RedeliveryError>,

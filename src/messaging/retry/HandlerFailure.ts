@@ -94,7 +94,7 @@ const textOf = (error: unknown): string => {
   return ""
 }
 
-/** Returns the error's reason if handlers may use it, so that other texts do not become values of a header. */
+/** Returns the error's reason if it is one of `handlerReasons`. Any other text must not become a header value. */
 const reasonOf = (error: unknown): FailureReason => {
   const given = isObject(error) && "reason" in error ? error.reason : undefined
   return handlerReasons.find((reason) => reason === given) ?? "handler_error"

@@ -28,7 +28,7 @@ const openLengthRoutes: ReadonlySet<string> = new Set([...generatingRoutes, "com
 
 export const outputMembers = ["max_completion_tokens", "max_output_tokens", "max_tokens"]
 
-/** Other routes may obey any of `outputMembers`. */
+/** The members that limit the output on these routes. On other routes each of `outputMembers` may. */
 const ownOutputMembers: Partial<Record<BodyRoute, ReadonlyArray<string>>> = {
   "chat-completions": ["max_completion_tokens", "max_tokens"],
   responses: ["max_output_tokens"],

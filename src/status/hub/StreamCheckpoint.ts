@@ -62,7 +62,7 @@ export const make = (
     if (history === "" && !isWarned) {
       isWarned = true
       yield* Effect.logWarning(
-        `The Redis user may not run INFO: if Redis loses its latest writes in a crash or failover, the hub cannot detect it and does not read them again from stream ${queue}. Allow the command (ACL SETUSER <user> +info)`
+        `The Redis user may not run INFO, so the hub cannot detect that Redis lost its latest writes, and does not repeat these writes from stream ${queue}. Allow the command (ACL SETUSER <user> +info)`
       )
     }
     if (text === startOfStream) return sessionFrom("first", history)
@@ -74,7 +74,7 @@ export const make = (
       const missingCount = found.offset - offset - 1
       if (missingCount > 0) {
         yield* Effect.logWarning(
-          `Stream ${queue} no longer holds ${missingCount} messages after offset ${offset}. They were never stored and are missing from histories: raise the retention of the stream`
+          `Stream ${queue} dropped ${missingCount} messages after offset ${offset} before the hub stored them in Redis, so histories lack them: raise the retention of the stream`
         )
       }
       return sessionFrom(offset + 1, history, offset)

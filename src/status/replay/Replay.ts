@@ -49,7 +49,7 @@ export interface ReplayOptions {
   readonly force?: boolean
   /** The state that the record must be in. Default: any state that `force` allows. */
   readonly state?: Claim["state"]
-  /** The job that replays the record, and the position of its batch. Missing for a single request. */
+  /** The replay job and its current batch. Absent if a request replays this record alone. */
   readonly job?: Claim["job"]
 }
 
