@@ -30,7 +30,7 @@ const shown = (example: string): string =>
     .replaceAll("./ServerExample.ts", "./server.ts")
 
 /** Files of a reader's own program. */
-const ofReaders = new Set(["worker.ts", "recorded.ts", "server.ts"])
+const ofReaders = new Set(["worker.ts", "run-worker.ts", "worker.test.ts", "recorded.ts", "server.ts", "statuses.ts"])
 
 /** All code of the program. */
 const sources = globSync("{src,layers}/**/*.ts", { cwd: root }).map(read).join("\n")

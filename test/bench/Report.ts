@@ -20,7 +20,7 @@ export const report = (measured: Measured, proof: Proof | undefined, plan: Plan,
     table(measured),
     "",
     `Medians of ${plan.rounds} interleaved rounds (rates at 32 and 64 connections: of ${plan.rounds * plan.rates}; 512 streams: of ${plan.crowds}), in brackets the least and the most. ` +
-      "Requests and answers have 500 bytes; load generator, upstream, entrant, Redis and PostgreSQL share the machine. " +
+      "Requests and responses have 500 bytes; load generator, upstream, entrant, Redis and PostgreSQL share the machine. " +
       `Paced streams: ${streams.paced.chunks} chunks, one in ${streams.paced.everyMs} ms; unpaced: ${streams.burst.chunks} chunks. Memory of *direct* is the ` +
       "mock upstream's.",
     "",

@@ -79,7 +79,7 @@ const command = Command.make(
   {
     quick: Flag.Boolean("quick").pipe(
       Flag.withDefault(false),
-      Flag.withDescription("Two minutes instead of ten: indicative figures")
+      Flag.withDescription("Two minutes instead of thirteen: indicative figures")
     ),
     only: Flag.String("only").pipe(
       Flag.optional,
