@@ -354,7 +354,7 @@ describe.skipIf(RunningBroker.server === null)("two deployments after one anothe
 
         const log = logged()
         const seen: Array<string> = []
-        const left = () => log.lines().filter((line) => line.includes("still exist"))
+        const left = () => log.lines().filter((line) => line.includes("of an earlier shard configuration"))
         yield* Effect.gen(function* () {
           yield* aggregating(sharded(2), [[0, 1]], seen)
           yield* done("late")
