@@ -62,7 +62,7 @@ const parseFormBody: BodyReader["parse"] = (wire, bytes) =>
     Result.map(({ references }): ReadBody => ({ bytes, references }))
   )
 
-/** Ignores a content type other than a form's. A body that is neither a form nor JSON refers to no objects. */
+/** Reads a form by its content type and any other body as JSON. A body that is neither names no upstream objects. */
 const parseAnyBody: BodyReader["parse"] = (wire, bytes) => {
   if (ContentTypes.isUrlEncoded(wire.headers) && !ContentTypes.startsLikeJson(bytes)) return parseFormBody(wire, bytes)
   const json = Facts.readJson(bytes)

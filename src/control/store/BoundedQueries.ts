@@ -20,9 +20,9 @@ export class BoundedQueries extends Context.Service<
   BoundedQueries,
   {
     /**
-     * Runs `read` in one snapshot with a deadline, without parallel workers and not too often at once, because the
-     * gateway uses the same database. The embedded database has no deadline. `rolledUpUntil` is the end of the time
-     * that the hourly and daily sums of usage cover in this snapshot.
+     * Runs `read` in one snapshot with a deadline, without parallel workers and with a limit on how many run at once,
+     * because the gateway uses the same database. The embedded database has no deadline. `rolledUpUntil` is the end of
+     * the time that the hourly and daily sums of usage cover in this snapshot.
      */
     readonly runBounded: <A, E>(
       read: (rolledUpUntil: number) => Effect.Effect<A, E>

@@ -27,7 +27,10 @@ export const admissionTerms = (meters: ReadonlyArray<Meters.Meter>): string =>
     .join(" ")
 const termsPerMeter = 5
 
-/** Per counter: its retention if the settlement may create it, its name and its mark (see `standingLua`). */
+/**
+ * Lists for each counter the seconds that a new counter is kept (`absent` if the settlement must not create it), its
+ * name and its mark (see `standingLua`).
+ */
 export const settlementTerms = (counters: ReadonlyArray<SettlementCounter>): string =>
   counters
     .map(({ mayBegin, meter }) => {

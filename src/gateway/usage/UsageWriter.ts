@@ -167,7 +167,7 @@ const fieldColumnsSql = UsageRow.columns
   .map(([name, type], index) => `fields[${index + 1}]::${type} AS ${name}`)
   .join(", ")
 
-/** SQL: the upstream accepted the model. Services may ignore its name, so their requests must also have a cost. */
+/** SQL: the upstream accepted the model. A service may ignore the model, so a request to it must also have a cost. */
 const isAnsweredSql = `model IS NULL OR usage_source = 'reported' OR status_code < 400 AND (service_name IS NULL OR coalesce(cost_nanos, 0) > 0)`
 
 /** SQL: a price, a policy or a key's allowed models name the model, or an upstream has responded for it before. */

@@ -8,7 +8,7 @@ type RouteMatch =
   /** `/services…`, or a POST on one of four built-in paths. These never match another route. */
   | { readonly _tag: "Service"; readonly name: string }
   | { readonly _tag: "Canonical"; readonly route: CanonicalRoute }
-  /** `rest` is the path at the direct compatible upstream. `like` is the gateway's own route with that path. */
+  /** A path below `/providers/compat`. `rest` is what follows. `like` is the gateway's own route of that path. */
   | { readonly _tag: "Compat"; readonly rest: string; readonly like?: CanonicalRoute }
   | { readonly _tag: "Unrouted"; readonly allowed: ReadonlyArray<string> }
 

@@ -7,10 +7,10 @@ import type { Call, Reply } from "../../services/Redis.ts"
  * - `…stats`: a hash with the last sequence number and the totals. Scripts receive this key and derive the others from
  *   it.
  * - `…record:<id>`: a hash with the record, the fields that filters compare, and the claim of a replay.
- * - `…by:<dimension>[:<value>]`: sorted sets of ids by sequence number, one for each value of a filter; without a value
- *   for `null`. `…by:group:<group>` contains only records that were not replayed.
- * - `…times:queue:<queue>`, `…times:group:<group>`: sorted sets that find the newest time of a queue or group, because
- *   records may be indexed in another order than that of their times. Each member is the time and the id on two lines,
+ * - `…by:<dimension>[:<value>]`: sorted sets of ids by sequence number, one for each value of a filter. The key of the
+ *   value `null` ends after the dimension. `…by:group:<group>` contains only records that were not replayed.
+ * - `…times:queue:<queue>`, `…times:group:<group>`: sorted sets that find the newest time of a queue or group. The
+ *   record that was indexed last may not be the newest. Each member is the time and the id on two lines,
  *   with score 0.
  * - `…queues`, `…groups`: the queues and groups that are not empty, by the sequence number of their newest record.
  */

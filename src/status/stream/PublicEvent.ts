@@ -16,7 +16,7 @@ export interface Presentation {
   readonly outputAdapter?: OutputAdapter | undefined
 }
 
-/** Returns the public JSON of a stored event on one line, if it is an object. Throws the errors of the adapter. */
+/** Returns the public JSON of an event, or `undefined` if it is no JSON object. Throws what `outputAdapter` throws. */
 type EventPresenter = (json: string) => string | undefined
 
 /** Without aliases and an output adapter, events are sent as they are stored, and not parsed. */
