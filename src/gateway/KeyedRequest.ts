@@ -354,7 +354,7 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
     }
   }
 
-  /** What is billed if the gateway fails before the exchange has ended. */
+  /** Returns the bill of a request in which the gateway fails before the exchange has ended. */
   protected billOfDefect(): Billing.Bill {
     return Billing.unbilled
   }

@@ -4,7 +4,7 @@ import { Database } from "../services/Database.ts"
 
 export const channel = "svc_control_changes"
 
-/** What a gateway must reload: the configuration, one key, or all keys of a project whose credentials changed. */
+/** Names what to reload: the configuration, one key, or all keys of a project whose credentials changed. */
 export const Change = Schema.TaggedUnion({
   Configuration: {},
   Key: { id: Schema.String },

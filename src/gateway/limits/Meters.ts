@@ -176,7 +176,7 @@ export const isDurable = ({ window }: Meter): boolean => window !== "minute"
 
 export const markOf = ({ since, windowId }: Meter): string => `${windowId} ${since}`
 
-/** How long Redis keeps a counter: the length of its window and a margin. */
+/** Redis keeps a counter for the length of its window and a margin. */
 export const retentionSeconds: Record<Window, number> = { minute: 70, day: 172_800, month: 5_356_800 }
 
 const retryAfterSeconds = (meter: Meter, now: number): number =>

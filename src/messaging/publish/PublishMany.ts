@@ -11,7 +11,7 @@ import * as Publications from "./Publications.ts"
 import { PublishRefused, PublishUnknown, type UnconfirmedPublish, Unroutable } from "./PublishOutcome.ts"
 
 /**
- * How `publishTasks` publishes many tasks:
+ * `publishTasks` publishes many tasks in one of these ways:
  *
  * - `individual`, the default: one message per task. `concurrency` limits the number of publishes in progress. Default:
  *   256, and never more than the connection allows.

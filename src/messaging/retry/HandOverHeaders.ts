@@ -9,7 +9,7 @@ const reasonHeader = "x-svc-manual-retry-reason"
 
 const prefix = "x-svc-manual-retry-"
 
-/** Who handed a task over to another worker by manual retry, and how often. `count` is 0 if nobody did. */
+/** A manual retry hands a task over to another worker. `count` is the number of such retries so far. */
 export interface HandOverHeaders {
   readonly count: number
   readonly previousTaskType: string | undefined

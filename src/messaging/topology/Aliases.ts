@@ -34,7 +34,7 @@ const builtInAlias = { canonical: "task_id", alias: "documentId" }
  * Members inside `payload`, `meta` and `result` are never renamed.
  *
  * Incoming bodies may use `documentId` for `task_id`, unless `task_id` has another alias. Outgoing bodies never contain
- * `documentId`; other implementations write it as soon as any alias is configured.
+ * `documentId`. Workers in other languages write it as soon as any alias is configured.
  *
  * The constructor throws a `SettingsError` if two aliases are equal, or if an alias is the canonical name of another
  * member.

@@ -7,7 +7,7 @@ export type QueueType = "classic" | "quorum" | "stream"
 /** A queue without `x-queue-type` is classic unless the virtual host has another default, which clients cannot read. */
 export const queueTypeOf = (declared: Fields): Field => declared["x-queue-type"] ?? "classic"
 
-/** How the broker treats an argument. `refused`: closes the channel (406). `inert`: accepts and ignores it. */
+/** The broker closes the channel (406) for a `refused` argument, and accepts but ignores an `inert` one. */
 type Standing = "accepted" | "refused" | "inert"
 
 export interface Finding {

@@ -1,7 +1,7 @@
 import { Redacted, Schema } from "effect"
 import type { Family } from "./CanonicalRoute.ts"
 
-/** How a request carries the upstream credential. */
+/** The header and the format in which a request carries the upstream credential. */
 export type CredentialStyle =
   | { readonly _tag: "AuthorizationBearer" }
   | { readonly _tag: "CustomHeader"; readonly name: string; readonly format: "raw" | "bearer" }

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { BodyBytes, TimeoutMs } from "./CanonicalRoute.ts"
 import { Ownership } from "./Ownership.ts"
 
-/** Who may use the upstream's UI or administration through the gateway. */
+/** The callers that may use the upstream's UI or administration through the gateway. */
 export const UiExposure = Schema.Literals(["disabled", "operator_only", "explicitly_exposed", "trusted_ingress"])
 
 export const AdminApiExposure = Schema.Literals(["disabled", "operator_only", "explicitly_exposed"])

@@ -8,7 +8,7 @@ import type { RedisError } from "../../services/Redis.ts"
 import { StatusStore } from "../store/StatusStore.ts"
 import * as StatusScan from "./StatusScan.ts"
 
-/** Where a history is read: `store` is the status store in Redis, `stream` is the status queue of the broker. */
+/** A history comes from one of these: `store` is the status store in Redis, `stream` is the broker's status queue. */
 export type Source = "store" | "stream"
 
 export interface HistoryQuery {

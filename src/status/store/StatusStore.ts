@@ -27,7 +27,7 @@ export interface HistoryOptions {
   /** Returns only this many of the newest events. */
   readonly limit?: number
   /**
-   * Of the selected events, returns only the oldest: at most `events`, and no more once their JSON exceeds `bytes`. The
+   * Returns only the oldest of the selected events: at most `events`, and no more once their JSON exceeds `bytes`. The
    * first two are returned whatever their size.
    */
   readonly atMost?: { readonly events: number; readonly bytes: number }
