@@ -7,8 +7,8 @@ import * as Shards from "./Shards.ts"
 
 export interface AggregationParameters {
   /**
-   * The number of shards. Publishers and workers need the same number: an event for a shard without a worker reaches
-   * only the status queue. Let the queues drain before you change it, because parent tasks move to other shards.
+   * The number of shards. Publishers and workers must use the same number. Events of a shard without a worker are not
+   * aggregated. Drain the aggregation queues before you change the number, because parent tasks then get other shards.
    * Default: 1.
    */
   readonly shard_count?: number | undefined
@@ -17,21 +17,19 @@ export interface AggregationParameters {
   /** The name of a queue that serves one shard. Default: `"aggregation.queue.{shard}"`. */
   readonly aggregation_queue_template?: string | undefined
   /**
-   * The prefix of the name of a queue that serves several shards. Default: `"aggregation.queue.shards"`. All
-   * aggregation queues are durable, so deployments that share a virtual host need different names.
+   * The prefix of the name of a queue that serves several shards. Deployments that share a virtual host need different
+   * prefixes. Default: `"aggregation.queue.shards"`.
    */
   readonly aggregation_queue_name_prefix?: string | undefined
-  /** The consumer timeout in ms, ignored before RabbitMQ 3.12 and on classic queues from 4.3. Default: the broker's. */
+  /** The consumer timeout in ms. Ignored before RabbitMQ 3.12 and on classic queues from 4.3. Default: the broker's. */
   readonly aggregation_consumer_timeout_ms?: number | undefined
-  /** The queue argument `x-single-active-consumer`, which is sent even if it is `false`. Default: not sent. */
+  /** The queue argument `x-single-active-consumer`. `false` is also sent. Default: the argument is not sent. */
   readonly aggregation_single_active_consumer?: boolean | undefined
-  /** The highest message priority: 1 to 255. Default: the queues have no priorities. */
+  /** The highest message priority, 1 to 255. Default: the queues have no priorities. */
   readonly aggregation_max_priority?: number | undefined
-  /** Default: the broker's default type, which is classic unless the virtual host has another one. */
+  /** The type of the queues. Default: the default queue type of the virtual host, which is usually classic. */
   readonly aggregation_queue_type?: "classic" | "quorum" | undefined
-  /**
-   * Raw queue arguments. `aggregation_queue_kwargs` means the same; set each argument in one of them. Default: none.
-   */
+  /** Raw queue arguments, merged with `aggregation_queue_kwargs`. An argument in both is an error. Default: none. */
   readonly aggregation_queue_arguments_overrides?: Fields | undefined
   readonly aggregation_queue_kwargs?: Fields | undefined
 }
@@ -87,7 +85,7 @@ export const make = (parameters: AggregationParameters, issues: ValidationIssues
 export const routingKey = (aggregation: AggregationPlane, shard: number): string =>
   `${aggregation.routingPrefix}.${shard}`
 
-/** Returns whether a text is the routing key of a shard. Statuses are routed by task id, so no task may have it. */
+/** Returns whether a text is a shard's routing key. No task id may be one, because statuses are routed by task id. */
 export const isRoutingKey = ({ routingPrefix }: AggregationPlane, text: string): boolean =>
   text.startsWith(`${routingPrefix}.`) && /^\d+$/.test(text.slice(routingPrefix.length + 1))
 
@@ -118,8 +116,8 @@ export interface AggregationQueue {
 }
 
 /**
- * Returns the queue for a list of shards. `name` replaces the default name and does not affect the bindings. Whether
- * another queue has the same shards is not checked here but by `Shards.groupsProblem`.
+ * Returns the aggregation queue for a list of shards. `name` replaces the default queue name but not the bindings.
+ * `Shards.groupsProblem` checks that no other queue has the same shards.
  */
 export const aggregationQueueOf = (
   topology: { readonly status: { readonly exchange: string }; readonly aggregation: AggregationPlane | undefined },

@@ -10,9 +10,8 @@ import { ValidationIssues } from "./Parameters.ts"
 
 export interface AliasParameters {
   /**
-   * Maps the canonical names of top-level JSON members, such as `task_id`, to the names that other programs use: `{
-   * task_id: "job" }`. Blank aliases are ignored. Default: none, except that incoming bodies may use `documentId` for
-   * `task_id`. An alias for `task_id` replaces this exception.
+   * Maps the canonical name of a top-level JSON member to the name that other programs use: `{ task_id: "job" }`. Blank
+   * aliases are ignored. Default: none. Without an alias for `task_id`, incoming bodies may also use `documentId`.
    */
   readonly field_aliases?: Readonly<Record<string, string>> | undefined
   /** Names of HTTP path and query parameters. Default: the alias in `field_aliases`, else the canonical name. */
@@ -20,8 +19,8 @@ export interface AliasParameters {
 }
 
 /**
- * The default aliases of routers, histories and event streams, which read them when they are created. `StatusRuntime`
- * sets this reference to its `aliasConfig`. Default: none.
+ * The default aliases of routers, histories and event streams. They read this reference only when they are created.
+ * `StatusRuntime` sets the reference to its option `aliasConfig`. Default: none.
  */
 export const ContractAliases = Context.Reference<ContractAliasConfig | undefined>("svc/messaging/ContractAliases", {
   defaultValue: () => undefined
@@ -34,7 +33,7 @@ const builtInAlias = { canonical: "task_id", alias: "documentId" }
  * Members inside `payload`, `meta` and `result` are never renamed.
  *
  * Incoming bodies may use `documentId` for `task_id`, unless `task_id` has another alias. Outgoing bodies never contain
- * `documentId`. Workers in other languages write it as soon as any alias is configured.
+ * `documentId`. Implementations in other languages write `documentId` if any alias is configured.
  *
  * The constructor throws a `SettingsError` if two aliases are equal, or if an alias is the canonical name of another
  * member.
@@ -55,8 +54,8 @@ export class ContractAliasConfig {
   }
 
   /**
-   * Renames aliases to canonical names. If a body has both, the canonical name wins. A `task_id` that is a number or a
-   * boolean becomes a text. A value that is not an object is returned unchanged.
+   * Renames aliases to canonical names. If a body contains both names, the canonical member is kept. A `task_id` that
+   * is a number or a boolean becomes a string. A value that is not an object is returned unchanged.
    */
   inbound(value: unknown): unknown {
     return isJsonObject(value) ? this.#inbound(value) : value
@@ -68,7 +67,7 @@ export class ContractAliasConfig {
       const exact = this.#inbound(parsed.exact)
       return parsed.exact === parsed.ordinary
         ? { exact, ordinary: exact }
-        : // `ordinary` may hold a large numeric id rounded, so it gets the id of `exact`, which is a string.
+        : // `ordinary` may contain a rounded numeric id. The id of `exact` is a string with all digits and replaces it.
           { exact, ordinary: { ...this.#inbound(parsed.ordinary), task_id: exact["task_id"] } }
     })
   }

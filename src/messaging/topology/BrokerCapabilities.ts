@@ -1,12 +1,10 @@
-/** A RabbitMQ release as a number: major × 100 + minor, so 3.10 is 310. */
+/** A RabbitMQ release as a number: major × 100 + minor. For example, 310 is RabbitMQ 3.10. */
 export type Release = number
 
 export interface BrokerCapabilities {
   readonly version: string
   readonly release: Release
-  /**
-   * The priorities of quorum queues. `two`: 5 or more comes first. `strict32`: 0 to 31. `x-max-priority` is ignored.
-   */
+  /** The priorities of quorum queues. `two`: normal (0 to 4) and high (5 or more). `strict32`: 0 to 31. */
   readonly quorumPriority: "none" | "two" | "strict32"
   readonly consumerTimeout: "none" | "classic_and_quorum" | "quorum"
   readonly streams: "by_feature_flag" | "always"
@@ -28,7 +26,7 @@ export const of = (version: string): BrokerCapabilities | undefined => {
   }
 }
 
-/** Converts a priority for the queue, since quorum queues have fewer. Returns `undefined` if the queue has none. */
+/** Converts a message priority to one that the queue supports. Returns `undefined` if the queue has no priorities. */
 export const amqpPriority = (
   priority: number,
   maximum: number,

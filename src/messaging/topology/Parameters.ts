@@ -4,7 +4,7 @@ import { fitsShortString, isWellFormed, textExpected } from "../envelope/Envelop
 import { type Mistake, SettingsError, TopologyError } from "../envelope/Errors.ts"
 import * as QueueArguments from "./QueueArguments.ts"
 
-/** Collects all mistakes in parameters, to report them together, and warnings about parameters without effect. */
+/** Collects invalid parameters, to report all of them in one error. Also collects warnings about ignored parameters. */
 export class ValidationIssues {
   readonly mistakes: Array<Mistake> = []
   readonly warnings: Array<Mistake> = []
@@ -78,7 +78,7 @@ export interface QueueFamily {
   readonly priorityField: string
 }
 
-/** Merges the sources of a queue's arguments. Setting an argument twice is a mistake, even with equal values. */
+/** Merges queue arguments from several parameters. Setting an argument twice is an error, even with equal values. */
 export const mergeQueueFamily = (
   family: string,
   priorityField: string,
@@ -151,7 +151,7 @@ export const fieldOfArgument = (sources: ReadonlyMap<string, string>, argument: 
 const isPriority = (value: Field | undefined): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= 255
 
-/** The error never shows the URL, because it contains the password. */
+/** The error does not contain the URL, because the URL may contain a password. */
 export const rabbitmqUrl = (
   url: string | Redacted.Redacted | undefined,
   issues: ValidationIssues

@@ -4,10 +4,10 @@ import { type Release, releases } from "./BrokerCapabilities.ts"
 
 export type QueueType = "classic" | "quorum" | "stream"
 
-/** A queue without `x-queue-type` is classic unless the virtual host has another default, which clients cannot read. */
+/** Assumes classic for a queue without `x-queue-type`, because clients cannot read the virtual host's default type. */
 export const queueTypeOf = (declared: Fields): Field => declared["x-queue-type"] ?? "classic"
 
-/** The broker closes the channel (406) for a `refused` argument, and accepts but ignores an `inert` one. */
+/** `refused`: the broker closes the channel with error 406. `inert`: the broker accepts the argument but ignores it. */
 type Standing = "accepted" | "refused" | "inert"
 
 export interface Finding {
@@ -39,7 +39,7 @@ export const examineFor = (declared: Fields, release: Release): ReadonlyArray<Fi
       return [refused(argument, refusal(type, acceptingTypes, rule.instead))]
     }
     const problem = rule.value(value, declared)
-    // The value is checked even if this release ignores the argument, because later releases refuse it.
+    // The value is checked even if this release ignores the argument, because later releases refuse an invalid value.
     if (problem !== undefined) return [refused(argument, problem)]
     return standing === "inert" ? [{ argument, standing, problem: `has no effect on ${type} queues` }] : []
   })
@@ -49,7 +49,7 @@ const types: ReadonlyArray<QueueType> = ["classic", "quorum", "stream"]
 
 const refused = (argument: string, problem: string): Finding => ({ argument, standing: "refused", problem })
 
-/** RabbitMQ ignores unknown arguments, so nobody would notice a typing error. */
+/** RabbitMQ silently ignores unknown arguments, so only a warning reveals a typing error. */
 const unknown = (argument: string): Finding => ({
   argument,
   standing: "inert",
@@ -76,7 +76,7 @@ const sinceRelease =
   (release, value) =>
     (release >= first ? then : before)(release, value)
 
-/** RabbitMQ refuses longer times (`rabbit_misc:check_expiry`), because its timers support no more. */
+/** RabbitMQ refuses longer times, because its timers do not support them (`rabbit_misc:check_expiry`). */
 export const maxMillis = 4_294_967_295
 
 const integer =
@@ -104,8 +104,8 @@ const age = (value: Field): string | undefined =>
     : "must be a number with a unit of Y, M, D, h, m or s, such as 7D"
 
 /**
- * Measured on RabbitMQ 3.10.8; later releases follow their release notes. On 3.10.8 an invalid `x-max-age` or
- * `x-queue-master-locator` closes the whole connection (541).
+ * The rules for RabbitMQ 3.10.8 were measured. The rules for later releases come from their release notes. On 3.10.8,
+ * an invalid `x-max-age` or `x-queue-master-locator` closes the whole connection with error 541.
  */
 const rules: ReadonlyMap<string, Rule> = new Map(
   Object.entries<Rule>({

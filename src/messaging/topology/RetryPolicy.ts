@@ -3,39 +3,37 @@ import { SettingsError } from "../envelope/Errors.ts"
 import { ValidationIssues } from "./Parameters.ts"
 
 /**
- * Exponential delays: retry n waits `delay_ms × factor^(n-1)`, but at most `max_delay_ms`. `jitter` shortens each delay
- * at random by up to this fraction, so that messages that failed together are not retried together. The random delay is
- * one of `steps` values, because each possible delay needs a queue of its own.
+ * Exponential delays. Retry n waits `delay_ms × factor^(n-1)`, but at most `max_delay_ms`. `jitter` shortens each delay
+ * by a random fraction, so that messages that failed together are not retried together. A delay has only `steps`
+ * possible values, because each value needs its own queue.
  */
 export interface ExponentialBackoff {
-  /** The growth from one delay to the next: more than 1, at most 100. Default: 2. */
+  /** The ratio of each delay to the previous one. More than 1, at most 100. Default: 2. */
   readonly factor?: number | undefined
   /** The longest delay in milliseconds, at least `delay_ms`. Default: an hour, or `delay_ms` if that is longer. */
   readonly max_delay_ms?: number | undefined
-  /** The largest part of a delay that jitter takes away: 0 to 1. Default: 0.5. */
+  /** The largest fraction by which jitter shortens a delay, 0 to 1. Default: 0.5. */
   readonly jitter?: number | undefined
   /** The number of possible delays of one retry: 1 to 16. Default: 4. */
   readonly steps?: number | undefined
 }
 
 export interface RetryParameters {
-  /** The number of retries after the first delivery. 0 dead-letters the first failure. Default: 3. */
+  /** The number of retries after the first delivery. With 0, the first failure dead-letters the message. Default: 3. */
   readonly max_retries?: number | undefined
   /** The delay before a retry in milliseconds, at most 48 days. Default: 30,000. */
   readonly delay_ms?: number | undefined
   /** Makes later delays longer. Default: every retry waits `delay_ms`. */
   readonly backoff?: ExponentialBackoff | undefined
-  /**
-   * The name of a retry queue is that of the worker queue, followed by this suffix and the delay. Default: `".retry"`.
-   */
+  /** The name of a retry queue is the name of the worker queue, this suffix and the delay. Default: `".retry"`. */
   readonly retry_queue_suffix?: string | undefined
-  /** The name of the dead-letter queue is that of the worker queue, followed by this suffix. Default: `".dlq"`. */
+  /** The name of the dead-letter queue is the name of the worker queue and this suffix. Default: `".dlq"`. */
   readonly dead_letter_queue_suffix?: string | undefined
 }
 
 /**
- * Schedules the retries of a failed message, which is then dead-lettered. The constructor throws a `SettingsError`
- * that contains all mistakes. A policy may have at most 64 different delays.
+ * Determines how often and when a failed message is retried before it is dead-lettered. A policy may have at most 64
+ * different delays. The constructor throws a `SettingsError` that lists all invalid parameters.
  *
  * ```ts
  * new RetryPolicy({ max_retries: 5, delay_ms: 1_000, backoff: { factor: 2, max_delay_ms: 60_000 } })
@@ -78,8 +76,8 @@ export class RetryPolicy {
   }
 
   /**
-   * Returns the policy of a stage: the consumer's policy with the overrides of the stage contract. Fails if the two
-   * contradict each other, such as a `retry_delay_ms` above the policy's `max_delay_ms`.
+   * Returns the consumer's retry policy with the overrides of the stage contract. Fails if the overrides contradict the
+   * policy. For example, `retry_delay_ms` must not exceed the policy's `max_delay_ms`.
    */
   static ofStage(
     contract: Pick<RetryParameters, "max_retries"> & { readonly retry_delay_ms?: number | undefined },
@@ -106,9 +104,7 @@ export class RetryPolicy {
     return this.maxRetries === 0 ? [] : [...new Set(this.delaysByRetry.flat())].sort((one, other) => one - other)
   }
 
-  /**
-   * Returns the delay of a retry in milliseconds. The first retry is 1. `chance` is a random number from 0 to below 1.
-   */
+  /** Returns the delay in milliseconds of a retry, counted from 1. `chance` is a random number from 0 to below 1. */
   delayOf(retry: number, chance: number): number {
     const choices = this.delaysByRetry[Math.min(retry, this.delaysByRetry.length) - 1] ?? []
     return choices[Math.floor(chance * choices.length)] ?? this.delayMs
@@ -117,7 +113,7 @@ export class RetryPolicy {
 
 const maxRetries = 1_000_000
 
-/** 48 days. The expiry of a retry queue is a day longer, and the broker's timers end at 49 days. */
+/** 48 days. A retry queue expires one day later than its delay, and RabbitMQ allows at most 49 days. */
 export const maxDelayMs = 48 * 86_400_000
 
 const maxDelays = 64

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto"
 
-/** Returns the SHA-256 of the id as a big-endian number, modulo the count. Other producers compute the same. */
+/** Returns the SHA-256 of the id as a big-endian number, modulo the count. All implementations use this formula. */
 export const shardOf = (parentTaskId: string, shardCount: number): number => {
   const digest = hash("sha256", parentTaskId, "hex")
   // Reading 16 bits at a time keeps every intermediate result exact for up to `maxShards` shards.
@@ -24,7 +24,7 @@ export const shardsProblem = (shards: ReadonlyArray<number>, shardCount: number)
     : `contains shard ${outside.join(", ")}: shards range from 0 to ${shardCount - 1}`
 }
 
-/** Returns what is wrong with the groups of a runtime. A shard in two groups would have its events processed twice. */
+/** Returns the problem with groups of shards, if any. Events of a shard in two groups would be processed twice. */
 export const groupsProblem = (groups: ReadonlyArray<ReadonlyArray<number>>, shardCount: number): string | undefined => {
   if (groups.length === 0) return "contains no group of shards"
   const taken = new Map<number, number>()

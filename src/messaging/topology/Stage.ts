@@ -25,25 +25,25 @@ export interface StageContract {
   readonly tags?: ReadonlyArray<string> | undefined
   /** The service level in milliseconds. It is documentation only and not enforced. */
   readonly sla_ms?: number | undefined
-  /** The accepted actions with their payloads. Default, and if the list is empty: all. */
+  /** The accepted actions with their payloads. Without entries, the stage accepts all actions. */
   readonly accepted_actions?: ReadonlyArray<ActionSchema> | undefined
-  /** The actions of messages that the stage may publish to other stages. Default, and if the list is empty: all. */
+  /** The actions of messages that the stage may publish to other stages. Without entries, all actions are allowed. */
   readonly produced_actions?: ReadonlyArray<ActionSchema> | undefined
-  /** The stages that this stage may publish messages to. Default, and if the list is empty: all. */
+  /** The stages to which this stage may publish messages. Without entries, all stages are allowed. */
   readonly allowed_next_stages?: ReadonlyArray<string> | undefined
   /** Forbids the stage to publish messages to other stages. Default: false. */
   readonly terminal?: boolean | undefined
-  /** The maximum run time in seconds. Then a message is retried with the reason `stage_timeout`. Default: no limit. */
+  /** The maximum run time in seconds. A timeout retries the message with the reason `stage_timeout`. Default: none. */
   readonly timeout_seconds?: number | undefined
   /** Overrides `max_retries` of the consumer's retry policy. */
   readonly max_retries?: number | undefined
   /** Overrides `delay_ms` of the consumer's retry policy, in milliseconds. */
   readonly retry_delay_ms?: number | undefined
-  /** The number of messages that are processed concurrently if the consumer does not set `concurrency`. */
+  /** The number of messages that a consumer without the option `concurrency` processes concurrently. */
   readonly max_inflight?: number | undefined
   /**
-   * Members of the payload that identify a piece of work. Two messages with the same task, the same action and the same
-   * values of these members are never processed concurrently. Requires the service `StageDedup`. Default: none.
+   * Members of the payload that identify a unit of work. Messages with the same task, action and values of these
+   * members are never processed concurrently. Requires the service `StageDedup`. Default: none.
    */
   readonly dedup_key_fields?: ReadonlyArray<string> | undefined
 }

@@ -8,9 +8,7 @@ import type { Stage } from "./WorkflowTopology.ts"
 
 type ContractCheck = Result.Result<void, ContractError>
 
-/**
- * Checks a message that is published from `source` to `target`. A message from outside the workflow has no `source`.
- */
+/** Checks a message from `source` to `target`. `source` is `undefined` if the publisher is not in the workflow. */
 export const checkPublish = (source: Stage | undefined, target: Stage, envelope: WorkflowEnvelope): ContractCheck =>
   Result.flatMap(source === undefined ? contractKept : checkSource(source, target, envelope), () =>
     checkActions(target, "accepted_actions", source, target, envelope)
@@ -98,7 +96,7 @@ const contractError = (
 
 /**
  * Returns a hash that is equal for messages with the same task, action and `dedup_key_fields`. Returns `undefined` if
- * the stage has no such fields. Fails if a field is nested too deeply to be serialised.
+ * the stage has no `dedup_key_fields`. Fails if a field is nested too deeply to be serialised.
  */
 export const dedupSignature = (
   stage: Pick<Stage, "name" | "contract">,

@@ -2,38 +2,36 @@ import type { Redacted } from "effect"
 import type { Field, Fields } from "../../services/Broker.ts"
 import { argumentFromField, mergeQueueFamily, type QueueFamily, type ValidationIssues } from "./Parameters.ts"
 
-/** The position where reading a stream starts: `last` is the last chunk. A number is an offset, `"1h"` an age. */
+/** The start position in a stream. `last` is the last chunk, a number is an offset, and a text like `1h` is an age. */
 export type StreamOffset = "first" | "last" | "next" | number | Date | string
 
-/**
- * Parameters of every topology. They keep the names of the specification, because its documents and errors use them.
- */
+/** Parameters of every topology. Their names come from the specification of the messaging library. */
 export interface StatusParameters {
-  /** A URL for code that creates a `Broker` from the topology. The library itself only validates it. */
+  /** A URL for your own code that creates a `Broker`. The library only validates the URL. */
   readonly rabbitmq_url?: string | Redacted.Redacted | undefined
   readonly status_exchange: string
   readonly status_queue: string
-  /** The exchange of messages that workers reject. Bind a queue of your own to it, or these messages are dropped. */
+  /** The exchange for messages that workers reject. RabbitMQ drops these messages if no queue is bound to it. */
   readonly dead_letter_exchange?: string | undefined
   /** The number of deliveries that a consumer processes concurrently unless it sets `concurrency`. Default: 1. */
   readonly prefetch_count?: number | undefined
   /** Whether the status queue is a stream. Default: true. */
   readonly status_use_streams?: boolean | undefined
-  /** The broker deletes an unused status queue after this many milliseconds. An error for streams. Default: never. */
+  /** The broker deletes a status queue that was unused for this time in ms. Not allowed for streams. Default: never. */
   readonly status_queue_ttl_ms?: number | undefined
   /** The maximum size of the stream in GiB. Default: no limit. */
   readonly status_stream_max_length_gb?: number | undefined
   /** The size of a stream segment in MiB, at most 2861 (3,000,000,000 bytes). Default: the broker's default. */
   readonly status_stream_max_segment_size_mb?: number | undefined
   /**
-   * The position in the stream at which a status hub without a checkpoint starts (default: `first`), and a consumer of
-   * your own that passes `consumerArguments` (default: `last`, the last chunk). Does not apply to history requests,
-   * which have a `startOffset`. Without effect if the status queue is not a stream.
+   * The stream position at which a status hub without a checkpoint starts. The default for hubs is `first`. Consumers
+   * that pass `consumerArguments` also start here. The default for consumers is `last`, the last chunk. History
+   * requests use `startOffset` instead. Without effect if the status queue is not a stream.
    */
   readonly status_stream_initial_offset?: StreamOffset | undefined
   /**
-   * The maximum size of an encoded status in bytes, 1,024 to 16,777,216. Clients refuse to publish larger ones, and
-   * hubs do not store them, so publishers and hubs need the same limit. Default: 1,048,576.
+   * The maximum size of an encoded status in bytes, 1,024 to 16,777,216. Clients refuse to publish larger statuses, and
+   * hubs do not store them. Publishers and hubs must use the same limit. Default: 1,048,576.
    */
   readonly status_max_event_bytes?: number | undefined
   readonly status_queue_arguments_overrides?: Fields | undefined
@@ -46,7 +44,7 @@ export interface StatusPlane {
   readonly queue: string
   readonly family: QueueFamily
   readonly isStream: boolean
-  /** Makes a consumer of your own start at the configured position. The library itself does not use these arguments. */
+  /** Arguments that make your own consumer start at the configured position. The library itself does not use them. */
   readonly consumerArguments: Fields
   /** `status_stream_initial_offset` as configured. If it is missing, a status hub starts at the first event. */
   readonly initialOffset: StreamOffset | undefined
@@ -62,14 +60,14 @@ export const make = (parameters: StatusParameters, issues: ValidationIssues): St
   if (streams && ttl !== undefined) {
     issues.addMistake(
       "status_queue_ttl_ms",
-      "cannot be set together with status_use_streams, which is on by default: the broker never deletes streams"
+      "cannot be set for a stream, because the broker never deletes streams: remove it, or set status_use_streams to false"
     )
   }
   const { status_max_event_bytes: maxEventBytes = defaultMaxEventBytes } = parameters
   issues.checkInteger("status_max_event_bytes", maxEventBytes, 1_024, 16_777_216)
   const isOffset = isStreamOffset(offset)
   if (!isOffset) {
-    // The broker would close the whole connection (541).
+    // RabbitMQ would close the whole connection with error 541 for an invalid offset.
     issues.addMistake(
       "status_stream_initial_offset",
       "must be first, last, next, an offset of 0 or more, a Date, or an age such as 1h"

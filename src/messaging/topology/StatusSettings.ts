@@ -19,9 +19,7 @@ interface StatusText {
   readonly meta: JsonObject
 }
 
-/**
- * Configures the statuses about retries and dead letters. The constructor throws a `SettingsError` for blank statuses.
- */
+/** Configures the statuses about retries and dead letters. Throws a `SettingsError` for blank statuses. */
 export class RetryStatusConfig {
   readonly enabled: boolean
   readonly retryingStatus: string
@@ -69,9 +67,7 @@ export interface LifecycleStatusParameters {
   readonly include_error_text?: boolean | undefined
 }
 
-/**
- * Configures the statuses about the progress of a task. The constructor throws a `SettingsError` for blank statuses.
- */
+/** Configures the statuses about the progress of a task. Throws a `SettingsError` for blank statuses. */
 export class LifecycleStatusConfig {
   readonly enabled: boolean
   readonly processing: string

@@ -11,17 +11,17 @@ import { Topology } from "./Topology.ts"
 interface TaskParameters extends StatusParameters {
   readonly tasks_exchange: string
   readonly tasks_queue: string
-  /** After this many milliseconds in its queue, a task is dropped or dead-lettered by the broker. Default: never. */
+  /** The broker drops or dead-letters a task after this many milliseconds in its queue. Default: never. */
   readonly tasks_message_ttl_ms?: number | undefined
-  /** The consumer timeout in ms, ignored before RabbitMQ 3.12 and on classic queues from 4.3. Default: the broker's. */
+  /** The consumer timeout in ms. Ignored before RabbitMQ 3.12 and on classic queues from 4.3. Default: the broker's. */
   readonly task_consumer_timeout_ms?: number | undefined
-  /** The queue argument `x-single-active-consumer`, which is sent even if it is `false`. Default: not sent. */
+  /** The queue argument `x-single-active-consumer`. `false` is also sent. Default: the argument is not sent. */
   readonly task_single_active_consumer?: boolean | undefined
-  /** The highest message priority, 1 to 255. Quorum queues have priorities from RabbitMQ 4.0. Default: none. */
+  /** The highest message priority, 1 to 255. Quorum queues support it from RabbitMQ 4.0 on. Default: no priorities. */
   readonly task_max_priority?: number | undefined
-  /** Default: the broker's default type, which is classic unless the virtual host has another one. */
+  /** The type of the queues. Default: the default queue type of the virtual host, which is usually classic. */
   readonly task_queue_type?: "classic" | "quorum" | undefined
-  /** Raw queue arguments. `task_queue_kwargs` means the same; set each argument in one of them. Default: none. */
+  /** Raw queue arguments, merged with `task_queue_kwargs`. An argument in both is an error. Default: none. */
   readonly task_queue_arguments_overrides?: Fields | undefined
   readonly task_queue_kwargs?: Fields | undefined
 }
@@ -43,7 +43,7 @@ export interface RoutingStrategy {
 }
 
 export interface RoutedParameters extends TaskParameters {
-  /** The task types that this worker accepts. They are trimmed; blanks and duplicates are removed. */
+  /** The task types that this worker accepts. They are trimmed. Blank types and duplicates are removed. */
   readonly task_types: ReadonlyArray<string>
 }
 
@@ -137,7 +137,7 @@ export class SharedTasksSharedStatusTopology extends TaskTopology {
   }
 }
 
-/** Like `SharedTasksSharedStatusTopology`, with aggregation queues on the status exchange, each for some shards. */
+/** Like `SharedTasksSharedStatusTopology`, with aggregation queues on the status exchange. Each serves some shards. */
 export class SharedTasksSharedStatusShardedAggregationTopology extends TaskTopology {
   readonly kind = "shared_tasks_shared_status_sharded_aggregation"
   declare readonly aggregation: Aggregation.AggregationPlane
@@ -160,7 +160,7 @@ export class RoutedTasksSharedStatusTopology extends TaskTopology {
   }
 }
 
-/** Like `RoutedTasksSharedStatusTopology`, with aggregation queues on the status exchange, each for some shards. */
+/** Like `RoutedTasksSharedStatusTopology`, with aggregation queues on the status exchange. Each serves some shards. */
 export class RoutedTasksSharedStatusShardedAggregationTopology extends TaskTopology {
   readonly kind = "routed_tasks_shared_status_sharded_aggregation"
   declare readonly aggregation: Aggregation.AggregationPlane

@@ -1,7 +1,7 @@
-/** `*` stands for one word, `#` for any number of words. The time is proportional to the product of the lengths. */
+/** Returns whether a routing key matches a topic pattern. The time is proportional to the product of their lengths. */
 export const matches = (pattern: string, routingKey: string): boolean => {
   const words = split(routingKey)
-  // `reachable[n]` says whether the parts of the pattern so far match the first n words.
+  // `reachable[n]` is true if the pattern parts processed so far match the first n words.
   let reachable = [true, ...words.map(() => false)]
   for (const part of split(pattern)) {
     if (part === "#") {

@@ -22,9 +22,9 @@ export interface VersionCheck {
 }
 
 /**
- * The base class of the five topologies. A topology is an immutable value. Its constructor validates all parameters and
- * throws a `TopologyError` that lists all mistakes. The names of the parameters, such as `tasks_message_ttl_ms`, are
- * those of the specification, because deployments in other languages use them too.
+ * The base class of the five topologies. A topology is an immutable value. Its constructor throws a `TopologyError`
+ * that lists all invalid parameters. The names of the parameters, such as `tasks_message_ttl_ms`, come from the
+ * specification, because deployments in other languages use them too.
  */
 export abstract class Topology {
   abstract readonly kind: TopologyKind
@@ -32,7 +32,7 @@ export abstract class Topology {
   readonly status: StatusPlane.StatusPlane
   readonly deadLetterExchange: string | undefined
   readonly prefetchCount: number
-  /** Parameters that every release ignores. `check` returns those that one release ignores. */
+  /** Parameters that every RabbitMQ release ignores. `check` returns the parameters that a given release ignores. */
   readonly warnings: ReadonlyArray<Mistake>
 
   constructor(parameters: StatusPlane.StatusParameters, issues: ValidationIssues) {
@@ -68,7 +68,7 @@ export abstract class Topology {
   }
 }
 
-/** Returns what a worker declares: all exchanges, queues and bindings. */
+/** Returns the declarations of a worker: all exchanges, queues and bindings of the topology. */
 export const declarations = ({ bindings, exchanges, queues }: Topology): Declarations => ({
   bindings,
   exchanges,
@@ -76,8 +76,8 @@ export const declarations = ({ bindings, exchanges, queues }: Topology): Declara
 })
 
 /**
- * Returns what a client with `publishOnly` declares. The workers declare the queues; until then the broker returns
- * messages as unroutable, so none is lost silently.
+ * Returns the declarations of a client with `publishOnly`. Workers declare the queues. Without queues, the broker
+ * returns messages as unroutable and does not drop them silently.
  */
 export const exchangesOnly = ({ exchanges }: Topology): Declarations => ({ exchanges, queues: [], bindings: [] })
 

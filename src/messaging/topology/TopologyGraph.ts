@@ -1,6 +1,6 @@
 import type { SharedStatusWorkflowTopology, Stage } from "./WorkflowTopology.ts"
 
-/** Returns the stages, entry routes and allowed hand-overs of a workflow as JSON, for routers and documentation. */
+/** Returns the stages, entry routes and allowed transitions of a workflow as JSON, for routers and documentation. */
 export const topologyGraph = ({ entryRoutes, stages, status, workflowExchange }: SharedStatusWorkflowTopology) => ({
   workflow_exchange: workflowExchange,
   status_queue: status.queue,
@@ -24,8 +24,8 @@ export const topologyGraph = ({ entryRoutes, stages, status, workflowExchange }:
 type TopologyGraph = ReturnType<typeof topologyGraph>
 
 /**
- * Returns the allowed hand-overs between stages, as their contracts define them. A stage without `allowed_next_stages`
- * has no edges here, although it may publish to any stage.
+ * Returns the transitions between stages that `allowed_next_stages` lists. A stage without `allowed_next_stages` has no
+ * edges here, although it may publish to any stage.
  */
 const edgesOf = ({ contract, name }: Stage, stages: ReadonlyArray<Stage>) =>
   (contract.allowed_next_stages ?? []).map((target) => ({
@@ -35,8 +35,8 @@ const edgesOf = ({ contract, name }: Stage, stages: ReadonlyArray<Stage>) =>
   }))
 
 /**
- * Renders a workflow as Mermaid `flowchart LR` text. Characters that Mermaid does not accept in identifiers are
- * replaced without making two identifiers equal.
+ * Renders a workflow as Mermaid `flowchart LR` text. Replaces characters that Mermaid does not accept in identifiers.
+ * The identifiers stay unique.
  */
 export const topologyMermaid = (graph: TopologyGraph): string => {
   const identify = identifiers()

@@ -21,12 +21,12 @@ export interface Step {
 export interface TopologyPlan {
   /** The exchanges and queues in the order in which they are declared. */
   readonly steps: ReadonlyArray<Step>
-  /** The number of bindings. A client cannot read bindings, but declaring an existing one does nothing. */
+  /** The number of bindings. A client cannot read existing bindings. Declaring an existing binding is a no-op. */
   readonly bindings: number
-  /** Parameters that this release refuses, whatever exists on the broker. */
+  /** Parameters that this RabbitMQ release always refuses. */
   readonly refusals: ReadonlyArray<Mistake>
   readonly warnings: ReadonlyArray<Mistake>
-  /** True if declaring would succeed. */
+  /** True if declaring the topology would succeed. */
   readonly isPossible: boolean
 }
 
@@ -59,7 +59,7 @@ export const make = (
 
 /**
  * Declares exchanges, queues and bindings. If existing objects differ, fails with a `TopologyError` that lists all
- * differences and remedies. The broker itself would report only one argument of one object.
+ * differences and remedies. The broker itself would report only the first difference.
  */
 export const declare = Effect.fn("TopologyPlan.declare")(
   (
@@ -103,7 +103,7 @@ export const render = (plan: TopologyPlan): string =>
   [
     ...plan.refusals.map(({ field, problem }) => `refused    ${field} ${problem}`),
     ...plan.steps.map(renderStep),
-    `declare    ${plan.bindings} ${plan.bindings === 1 ? "binding" : "bindings"} (declaring one again changes nothing)`,
+    `declare    ${plan.bindings} ${plan.bindings === 1 ? "binding" : "bindings"} (declaring an existing binding changes nothing)`,
     ...plan.warnings.map(({ field, problem }) => `warning    ${field} ${problem}`),
     plan.isPossible
       ? "Declaring this topology will succeed."

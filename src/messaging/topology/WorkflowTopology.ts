@@ -11,13 +11,13 @@ export interface WorkflowParameters extends StatusParameters {
   readonly stages: ReadonlyArray<StageParameters>
   /** Named routes by which messages from outside enter the workflow. Default: none. */
   readonly entry_routes?: ReadonlyArray<EntryRouteParameters> | undefined
-  /** The consumer timeout in ms, ignored before RabbitMQ 3.12 and on classic queues from 4.3. Default: the broker's. */
+  /** The consumer timeout in ms. Ignored before RabbitMQ 3.12 and on classic queues from 4.3. Default: the broker's. */
   readonly workflow_consumer_timeout_ms?: number | undefined
-  /** The queue argument `x-single-active-consumer`, which is sent even if it is `false`. Default: not sent. */
+  /** The queue argument `x-single-active-consumer`. `false` is also sent. Default: the argument is not sent. */
   readonly workflow_single_active_consumer?: boolean | undefined
-  /** The highest message priority, 1 to 255. Quorum queues have priorities from RabbitMQ 4.0. Default: none. */
+  /** The highest message priority, 1 to 255. Quorum queues support it from RabbitMQ 4.0 on. Default: no priorities. */
   readonly workflow_max_priority?: number | undefined
-  /** Default: the broker's default type, which is classic unless the virtual host has another one. */
+  /** The type of the queues. Default: the default queue type of the virtual host, which is usually classic. */
   readonly workflow_queue_type?: "classic" | "quorum" | undefined
   /** Raw arguments of the queues of all stages, in addition to the options of each stage. Default: none. */
   readonly workflow_queue_arguments_overrides?: Fields | undefined

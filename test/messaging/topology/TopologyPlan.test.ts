@@ -33,7 +33,7 @@ describe("a plan", () => {
         `differs    queue tasks.queue: ${differs}`,
         "           Revert the change, or use another queue name and let the old queue drain, " +
           "or delete the queue once it is empty.",
-        "declare    2 bindings (declaring one again changes nothing)",
+        "declare    2 bindings (declaring an existing binding changes nothing)",
         "warning    task_consumer_timeout_ms has no effect on classic queues (RabbitMQ 3.10.8)",
         "Declaring this topology will fail, and nothing was changed. Resolve the refused and differing lines above first."
       ])
