@@ -1,11 +1,11 @@
 import * as FairShare from "./FairShare.ts"
 
-/** The limit that is reached: that of the whole process or that of one caller. */
+/** The owner of the limit that is reached: the whole process or one caller. */
 export type LimitOwner = "process" | "caller"
 
-/** The memory reserved for one request body. It grows with the body and is released once. */
+/** The memory reserved for one request body. `grow` reserves more, and `release` frees all of it. */
 export interface BodyLease {
-  /** Reserves `bytes` more. Returns `undefined` on success, else the owner of the limit that is reached. */
+  /** Reserves `bytes` in addition. Returns `undefined` on success, or the owner of the limit that is reached. */
   readonly grow: (bytes: number) => LimitOwner | undefined
   readonly release: () => void
 }
@@ -15,7 +15,7 @@ export interface BodyUsage {
   readonly bytes: number
 }
 
-/** Counts the memory of all request bodies. A body without room is refused at once instead of waiting. */
+/** Limits the memory of all request bodies. A body that does not fit is refused at once instead of waiting. */
 export class BodyLeases {
   readonly #limits: BodyUsage
   readonly #all = { requests: 0, bytes: 0 }
@@ -32,14 +32,14 @@ export class BodyLeases {
   lease(caller: string): BodyLease {
     const [all, callers, limits] = [this.#all, this.#callers, this.#limits]
     let leasedBytes = 0
-    /** The sum over this caller's bodies. It is `undefined` before the first `grow` and after `release`. */
+    /** The usage of all bodies of this caller. `undefined` before the first `grow` and after `release`. */
     let callerUsage: { requests: number; bytes: number } | undefined
     return {
       grow: (more) => {
         const first = callerUsage === undefined ? 1 : 0
         const candidate = callerUsage ?? callers.get(caller) ?? { requests: 0, bytes: 0 }
         if (all.requests + first > limits.requests || all.bytes + more > limits.bytes) return "process"
-        // If a caller has no other body, its body may be as large as the route allows.
+        // A caller's only body may use more than the caller's share, because a route may allow large bodies.
         const isOnlyBody = candidate.requests + first === 1
         const fits = (of: keyof BodyUsage, added: number) =>
           candidate[of] + added <= FairShare.allowance(limits[of], all[of] - candidate[of])

@@ -3,11 +3,11 @@ import { Context, type Effect, type Option, Schema, type Scope, type Stream } fr
 /**
  * A broker operation failed. `message` holds the broker's own text.
  *
- * - `unreachable`: no connection within the deadline. `lost`: the connection or the channel ended before the reply, so
- *   the operation may or may not have been carried out. `timeout`: the broker did not reply in time. `closed`: this
- *   side closed the connection.
- * - `not_found` (404). `mismatch` (406): different arguments, or an unknown delivery tag. `denied` (403). `locked`
- *   (405). `refused`: any other refusal by the broker, or an invalid URL.
+ * - `unreachable`: the client could not connect before the deadline. `closed`: this process closed the connection.
+ * - `lost`: the connection or the channel ended before the reply. The operation may or may not have been carried out.
+ * - `timeout`: the broker did not reply in time.
+ * - `mismatch` (406): the object exists with other arguments, or a delivery tag is unknown.
+ * - `not_found` (404), `denied` (403), `locked` (405). `refused`: any other refusal by the broker, or an invalid URL.
  * - `down` (also 404): the queue exists, but its node is down, or the stream has no leader.
  */
 export class BrokerError extends Schema.TaggedError<BrokerError>()("BrokerError", {
@@ -28,10 +28,9 @@ export class BrokerError extends Schema.TaggedError<BrokerError>()("BrokerError"
 }) {}
 
 /**
- * The value of a header or of an argument: an AMQP field value. Timestamps are `Date`, byte arrays are `Uint8Array`.
- * Numbers are finite, because RabbitMQ has no others; integers of any width are read as `number`. Names have at most
- * 255 bytes and are never `__proto__`. Tables and lists nest at most 100 levels deep. The headers of a message have at
- * most 64 KiB.
+ * An AMQP field value: the value of a header or of an argument. A timestamp is a `Date`, a byte array a `Uint8Array`.
+ * Numbers must be finite. Integers of any width are read as `number`. Names have at most 255 bytes and are never
+ * `__proto__`. Tables and lists nest at most 100 levels deep. The headers of a message have at most 64 KiB.
  */
 export type Field =
   | string
@@ -58,9 +57,9 @@ export interface Queue {
   readonly name: string
   /** Default: true. */
   readonly durable?: boolean
-  /** Default: false. The broker deletes the queue with its last consumer. */
+  /** The broker deletes the queue when its last consumer has gone. Default: false. */
   readonly autoDelete?: boolean
-  /** Default: false. Only this connection may use the queue, and the broker deletes it with the connection. */
+  /** Only this connection may use the queue. The broker deletes the queue when the connection ends. Default: false. */
   readonly exclusive?: boolean
   readonly arguments?: Fields
 }
@@ -72,14 +71,14 @@ export interface Binding {
   readonly arguments?: Fields
 }
 
-/** The broker declares exchanges first, then queues, then bindings; each list in its order. */
+/** Exchanges are declared first, then queues, then bindings. Each list keeps its order. */
 export interface Declarations {
   readonly exchanges: ReadonlyArray<Exchange>
   readonly queues: ReadonlyArray<Queue>
   readonly bindings: ReadonlyArray<Binding>
 }
 
-/** How a declaration compares with the broker's state. `differs` is the broker's error text. */
+/** The result of comparing a declaration with the broker. `differs` is the error text of the broker. */
 export type Examination =
   | { readonly _tag: "Missing" }
   | { readonly _tag: "Same" }
@@ -107,12 +106,11 @@ export interface Properties {
 }
 
 /**
- * The publishes of one purpose share a channel and a window of unconfirmed publishes. On RabbitMQ, statuses have one
- * channel for each exchange. An error that closes a channel, such as a missing exchange, therefore fails only publishes
- * of the same purpose.
+ * Publishes of one purpose share a channel and a limit of unconfirmed publishes. A channel error, such as a missing
+ * exchange, fails only publishes of the same purpose. On RabbitMQ, statuses have one channel per exchange.
  *
- * One publish of a status may store it twice: RabbitMQ before 4.0 confirms some messages that it loses, and the driver
- * publishes those again together with some that were stored. Duplicates have the same event id.
+ * A status may be stored twice. Before RabbitMQ 4.0, a stream may lose messages that it has confirmed. The driver sends
+ * such messages again, although the stream may have stored them. Duplicates have the same event id.
  */
 export type Purpose = "tasks" | "retries" | "statuses"
 
@@ -127,14 +125,14 @@ export interface Publication {
 }
 
 /**
- * The outcome of a publish. Each calls for a different action.
+ * The outcome of a publish.
  *
  * - `Confirmed`: at least one queue has stored the message, on disk if the queue is durable.
- * - `Returned`: the broker accepted the message, but no queue is bound for it.
+ * - `Returned`: the broker accepted the message, but no queue has a matching binding.
  * - `Refused`: the message was not stored. `nacked`: the broker rejected it, for example because a queue is full.
- *   `no_exchange`, `denied`: the channel error of that kind. `invalid`: AMQP cannot carry the message, and `detail`
- *   names the part. `blocked`: the broker accepts no publishes because it is short of memory or disk. `unreachable`,
- *   `closed`: the message was never sent.
+ *   `no_exchange`, `denied`: the channel failed with this error. `invalid`: AMQP cannot carry the part of the message
+ *   that `detail` names. `blocked`: the broker lacks memory or disk. `unreachable`, `closed`: the message was never
+ *   sent.
  * - `Unknown`: the message was sent but not confirmed, because the connection was `lost` or the `deadline` passed. The
  *   message may be stored.
  */
@@ -149,21 +147,21 @@ export type Outcome =
   | { readonly _tag: "Unknown"; readonly reason: "lost" | "deadline"; readonly detail: string }
 
 /**
- * `reject` sends the message to the queue's dead-letter exchange, or drops it if there is none. A stream supports only
- * `ack`: `requeue` and `reject` act as `ack` there, because RabbitMQ would close the connection.
+ * `reject` sends the message to the dead-letter exchange of the queue. Without such an exchange, the broker drops the
+ * message. On a stream, `requeue` and `reject` act as `ack`, because RabbitMQ would otherwise close the connection.
  */
 export type Settlement = "ack" | "requeue" | "reject"
 
 /**
  * The result of settling a delivery.
  *
- * - `requested`: the settlement is on its way. AMQP does not confirm it, so a crash may still redeliver the message.
- * - `stale`: the delivery's channel is gone, and the broker redelivers the message.
- * - `settled`: the delivery was settled before; this call is a no-op.
+ * - `requested`: the settlement will be sent. AMQP does not confirm it, so a crash may still redeliver the message.
+ * - `stale`: the channel of the delivery has ended, and the broker redelivers the message.
+ * - `settled`: the delivery was already settled. This call is a no-op.
  */
 export type Settled = "requested" | "stale" | "settled"
 
-/** A message, bound to the channel that delivered it. */
+/** A delivered message. Only the channel that delivered it can settle it. */
 export interface Delivery {
   readonly queue: string
   readonly exchange: string
@@ -176,8 +174,8 @@ export interface Delivery {
   /** Increases with every channel that the consumer opens. */
   readonly epoch: number
   /**
-   * Settles the delivery. A plain function, because it runs once per message; the driver sends acknowledgements in
-   * batches.
+   * Settles the delivery. This is a plain function and not an effect, because it runs once per message. The driver
+   * sends acknowledgements in batches.
    */
   readonly settle: (how: Settlement) => Settled
 }
@@ -189,31 +187,30 @@ export interface ConsumeOptions {
   /** Consumer arguments, such as `x-stream-offset` or `x-priority`. */
   readonly arguments?: Fields
   /**
-   * Runs inside the driver's callbacks, so it must be synchronous and cheap. An exception is logged and affects only
-   * its delivery, which returns to the queue a second later.
+   * Runs inside callbacks of the driver, so it must be synchronous and cheap. If it throws, the driver logs the
+   * exception and requeues the delivery one second later.
    */
   readonly onDelivery: (delivery: Delivery) => void
-  /** All deliveries of this epoch are void: the broker redelivers them. */
+  /** Called when the channel of this epoch has ended. Its deliveries cannot be settled. The broker redelivers them. */
   readonly onLost?: (epoch: number, reason: string) => void
   /**
-   * Consuming has resumed under a new epoch; called before its first delivery. A stream resumes after the last settled
-   * offset, even if the stream was deleted and declared again meanwhile. To tell the two streams apart, start a new
+   * Called when consuming has resumed, before the first delivery of the new epoch. A stream resumes after the last
+   * settled offset, even if it was deleted and declared again. To read such a new stream from its start, create a new
    * consumer.
    */
   readonly onResumed?: (epoch: number) => void
 }
 
-/** A consumer that survives lost connections, lost channels and its own cancellation by the broker. */
+/** A consumer that resumes after a lost connection, a lost channel, or a cancellation by the broker. */
 export interface Subscription {
   readonly queue: string
   /**
-   * Stops deliveries. After it succeeds no further delivery arrives; earlier ones can be settled until the scope
-   * closes.
+   * Stops deliveries. After success, no further delivery arrives. Earlier ones can be settled until the scope closes.
    */
   readonly cancel: Effect.Effect<void>
 }
 
-/** A channel for one caller. It is not recovered: an error that closes the channel ends it for good. */
+/** A channel for one caller. A channel that an error has closed is not reopened. */
 export interface Channel {
   readonly get: (queue: string) => Effect.Effect<Option.Option<Delivery>, BrokerError>
   readonly consume: (
@@ -225,8 +222,8 @@ export interface Channel {
 }
 
 /**
- * The state of the connection. `Blocked`: connected, but the broker accepts no publishes, for the given reason.
- * `failure` is the error of the last attempt, and empty before the first one has failed.
+ * The state of the connection. `Blocked`: connected, but the broker accepts no publishes. `failure` is the error of the
+ * last attempt to connect. It is empty before the first attempt has failed.
  */
 export type Connection =
   | { readonly _tag: "Connected" }
@@ -241,15 +238,15 @@ export interface Server {
   readonly version: string
 }
 
-/** The door to RabbitMQ 3.10 or newer: topology, confirmed publishes, and consumers that recover by themselves. */
+/** Access to RabbitMQ 3.10 or newer: topology, confirmed publishes, and consumers that resume by themselves. */
 export class Broker extends Context.Service<
   Broker,
   {
     readonly server: Effect.Effect<Server, BrokerError>
 
     /**
-     * Declares the topology now and again on every new connection, until `remove`. Stops at the first declaration that
-     * the broker refuses; the later ones are not attempted.
+     * Declares the topology now, and again on every new connection until `remove`. Stops at the first declaration that
+     * the broker refuses.
      */
     readonly declare: (declarations: Declarations) => Effect.Effect<void, BrokerError>
 
@@ -258,7 +255,7 @@ export class Broker extends Context.Service<
       declared: { readonly exchange: Exchange } | { readonly queue: Queue }
     ) => Effect.Effect<Examination, BrokerError>
 
-    /** Deletes queues, exchanges and their bindings. Deleting a missing one is a no-op. */
+    /** Deletes queues, exchanges and their bindings. Deleting a missing object is a no-op. */
     readonly remove: (names: {
       readonly queues?: ReadonlyArray<string>
       readonly exchanges?: ReadonlyArray<string>
@@ -269,12 +266,12 @@ export class Broker extends Context.Service<
       queue: string
     ) => Effect.Effect<Option.Option<{ readonly messages: number; readonly consumers: number }>, BrokerError>
 
-    /** Publishes a message once its window has room. Never fails: the outcome is a value. */
+    /** Publishes a message. Waits while the limit of unconfirmed publishes is reached. A failure is an `Outcome`. */
     readonly publish: (publication: Publication) => Effect.Effect<Outcome>
 
     /**
-     * Succeeds once the broker has registered the consumer. Closing the scope closes its channel, and the broker
-     * requeues the unsettled deliveries.
+     * Succeeds once the broker has registered the consumer. Closing the scope closes the channel of the consumer. The
+     * broker then requeues unsettled deliveries.
      */
     readonly consume: (options: ConsumeOptions) => Effect.Effect<Subscription, BrokerError, Scope.Scope>
 

@@ -1,12 +1,10 @@
-/**
- * Chunks below this size are copied together, because every `Buffer` costs about a hundred bytes besides its content.
- */
+/** Chunks below this size share a block, because every `Buffer` costs about a hundred bytes besides its content. */
 const smallChunk = 4_096
 const largestBlock = 262_144
 
 /**
- * Collects the chunks of a body. The memory used stays close to the body's size, however small the chunks are: small
- * chunks, and views that keep a much larger buffer alive, are copied into growing blocks.
+ * Collects the chunks of a body in little more memory than the body's size. Small chunks are copied into growing
+ * blocks. Views that keep a much larger buffer in memory are copied too.
  */
 export class CollectedBytes {
   /** The only chunk so far. Most bodies have one chunk, which is never copied. */
@@ -34,13 +32,13 @@ export class CollectedBytes {
     this.#length += chunk.length
   }
 
-  /** Returns everything that was added, in one buffer. */
+  /** Returns all added bytes in one buffer. */
   toBuffer(): Buffer {
     if (this.#singleChunk === undefined && this.#length > 0) this.#join()
     return this.#singleChunk ?? empty
   }
 
-  /** Like `toBuffer`, and releases the bytes. */
+  /** Like `toBuffer`, but also clears this collection. */
   take(): Buffer {
     const whole = this.toBuffer()
     this.clear()
@@ -72,7 +70,7 @@ export class CollectedBytes {
 
   #nextBlock(): void {
     this.#seal()
-    // Allocated outside Node's buffer pool, because a slice of the pool would keep the whole pool in memory.
+    // The block is not part of Node's buffer pool, because a slice of the pool would keep the whole pool in memory.
     this.#block = Buffer.allocUnsafeSlow(Math.min(largestBlock, Math.max(smallChunk, this.#block.length * 2)))
     this.#sealedEnd = 0
     this.#blockEnd = 0

@@ -1,6 +1,6 @@
 import { type Duration, Effect, RcMap, Schema, type Scope, Semaphore } from "effect"
 
-/** No slot became free in time, within the limit of the whole process or within the caller's own. */
+/** No slot became free in time. `whose` names the limit that is reached: that of the process or that of one caller. */
 export class ConcurrencyLimitReached extends Schema.TaggedError<ConcurrencyLimitReached>()("NoPlace", {
   whose: Schema.Literals(["process", "caller"])
 }) {}
@@ -13,11 +13,11 @@ export interface Options {
   readonly maxWait: Duration.Input
 }
 
-/** Limits how much expensive work runs at once, in all and for each caller. */
+/** Limits the number of expensive operations that run concurrently, in total and per caller. */
 export interface ConcurrencyLimit {
   /**
-   * Acquires a slot until the scope closes. A caller at its own limit waits for its own slots, so it does not block the
-   * queue of other callers. Fails with `ConcurrencyLimitReached` after `maxWait`.
+   * Acquires a slot until the scope closes. Fails with `ConcurrencyLimitReached` after `maxWait`. A caller at its own
+   * limit does not delay other callers, because it waits separately for one of its own slots.
    */
   readonly acquire: (caller: string) => Effect.Effect<void, ConcurrencyLimitReached, Scope.Scope>
 }

@@ -1,13 +1,13 @@
 import { Context, type Effect, type Redacted, Schema } from "effect"
 
 /**
- * The request has no complete response. `message` explains the reason to an operator and never contains the request's
- * path, headers or body.
+ * The request got no complete response. `message` is for operators and never contains the request's path, headers or
+ * body.
  *
- * - `invalid_url`: not an absolute http or https URL without user, password and fragment. Nothing was sent.
- * - `refused_address`: the host is, or resolves to, only addresses that the gateway does not call.
- * - `unreachable`: the connection failed (refused, unknown host, TLS) or was lost. `timeout`: the response was not
- *   complete within `withinMs`.
+ * - `invalid_url`: the URL is not an absolute http or https URL, or has a user, password or fragment. Nothing was sent.
+ * - `refused_address`: the gateway is not allowed to call any address of the host.
+ * - `unreachable`: the connection failed (refused, unknown host, TLS) or was lost.
+ * - `timeout`: the response was not complete within `withinMs`.
  * - `redirect`: the status is 301, 302, 303, 307 or 308. Redirects are never followed.
  * - `too_large`: the body exceeds `maxBytes`. `malformed`: the response is not valid HTTP.
  */
@@ -31,14 +31,12 @@ export interface EgressRequest {
   readonly method: "GET" | "HEAD" | "POST"
   /** An absolute http or https URL without user, password and fragment. */
   readonly url: string
-  /** The door itself sets `host`, `content-length` and `accept-encoding`. */
+  /** The HTTP client sets `host`, `content-length` and `accept-encoding`. */
   readonly headers?: Readonly<Record<string, string>>
   /** The token that is sent as `Authorization: Bearer …`. */
   readonly bearer?: Redacted.Redacted
   readonly body?: Uint8Array
-  /**
-   * The gateway key on whose behalf the request is made. Each key may use only a share of the connections to an origin.
-   */
+  /** The gateway key that caused the request. One key may use only a share of the connections to an origin. */
   readonly caller?: string | undefined
   /** The deadline in milliseconds for the whole exchange: name lookup, connection, headers and body. */
   readonly withinMs: number
@@ -50,7 +48,7 @@ export interface EgressResponse {
   readonly status: number
   /** Headers by lower-case name. The values of a repeated header are joined by commas, in order. */
   readonly headers: Readonly<Record<string, string>>
-  /** The bytes as received. The door requests no compression and decompresses nothing. */
+  /** The body as received. The HTTP client requests no compression and decompresses nothing. */
   readonly body: Uint8Array
 }
 
@@ -58,9 +56,9 @@ export interface EgressResponse {
  * Sends small requests to addresses that operators configure: studio backend, identity provider, OpenAPI documents,
  * guardrails, health checks. Any status other than a redirect is a response, not a failure.
  *
- * The address is checked when the connection is made, against what the name resolves to at that moment. Link-local,
- * cloud-metadata, unspecified, multicast and broadcast addresses are always refused, also in their IPv6 forms. Private
- * and loopback addresses are refused if `GATEWAY_EGRESS_PRIVATE_ADDRESSES` says so.
+ * The client checks the resolved IP address when it connects. Link-local, cloud-metadata, unspecified, multicast and broadcast
+ * addresses are always refused, also in their IPv6 forms. `GATEWAY_EGRESS_PRIVATE_ADDRESSES` decides whether private
+ * and loopback addresses are refused.
  */
 export class Egress extends Context.Service<
   Egress,

@@ -1,10 +1,11 @@
-/** Returns the most that one caller (a key, or an address without a key) may hold of a shared resource: a quarter. */
+/** One caller may hold at most a quarter of a shared resource. A caller is a key, or an address without a key. */
 export const maximum = (total: number): number => Math.max(1, Math.floor(total / 4))
 
 /**
- * The amount that one caller may hold while other callers hold `others`: at most a quarter, and at most half of what is
- * free after a sixteenth is reserved for callers who hold little. Quarters alone would leave nothing to a fifth caller,
- * and halves alone nothing to a twelfth; of 4,096 units a hundred callers together take everything.
+ * Returns how much one caller may hold while other callers hold `others`. This is at most a quarter of `total`. It is
+ * also at most half of the free amount, after a sixteenth of `total` is reserved for callers who hold little. Quarters
+ * alone would leave nothing for a fifth caller. Halves alone would leave nothing for a twelfth caller. This formula
+ * serves 96 callers if `total` is 4,096.
  */
 export const allowance = (total: number, others: number): number => {
   const free = total - others
@@ -14,8 +15,8 @@ export const allowance = (total: number, others: number): number => {
 }
 
 /**
- * Identifies the caller at an address. IPv6 callers are identified by their /64 network, because one host can use every
- * address in it. IPv4 addresses may be written in IPv6 form.
+ * Returns the identity of the caller at an address. For IPv6, this is the /64 network, because one host can use every
+ * address in it. An IPv4 address may be in IPv6 form.
  */
 export const callerOfAddress = (address: string): string => {
   if (!address.includes(":") || address.toLowerCase().startsWith("::ffff:")) return address

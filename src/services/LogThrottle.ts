@@ -1,8 +1,8 @@
 import { Clock, Effect } from "effect"
 
 /**
- * Writes at most one log line per second and cause, for lines that an outage would repeat with every request. `log`
- * receives the number of suppressed lines as a field.
+ * Writes at most one log line per second and cause. Use it for lines that an outage would repeat with every request.
+ * `log` receives the number of suppressed lines.
  */
 export type LogThrottle = (
   cause: string,
@@ -11,7 +11,7 @@ export type LogThrottle = (
 
 export type SuppressedLines = { readonly left_out?: number }
 
-/** Above this number of causes the oldest is forgotten, together with its count of suppressed lines. */
+/** The maximum number of remembered causes. A new cause replaces the oldest one and its count of suppressed lines. */
 const maxCauses = 100
 
 const makeEvery = (intervalMs: number) =>
@@ -41,7 +41,7 @@ export const make: Effect.Effect<LogThrottle> = Effect.map(
   (throttle) => (cause, log) => throttle(cause, (suppressed) => log(suppressed === 0 ? {} : { left_out: suppressed }))
 )
 
-/** Logs the first call at once, then at most one a minute, with the number of suppressed calls. */
+/** Logs the first call at once, then at most one call per minute with the number of suppressed calls. */
 export const makePerMinute = Effect.map(
   makeEvery(60_000),
   (throttle) => (log: (suppressed: string) => Effect.Effect<void>) =>

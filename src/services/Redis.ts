@@ -1,10 +1,10 @@
 import { Context, type Effect, Schema, type Scope, type Stream } from "effect"
 
 /**
- * A Redis operation failed. `retryable`: the same command may succeed later, because Redis was unreachable, did not
- * reply in time, or replied with a temporary error (`LOADING`, `BUSY`, `READONLY`, …). Without a reply the command may
- * or may not have been carried out; the driver never sends it twice. An error reply keeps the server's text, which
- * begins with the kind of error.
+ * A Redis operation failed. `retryable`: Redis was unreachable, did not reply in time, or replied with a temporary
+ * error such as `LOADING`, `BUSY` or `READONLY`. The same command may succeed later. A command without a reply may or
+ * may not have been carried out. The driver never sends it twice. The message of an error reply is the text from Redis.
+ * It begins with the kind of error.
  */
 export class RedisError extends Schema.TaggedError<RedisError>()("RedisError", {
   operation: Schema.Literals(["command", "script", "subscribe"]),
@@ -23,22 +23,22 @@ export type Reply = string | number | null | ReadonlyArray<Reply>
 export type Call = (command: string, ...args: ReadonlyArray<string | number>) => Reply
 
 /**
- * One atomic state change, written twice: as Lua for the server, and as the same steps in TypeScript for the in-memory
- * variant. A property test runs both on the same random inputs to keep them equal.
+ * One atomic state change, written as Lua for the server and as TypeScript for the in-memory variant. A property test
+ * runs both with random inputs and compares them.
  */
 export interface Script<A> {
   readonly name: string
   readonly lua: string
   readonly step: (call: Call, keys: ReadonlyArray<string>, args: ReadonlyArray<string>) => Reply
-  /** Decodes the reply. Throws (a defect) on a shape that the script cannot produce. */
+  /** Decodes the reply. Throws if the script cannot produce such a reply. */
   readonly decode: (reply: Reply) => A
 }
 
-/** The door to Redis 6 or newer: commands, scripts and subscriptions. */
+/** Access to Redis 6 or newer: commands, scripts and subscriptions. */
 export class Redis extends Context.Service<
   Redis,
   {
-    /** Returns the full name of a key or channel of this deployment: the prefix and `name`. Use it for every key. */
+    /** Adds this deployment's prefix to the name of a key or channel. Use it for every name. */
     readonly key: (name: string) => string
 
     readonly command: (name: string, ...args: ReadonlyArray<string | number>) => Effect.Effect<Reply, RedisError>

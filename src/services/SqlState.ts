@@ -8,22 +8,20 @@ const sqlStateOf = ({ reason: { cause } }: SqlError.SqlError): string =>
 /** True if a parameter holds a text, number or date that PostgreSQL cannot store (class 22). */
 export const isUnstorable = (error: SqlError.SqlError): boolean => sqlStateOf(error).startsWith("22")
 
-/**
- * True if the statement could succeed with other values: class 22, a constraint (23), or a size or depth limit (54).
- */
+/** True if other values may succeed: SQLSTATE class 22 (data), 23 (constraint) or 54 (size or depth limit). */
 export const isCausedByValues = (error: SqlError.SqlError): boolean => /^(?:22|23|54)/.test(sqlStateOf(error))
 
 /**
- * True if the same statement may succeed later. The driver marks connection errors, conflicts and deadlines as
- * retryable. The same holds for a server that is read-only after a failover (25006), that lacks disk, memory or
- * sessions (53), that starts or shuts down (57), or that has an I/O error (58).
+ * True if the same statement may succeed later. The driver marks connection errors, conflicts and timeouts as
+ * retryable. Other temporary states are read-only after a failover (25006), lack of disk, memory or sessions (53),
+ * start or shutdown (57), and I/O errors (58).
  */
 export const isTransient = (error: SqlError.SqlError): boolean =>
   error.isRetryable || /^(?:25006|53|57|58)/.test(sqlStateOf(error))
 
 const commit = "commit"
 
-/** Marks a connection error as one during COMMIT, so that `isCommitUnconfirmed` recognises it. */
+/** Marks a connection error during COMMIT, so that `isCommitUnconfirmed` recognises it. */
 export const asCommitFailure = (error: SqlError.SqlError): SqlError.SqlError =>
   error.reason._tag === "ConnectionError"
     ? new SqlError.SqlError({
@@ -35,6 +33,6 @@ export const asCommitFailure = (error: SqlError.SqlError): SqlError.SqlError =>
       })
     : error
 
-/** True if the connection was lost during COMMIT, so that the transaction may or may not be committed. */
+/** True if the connection was lost during COMMIT. The transaction may or may not have been committed. */
 export const isCommitUnconfirmed = ({ reason }: SqlError.SqlError): boolean =>
   reason._tag === "ConnectionError" && reason.operation === commit
