@@ -56,9 +56,9 @@ export interface EgressResponse {
  * Sends small requests to addresses that operators configure: studio backend, identity provider, OpenAPI documents,
  * guardrails, health checks. Any status other than a redirect is a response, not a failure.
  *
- * The client checks the resolved IP address when it connects. Link-local, cloud-metadata, unspecified, multicast and broadcast
- * addresses are always refused, also in their IPv6 forms. `GATEWAY_EGRESS_PRIVATE_ADDRESSES` decides whether private
- * and loopback addresses are refused.
+ * The client checks the resolved IP address when it connects. Link-local, cloud-metadata, unspecified, multicast and
+ * broadcast addresses are always refused, also in their IPv6 forms. `GATEWAY_EGRESS_PRIVATE_ADDRESSES` decides whether
+ * private and loopback addresses are refused.
  */
 export class Egress extends Context.Service<
   Egress,

@@ -3,8 +3,8 @@ import { Context, Effect, type Exit, Schema } from "effect"
 /**
  * The exchange with the upstream did not complete.
  *
- * - `phase` is the phase that failed. `connect`: nothing was sent. `headers`: no response status had arrived. `body`: the
- *   response had begun.
+ * - `phase` is the phase that failed. `connect`: nothing was sent. `headers`: no response status had arrived. `body`:
+ *   the response had begun.
  * - `refused`: the connection failed (refused, unknown host, TLS). `busy`: all allowed connections to the origin stayed
  *   in use. `timeout`: the deadline of the phase passed. `reset`: the connection was lost. `malformed`: the response is
  *   not valid HTTP. `stopped`: the sink stopped the exchange, or the request body failed.
