@@ -8,13 +8,13 @@ export interface Attempt extends Instant {
   /** The number of retries before this attempt. `null` if the worker does not report it. */
   readonly retryAttempt: number | null
   readonly stage: string | null
-  /** The id of the workflow message, which a replay keeps. `null` if unknown, or if the task is not in a workflow. */
+  /** The id of the workflow message. A replay keeps the id. `null` if unknown, or if the task is not in a workflow. */
   readonly messageId: string | null
   readonly consumerName: string | null
   readonly taskType: string | null
 }
 
-/** The attempts of one task in chronological order. They are found by binary search. */
+/** The attempts of one task in chronological order. Lookups use binary search. */
 export class Attempts {
   readonly all: ReadonlyArray<Attempt>
   readonly #groups = new Map<string, Attempts>()
@@ -32,7 +32,7 @@ export class Attempts {
     return this.all[this.#first((attempt) => attempt.at > at)]
   }
 
-  /** Returns the next attempt of this list, which may lack attempts of the whole list. */
+  /** Returns the next attempt in this list. The given attempt may be missing in the list. */
   nextAfter({ position }: Attempt): Attempt | undefined {
     return this.all[this.#first((attempt) => attempt.position > position)]
   }
@@ -97,7 +97,7 @@ const workerKey = (consumer: string | null, taskType: string | null) =>
 const queueKey = (queue: string) => `queue ${queue}`
 const attemptKey = (queue: string, retryAttempt: number | null) => `attempt ${retryAttempt} ${queue}`
 
-/** Returns the attempt that failed before `at`: prefers this number on this queue, then this queue, then the latest. */
+/** Returns the latest attempt until `at` with this queue and number, else with this queue, else with any queue. */
 export const failedAttempt = (
   attempts: Attempts,
   queue: string | null,

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 
 export const IncompleteReason = Schema.Literals([
-  /** The task is known, but there are no observations: its workers store none, or they have expired. */
+  /** The task is known, but has no observations. Its workers store none, or the observations have expired. */
   "observations_missing",
   "observation_history_trimmed",
   "status_history_trimmed",
@@ -9,17 +9,16 @@ export const IncompleteReason = Schema.Literals([
   "entries_unreadable",
   /** The task has more children than are shown. */
   "children_limit_reached",
-  /** These children are shown without their events, because the graph would be too large. */
+  /** These children are shown without their events, because the graph would otherwise be too large. */
   "evidence_limit_reached",
   "dead_letter_limit_reached"
 ])
 export type IncompleteReason = typeof IncompleteReason.Type
 
-/** A reason why a graph may be incomplete, and the sorted ids of the tasks that it applies to. */
+/** A reason why a graph may be incomplete, and the sorted ids of the affected tasks. */
 export const Incomplete = Schema.Struct({ reason: IncompleteReason, task_ids: Schema.Array(Schema.String) })
 export type Incomplete = typeof Incomplete.Type
 
-/** Collects the reasons why a graph may be incomplete. */
 export class IncompleteReasons {
   readonly #found = new Map<IncompleteReason, Set<string>>()
 

@@ -29,8 +29,8 @@ export const addNodes = (
 }
 
 /**
- * Returns the first attempt after a replay. It has the same message, is on the target queue, and has the number 0. It
- * may seem earlier than the replay, because the clocks of two processes differ.
+ * Returns the first attempt after a replay: the first delivery of the same message on the target queue. The attempt may
+ * seem earlier than the replay, because the clocks of two processes differ.
  */
 const attemptOfReplay = (
   attempts: Attempts,
@@ -67,12 +67,12 @@ interface DeadLetter extends Instant {
   readonly record?: DeadLetterSummary
 }
 
-/** A worker may need up to five seconds between observing a dead letter and recording it. */
+/** A worker may record a dead letter up to five seconds after observing it. */
 const maxPairingMicros = 6_000_000
 
 /**
- * Combines the observation and the record of each dead letter. They have no common id, so they belong together if queue
- * and attempt are equal and no other pair is closer in time.
+ * Combines the observation and the record of each dead letter. They have no common id. They are matched by queue and
+ * attempt number, and then by the smallest time difference.
  */
 const mergeEvidence = (
   observations: ReadonlyArray<RecordedObservation>,

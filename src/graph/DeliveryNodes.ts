@@ -9,8 +9,8 @@ export interface TaskNodes {
 }
 
 /**
- * Adds a node for each delivery and each workflow message. The edge to a message comes from the stage attempt that
- * published it, or from the task if its publisher is unknown.
+ * Adds a node for each delivery and each workflow message. An edge leads to the message from the stage attempt that
+ * published it. If the publisher is unknown, the edge starts at the task.
  */
 export const addNodes = (
   builder: GraphBuilder,
@@ -19,7 +19,7 @@ export const addNodes = (
   observations: ReadonlyArray<RecordedObservation>,
   queueOfStage: (stage: string) => string | null
 ): TaskNodes => {
-  // Attempts are numbered per task, so that an id stays the same when another task of the graph has new attempts.
+  // Attempts are numbered per task, so that new attempts of one task do not change the node ids of another task.
   const attemptsByStage = new Map<string, number>()
   const received: Array<readonly [Attempt, RecordedObservation]> = []
   for (const observation of observations) {

@@ -5,7 +5,7 @@ import type { StatusHistory } from "../status/store/StatusStore.ts"
 import { compare, type Instant, unknownInstant } from "./GraphBuilder.ts"
 import type { ObservationHistory } from "./ObservationStore.ts"
 
-/** A stored observation. Members are read one by one, because other releases and languages may write other ones. */
+/** A stored observation. Its members are read one by one, because other releases may write other members. */
 export interface RecordedObservation extends Instant {
   readonly type: string
   readonly text: (member: string) => string | null
@@ -20,7 +20,7 @@ export interface RecordedStatus extends Instant {
 }
 
 export interface ReadEntries<A> {
-  /** The entries in chronological order, then in the order of storing. Duplicates are removed. */
+  /** The entries without duplicates, in chronological order. Entries with equal times are in the order of storing. */
   readonly entries: ReadonlyArray<A>
   readonly unreadable: number
 }

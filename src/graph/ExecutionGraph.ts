@@ -31,16 +31,14 @@ export const GraphSummary = Schema.Struct({
 })
 export type GraphSummary = typeof GraphSummary.Type
 
-/**
- * The history of a task and its children. Nodes and edges are in chronological order; those without a time come first.
- */
+/** The history of a task and its children. Nodes and edges are in chronological order. Unknown times come first. */
 export const ExecutionGraph = Schema.Struct({
   task_id: Schema.String,
   topology_kind: Schema.String,
   summary: GraphSummary,
   nodes: Schema.Array(GraphNode),
   edges: Schema.Array(GraphEdge),
-  /** `task_types` are the types of the task's attempts. `parent_task_ids` are its parents, if it is a child. */
+  /** `task_types`: the types of the task's attempts. `parent_task_ids`: the parents of the task, if it is a child. */
   annotations: JsonObject,
   /** The sorted ids of the children. */
   related_task_ids: Schema.Array(Schema.String)
@@ -55,7 +53,7 @@ export interface GraphEvidence {
   readonly observations: ReadonlyMap<string, ObservationHistory>
   readonly deadLetters: ReadonlyArray<DeadLetterSummary>
   readonly relatedTaskIds: ReadonlyArray<string>
-  /** The tasks whose events were not read completely, because of a limit. */
+  /** The tasks whose events were not read completely because of a limit. */
   readonly leftOut?: ReadonlyArray<readonly [IncompleteReason, taskId: string]>
 }
 
@@ -139,7 +137,7 @@ const parentNode = (builder: GraphBuilder, taskId: string): string =>
 const relatedTaskIds = ({ relatedTaskIds, taskId }: GraphEvidence): ReadonlyArray<string> =>
   [...new Set(relatedTaskIds)].filter((id) => id.trim() !== "" && id !== taskId).sort()
 
-/** Returns the queue of each stage. It is used for workers that do not report their queue. */
+/** Returns the queue of each stage, for observations of workers that do not report their queue. */
 const inboxesOf = (topology: Pick<Topology, "kind">): ReadonlyMap<string, string> =>
   topology instanceof SharedStatusWorkflowTopology
     ? new Map(topology.stages.map(({ name, queue }) => [name, queue]))

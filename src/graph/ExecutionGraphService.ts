@@ -28,25 +28,23 @@ import { taskState } from "./TaskState.ts"
 export interface Options {
   /** The topology of the workers. Graphs contain its kind as `topology_kind`. */
   readonly topology: Topology
-  /**
-   * The topologies of other workers that process the same tasks. Explanations also look for messages in their queues.
-   */
+  /** The topologies of other workers for the same tasks. Explanations also look for messages in their queues. */
   readonly otherTopologies?: ReadonlyArray<Topology> | undefined
   /** The maximum number of children that are shown: 0 to 10,000. Default: 1,000. */
   readonly childrenLimit?: number
   /** The maximum number of dead letters that are shown per task: 1 to 200. Default: 200. */
   readonly deadLetterLimit?: number
   /**
-   * The maximum number of statuses, observations and dead letters in one graph: 100 to 1,000,000. Children beyond it
-   * are shown without their events, as are children beyond 32 MiB of events and those with more than 4 MiB of statuses.
-   * Default: 20,000.
+   * The maximum number of statuses, observations and dead letters in one graph, 100 to 1,000,000. Default: 20,000.
+   * Children beyond this limit are shown without their events. The same applies to children beyond 32 MiB of events in
+   * total, and to a child with more than 4 MiB of statuses.
    */
   readonly evidenceLimit?: number
   /** The statuses that end a task. Default: `completed` and `failed`. */
   readonly terminalStatuses?: TerminalStatusSet | undefined
 }
 
-/** Builds and explains execution graphs. Returns none for an unknown task, and fails if a store is not available. */
+/** Builds and explains execution graphs. Returns `None` for an unknown task. Fails if a store is not available. */
 export class ExecutionGraphService extends Context.Service<
   ExecutionGraphService,
   {
@@ -56,7 +54,7 @@ export class ExecutionGraphService extends Context.Service<
 >()("svc/ExecutionGraphService") {}
 
 /**
- * Reads from the provided stores. Observations, dead letters and the broker are optional; without observations a graph
+ * Reads from the provided stores. Observations, dead letters and the broker are optional. A graph without observations
  * is partial. Fails with a `SettingsError` if a limit is out of range.
  */
 export const layer = (options: Options): Layer.Layer<ExecutionGraphService, SettingsError, StatusStore> =>
@@ -115,14 +113,14 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
             if (isFull()) break
             entries += entriesIn(one)
             bytes += bytesIn(one)
-            // Without its newest statuses, a finished child would appear unfinished.
+            // Leaves out a child without its newest statuses. If it is finished, it would appear unfinished.
             if (hasAllStatuses(one)) found.push(one)
           }
         }
         return found
       })
 
-      /** One child more than the limit is read, which shows whether there are more. */
+      /** Reads one child more than the limit, to find out whether there are more children. */
       const ownEvidenceOf = (taskId: string) =>
         Effect.all([evidenceOf(taskId), statusStore.childTaskIds(taskId, { limit: childrenLimit + 1 })], {
           concurrency: 2
@@ -224,7 +222,7 @@ const childrenReadTogether = 16
 
 const maxEvidenceBytes = 32 * 1024 * 1024
 const maxChildBytes = 4 * 1024 * 1024
-/** Each request may hold the events of one graph in memory. More requests wait. */
+/** Each request may hold the events of a whole graph in memory. Further requests wait. */
 const maxConcurrentRequests = 4
 
 const noObservations: ObservationHistory = { events: [], oldest: 0 }

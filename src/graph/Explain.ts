@@ -49,7 +49,7 @@ export const Explanation = Schema.Struct({
   exception_message: N,
   /** The last status of the task, if the verdict depends on it or is `unknown`. */
   status: N,
-  /** The number of children that were examined. `null` if none was, because a message of the task is in progress. */
+  /** The number of examined children. `null` without children, or while a message of the task is in progress. */
   children: I,
   /** The examined children that may not be done. */
   open_children: Schema.Array(Schema.Struct({ task_id: Schema.String, verdict: Verdict })),
@@ -58,7 +58,7 @@ export const Explanation = Schema.Struct({
 })
 export type Explanation = typeof Explanation.Type
 
-/** The length of a queue. `unavailable` if the broker does not respond or is not provided. */
+/** The length of a queue. `missing`: the queue does not exist. `unavailable`: no broker is provided or responds. */
 export type Inspection = { readonly messages: number; readonly consumers: number } | "missing" | "unavailable"
 
 export interface ExaminedChildren {
@@ -70,7 +70,7 @@ export interface ExaminedChildren {
 
 export const noChildren: ExaminedChildren = { examined: 0, hasMore: false, open: [] }
 
-/** Returns the children that may not be done. A child is done when its result was aggregated. */
+/** Returns the children that may not be done. A child is done if it is finished or its result was aggregated. */
 export const openChildren = (
   children: ReadonlyArray<readonly [taskId: string, state: TaskState]>,
   now: number
@@ -238,7 +238,7 @@ const explainPublished = (base: BaseExplanation, state: StateOf<"Published">): E
   }
 }
 
-/** Explains a task about which nothing is stored, although messages wait in the queues of workers. */
+/** Explains a task about which nothing is stored. The task may be one of the messages that wait in a queue. */
 export const explainUnknownTask = (taskId: string, waiting: ReadonlyArray<WaitingQueue>): Explanation => {
   const only = waiting.length === 1 ? waiting[0] : undefined
   return {
@@ -300,7 +300,7 @@ const childrenSentence = ({ examined, hasMore, open }: ExaminedChildren): string
 
 const joinSentences = (...all: ReadonlyArray<string>): string => all.filter((one) => one !== "").join(" ")
 
-/** Returns the delay from the name of a retry queue: see `RetryQueues`. */
+/** Returns the delay that the name of a retry queue contains: see `RetryQueues`. */
 export const delayMsOf = (retryQueue: string): number | undefined => {
   const found = /\.(\d{1,10})ms(?:\.quorum)?$/.exec(retryQueue)
   return found === null ? undefined : Number(found[1])
@@ -356,7 +356,7 @@ const explainQueued = (
 
 const messagesAre = (messages: number): string => (messages === 1 ? "1 message is" : `${messages} messages are`)
 
-/** Limits the text in the sentence. The member `exception_message` is not shortened. */
+/** The maximum length of an exception message in `sentence`. The member `exception_message` is not shortened. */
 const longestMessage = 200
 
 const causeText = (reason: string | null, { message, type }: Exception): string => {

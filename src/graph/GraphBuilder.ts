@@ -5,8 +5,8 @@ const N = Schema.NullOr(Schema.String)
 
 export const NodeKind = Schema.Literals([
   /**
-   * The requested task. Its node id is `task:<task_id>`. A parent task also has this kind, because the specification
-   * has no other, and the annotation `relation: "parent"`.
+   * The requested task. Its node id is `task:<task_id>`. A parent task also has this kind. It has the annotation
+   * `relation: "parent"`.
    */
   "task",
   /** One delivery to a worker, of a task or of an aggregation event. */
@@ -24,7 +24,7 @@ export const NodeKind = Schema.Literals([
 export type NodeKind = typeof NodeKind.Type
 
 export const EdgeKind = Schema.Literals([
-  /** From a task, a retry or a replayed dead letter to an attempt, or from a task to a message from outside. */
+  /** From a task, a retry or a replayed dead letter to an attempt, or from a task to a message of unknown origin. */
   "received_by",
   "published_status",
   "retried_as",
@@ -36,7 +36,7 @@ export const EdgeKind = Schema.Literals([
 ])
 export type EdgeKind = typeof EdgeKind.Type
 
-/** A node of the graph. In the `meta` of a status, numbers of 2^53 or more are exact: values of `JSON.rawJSON`. */
+/** A node of the graph. Numbers of 2^53 or more in the `meta` of a status are exact `JSON.rawJSON` values. */
 export const GraphNode = Schema.Struct({
   id: Schema.String,
   kind: NodeKind,
@@ -56,7 +56,7 @@ export const GraphEdge = Schema.Struct({
 })
 export type GraphEdge = typeof GraphEdge.Type
 
-/** A time as text, and as microseconds since 1970 to compare it. An unknown time comes before all others. */
+/** A time as text, and in microseconds since 1970 for comparisons. An unknown time comes before all others. */
 export interface Instant {
   readonly timestamp: string | null
   readonly at: number
@@ -73,7 +73,7 @@ export class GraphBuilder {
   readonly #numbers = new Map<string, number>()
 
   /**
-   * Adds a node and returns its id. This is another id than the requested one if that exists already, which is possible
+   * Adds a node and returns its id. If the requested id is taken, the node gets a numbered id. Ids may conflict,
    * because task ids may contain colons. Default of `label`: the task id.
    */
   addNode(

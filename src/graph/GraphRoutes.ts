@@ -12,9 +12,9 @@ import { buildExecutionView } from "./ExecutionView.ts"
 import { executionGraphMermaid } from "./Mermaid.ts"
 
 export interface Options {
-  /** Aliases of the outermost task id, also in errors. Default: `ContractAliases`, which `StatusRuntime` sets. */
+  /** Renames the outermost `task_id`, also in errors. Default: `ContractAliases`, which `StatusRuntime` sets. */
   readonly aliasConfig?: ContractAliasConfig
-  /** The path before the task id. After the id follow `/graph`, `/view` or `/explain`. Default: `/executions`. */
+  /** The path before the task id. After the id, `/graph`, `/view` or `/explain` follows. Default: `/executions`. */
   readonly executionsPath?: `/${string}`
 }
 
@@ -22,11 +22,11 @@ export interface Options {
  * Serves the graph of a task:
  *
  * - `GET /executions/{task_id}/graph`: the graph as JSON, or with `?format=mermaid` as Mermaid text
- * - `GET /executions/{task_id}/view`: both, for the page of a task
+ * - `GET /executions/{task_id}/view`: the graph as JSON and as Mermaid text, for the page of a task
  * - `GET /executions/{task_id}/explain`: why the task is not done
  *
- * Responds with 404 if nothing is stored about the task. A task id has up to 255 bytes, which percent-encoding triples,
- * so the router needs a `maxParamLength` of 765.
+ * Responds with 404 if nothing is stored about the task. The router needs a `maxParamLength` of 765, because
+ * percent-encoding may triple the 255 bytes of a task id.
  */
 export const layer = (
   options: Options = {}
@@ -80,7 +80,7 @@ const handler = <A>(
           onNone: () =>
             refusal(
               404,
-              `There is no status, observation or dead letter with ${name} ${JSON.stringify(taskId)}: it was never published, or its data has expired.`
+              `There is no status, observation or dead letter with ${name} ${JSON.stringify(taskId)}: the task was never published, or its data has expired.`
             ),
           onSome: (found) => answer(found, query)
         })
@@ -99,7 +99,7 @@ const handler = <A>(
     )
   )
 
-/** Renames only the outermost `task_id`, which moves to the end. */
+/** Renames only the outermost `task_id`. The renamed member comes last. */
 const aliased = ({ task_id, ...rest }: JsonObject, aliases: ContractAliasConfig | undefined): JsonObject => {
   const name = aliases?.fieldName("task_id") ?? "task_id"
   return name === "task_id" ? { task_id, ...rest } : { ...rest, [name]: task_id }

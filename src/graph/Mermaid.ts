@@ -1,9 +1,9 @@
 import type { ExecutionGraph } from "./ExecutionGraph.ts"
 
 /**
- * Renders the graph as Mermaid `flowchart LR` text: nodes with label, kind and timestamp, edges with their kind. Labels
- * are escaped, on one line, and at most 120 characters long. Mermaid viewers have limits of their own, by default 500
- * edges and 50,000 characters.
+ * Renders the graph as Mermaid `flowchart LR` text. Nodes show their label, kind and time. Edges show their kind.
+ * Labels are escaped and have at most 120 characters. By default, Mermaid viewers show at most 500 edges and 50,000
+ * characters.
  */
 export const executionGraphMermaid = ({ edges, nodes }: Pick<ExecutionGraph, "nodes" | "edges">): string => {
   const ids = identifiers(nodes.map(({ id }) => id))
@@ -49,8 +49,8 @@ const identifierOf = (id: string): string => {
 const maxLabelLength = 120
 
 /**
- * Replaces characters that Mermaid might interpret with entities. In a label with entities, colons are replaced too:
- * Mermaid reads `style:…#…;` as a statement, and `fa:fa-…` as an icon.
+ * Replaces special characters with entities. If a label contains entities or `:fa-`, its colons are replaced too.
+ * Mermaid would read `style:…#…;` as a statement and `fa:fa-…` as an icon.
  */
 const escapeLabel = (label: string): string => {
   if (label.length <= maxLabelLength && plainLabel.test(label)) return label
@@ -68,11 +68,7 @@ const plainLabel = /^\w[\w \-.,/]*$/
 
 const safeCharacter = /[\w \-.,/+=?!'@:\u0080-\u{10ffff}]/u
 
-/**
- * Removes `ﬂ°` and `
- *
- * ß`, which Mermaid itself uses in place of entities.
- */
+/** Removes `ﬂ` and `¶ß`, because Mermaid uses `ﬂ°` and `¶ß` internally in place of entities. */
 const onOneLine = (label: string): string =>
   label
     .toWellFormed()

@@ -2,7 +2,6 @@ import { Context, type Effect } from "effect"
 import type { Observed } from "../messaging/observe/Observation.ts"
 import type { RedisError } from "../services/Redis.ts"
 
-/** A stored observation. */
 export interface StoredObservation {
   /** The position among the observations of its task. It starts at 1 and has no gaps. */
   readonly sequence: number
@@ -13,9 +12,7 @@ export interface StoredObservation {
 /** The stored observations of a task, oldest first. */
 export interface ObservationHistory {
   readonly events: ReadonlyArray<StoredObservation>
-  /**
-   * The sequence number of the oldest observation that is kept. 0 if there is none. Above 1, older ones were removed.
-   */
+  /** The sequence number of the oldest stored observation. 0: none is stored. Above 1: older ones were removed. */
   readonly oldest: number
 }
 
@@ -23,7 +20,7 @@ export interface ObservationHistory {
 export class ObservationStore extends Context.Service<
   ObservationStore,
   {
-    /** Stores an observation. `ignored`: it belongs to no task. `duplicate`: an equal one is stored already. */
+    /** Stores an observation. `ignored`: it has no task id. `duplicate`: an equal observation is already stored. */
     readonly store: (observation: Observed) => Effect.Effect<"stored" | "duplicate" | "ignored", RedisError>
 
     readonly history: (taskId: string) => Effect.Effect<ObservationHistory, RedisError>

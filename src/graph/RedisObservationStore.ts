@@ -8,9 +8,9 @@ import * as TimeToLive from "../status/store/TimeToLive.ts"
 import { type ObservationHistory, ObservationStore } from "./ObservationStore.ts"
 
 export interface Parameters {
-  /** The prefix of the keys. Workers and HTTP services must have the same one. Default: `"svc-observations"`. */
+  /** The prefix of the Redis keys. Workers and HTTP services must use the same one. Default: `"svc-observations"`. */
   readonly prefix?: string | undefined
-  /** The seconds that observations are kept after a task's last one. `null` or 0: for ever. Default: 86,400. */
+  /** The time to live after the last observation of a task, in seconds. `null` or 0: unlimited. Default: 86,400. */
   readonly ttl_seconds?: number | null | undefined
   /** The number of observations that are kept per task: 1 to 100,000. Default: 500. */
   readonly history_maxlen?: number | undefined
@@ -43,9 +43,9 @@ export const layer = (parameters: Parameters = {}): Layer.Layer<ObservationStore
   )
 
 /**
- * Creates a sink for the option `observationSink` of consumers, which the specification calls
- * `make_redis_observation_sink`. Handlers do not wait for it. Observations of hubs and event streams are not stored: a
- * stream that is open for hours would displace the history of the task.
+ * Creates a sink for the option `observationSink` of consumers. Handlers do not wait for the sink. Observations of hubs
+ * and event streams are not stored, because a long stream would displace the history of its task. The specification
+ * calls this function `make_redis_observation_sink`.
  */
 export const makeRedisObservationSink = (
   store: ObservationStore["Service"]
@@ -65,11 +65,11 @@ const taskIdOf = (observation: Observed): string | undefined =>
     : undefined
 
 /**
- * Each task has one sorted set. Its members are the observations, so there are no duplicates. Their scores are the
- * sequence numbers. Only the oldest members are removed, so the next number follows from the oldest one and the number
- * of members. The script uses one key, so it runs in any cluster.
+ * Each task has one sorted set. Its members are the observations, so there are no duplicates. Their scores are sequence
+ * numbers without gaps, because only the oldest members are removed. The next sequence number is therefore the oldest
+ * one plus the number of members. The script uses one key, so it works in a Redis cluster.
  *
- * KEYS: the set of the task. ARGV: observation, maximum number, seconds to live (0: no expiry).
+ * KEYS: the set of the task. ARGV: observation, maximum number of observations, seconds to live (0: no expiry).
  */
 export const append: Script<"stored" | "duplicate"> = {
   name: "append-observation",

@@ -34,9 +34,9 @@ export const addNodes = (
 const retryEvents: ReadonlySet<string> = new Set(["ConsumerRetryScheduled", "AggregationRetryScheduled"])
 
 /**
- * Finds the attempt that a retry led to: the first attempt after the failed one that has the number of the retry, is on
- * its queue, and does not belong to another retry. Times are not compared, because another worker with a slower clock
- * may have received the retry. Only for workers that do not number their attempts, the time decides.
+ * Finds the attempt that a retry led to. It is the first one after the failed attempt with the queue and number of the
+ * retry. No attempt belongs to two retries. The time of the retry is ignored, because the clock of the receiving worker
+ * may be slow. If attempts have no number, the first attempt after the time of the retry is taken.
  */
 class RetryMatcher {
   readonly #attempts: Attempts
@@ -55,7 +55,7 @@ class RetryMatcher {
     return this.#next(`? ${queue}`, unnumbered, (at) => at > retriedAt)
   }
 
-  /** Retries are examined in chronological order, so an attempt that was skipped once is never needed again. */
+  /** Retries are examined in chronological order, so a skipped attempt cannot belong to a later retry. */
   #next(key: string, { all }: Attempts, fits: (at: number) => boolean): Attempt | undefined {
     let index = this.#taken.get(key) ?? 0
     while (index < all.length && !fits(all[index]?.at ?? 0)) index++

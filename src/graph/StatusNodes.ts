@@ -5,12 +5,12 @@ import type { RecordedStatus } from "./Evidence.ts"
 import type { GraphBuilder } from "./GraphBuilder.ts"
 
 /**
- * Adds the statuses of a task and the manual retries that they report. A status belongs to the attempt in progress at
- * its time. A status before the first attempt belongs to that attempt, because the clock of its worker may be slow; in
- * a workflow it belongs to the task, because the program that starts the workflow publishes statuses too.
+ * Adds the statuses of a task and the manual retries that they report. A status is connected with the latest attempt
+ * before it. A status before all attempts is connected with the first attempt, because the clock of its worker may be
+ * slow. In a workflow, such a status is connected with the task, because the program that starts the workflow may have
+ * published it.
  *
- * Other implementations connect a status with the latest stage attempt of any task in the graph, so a status of one
- * child may belong to another child there.
+ * Other implementations may connect a status with an attempt of another task in the graph.
  */
 export const addNodes = (
   builder: GraphBuilder,
@@ -36,8 +36,8 @@ export const addNodes = (
 }
 
 /**
- * Finds the two attempts of a manual retry. `meta.manual_retry` names the worker and the next task type. The times
- * decide only without these names, because clocks may differ.
+ * Finds the two attempts of a manual retry by the worker and task types in `meta.manual_retry`. Timestamps decide only
+ * without these names, because clocks may differ.
  */
 const handOver = (attempts: Attempts, { at, meta }: RecordedStatus): readonly [Attempt, Attempt] | undefined => {
   const { manual_retry: lineage } = meta

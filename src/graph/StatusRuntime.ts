@@ -24,22 +24,20 @@ import * as RedisObservationStore from "./RedisObservationStore.ts"
 import { TaskQueues } from "./TaskQueues.ts"
 
 /**
- * Options of the status runtime, which are the parameters of `create_lifespan` in the specification. Its `redis_url` is
- * the provided `Redis`. Options that the specification does not have are grouped by layer: `store`, `hub`,
+ * Options of the status runtime. They are the parameters of `create_lifespan` in the specification, except `redis_url`.
+ * The provided `Redis` service replaces that parameter. Additional options are grouped by layer: `store`, `hub`,
  * `eventStreams`, `history`, `dlqStore`, `replayJobs`, `replayWorker` and `graphs`.
  */
 export interface Options {
   /** The topology of the workers. Its `status_max_event_bytes` limits the size of a status. */
   readonly topology: Topology
-  /**
-   * The topologies of other workers that process the same tasks. Explanations also look for messages in their queues.
-   */
+  /** The topologies of other workers for the same tasks. Explanations also look for messages in their queues. */
   readonly otherTopologies?: ReadonlyArray<Topology>
   /** Aliases of members and parameters for the hub, histories, event streams and routers. */
   readonly aliasConfig?: ContractAliasConfig | undefined
-  /** The prefix of the status store's keys. Default: `svc`. */
+  /** The prefix of the Redis keys of the status store. Default: `svc`. */
   readonly storePrefix?: string
-  /** The seconds that statuses are kept after a task's last one. `null` or 0: for ever. Default: 86,400. */
+  /** The time to live after the last status of a task, in seconds. `null` or 0: unlimited. Default: 86,400. */
   readonly storeTtlSeconds?: number | null
   /** The number of statuses that are kept per task. Default: 50. */
   readonly storeHistoryMaxlen?: number
@@ -63,18 +61,16 @@ export interface Options {
     "keepaliveIntervalSeconds" | "maxWaitingEvents" | "maxWaitingSize" | "stalledSeconds"
   >
   readonly history?: Omit<History.Options, "topology" | "aliasConfig" | "sanitizeMetaKeys">
-  /** The prefix of the dead-letter store, which workers must share. `null`: no index and no replays. Default: `svc`. */
+  /** The prefix of the dead-letter store, the same as in workers. `null`: no index and no replays. Default: `svc`. */
   readonly dlqStorePrefix?: string | null | undefined
-  /** The seconds that a record is kept. `null` or 0: until the store is full. Default: `null`. */
+  /** The time to live of a record in seconds. `null` or 0: until the store is full. Default: `null`. */
   readonly dlqStoreTtlSeconds?: number | null
   readonly dlqStore?: Pick<RedisDLQStore.Options, "max_records" | "max_bytes" | "replay_lease_seconds">
   readonly replayJobs?: Omit<ReplayJobs.Options, "prefix">
   readonly replayWorker?: ReplayWorker.Options
-  /**
-   * The prefix of the observation store, which workers must share. `null`: partial graphs. Default: `svc-observations`.
-   */
+  /** The observation store's prefix, the same as in workers. `null`: partial graphs. Default: `svc-observations`. */
   readonly observationStorePrefix?: string | null | undefined
-  /** The seconds that the observations of a task are kept after the last one. Default: `storeTtlSeconds`. */
+  /** The time to live after the last observation of a task, in seconds. Default: `storeTtlSeconds`. */
   readonly observationStoreTtlSeconds?: number | null
   /** The number of observations that are kept per task. Default: 500. */
   readonly observationHistoryMaxlen?: number
@@ -97,7 +93,7 @@ export type Stores<O extends Options> =
   | (O extends WithDeadLetters ? DeadLetterStore : never)
   | (O extends WithObservations ? ObservationStore : never)
 
-/** The services that read and serve statuses, dead letters and graphs from these stores. */
+/** The services that store and serve statuses and replay dead letters. */
 export type Statuses<O extends Options> =
   | StatusHub.HubProgress
   | EventStream.EventStream
@@ -136,7 +132,7 @@ export function stores(options: Options): Layer.Layer<StatusStore, SettingsError
   return Layer.mergeAll(statusStore, deadLetters, observations)
 }
 
-/** Runs the hub and the worker of replay jobs, and provides event streams and histories. */
+/** Runs the status hub and the worker of replay jobs, and provides event streams and histories. */
 export function statuses<const O extends Options>(
   options: O
 ): Layer.Layer<Statuses<O>, SettingsError, Broker | Redis | Exclude<Stores<O>, ObservationStore>>
@@ -198,10 +194,10 @@ const waitingMessages = ({ otherTopologies = [], topology }: Options) =>
   WaitingMessages.layer(new TaskQueues([topology, ...otherTopologies]).all)
 
 /**
- * Runs the status hub and the worker of replay jobs, and provides the services of the routers: `EventStream`,
+ * Runs the status hub and the worker of replay jobs. Provides the services of the routers: `EventStream`,
  * `HistoryReader`, `StatusStore`, `DeadLetterStore`, `ReplayJobs`, `ObservationStore`, `ExecutionGraphService` and
- * `BrokerClient`. The specification calls this layer `create_lifespan`. Fails with a `SettingsError` if an option is
- * invalid.
+ * `BrokerClient`. Fails with a `SettingsError` if an option is invalid. The specification calls this layer
+ * `create_lifespan`.
  */
 export function layer<const O extends Options>(
   options: O

@@ -72,8 +72,8 @@ interface TaskStateEvidence {
 
 export const taskState = (evidence: TaskStateEvidence): TaskState => {
   const { taskQueues, isTerminal, observations, statuses } = evidence
-  // A status with an `aggregation_role` is input for the parent's aggregation, so it does not count as progress of this
-  // task unless it is terminal.
+  // A status with an `aggregation_role` is input for the aggregation of the parent. Unless it is terminal, it does not
+  // count as progress of this task.
   const last = statuses.findLast((one) => isTerminal(one.status) || !isAggregationStatus(one)) ?? statuses.at(-1)
   const terminalStatus = last !== undefined && isTerminal(last.status) ? last : undefined
   const deadLetter = latestDeadLetter(evidence.deadLetters)
@@ -97,14 +97,14 @@ export const taskState = (evidence: TaskStateEvidence): TaskState => {
   }
   const missing = [...(last === undefined ? (["status"] as const) : []), "observations" as const]
   const inbox = taskQueues.ofTask(undefined)
-  // Without events the task probably waits in its queue. But its worker may store no observations, or the task was
-  // never published, which is common for parents.
+  // A task without any events probably waits in its queue. But if it has a status, its worker may store no
+  // observations. If it is a parent or a child, it may never have been published.
   return last !== undefined || evidence.isRelated || aggregated || inbox === undefined
     ? { _tag: "Unknown", missing }
     : queuedIn(inbox, unknownInstant)
 }
 
-/** The record of a dead letter and its status are written within this time. */
+/** The maximum time between writing the record of a dead letter and writing its status. */
 const recordingMicros = 10_000_000
 const handOverMicros = 10_000_000
 
@@ -114,13 +114,13 @@ const queuedIn = (queue: string | undefined, when: Instant): TaskState =>
   queue === undefined ? { _tag: "Unknown", missing: ["queue_of_the_task"] } : { _tag: "Queued", queue, when }
 
 /**
- * Returns the messages in progress, with the most recently changed one last. Observations of retries and dead letters
- * have no message id, so they are applied to the latest message of their source queue.
+ * Returns the messages in progress. The most recently changed message is the last one. Observations of retries and dead
+ * letters have no message id, so they are applied to the latest message of their source queue.
  */
 const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxes: TaskQueues) => {
   const open = new Map<string, OpenState>()
   const knownKeys = new Set<string>()
-  /** May contain former states of a message, which are skipped. */
+  /** May contain outdated states, which `latestKeyIn` skips. */
   const statesByQueue = new Map<string | null, Array<readonly [key: string, state: OpenState]>>()
   const setState = (key: string, state: OpenState) => {
     open.delete(key)
@@ -142,7 +142,7 @@ const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxe
   }
   let [acked, received]: [RecordedObservation | undefined, RecordedObservation | undefined] = [undefined, undefined]
   let aggregated = false
-  /** The last exception on each queue. The observation of its retry or dead letter follows, but does not contain it. */
+  /** The last exception on each queue. The later observation of the retry or dead letter does not contain it. */
   const exceptions = new Map<string | null, Exception>()
   for (const observation of observations) {
     const queue = observation.text("queue_name")
@@ -150,7 +150,7 @@ const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxe
     const source = observation.text("source_queue_name")
     const reason = observation.text("reason")
     if (/MessageReceived$/.test(observation.type)) {
-      // An aggregation worker receives an event of the task, and not the task itself.
+      // An aggregation worker receives an event of the task, not the task itself.
       if (observation.type !== "AggregationMessageReceived") received = observation
       const consumer = observation.text("consumer_name")
       setState(key, {
@@ -174,7 +174,7 @@ const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxe
     } else if (observation.type === "WorkflowMessagePublished") {
       const stage = observation.text("stage") ?? "unknown"
       const inbox = inboxes.ofStage(stage, queue)
-      // The receiver may be observed before the publisher, which waits for the broker's confirm.
+      // The receipt may be observed before the publish, because the publisher waits for the confirm of the broker.
       if (knownKeys.has(key)) continue
       setState(
         key,
@@ -201,7 +201,7 @@ const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxe
   return { open: [...open.values()], acked, aggregated, received }
 }
 
-/** Returns whether a worker has received the task since. Without an observed delivery, an acknowledgement counts. */
+/** Returns whether a worker received the task after `handOver`. Without any receipt, an acknowledgement counts. */
 const wasReceivedSince = (handOver: Instant, received: Instant | undefined, acked: Instant | undefined): boolean =>
   received === undefined ? acked !== undefined && acked.at > handOver.at + handOverMicros : received.at > handOver.at
 
