@@ -2,7 +2,7 @@ import type { Instant } from "./GraphBuilder.ts"
 
 export interface Attempt extends Instant {
   readonly id: string
-  /** The position among all attempts of the task, from 1. */
+  /** The position of this attempt among all attempts of the task, counted from 1. */
   readonly position: number
   readonly queue: string | null
   /** The number of retries before this attempt. `null` if the worker does not report it. */
@@ -32,7 +32,7 @@ export class Attempts {
     return this.all[this.#first((attempt) => attempt.at > at)]
   }
 
-  /** Returns the next attempt in this list. The given attempt may be missing in the list. */
+  /** Returns the next attempt in this list. The given attempt need not be in the list. */
   nextAfter({ position }: Attempt): Attempt | undefined {
     return this.all[this.#first((attempt) => attempt.position > position)]
   }
@@ -53,7 +53,7 @@ export class Attempts {
     return this.#group(retryAttempt === undefined ? queueKey(queue) : attemptKey(queue, retryAttempt))
   }
 
-  /** Returns the index of the first match. All entries after it must match as well. */
+  /** Returns the index of the first match. All attempts after the first match must match as well. */
   #first(isMatch: (attempt: Attempt) => boolean): number {
     let [low, high] = [0, this.all.length]
     while (low < high) {

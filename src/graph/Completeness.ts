@@ -9,7 +9,7 @@ export const IncompleteReason = Schema.Literals([
   "entries_unreadable",
   /** The task has more children than are shown. */
   "children_limit_reached",
-  /** These children are shown without their events, because the graph would otherwise be too large. */
+  /** Some children are shown without their events, because the graph would otherwise be too large. */
   "evidence_limit_reached",
   "dead_letter_limit_reached"
 ])

@@ -67,12 +67,12 @@ interface DeadLetter extends Instant {
   readonly record?: DeadLetterSummary
 }
 
-/** A worker may record a dead letter up to five seconds after observing it. */
+/** A worker may record a dead letter up to five seconds after observing it. This limit is one second longer. */
 const maxPairingMicros = 6_000_000
 
 /**
- * Combines the observation and the record of each dead letter. They have no common id. They are matched by queue and
- * attempt number, and then by the smallest time difference.
+ * Combines the observation and the record of each dead letter. The observation and the record have no common id. They
+ * are matched by queue and attempt number, and then by the smallest time difference.
  */
 const mergeEvidence = (
   observations: ReadonlyArray<RecordedObservation>,

@@ -113,7 +113,7 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
             if (isFull()) break
             entries += entriesIn(one)
             bytes += bytesIn(one)
-            // Leaves out a child without its newest statuses. If it is finished, it would appear unfinished.
+            // A finished child without its newest statuses would appear unfinished, so such a child is left out.
             if (hasAllStatuses(one)) found.push(one)
           }
         }

@@ -30,7 +30,7 @@ export const Explanation = Schema.Struct({
   task_id: Schema.String,
   verdict: Verdict,
   sentence: Schema.String,
-  /** The queue in which the task waits, or from which it was delivered. For a dead letter, the dead-letter queue. */
+  /** The queue in which the task waits, or from which it was delivered. For a dead letter, its dead-letter queue. */
   queue_name: N,
   /** The time at which this state began. */
   since: N,
@@ -70,7 +70,7 @@ export interface ExaminedChildren {
 
 export const noChildren: ExaminedChildren = { examined: 0, hasMore: false, open: [] }
 
-/** Returns the children that may not be done. A child is done if it is finished or its result was aggregated. */
+/** Returns the children that may not be done. A child is done after its final status or its aggregation. */
 export const openChildren = (
   children: ReadonlyArray<readonly [taskId: string, state: TaskState]>,
   now: number
@@ -175,7 +175,7 @@ const explainDeadLettered = (base: BaseExplanation, state: StateOf<"DeadLettered
 
 const explainRejected = (base: BaseExplanation, state: StateOf<"Rejected">): Explanation => {
   const { exception, queue, reason, when } = state
-  const sentence = `Its worker rejected it${at(when.timestamp)} for ${causeText(reason, exception)}, and has no retry policy.`
+  const sentence = `Its worker rejected it${at(when.timestamp)} for ${causeText(reason, exception)}. The worker has no retry policy.`
   return {
     ...base,
     verdict: "rejected",

@@ -9,7 +9,7 @@ export const NodeKind = Schema.Literals([
    * `relation: "parent"`.
    */
   "task",
-  /** One delivery to a worker, of a task or of an aggregation event. */
+  /** One delivery of a task or of an aggregation event to a worker. */
   "task_attempt",
   /** A message from one workflow stage to another. */
   "workflow_message",
@@ -24,7 +24,7 @@ export const NodeKind = Schema.Literals([
 export type NodeKind = typeof NodeKind.Type
 
 export const EdgeKind = Schema.Literals([
-  /** From a task, a retry or a replayed dead letter to an attempt, or from a task to a message of unknown origin. */
+  /** Links a task, a retry or a replayed dead letter to an attempt, or a task to a message of unknown origin. */
   "received_by",
   "published_status",
   "retried_as",

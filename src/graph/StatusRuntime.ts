@@ -63,7 +63,7 @@ export interface Options {
   readonly history?: Omit<History.Options, "topology" | "aliasConfig" | "sanitizeMetaKeys">
   /** The prefix of the dead-letter store, the same as in workers. `null`: no index and no replays. Default: `svc`. */
   readonly dlqStorePrefix?: string | null | undefined
-  /** The time to live of a record in seconds. `null` or 0: until the store is full. Default: `null`. */
+  /** The time to live of a dead letter in seconds. `null` or 0: until the store is full. Default: `null`. */
   readonly dlqStoreTtlSeconds?: number | null
   readonly dlqStore?: Pick<RedisDLQStore.Options, "max_records" | "max_bytes" | "replay_lease_seconds">
   readonly replayJobs?: Omit<ReplayJobs.Options, "prefix">

@@ -29,8 +29,8 @@ export class TaskQueues {
   }
 
   /**
-   * Returns the queue of a stage. Two workflows may have stages with the same name. The queue of the publishing stage,
-   * `publisher`, then selects the workflow.
+   * Returns the queue of a stage. `publisher` is the queue of the publishing stage. It selects the workflow if two
+   * workflows have stages with the same name.
    */
   ofStage(stage: string, publisher: string | null): string | undefined {
     const own = this.#workflows.filter(({ stages }) => stages.some(({ queue }) => queue === publisher))

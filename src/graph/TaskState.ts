@@ -120,7 +120,7 @@ const queuedIn = (queue: string | undefined, when: Instant): TaskState =>
 const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxes: TaskQueues) => {
   const open = new Map<string, OpenState>()
   const knownKeys = new Set<string>()
-  /** May contain outdated states, which `latestKeyIn` skips. */
+  /** May contain outdated states. `latestKeyIn` skips them. */
   const statesByQueue = new Map<string | null, Array<readonly [key: string, state: OpenState]>>()
   const setState = (key: string, state: OpenState) => {
     open.delete(key)
@@ -162,7 +162,7 @@ const followMessages = (observations: ReadonlyArray<RecordedObservation>, inboxe
       })
     } else if (/(MessageAcked|StageAcked)$/.test(observation.type)) {
       open.delete(key)
-      // An aggregation worker acknowledges the event of a task that may still be in progress.
+      // An aggregation worker acknowledges an event of the task. The task itself may still be in progress.
       if (observation.type === "AggregationMessageAcked") aggregated = true
       else acked = observation
     } else if (observation.type === "TaskMessageRejected" || /(StageFailed|HandlerFailed)$/.test(observation.type)) {

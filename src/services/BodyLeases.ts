@@ -5,7 +5,7 @@ export type LimitOwner = "process" | "caller"
 
 /** The memory reserved for one request body. `grow` reserves more, and `release` frees all of it. */
 export interface BodyLease {
-  /** Reserves `bytes` in addition. Returns `undefined` on success, or the owner of the limit that is reached. */
+  /** Reserves `bytes` more bytes. Returns `undefined` on success, or the owner of the limit that is reached. */
   readonly grow: (bytes: number) => LimitOwner | undefined
   readonly release: () => void
 }
@@ -39,7 +39,7 @@ export class BodyLeases {
         const first = callerUsage === undefined ? 1 : 0
         const candidate = callerUsage ?? callers.get(caller) ?? { requests: 0, bytes: 0 }
         if (all.requests + first > limits.requests || all.bytes + more > limits.bytes) return "process"
-        // A caller's only body may use more than the caller's share, because a route may allow large bodies.
+        // A caller's only body may use more than the share of one caller, because a route may allow large bodies.
         const isOnlyBody = candidate.requests + first === 1
         const fits = (of: keyof BodyUsage, added: number) =>
           candidate[of] + added <= FairShare.allowance(limits[of], all[of] - candidate[of])

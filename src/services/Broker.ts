@@ -194,9 +194,9 @@ export interface ConsumeOptions {
   /** Called when the channel of this epoch has ended. Its deliveries cannot be settled. The broker redelivers them. */
   readonly onLost?: (epoch: number, reason: string) => void
   /**
-   * Called when consuming has resumed, before the first delivery of the new epoch. A stream resumes after the last
-   * settled offset, even if it was deleted and declared again. To read such a new stream from its start, create a new
-   * consumer.
+   * Called when consuming has resumed, before the first delivery of the new epoch. A stream consumer resumes after the
+   * last settled offset, even if the stream was deleted and declared again. To read such a new stream from its start,
+   * create a new consumer.
    */
   readonly onResumed?: (epoch: number) => void
 }

@@ -8,7 +8,7 @@ const sqlStateOf = ({ reason: { cause } }: SqlError.SqlError): string =>
 /** True if a parameter holds a text, number or date that PostgreSQL cannot store (class 22). */
 export const isUnstorable = (error: SqlError.SqlError): boolean => sqlStateOf(error).startsWith("22")
 
-/** True if other values may succeed: SQLSTATE class 22 (data), 23 (constraint) or 54 (size or depth limit). */
+/** True if the statement may succeed with other values: class 22 (data), 23 (constraint) or 54 (size or depth). */
 export const isCausedByValues = (error: SqlError.SqlError): boolean => /^(?:22|23|54)/.test(sqlStateOf(error))
 
 /**

@@ -3,7 +3,7 @@ import { Cause, Effect, Queue, type Scope, Stream } from "effect"
 /** A subscriber with this many unread messages loses its subscription. */
 const capacity = 4_096
 
-/** The unread messages of one subscriber. The subscription fails if a message no longer fits. */
+/** The unread messages of one subscriber. The subscription fails when a message does not fit into the queue. */
 export interface SubscriberQueue<E> {
   readonly messages: Stream.Stream<string, E>
   readonly deliver: (message: string) => void

@@ -201,7 +201,7 @@ describe("explain: why a task is not done", () => {
       exception_type: "NoInk",
       exception_message: "The well is dry."
     })
-    assert.include(told.sentence, "for NoInk: The well is dry, and has no retry policy.")
+    assert.include(told.sentence, "for NoInk: The well is dry. The worker has no retry policy.")
     const requeued = { ...failed, requeue: true }
     assert.deepInclude(explained({ topologies, observed: [staged(1, "write", "m1"), requeued] }), {
       asked: "write.queue",

@@ -8,7 +8,7 @@ import * as Shards from "./Shards.ts"
 export interface AggregationParameters {
   /**
    * The number of shards. Publishers and workers must use the same number. Events of a shard without a worker are not
-   * aggregated. Drain the aggregation queues before you change the number, because parent tasks then get other shards.
+   * aggregated. Drain the aggregation queues before a change, because a new number moves parent tasks to other shards.
    * Default: 1.
    */
   readonly shard_count?: number | undefined

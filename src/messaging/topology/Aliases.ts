@@ -93,7 +93,7 @@ export class ContractAliasConfig {
     )
   }
 
-  /** Renames canonical names to aliases. Renamed members move to the end. Members that are `null` keep their names. */
+  /** Renames canonical names to aliases. Renamed members come last. Members that are `null` keep their names. */
   outbound(value: JsonObject): JsonObject {
     const renamed = new Map<string, unknown>(Object.entries(value))
     for (const [canonical, alias] of this.fieldAliases) {

@@ -49,11 +49,11 @@ const types: ReadonlyArray<QueueType> = ["classic", "quorum", "stream"]
 
 const refused = (argument: string, problem: string): Finding => ({ argument, standing: "refused", problem })
 
-/** RabbitMQ silently ignores unknown arguments, so only a warning reveals a typing error. */
+/** RabbitMQ silently ignores unknown arguments. This warning reveals typing errors. */
 const unknown = (argument: string): Finding => ({
   argument,
   standing: "inert",
-  problem: "is not a known argument of RabbitMQ, which ignores unknown arguments"
+  problem: "is not a known argument of RabbitMQ, which ignores unknown arguments: check its spelling"
 })
 
 const refusal = (type: QueueType, takers: ReadonlyArray<QueueType>, instead = "") => {
@@ -76,7 +76,7 @@ const sinceRelease =
   (release, value) =>
     (release >= first ? then : before)(release, value)
 
-/** RabbitMQ refuses longer times, because its timers do not support them (`rabbit_misc:check_expiry`). */
+/** RabbitMQ refuses longer times, because its timers do not support them. See `rabbit_misc:check_expiry`. */
 export const maxMillis = 4_294_967_295
 
 const integer =

@@ -8,7 +8,7 @@ import { ValidationIssues } from "./Parameters.ts"
  * possible values, because each value needs its own queue.
  */
 export interface ExponentialBackoff {
-  /** The ratio of each delay to the previous one. More than 1, at most 100. Default: 2. */
+  /** The ratio of each delay to the previous one: more than 1, at most 100. Default: 2. */
   readonly factor?: number | undefined
   /** The longest delay in milliseconds, at least `delay_ms`. Default: an hour, or `delay_ms` if that is longer. */
   readonly max_delay_ms?: number | undefined
@@ -45,7 +45,7 @@ export class RetryPolicy {
   readonly delayMs: number
   readonly retryQueueSuffix: string
   readonly deadLetterQueueSuffix: string
-  /** The possible delays of each retry, in ascending order. The last list applies to all further retries. */
+  /** The possible delays of each retry, in ascending order. The last list applies to all later retries. */
   private readonly delaysByRetry: ReadonlyArray<ReadonlyArray<number>>
 
   constructor(parameters: RetryParameters = {}) {
@@ -113,7 +113,7 @@ export class RetryPolicy {
 
 const maxRetries = 1_000_000
 
-/** 48 days. A retry queue expires one day later than its delay, and RabbitMQ allows at most 49 days. */
+/** 48 days. A retry queue expires one day after its delay, and RabbitMQ allows an expiry of at most 49 days. */
 export const maxDelayMs = 48 * 86_400_000
 
 const maxDelays = 64

@@ -92,7 +92,7 @@ export const checkContract = (
   if (contract.terminal === true) {
     for (const field of ["allowed_next_stages", "produced_actions"] as const) {
       if ((contract[field]?.length ?? 0) > 0) {
-        issues.addMistake(`${at}.${field}`, "must be empty: the stage is terminal")
+        issues.addMistake(`${at}.${field}`, "must be empty, because the stage is terminal")
       }
     }
   }

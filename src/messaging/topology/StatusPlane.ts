@@ -2,7 +2,7 @@ import type { Redacted } from "effect"
 import type { Field, Fields } from "../../services/Broker.ts"
 import { argumentFromField, mergeQueueFamily, type QueueFamily, type ValidationIssues } from "./Parameters.ts"
 
-/** The start position in a stream. `last` is the last chunk, a number is an offset, and a text like `1h` is an age. */
+/** The position in a stream at which reading starts. `last` is the last chunk. A number is an offset, `1h` an age. */
 export type StreamOffset = "first" | "last" | "next" | number | Date | string
 
 /** Parameters of every topology. Their names come from the specification of the messaging library. */
@@ -108,7 +108,7 @@ export const make = (parameters: StatusParameters, issues: ValidationIssues): St
     const value = parameters[field]
     if (value === undefined) return undefined
     if (!streams) {
-      issues.addWarning(field, "has no effect while status_use_streams is false")
+      issues.addWarning(field, "has no effect while status_use_streams is false: remove it")
       return undefined
     }
     const size = Math.floor(value * unit)

@@ -29,7 +29,7 @@ interface TaskParameters extends StatusParameters {
 export interface SharedParameters extends TaskParameters {
   /** The routing key of every task, and the binding key of the task queue. May be empty. */
   readonly tasks_routing_key: string
-  /** Replaces the routing keys. Default: tasks are routed by `tasks_routing_key`, and statuses by their `task_id`. */
+  /** Computes the routing keys. Default: `tasks_routing_key` for tasks, and the `task_id` for statuses. */
   readonly routing_strategy?: RoutingStrategy | undefined
 }
 
@@ -149,7 +149,7 @@ export class SharedTasksSharedStatusShardedAggregationTopology extends TaskTopol
   }
 }
 
-/** One task queue per worker, bound by its task types, and one shared status queue or stream. */
+/** One task queue per worker, bound with its task types as keys, and one shared status queue or stream. */
 export class RoutedTasksSharedStatusTopology extends TaskTopology {
   readonly kind = "routed_tasks_shared_status"
 
