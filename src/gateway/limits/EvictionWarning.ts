@@ -2,8 +2,8 @@ import { Effect, Layer, Schedule } from "effect"
 import { Redis } from "../../services/Redis.ts"
 
 /**
- * Warns that Redis may evict queued usage records, which would be lost. The process starts anyway, because some hosted
- * Redis services allow no other eviction policy.
+ * Warns if Redis may delete queued usage records when its memory is full. The process starts anyway, because some
+ * hosted Redis services do not offer the policy `noeviction`.
  */
 export const warn = Effect.gen(function* () {
   const redis = yield* Redis
@@ -16,17 +16,18 @@ export const warn = Effect.gen(function* () {
   )
   if (policy === undefined || policy === "noeviction" || memory === "0") return
   yield* Effect.logWarning(
-    `Redis evicts keys when its memory is full (maxmemory-policy ${policy}). Queued usage records can be lost, minute limits restart, and budget counters are restored from the records. Set maxmemory-policy to noeviction.`
+    `Redis may delete keys when its memory is full (maxmemory-policy ${policy}). Usage records that are queued in Redis can be lost. Rate limits per minute can restart at zero. Set maxmemory-policy to noeviction.`
   )
 })
 
-/** A Redis that refuses the command `INFO` is not checked. */
+/** Runs the check in the background. If Redis refuses the command `INFO`, there is only a debug log line. */
 export const layer = Layer.effectDiscard(
   Effect.forkScoped(
     Effect.catch(warn, (cause) =>
-      Effect.logDebug("the eviction policy of Redis could not be read, so nothing warns if it can lose usage records", {
-        cause
-      })
+      Effect.logDebug(
+        "Redis refused the command INFO, so its maxmemory-policy was not checked. Redis may delete queued usage records unless the policy is noeviction.",
+        { cause }
+      )
     )
   )
 )
