@@ -1,6 +1,6 @@
 /**
- * The public API of the status library: stores, reads and streams task statuses, and indexes and replays dead letters.
- * A module with a `make` or a `layer` is exported as a namespace.
+ * The public API of the status library. The library stores and streams task statuses. It also indexes and replays dead
+ * letters. A module with a `make` or a `layer` is exported as a namespace.
  */
 
 export {

@@ -57,7 +57,7 @@ describe("a task that nobody has taken", () => {
       assert.deepInclude(explained.body, {
         task_id: "t3",
         verdict: "unknown",
-        sentence: `There is no status, observation or dead letter of the task. If it was published, it waits in ${where}.`,
+        sentence: `There is no status, observation or dead letter of the task. If the task was published, it waits in ${where}.`,
         queue_name: "tasks.queue",
         ready: 3,
         consumers: 0,
@@ -66,7 +66,7 @@ describe("a task that nobody has taken", () => {
       const { body, status } = yield* get("/status/t3")
       assert.strictEqual(status, 404)
       assert.deepStrictEqual(body, {
-        detail: `No status is stored for task_id "t3". If it was published, it waits in ${where}.`
+        detail: `No status is stored for task_id "t3". If the task was published, it waits in ${where}.`
       })
       // the specification's answer: a graph has nothing to show
       assert.strictEqual((yield* get("/executions/t3/graph")).status, 404)

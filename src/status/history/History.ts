@@ -8,20 +8,20 @@ import type { RedisError } from "../../services/Redis.ts"
 import { StatusStore } from "../store/StatusStore.ts"
 import * as StatusScan from "./StatusScan.ts"
 
-/** A history comes from one of these: `store` is the status store in Redis, `stream` is the broker's status queue. */
+/** The source of a history: the status store in Redis (`store`) or the status queue on the broker (`stream`). */
 export type Source = "store" | "stream"
 
 export interface HistoryQuery {
   readonly taskId?: string | undefined
-  /** The first event to return, as an offset in the stream or a sequence number in the store. `last` is the newest. */
+  /** The first event to return: a stream offset or a sequence number of the store. `last` is the newest event. */
   readonly startOffset: "first" | "last" | number
-  /** The time limit in seconds. Default for a stream: `maxSeconds` of the reader. */
+  /** The time limit of the query in seconds. Default for a stream: `maxSeconds` of the reader. */
   readonly maxSeconds?: number | undefined
-  /** The maximum number of events, counted from `startOffset`. Default: `maxEvents` of the reader. */
+  /** The maximum number of events to return. Default: `maxEvents` of the reader. */
   readonly maxScan?: number | undefined
 }
 
-/** The maximum number of requests is scanning the status queue already. */
+/** Too many requests are scanning the status queue at the same time. */
 export class HistoryBusy extends Schema.TaggedError<HistoryBusy>()("HistoryBusy", { message: Schema.String }) {}
 
 export interface StreamReader {
@@ -32,13 +32,13 @@ export interface StreamReader {
   ) => Effect.Effect<StatusScan.ScanResult, BrokerError | HistoryBusy | StatusScan.QueueInUse>
 }
 
-/** Reads the history of a task, or of the status stream. */
+/** Reads the status events of one task, or all events of the status stream. */
 export class HistoryReader extends Context.Service<
   HistoryReader,
   {
     /** The source for requests that do not name one. */
     readonly source: Source
-    /** The upper limits of a query, from the options. */
+    /** The upper limits of `maxSeconds` and `maxScan` in a query. */
     readonly caps: { readonly maxSeconds: number; readonly maxEvents: number }
     readonly store: (taskId: string, query: HistoryQuery) => Effect.Effect<StatusScan.ScanResult, RedisError>
     readonly stream: StreamReader | undefined
@@ -50,7 +50,7 @@ export interface StoreOptions {
   readonly maxSeconds?: number
   /** The maximum number of events in a result. Default: 10,000. */
   readonly maxEvents?: number
-  /** The maximum size of a result in bytes. The first two events are returned whatever their size. Default: 32 MiB. */
+  /** The maximum size of a result in bytes. The first two events are always returned. Default: 32 MiB. */
   readonly maxBytes?: number
 }
 
@@ -61,13 +61,13 @@ export interface Options extends StoreOptions {
   readonly topology: Topology
   /** The field aliases of events on the broker. Default: `ContractAliases`, or only the built-in alias. */
   readonly aliasConfig?: ContractAliasConfig | undefined
-  /** The members of `meta` to remove, which must be the same as in the hub. Default: `["auth_token"]`. */
+  /** The members of `meta` to remove from events. The status hub must remove the same. Default: `["auth_token"]`. */
   readonly sanitizeMetaKeys?: ReadonlyArray<string> | undefined
   /** The maximum number of messages that one scan examines. Default: 1,000,000. */
   readonly maxMessages?: number
 }
 
-/** Reads histories from the store, or from the broker's status queue for requests with `source=stream`. */
+/** Reads histories from the status store (`source=store`) or the broker's status queue (`source=stream`). */
 export const layer = (options: Options): Layer.Layer<HistoryReader, SettingsError, StatusStore | Broker> =>
   Layer.effect(
     HistoryReader,
@@ -77,7 +77,7 @@ export const layer = (options: Options): Layer.Layer<HistoryReader, SettingsErro
       const { status } = options.topology
       const { sanitizeMetaKeys } = options
       const aliases = options.aliasConfig ?? (yield* ContractAliases) ?? new ContractAliasConfig()
-      // Two scans of a plain queue at the same time would each receive only a part of its messages.
+      // Two concurrent scans of a classic or quorum queue would each receive only a part of its messages.
       const scans = yield* Semaphore.make(status.isStream ? maxConcurrentScans : 1)
       const read = Effect.fn("HistoryReader.stream")(({ maxScan, maxSeconds, startOffset, taskId }: HistoryQuery) =>
         StatusScan.scan(
@@ -99,7 +99,7 @@ export const layer = (options: Options): Layer.Layer<HistoryReader, SettingsErro
           Effect.flatMap(Effect.fromOption),
           Effect.catchTag("NoSuchElementError", () =>
             Effect.fail(
-              new HistoryBusy({ message: "The status queue is being read by other requests: try again in a moment." })
+              new HistoryBusy({ message: "Other requests are reading the status queue. Try again in a moment." })
             )
           )
         )
@@ -146,7 +146,7 @@ const capsOf = (options: StoreOptions & Pick<Options, "maxMessages">): Effect.Ef
     : Effect.succeed(caps)
 }
 
-/** Reading the store is one round trip, which has a deadline of its own. `maxSeconds` can only shorten it. */
+/** A read of the store is one Redis round trip with its own timeout. `maxSeconds` can only shorten this timeout. */
 const storeReader = (store: StatusStore["Service"], caps: Caps): HistoryReader["Service"]["store"] =>
   Effect.fn("HistoryReader.store")((taskId, { maxScan = caps.maxEvents, maxSeconds, startOffset }) => {
     const read = Effect.map(
@@ -177,5 +177,5 @@ const storeReader = (store: StatusStore["Service"], caps: Caps): HistoryReader["
 const rangeOf = (startOffset: HistoryQuery["startOffset"]) =>
   startOffset === "first" ? {} : startOffset === "last" ? { limit: 1 } : { after: startOffset - 1 }
 
-/** Each scan needs a channel and up to `maxBytes` of memory. */
+/** Each scan of the status queue needs an AMQP channel and up to `maxBytes` of memory. */
 const maxConcurrentScans = 4

@@ -22,20 +22,20 @@ interface Scan {
 export interface ScanResult {
   /** The events as JSON with canonical member names, oldest first. */
   readonly events: ReadonlyArray<string>
-  /** True if there may be more events, because a limit ended the scan or the broker does not respond. */
+  /** True if a limit ended the scan or the broker did not respond. The source may then have more events. */
   readonly truncated: boolean
   /** The offset at which the next scan continues. Missing if the queue is not a stream. */
   readonly nextOffset?: number | undefined
   readonly oldestOffset?: number | undefined
 }
 
-/** The queue has a consumer, which would receive the messages that a scan returns in another order. */
+/** The queue has a consumer. A scan would change the order in which the consumer receives the messages. */
 export class QueueInUse extends Schema.TaggedError<QueueInUse>()("QueueInUse", { queue: Schema.String }) {}
 
 /**
- * Reads a status queue from an offset to its current end, on a channel of its own. A stream is not changed. On any
- * other queue, the scan returns the messages afterwards, so it reads at most one prefetch, and only if the queue has no
- * consumer. It does not notice a consumer that starts meanwhile.
+ * Reads a status queue from an offset to its current end. Reading does not change a stream. From any other queue, a
+ * scan takes at most `prefetch` messages and requeues them when it ends. It fails if such a queue has a consumer. It
+ * does not detect a consumer that starts during the scan.
  */
 export const scan = Effect.fnUntraced(function* (
   broker: Broker["Service"],
@@ -80,7 +80,7 @@ export const scan = Effect.fnUntraced(function* (
     }
   })
   const isQuiet = () => quietAt <= clock.currentTimeMillisUnsafe()
-  // A broker that hangs delivers nothing, like an empty queue, but does not respond to a ping either.
+  // If no message arrives, either the queue has no more messages or the broker hangs. A ping fails if the broker hangs.
   const atEnd: Effect.Effect<void, BrokerError> = Effect.suspend(() =>
     isQuiet()
       ? Effect.andThen(
@@ -94,8 +94,8 @@ export const scan = Effect.fnUntraced(function* (
     Effect.raceFirst(channel.ended),
     Effect.timeoutOption(bounds.seconds * 1_000)
   )
-  // The consumer is cancelled before the channel is closed. Otherwise some clients return deliveries that are still
-  // arriving, which is an error on a stream.
+  // Cancels the consumer before the channel closes. Otherwise some AMQP clients requeue deliveries that are still
+  // arriving. RabbitMQ treats a requeue on a stream as an error.
   yield* subscription.cancel
   const scanned: ScanResult = { events, truncated: Option.getOrElse(ended, () => true), nextOffset }
   return scanned

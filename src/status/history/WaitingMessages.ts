@@ -9,23 +9,22 @@ export interface WaitingQueue {
 }
 
 /**
- * Reports the ready messages in the queues of workers. A task that no worker has received has no status yet, so
- * responses about an unknown task mention these queues.
+ * Reports which worker queues have ready messages. The 404 response for an unknown task names these queues, because the
+ * task may be in one of them.
  */
 export class WaitingMessages extends Context.Service<
   WaitingMessages,
   {
-    /** The queues with ready messages, at most a second old. Empty if the broker does not respond. */
+    /** The queues with ready messages, cached for one second. Empty if the broker does not respond. */
     readonly queues: Effect.Effect<ReadonlyArray<WaitingQueue>>
   }
 >()("svc/WaitingMessages") {}
 
-/** A request about a task waits at most this long for the broker. */
 const inspectTimeout = "2 seconds"
-/** Clients that poll for the first status of a task cause at most one request to the broker in this time. */
+/** Without this cache, every client that polls for the status of an unknown task would cause requests to the broker. */
 const cacheTtl = "1 second"
 
-/** Inspects the given queues, from which workers consume tasks. */
+/** Reports the ready messages of the given queues. */
 export const layer = (queues: ReadonlyArray<string>): Layer.Layer<WaitingMessages, never, Broker> =>
   Layer.effect(
     WaitingMessages,
@@ -38,7 +37,7 @@ export const layer = (queues: ReadonlyArray<string>): Layer.Layer<WaitingMessage
           onSome: ({ consumers, messages: ready }) => (ready > 0 ? [{ queue, ready, consumers }] : [])
         })
       })
-      // The queues are inspected concurrently, so that one that does not respond does not delay the others.
+      // Inspects the queues concurrently. A queue that does not respond must not delay the other inspections.
       const inspectAll = Effect.map(Effect.forEach(queues, inspectQueue, { concurrency: "unbounded" }), (found) =>
         found.flat()
       )
@@ -54,7 +53,7 @@ export const queues: Effect.Effect<ReadonlyArray<WaitingQueue>> = Effect.flatMap
 
 const maxNamedQueues = 5
 
-/** Returns a sentence that names the queues in which a task may wait. Empty if no message waits. */
+/** Returns a sentence that names the queues in which a task may wait. Returns an empty string if no message waits. */
 export const sentence = (waiting: ReadonlyArray<WaitingQueue>): string => {
   if (waiting.length === 0) return ""
   const named = waiting.slice(0, maxNamedQueues).map(({ consumers, queue, ready }) => {
@@ -62,7 +61,7 @@ export const sentence = (waiting: ReadonlyArray<WaitingQueue>): string => {
     return `${queue} (${others}; ${describeConsumers(consumers)})`
   })
   const more = waiting.length > maxNamedQueues ? ", or in another queue" : ""
-  return `If it was published, it waits in ${named.join(", or in ")}${more}.`
+  return `If the task was published, it waits in ${named.join(", or in ")}${more}.`
 }
 
 const describeConsumers = (consumers: number): string => {
