@@ -4,10 +4,10 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { hostnameOf, isLoopback, requestHostname } from "../../http/RequestHost.ts"
 import { refusal } from "./ErrorBody.ts"
 
-/** The token that callers must present. Without a token, only programs on this machine are admitted. */
+/** The token that callers must send. If none is set, the service accepts only callers on the same machine. */
 export type BearerToken = Option.Option<Redacted.Redacted>
 
-/** The request headers that decide whether a caller is admitted. */
+/** The request headers that decide whether a caller is accepted. */
 export interface CallerHeaders {
   readonly authorization: string | undefined
   readonly host: string | undefined
@@ -15,9 +15,9 @@ export interface CallerHeaders {
 }
 
 /**
- * Returns why a caller is refused, or `undefined` if it is admitted. Without a token the service listens on a loopback
- * address. A web page in a browser on the same machine can reach this address too, by a DNS name that resolves to it or
- * by submitting a form. Such a request has a foreign `Host` or `Origin`.
+ * Returns the error response for a caller, or `undefined` if the caller is accepted. Without a token the service
+ * listens only on a loopback address. A web page in a local browser can reach that address through DNS rebinding or a
+ * form. The `Host` or `Origin` header reveals such a request.
  */
 export const refusalOf = (
   access: BearerToken,
@@ -35,20 +35,20 @@ export const refusalOf = (
     return {
       status: 403,
       detail:
-        "Without a token, this service accepts only requests to a loopback address or to localhost: set SVC_STATUS_TOKEN to use it by another name."
+        "This service has no token, so it accepts only requests to localhost or a loopback address. Set SVC_STATUS_TOKEN to use another host name."
     }
   }
   if (origin !== undefined && !isLoopback(hostnameOf(origin))) {
     return {
       status: 403,
       detail:
-        "Without a token, this service refuses requests from web pages of other origins: set SVC_STATUS_TOKEN to allow them."
+        "This service has no token, so it refuses requests from web pages of other origins. Set SVC_STATUS_TOKEN to allow such requests."
     }
   }
   return undefined
 }
 
-/** Checks the requests of a whole listener, including those to unknown paths. */
+/** Checks every request to a listener, even a request to an unknown path. */
 export const layer = (access: BearerToken) =>
   HttpRouter.middleware(
     (httpEffect) =>
@@ -67,5 +67,5 @@ export const layer = (access: BearerToken) =>
 const equalInConstantTime = (given: string, expected: string): boolean =>
   timingSafeEqual(digest(given), digest(expected))
 
-/** `timingSafeEqual` requires values of equal length. */
+/** Hashes a secret, because `timingSafeEqual` requires values of equal length. */
 const digest = (secret: string): Uint8Array => createHash("sha256").update(secret).digest()

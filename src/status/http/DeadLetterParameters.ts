@@ -12,7 +12,7 @@ const defaultLimit = 50
 
 const maxTextLength = 1_024
 
-/** An empty cursor stays in the result, so that it is refused. Ignoring it would start the list again, for ever. */
+/** Does not ignore an empty cursor. A client that follows an empty cursor would read the first page for ever. */
 export const page = (query: URLSearchParams): Decoded<PageOptions> => {
   const cursor = query.get("cursor")
   const limit = query.get("limit")
@@ -23,7 +23,7 @@ export const page = (query: URLSearchParams): Decoded<PageOptions> => {
   return Result.succeed({ limit: number, ...(cursor !== null && { cursor }) })
 }
 
-/** Reads a filter. The task id has its alias. Empty values are ignored, because HTML forms send them. */
+/** Reads a filter from a query string. Ignores empty values, because HTML forms send every field. */
 export const filter = (query: URLSearchParams, aliases: ContractAliasConfig): Decoded<DeadLetterFilter> => {
   const task = aliases.httpName("task_id")
   const given = Object.entries({
@@ -63,7 +63,7 @@ export const replayRequest = (
   const { filter, force = false, ids } = body
   if (typeof force !== "boolean") return invalid("body", "force", "must be true or false")
   if ((ids === undefined) === (filter === undefined))
-    return invalid("body", "ids", "or filter must be given, and not both")
+    return invalid("body", "ids", "must be given, unless filter is given: a request has exactly one of them")
   if (ids !== undefined) return Result.map(idsOf(ids, maxIds), (ids) => ({ selection: { ids }, force }))
   return Result.map(filterOf(filter, force, aliases), (filter) => ({ selection: { filter }, force }))
 }
@@ -79,7 +79,7 @@ export const queueName = (body: unknown): Decoded<string> => {
 const idsOf = (ids: unknown, maxIds: number): Decoded<ReadonlyArray<string>> =>
   Array.isArray(ids) && ids.length > 0 && ids.length <= maxIds && ids.every(isText)
     ? Result.succeed(ids)
-    : invalid("body", "ids", `must be a list of 1 to ${maxIds} dlq_ids: split more of them into several requests`)
+    : invalid("body", "ids", `must be a list of 1 to ${maxIds} dlq_ids: split a longer list into several requests`)
 
 const filterOf = (given: unknown, force: boolean, aliases: ContractAliasConfig): Decoded<DeadLetterFilter> => {
   if (!isObject(given)) return invalid("body", "filter", "must be an object")
@@ -97,7 +97,7 @@ const filterOf = (given: unknown, force: boolean, aliases: ContractAliasConfig):
             problem(
               "body",
               name,
-              `must be dead_lettered unless force is true: records in other states may have been published before`
+              `must be dead_lettered unless force is true: a record in another state may have been published already`
             )
           ]
         : stateProblem("body", value, name)

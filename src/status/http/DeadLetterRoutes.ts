@@ -24,36 +24,36 @@ import * as RequestParameters from "./RequestParameters.ts"
 type Path = `/${string}`
 
 export interface Options {
-  /** Dead-letter queues on the broker. If set, even to an empty list, a route lists them and the indexed ones. */
+  /** Dead-letter queues on the broker. If this is set (even to an empty list), the path `brokerQueuesPath` exists. */
   readonly brokerDlqQueueNames?: ReadonlyArray<string>
   /** The field names in bodies, paths and queries. Default: `ContractAliases`, which `StatusRuntime` sets. */
   readonly aliasConfig?: ContractAliasConfig
-  /** The path of the indexed queues. Below it are `/index` and `/remove-replayed`. Default: `/dlq/queues`. */
+  /** The path of the indexed queues. `/index` and `/remove-replayed` are below it. Default: `/dlq/queues`. */
   readonly queuesPath?: Path
-  /** The path of the broker's dead-letter queues. Default: `/broker/dlq/queues`. */
+  /** The path that lists `brokerDlqQueueNames` and the indexed queues. Default: `/broker/dlq/queues`. */
   readonly brokerQueuesPath?: Path
-  /** The path of the list of dead letters. One dead letter and its replay are below it. Default: `/dlq/messages`. */
+  /** The path that lists dead letters. The routes of a single dead letter are below it. Default: `/dlq/messages`. */
   readonly messagesPath?: Path
   /** The path of the groups of similar dead letters. Default: `/dlq/groups`. */
   readonly groupsPath?: Path
-  /** The path of the replay jobs. Without the service `ReplayJobs` it does not exist. Default: `/dlq/replays`. */
+  /** The path of the replay jobs. It exists only if `ReplayJobs` is provided. Default: `/dlq/replays`. */
   readonly replaysPath?: Path
 }
 
 type Requirements = DeadLetterStore | Broker
 
-/** A list of ten thousand ids fits into this size. */
+/** The maximum size of a request body. A list of 10,000 ids fits into it. */
 const maxBody = ByteSize.mebibytes(1)
 
 /**
- * The HTTP routes for dead letters: they list the index, compare it with the broker, and replay one or many records.
- * With `StatusStore`, a dead letter includes the statuses of its task. With `ReplayJobs`, there are routes for replay
- * jobs, which a `ReplayWorker.layer` must process.
+ * The HTTP routes that list, inspect and replay dead letters. If `StatusStore` is provided, a dead letter includes the
+ * statuses of its task. If `ReplayJobs` is provided, there are routes for replay jobs. `ReplayWorker.layer` must then
+ * process these jobs.
  */
 export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | Requirements> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
-      // The scope of the layer is left out, because each request has its own.
+      // The handlers do not receive the scope of the layer, because each request has its own scope.
       const services = Context.pick(DeadLetterStore, Broker)(yield* Effect.context<Requirements>())
       const statuses = yield* Effect.serviceOption(StatusStore)
       const replayJobs = yield* Effect.serviceOption(ReplayJobs)
@@ -164,10 +164,10 @@ const toResponse = (error: RouteError): HttpServerResponse.HttpServerResponse =>
       return error.whose === "caller"
         ? refusal(
             429,
-            "The request bodies of this address use their share of the memory for bodies: send fewer at once.",
+            "Requests from this address already use their share of the memory for request bodies. Send fewer requests at once.",
             retrySoon
           )
-        : unavailable("The memory for request bodies is in use: try again in a moment.")
+        : unavailable("Other requests use all of the memory for request bodies. Try again in a moment.")
     case "QueueWalkFailed":
       if (error.reason === "unavailable") return unavailable(error.message)
       return refusal(error.reason === "busy" ? 409 : 404, error.message)
@@ -225,7 +225,7 @@ const onQueue = <A>(
   Effect.gen(function* () {
     const body = yield* given.room.withReservation(Number(maxQueueBody))(bodyText(maxQueueBody))
     const queue = yield* orInvalid(Parameters.queueName(parseOrUndefined(body)))
-    // Only dead-letter queues may be walked, because a walk takes messages away from the queue's consumers.
+    // Only dead-letter queues may be read, because reading a queue keeps its messages away from consumers.
     const isDeadLetterQueue =
       queue.endsWith(defaultSuffix) ||
       given.configured.includes(queue) ||
@@ -239,7 +239,7 @@ const onQueue = <A>(
     return ok(yield* walk(queue, given.aliases))
   })
 
-/** A retry policy may set another suffix. */
+/** The default suffix of dead-letter queues. A retry policy may set another suffix. */
 const defaultSuffix = ".dlq"
 
 const maxQueueBody = ByteSize.kibibytes(4)
@@ -345,7 +345,7 @@ const jobBody = (aliases: ContractAliasConfig, job: ReplayJob) => ({
   filter: job.filter === null ? null : withTaskAlias(aliases, job.filter)
 })
 
-/** Renames `task_id` to its alias in a record or a filter. No other alias applies to these. */
+/** Renames `task_id` to its alias. A record or a filter has no other field with an alias. */
 const withTaskAlias = (aliases: ContractAliasConfig, object: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(object).map(([name, value]) => [name === "task_id" ? aliases.fieldName(name) : name, value])

@@ -5,7 +5,7 @@ export interface InvalidParameter {
   readonly msg: string
 }
 
-/** Creates an error response of the messaging routes. Its body is `{"detail": …}` whatever the status. */
+/** Creates an error response with the body `{"detail": …}`. */
 export const refusal = (
   status: number,
   detail: string,

@@ -20,7 +20,7 @@ const notFound = refusal(404, "There is nothing at this path.")
 
 const internalError = refusal(500, "The service failed to process this request. The reason is in its log.")
 
-/** Responds to a defect with a 500 and a body. The server's own response would have no body. */
+/** Responds to an unexpected error with status 500 and an error body. The response of the HTTP server has no body. */
 export const catchDefects = <E, R>(
   handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest.HttpServerRequest> =>
@@ -33,7 +33,7 @@ export const catchDefects = <E, R>(
     )
   )
 
-/** Gives unknown paths and unexpected errors the same error body. For a listener that has only messaging routes. */
+/** Responds to unknown paths and unexpected errors with an error body. Use it only if this library owns all routes. */
 export const layer = HttpRouter.middleware(
   (httpEffect) =>
     catchDefects(

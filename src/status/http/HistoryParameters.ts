@@ -6,7 +6,7 @@ interface HistoryRequest extends HistoryQuery {
   readonly source: Source
 }
 
-/** Parses the query string. Returns every invalid parameter. `taskField` is the public name of the task id. */
+/** Parses the query string, or returns all invalid parameters. `taskField` is the public name of the task id. */
 export const read = (
   query: URLSearchParams,
   taskField: string,
@@ -36,10 +36,10 @@ export const read = (
     mistake("max_scan", `must be an integer from 1 to ${caps.maxEvents}`)
   }
   if (source === "store" && taskId === undefined) {
-    mistake(taskField, "must be given: the store keeps its history by task")
+    mistake(taskField, "must be given: the status store can read only the history of one task")
   }
   if (source === "stream" && taskId === undefined && maxSeconds === undefined && maxScan === undefined) {
-    mistake(taskField, `or max_seconds or max_scan must be given: otherwise the whole stream would be read`)
+    mistake(taskField, `must be given, unless max_seconds or max_scan limits how much of the stream is read`)
   }
   if (mistakes.length > 0) return mistakes
   return {
@@ -50,7 +50,7 @@ export const read = (
     maxScan
   }
 
-  /** Returns `NaN` for text that is not a number. `NaN` is outside every range, so it is refused. */
+  /** Returns `NaN` for text that is not a number. The range checks then reject it. */
   function number(name: string, form: RegExp): number | undefined {
     const text = query.get(name)
     return text === null ? undefined : form.test(text) ? Number(text) : Number.NaN

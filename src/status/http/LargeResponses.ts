@@ -5,14 +5,14 @@ import * as FairShare from "../../services/FairShare.ts"
 import { refusal, unavailable } from "./ErrorBody.ts"
 
 const maxConcurrentResponses = 4
-/** One response of an address may be produced while another one is being sent. */
+/** With two, an address can have one response in production while another one waits to be sent. */
 const maxProducedPerAddress = 2
 const waitTimeoutSeconds = 10
 
-/** Smaller responses do not count while they are being sent. */
+/** Only larger responses count towards the limit while the server sends them. */
 const smallResponseBytes = 256 * 1024
 
-/** Limits the large responses that are produced and sent at once. One counts until the client has received it. */
+/** Limits the number of large responses in progress. A large response counts until the client has received it. */
 export type ResponseLimiter = <E, R>(
   answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 ) => Effect.Effect<
@@ -59,9 +59,9 @@ export const refusalOf = ({
   whose === "caller"
     ? refusal(
         429,
-        `This address already receives as many large responses as it may have at once, and none ended within ${waitTimeoutSeconds} seconds: try again in a moment.`,
+        `This address has reached its limit of large responses at the same time. None of them ended within ${waitTimeoutSeconds} seconds. Try again in a moment.`,
         { "retry-after": "1" }
       )
     : unavailable(
-        `${maxConcurrentResponses} large responses are being produced or sent, which is the limit, and none ended within ${waitTimeoutSeconds} seconds: try again in a moment.`
+        `The service is sending ${maxConcurrentResponses} large responses, which is its limit. None of them ended within ${waitTimeoutSeconds} seconds. Try again in a moment.`
       )

@@ -6,13 +6,13 @@ import type { InvalidParameter } from "./ErrorBody.ts"
 
 export const query = Effect.map(HttpServerRequest.HttpServerRequest, ({ url }) => parametersOf(url))
 
-/** Only the part after the first `?` is parsed, because the target may be an absolute URL, even an invalid one. */
+/** Parses only the part after the first `?`, because the request target may be an invalid absolute URL. */
 export const parametersOf = (url: string): URLSearchParams => {
   const at = url.indexOf("?")
   return new URLSearchParams(at < 0 ? "" : url.slice(at + 1).replaceAll(nameWithoutValue, "$&="))
 }
 
-/** A name without `=` is given one. Node.js needs quadratic time to parse many names without it. */
+/** Matches names without `=`. These get a `=`, because Node.js parses many names without it in quadratic time. */
 const nameWithoutValue = /(?<![^&])[^&=]+(?![^&])/g
 
 export const taskId = (aliases: ContractAliasConfig | undefined) =>
@@ -25,7 +25,7 @@ export const taskId = (aliases: ContractAliasConfig | undefined) =>
   })
 
 const problemOf = (taskId: string, url: string): string | undefined => {
-  // The router ends a path at a semicolon, so a task id with one would select another task.
+  // The router cuts a path at a semicolon. The text before it would be the id of a different task.
   if (/^[^?#]*;/.test(url)) return "must have its semicolons percent-encoded, as %3B"
   if (taskId.trim() === "") return "must not be blank"
   return fitsShortString(taskId) ? undefined : "must have at most 255 bytes"

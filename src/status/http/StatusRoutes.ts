@@ -23,9 +23,9 @@ export interface Options {
   /** The path of the latest status. Default: `/status/{task_id}`. */
   readonly statusPath?: string
   /**
-   * Whether `/history` refuses `source=stream` if the status queue is not a stream. `false` allows scanning a plain
-   * queue that has no consumer. A hub that starts during such a scan receives messages out of order, and a quorum queue
-   * may count each scan towards its delivery limit. Default: true.
+   * Whether `/history` refuses `source=stream` if the status queue is not a stream. Default: true. With `false`,
+   * `/history` may scan a classic or quorum queue that has no consumer. A hub that starts during the scan receives
+   * messages out of order. A quorum queue may count each scan towards its delivery limit.
    */
   readonly requireStream?: boolean
   /** The field names in bodies, paths and queries. Default: `ContractAliases`, which `StatusRuntime` sets. */
@@ -36,7 +36,7 @@ export interface Options {
   readonly historyOutputAdapter?: OutputAdapter
 }
 
-/** Options for `HttpRouter.serve`: a task id in a path may have 255 bytes, where the default is 100 characters. */
+/** Options for `HttpRouter.serve`. A task id may have 255 bytes, but by default the router allows 100 characters. */
 export const routerConfig = {
   caseSensitive: true,
   ignoreTrailingSlash: false,
@@ -45,8 +45,8 @@ export const routerConfig = {
 } as const
 
 /**
- * The routes `GET /events/{task_id}`, `GET /history` and `GET /status/{task_id}`. Each one exists only if its service
- * is provided: `EventStream`, `HistoryReader` and `StatusStore`.
+ * The routes `GET /events/{task_id}`, `GET /history` and `GET /status/{task_id}`. They need the services `EventStream`,
+ * `HistoryReader` and `StatusStore` respectively. A route without its service is left out.
  */
 export const layer = (given: Options = {}): Layer.Layer<never, SettingsError, HttpRouter.HttpRouter> =>
   HttpRouter.use(
@@ -142,7 +142,7 @@ const history = (
         Effect.succeed(
           refusal(
             409,
-            `The status queue ${queue} is not a stream and has a consumer, which would get its messages out of order: use source=store.`
+            `The status queue ${queue} is not a stream, and it has a consumer. A scan would change the order in which the consumer receives messages. Use source=store.`
           )
         ),
       BrokerError: ({ message, reason }) =>
@@ -188,7 +188,7 @@ const withTaskId = (aliasConfig: ContractAliasConfig | undefined, handler: (task
     Result.isSuccess(taskId) ? handler(taskId.success) : Effect.succeed(invalidParameters(taskId.failure))
   )
 
-/** The response is assembled from the stored JSON, which is not parsed. */
+/** Creates a response from JSON text. Stored events are JSON already, so they are not parsed. */
 const json = (body: string) => HttpServerResponse.text(body, { contentType: "application/json" })
 
 const storeUnavailable = unavailable("The status store cannot be read now: try again in a moment.")
@@ -202,7 +202,6 @@ const eventStreamHeaders = {
   "x-accel-buffering": "no"
 }
 
-/** Returns whether an `Accept` header allows an event stream. */
 const acceptsEventStream = (header: string | undefined): boolean =>
   header === undefined ||
   header.split(",").some((range) => {
@@ -211,7 +210,7 @@ const acceptsEventStream = (header: string | undefined): boolean =>
     return !refused && /^(\*\/\*|text\/\*|text\/event-stream|)$/.test(type)
   })
 
-/** The parameter in the router's path always has the same name, whatever its public name is. */
+/** Converts the paths to router paths. The router always names the parameter `task_id`, even if a path has an alias. */
 const pathsOf = (options: Options, issues: ValidationIssues) => {
   const parameters = new Set(
     ["task_id", options.aliasConfig?.httpName("task_id") ?? "task_id"].map((name) => `{${name}}`)
