@@ -22,7 +22,7 @@ const lagMs = Metric.histogram("svc_status_hub_lag_ms", {
   boundaries: boundariesMs
 })
 
-/** The counters are called directly and not as effects, because they run for every message. */
+/** The counters are plain functions and not effects, because they are called for every message. */
 export const make = Effect.map(Effect.context<never>(), (context) => {
   const counted = (outcome: string) => {
     const counter = Metric.withAttributes(events, { outcome })

@@ -12,7 +12,7 @@ export class StreamOffset {
     this.#content = content
   }
 
-  /** The hash that identifies the message. Once computed, the content of the message is no longer kept in memory. */
+  /** The SHA-1 hash of the message. The first call releases the content of the message from memory. */
   get digest(): string {
     if (this.#content !== undefined) {
       this.#digest = digestOf(this.#content)
@@ -24,10 +24,10 @@ export class StreamOffset {
 
 export const digestOf = (content: Uint8Array): string => hash("sha1", content, "hex")
 
-/** The number of messages that may be tracked after an unfinished one. Later messages wait until it is finished. */
+/** The maximum number of tracked messages that follow an unfinished message. Further messages must wait. */
 const capacity = 10_000
 
-/** Tracks the offset of a stream up to which every message is done, with no unfinished message before it. */
+/** Tracks the highest offset of a stream up to which every message is done. */
 export class LowWaterMark {
   #pending: Array<StreamOffset> = []
   #head = 0
@@ -42,7 +42,7 @@ export class LowWaterMark {
   /** Registers a delivery. Must be called in the order of offsets. The returned function marks the message as done. */
   track(epoch: number, offset: number, content: Uint8Array): () => void {
     if (epoch !== this.#epoch) {
-      // On a new channel the broker delivers all unfinished messages again.
+      // On a new channel, the broker delivers all unfinished messages again. The old entries are obsolete then.
       this.#epoch = epoch
       this.#pending = []
       this.#head = 0
@@ -53,7 +53,7 @@ export class LowWaterMark {
     return () => {
       entry.isDone = true
       if (this.#pending[this.#head] === entry) this.#advance()
-      // Computing the digest releases the content, or one unfinished message would keep all later ones in memory.
+      // The digest releases the message content. Otherwise an unfinished message would keep later messages in memory.
       else void entry.digest
     }
   }
@@ -74,7 +74,7 @@ export class LowWaterMark {
       this.#latest = next
       this.#head++
     }
-    // `splice` moves the remaining entries, so it runs rarely.
+    // `splice` moves all remaining entries, so it does not run for every message.
     if (this.#head > 1_024 || this.#head === this.#pending.length) {
       this.#pending.splice(0, this.#head)
       this.#head = 0

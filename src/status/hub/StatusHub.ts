@@ -32,8 +32,8 @@ export interface Options {
   /** The field aliases of incoming events. Default: the aliases of the client. */
   readonly aliasConfig?: ContractAliasConfig | undefined
   /**
-   * Arguments of the AMQP subscription. On a stream, `x-stream-offset` is where a hub without a checkpoint starts. It
-   * overrides the topology's setting. Default: the first event. A hub with a checkpoint continues there.
+   * Arguments of the AMQP subscription. On a stream, `x-stream-offset` is the start of a hub that has no checkpoint. It
+   * overrides the setting of the topology. Default: the first event.
    */
   readonly consumeArguments?: Fields | undefined
   readonly observationSink?: ObservationSink | undefined
@@ -44,7 +44,7 @@ export interface Options {
   readonly prefix?: string | undefined
   /** The time that a stopping hub waits for events that are being stored. Default: 10 seconds. */
   readonly stopWithin?: Duration.Input
-  /** The seconds between an error of the consumer and the next attempt. Default: 2. */
+  /** The delay in seconds before the hub retries after an error of its consumer. Default: 2. */
   readonly idleRetrySeconds?: number
 }
 
@@ -54,31 +54,31 @@ interface StreamSession extends StreamCheckpoint.CheckpointSession {
   checkpointedOffset: number
 }
 
-/** Reports the progress of a hub. Both effects succeed at once if their condition is met already. */
+/** Reports the progress of a hub. `started` and `caughtUp` succeed at once if their condition is met already. */
 export interface Progress {
-  /** Succeeds when the hub consumes for the first time. From then on, the status exchange and its queue exist. */
+  /** Succeeds when the hub has started to consume. The status exchange and the status queue exist then. */
   readonly started: Effect.Effect<void>
   /**
-   * Succeeds when every event that was in the status queue at the time of the call has been stored or left out. If
-   * several hubs share a queue that is not a stream, only the events of this hub count. Waits while the broker or the
-   * store is unavailable.
+   * Succeeds when the hub has processed every event that was in the status queue at the time of the call. If several
+   * hubs share a queue that is not a stream, only the events of this hub count. Waits while the broker or the store is
+   * unavailable.
    */
   readonly caughtUp: Effect.Effect<void>
 }
 
-/** The progress of the hub that `layer` runs. A program can report ready when `caughtUp` has succeeded. */
+/** The progress of the hub that `layer` runs. A program can report that it is ready after `caughtUp` has succeeded. */
 export class HubProgress extends Context.Service<HubProgress, Progress>()("svc/status/HubProgress") {}
 
 export interface StatusHub extends Progress {
   /** Stores events until the hub is stopped or interrupted. Never fails. The specification calls this `run_forever`. */
   readonly run: Effect.Effect<void>
-  /** Stops consuming. Succeeds when all events in progress are stored or returned and the checkpoint is saved. */
+  /** Stops consuming. Succeeds when all events in progress are stored or requeued and the checkpoint is saved. */
   readonly stop: Effect.Effect<void>
 }
 
 const backoff = Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced("1 second")]).pipe(Schedule.jittered)
 
-/** A checkpoint is saved after this time, or earlier after this many events. */
+/** The hub saves a checkpoint after this time, or earlier if it has processed this number of events. */
 const checkpointInterval = { time: "1 second", events: 1_000 } as const
 
 const finalCheckpointTimeout = "2 seconds"
@@ -86,19 +86,18 @@ const finalCheckpointTimeout = "2 seconds"
 /**
  * Copies events from the status queue or stream of the client's topology into the store.
  *
- * - An event is acknowledged after it is stored. If the store is unavailable, the hub keeps the event and retries, so
- *   an outage of Redis delays events and loses none.
- * - Events that are larger than the topology's `status_max_event_bytes` are left out as malformed. Clients of this
- *   library do not publish such events.
+ * - An event is acknowledged after it is stored. If Redis is unavailable, the hub keeps the event and retries. So an
+ *   outage of Redis delays events but loses none.
+ * - Events that are larger than the topology's `status_max_event_bytes` are not stored. Clients of this library do not
+ *   publish such events.
  * - Delivery is at-least-once. The store recognises an event that is delivered again and keeps one copy.
- * - The events of one task are stored in order, those of different tasks concurrently.
+ * - Events of one task are stored in order. Events of different tasks are stored concurrently.
  *
- * Several hubs may run. On a stream each hub reads all events, and the store keeps one copy of each. On a queue the
- * hubs share the events, so two events of one task may be stored in either order.
+ * Several hubs may run. On a stream each hub reads all events, and the store keeps one copy of each event. On any other
+ * queue the hubs share the events, so two events of one task may be stored in the wrong order.
  *
- * On a stream, a checkpoint in Redis records the offset up to which all events are stored. The hub reads it whenever it
- * opens a channel, because the stream may have been redeclared. If Redis loses data, the hub reads the lost events
- * again.
+ * On a stream, a checkpoint in Redis records the offset up to which all events are stored. If Redis loses data, the hub
+ * reads the lost events again.
  */
 export const make = Effect.fnUntraced(function* (
   options: Options = {}
@@ -150,7 +149,7 @@ export const make = Effect.fnUntraced(function* (
     Effect.acquireUseRelease(
       Effect.suspend(() =>
         retryingCount++ === 0
-          ? Effect.logWarning(`The status store is unavailable: events of ${queue} wait until it is back`)
+          ? Effect.logWarning(`The status store is unavailable. The hub keeps events of ${queue} and retries.`)
           : Effect.void
       ),
       () =>
@@ -172,7 +171,7 @@ export const make = Effect.fnUntraced(function* (
     observeStoreFailure(event, error)
     const which = `event ${JSON.stringify(event.event_id)} of task ${JSON.stringify(event.task_id)}`
     return logLeftOut((suppressed) =>
-      Effect.logError(`${why}: ${which} is not stored and will be missing from its history${suppressed}`, error)
+      Effect.logError(`${why}: ${which} is not stored and will be missing from the task's history${suppressed}`, error)
     )
   }
 
@@ -220,7 +219,7 @@ export const make = Effect.fnUntraced(function* (
       Queue.offerUnsafe(checkpointDue, undefined)
   }
 
-  /** Must register the delivery synchronously, because the order of deliveries is the order of a task's events. */
+  /** Registers the delivery synchronously, because events of a task must be stored in the order of their deliveries. */
   const handleDelivery = (delivery: Delivery): Effect.Effect<DeliveryVerdict> => {
     unsettled.add(delivery)
     return Effect.onExit(processDelivery(delivery), () => Effect.sync(() => unsettled.delete(delivery)))
@@ -242,7 +241,7 @@ export const make = Effect.fnUntraced(function* (
       Effect.catchDefect((defect) => leaveOut(event, "The status store threw an unexpected error", defect))
     )
 
-  /** Delays further work while too many messages are tracked after an unfinished one. */
+  /** Runs `stored` after `lowWaterMark` has room again. This limits the number of messages in memory. */
   const afterCapacity = (stored: Effect.Effect<void>) =>
     session?.lowWaterMark.isFull === true ? Effect.andThen(session.lowWaterMark.whenNotFull, stored) : stored
 
@@ -264,7 +263,7 @@ export const make = Effect.fnUntraced(function* (
       })
     })
 
-  /** Runs for each channel, because the stream may have been redeclared or may have lost its last messages. */
+  /** Runs whenever the hub opens a channel, because the stream may have been redeclared or have lost messages. */
   const startSession = Effect.gen(function* () {
     if (session !== undefined) yield* saveCheckpoint(session)
     session = undefined
@@ -304,18 +303,20 @@ export const make = Effect.fnUntraced(function* (
           retry_delay_seconds: retryDelaySeconds
         })
       ),
-    // The check for a lost subscription needs consumer counts, which RabbitMQ does not report for streams.
+    // The check for a lost subscription needs the consumer count of the queue. RabbitMQ reports none for a stream.
     ...(isStream && { consumeTimeoutSeconds: null }),
     idleRetrySeconds: options.idleRetrySeconds,
     stopWithin: options.stopWithin
   })
 
-  /** Saves the checkpoint even if no event was stored, because this detects that Redis has lost data. */
+  /** Runs even if no event was stored, because saving the checkpoint also detects whether Redis has lost data. */
   const checkpointOrRestart = Effect.gen(function* () {
     const read = session
-    // If a new session has started meanwhile, the outcome says nothing about it.
+    // If a new session has started meanwhile, this outcome does not apply to the new session.
     if (read === undefined || (yield* saveCheckpoint(read)) === "moved" || session !== read) return
-    yield* Effect.logWarning(`Redis may have lost the latest events of stream ${queue}: the hub reads them again`)
+    yield* Effect.logWarning(
+      `Redis may have lost the latest events of stream ${queue}. The hub reads these events again.`
+    )
     session = undefined
     yield* loop.stop
   }).pipe(Effect.ignore)
@@ -325,8 +326,8 @@ export const make = Effect.fnUntraced(function* (
   )
 
   /**
-   * Returns whether all events up to `end` are stored. A hub that did not start at the first event may receive none
-   * before `end`, so it counts as up to date if no event arrives for a second.
+   * Returns whether all events up to the offset `end` are stored. A hub that starts at a later event may receive none.
+   * Such a hub counts as up to date if no event arrives for a second.
    */
   const isStoredUpTo = (end: number): boolean => {
     if (session === undefined) return false
@@ -345,7 +346,7 @@ export const make = Effect.fnUntraced(function* (
     yield* pollUntil(
       Effect.map(broker.inspect(queue), Option.match({ onNone: () => true, onSome: ({ messages }) => messages === 0 }))
     )
-    // After this response, every delivery that was on its way to this process has arrived.
+    // The broker responds to the ping after the earlier deliveries, so this process has received them now.
     yield* broker.ping
     const pending = [...unsettled]
     yield* pollUntil(Effect.sync(() => !pending.some((delivery) => unsettled.has(delivery))))
@@ -386,10 +387,10 @@ export const make = Effect.fnUntraced(function* (
 const pollUntil = <E>(holds: Effect.Effect<boolean, E>) =>
   Effect.asVoid(Effect.repeat(holds, { schedule: Schedule.spaced("50 millis"), until: (isSo) => isSo }))
 
-/** The time within which the broker delivers the first message to a new consumer. */
+/** A hub assumes that the broker delivers the first message to a new consumer within this time. */
 const firstDeliveryWaitMs = 1_000
 
-/** Runs a hub for the lifetime of the layer. Closing the layer stops the hub as `stop` does. */
+/** Runs a hub for the lifetime of the layer. When the layer closes, the hub stops gracefully. */
 export const layer = (
   options?: Options
 ): Layer.Layer<HubProgress, SettingsError, Broker | BrokerClient | StatusStore | Redis> =>
@@ -402,7 +403,7 @@ export const layer = (
     })
   )
 
-/** True if a key has the wrong type. Redis then rejects every write to the key until it is deleted. */
+/** True if a key has the wrong type. Redis then rejects every write to the key until the key is deleted. */
 const isWrongKeyType = (error: RedisError): boolean => /\bWRONGTYPE\b/.test(error.message)
 
 /** Returns the task id from the header that clients of this library set. */

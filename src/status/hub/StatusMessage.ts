@@ -5,7 +5,7 @@ import * as StatusEvent from "../../messaging/envelope/StatusEvent.ts"
 import type { Timestamp } from "../../messaging/envelope/Timestamp.ts"
 import type { ContractAliasConfig } from "../../messaging/topology/Aliases.ts"
 
-/** Describes a message that is not a status event. `detail` is for the log and contains no values. */
+/** Describes why a message is not a status event. `detail` is for the log and contains no values of the message. */
 export interface Malformed {
   readonly reason: "oversized" | "malformed_json" | "payload_not_mapping" | "invalid_envelope"
   readonly detail: string
@@ -18,9 +18,7 @@ export interface ReadingOptions {
   readonly sanitizeMetaKeys: ReadonlyArray<string> | undefined
 }
 
-/**
- * Returns a function that parses a message: it renames aliases, removes secret members, and keeps every number exact.
- */
+/** Returns a parser of messages that renames aliases, removes secret members and keeps every digit of numbers. */
 export const sanitizingReader = ({ aliases, sanitizeMetaKeys: secret = ["auth_token"] }: ReadingOptions) => {
   const sanitize = (event: JsonObject): JsonObject => {
     const { meta } = event
@@ -36,9 +34,7 @@ interface Options extends ReadingOptions {
   readonly maxEventBytes: number
 }
 
-/**
- * Returns a function that reads the event to store from a message. `StatusEvent.readForStorage` adds missing members.
- */
+/** Returns a function that reads the event to store from a message, and adds missing members. */
 export const eventReader = ({ maxEventBytes, ...options }: Options) => {
   const read = sanitizingReader(options)
   return (content: Uint8Array, now: Timestamp): Result.Result<ReceivedStatus, Malformed> => {
@@ -66,7 +62,7 @@ const invalid = (detail: string, taskId: unknown): Malformed => ({
 })
 
 const validate = (json: JsonObject, now: Timestamp, bytes: number): Result.Result<ReceivedStatus, EnvelopeError> => {
-  // `JSON.parse` accepts any depth, `JSON.stringify` only some thousand levels, which a shorter message cannot have.
+  // `JSON.stringify` fails if a value has some thousand nested levels. A short message cannot have so many levels.
   const encoded = bytes > alwaysEncodableBytes ? encode("status", json) : undefined
   return encoded !== undefined && Result.isFailure(encoded)
     ? Result.fail(encoded.failure)

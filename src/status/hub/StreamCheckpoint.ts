@@ -4,22 +4,23 @@ import type { Call, Redis, RedisError, Script } from "../../services/Redis.ts"
 import { digestOf, type StreamOffset } from "./LowWaterMark.ts"
 
 /**
- * Records in Redis the offset of a stream up to which all events are stored. All hubs share the record. It contains a
- * digest of the message at that offset, which reveals a stream that was redeclared and counts from 0 again.
+ * Stores a checkpoint in Redis: the offset of a stream up to which all events are stored. All hubs share the
+ * checkpoint. It contains a digest of the message at that offset. A different digest reveals that the stream was
+ * redeclared and its offsets started at 0 again.
  *
- * A Redis that crashes or fails over may lose its latest writes. A checkpoint is written after its events, so a
- * checkpoint that survives is correct. But events stored after it may be lost, and the checkpoint must not move past
- * them. Every restart and every promotion changes the replication id of Redis (`master_replid`), so the checkpoint
- * moves only while this id is the same as at the start of the session. The script compares the id in the same step, on
- * the server that it writes to, which costs one `INFO`. The id may also change without a loss; then about a second of
- * the stream is read twice.
+ * A crash or failover of Redis may lose its latest writes. A checkpoint that survives is correct, because it is written
+ * after its events. But events stored after the checkpoint may be lost, and the checkpoint must not move past them.
+ * Every restart and failover changes the replication id of Redis (`master_replid`). So the checkpoint moves only while
+ * this id is the same as at the start of the session. If the id changes without a loss, the hub reads about one second
+ * of the stream twice.
  *
- * If the Redis user may not run `INFO`, only a checkpoint that moved backwards reveals a loss. On a Redis Cluster the
- * comparison covers only the node that holds the checkpoint.
+ * If the Redis user may not run `INFO`, the hub detects a loss only if the checkpoint has moved backwards. On a Redis
+ * Cluster, the hub compares only the id of the node that holds the checkpoint.
  */
 interface StreamCheckpoint {
   /**
-   * Returns the offset to read from. If the stream does not contain the checkpoint's message, deletes the checkpoint.
+   * Returns a session that continues after the checkpoint, or at `initialOffset` without a checkpoint. If the stream
+   * was redeclared, the session starts at the first message.
    */
   readonly start: (initialOffset: Field) => Effect.Effect<CheckpointSession, RedisError | BrokerError>
 }
@@ -28,8 +29,8 @@ export interface CheckpointSession {
   readonly from: Field
 
   /**
-   * Moves the checkpoint forward to `to`, or only compares if `to` is missing. Returns `lost`, and writes nothing, if
-   * stored events may be lost: the replication id differs, or the checkpoint in Redis is an older one.
+   * Moves the checkpoint forward to `to`, or only checks it if `to` is missing. Returns `lost` and writes nothing if
+   * Redis may have lost events. The sign of a loss is a new replication id or a checkpoint that has moved backwards.
    */
   readonly advance: (to?: Pick<StreamOffset, "offset" | "digest">) => Effect.Effect<"moved" | "lost", RedisError>
 }
@@ -62,7 +63,7 @@ export const make = (
     if (history === "" && !isWarned) {
       isWarned = true
       yield* Effect.logWarning(
-        `The Redis user may not run INFO, so the hub cannot detect that Redis lost its latest writes, and does not repeat these writes from stream ${queue}. Allow the command (ACL SETUSER <user> +info)`
+        `The Redis user may not run INFO, so the hub cannot detect whether Redis lost its latest writes. Lost events of stream ${queue} will be missing from histories. Allow the command with ACL SETUSER <user> +info.`
       )
     }
     if (text === startOfStream) return sessionFrom("first", history)
@@ -74,13 +75,13 @@ export const make = (
       const missingCount = found.offset - offset - 1
       if (missingCount > 0) {
         yield* Effect.logWarning(
-          `Stream ${queue} dropped ${missingCount} messages after offset ${offset} before the hub stored them in Redis, so histories lack them: raise the retention of the stream`
+          `Stream ${queue} deleted ${missingCount} messages after offset ${offset} before the hub stored them in Redis. These events are missing from histories. Raise the retention of the stream.`
         )
       }
       return sessionFrom(offset + 1, history, offset)
     }
     yield* Effect.logWarning(
-      `Stream ${queue} was redeclared after it was stored up to offset ${offset}, or it lost its last messages: the hub reads it from the beginning`
+      `Stream ${queue} no longer has the message at offset ${offset}, which the hub stored last. The stream was redeclared or lost messages, so the hub reads the stream from the beginning.`
     )
     yield* redis.run(resetCheckpoint, [key], [text, startOfStream])
     return sessionFrom("first", history)
@@ -108,12 +109,12 @@ const deliveryTimeout = "30 seconds"
 const confirmationWait = "3 seconds"
 
 /**
- * Returns the message at an offset. If it was deleted by the stream's retention, returns the first one after it.
- * Returns `undefined` if the stream ends before the offset.
+ * Returns the message at an offset. If the stream's retention has deleted that message, returns the next one. Returns
+ * `undefined` if the stream ends before the offset.
  *
- * A consumer that starts beyond the end receives nothing, just like one of a slow broker. So a second consumer reads
- * the end of the stream: if its message arrives and that of the first consumer does not, the stream ends before the
- * offset.
+ * A consumer receives nothing if its offset is after the end of the stream, or if the broker is slow. A second consumer
+ * at the end of the stream tells these cases apart. If only the second consumer receives a message, the stream ends
+ * before the offset.
  */
 const messageAt = Effect.fnUntraced(function* (broker: Broker["Service"], queue: string, offset: number) {
   const { consume, ended } = yield* broker.channel({ prefetch: 1 })
@@ -131,7 +132,7 @@ const messageAt = Effect.fnUntraced(function* (broker: Broker["Service"], queue:
   })
   const atOffset = yield* first(offset)
   const last = yield* first("last")
-  // The subscription starts at the beginning of the last chunk, which may contain the offset.
+  // A consumer from `last` starts at the beginning of the last chunk. The offset may still follow in that chunk.
   const offsetMissing = Effect.flatMap(last, (last) =>
     last.offset > offset ? Effect.never : Effect.sleep(confirmationWait)
   )
@@ -153,7 +154,7 @@ const messageAt = Effect.fnUntraced(function* (broker: Broker["Service"], queue:
 const endRounds = 4
 const endRound = "250 millis"
 
-/** Returns the offset of the last message, or -1 if there is none. Reads the last chunk until nothing more arrives. */
+/** Returns the offset of the last message in the stream, or -1 if the stream is empty. */
 export const lastOffsetOf = Effect.fnUntraced(function* (broker: Broker["Service"], queue: string) {
   const { consume, ended } = yield* broker.channel({ prefetch: 1_000 })
   let end = -1
@@ -171,7 +172,7 @@ export const lastOffsetOf = Effect.fnUntraced(function* (broker: Broker["Service
       yield* Effect.sleep(endRound)
       if (end >= 0 && end === before) break
     }
-    // A broker that hangs delivers nothing, like an empty stream, but does not respond to a ping either.
+    // If no message arrives, either the stream is empty or the broker hangs. A ping fails if the broker hangs.
     yield* broker.ping
   })
   yield* Effect.raceFirst(readUntilQuiet, ended)

@@ -1,15 +1,15 @@
 import { Effect, Exit } from "effect"
 
-/** Runs the work of one task one after the other, and that of different tasks concurrently. */
+/** Runs effects of the same task one at a time and in order. Effects of different tasks run concurrently. */
 export class TaskOrder {
   readonly #waiting = new Map<string, Array<() => void>>()
 
   runInOrder<A, E, R>(taskId: string, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    // Waiting cannot be interrupted, but the work that it waits for can be, so an interruption is not delayed.
+    // This wait cannot be interrupted. It still ends soon, because an interruption also stops the effect in progress.
     return Effect.acquireUseRelease(
       this.#waitForTurn(taskId),
       () => work,
-      // Interrupted pieces of work end one by one. The next piece must not start before its own interruption arrives.
+      // An interruption reaches the effects of a task one by one. The yield lets it reach the next effect in time.
       (_, exit) =>
         Exit.hasInterrupts(exit) ? Effect.andThen(Effect.yieldNow, this.#startNext(taskId)) : this.#startNext(taskId)
     )
