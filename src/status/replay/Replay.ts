@@ -20,13 +20,12 @@ export interface Replayed {
 /**
  * A replay failed. For every reason except `unknown`, nothing was published and the record is unchanged.
  *
- * - `absent`: the record does not exist. `changed`: it is not in the required state.
- * - `replayed`, `in_progress`, `replay_unknown`: it is already in this state.
- * - `begun`: the same job has replayed it before, and counts it as done.
+ * - `absent`: the record does not exist. `changed`: the record is not in the required state.
+ * - `replayed`, `in_progress`, `replay_unknown`: the record is already in this state.
+ * - `begun`: the same job has replayed the record before. The job counts the record as done.
  * - `no_queue`: the source queue does not exist. `unavailable`: the broker accepts no messages now. `refused`: the
  *   broker rejects this message.
- * - `unknown`: the message was sent, now or by an earlier attempt of the job, but it is unknown whether the broker
- *   stored it. The state of the record is `replay_unknown`.
+ * - `unknown`: the message was sent, but it is unknown whether the broker stored it. The record is `replay_unknown`.
  */
 export class ReplayError extends Schema.TaggedError<ReplayError>()("ReplayError", {
   reason: Schema.Literals([
@@ -49,7 +48,7 @@ export interface ReplayOptions {
   readonly force?: boolean
   /** The state that the record must be in. Default: any state that `force` allows. */
   readonly state?: Claim["state"]
-  /** The replay job and its current batch. Absent if a request replays this record alone. */
+  /** The replay job and its current batch. Missing if a request replays a single record. */
   readonly job?: Claim["job"]
 }
 
@@ -59,9 +58,9 @@ const replays = Metric.counter("svc_dlq_replays_total", {
 })
 
 /**
- * Publishes a dead letter to its source queue in three steps: claim the record, publish the message, mark the record.
- * Between the first and the last step the state is `replay_unknown`, so a crash leaves either no change or a visible
- * doubt. The effect is uninterruptible, and each step has a deadline.
+ * Publishes a dead letter to its source queue. The state of the record is `replay_unknown` before the publish and
+ * `replayed` after it. A crash in between leaves `replay_unknown`, because the message may have been published. The
+ * effect is uninterruptible, and each step has a timeout.
  */
 export const replay = (
   dlqId: string,
@@ -86,7 +85,7 @@ const attemptReplay = Effect.fnUntraced(function* (claim: Claim) {
   if (!begun)
     return yield* failure(
       "in_progress",
-      `Another replay of ${claim.dlqId} began meanwhile, so this one published nothing: check the state of the record.`
+      `Another replay of ${claim.dlqId} began meanwhile, so this replay published nothing. Check the state of the record.`
     )
   const queue = record.source_queue_name
   const outcome = yield* (yield* Broker).publish(publicationOf(record, now))
@@ -96,7 +95,7 @@ const attemptReplay = Effect.fnUntraced(function* (claim: Claim) {
       (error) =>
         new ReplayError({
           reason: "unknown",
-          message: `${claim.dlqId} was published to ${queue} and confirmed, but its record could not be updated (${error.message}): its state is still replay_unknown. Do not replay it again.`
+          message: `The broker confirmed the message of ${claim.dlqId} in ${queue}, but the record could not be updated (${error.message}). The record stays in state replay_unknown. Do not replay it again.`
         })
     )
   )
@@ -105,7 +104,7 @@ const attemptReplay = Effect.fnUntraced(function* (claim: Claim) {
     target_queue_name: queue,
     state: "replayed",
     replayed_at: now,
-    // `count` is missing if the record has left the index meanwhile.
+    // `count` is missing if the record was deleted from the index meanwhile.
     replay_count: count ?? record.replay_count + 1,
     forced: claim.force
   } satisfies Replayed
@@ -130,14 +129,14 @@ const claimRecord = Effect.fnUntraced(function* (claim: Claim) {
     case "InProgress":
       return yield* failure(
         "in_progress",
-        `A replay of ${dlqId} is in progress until ${withOffset(ofMillis(result.until))} at the latest: check again then.`
+        `Another replay of ${dlqId} is in progress. It ends at ${withOffset(ofMillis(result.until))} at the latest. Try again then.`
       )
     case "Begun":
       return yield* result.isAccountedFor
-        ? failure("begun", `This job replayed ${dlqId} before it was interrupted, so it does not replay it again.`)
+        ? failure("begun", `This job has already replayed ${dlqId}, so it does not replay it again.`)
         : failure(
             "unknown",
-            `This job began a replay of ${dlqId} before it was interrupted, and it is unknown whether the message was published: check whether the task ran, or publish it again with force=true, which may duplicate it.`
+            `This job was interrupted during a replay of ${dlqId}. It is unknown whether the message was published. Check whether the task ran. A replay with force=true may publish the message a second time.`
           )
     case "Replayed":
       return yield* failure(
@@ -152,12 +151,12 @@ const claimRecord = Effect.fnUntraced(function* (claim: Claim) {
     case "Unknown":
       return yield* failure(
         "replay_unknown",
-        `A replay of ${dlqId} by ${result.by} began at ${result.at}, and it is unknown whether the message was published: check whether the task ran, or publish it again with force=true, which may duplicate it.`
+        `A replay of ${dlqId} by ${result.by} began at ${result.at}. It is unknown whether the message was published. Check whether the task ran. A replay with force=true may publish the message a second time.`
       )
   }
 })
 
-/** Records the outcome. Retried, because Redis may be unavailable for a moment. Repeating it changes nothing. */
+/** Records the outcome of a replay. Retries while Redis is unavailable, because repeating the call is harmless. */
 const settle = (claim: Claim, settlement: ReplaySettlement) =>
   Effect.flatMap(DeadLetterStore, (store) => store.settle(claim, settlement)).pipe(
     Effect.retry({
@@ -172,19 +171,19 @@ const failUnconfirmed = Effect.fnUntraced(function* (
   outcome: Exclude<Outcome, { readonly _tag: "Confirmed" }>
 ) {
   if (outcome._tag === "Unknown") {
-    // Without this step the state is the same, but the record stays reserved until the claim expires.
+    // This call releases the claim. Without it, the record would stay reserved until the claim expires.
     yield* Effect.ignore(settle(claim, { _tag: "unknown" }))
     return yield* failure(
       "unknown",
-      `It is unknown whether ${claim.dlqId} arrived in ${queue} (${outcome.reason}): ${outcome.detail}. Its state is replay_unknown; force=true publishes it again and may duplicate it.`
+      `It is unknown whether ${claim.dlqId} arrived in ${queue} (${outcome.reason}): ${outcome.detail}. The state of the record is now replay_unknown. Check whether the task ran. A replay with force=true may publish the message a second time.`
     )
   }
-  // If this step fails, the record stays `replay_unknown`, so no replay is repeated by mistake.
+  // If this call fails, the record stays `replay_unknown`. Such a record is replayed again only with `force`.
   yield* settle(claim, { _tag: "reverted" })
   if (outcome._tag === "Returned") {
     return yield* failure(
       "no_queue",
-      `The queue ${queue} does not exist any more, so ${claim.dlqId} was not replayed: start the worker that declares it, then replay again.`
+      `The queue ${queue} does not exist any more, so ${claim.dlqId} was not replayed. Start the worker that declares the queue, then replay again.`
     )
   }
   const isTemporary = outcome.reason === "unreachable" || outcome.reason === "closed" || outcome.reason === "blocked"
@@ -195,9 +194,9 @@ const failUnconfirmed = Effect.fnUntraced(function* (
 })
 
 /**
- * Creates the message of a replay. It goes to the source queue directly. The retry queue would be wrong: the worker may
- * have changed its delays, and the broker deletes retry queues that are not used. Since publishes are mandatory,
- * `Confirmed` means that the source queue has the message.
+ * Creates the message of a replay. It is published to the source queue and not to the retry queue. The broker deletes
+ * unused retry queues, and the worker may have changed their delays. Publishes are mandatory, so `Confirmed` means that
+ * the source queue has the message.
  */
 const publicationOf = (record: DeadLetterRecord, at: string): Publication => {
   const { properties = {} } = record
@@ -222,9 +221,7 @@ const publicationOf = (record: DeadLetterRecord, at: string): Publication => {
   }
 }
 
-/**
- * Returns the headers of a replay: the count of attempts restarts, and the failure moves to headers that retries keep.
- */
+/** Returns the headers of a replay. The attempt count restarts at 0. The last failure moves to `x-svc-original-…`. */
 const headersOf = ({ dlq_id, headers }: DeadLetterRecord, at: string): Fields => {
   const {
     [RetryHeaders.failureReason]: reason,
@@ -245,7 +242,7 @@ const headersOf = ({ dlq_id, headers }: DeadLetterRecord, at: string): Fields =>
   return RetryHeaders.withoutBrokerHeaders(Object.fromEntries(Object.entries(given).filter(isField)))
 }
 
-/** Drops values that AMQP cannot carry. Records of other programs may contain them. */
+/** Returns whether AMQP can encode the value. Records of other programs may contain other values. */
 const isField = (entry: [string, unknown]): entry is [string, Field] => isFieldValue(entry[1])
 
 const isFieldValue = (value: unknown): value is Field =>

@@ -6,7 +6,7 @@ import { Problem, ReplayJob, type Selection } from "./ReplayJobs.ts"
 
 /** The process that serves the dead-letter routes. */
 export interface Server {
-  /** The URL of its listener, including the prefix of the routes. */
+  /** The URL of the process, including the path prefix of the routes. */
   readonly url: URL
   /** The token of that process (`SVC_STATUS_TOKEN`), if it requires one. */
   readonly token: Option.Option<Redacted.Redacted>
@@ -32,10 +32,10 @@ export type Detailed = typeof Detailed.Type
 
 const responseTimeout: Duration.Input = "10 seconds"
 
-/** Requests are retried for a minute, so that a restart of the server does not fail them. */
+/** Retries a request for a minute, so that a restart of the server does not make the request fail. */
 const restartSchedule = Schedule.upTo(Schedule.spaced("500 millis"), { duration: "1 minute" })
 
-/** Creates a job. All retries have the same idempotency key, so they create one job. */
+/** Creates a job. All retries send the same idempotency key, so they create only one job. */
 export const start = (server: Server, { force, selection }: Request) =>
   HttpClientRequest.post(urlOf(server)).pipe(
     HttpClientRequest.setHeader("Idempotency-Key", randomUUID()),
@@ -50,10 +50,10 @@ export const get = (server: Server, replayId: string) =>
 export const cancel = (server: Server, replayId: string) =>
   retryWhileUnavailable(send(server, HttpClientRequest.post(urlOf(server, replayId, "cancel")), ReplayJob))
 
-/** Indexes the messages of a queue that have no record. Not retried, because the server may still be doing it. */
+/** Indexes the messages of a queue that have no record. Does not retry, because the server may still be indexing. */
 export const index = (server: Server, queue: string) => postToQueue(server, queue, "index", QueuedLetters.Indexed)
 
-/** Removes the replayed messages from a queue. Not retried, because the server may still be doing it. */
+/** Removes the replayed messages from a queue. Does not retry, because the server may still be removing messages. */
 export const removeReplayed = (server: Server, queue: string) =>
   postToQueue(server, queue, "remove-replayed", QueuedLetters.Removed)
 
@@ -102,7 +102,7 @@ const send = <A, I>(
       SchemaError: ({ message }) =>
         new ReplayRequestFailed({
           status: 200,
-          message: `The response is not that of a dead-letter service: ${message}`
+          message: `The response has an unexpected body, so the server may not be a dead-letter service: ${message}`
         })
     })
   )
@@ -116,7 +116,7 @@ const innermostMessage = (error: HttpClientError.HttpClientError): string => {
   let cause: unknown = "cause" in reason ? reason.cause : undefined
   let why = error.message
   for (let depth = 0; depth < 10 && cause instanceof Error; depth++) {
-    // An `AggregateError` has one error per address of the host name. They usually have the same cause.
+    // An `AggregateError` has one error for each address of the host name. The errors usually have the same cause.
     const [first]: ReadonlyArray<unknown> = cause instanceof AggregateError ? cause.errors : []
     if (cause.message !== "") why = cause.message
     cause = first ?? cause.cause

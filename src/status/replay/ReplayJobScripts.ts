@@ -6,11 +6,11 @@ import { items, texts } from "../dead-letters/DeadLetterIndex.ts"
  *
  * - `…replays`, `…replays:running`: sorted sets of job ids in the order of creation.
  * - `…replay:<id>`: a hash with the job. `…replay:<id>:ids` and `…replay:<id>:problems` are lists.
- * - `…replay:<id>:begun`: a hash with the records of the current batch that the job has begun to publish. The value is
+ * - `…replay:<id>:begun`: a hash with the records of the current batch that the job has begun to publish. Each value is
  *   the token of the attempt, or `replayed`.
  * - `…replay-key:<hash>`: the job that was created with an idempotency key.
  *
- * Scripts receive `…stats` as their key and derive the others from it.
+ * Scripts receive the key `…stats` and derive the other keys from it.
  */
 const prelude = `
 local base = string.sub(KEYS[1], 1, -6)
@@ -121,7 +121,7 @@ return { 'created', id }`,
   }
 }
 
-/** ARGV: id, worker, now, end of the lease. Returns 0 if the job has ended or another worker has its lease. */
+/** ARGV: id, worker, now, end of the lease. Returns 0 if the job has ended or another worker has the lease. */
 export const take: Script<boolean> = {
   name: "dlq-replay-take",
   lua: `${prelude}
@@ -145,8 +145,8 @@ const counters = ["replayed", "skipped", "failed", "unknown"] as const
 
 /**
  * ARGV: id, worker, position before, position after, four counts, now as text, maximum problems, problems. Adds the
- * counts of a batch once. Returns `running` if the job continues, `over` if it has ended, or `lost` if another worker
- * has it.
+ * counts of a batch to the job. Returns `running` if the job continues, and `over` if the job has ended. Returns `lost`
+ * and adds nothing if another worker has the lease or the position has changed.
  */
 export const advance: Script<"running" | "over" | "lost"> = {
   name: "dlq-replay-advance",
@@ -205,7 +205,7 @@ return 1`,
   decode: (reply) => reply === 1
 }
 
-/** ARGV: id, now as text. Returns the earlier state, or nil if the job does not exist. */
+/** ARGV: id, now as text. Returns the state before the call, or nil if the job does not exist. */
 export const cancel: Script<string | undefined> = {
   name: "dlq-replay-cancel",
   lua: `${prelude}

@@ -12,8 +12,8 @@ import { baseOf } from "../dead-letters/RedisDLQStore.ts"
 import * as Scripts from "./ReplayJobScripts.ts"
 
 /**
- * The records to replay: either the given ids, or the records that match a filter when the job is created. Of the
- * latter, those that have another state when the job reaches them are skipped.
+ * The records to replay: a list of ids, or the records that match a filter when the job is created. The job skips a
+ * record of a filter if its state has changed meanwhile.
  */
 export const Selection = Schema.Union([
   Schema.Struct({ ids: Schema.Array(Schema.String) }),
@@ -36,18 +36,16 @@ export const ReplayJob = Schema.Struct({
   force: Schema.Boolean,
   filter: Schema.NullOr(Schema.Record(Schema.String, Schema.NullOr(Schema.String))),
   total: Schema.Int,
-  /** True if more records matched than one job may have. Create another job with the same filter for the others. */
+  /** True if more records matched than one job may have. Another job with the same filter replays the rest. */
   truncated: Schema.Boolean,
   replayed: Schema.Int,
-  /** Records that were not replayed: replayed before, removed, in another state, or reserved by another replay. */
+  /** The number of records that were replayed before, deleted, in another state, or reserved by another replay. */
   skipped: Schema.Int,
   failed: Schema.Int,
-  /**
-   * The number of records with an unknown outcome. Their state is `replay_unknown`; only `force` replays them again.
-   */
+  /** The number of records whose state is now `replay_unknown`. Only `force` replays them again. */
   unknown: Schema.Int,
   remaining: Schema.Int,
-  /** Why the job makes no progress now. `null` while it makes progress. */
+  /** The reason why the job makes no progress at the moment, or `null` if it makes progress. */
   waiting: Schema.NullOr(Schema.String),
   started_at: Schema.String,
   updated_at: Schema.String
@@ -60,13 +58,13 @@ export class ReplayJobRefused extends Schema.TaggedError<ReplayJobRefused>()("Re
 }) {}
 
 export interface Options {
-  /** The prefix of the keys. Must be that of the dead-letter store. Default: `svc`. */
+  /** The prefix of the Redis keys. It must be the prefix of the dead-letter store. Default: `svc`. */
   readonly prefix?: string | undefined
-  /** The number of jobs that are kept. Beyond it, the oldest ones that are not running are deleted. Default: 1,000. */
+  /** The maximum number of stored jobs. The oldest jobs that are not running are deleted first. Default: 1,000. */
   readonly maxJobs?: number
   /** The maximum number of running jobs. Default: 100. */
   readonly maxRunning?: number
-  /** The maximum number of records of one job. Default: 10,000, whose ids fit into a request of 1 MiB. */
+  /** The maximum number of records of one job. Default: 10,000. So many ids fit into a request of 1 MiB. */
   readonly maxIds?: number
 }
 
@@ -79,13 +77,13 @@ export interface Progress {
   readonly problems: ReadonlyArray<Problem>
 }
 
-/** Jobs that replay many records. A worker process works on a job. If it stops, another one continues the job. */
+/** Jobs that replay many records. If the worker process of a job stops, another worker continues the job. */
 export class ReplayJobs extends Context.Service<
   ReplayJobs,
   {
     readonly maxIds: number
 
-    /** Creates a job for the records that match now. Returns the job of the last day with the same `idempotencyKey`. */
+    /** Creates a job, or returns the job that was created with the same `idempotencyKey` in the last 24 hours. */
     readonly create: (request: {
       readonly selection: Selection
       readonly force: boolean
@@ -106,7 +104,7 @@ export class ReplayJobs extends Context.Service<
       RedisError | UnknownCursor
     >
 
-    /** Cancels a job and returns its state. Messages that are being published are not cancelled. */
+    /** Cancels a job and returns its state. Publishes that are in progress are not cancelled. */
     readonly cancel: (id: string) => Effect.Effect<ReplayJob | undefined, RedisError>
 
     /** The ids of the running jobs, oldest first. */
@@ -159,7 +157,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     return jobOf(id, items(reply))
   })
 
-  /** Reads all matching ids now. Records that are indexed later do not appear on the following pages. */
+  /** Reads the ids of all records that match now. Records that are indexed later do not appear on later pages. */
   const selectIds = Effect.fnUntraced(function* (selection: Selection) {
     if ("ids" in selection) return { ids: [...new Set(selection.ids)], truncated: false }
     const filter = { ...selection.filter, state: stateOf(selection.filter) }
@@ -277,7 +275,7 @@ const settingsErrorOf = (options: Options): SettingsError | undefined => {
   return issues.mistakes.length > 0 ? SettingsError.of("ReplayJobs", issues.mistakes) : undefined
 }
 
-/** Stores replay jobs in the Redis of the dead letters. */
+/** Stores replay jobs in Redis, under the prefix of the dead letters. */
 export const layer = (options: Options = {}): Layer.Layer<ReplayJobs, SettingsError, Redis | DeadLetterStore> =>
   Layer.effect(
     ReplayJobs,
@@ -286,7 +284,7 @@ export const layer = (options: Options = {}): Layer.Layer<ReplayJobs, SettingsEr
 
 const now = Effect.map(Clock.currentTimeMillis, (millis) => withOffset(ofMillis(millis)))
 
-/** Any other text might be part of another key, such as `<id>:ids`. */
+/** Returns whether a text is a job id. Any other text could select a different Redis key, such as `<id>:ids`. */
 const isJobId = (id: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)
 
 const stateOf = ({ state = "dead_lettered" }: DeadLetterFilter) => state

@@ -10,7 +10,7 @@ import { type ReplayError, type ReplayOptions, replay } from "./Replay.ts"
 import { type Problem, type Progress, ReplayJobs } from "./ReplayJobs.ts"
 
 export interface Options {
-  /** The number of records that are replayed concurrently (a batch): 1 to 1,000. Default: 32. */
+  /** The size of a batch, whose records are replayed concurrently: 1 to 1,000. Default: 32. */
   readonly window?: number
   /** The maximum number of records per second, averaged over a batch. Default: 500. */
   readonly perSecond?: number
@@ -24,7 +24,7 @@ const retrySchedule = Schedule.min([Schedule.exponential("200 millis"), Schedule
 
 /**
  * Processes replay jobs, one at a time, while the layer exists. If a shutdown or a crash interrupts a job, a worker
- * continues it after the lease has expired. The records show what was already published.
+ * continues the job after the lease has expired. The states of the records show what was already published.
  */
 export const layer = (
   options: Options = {}
@@ -40,9 +40,11 @@ export const layer = (
       })
       yield* workOnRunningJobs.pipe(
         Effect.catch((error) =>
-          Effect.logWarning("Redis is unavailable: replay jobs wait until it is back", error.message)
+          Effect.logWarning("Redis is unavailable. Replay jobs wait until Redis is available again.", error.message)
         ),
-        Effect.catchDefect((defect) => Effect.logError("A replay job failed unexpectedly, and is retried", defect)),
+        Effect.catchDefect((defect) =>
+          Effect.logError("A replay job failed unexpectedly. The worker retries the job.", defect)
+        ),
         Effect.repeat(Schedule.spaced(options.lookEvery ?? "500 millis")),
         Effect.forkScoped
       )
@@ -58,7 +60,7 @@ const settingsErrorOf = (options: Options): SettingsError | undefined => {
   return issues.mistakes.length > 0 ? SettingsError.of("ReplayWorker", issues.mistakes) : undefined
 }
 
-/** Processes a job until it ends. Does nothing if another worker has its lease. */
+/** Processes a job until it ends. Does nothing if another worker has the lease of the job. */
 export const work = Effect.fnUntraced(function* (
   id: string,
   worker: string,
@@ -67,7 +69,7 @@ export const work = Effect.fnUntraced(function* (
   const jobs = yield* ReplayJobs
   const take = jobs.take(id, worker, leaseSeconds * 1_000)
   if (!(yield* take)) return
-  // Succeeds if the lease cannot be renewed, because the job was cancelled or another worker has it.
+  // Succeeds when the lease cannot be renewed: the job was cancelled, or another worker has taken the lease.
   const untilLeaseLost = take.pipe(
     Effect.retry(Schedule.spaced("1 second")),
     Effect.repeat({ schedule: Schedule.spaced(`${(leaseSeconds * 1_000) / 3} millis`), while: (mine) => mine })
@@ -96,7 +98,7 @@ export const work = Effect.fnUntraced(function* (
     Effect.repeat({ while: (outcome) => outcome === "running" })
   )
   const isLost = yield* Effect.raceFirst(Effect.as(batches, false), Effect.as(untilLeaseLost, true))
-  // Counts the last batch of a job that was cancelled. If another worker has the job, this counts nothing.
+  // Counts the last batch of a cancelled job. If another worker has the lease, `advance` changes nothing.
   if (isLost && batch !== undefined) yield* jobs.advance(id, worker, batch.position, progressOf(batch.results))
 })
 
@@ -121,7 +123,7 @@ const progressOf = (results: ReadonlyArray<RecordResult>): Progress => {
   }
 }
 
-/** Replays a record. Retries while the broker or Redis is unavailable, or another replay is in progress. */
+/** Replays a record. Retries while the broker or Redis is unavailable, or another replay of the record is running. */
 const replayUntilSettled = (
   job: NonNullable<Claim["job"]>,
   worker: string,
@@ -139,7 +141,7 @@ const replayUntilSettled = (
           : Effect.sync(() => void report(problemOf(dlqId, error)))
       }
     }),
-    // An interruption must not separate a publish from the report of its result.
+    // Uninterruptible, because the result of every publish must be reported.
     Effect.uninterruptible,
     Effect.repeat({ schedule: retrySchedule, while: (outcome) => outcome === "again" })
   )
