@@ -1,2 +1,2 @@
-/** The prefix of the keys of statuses and dead letters. Workers, hubs and routes must have the same one. */
+/** The default prefix of the Redis keys of statuses and dead letters. Workers, hubs and routes must share a prefix. */
 export const defaultPrefix = "svc"

@@ -1,6 +1,4 @@
 import { createHash } from "node:crypto"
 
-/**
- * Hashes the JSON of the id. As UTF-8, all ids with unpaired surrogates would be equal, but JSON escapes surrogates.
- */
+/** Hashes the JSON of an event id, because JSON escapes unpaired surrogates. In UTF-8 they would all be equal. */
 export const hashOf = (eventId: string): string => createHash("sha256").update(JSON.stringify(eventId)).digest("hex")

@@ -11,26 +11,24 @@ import { indexChild, readHistory, storeStatus } from "./StatusScripts.ts"
 import { StatusStore, type StoredStatus } from "./StatusStore.ts"
 import * as TimeToLive from "./TimeToLive.ts"
 
-/** Options of the store. Names with underscores are those of the specification. */
+/** Options of the store. Names with underscores come from the specification. */
 export interface StatusStoreParameters {
   /** The prefix of every key, after the deployment's prefix. It must not contain braces. Default: `svc`. */
   readonly prefix?: string | undefined
-  /**
-   * The seconds that a history is kept after its last event, at most ten years. `null` or 0: for ever. Default: 86400.
-   */
+  /** The seconds to keep a history after its last event, at most ten years. `null` or 0: for ever. Default: 86400. */
   readonly ttl_seconds?: number | null | undefined
   /** The number of events that are kept per task: 1 to 100,000. Default: 50. */
   readonly history_maxlen?: number | undefined
   /**
-   * The number of a task's latest event ids that are kept to recognise duplicates. It must exceed the number of one
-   * task's events that may be delivered again: those published since the hub's checkpoint (one second, or 1,000
-   * events), those that a hub holds unacknowledged, and on a stream those by which one hub is behind another. From
-   * `history_maxlen` to 1,000,000. Default: 10,000, or `history_maxlen` if that is greater.
+   * The number of event ids that are kept per task to recognise duplicates, from `history_maxlen` to 1,000,000.
+   * Default: 10,000, or `history_maxlen` if that is greater. It must exceed the number of events of one task that may
+   * be delivered again. These are the events since the last checkpoint of the hub (one second or 1,000 events) and its
+   * unacknowledged events. If several hubs read a stream, they also include the events by which the slowest hub lags.
    */
   readonly dedup_maxlen?: number
   /**
-   * The number of children that are indexed per parent task, 1 to 1,000,000. Later children are left out with a warning
-   * and counted in `svc_status_children_left_out_total`. Default: 10,000.
+   * The maximum number of indexed children per parent task, 1 to 1,000,000. Default: 10,000. For further children, the
+   * store logs a warning and increments `svc_status_children_left_out_total`.
    */
   readonly children_maxlen?: number
 }
@@ -41,7 +39,7 @@ const validate = (parameters: StatusStoreParameters, issues: ValidationIssues) =
   const { children_maxlen = 10_000, history_maxlen = 50, prefix = defaultPrefix, ttl_seconds = 86_400 } = parameters
   const { dedup_maxlen = Math.max(defaultDedup, history_maxlen) } = parameters
   if (prefix.trim() === "") issues.addMistake("prefix", "must not be blank")
-  // Redis Cluster hashes the text in the first braces of a key. This must be the task id.
+  // Redis Cluster hashes only the text in the first braces of a key. That text must be the task id.
   else if (/[{}]/.test(prefix))
     issues.addMistake("prefix", "must not contain { or }, which mark the hash slot in a Redis Cluster")
   const ttl = TimeToLive.normalize(ttl_seconds, issues)
@@ -55,14 +53,13 @@ const validate = (parameters: StatusStoreParameters, issues: ValidationIssues) =
 }
 
 /**
- * Creates a store in Redis 6 or later. Storing an event id twice keeps one copy.
+ * Creates a store in Redis 6 or later. If an event id is stored twice, the store keeps one copy.
  *
- * One script writes each event. Its keys are in one hash slot, so the store works on a Redis Cluster. The index of
- * children is in the parent's slot. It is written in the same pipeline, and again for duplicates: if the process
- * crashes between the two writes, the redelivered event completes the index.
+ * One script writes each event. Its keys are in one hash slot, so the store works on a Redis Cluster. A second script
+ * adds the task to the index of children, which is in the parent's slot. If the process crashes between the scripts,
+ * the redelivered event completes the index.
  *
- * Redis must run with `maxmemory-policy noeviction`. Otherwise it may evict events that are already acknowledged to the
- * broker.
+ * Redis must run with `maxmemory-policy noeviction`. Otherwise Redis may delete events that the hub has acknowledged.
  */
 export const make = Effect.fnUntraced(function* (
   parameters: StatusStoreParameters = {}
@@ -81,7 +78,7 @@ export const make = Effect.fnUntraced(function* (
       Metric.update(childrenLeftOut, 1),
       logThrottled((suppressed) =>
         Effect.logWarning(
-          `Task ${parent} has more than ${children_maxlen} children, so child ${child} will be missing from its list of children${suppressed}: raise children_maxlen.`
+          `Task ${parent} has more than ${children_maxlen} children, so its list of children does not contain ${child}${suppressed}. Raise children_maxlen.`
         )
       )
     )
@@ -126,7 +123,7 @@ export const make = Effect.fnUntraced(function* (
 
     childTaskIds: (parentTaskId, { limit = children_maxlen } = {}) =>
       Effect.map(
-        // The children are sorted, because Redis sorts members of equal score by their bytes.
+        // All members have the same score, so Redis returns the children sorted by their bytes.
         redis.command(
           "ZRANGEBYSCORE",
           keyOf("children", parentTaskId),
@@ -155,7 +152,7 @@ const childrenLeftOut = Metric.counter("svc_status_children_left_out_total", {
   incremental: true
 })
 
-/** Escapes braces in a task id, which would put the keys of the task into different hash slots. */
+/** Escapes braces in a task id. Otherwise the keys of a task could be in different hash slots. */
 const escaped = (taskId: string): string => taskId.replace(/[%{}]/g, encodeURIComponent)
 
 /** Redis stores a sorted set in a compact form as long as no member is longer than 64 bytes. */
@@ -164,9 +161,7 @@ const maxMemberBytes = 64
 const idMember = (eventId: string): string =>
   Buffer.byteLength(eventId) <= maxMemberBytes && isWellFormed(eventId) ? eventId : EventId.hashOf(eventId)
 
-/**
- * Encodes an event for the store: a line with a JSON header, then the event. The script prepends the sequence number.
- */
+/** Encodes an event as two lines: a JSON header and the JSON event. The script prepends the sequence number. */
 const encodeEntry = (event: PublishedStatus): string => {
   const { event_id, status, timestamp } = event
   const header = isAggregationStatus(event)

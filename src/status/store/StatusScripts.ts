@@ -1,11 +1,11 @@
 import type { Reply, Script } from "../../services/Redis.ts"
 
 /**
- * The data of a task is in two keys of one hash slot, which expire together:
+ * The data of a task is in two keys of one hash slot. Both keys expire at the same time.
  *
- * - the history: a list of entries, oldest first. An entry is its sequence number, a line break, and the payload.
- * - the event ids: a sorted set of the latest ids, with their sequence numbers as scores. An empty id has the newest
- *   sequence number, so that numbering continues after old entries are removed.
+ * - the history: a list of entries, oldest first. An entry is a sequence number, a line break, and the payload.
+ * - the event ids: a sorted set of the latest ids, with their sequence numbers as scores. The empty id has the newest
+ *   sequence number, so numbering continues after old entries are removed.
  */
 
 /**
@@ -69,9 +69,9 @@ interface HistoryRead {
 }
 
 /**
- * KEYS: history, event ids. ARGV: the sequence number after which to read, then three limits, each of which may be
- * empty: the number of newest entries; of these, the number of oldest entries, and their bytes (at least two entries
- * are returned). Sequence numbers have no gaps, so the index of an entry follows from its number.
+ * KEYS: history, event ids. ARGV: sequence number after which to read, number of newest entries, then two limits of
+ * these entries: their number and their bytes. An empty argument means no limit. Returns the oldest entries within the
+ * limits, but at least two. Sequence numbers have no gaps, so they give the index of an entry.
  */
 export const readHistory: Script<HistoryRead> = {
   name: "read-status-history",

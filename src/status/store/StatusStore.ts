@@ -5,7 +5,7 @@ import type { StatusFacts } from "./TaskEnd.ts"
 
 /** A stored status event. */
 export interface StoredStatus extends StatusFacts {
-  /** The position in the task's history. It starts at 1, has no gaps, and follows the order of storing. */
+  /** The position in the task's history, in the order of storing. The first position is 1. There are no gaps. */
   readonly sequence: number
   readonly eventId: string
   /** The JSON of the event, with canonical field names. */
@@ -27,8 +27,8 @@ export interface HistoryOptions {
   /** Returns only this many of the newest events. */
   readonly limit?: number
   /**
-   * Returns only the oldest of the selected events: at most `events`, and no more once their JSON exceeds `bytes`. The
-   * first two are returned whatever their size.
+   * Returns only the oldest of the selected events: at most `events`, until their JSON exceeds `bytes`. The first two
+   * events are always returned.
    */
   readonly atMost?: { readonly events: number; readonly bytes: number }
 }
@@ -46,15 +46,15 @@ export class StatusStore extends Context.Service<
     /** Returns the stored events of a task. Default: all of them. */
     readonly history: (taskId: string, options?: HistoryOptions) => Effect.Effect<StatusHistory, RedisError>
 
-    /** Returns the sorted ids of the tasks that have an event with this task as `meta.parent_task_id`. */
+    /** Returns the sorted ids of the child tasks. A child has an event whose `meta.parent_task_id` is the parent. */
     readonly childTaskIds: (
       parentTaskId: string,
       options?: { readonly limit?: number }
     ) => Effect.Effect<ReadonlyArray<string>, RedisError>
 
     /**
-     * Subscribes to the events of a task. After this effect has succeeded, the stream contains every event, and fails
-     * if it may have missed one. A `None` in the stream is a message on the channel that is not an event.
+     * Subscribes to the events of a task. The stream contains every event that is stored after this effect has
+     * succeeded. It fails if an event may be missing. `None` stands for a message on the channel that is not an event.
      */
     readonly live: (
       taskId: string

@@ -3,14 +3,14 @@ import * as Timestamp from "../../messaging/envelope/Timestamp.ts"
 export interface StatusFacts {
   readonly status: string
   readonly timestamp?: Timestamp.Timestamp | undefined
-  /** `meta.aggregation_role` is set: the status is input for the aggregation of the parent task. */
+  /** True if `meta.aggregation_role` is set. The status is then an input for an aggregation in the parent task. */
   readonly ofAggregation?: boolean | undefined
 }
 
 /**
- * Returns the terminal status that applies after the status `next`, or `undefined` while the task is running. A later
- * status resumes an ended task, with two exceptions: its timestamp is earlier, so it has only arrived late, or it is an
- * aggregation status, which is not about this task.
+ * Returns the terminal status of a task after the status `next`, or `undefined` while the task is running. A later
+ * status resumes an ended task, with two exceptions. A status with an earlier timestamp has only arrived late. An
+ * aggregation status concerns the parent task.
  */
 export const terminalStatusAfter = <S extends StatusFacts>(
   current: S | undefined,

@@ -1,4 +1,4 @@
-/** The statuses that end a task, until a later one resumes it. Not case-sensitive. Default: `completed`, `failed`. */
+/** The statuses that end a task. A later status can resume it. Not case-sensitive. Default: `completed`, `failed`. */
 export class TerminalStatusSet {
   readonly #statuses: ReadonlySet<string>
 
