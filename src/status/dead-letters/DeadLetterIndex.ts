@@ -1,17 +1,14 @@
 import type { Call, Reply } from "../../services/Redis.ts"
 
 /**
- * The keys of the dead-letter index in Redis. All keys have the hash tag of the prefix, so one script may use any of
- * them.
+ * The keys of the dead-letter index in Redis. All keys have the same hash tag, so one script may use all of them.
  *
- * - `…stats`: a hash with the last sequence number and the totals. Scripts receive this key and derive the others from
- *   it.
+ * - `…stats`: a hash with the last sequence number and the totals. Scripts receive this key and derive the other keys.
  * - `…record:<id>`: a hash with the record, the fields that filters compare, and the claim of a replay.
  * - `…by:<dimension>[:<value>]`: sorted sets of ids by sequence number, one for each value of a filter. The key of the
  *   value `null` ends after the dimension. `…by:group:<group>` contains only records that were not replayed.
- * - `…times:queue:<queue>`, `…times:group:<group>`: sorted sets that find the newest time of a queue or group. The
- *   record that was indexed last may not be the newest. Each member is the time and the id on two lines,
- *   with score 0.
+ * - `…times:queue:<queue>`, `…times:group:<group>`: sorted sets that order the records of a queue or group by time.
+ *   Each member has the score 0 and consists of the time and the id on two lines.
  * - `…queues`, `…groups`: the queues and groups that are not empty, by the sequence number of their newest record.
  */
 export const fields = ["queue_name", "task_id", "reason", "exception_type", "source_queue_name"] as const
@@ -25,7 +22,7 @@ const dropsAtOnce = 100
 export const indexName = (dimension: string, value: string | null): string =>
   value === null ? `by:${dimension}` : `by:${dimension}:${value}`
 
-/** Lua functions at the start of every script. The in-memory Redis uses the equal TypeScript functions below. */
+/** The Lua functions that all scripts share. The in-memory Redis calls the equivalent TypeScript functions below. */
 export const prelude = `
 local base = string.sub(KEYS[1], 1, -6)
 local function recordKey(id) return base .. 'record:' .. id end
@@ -128,7 +125,7 @@ const timesKey = ({ base }: Index, what: "queue" | "group", value: string): stri
 
 const timeMember = (index: Index, id: string): string => `${index.call("HGET", recordKey(index, id), "at")}\n${id}`
 
-/** Returns the newest time in a queue or group. Earlier releases stored none; then it is that of the last record. */
+/** Returns the newest time in a queue or group. For data of earlier releases, returns the time of the last record. */
 export const newestTime = (index: Index, what: "queue" | "group", value: string): Reply =>
   timeOf(index, last(index, timesKey(index, what, value)), () => last(index, index.base + matchingIndex(what, value)))
 

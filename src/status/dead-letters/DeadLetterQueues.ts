@@ -29,7 +29,7 @@ export const indexed = Effect.gen(function* () {
   return yield* compareAll(yield* store.queues)
 }).pipe(Effect.withSpan("DeadLetterQueues.indexed"))
 
-/** Returns the indexed queues and the named ones. A queue that has no records and does not exist is left out. */
+/** Returns the indexed queues and those in `names`. Leaves out a queue that has no records and does not exist. */
 export const withNamed = Effect.fn("DeadLetterQueues.withNamed")(function* (names: ReadonlyArray<string>) {
   const store = yield* DeadLetterStore
   const known = yield* store.queues
@@ -41,7 +41,7 @@ export const withNamed = Effect.fn("DeadLetterQueues.withNamed")(function* (name
     .toSorted((one, other) => (one.queue_name < other.queue_name ? -1 : 1))
 })
 
-/** The first failure ends all inspections of an unavailable broker, because each one would wait for its timeout. */
+/** If the broker is unavailable, the first failure ends all inspections. Otherwise each would wait for its timeout. */
 const compareAll = Effect.fnUntraced(function* (queues: ReadonlyArray<IndexedQueue>) {
   const broker = yield* Broker
   const messageCounts = new Map<string, number | null>()
@@ -63,11 +63,11 @@ const compare = (queue: IndexedQueue, messages: number | null | undefined): Queu
         exists: null,
         message_count: null,
         verdict: "no_answer",
-        explanation: "The broker did not respond, so only the index is known: try again in a moment."
+        explanation: "The broker did not respond, so only the counts of the index are known. Try again in a moment."
       }
     : { ...queue, exists: messages !== null, message_count: messages, ...verdictOf(queue, messages) }
 
-/** Compares the two counts. The messages of replayed records may or may not still be in the queue. */
+/** Compares the number of messages with the number of records. A replayed record may still have its message. */
 const verdictOf = (
   { indexed_count, open_count, replayed_count }: Pick<IndexedQueue, "indexed_count" | "open_count" | "replayed_count">,
   messages: number | null
@@ -75,23 +75,23 @@ const verdictOf = (
   if (messages === null) {
     return {
       verdict: "no_queue",
-      explanation: `The broker has no such queue. The ${indexed_count} records can still be replayed, because they contain the messages.`
+      explanation: `The broker has no such queue. The ${indexed_count} records can still be replayed, because each record contains its message.`
     }
   }
   if (messages > indexed_count) {
     return {
       verdict: "not_indexed",
-      explanation: `The queue has ${messages - indexed_count} more messages than records: their records have left the index or were never written, or a worker without an index dead-lettered them. POST /dlq/queues/index indexes them again.`
+      explanation: `The queue has ${messages - indexed_count} more messages than the index has records. Either the index deleted their records, or a worker without an index dead-lettered the messages. POST /dlq/queues/index adds the missing records.`
     }
   }
   if (messages < indexed_count - replayed_count) {
     return {
       verdict: "taken_out",
-      explanation: `The queue has ${indexed_count - messages} fewer messages than records: they were consumed or purged, or a consumer holds them. ${open_count} records wait to be replayed, which needs no message in the queue.`
+      explanation: `The queue has ${indexed_count - messages} fewer messages than the index has records. The messages were consumed or purged, or a consumer has not acknowledged them yet. ${open_count} records were not replayed. They can still be replayed, because each record contains its message.`
     }
   }
   return {
     verdict: "agrees",
-    explanation: `${messages === indexed_count ? "The queue has as many messages as records." : "Each record that was not replayed has its message in the queue."} ${open_count} records wait to be replayed. A replay leaves its message in the queue until POST /dlq/queues/remove-replayed takes it out.`
+    explanation: `${messages === indexed_count ? "The queue has as many messages as records." : "Each record that was not replayed has its message in the queue."} ${open_count} records were not replayed. A replay leaves the original message in the queue. POST /dlq/queues/remove-replayed removes the messages of replayed records.`
   }
 }

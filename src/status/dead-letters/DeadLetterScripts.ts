@@ -14,8 +14,8 @@ export const summaryFields = [
 ] as const
 
 /**
- * ARGV: id, now, maximum records, maximum bytes, expiry bound (records that were indexed before have expired), then the
- * fields of the record as pairs.
+ * ARGV: id, now, maximum records, maximum bytes, expiry bound, then the fields of the record as pairs. Records that
+ * were indexed before the expiry bound have expired.
  */
 export const record: Script<boolean> = {
   name: "dlq-record",
@@ -89,7 +89,7 @@ export interface IndexScan {
 
 /**
  * ARGV: upper bound of the sequence number, number of ids to examine, number of records to find, expiry bound, number
- * of candidate indexes, their names, then for each filter: field, value, and 1 for a `null` value, else 0. The script
+ * of candidate indexes, their names, then for each filter: field, value, and 0 for a `null` value, else 1. The script
  * reads the smallest candidate index and compares its records with the filters.
  */
 export const page: Script<IndexScan> = {

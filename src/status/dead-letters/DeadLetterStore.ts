@@ -2,13 +2,13 @@ import { Context, type Effect, Schema } from "effect"
 import { DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
 import type { RedisError } from "../../services/Redis.ts"
 
-/** A record without its large fields, as lists contain it. */
+/** A record without its large fields. Lists contain records in this form. */
 export type DeadLetterSummary = Omit<
   DeadLetterRecord,
   "exception_stack" | "headers" | "body" | "raw_body_b64" | "properties"
 >
 
-/** Conditions on a dead letter, which must all be met. `exception_type: null` selects records without an exception. */
+/** A dead letter must meet all of these conditions. `exception_type: null` selects records without an exception. */
 export const DeadLetterFilter = Schema.Struct({
   queue_name: Schema.optionalKey(Schema.String),
   task_id: Schema.optionalKey(Schema.String),
@@ -44,12 +44,12 @@ interface DeadLetterGroup {
   readonly newest_dead_lettered_at: string
 }
 
-/** The size of the index, and how many records entered and left it. No message leaves its queue with its record. */
+/** The size of the index and the number of added and deleted records. Messages stay in their queues. */
 interface IndexTotals {
   readonly records: number
   /** The total size of the stored records. */
   readonly bytes: number
-  /** Counted since the index was created: records that were indexed, replaced by newer ones, or expired. */
+  /** These three counts start when the index is created. A record is evicted to make room for newer records. */
   readonly indexed_total: number
   readonly evicted_total: number
   readonly expired_total: number
@@ -59,18 +59,18 @@ export interface PageOptions {
   readonly limit: number
   /** The `next_cursor` of the previous page, to continue the list. */
   readonly cursor?: string
-  /** Leaves out records with a replay in progress, because their outcome may be known soon. Default: false. */
+  /** Leaves out records with a replay in progress, because their state may change soon. Default: false. */
   readonly excludeClaimed?: boolean
 }
 
-/** The exclusive right to replay a record, as a replay requests it. */
+/** A request for the exclusive right to replay a record. */
 export interface Claim {
   readonly dlqId: string
   /** A random text that identifies this attempt. */
   readonly token: string
   /**
-   * The replay job and the position of its current batch. After a crash another process may continue the job, but must
-   * not publish a record again, so a claim for any other position is refused. Missing for a single request.
+   * The replay job and the position of its current batch. Missing for a single request. A claim for any other position
+   * is refused. So a process that continues a job after a crash does not publish a record twice.
    */
   readonly job?: { readonly id: string; readonly position: number } | undefined
   readonly force: boolean
@@ -79,13 +79,13 @@ export interface Claim {
 }
 
 /**
- * The result of requesting a claim. `at` is the time at which the record was replayed, or at which its state became
- * unknown. `Begun`: the same job has claimed the record before; `isAccountedFor` means that its outcome is known.
+ * The result of a claim. `at` is the time at which the record was replayed, or at which its state became unknown.
+ * `Begun`: the same job has claimed the record before. `isAccountedFor` means that the outcome of that claim is known.
  */
 export type ClaimResult =
   | { readonly _tag: "Claimed"; readonly record: DeadLetterRecord }
   | { readonly _tag: "Absent" }
-  /** The time at which the other claim expires, in milliseconds since 1970. */
+  /** `until` is the time at which the claim of another replay expires, in milliseconds since 1970. */
   | { readonly _tag: "InProgress"; readonly until: number }
   | { readonly _tag: "Begun"; readonly isAccountedFor: boolean }
   | { readonly _tag: "Replayed"; readonly at: string }
@@ -94,7 +94,7 @@ export type ClaimResult =
 
 /**
  * The outcome of a replay.
- * - `released`, `reverted`: nothing was published, or publishing failed for certain. The record stays as it was.
+ * - `released`, `reverted`: nothing was published. The record keeps its earlier state.
  * - `replayed`: the broker has confirmed the message. `unknown`: the outcome is unknown.
  */
 export type ReplaySettlement =
@@ -111,8 +111,8 @@ export class DeadLetterStore extends Context.Service<
     readonly get: (dlqId: string) => Effect.Effect<DeadLetterRecord | undefined, RedisError>
 
     /**
-     * Lists records, newest first. Records that are indexed after the first page do not appear on later pages. With a
-     * selective filter a page may have fewer than `limit` records; only a `next_cursor` of `null` marks the end.
+     * Lists records, newest first. Records that are indexed after the first page do not appear on later pages. A page
+     * may have fewer than `limit` records. Only a `next_cursor` of `null` marks the end.
      */
     readonly list: (
       filter: DeadLetterFilter,
@@ -135,15 +135,13 @@ export class DeadLetterStore extends Context.Service<
 
     readonly totals: Effect.Effect<IndexTotals, RedisError>
 
-    /** First step of a replay: reserves the record for a limited time. Nothing is published yet. */
+    /** The first step of a replay: reserves the record for a limited time. Nothing is published yet. */
     readonly claim: (claim: Claim) => Effect.Effect<ClaimResult, RedisError>
 
-    /** Second step: sets the state to `replay_unknown`. Returns false if the claim is lost; then publish nothing. */
+    /** The second step of a replay: sets the state to `replay_unknown`. After false, do not publish the message. */
     readonly begin: (claim: Claim) => Effect.Effect<boolean, RedisError>
 
-    /**
-     * Third step: records the outcome. Returns the number of replays, `undefined` for an unknown record. Idempotent.
-     */
+    /** The last step of a replay: records its outcome. Returns the number of replays of the record. Idempotent. */
     readonly settle: (claim: Claim, settlement: ReplaySettlement) => Effect.Effect<number | undefined, RedisError>
   }
 >()("svc/DeadLetterStore") {}

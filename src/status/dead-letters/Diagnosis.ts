@@ -1,7 +1,7 @@
 import { isJsonObject } from "../../messaging/envelope/Envelope.ts"
 import type { DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
 
-/** Reasons for which the same message fails again on every replay. */
+/** The failure reasons that recur whenever the same message is replayed. */
 const permanent: ReadonlySet<string> = new Set([
   "malformed_json",
   "invalid_envelope",

@@ -11,7 +11,7 @@ export interface Options {
   readonly every?: Duration.Input
 }
 
-/** Publishes the metrics `svc_queue_messages` and `svc_queue_consumers` of the queues. 0 for a missing queue. */
+/** Publishes `svc_queue_messages` and `svc_queue_consumers` of the queues. Both are 0 for a missing queue. */
 export const layer = ({ every = "15 seconds", queues }: Options): Layer.Layer<never, never, Broker> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
@@ -21,7 +21,7 @@ export const layer = ({ every = "15 seconds", queues }: Options): Layer.Layer<ne
         yield* Metric.update(Metric.withAttributes(messages, { queue }), found.messages)
         yield* Metric.update(Metric.withAttributes(consumers, { queue }), found.consumers)
       })
-      // Other components log that the broker is unavailable. The gauges keep their last values meanwhile.
+      // While the broker is unavailable, the gauges keep their last values. Other components log the outage.
       const round = Effect.forEach(
         queues,
         (queue) =>

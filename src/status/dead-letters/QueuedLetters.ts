@@ -7,17 +7,17 @@ import { Broker, type BrokerError, type Channel, type Delivery, type Field } fro
 import { DeadLetterStore } from "./DeadLetterStore.ts"
 
 /**
- * The result of a walk over a dead-letter queue. A walk receives the messages one by one without acknowledging them, so
- * no other consumer can receive them until it ends. Then, or after a crash, the broker puts every message that was not
- * removed back in its position. Only messages that were put back before move to the end: see `requeueAtEnd`.
+ * The result of a walk over a dead-letter queue. A walk receives the messages without acknowledging them, so no other
+ * consumer receives them meanwhile. When the walk ends or crashes, the broker puts the messages back in their
+ * positions. The walk acknowledges only the messages that it removes or moves to the end (see `requeueAtEnd`).
  */
 const walkCounts = {
   queue_name: Schema.String,
-  /** The number of examined messages: all that were ready at the start, unless `truncated`. */
+  /** The number of examined messages. Unless `truncated`, these are all messages that were ready at the start. */
   messages: Schema.Int,
   /** The number of messages that were not dead-lettered by a worker of this library. */
   foreign: Schema.Int,
-  /** True if the walk ended early: after 100,000 messages or four minutes, or because a consumer received messages. */
+  /** True if the walk ended early: after 100,000 messages or four minutes, or because a consumer took messages. */
   truncated: Schema.Boolean
 }
 
@@ -44,11 +44,11 @@ export class QueueWalkFailed extends Schema.TaggedError<QueueWalkFailed>()("Queu
 }) {}
 
 const maxMessages = 100_000
-/** HTTP clients such as `fetch` wait five minutes for a response. */
+/** Shorter than five minutes, the time after which HTTP clients such as `fetch` give up. */
 const walkTimeoutMs = 240_000
 
 export const make = Effect.map(Semaphore.make(1), (walkPermit) => {
-  /** Calls `visit` for each message. If it returns true, the message is removed from the queue. */
+  /** Calls `visit` for each message. If `visit` returns true, the message is removed from the queue. */
   const walk = <E, R>(
     queue: string,
     aliases: ContractAliasConfig,
@@ -79,7 +79,7 @@ export const make = Effect.map(Semaphore.make(1), (walkPermit) => {
       walkPermit.withPermitsIfAvailable(1),
       Effect.flatMap(
         Option.match({
-          onNone: () => failure("busy", "Another dead-letter queue is being read: try again when that has finished."),
+          onNone: () => failure("busy", "This process is already reading a dead-letter queue. Try again later."),
           onSome: Effect.succeed
         })
       )
@@ -125,13 +125,13 @@ const toUnavailable =
     failure("unavailable", `The queue ${queue} cannot be read now: ${message}`)
 
 /**
- * Moves a message to the end of its queue if the broker has put it back before. A quorum queue counts this and drops
- * the message above its delivery limit (20 by default on RabbitMQ 4). The copy at the end starts a new count. A crash
- * before the first message is acknowledged leaves both, with the same `dlq_id`.
+ * Moves a message to the end of its queue if the broker has requeued it before. A quorum queue counts requeues, and
+ * drops a message above its delivery limit (20 by default on RabbitMQ 4). The copy at the end has a new count. A crash
+ * before the original is acknowledged leaves both in the queue, with the same `dlq_id`.
  */
 const requeueAtEnd = (channel: Channel, { content, properties, queue, settle }: Delivery) =>
   Effect.gen(function* () {
-    // The broker rejects a `userId` of another user, and `CC` would copy the message to more queues.
+    // The broker rejects a `userId` of another user. A `CC` header would copy the message to more queues.
     const { userId: _, headers: { [deliveryCountHeader]: times, CC: __, ...headers } = {}, ...described } = properties
     if (RetryHeaders.count(times) === 0) return
     const outcome = yield* channel.publish({
@@ -141,7 +141,7 @@ const requeueAtEnd = (channel: Channel, { content, properties, queue, settle }: 
       properties: { ...described, headers }
     })
     if (outcome._tag !== "Confirmed") {
-      const why = outcome._tag === "Returned" ? "no queue took it" : outcome.reason
+      const why = outcome._tag === "Returned" ? "the queue does not exist any more" : outcome.reason
       return yield* failure(
         "unavailable",
         `A message of ${queue} could not be moved to the end of the queue (${why}). A quorum queue counts every read and may drop messages above its delivery limit: find the cause before you try again.`
@@ -152,7 +152,7 @@ const requeueAtEnd = (channel: Channel, { content, properties, queue, settle }: 
 
 const deliveryCountHeader = "x-delivery-count"
 
-/** Creates a record from the headers, which lack only the exception's texts. `undefined` for a foreign message. */
+/** Creates a record from the headers of a message. Returns `undefined` for a message of another program. */
 const recordFromMessage = (
   queue: string,
   { content, properties }: Delivery,
@@ -183,7 +183,7 @@ const recordFromMessage = (
   })
 }
 
-/** Accepts only the exact text that workers write, because the `dlq_id` is a hash that includes it. */
+/** Accepts only the exact format that workers write, because the hash `dlq_id` includes this text. */
 const isExactTimestamp = (at: Field | undefined): at is Timestamp =>
   typeof at === "string" && Option.contains(readTimestamp(at), at)
 

@@ -18,25 +18,22 @@ import * as ReplayScripts from "./ReplayScripts.ts"
 import * as Stored from "./StoredDeadLetter.ts"
 
 export interface Options {
-  /** The prefix of the keys, which workers and the HTTP service must share. Default: `svc`. */
+  /** The prefix of the Redis keys. Workers and the HTTP service must have the same prefix. Default: `svc`. */
   readonly prefix?: string | undefined
-  /** The seconds that a record is kept, at most ten years. `null` or 0: until it must make room. Default: `null`. */
+  /** The seconds that a record is kept, at most ten years. `null` or 0 means no expiry. Default: `null`. */
   readonly ttl_seconds?: number | null | undefined
   /** The maximum number of records. When it is exceeded, the oldest record is deleted. Default: 100,000. */
   readonly max_records?: number
-  /**
-   * The maximum size of the stored records in bytes. When it is exceeded, the oldest record is deleted. Default: 1 GiB.
-   */
+  /** The maximum size of all records in bytes. When it is exceeded, the oldest record is deleted. Default: 1 GiB. */
   readonly max_bytes?: number
   /**
-   * The seconds for which a replay reserves its record: 1 to 3,600. Must be longer than the publish timeout of the
-   * broker (10 seconds by default). After a crash, a reserved record cannot be replayed until this time has passed.
-   * Default: 30.
+   * The seconds for which a replay reserves its record, 1 to 3,600. Default: 30. Must be longer than the broker's
+   * publish timeout (10 seconds by default). A crashed replay cannot be repeated before this time has passed.
    */
   readonly replay_lease_seconds?: number
 }
 
-/** Returns the prefix of all dead-letter keys. It contains the hash tag that they share. */
+/** Returns the prefix of all dead-letter keys in Redis. It contains the hash tag of these keys. */
 export const baseOf = (redis: Redis["Service"], prefix = defaultPrefix): string => redis.key(`{${prefix}:dlq}:`)
 
 const indexed = Metric.counter("svc_dlq_indexed_total", {
@@ -212,7 +209,7 @@ export const layer = (options: Options = {}): Layer.Layer<DeadLetterStore, Setti
     Effect.flatMap(settingsOf(options), (ttl_seconds) => make(options, ttl_seconds))
   )
 
-/** The cursor is the sequence number of the last record on its page, so it stays valid after that record is deleted. */
+/** A cursor is the sequence number of the last record on a page. It stays valid after that record is deleted. */
 const upperBoundOf = (cursor: string | undefined): Effect.Effect<string, UnknownCursor> => {
   if (cursor === undefined) return Effect.succeed("+inf")
   return /^[1-9]\d{0,14}$/.test(cursor) ? Effect.succeed(`(${cursor}`) : Effect.fail(new UnknownCursor({ cursor }))

@@ -14,10 +14,9 @@ const begunKey = (index: Index.Index, job: string): string => `${jobKey(index, j
 /**
  * Reserves a record for a replay. ARGV: id, token, claimant, job or an empty string, position of its batch, force
  * (0/1), now, end of the reservation, expiry bound, required state or an empty string. Returns `claimed`, or why the
- * record cannot be claimed. A job may claim a record again if it has published nothing under its earlier claim. It
- * never publishes a record twice: a hash contains the records of its current batch that it has begun to publish. A
- * worker with an earlier batch, which has lost the job, receives `begun` with `replayed`, and its `advance` counts
- * nothing.
+ * record cannot be claimed. A job may claim a record again if it has not begun to publish the message. The hash `begun`
+ * contains the records of the current batch that the job has begun to publish. A worker with an outdated position has
+ * lost the job. It receives `begun` and `replayed`, so it publishes nothing.
  */
 export const claim: Script<ReadonlyArray<Reply>> = {
   name: "dlq-claim",
@@ -88,8 +87,8 @@ return { 'claimed' }`,
 }
 
 /**
- * ARGV: id, token, now, end of the reservation, now as text, job or an empty string. Returns whether the claim is still
- * valid. If so, sets the state to `replay_unknown`.
+ * ARGV: id, token, now, end of the reservation, now as text, job or an empty string. If the claim is still valid, sets
+ * the state to `replay_unknown` and returns 1. Otherwise returns 0.
  */
 export const begin: Script<boolean> = {
   name: "dlq-begin",
@@ -122,7 +121,7 @@ return 1`,
 
 /**
  * ARGV: id, token, outcome, time, target queue, job or an empty string. Returns the number of replays, or nil if the
- * record does not exist. A confirmed message counts even if the claim is no longer valid, because it is in its queue.
+ * record does not exist. A confirmed message counts even if the claim has expired, because the message is in its queue.
  */
 export const settle: Script<number | undefined> = {
   name: "dlq-settle",

@@ -4,7 +4,7 @@ import type { Reply } from "../../services/Redis.ts"
 import * as Index from "./DeadLetterIndex.ts"
 import type { DeadLetterSummary } from "./DeadLetterStore.ts"
 
-/** Returns the fields and values of a record's hash in Redis. The body is stored once, as bytes. */
+/** Returns the fields and values of a record's hash in Redis. The body is stored only as bytes. */
 export const hashFieldsOf = (record: DeadLetterRecord): ReadonlyArray<string | number> => {
   const summary = Schema.encodeSync(SummaryJson)(record)
   const content = Schema.encodeSync(ContentJson)(record)
@@ -41,7 +41,7 @@ export const summaryOf = ([summary, state, count, at, target, unknownAt, unknown
     : read
 }
 
-/** Returns when the claim of a replay expires, in milliseconds since 1970. 0 without a claim. */
+/** Returns the time at which the claim of a replay expires, in milliseconds since 1970. Returns 0 without a claim. */
 export const claimedUntil = (values: ReadonlyArray<Reply>): number => Number(values[7] ?? 0)
 
 export const contentOf = (content: string) => {
