@@ -24,23 +24,19 @@ export const reset = ({ from, reason }: Reset): string => {
 }
 
 const resetMessages: Readonly<Record<ResetReason, string>> = {
-  history_trimmed:
-    "Events after the last one received are no longer stored. The stored history follows from its beginning.",
+  history_trimmed: "Events after the last received event are no longer stored. The whole stored history follows.",
   history_gone: "No event of this task is stored any more.",
-  unknown_event:
-    "The last event received is not in the history of this task. The stored history follows from its beginning.",
-  sequence_restarted: "The history of this task expired and restarted. The stored history follows from its beginning."
+  unknown_event: "The last received event is not in the history of this task. The whole stored history follows.",
+  sequence_restarted: "The history of this task expired, and a new history began. The whole new history follows."
 }
 
-/**
- * Returns the id of the frame: the event id, or its hash if the id is too long for a header or would break the frame.
- */
+/** Returns the event id, or its hash if the id is too long or unsafe for the header `Last-Event-ID`. */
 export const frameIdOf = (eventId: string): string =>
   eventId.length <= maxLastEventIdLength && headerSafe.test(eventId) ? eventId : `sha256:${EventId.hashOf(eventId)}`
 
 export const maxLastEventIdLength = 512
 
-// An id with spaces around it would not come back unchanged, because proxies and servers trim header values.
+// An id must not start or end with a space, because proxies and servers trim header values.
 const headerSafe = /^(?!\s)[^\p{Cc}\p{Cs}]+(?<!\s)$/u
 
 /** Removes the line breaks between JSON members, because a line break ends the `data` field of a frame. */

@@ -29,18 +29,18 @@ import * as TaskSubscriptions from "./TaskSubscriptions.ts"
 export interface Options extends Presentation {
   /** The statuses that end a task. Default: `completed` and `failed`. */
   readonly terminalStatuses?: TerminalStatusSet | undefined
-  /** The seconds without an event until a keepalive comment is sent, at most 3,600. `null`: none. Default: 15. */
+  /** The seconds without an event until a keepalive comment is sent, at most 3,600. `null`: never. Default: 15. */
   readonly keepaliveIntervalSeconds?: number | null
   /** The maximum number of open streams in this process. Further ones are refused. Default: 10,000. */
   readonly maxOpenStreams?: number
   /**
-   * The maximum number of open streams per client address. All clients of a proxy have its address: set
-   * `maxOpenStreams` here if a proxy is in front. Default: a quarter of `maxOpenStreams`.
+   * The maximum number of open streams per client address. Default: a quarter of `maxOpenStreams`. Behind a proxy, all
+   * clients have the address of the proxy. In this case set it to the value of `maxOpenStreams`.
    */
   readonly maxOpenStreamsPerAddress?: number
-  /** The number of events that are buffered for a slow client. It gets later ones from the store. Default: 64. */
+  /** The maximum number of buffered events per client. A slow client gets later events from the store. Default: 64. */
   readonly maxWaitingEvents?: number
-  /** The size of that buffer, as the length of the events' JSON. One event may be longer. Default: 65,536. */
+  /** The maximum total JSON length of a client's buffered events. One event may be longer. Default: 65,536. */
   readonly maxWaitingSize?: number
   /** A client that reads nothing for this many seconds is disconnected. Default: 60. */
   readonly stalledSeconds?: number
@@ -50,8 +50,8 @@ export interface Options extends Presentation {
 /**
  * The stream was not opened.
  *
- * - `limit`: the process has `maxOpenStreams` open.
- * - `share`: the client's address has `maxOpenStreamsPerAddress` open.
+ * - `limit`: the process already has `maxOpenStreams` open streams.
+ * - `share`: the client's address already has `maxOpenStreamsPerAddress` open streams.
  * - `draining`: the server is shutting down.
  */
 export class StreamRefused extends Schema.TaggedError<StreamRefused>()("StreamRefused", {
@@ -60,17 +60,16 @@ export class StreamRefused extends Schema.TaggedError<StreamRefused>()("StreamRe
 }) {}
 
 /**
- * Streams a task's statuses to a client: first the stored events after the client's last one, then live events. Each
- * event is sent once, in the order of the store. If events in between are no longer stored, a `reset` frame is sent and
- * the stored history follows from its beginning. A stream stays open during an outage of Redis and continues
- * afterwards.
+ * Streams the statuses of a task to a client: first the stored events after its last event, then live events. Each
+ * event is sent once, in the order of the store. If events after the client's last event are no longer stored, the
+ * client receives a `reset` frame and the whole stored history. A stream stays open while Redis is unavailable.
  */
 export class EventStream extends Context.Service<
   EventStream,
   {
     /**
-     * Opens a stream that lives as long as the scope, and returns its frames. The stream ends after a terminal status
-     * that no later status revokes. For a client that already has this status, it ends at once.
+     * Opens a stream for the lifetime of the scope and returns its frames. The stream ends after a terminal status,
+     * unless a later status resumes the task. It ends at once for a client that already has this status.
      */
     readonly open: (
       taskId: string,
@@ -184,7 +183,7 @@ const make = Effect.fnUntraced(function* (
     }
   }
 
-  /** Returns the frames of all buffered events, and the errors that the output adapter threw for others. */
+  /** Returns the frames of all buffered events, and the errors that the output adapter threw. */
   const takeFrames = (
     stream: SseConnection
   ): { readonly chunks: ReadonlyArray<Uint8Array>; readonly failures: ReadonlyArray<unknown> } => {
@@ -215,7 +214,7 @@ const make = Effect.fnUntraced(function* (
         })
       )
     }
-    // The stream must not end before the store confirms that no newer event follows the terminal status.
+    // Reads the store again before the stream ends, because a newer event may have resumed the task.
     if (events.length > historicalCount && ended) stream.cursor.markStale()
     return { chunks, failures }
   }
@@ -228,7 +227,7 @@ const make = Effect.fnUntraced(function* (
       )
     )
 
-  /** Returns the next chunks of a stream. It is called when the client has received the previous ones. */
+  /** Returns the next chunks of a stream. Called when the client has received the previous chunks. */
   const pull = (stream: SseConnection, lastEventId: string | undefined): Pull.Pull<Chunks> =>
     Effect.withFiber((fiber) => {
       stream.onPull(fiber)
@@ -317,7 +316,7 @@ const make = Effect.fnUntraced(function* (
 export const layer = (options: Options = {}): Layer.Layer<EventStream, SettingsError, StatusStore> =>
   Layer.effect(EventStream, make(options))
 
-/** Ends the open streams at shutdown. Provide the HTTP listener to this layer, so that it does not wait for them. */
+/** Ends all streams at shutdown. Provide the HTTP listener to this layer, or the listener waits for the streams. */
 export const drainFirst: Layer.Layer<never, never, EventStream> = Layer.effectDiscard(
   Effect.flatMap(EventStream, ({ drain }) => Effect.addFinalizer(() => drain))
 )

@@ -4,9 +4,9 @@ import type { ContractAliasConfig } from "../../messaging/topology/Aliases.ts"
 import * as EventFrames from "./EventFrames.ts"
 
 /**
- * Transforms an event before it is sent to a client. Both arguments have the public field names. In `event` an integer
- * of 2^53 or more is rounded; in `exact` it is a value of `JSON.rawJSON`, which keeps every digit. Return members of
- * `exact` if clients need such numbers.
+ * Transforms an event before it is sent to a client. Both arguments have the public field names. In `event`, integers
+ * of 2^53 or more are rounded. In `exact`, they are values of `JSON.rawJSON`, which keep every digit. If clients need
+ * such integers, return members of `exact`.
  */
 export type OutputAdapter = (event: JsonObject, exact: JsonObject) => JsonObject
 
@@ -16,10 +16,10 @@ export interface Presentation {
   readonly outputAdapter?: OutputAdapter | undefined
 }
 
-/** Returns the public JSON of an event, or `undefined` if it is no JSON object. Throws what `outputAdapter` throws. */
+/** Returns the public JSON of an event, or `undefined` if it is not an object. Throws the errors of `outputAdapter`. */
 type EventPresenter = (json: string) => string | undefined
 
-/** Without aliases and an output adapter, events are sent as they are stored, and not parsed. */
+/** Without aliases and an output adapter, the stored JSON is sent without parsing it. */
 export const makePresenter = ({ aliasConfig, outputAdapter }: Presentation): EventPresenter =>
   aliasConfig === undefined && outputAdapter === undefined
     ? EventFrames.oneLine

@@ -2,12 +2,12 @@ import type { HistoryOptions, StatusHistory, StoredStatus } from "../store/Statu
 import * as TaskEnd from "../store/TaskEnd.ts"
 
 /**
- * Why a client receives the stored history from its beginning.
+ * The reason why a client receives the stored history from its beginning.
  *
- * - `history_trimmed`: events after the client's last one are no longer stored.
+ * - `history_trimmed`: events after the client's last event are no longer stored.
  * - `history_gone`: no event of the task is stored.
  * - `unknown_event`: the client's last event is not in the history of this task.
- * - `sequence_restarted`: the history expired, and the task has a new one.
+ * - `sequence_restarted`: the history expired, and the task has a new history.
  */
 export type ResetReason = "history_trimmed" | "history_gone" | "unknown_event" | "sequence_restarted"
 
@@ -16,11 +16,11 @@ export interface Reset {
   readonly from: StoredStatus | undefined
 }
 
-/** A stored event without its JSON, which would occupy memory in thousands of open streams. */
+/** A stored event without its JSON. Thousands of open streams would need much memory for the JSON. */
 export type Position = Omit<StoredStatus, "json">
 
 interface AppliedHistory {
-  /** Set by the first read for a client that sent a last event id: true if that event was found. */
+  /** Whether the last event of the client was found. Set only by the first read, and only if the client sent an id. */
   readonly resumed?: boolean
   /** If set, this reset must be sent before the buffered events. */
   readonly reset?: Reset
@@ -29,14 +29,14 @@ interface AppliedHistory {
 
 export interface BufferBounds {
   readonly events: number
-  /** The maximum total length of their JSON. One event may be longer. */
+  /** The maximum total JSON length of the events. One event may be longer. */
   readonly size: number
 }
 
 /**
  * One client's position in the history of a task, and the buffer of events to send. A live event is sent if its
- * sequence number follows that of the last event. Otherwise an event was missed, and the history is read again from the
- * last event that was sent. If a slow client's buffer is full, its events are also read again later.
+ * sequence number is the next one. Otherwise the client has missed an event, and the history is read again from the
+ * last sent event. The history is also read again after the buffer of a slow client was full.
  */
 export class ResumeCursor {
   #position: Position | undefined
@@ -92,13 +92,13 @@ export class ResumeCursor {
     return !this.#reading
   }
 
-  /** Limits a read to the size of the buffer. Reading a long history in full each time would take quadratic time. */
+  /** Limits a read to the size of the buffer. Repeated reads of a long history would take quadratic time. */
   beginRead(): HistoryOptions {
     this.#stale = false
     this.#reading = true
     if (this.#lastEventId !== undefined) return {}
     const { events, size } = this.#bounds
-    // The last event that was sent is read again: if the event at its position has changed, the history is a new one.
+    // The read includes the last sent event. If another event has its sequence number now, the history was restarted.
     return this.#position === undefined
       ? { atMost: { events, bytes: size } }
       : { after: this.#position.sequence - 1, atMost: { events: events + 1, bytes: size } }
@@ -132,7 +132,7 @@ export class ResumeCursor {
     return { replayed: 0 }
   }
 
-  /** Removes and returns all buffered events. `ended` says whether the task has ended with the last one. */
+  /** Removes and returns all buffered events. `ended` is true if the task has ended after the last of these events. */
   take(): { readonly events: ReadonlyArray<StoredStatus>; readonly historicalCount: number; readonly ended: boolean } {
     const events = this.#buffer
     const historical = this.#historicalCount
@@ -170,7 +170,7 @@ export class ResumeCursor {
     this.#historicalCount = replayed
     if ((history.events.at(-1)?.sequence ?? history.newest) < history.newest) this.#stale = true
     if (this.#stale) return { replayed }
-    // A history that expires while the stream is open does not contradict the events that the client has.
+    // If the history has expired while the stream is open, the events that the client has are still valid.
     this.#newestRead = history.newest === 0 ? this.#position?.sequence : history.newest
     for (const event of live) {
       if (history.events.some((read) => isSameEvent(read, event))) continue
@@ -203,7 +203,7 @@ const isSameEvent = (one: Position, other: Position): boolean =>
 const missingEventReason = (history: StatusHistory): ResetReason =>
   history.events.length === 0 ? "history_gone" : history.oldest > 1 ? "history_trimmed" : "unknown_event"
 
-/** Returns why a history does not continue after an event: that event is not at the same position. */
+/** Returns why a history does not continue after the event `at`, or `undefined` if it does. */
 const discontinuityAfter = (at: Position, history: StatusHistory): ResetReason | undefined => {
   if (history.newest === 0) return undefined
   const anchor = history.events.find(({ sequence }) => sequence === at.sequence)

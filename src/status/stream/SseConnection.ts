@@ -10,7 +10,7 @@ export interface SseLimits {
   readonly stalledMs: number
 }
 
-/** One open stream: a small object and a waiting fiber, woken by events and by one sweep over all streams. */
+/** One open event stream. New events and a periodic sweep over all streams wake its fiber. */
 export class SseConnection implements TaskSubscriber {
   readonly taskId: string
   readonly cursor: ResumeCursor
@@ -22,9 +22,7 @@ export class SseConnection implements TaskSubscriber {
   unsubscribe: () => void = () => {}
   readonly onMalformed: () => void
   readonly #limits: SseLimits
-  /**
-   * True after the subscription to the task has succeeded or failed. A history that is read earlier may miss events.
-   */
+  /** True after the subscription has succeeded or failed. A history that is read earlier may lack events. */
   #subscriptionSettled = false
   #readFailed = false
   #handedOverAt: number
@@ -84,7 +82,7 @@ export class SseConnection implements TaskSubscriber {
     return keepaliveMs !== undefined && now - this.#handedOverAt >= keepaliveMs
   }
 
-  /** Called when the client has received all chunks so far. `fiber` waits for the next ones. */
+  /** Called when the client has received all previous chunks. `fiber` waits for the next chunks. */
   onPull(fiber: Fiber.Fiber<unknown, unknown>): void {
     this.#awaitsClient = false
     this.#signalled = false
@@ -112,7 +110,7 @@ export class SseConnection implements TaskSubscriber {
     this.#wake()
   }
 
-  /** Succeeds when the stream may have something to send. A signal that came before the wait counts. */
+  /** Succeeds when the stream may have something to send. A signal before the wait is not lost. */
   readonly awaitWake: Effect.Effect<void> = Effect.callback((resume) => {
     if (this.#signalled) return resume(Effect.void)
     this.#resume = resume

@@ -11,9 +11,7 @@ export interface TaskSubscriber {
 }
 
 interface TaskSubscriptions {
-  /**
-   * Subscribes to a task and returns the function that unsubscribes. The last one to unsubscribe ends the subscription.
-   */
+  /** Subscribes to a task and returns a function that ends this subscription. */
   readonly subscribe: (taskId: string, subscriber: TaskSubscriber) => () => void
 }
 
@@ -23,7 +21,7 @@ interface SubscribedTask {
   fiber: Fiber.Fiber<void> | undefined
 }
 
-/** Shares one Redis subscription per task among all streams of this process, and renews it while it has subscribers. */
+/** Shares one Redis subscription per task among all streams of this process. Renews a subscription that was lost. */
 export const make = (live: StatusStore["Service"]["live"]): Effect.Effect<TaskSubscriptions, never, Scope.Scope> =>
   Effect.gen(function* () {
     const tasks = new Map<string, SubscribedTask>()
@@ -81,6 +79,6 @@ export const make = (live: StatusStore["Service"]["live"]): Effect.Effect<TaskSu
 
 const subscribeTimeout = "10 seconds"
 
-/** The pause before the first new subscription. A random part of up to half of it is taken away. */
+/** The pause before the first attempt to subscribe again. Up to half of each pause is randomly subtracted. */
 const firstPauseMs = 100
 const longestPauseMs = 5_000
