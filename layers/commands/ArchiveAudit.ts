@@ -96,7 +96,11 @@ export const verifyArchive = Effect.fnUntraced(function* (file: string) {
     Stream.splitLines,
     Stream.filter((line) => line !== ""),
     Stream.mapEffect((line) => decodeLine(line)),
-    Stream.catch(() => Stream.fail(unreadable)),
+    Stream.mapError((error) =>
+      error._tag === "PlatformError" && error.reason._tag === "NotFound"
+        ? new DatabaseCommands.CommandFailed({ message: `${file} does not exist.` })
+        : unreadable
+    ),
     Stream.runFoldEffect(
       (): { readonly first: ChainLink | undefined; readonly last: ChainLink | undefined } => ({
         first: undefined,
