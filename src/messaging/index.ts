@@ -1,7 +1,7 @@
 /**
- * The public API of the task-messaging library. Exported names follow the specification. A module with a `make` and a
- * `layer` is exported as a namespace. Connections are in `layers/index.ts`: `BrokerAmqp` connects to RabbitMQ, and
- * `BrokerMemory` is an in-memory broker that runs under virtual time.
+ * The public API of the task-messaging library. Exported names follow the specification. Modules with `make` and
+ * `layer` functions are exported as namespaces. `layers/index.ts` exports two brokers: `BrokerAmqp` connects to
+ * RabbitMQ, and `BrokerMemory` is a model of RabbitMQ inside the process.
  */
 export {
   Broker,

@@ -22,28 +22,26 @@ import * as ConsumerTimeout from "./ConsumerTimeout.ts"
 import * as DeliveryLoop from "./DeliveryLoop.ts"
 import type { DeliveryVerdict } from "./DeliveryVerdict.ts"
 
-/** Options of one aggregation consumer, in addition to the options that all consumers share. */
+/** Options of one aggregation consumer, in addition to the options of all consumers. */
 export interface Options<R> extends ConsumerOptions.ConsumerOptions {
-  /**
-   * The shards that this consumer aggregates, from 0. No other consumer may have them, or events are processed twice.
-   */
+  /** The numbers of the shards, from 0. If two consumers share a shard, its events are processed twice. */
   readonly shards: ReadonlyArray<number>
-  /** The name of the queue. Default: the topology's name for these shards, such as `aggregation.queue.0`. */
+  /** The name of the queue. Default: the name that the topology defines, such as `aggregation.queue.0`. */
   readonly queueName?: string | undefined
   readonly handler: AggregationHandler<R>
 }
 
 export interface AggregationConsumer<R> {
   readonly queue: string
-  /** Consumes until the consumer is stopped or interrupted. The specification calls this `run_forever`. */
+  /** Processes messages until `stop` runs or the fiber is interrupted. Named `run_forever` in the specification. */
   readonly run: Effect.Effect<void, never, R>
-  /** Stops taking events. Succeeds once every event in progress is settled or returned to the queue. */
+  /** Stops the subscription. Succeeds after every event in progress is settled or returned to the queue. */
   readonly stop: Effect.Effect<void>
 }
 
 /**
- * Creates a worker for the events of some shards. The consumer does nothing until `run` is executed. Fails with an
- * `InvalidPublish` if the topology has no such shards, and with a `SettingsError` if an option is invalid.
+ * Creates a consumer for the events of the given shards. It does nothing until `run` is executed. Fails with
+ * `InvalidPublish` if the topology has no such shards. Fails with `SettingsError` if an option is invalid.
  */
 export const make = Effect.fnUntraced(function* <R>(
   options: Options<R>
@@ -157,7 +155,7 @@ export const make = Effect.fnUntraced(function* <R>(
   return { queue, run, stop }
 })
 
-/** Runs a consumer for the lifetime of the layer. Closing the layer stops the consumer as `stop` does. */
+/** Runs a consumer for the lifetime of the layer. Closing the layer has the effect of `stop`. */
 export const layer = <R>(
   options: Options<R>
 ): Layer.Layer<never, InvalidPublish | SettingsError, Broker | BrokerClient | R> =>

@@ -6,13 +6,12 @@ import * as HandOverHeaders from "../retry/HandOverHeaders.ts"
 import { type ConsumerIdentity, DeliveryContext } from "./HandlerContext.ts"
 
 /**
- * Describes the delivery that an aggregation handler processes, and publishes statuses about it.
+ * Describes the event that an aggregation handler processes. Its methods publish statuses.
  *
- * The current task is the child that the event belongs to. To publish a status of the parent, use
- * `client.publishStatus`.
+ * The current task is the child task of the event. To publish a status of the parent task, use `client.publishStatus`.
  *
- * A status that the handler publishes with `publishAggregationStatus` for the same parent reaches the same handler
- * again. Such a handler needs a condition that ends the cycle.
+ * The handler also receives the statuses that it publishes with `publishAggregationStatus` for the same parent. The
+ * handler therefore needs a condition that ends this cycle.
  */
 export class AggregationContext extends DeliveryContext {
   readonly taskId: string

@@ -3,9 +3,9 @@ import type { StatusEvent } from "../envelope/StatusEvent.ts"
 import type { AggregationContext } from "./AggregationContext.ts"
 
 /**
- * The handler of an aggregation worker. Its success value is ignored. Any failure or defect fails the event, which is
- * retried unless the error has a member `retryable` that is `false`. `R` is the type of the services that the handler
- * needs.
+ * The handler of an aggregation worker. Its success value is ignored. A failure or defect fails the event. With a retry
+ * policy, the event is then retried, unless the error has `retryable: false`. `R` is the type of the services that the
+ * handler needs.
  */
 export interface AggregationHandler<R = never> {
   readonly handle: (event: StatusEvent, context: AggregationContext) => Effect.Effect<unknown, unknown, R>

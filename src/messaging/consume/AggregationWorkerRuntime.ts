@@ -10,9 +10,9 @@ import * as AggregationConsumer from "./AggregationConsumer.ts"
 import * as OrphanedShards from "./OrphanedShards.ts"
 
 /**
- * Options of the runtime and of all its consumers. Pass either a `client` or a `topology`; with a `topology`, the
- * runtime creates a client without aliases. Two defaults differ from those of a single consumer: `consumerName` is
- * `svc-aggregation-worker`, followed by `-` and the index of the consumer, and `stopWithin` is 5 seconds.
+ * Options of the runtime and of all its consumers. Pass either a `client` or a `topology`. With a `topology`, the
+ * runtime creates a client without aliases. `consumerName` defaults to `svc-aggregation-worker`. Each consumer appends
+ * `-` and its index to the name. `stopWithin` defaults to 5 seconds.
  */
 export type Options<R> = Omit<AggregationConsumer.Options<R>, "shards" | "queueName"> & {
   /**
@@ -27,11 +27,11 @@ export interface AggregationWorkerRuntime<R> {
   /** The names of the queues, in the order of the groups. */
   readonly queues: ReadonlyArray<string>
   /**
-   * Initialises the client, declares and binds the queues of all groups, and starts the consumers in the background.
-   * Events published after `start` has succeeded are aggregated. `start` is a no-op while the consumers run.
+   * Initialises the client, declares the queues of all groups, and starts the consumers in the background. The queues
+   * receive all events that are published after `start` has succeeded. While the consumers run, `start` is a no-op.
    */
   readonly start: Effect.Effect<void, InitializeError, R>
-  /** Stops all consumers as `AggregationConsumer.stop` does. Handlers that exceed `stopWithin` are interrupted. */
+  /** Stops all consumers. Handlers that are still running after `stopWithin` are interrupted. */
   readonly stop: Effect.Effect<void>
 }
 
@@ -62,10 +62,9 @@ export const make = Effect.fnUntraced(function* <R>(
   const start = Effect.gen(function* () {
     if (running.length > 0) return
     yield* client.initialize
-    // Events are routed to these queues as soon as `start` has succeeded. The consumers declare them too, but only in
-    // the background.
+    // The queues must exist when `start` succeeds. The consumers declare them later, in the background.
     yield* Effect.forEach(shardGroups, (shards) => client.ensureAggregationQueue(shards), { discard: true }).pipe(
-      // This failure is impossible, because `make` has validated the groups.
+      // `make` has validated the groups, so this failure is impossible.
       Effect.catchTag("InvalidPublish", Effect.die)
     )
     running = yield* Effect.forEach(consumers, ({ run }) => Effect.forkIn(run, scope))
@@ -84,7 +83,7 @@ export const make = Effect.fnUntraced(function* <R>(
   }
 })
 
-/** Runs the runtime for the lifetime of the layer. */
+/** Starts the runtime. Closing the layer stops the consumers. */
 export const layer = <R>(
   options: Options<R>
 ): Layer.Layer<never, InitializeError | InvalidPublish | SettingsError, Broker | R> =>

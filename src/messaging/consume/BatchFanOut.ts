@@ -6,13 +6,13 @@ import * as TaskEnvelope from "../envelope/TaskEnvelope.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
 
 interface BatchDelivery {
-  /** The items are published directly to this queue. */
+  /** The messages of the tasks are published directly to this queue. */
   readonly queue: string
   readonly contentType: string | undefined
   readonly priority: number | undefined
 }
 
-/** Each item has the AMQP priority of the batch message, or its own if the batch message has none. */
+/** Creates one message per task. Its AMQP priority is that of the batch message, else the priority of the task. */
 export const publications = (
   batch: BatchEnvelope,
   { contentType = "application/json", priority, queue }: BatchDelivery
@@ -44,7 +44,7 @@ export const publications = (
     })
   )
 
-/** A routed topology sends each type to its own worker, so one worker cannot process a batch with several types. */
+/** In a routed topology, a worker processes only one task type. It must refuse a batch with several types. */
 export const hasMixedTaskTypes = (batch: BatchEnvelope): boolean =>
   new Set(batch.tasks.map(({ task_type = "" }) => task_type.trim()).filter((taskType) => taskType !== "")).size > 1
 

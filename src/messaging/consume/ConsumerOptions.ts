@@ -9,34 +9,33 @@ import type { Topology } from "../topology/Topology.ts"
 import type * as DeliveryLoop from "./DeliveryLoop.ts"
 
 /**
- * Options that all consumers share. Passing `undefined` has the same effect as leaving an option out. A
- * `Duration.Input` is a text such as "10 seconds", a number of milliseconds, or a `Duration`.
+ * Options of all consumers. An option that is `undefined` has its default. A `Duration.Input` is a number of
+ * milliseconds, a `Duration`, or a text such as "10 seconds".
  */
 export interface ConsumerOptions extends FailureOptions {
   /**
-   * The seconds without a message after which the consumer asks the broker whether its subscription still exists: more
-   * than 0, at most a day. `null` disables the check. Default: 1.
+   * After this many seconds without a message, the consumer checks that the broker still has its subscription. More
+   * than 0 and at most 86,400. `null` disables the check. Default: 1.
    */
   readonly consumeTimeoutSeconds?: number | null | undefined
-  /** Aliases of the top-level members of incoming bodies. Default: the client's `aliasConfig`. */
+  /** Aliases of the top-level members of message bodies. Default: the client's `aliasConfig`. */
   readonly aliasConfig?: ContractAliasConfig | undefined
-  /** Receives every observation of the consumer at once; for a slow sink, see `queuedObservations`. Default: none. */
+  /** Receives every observation synchronously. For a slow sink, use `queuedObservations`. Default: none. */
   readonly observationSink?: ObservationSink | undefined
   /**
-   * The number of messages processed concurrently, which is also the prefetch: 1 to 65,535. Default: the topology's
-   * `prefetch_count`, which defaults to 1. The `max_inflight` of a workflow stage takes precedence over
-   * `prefetch_count`.
+   * The maximum number of messages in progress, from 1 to 65,535. It is also the AMQP prefetch count. Default: the
+   * `max_inflight` of a workflow stage, else the topology's `prefetch_count`, which defaults to 1.
    */
   readonly concurrency?: number | undefined
   /**
-   * The time that running handlers get to finish after the consumer is stopped. After that, they are interrupted and
-   * their messages return to the queue. 0 interrupts at once. Default: 10 seconds, or 5 seconds in an
+   * The time limit of running handlers after the consumer is stopped. Handlers that exceed the limit are interrupted,
+   * and their messages return to the queue. 0 interrupts at once. Default: 10 seconds, or 5 seconds in an
    * `AggregationWorkerRuntime`.
    */
   readonly stopWithin?: Duration.Input | undefined
-  /** The pause after an error that no handler caused, in seconds: more than 0, at most a day. Default: 2. */
+  /** The pause after an error outside the handler, in seconds. More than 0 and at most 86,400. Default: 2. */
   readonly idleRetrySeconds?: number | undefined
-  /** A warning names the messages if `concurrency` are in progress and none ends for this long. Default: 1 minute. */
+  /** If `concurrency` messages are in progress and none ends for this long, a warning names them. Default: 1 minute. */
   readonly stalledAfter?: Duration.Input | undefined
   /** Arguments of the AMQP subscription, such as `{ "x-priority": 10 }`. Default: none. */
   readonly consumeArguments?: Fields | undefined
@@ -73,7 +72,7 @@ export const loopOptions = (options: ConsumerOptions) =>
     stalledAfter: options.stalledAfter
   }) satisfies Partial<DeliveryLoop.Options<never>>
 
-/** A worker declares its own queue too, because the client may declare none and the queue may have been deleted. */
+/** Returns the declarations of the worker's own queue. A `publishOnly` client does not declare this queue. */
 export const inboxDeclarations = ({ bindings, exchanges, queues }: Topology, inbox: string): Declarations => ({
   exchanges,
   queues: queues.filter(({ name }) => name === inbox),
@@ -82,11 +81,11 @@ export const inboxDeclarations = ({ bindings, exchanges, queues }: Topology, inb
 
 const checkSeconds = (field: string, value: number | undefined, issues: ValidationIssues): void => {
   if (value !== undefined && !(value > 0 && value <= 86_400)) {
-    issues.addMistake(field, "must be more than 0 and at most a day, in seconds")
+    issues.addMistake(field, "must be more than 0 and at most 86400 seconds (one day)")
   }
 }
 
-/** RabbitMQ rejects a subscription whose `x-priority` is not an integer, and the consumer would retry it for ever. */
+/** RabbitMQ rejects a subscription with a non-integer `x-priority`. The consumer would then retry for ever. */
 export const checkPriority = (consumeArguments: Fields | undefined, issues: ValidationIssues): void => {
   const given = consumeArguments?.["x-priority"]
   if (given !== undefined && !(typeof given === "number" && Number.isInteger(given))) {

@@ -5,7 +5,7 @@ import type { QueueFamily } from "../topology/Parameters.ts"
 
 const brokerDefault = Duration.minutes(30)
 
-/** Returns a warning if handlers may exceed the consumer timeout, after which the broker redelivers their messages. */
+/** Returns a warning if the broker's consumer timeout may redeliver a message whose handler is still running. */
 export const warning = (
   { arguments: declared, queueType }: Pick<QueueFamily, "arguments" | "queueType">,
   version: string,
@@ -15,12 +15,12 @@ export const warning = (
   const isEnforced = enforcesTimeout(queueType, BrokerCapabilities.of(version))
   if (handleWithin === undefined) {
     return isEnforced && typeof configuredMs === "number"
-      ? `Handlers have no time limit, but the broker redelivers a message that is not acknowledged within ${configuredMs} ms: set handleWithin below that time.`
+      ? `Handlers have no time limit, but the broker redelivers a message that is not acknowledged within ${configuredMs} ms. Set a shorter time limit (handleWithin or timeout_seconds), or raise x-consumer-timeout of the queue.`
       : undefined
   }
   const limit = isEnforced && typeof configuredMs === "number" ? Duration.millis(configuredMs) : brokerDefault
   return Duration.isGreaterThanOrEqualTo(handleWithin, limit)
-    ? `Handlers may take ${Duration.format(handleWithin)}, but the broker redelivers a message that is not acknowledged within ${Duration.format(limit)}: set handleWithin below that time, or raise the broker's consumer timeout.`
+    ? `Handlers may take ${Duration.format(handleWithin)}, but the broker redelivers a message that is not acknowledged within ${Duration.format(limit)}. Set a shorter time limit (handleWithin or timeout_seconds), or raise the broker's consumer timeout.`
     : undefined
 }
 

@@ -9,17 +9,17 @@ export interface Options<R> {
   readonly name: string
   readonly queue: string
   readonly concurrency: number
-  /** An effect runs for each subscription, so that a stream continues at the latest stored offset. */
+  /** An effect is executed for each subscription. The consumer of a stream thereby resumes at its stored offset. */
   readonly arguments?: Fields | Effect.Effect<Fields, unknown, R>
   readonly prepare: Effect.Effect<unknown, unknown, R>
   /**
-   * The loop settles the delivery when this effect has succeeded. Everything that follows from the message must be
-   * published within the effect, so that a crash duplicates a message but never loses one. If the effect fails, the
-   * delivery returns to its queue after a pause. If the channel is lost, the effect is interrupted.
+   * Processes a delivery. The loop settles the delivery after this effect has succeeded. The effect must publish all
+   * resulting messages itself. A crash then duplicates messages, but never loses one. If the effect fails, the delivery
+   * returns to its queue after a pause. If the channel is lost, the effect is interrupted.
    */
   readonly work: (delivery: Delivery) => Effect.Effect<DeliveryVerdict, unknown, R>
   readonly onStarted?: () => void
-  /** Called when the queue cannot be consumed or a message could not be processed. The loop then continues. */
+  /** Called if a subscription or the processing of a message fails. The loop then continues. */
   readonly onError?: (error: HandlerFailure.HandlerFailure, retryDelaySeconds: number) => void
   readonly consumeTimeoutSeconds?: number | null | undefined
   readonly idleRetrySeconds?: number | undefined
@@ -34,16 +34,16 @@ interface DeliveryLoop<R> {
 
 const interruptTimeout = "1 second"
 
-/** Limits the handlers that still run after their channel was lost, which an unstable connection accumulates. */
+/** Handlers may still run after their channel was lost. Their maximum number is this factor times `concurrency`. */
 const maxAbandonedPerSlot = 4
 
 /**
- * After this many consecutive checks that find messages in the queue but receive none, the loop assumes that the broker
- * has lost the subscription, and subscribes again.
+ * The maximum number of consecutive checks that find waiting messages but receive none. After one more such check, the
+ * loop assumes that the broker has lost the subscription, and subscribes again.
  */
 const maxSilentChecks = 30
 
-/** A delivery in progress. Its fiber lets a lost channel interrupt it, and costs 0.5 of the 25 µs per message. */
+/** A delivery in progress. The loss of the channel interrupts its `fiber`. */
 class InFlight extends DenseSetItem {
   readonly delivery: Delivery
   readonly sequence: number
@@ -99,7 +99,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
         )
       )
       work.fiber = fiber
-      // The channel was lost during the first, synchronous steps of the fiber, before `work.fiber` was set.
+      // The channel may be lost during the first, synchronous steps of the fiber, before `work.fiber` is set.
       if (work.isRevoked) fiber.interruptUnsafe()
       fiber.addObserver((exit) => {
         if (work.isRevoked) finish(work)
@@ -118,14 +118,14 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       } catch (defect) {
         fork(
           Effect.logError(
-            `${name} settled a delivery, but could not report it, because the observation callback threw`,
+            `${name} has settled a delivery, but its observation is lost, because the observation callback threw an error`,
             defect
           )
         )
       }
     }
 
-    /** Returns a delivery to its queue after a pause, so that an error of all messages does not cause a busy loop. */
+    /** Returns a delivery to its queue after a pause. The pause prevents a busy loop if every message fails. */
     const giveBack = (work: InFlight, cause: Cause.Cause<unknown>) => {
       const fiber = fork(
         Effect.andThen(
@@ -172,7 +172,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       })
     })
 
-    /** Waits for the deliveries in progress and the cancellation, which a frozen broker never confirms. */
+    /** Waits for the deliveries in progress and the cancellation. A frozen broker never confirms a cancellation. */
     const drain = Effect.fnUntraced(function* (cancel: Effect.Effect<void>, stopAccepting: () => void) {
       const cancelling = yield* Effect.forkDetach(cancel, { startImmediately: true })
       yield* Effect.timeoutOption(Effect.andThen(Fiber.await(cancelling), whenEmpty), stopWithin)
@@ -200,7 +200,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       yield* Effect.sleep(stalledAfter)
       if (!full || inFlight.size < concurrency || settledCount !== settledBefore) return
       yield* Effect.logWarning(
-        `${name} receives no more messages: it processes ${concurrency} (its concurrency), and none has ended for ${Duration.format(stalledAfter)}`,
+        `${name} receives no more messages, because it is processing ${concurrency} (its concurrency) and none has ended for ${Duration.format(stalledAfter)}`,
         namesOf(inFlight)
       )
     })
@@ -216,14 +216,14 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
           checksWithBacklog = 0
           continue
         }
-        // If the broker does not answer, the connection is being recovered, which restores the subscription.
+        // The broker does not answer while the connection is recovered. The recovery also restores the subscription.
         const inspection = yield* Effect.option(broker.inspect(queue))
         if (inspection._tag === "None") continue
         const { consumers, messages } =
           inspection.value._tag === "Some" ? inspection.value.value : { consumers: 0, messages: 0 }
         checksWithoutConsumer = consumers === 0 ? checksWithoutConsumer + 1 : 0
         checksWithBacklog = messages > 0 ? checksWithBacklog + 1 : 0
-        // One check without a consumer is no proof: the subscription may be moving from a lost channel to a new one.
+        // One check without a consumer proves nothing. The subscription may be moving from a lost channel to a new one.
         if (checksWithoutConsumer > 1 || checksWithBacklog > maxSilentChecks) {
           return yield* Effect.logWarning(
             `${name} subscribes to queue ${queue} again, because the broker no longer delivers its messages`
@@ -245,7 +245,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
           if (!Deferred.isDoneUnsafe(subscriptionEnded)) accept(delivery)
         },
         onLost: (epoch) => revoke(inOrder(inFlight).filter(({ delivery }) => delivery.epoch === epoch)),
-        // The loop subscribes again when the connection is back, because computing new arguments may need the broker.
+        // The effect for the arguments must run again and may need the broker. The loop therefore subscribes again.
         onResumed: () => {
           if (hasEffectArguments) Deferred.doneUnsafe(subscriptionEnded, Exit.void)
         }
@@ -273,7 +273,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
 
   return {
     run: Effect.suspend(() => {
-      if (current !== undefined) return Effect.die(new Error(`${name} is running already.`))
+      if (current !== undefined) return Effect.die(new Error(`${name} is running already: call run only once.`))
       const running = { stopping: Deferred.makeUnsafe<void>(), ended: Deferred.makeUnsafe<void>() }
       current = running
       return Effect.ensuring(

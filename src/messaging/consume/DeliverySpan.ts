@@ -8,7 +8,7 @@ type WithDeliverySpan = <E, R>(
   work: Effect.Effect<DeliveryVerdict, E, R>
 ) => Effect.Effect<DeliveryVerdict, E, R>
 
-/** Runs the work in a span below the publisher's span, unless that span is not sampled or there is no tracer. */
+/** Runs the work in a child span of the publisher's span. If that span is not sampled, no child span is created. */
 export const make: Effect.Effect<WithDeliverySpan> = Effect.gen(function* () {
   const untraced: WithDeliverySpan = (_, work) => work
   if (!(yield* TraceContext.isTraced)) return untraced
@@ -32,7 +32,7 @@ export const make: Effect.Effect<WithDeliverySpan> = Effect.gen(function* () {
 
 const spanOptions = (delivery: Delivery, parent: Tracer.ExternalSpan | undefined): Tracer.SpanOptionsNoTrace => ({
   kind: "consumer",
-  // A message without a trace starts a new one: the current span is the consumer's, which never ends.
+  // A message without a trace header starts a new trace. The current span belongs to the consumer and never ends.
   ...(parent === undefined ? { root: true } : { parent }),
   attributes: {
     "messaging.system": "rabbitmq",

@@ -4,18 +4,19 @@ import * as Payload from "../envelope/Payload.ts"
 import type { Declared, TaskEnvelope } from "../envelope/TaskEnvelope.ts"
 import type { HandlerContext } from "./HandlerContext.ts"
 
-/** A task with a payload that the handler's schema has decoded. `context.rawPayload` contains undeclared fields. */
+/** A task whose payload was decoded with the handler's schema. `context.rawPayload` contains the whole message body. */
 export type Task<Payload> = Omit<typeof Declared.Type, "payload"> & { readonly payload: Payload }
 
 /**
- * The handler of a task consumer. Its success value is ignored. Any failure or defect fails the task, which is retried
- * unless the error has a member `retryable` that is `false`. `R` is the type of the services that the handler needs.
+ * The handler of a task consumer. Its success value is ignored. A failure or defect fails the task. With a retry
+ * policy, the task is then retried, unless the error has `retryable: false`. `R` is the type of services that the
+ * handler needs.
  */
 export interface TaskHandler<R = never> {
   readonly handle: (task: TaskEnvelope, context: HandlerContext) => Effect.Effect<unknown, unknown, R>
 }
 
-/** The handler does not accept the task, so it has done no work. The task is not retried. */
+/** The handler refused the task before it did any work. The task is not retried. */
 export class TaskRefused extends Schema.TaggedError<TaskRefused>()("TaskRefused", {
   reason: Schema.Literals(["unknown_task_type", "payload_schema_violation"]),
   taskType: Schema.NullOr(Schema.String),
@@ -25,21 +26,19 @@ export class TaskRefused extends Schema.TaggedError<TaskRefused>()("TaskRefused"
   readonly retryable = false
 }
 
-/**
- * A failure that is not retried. A handler fails with it if it has no error type of its own with `retryable: false`.
- */
+/** A failure that is not retried. Handlers can also fail with their own errors that have `retryable: false`. */
 export class PermanentFailure extends Schema.TaggedError<PermanentFailure>()("PermanentFailure", {
   message: Schema.String
 }) {
   readonly retryable = false
 }
 
-/** A handler for all task types, which receives the payload undecoded. */
+/** Creates a handler for all task types. It receives the undecoded payload. */
 export const make = <R>(
   handle: (task: TaskEnvelope, context: HandlerContext) => Effect.Effect<unknown, unknown, R>
 ): TaskHandler<R> => ({ handle })
 
-/** A handler that decodes the payload with a schema, and refuses others as `payload_schema_violation`. */
+/** Creates a handler that decodes the payload with a schema. Invalid payloads fail with `payload_schema_violation`. */
 export const withPayload = <Payload, RD, R>(
   schema: Schema.ConstraintDecoder<Payload, RD>,
   handle: (task: Task<Payload>, context: HandlerContext) => Effect.Effect<unknown, unknown, R>
@@ -54,9 +53,7 @@ export const withPayload = <Payload, RD, R>(
   }
 }
 
-/**
- * Combines one handler for each task type. Tasks of another type, or without one, are refused as `unknown_task_type`.
- */
+/** Combines one handler per task type. Tasks of another type or without a type fail with `unknown_task_type`. */
 export const byTaskType = <Requirements extends Readonly<Record<string, unknown>>>(
   handlers: {
     readonly [TaskType in keyof Requirements]: TaskHandler<Requirements[TaskType]>
@@ -83,6 +80,6 @@ const unknown = ({ task_type }: TaskEnvelope, known: Iterable<string>): TaskRefu
     reason: "unknown_task_type",
     taskType: task_type ?? null,
     mistakes: [],
-    message: `${subject} has no handler in this worker: publish one of ${Array.from(known).join(", ")}, or add a handler.`
+    message: `${subject} has no handler in this worker. Publish one of ${Array.from(known).join(", ")}, or add a handler.`
   })
 }

@@ -34,10 +34,10 @@ export interface ConsumerIdentity {
   readonly maxRetries: number | null
 }
 
-/** A status of the current task. A `task_id` in it is overwritten. */
+/** A status of the current task. The context overwrites its `task_id`. */
 type StatusWithDetails = StatusDetails & { readonly status: string }
 
-/** Describes a delivery to the handler of a task or an aggregation, and publishes statuses about the task. */
+/** Describes the delivery that a task or aggregation handler processes. Its methods publish statuses of the task. */
 export abstract class DeliveryContext {
   readonly client: BrokerClient["Service"]
   readonly consumerName: string
@@ -64,7 +64,7 @@ export abstract class DeliveryContext {
   }
 
   abstract readonly taskId: string
-  /** The id from the body, else from the message properties, else the task id. */
+  /** The correlation id of the body, else of the message properties, else the task id. */
   abstract readonly correlationId: string
   abstract readonly lineage: HandOverHeaders.HandOverHeaders
   protected abstract readonly echoedFields: { readonly service?: string; readonly task_type?: string }
@@ -109,7 +109,7 @@ export abstract class DeliveryContext {
     return Effect.suspend(() => this.client.publishStatus(this.#event(status, details)))
   }
 
-  /** Publishes a status of the current task, which is also sent to the aggregation worker of `meta.parent_task_id`. */
+  /** Publishes a status of the current task. The aggregation worker of `meta.parent_task_id` also receives it. */
   publishAggregationStatus(
     status: string | StatusWithDetails,
     details: StatusDetails = {}
@@ -134,12 +134,12 @@ export abstract class DeliveryContext {
 }
 
 /**
- * The defect that ends a handler after `manualRetry`. `Effect.catch` and `Effect.retry` do not intercept defects.
- * Compared by identity, because reading a property of an unknown error may run user code.
+ * `manualRetry` ends the handler with this defect, because `Effect.catch` and `Effect.retry` do not intercept defects.
+ * The consumer compares defects by identity, because reading a property of an unknown error may run user code.
  */
 export const handOverSignal = { _tag: "HandedOver" } as const
 
-/** Describes a task to its handler. */
+/** Describes a task to its handler. `manualRetry` hands the task over to another worker. */
 export class HandlerContext extends DeliveryContext {
   readonly taskId: string
   readonly correlationId: string
@@ -171,10 +171,10 @@ export class HandlerContext extends DeliveryContext {
   }
 
   /**
-   * Republishes the task under the same id, routed by `taskType`, and ends the handler: no code after this effect runs.
+   * Republishes the task under the same id and ends the handler. In a routed topology, `taskType` is the routing key.
    *
-   * If the handler intercepts this end and goes on, the task is republished only if the handler succeeds. After several
-   * calls the last one counts.
+   * The handler ends with a defect. If the handler intercepts the defect, the task is republished only if the handler
+   * succeeds. If `manualRetry` was called several times, the last request is used.
    *
    * Fails with an `InvalidManualRetry`, an `EnvelopeError` or an `InvalidPublish` if the request is invalid.
    */
@@ -183,7 +183,7 @@ export class HandlerContext extends DeliveryContext {
   ): Effect.Effect<never, InvalidManualRetry | EnvelopeError | InvalidPublish> {
     return Effect.suspend(() => {
       const prepared = Result.flatMap(ManualRetry.prepare(this.#task.exact, this, request), (retry) =>
-        // Built here only to fail at once, in the handler, if the topology refuses the task.
+        // The publication is discarded. An invalid task must fail in the handler, not later in the consumer.
         Result.map(Publications.task(this.client.topology, retry.task, { headers: retry.headers }), () => retry)
       )
       if (Result.isFailure(prepared)) return Effect.fail(prepared.failure)

@@ -4,14 +4,16 @@ import * as Aggregation from "../topology/Aggregation.ts"
 
 interface OrphanedQueue {
   readonly queue: string
-  /** The queue is still bound to a current shard, so it receives events that no worker consumes. */
+  /** True if the queue is bound to a current shard. It then receives events that no worker consumes. */
   readonly isFilling: boolean
 }
 
-/** The broker is asked about each name, so former shards and single-shard queues are limited to this many each. */
+/** The maximum number of inspected queues of each kind. Each inspection is a request to the broker. */
 const maxInspected = 32
 
-/** Returns the names of queues that may be left from an earlier configuration. AMQP cannot list queues. */
+/**
+ * Returns queues that an earlier configuration may have left. The names are guessed, because AMQP cannot list queues.
+ */
 export const candidates = (
   aggregation: Aggregation.AggregationPlane,
   groups: ReadonlyArray<ReadonlyArray<number>>
@@ -33,7 +35,7 @@ export const warn = (
   Effect.gen(function* () {
     const found: Array<string> = []
     for (const { isFilling, queue } of candidates) {
-      // An unreachable broker is ignored here, because the consumers report it.
+      // Failed requests are ignored here, because the consumers report an unreachable broker.
       const inspection = Option.flatten(yield* Effect.option(inspectQueue(queue)))
       if (Option.isNone(inspection) || inspection.value.consumers > 0) continue
       const { messages } = inspection.value

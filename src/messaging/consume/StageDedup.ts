@@ -1,20 +1,20 @@
 import { Context, Effect, Layer } from "effect"
 import { Redis, type RedisError, type Script } from "../../services/Redis.ts"
 
-/** A message's exclusive right to do a piece of work in a stage. */
+/** The exclusive right of one message to do a piece of work in a stage. */
 export interface Claim {
   readonly stage: string
   readonly taskId: string
-  /** The hash that identifies the work: of the task id, the action and the `dedup_key_fields`. */
+  /** Identifies the work. It is a hash of the task id, the action and the `dedup_key_fields`. */
   readonly signature: string
   readonly messageId: string
-  /** True for a redelivery, a retry or a replay, which may take over the claim of the message's earlier delivery. */
+  /** True for a redelivery, a retry or a replay. Such a delivery may take over the claim of an earlier delivery. */
   readonly redelivered: boolean
 }
 
 /**
- * Prevents two messages from doing the same work concurrently, for stages with `dedup_key_fields`. A claim is released
- * when its handler ends, so a later message may do the same work again.
+ * Prevents two messages from doing the same work concurrently. Stages with `dedup_key_fields` need this service. The
+ * end of the handler releases the claim. A later message may then do the same work again.
  */
 export class StageDedup extends Context.Service<
   StageDedup,
@@ -45,9 +45,9 @@ export class StageDedup extends Context.Service<
   })
 
   /**
-   * Keeps claims in Redis, for all processes that share it. If a process dies or cannot reach Redis, its claim is not
-   * released. A redelivery, a retry or a replay of the same message takes such a claim over; for other messages it
-   * expires after a day.
+   * Keeps claims in Redis, for all processes that share it. A process that dies or cannot reach Redis does not release
+   * its claim. A redelivery, a retry or a replay of the same message can take over this claim. For other messages, the
+   * claim expires after a day.
    */
   static readonly layerRedis = Layer.effect(
     StageDedup,

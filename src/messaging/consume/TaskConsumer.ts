@@ -13,29 +13,29 @@ import * as DeliveryLoop from "./DeliveryLoop.ts"
 import type { TaskHandler } from "./Handler.ts"
 import * as TaskDelivery from "./TaskDelivery.ts"
 
-/** Options of a task consumer, in addition to the common ones. Without a retry policy, batches are rejected. */
+/** Options of a task consumer, in addition to the common options. Without a `retryPolicy`, batches are rejected. */
 export interface Options<R> extends ConsumerOptions.ConsumerOptions {
   readonly handler: TaskHandler<R>
   /** Publishes the statuses `processing`, `completed` and `failed` of each task. Default: disabled. */
   readonly lifecycleStatuses?: LifecycleStatusConfig | undefined
   /**
-   * The maximum run time of a handler, after which it is interrupted and fails with a `HandlerTimeout`, which is
-   * retried. Default: no limit. The broker redelivers a message after its own consumer timeout, by default 30 minutes.
+   * The maximum run time of a handler. A handler that exceeds it is interrupted and fails with a `HandlerTimeout`. The
+   * task is then retried. Default: no limit. The broker has its own consumer timeout, by default 30 minutes.
    */
   readonly handleWithin?: Duration.Input | undefined
 }
 
 export interface TaskConsumer<R> {
   readonly queue: string
-  /** Consumes until the consumer is stopped or interrupted. The specification calls this `run_forever`. */
+  /** Processes messages until `stop` runs or the fiber is interrupted. Named `run_forever` in the specification. */
   readonly run: Effect.Effect<void, never, R>
-  /** Stops taking tasks. Succeeds once every task in progress is settled or returned to the queue. */
+  /** Stops the subscription. Succeeds after every task in progress is settled or returned to the queue. */
   readonly stop: Effect.Effect<void>
 }
 
 /**
- * Creates a worker for the task queue of the client's topology. The consumer does nothing until `run` is executed.
- * Fails with a `SettingsError` if the topology has no task queue or an option is invalid.
+ * Creates a consumer for the task queue of the client's topology. It does nothing until `run` is executed. Fails with
+ * `SettingsError` if the topology has no task queue or an option is invalid.
  *
  * ```ts
  * const handler = Handler.byTaskType({
@@ -107,6 +107,6 @@ export const make = Effect.fnUntraced(function* <R>(
   return { queue, run, stop }
 })
 
-/** Runs a consumer for the lifetime of the layer. Closing the layer stops the consumer as `stop` does. */
+/** Runs a consumer for the lifetime of the layer. Closing the layer has the effect of `stop`. */
 export const layer = <R>(options: Options<R>): Layer.Layer<never, SettingsError, Broker | BrokerClient | R> =>
   Layer.effectDiscard(Effect.flatMap(make(options), ({ run }) => Effect.forkScoped(run)))

@@ -44,7 +44,7 @@ class HandlerTimeout extends Schema.TaggedError<HandlerTimeout>()("HandlerTimeou
 
 const batchConcurrency = 64
 
-/** Processes one delivery. The specification prescribes the order of the steps. */
+/** Processes task deliveries. The specification prescribes the order of the steps. */
 export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettings<R>) {
   const { aliases, broker, consumer, handler, handleWithin, observe } = settings
   const { client } = consumer
@@ -84,8 +84,7 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
     const afterExit = (exit: Exit.Exit<unknown, unknown>) => afterHandler(delivery, task, context, exit)
     if (!lifecycleStatuses.enabled) return Effect.flatMap(Effect.exit(inTime), afterExit)
     return Effect.gen(function* () {
-      // The handler does not wait for the status `processing`. The final status does, so that the two are published in
-      // order.
+      // The handler does not wait for the publish of `processing`. The final status waits for it, to keep the order.
       const processing = yield* Effect.forkChild(
         publishLifecycle(task, context, { status: lifecycleStatuses.processing }),
         {
@@ -115,7 +114,7 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
       : Effect.succeed(done)
   }
 
-  /** Publishes the status, then the task for the other worker. The delivery is acknowledged only after both. */
+  /** Publishes the status, and then the task for the other worker. The delivery is acknowledged last. */
   const publishHandOver = Effect.fnUntraced(function* (
     delivery: Delivery,
     task: TaskEnvelope.TaskEnvelope,
@@ -132,7 +131,7 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
     if (Result.isSuccess(published)) return acked(attemptFieldsOf(task, context))
     const error = published.failure
     if (isBrokerFailure(error)) return yield* error
-    // If no queue accepts the new task, failing the delivery keeps the delivered task.
+    // The new task was not published. Acknowledging the delivery would lose the task, so the delivery fails.
     return yield* failTask(delivery, task, context, HandlerFailure.of(error))
   })
 
@@ -159,8 +158,8 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
     )
 
   /**
-   * Replaces a batch with one message per task. If the process crashes before the batch is acknowledged, all its tasks
-   * are published again. `message` keeps integers of 2^53 and more exact.
+   * Replaces a batch with one message per task. A crash before the acknowledgement publishes all tasks of the batch
+   * again. `message` keeps integers of 2^53 and more exact.
    */
   const splitBatch = (
     delivery: Delivery,
@@ -242,7 +241,7 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
   })
 
   /**
-   * The broker moves a rejected message to the dead-letter exchange of its queue. Without one, it drops the message.
+   * The broker moves a rejected message to the dead-letter exchange of the queue. Without one, it drops the message.
    */
   const rejected = (attempt: AttemptFields, reason: string, failure = reason): DeliveryVerdict => ({
     settle: "reject",
@@ -278,7 +277,7 @@ const isManualHandOver = (cause: Cause.Cause<unknown>): boolean =>
   cause.reasons.some((reason) => Cause.isDieReason(reason) && reason.defect === handOverSignal) &&
   cause.reasons.every((reason) => !Cause.isFailReason(reason))
 
-/** A message that AMQP cannot carry (`invalid`) is the handler's mistake, so another delivery would fail as well. */
+/** AMQP cannot carry an `invalid` message. The handler created it, so another delivery would fail as well. */
 const isBrokerFailure = (error: PublishError): error is BrokerError | PublishUnknown | PublishRefused =>
   error._tag === "BrokerError" ||
   error._tag === "PublishUnknown" ||

@@ -46,9 +46,9 @@ export type Options<R> = ConsumerOptions.ConsumerOptions & {
 export interface WorkflowConsumer<R> {
   readonly stage: string
   readonly queue: string
-  /** Consumes until the consumer is stopped or interrupted. The specification calls this `run_forever`. */
+  /** Processes messages until `stop` runs or the fiber is interrupted. Named `run_forever` in the specification. */
   readonly run: Effect.Effect<void, never, R>
-  /** Stops taking messages. Succeeds once every message in progress is settled or returned to the queue. */
+  /** Stops the subscription. Succeeds after every message in progress is settled or returned to the queue. */
   readonly stop: Effect.Effect<void>
 }
 
@@ -70,9 +70,9 @@ export class DedupConflict extends Schema.TaggedError<DedupConflict>()("DedupCon
 }
 
 /**
- * Creates a worker for one stage. Fails with an `InvalidPublish` if the topology has no such stage, and with a
- * `SettingsError` if an option is invalid, or if the stage has `dedup_key_fields` and the service `StageDedup` is
- * missing.
+ * Creates a worker for one stage. Fails with `InvalidPublish` if the topology has no such stage. Fails with
+ * `SettingsError` if an option is invalid. A stage with `dedup_key_fields` also needs the service `StageDedup`, or
+ * `make` fails with `SettingsError`.
  */
 export const make = <R>(
   options: Options<R>
@@ -169,7 +169,7 @@ export const make = <R>(
       { exact, ordinary: envelope }: ExactAndOrdinary<WorkflowEnvelope.WorkflowEnvelope>
     ) => {
       const { message_id: messageId, task_id: taskId } = envelope
-      // JavaScript numbers round integers of 2^53 and more, so two different ids could get the same signature.
+      // The signature is a hash of exact integers. Rounded integers above 2^53 could give two ids the same signature.
       const signature = StageContract.dedupSignature(stage, exact)
       if (Result.isFailure(signature)) return failMessage(delivery, envelope, HandlerFailure.of(signature.failure))
       if (signature.success === undefined) return handle(delivery, envelope)
@@ -180,7 +180,7 @@ export const make = <R>(
         messageId,
         redelivered: isRepeat(delivery)
       }
-      // A failed message needs the same claim for its retry, which may arrive as soon as it is published.
+      // The claim is released before the failed message is published for a retry, because the retry needs the claim.
       const runClaimed = Effect.acquireUseRelease(
         dedup.claim(claim),
         (isClaimed) =>
@@ -248,7 +248,7 @@ export const make = <R>(
     return { stage: name, queue, run, stop }
   })
 
-/** Runs a consumer for the lifetime of the layer. Closing the layer stops the consumer as `stop` does. */
+/** Runs a consumer for the lifetime of the layer. Closing the layer has the effect of `stop`. */
 export const layer = <R>(
   options: Options<R>
 ): Layer.Layer<never, InvalidPublish | SettingsError, Broker | BrokerClient | R> =>
@@ -262,15 +262,15 @@ const correlationIdOf = (
 ): string | null => envelope?.correlation_id || properties.correlationId || envelope?.task_id || null
 
 const conflict =
-  "Another message with the same dedup_key_fields is being processed, so this one is not: replay it if its work is still to be done."
+  "Another message with the same dedup_key_fields is being processed, so this message was not processed. Replay this message if its work is still needed."
 
-/** Returns whether an earlier delivery of the message has ended, whose claim may be taken over. */
+/** Returns whether an earlier delivery of the message has ended. The message may then take over its own claim. */
 const isRepeat = ({ properties: { headers = {} }, redelivered }: Delivery): boolean =>
   redelivered || RetryHeaders.attemptOf(headers) > 0 || headers[RetryHeaders.replayedFromDlq] === true
 
 /**
- * A claim that is not released blocks other messages with the same work for a day, so the delivery waits up to a minute
- * for Redis to return. An interrupted delivery does not wait: its redelivery takes the claim over.
+ * Releases a claim. An unreleased claim blocks other messages with the same work for a day. If Redis is unreachable,
+ * the release is retried for a minute. An interruption ends the retries, because the redelivery takes over the claim.
  */
 const release = (dedup: StageDedup["Service"], claim: Claim): Effect.Effect<void> => {
   const released = dedup.release(claim)
@@ -289,7 +289,7 @@ const release = (dedup: StageDedup["Service"], claim: Claim): Effect.Effect<void
   )
 }
 
-/** Returns the id of a message whose body has none. Each delivery has the same id, as retries and claims require. */
+/** Returns the id of a message without an id in its body. Claims need the same id for every delivery of a message. */
 const messageIdOf = ({ content, properties: { headers = {} } }: Delivery): string => {
   const { message_id: given } = headers
   return typeof given === "string" && given !== "" ? given : hash("sha256", content, "hex").slice(0, 32)
@@ -315,6 +315,6 @@ const dedupFor = ({ contract, name }: Stage): Effect.Effect<StageDedup["Service"
   Effect.gen(function* () {
     const dedup = Option.getOrUndefined(yield* Effect.serviceOption(StageDedup))
     if ((contract.dedup_key_fields?.length ?? 0) === 0 || dedup !== undefined) return dedup
-    const problem = `require the service StageDedup, which is missing for stage ${name}`
+    const problem = `require the service StageDedup, which is missing for stage ${name}: provide StageDedup.layerRedis or StageDedup.layerMemory`
     return yield* SettingsError.of("WorkflowConsumer", [{ field: "dedup_key_fields", problem }])
   })

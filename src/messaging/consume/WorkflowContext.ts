@@ -22,15 +22,15 @@ interface HandOver {
   readonly priority?: number | undefined
 }
 
-/** Describes a message to the handler of a stage, and publishes statuses and hand-overs. */
+/** Describes the message that a stage handler processes. Its methods publish statuses and messages for other stages. */
 export interface WorkflowContext {
   /** The client, for operations that the context does not offer, such as a status of another task. */
   readonly client: BrokerClient["Service"]
   readonly consumerName: string
-  /** The stage of the consumer. The envelope may name another one. */
+  /** The stage of the consumer. The envelope may name another stage. */
   readonly stage: string
   readonly sourceQueueName: string
-  /** The id from the envelope, else from the message properties, else the task id. */
+  /** The correlation id of the envelope, else of the message properties, else the task id. */
   readonly correlationId: string
   readonly deliveryTag: number
   /** True if the broker has delivered the message before without receiving an acknowledgement. */
@@ -45,7 +45,7 @@ export interface WorkflowContext {
   readonly publishStatus: (status: string, details?: StatusDetails) => Effect.Effect<void, PublishError>
   /**
    * Publishes a new message of the same task to a stage. Its `origin_stage` is the current stage. Fails with a
-   * `ContractError` if the contract of either stage forbids the hand-over.
+   * `ContractError` if the contract of the current stage or of the target stage forbids the message.
    */
   readonly publishToStage: (stage: string, work: HandOver) => Effect.Effect<void, PublishError | ContractError>
   /** Publishes a new message of the same task by a routing key. */

@@ -8,15 +8,15 @@ import type { WorkflowContext } from "./WorkflowContext.ts"
 export type Work<Payload> = Omit<typeof Declared.Type, "payload"> & { readonly payload: Payload }
 
 /**
- * The handler of a workflow stage. Its success value is ignored. Any failure or defect fails the message, which is
- * retried unless the error has a member `retryable` that is `false`. `R` is the type of the services that the handler
- * needs.
+ * The handler of a workflow stage. Its success value is ignored. A failure or defect fails the message. With a retry
+ * policy, the message is then retried, unless the error has `retryable: false`. `R` is the type of the services that
+ * the handler needs.
  */
 export interface WorkflowHandler<R = never> {
   readonly handle: (message: WorkflowEnvelope, context: WorkflowContext) => Effect.Effect<unknown, unknown, R>
 }
 
-/** The handler does not accept the message, so it has done no work. The message is not retried. */
+/** The handler refused the message before it did any work. The message is not retried. */
 export class MessageRefused extends Schema.TaggedError<MessageRefused>()("MessageRefused", {
   reason: Schema.Literals(["unsupported_action", "payload_schema_violation"]),
   stage: Schema.String,
@@ -27,12 +27,12 @@ export class MessageRefused extends Schema.TaggedError<MessageRefused>()("Messag
   readonly retryable = false
 }
 
-/** A handler for all actions, which receives the payload undecoded. */
+/** Creates a handler for all actions. It receives the undecoded payload. */
 export const make = <R>(
   handle: (message: WorkflowEnvelope, context: WorkflowContext) => Effect.Effect<unknown, unknown, R>
 ): WorkflowHandler<R> => ({ handle })
 
-/** A handler that decodes the payload with a schema, and refuses others as `payload_schema_violation`. */
+/** Creates a handler that decodes the payload with a schema. Invalid payloads fail with `payload_schema_violation`. */
 export const withPayload = <Payload, RD, R>(
   schema: Schema.ConstraintDecoder<Payload, RD>,
   handle: (message: Work<Payload>, context: WorkflowContext) => Effect.Effect<unknown, unknown, R>
@@ -47,7 +47,7 @@ export const withPayload = <Payload, RD, R>(
   }
 }
 
-/** Combines one handler for each action. Other messages are refused as `unsupported_action`. */
+/** Combines one handler per action. Messages with another action or without one fail with `unsupported_action`. */
 export const byAction = <Requirements extends Readonly<Record<string, unknown>>>(
   handlers: {
     readonly [Action in keyof Requirements]: WorkflowHandler<Requirements[Action]>

@@ -30,7 +30,7 @@ describe("ConsumerTimeout", () => {
   it("says both times and what to do", () => {
     assert.strictEqual(
       ConsumerTimeout.warning(queueWith(10 * minute), "3.12.0", Duration.minutes(45)),
-      "Handlers may take 45m, but the broker redelivers a message that is not acknowledged within 10m: set handleWithin below that time, or raise the broker's consumer timeout."
+      "Handlers may take 45m, but the broker redelivers a message that is not acknowledged within 10m. Set a shorter time limit (handleWithin or timeout_seconds), or raise the broker's consumer timeout."
     )
   })
 })

@@ -444,7 +444,7 @@ describe("DeliveryLoop", () => {
       }).pipe(Effect.provide(layer))
       assert.strictEqual(
         lines()[0],
-        "loop receives no more messages: it processes 2 (its concurrency), and none has ended for 1m one, two"
+        "loop receives no more messages, because it is processing 2 (its concurrency) and none has ended for 1m one, two"
       )
     }).pipe(onMemory)
   )

@@ -1006,7 +1006,7 @@ describe("TaskConsumer", () => {
         yield* Effect.provide(working({ handler: always, handleWithin: "30 minutes" }), layer)
         assert.include(
           lines().join("\n"),
-          "Handlers may take 30m, but the broker redelivers a message that is not acknowledged within 30m: set handleWithin below that time"
+          "Handlers may take 30m, but the broker redelivers a message that is not acknowledged within 30m. Set a shorter time limit (handleWithin or timeout_seconds)"
         )
       }).pipe(onMemory())
     )
