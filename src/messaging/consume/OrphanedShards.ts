@@ -11,9 +11,7 @@ interface OrphanedQueue {
 /** The maximum number of inspected queues of each kind. Each inspection is a request to the broker. */
 const maxInspected = 32
 
-/**
- * Returns queues that an earlier configuration may have left. The names are guessed, because AMQP cannot list queues.
- */
+/** Returns queues that may be left from an earlier configuration. AMQP cannot list the queues of a broker. */
 export const candidates = (
   aggregation: Aggregation.AggregationPlane,
   groups: ReadonlyArray<ReadonlyArray<number>>
