@@ -26,8 +26,8 @@ export const isBatch = (json: JsonObject): boolean =>
   typeof json["batch_id"] === "string" && Array.isArray(json["tasks"])
 
 /**
- * Decodes a batch. `prepareItem` runs on each task before it is decoded, to resolve aliases. One invalid task makes the
- * whole batch invalid; the error names the index of the task.
+ * Decodes a batch. `prepareItem` runs on each task before decoding, to resolve aliases. One invalid task makes the
+ * whole batch invalid. The error names the index of the task.
  */
 export const read = (
   input: unknown,

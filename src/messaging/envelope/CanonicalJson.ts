@@ -1,9 +1,8 @@
 import { hash } from "node:crypto"
 
 /**
- * Serialises a value as canonical JSON: members are sorted by code point on every level, there are no spaces, and
- * non-ASCII characters are not escaped. A `RawNumber` keeps its digits. Throws for the values for which
- * `JSON.stringify` throws: cycles, `bigint`, too deep nesting.
+ * Serialises a value as canonical JSON without spaces. Members are sorted by code point on every level. Non-ASCII
+ * characters are not escaped. A `RawNumber` keeps its digits. Throws for cycles, `bigint` and too deep nesting.
  */
 export const write = (value: unknown): string => serialize(value) ?? "null"
 
@@ -22,7 +21,7 @@ const serialize = (value: unknown): string | undefined => {
   return `{${members.join(",")}}`
 }
 
-/** Compares texts by code point. JavaScript's `<` compares UTF-16 units, which puts U+10000 before U+E000. */
+/** Compares texts by code point. JavaScript's `<` compares UTF-16 units, and would sort U+10000 before U+E000. */
 const byCodePoint = (one: string, other: string): number => {
   const length = Math.min(one.length, other.length)
   for (let at = 0; at < length; at++) {

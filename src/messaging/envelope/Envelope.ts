@@ -8,8 +8,8 @@ export interface JsonObject {
 }
 
 /**
- * Forbids the camelCase forms of an envelope's members, such as `taskId`. Envelopes accept additional members, so
- * without this type the compiler would accept `taskId` for `task_id`.
+ * Forbids the camelCase forms of an envelope's members, such as `taskId`. Envelopes accept additional members. Without
+ * this type, the compiler would accept `taskId` as an additional member.
  */
 export type NoCamelCaseMembers<Fields> = { readonly [Name in keyof Fields as CamelCase<Name>]?: never }
 
@@ -21,9 +21,7 @@ type Capitalized<Name extends string> = Name extends `${infer Head}_${infer Tail
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
 
-/**
- * Returns whether `JSON.stringify` keeps the value an object. It makes a `Date` a text, and a `Map` an empty object.
- */
+/** Returns whether `JSON.stringify` keeps all members. It writes a `Date` as a text and a `Map` as an empty object. */
 export const isWritableObject = (value: unknown): value is JsonObject =>
   isJsonObject(value) && typeof value["toJSON"] !== "function" && !(value instanceof Map || value instanceof Set)
 
@@ -35,7 +33,7 @@ export const maxShortBytes = 255
 export const fitsShortString = (text: string): boolean =>
   text.length <= maxShortBytes / 3 || Buffer.byteLength(text) <= maxShortBytes
 
-/** Returns whether a text can be encoded as UTF-8. A lone surrogate would be replaced, so a task id would change. */
+/** Returns whether UTF-8 can represent a text. UTF-8 encoders replace lone surrogates, which would change a task id. */
 export const isWellFormed = (text: string): boolean => text.isWellFormed()
 
 export const textExpected = "well-formed Unicode without lone surrogates"
@@ -60,15 +58,15 @@ export const specVersion = "1.0"
 interface EnvelopeRules<Envelope extends object> {
   readonly kind: EnvelopeKind
   readonly schema: Schema.Codec<Envelope, unknown> & { readonly fields: object }
-  /** Fields that may be `null`, which means that they are missing. In other fields `null` is an error. */
+  /** Fields in which `null` means that the field is missing. In other fields, `null` is an error. */
   readonly nullable: ReadonlyArray<string>
-  /** A check that costs a tenth of decoding. Returns true only for envelopes that decoding would not change. */
+  /** Returns true only if decoding would not change the envelope. Takes a tenth of the time of decoding. */
   readonly isExact?: (known: JsonObject) => known is Envelope & JsonObject
 }
 
 /**
- * Creates a function that decodes an envelope and reports all errors at once. Members that the schema does not declare
- * follow the declared ones; those that are `null` are dropped. `defaults` replace missing members.
+ * Creates a function that decodes an envelope and reports all errors at once. `defaults` replace missing members.
+ * Undeclared members follow the declared members. Undeclared members that are `null` are dropped.
  */
 export const makeReader = <Envelope extends object>({
   isExact = neverExact,
@@ -79,7 +77,7 @@ export const makeReader = <Envelope extends object>({
   const names = Object.keys(schema.fields)
   const declared = new Set(names)
   const mayBeNull = new Set(nullable)
-  // Collecting all errors triples the cost of decoding, so it is done only for envelopes that are invalid.
+  // Collecting all errors triples the cost of decoding. Only invalid envelopes are decoded in this way.
   const decode = Schema.decodeUnknownResult(schema)
   const decodeForMistakes = Schema.decodeUnknownResult(schema, { errors: "all" })
   return (input: unknown, defaults: JsonObject): Result.Result<Envelope & JsonObject, EnvelopeError> => {
@@ -88,7 +86,7 @@ export const makeReader = <Envelope extends object>({
     const extras: Array<readonly [string, unknown]> = []
     for (const name of Object.keys(input)) {
       const value = input[name]
-      // JSON has neither `undefined` nor functions, and `JSON.stringify` would call a function named `toJSON`.
+      // JSON has neither `undefined` nor functions. `JSON.stringify` would call a function with the name `toJSON`.
       if (value === undefined || typeof value === "function") continue
       if (!declared.has(name)) {
         if (value !== null) extras.push([name, value])
@@ -96,10 +94,10 @@ export const makeReader = <Envelope extends object>({
         given[name] = value
       }
     }
-    // The members always have the same order, because `JSON.stringify` is twice as fast for objects of one shape.
+    // The order of members is fixed, because `JSON.stringify` is twice as fast for objects of the same shape.
     const known: Record<string, unknown> = {}
     for (const name of names) if (given[name] !== undefined) known[name] = given[name]
-    // Assigning to a member called `__proto__` would change the prototype; `Object.fromEntries` creates the member.
+    // Assigning to the member `__proto__` would change the prototype. `Object.fromEntries` creates a normal member.
     const rest: JsonObject = extras.length === 0 ? noExtras : Object.fromEntries(extras)
     if (isExact(known)) return Result.succeed(rest === noExtras ? known : { ...known, ...rest })
     const decoded = Result.orElse(decode(known), () => decodeForMistakes(known))
@@ -114,10 +112,10 @@ const noExtras: JsonObject = {}
 const notAnObject = "must be a JSON object"
 const tooDeep = "is nested too deeply for a body with numbers of 2^53 or more"
 
-// Invalid UTF-8 throws an error. A byte order mark is kept, so that `JSON.parse` refuses it.
+// The decoder throws an error for invalid UTF-8. It keeps a byte order mark, which `JSON.parse` then refuses.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-/** Decodes the body of a message as a JSON object. Errors name `kind`, the expected envelope. */
+/** Decodes the body of a message as a JSON object. Errors name `kind` as the expected envelope. */
 export const parse = (
   kind: EnvelopeKind,
   body: Uint8Array
@@ -141,7 +139,7 @@ export const parse = (
     : Result.fail(EnvelopeError.invalid(kind, [{ field: "", problem: notAnObject }]))
 }
 
-/** Serialises a message without spaces. Top-level members that are `null` are left out; nested ones are kept. */
+/** Serialises a message without spaces. Omits top-level members that are `null`, but keeps nested ones. */
 export const encode = (kind: EnvelopeKind, envelope: JsonObject): Result.Result<Uint8Array, EnvelopeError> => {
   try {
     return Result.succeed(Buffer.from(JSON.stringify(withoutNulls(envelope))))

@@ -1,8 +1,6 @@
 import { Schema, SchemaIssue } from "effect"
 
-/**
- * One invalid parameter. `field` is its name in the specification, such as `task_max_priority` or `stages[2].queue`.
- */
+/** One invalid parameter. `field` is its name in the specification, such as `stages[2].queue`. */
 export const Mistake = Schema.Struct({ field: Schema.String, problem: Schema.String })
 export type Mistake = typeof Mistake.Type
 
@@ -32,7 +30,7 @@ export const EnvelopeKind = Schema.Literals(["task", "batch", "status", "workflo
 export type EnvelopeKind = typeof EnvelopeKind.Type
 
 /**
- * The body of a message is not a valid envelope. The error never contains values, which may be secret.
+ * The body of a message is not a valid envelope. The error contains no values, because they may be secret.
  * - `malformed_json`: the body is not JSON or not UTF-8.
  * - `invalid_envelope`: the body is JSON, but not the expected envelope.
  */
@@ -62,21 +60,21 @@ export class EnvelopeError extends Schema.TaggedError<EnvelopeError>()("Envelope
 }
 
 /**
- * A publish that is refused before anything is sent. `reason` is the violated rule, `field` the member to change.
+ * The client refused a publish and sent nothing. `reason` is the violated rule. `field` is the member to change.
  *
  * - `task_type_required`: a routed topology routes tasks by their type.
- * - `task_id`: the task id is a routing key of an aggregation queue.
+ * - `task_id`: the task id is also a routing key of an aggregation queue.
  * - `priority_above_maximum`: the priority exceeds the maximum of the queue.
- * - `mixed_priorities`, `mixed_task_types`: a batch is one message, so its tasks must agree on priority and type.
- * - `parent_task_id_required`: the parent determines the aggregation shard.
+ * - `mixed_priorities`, `mixed_task_types`: the tasks of a batch have different priorities or types.
+ * - `parent_task_id_required`: the status has no `meta.parent_task_id`, which determines the aggregation shard.
  * - `no_aggregation`: the topology has no shards.
  * - `shard`: the list of shards is empty or contains an unknown shard.
  * - `batch_id_required`, `empty_batch`: a batch envelope needs an id and at least one task.
  * - `mode`: the mode is neither `individual` nor `batch_envelope`.
- * - `not_a_workflow`, `only_workflow`: the operation belongs to the other kind of topology.
+ * - `not_a_workflow`: the operation requires a workflow topology. `only_workflow`: it requires a task topology.
  * - `unknown_stage`, `unknown_entry`, `unroutable_key`: the topology has no such stage, entry route or key.
  * - `status_too_large`: the status exceeds `status_max_event_bytes`.
- * - `routing_key`: the routing strategy threw, or AMQP cannot carry its key.
+ * - `routing_key`: the routing strategy threw an error, or returned a key that AMQP cannot carry.
  */
 export class InvalidPublish extends Schema.TaggedError<InvalidPublish>()("InvalidPublish", {
   reason: Schema.Literals([
@@ -103,7 +101,7 @@ export class InvalidPublish extends Schema.TaggedError<InvalidPublish>()("Invali
   message: Schema.String
 }) {}
 
-/** A workflow message violates a stage contract: its hand-over is forbidden, or the stage does not accept it. */
+/** A workflow message violates the contract of its source stage or of its target stage. */
 export class ContractError extends Schema.TaggedError<ContractError>()("ContractError", {
   reason: Schema.Literals([
     "terminal_stage_handoff",
@@ -129,7 +127,7 @@ export class InvalidManualRetry extends Schema.TaggedError<InvalidManualRetry>()
 export const mistakesOf = (issue: SchemaIssue.Issue): ReadonlyArray<Mistake> =>
   formatIssues(issue).issues.map(({ message, path = [] }) => ({
     field: path.map((step) => String(typeof step === "object" ? step.key : step)).join("."),
-    // The problem is shown after the name of the field: `priority must be …`.
+    // Messages show the problem after the name of the field, such as `priority must be …`.
     problem: message.replace(/^Expected /, "must be ")
   }))
 

@@ -7,12 +7,12 @@ declare global {
   }
 }
 
-/** The JSON text of a number that JavaScript cannot represent. `typeof` is "object", but this is not a JSON object. */
+/** The JSON text of a number that JavaScript would round. Its `typeof` is "object", but it is not a JSON object. */
 interface RawNumber {
   readonly rawJSON: string
 }
 
-/** One JSON text, parsed in two ways. The results are identical unless the text contains integers of 2^53 or more. */
+/** One JSON text, parsed in two ways. Both results are identical if the text contains no numbers of 2^53 or more. */
 export interface ExactAndOrdinary<A> {
   /** Keeps numbers of 2^53 or more as `RawNumber`, so that serialising the value again does not change them. */
   readonly exact: A
@@ -20,7 +20,7 @@ export interface ExactAndOrdinary<A> {
   readonly ordinary: A
 }
 
-/** Throws the errors of `JSON.parse`, and a `RangeError` for deep nesting together with numbers of 2^53 or more. */
+/** Throws the errors of `JSON.parse`. Throws a `RangeError` for numbers of 2^53 or more in deeply nested texts. */
 export const read = (text: string): ExactAndOrdinary<unknown> => {
   const ordinary: unknown = JSON.parse(text)
   return { exact: containsWideNumber(ordinary) ? JSON.parse(text, keepWideNumber) : ordinary, ordinary }
@@ -28,7 +28,7 @@ export const read = (text: string): ExactAndOrdinary<unknown> => {
 
 export const parse = (text: string): unknown => read(text).exact
 
-/** Applies `read` to both values. Errors come from the ordinary one, because no schema accepts a `RawNumber`. */
+/** Applies `read` to both values. The ordinary value is read first, because no schema accepts a `RawNumber`. */
 export const readBoth = <A, B, E>(
   { exact, ordinary }: ExactAndOrdinary<A>,
   read: (value: A) => Result.Result<B, E>
@@ -42,7 +42,7 @@ const keepWideNumber = (_name: string, value: unknown, { source }: { readonly so
 
 const isWideNumber = (value: unknown): boolean => typeof value === "number" && Math.abs(value) >= 2 ** 53
 
-/** Costs a fifth of `JSON.parse`. A loop and not a recursion, because `JSON.parse` accepts any depth. */
+/** Takes a fifth of the time of `JSON.parse`. Uses no recursion, because `JSON.parse` accepts any nesting depth. */
 const containsWideNumber = (json: unknown): boolean => {
   const pending: Array<object> = [[json]]
   for (const one of pending) {

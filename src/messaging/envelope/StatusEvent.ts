@@ -27,7 +27,7 @@ export const Declared = Schema.Struct({
   result: Schema.optionalKey(JsonObject),
   /** Publishing sets a missing correlation id to the task id. */
   correlation_id: Schema.optionalKey(ShortText),
-  /** The unique id of the event. Publishing sets a missing one: see `readForPublish`. */
+  /** The unique id of the event. `readForPublish` adds a missing id. */
   event_id: Schema.optionalKey(Schema.String),
   service: Schema.optionalKey(Schema.String),
   spec_version: Schema.String,
@@ -78,7 +78,7 @@ export interface StatusInput extends NoCamelCaseMembers<typeof Declared.fields> 
 /** A status with the ids that publishing adds. */
 export type PublishedStatus = StatusEvent & { readonly correlation_id: string; readonly event_id: string }
 
-/** Decodes a status. `now` becomes its timestamp if it has none. */
+/** Decodes a status. `now` is the default of its timestamp. */
 export const read = (input: unknown, now: Timestamp): Result.Result<StatusEvent, EnvelopeError> =>
   decode(input, { meta: {}, timestamp: now, spec_version: specVersion })
 
@@ -89,9 +89,7 @@ export interface LenientStatus {
   readonly droppedMembers: ReadonlyArray<string>
 }
 
-/**
- * Decodes a status of another program. Drops members of a wrong type, except `task_id` and `status`, which are errors.
- */
+/** Decodes a status of another program. Drops members of a wrong type, but `task_id` and `status` must be valid. */
 export const readLeniently = (input: JsonObject, now: Timestamp): Result.Result<LenientStatus, EnvelopeError> =>
   Result.match(read(input, now), {
     onSuccess: (event) => Result.succeed({ event, droppedMembers: [] }),
@@ -108,9 +106,9 @@ const isNullish = (value: unknown): boolean => value === undefined || value === 
 const required: ReadonlySet<string> = new Set(["task_id", "status"])
 
 /**
- * Decodes a status like `readLeniently` and adds a correlation id and an event id if they are missing. The event id is
- * always derived from the message, so storing the same message again stores no second event. For a complete event with
- * a timestamp it equals the id from `readForPublish`.
+ * Decodes a status like `readLeniently`. Adds a missing correlation id and event id. An added event id is a hash of the
+ * message. Storing the same message again therefore creates no second event. For a valid event with a timestamp,
+ * `readForPublish` adds the same id.
  */
 export const readForStorage = (
   input: JsonObject,
@@ -127,9 +125,9 @@ export const fromBytes = (body: Uint8Array, now: Timestamp): Result.Result<Statu
   Result.flatMap(parse("status", body), ({ ordinary }) => read(ordinary, now))
 
 /**
- * Decodes a status and adds a correlation id and an event id if they are missing. If the input has a timestamp, the
- * event id is the hash of the event, so publishing the event again is idempotent. Otherwise it is `unique`, because two
- * equal events in one millisecond are different events.
+ * Decodes a status. Adds a missing correlation id and event id. If the input has a timestamp, an added event id is a
+ * hash of the event. Publishing the event again is then idempotent. Without a timestamp, the event id is `unique`,
+ * because two equal events in the same millisecond are different events.
  */
 export const readForPublish = (
   input: unknown,
@@ -171,6 +169,6 @@ export const parentTaskId = ({ meta }: Pick<StatusEvent, "meta">): string | unde
   return typeof text === "string" && text.trim() !== "" ? text : undefined
 }
 
-/** Returns whether the event is input for the aggregation of the parent task, and not a status of the task itself. */
+/** Returns whether the event is input for the aggregation of the parent task. Other events are statuses of the task. */
 export const isAggregationStatus = ({ meta }: Pick<StatusEvent, "meta">): boolean =>
   !isNullish(meta["aggregation_role"])

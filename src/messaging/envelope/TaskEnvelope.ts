@@ -39,7 +39,7 @@ export const Declared = Schema.Struct({
   payload: JsonObject,
   created_at: Timestamp,
   service: Schema.optionalKey(Schema.String),
-  /** The type of the task, which is its routing key in routed topologies. */
+  /** The type of the task. Routed topologies use it as the routing key. */
   task_type: Schema.optionalKey(ShortText),
   /** Publishing sets a missing correlation id to the task id. */
   correlation_id: Schema.optionalKey(ShortText),
@@ -87,7 +87,7 @@ export interface TaskInput extends NoCamelCaseMembers<typeof Declared.fields> {
   readonly [extra: string]: unknown
 }
 
-/** Decodes a task with canonical member names. `now` becomes its `created_at` if it has none. */
+/** Decodes a task with canonical member names. `now` is the default of `created_at`. */
 export const read = (input: unknown, now: Timestamp): Result.Result<TaskEnvelope, EnvelopeError> =>
   decode(input, { payload: {}, created_at: now, spec_version: specVersion })
 

@@ -1,12 +1,12 @@
 import { Effect, Schema, SchemaIssue, SchemaTransformation } from "effect"
 
 /**
- * A point in time as text: ISO 8601 in UTC with `Z`, and with six fractional digits unless they are all zero. It is a
- * text because a `Date` would lose the microseconds of other producers. Compare timestamps only with `compare`: as
- * texts, `…:00Z` sorts after `…:00.5Z`.
+ * A point in time as an ISO 8601 text in UTC with `Z`. It has six fractional digits unless they are all zero. A `Date`
+ * would lose the microseconds of other producers. Compare timestamps only with `compare`, because the text `…:00Z`
+ * sorts after `…:00.5Z`.
  *
- * Decoding accepts any ISO 8601 date-time (UTC if it has no offset) and numbers since 1970: milliseconds if above
- * 20,000,000,000, else seconds.
+ * Decoding accepts any ISO 8601 date-time, in UTC if it has no offset. It also accepts numbers since 1970. Numbers
+ * above 20,000,000,000 are milliseconds, other numbers are seconds.
  */
 export const Timestamp = Schema.Unknown.pipe(
   Schema.decodeTo(
@@ -70,7 +70,7 @@ const ofEpoch = (epoch: number): Instant | undefined => {
   return inRange(millis) ? { millis, micros: micros - millis * 1000 } : undefined
 }
 
-/** Returns whether decoding would leave the text unchanged. Costs a tenth of decoding. */
+/** Returns whether decoding would not change the text. Takes a tenth of the time of decoding. */
 export const isCanonical = (value: unknown): value is Timestamp => typeof value === "string" && canonical.test(value)
 
 const canonical = (() => {
@@ -89,8 +89,7 @@ const read = (text: string): Instant | undefined => {
   const [, date, time, seconds = "00", fraction = "", , sign, hours = "0", minutes = "0"] = found
   const digits = fraction.padEnd(6, "0").slice(0, 6)
   const millis = Date.parse(`${date}T${time}:${seconds}.${digits.slice(0, 3)}Z`)
-  // `Date.parse` accepts 30 February as 1 or 2 March, and 24:00 as the next day, so the result is compared with the
-  // text.
+  // `Date.parse` changes 30 February to a day in March, and 24:00 to the next day. This comparison detects the change.
   if (Number.isNaN(millis) || !new Date(millis).toISOString().startsWith(`${date}T${time}:${seconds}`)) return undefined
   const offset = (Number(hours) * 60 + Number(minutes)) * 60_000
   const instant = sign === "-" ? millis + offset : sign === "+" ? millis - offset : millis

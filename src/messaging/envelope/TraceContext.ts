@@ -23,7 +23,7 @@ export interface TraceIds {
   readonly span_id: string
 }
 
-/** Returns the trace and span id of the calling fiber if its span is sampled and exported. */
+/** Creates a function that returns the trace and span id of the calling fiber. A span must be sampled and exported. */
 export const current: Effect.Effect<() => TraceIds | undefined> = Effect.map(isTraced, (isTraced) => {
   if (!isTraced) return () => undefined
   return () => {

@@ -40,7 +40,7 @@ export type WorkflowEnvelope = typeof Declared.Type & { readonly [extra: string]
 /** A workflow message to be published. Defaults: `payload` and `meta` are `{}`, `message_id` is a new id. */
 export interface WorkflowInput extends NoCamelCaseMembers<typeof Declared.fields> {
   readonly task_id: string
-  /** Ignored: publishing sets it to the target stage. */
+  /** Ignored. Publishing replaces it with the target stage. */
   readonly stage?: string | undefined
   readonly message_id?: string | undefined
   readonly correlation_id?: string | null | undefined
@@ -53,7 +53,7 @@ export interface WorkflowInput extends NoCamelCaseMembers<typeof Declared.fields
   readonly [extra: string]: unknown
 }
 
-/** Decodes a workflow message. `messageId` becomes its `message_id` if it has none. */
+/** Decodes a workflow message. `messageId` is the default of its `message_id`. */
 export const read = (input: unknown, messageId: string): Result.Result<WorkflowEnvelope, EnvelopeError> =>
   decode(input, { message_id: messageId, payload: {}, meta: {}, spec_version: specVersion })
 
