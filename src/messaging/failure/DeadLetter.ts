@@ -6,7 +6,7 @@ import { type Timestamp, withOffset } from "../envelope/Timestamp.ts"
 
 const N = Schema.NullOr(Schema.String)
 
-/** The message properties that a replay restores. Content type, correlation id and headers have fields of their own. */
+/** The message properties that a replay restores. Content type, correlation id and headers have separate fields. */
 const MessageProperties = Schema.Struct({
   priority: Schema.optionalKey(Schema.Int),
   content_encoding: Schema.optionalKey(Schema.String),
@@ -17,7 +17,7 @@ const MessageProperties = Schema.Struct({
   app_id: Schema.optionalKey(Schema.String)
 })
 
-/** The record of a message in a dead-letter queue. Stores keep it, list it and replay it. */
+/** The record of a message in a dead-letter queue. A store lists these records and replays their messages. */
 export const DeadLetterRecord = Schema.Struct({
   dlq_id: Schema.String,
   queue_name: Schema.String,
@@ -34,10 +34,10 @@ export const DeadLetterRecord = Schema.Struct({
   exception_stack: Schema.optionalKey(N),
   retry_attempt: Schema.Int,
   max_retries: Schema.Int,
-  /** The message's headers: timestamps are ISO 8601 texts, bytes are base64, and unsafe integers are texts. */
+  /** The headers of the message. Timestamps are ISO 8601 texts, bytes are base64, and unsafe integers are texts. */
   headers: JsonObject,
   content_type: N,
-  /** The body as `body_encoding` says: parsed JSON, text, or base64. */
+  /** The body as parsed JSON, text or base64, depending on `body_encoding`. */
   body: Schema.Unknown,
   body_encoding: Schema.Literals(["json", "text", "base64"]),
   raw_body_b64: Schema.String,
@@ -47,10 +47,9 @@ export const DeadLetterRecord = Schema.Struct({
   replay_count: Schema.Int,
   replayed_at: N,
   replay_target_queue_name: N,
-  /**
-   * Set while the state is `replay_unknown`: the time when the replay began, and the request or job that started it.
-   */
+  /** The time when the replay started. Set only while the state is `replay_unknown`. */
   replay_unknown_at: Schema.optionalKey(N),
+  /** The request or job that started the replay. */
   replay_unknown_by: Schema.optionalKey(N),
   properties: Schema.optionalKey(MessageProperties)
 })
@@ -61,7 +60,7 @@ export interface DeadLetterSink {
   readonly record: (record: DeadLetterRecord) => Effect.Effect<unknown, unknown>
 }
 
-/** The input of `recordOf`, which describes a published dead letter. */
+/** The input of `recordOf`. It describes a dead letter that a worker has published. */
 export interface DeadLettered {
   /** The message that failed. */
   readonly delivery: Pick<Delivery, "content" | "properties">
@@ -71,7 +70,7 @@ export interface DeadLettered {
   /** The retry queue with the shortest delay. `null` if the policy allows no retry. */
   readonly retryQueue: string | null
   readonly taskId: string | null
-  /** The `FailureReason` of a consumer of this library, or any text of another worker. */
+  /** The `FailureReason` of a consumer of this library. Other workers may use any text. */
   readonly reason: string
   readonly exceptionType: string | null
   /** The message of the exception. Empty if it must not be stored. */
@@ -87,9 +86,9 @@ export interface DeadLettered {
 }
 
 /**
- * Returns the record of a dead letter for a `DeadLetterSink` or `DeadLetterStore.record`. Call it in a worker of your
- * own that publishes dead letters; the consumers of this library record theirs themselves. Equal arguments give the
- * same `dlq_id`, so recording a dead letter twice is idempotent.
+ * Returns the record of a dead letter for a `DeadLetterSink` or `DeadLetterStore.record`. Call it in your own workers
+ * that publish dead letters. The consumers of this library record their dead letters themselves. Equal arguments give
+ * the same `dlq_id`. Recording a dead letter twice is therefore idempotent.
  */
 export const recordOf = (dead: DeadLettered): DeadLetterRecord => {
   const { content, properties } = dead.delivery
@@ -130,7 +129,7 @@ const propertiesOf = (given: Properties): typeof MessageProperties.Type => ({
   ...(given.appId !== undefined && { app_id: given.appId })
 })
 
-/** The id contains the time, because a replayed message can be dead-lettered again. */
+/** The hash includes the time, because a replayed message can be dead-lettered again. */
 const idOf = ({ attempt, delivery, queue, sourceQueue }: DeadLettered, deadLetteredAt: string): string =>
   createHash("sha256")
     .update(queue + sourceQueue + (delivery.properties.correlationId ?? "") + attempt + deadLetteredAt)

@@ -8,7 +8,7 @@ import { fieldsOf, type RedeliveryResult } from "./Redelivery.ts"
 
 type RecordDeadLetter = (failed: FailedDelivery, result: RedeliveryResult) => Effect.Effect<void>
 
-/** The delivery is not acknowledged before the record is written, so a slow sink must not block it. */
+/** A delivery is acknowledged after its record is written. The timeout limits the delay by a slow sink. */
 const recordTimeout = Duration.seconds(5)
 
 /** Records dead letters in the sink. A failure of the sink is observed and logged, and has no other effect. */
@@ -28,7 +28,7 @@ export const make = (consumerName: string, sink: DeadLetterSink | undefined, obs
       })
     )
     return Effect.logWarning(
-      `A failed message of ${result.sourceQueue} is in the dead-letter queue ${result.queue}, but has no record, so it cannot be listed or replayed until the queue is indexed`,
+      `A failed message of ${result.sourceQueue} is in the dead-letter queue ${result.queue}, but its record was not stored. To list or replay the message, index the queue (POST /dlq/queues/index)`,
       exceptionType
     )
   }

@@ -1,22 +1,21 @@
 import { Context } from "effect"
 import type { DeliveryFailure } from "../retry/HandlerFailure.ts"
 
-/** The message and the stack trace of the exception that failed a handler. */
+/** The message and the stack trace of an exception in a handler. */
 export interface ExceptionTexts {
   readonly text: string
-  /** The stack trace, including those of the causes. */
+  /** The stack trace, including the stack traces of the causes. */
   readonly stack: string
 }
 
 /**
- * Decides what to store of an exception in dead letters, observations, statuses and the log: returns the texts to
- * store. The type of the exception is always stored. If the function throws or returns anything but texts, only the
- * type is stored.
+ * Returns the exception texts to store in dead letters, observations, statuses and the log. The type of the exception
+ * is always stored. If the function throws or returns other values than texts, only the type is stored.
  */
 export type Redact = (texts: ExceptionTexts, exceptionType: string | null) => ExceptionTexts
 
 /**
- * The redaction that consumers apply. They read it when they are created. Default: all texts are stored. To mask
+ * The redaction function of consumers. It is read when a consumer is created. Default: all texts are stored. To mask
  * secrets, provide another function:
  *
  * ```ts
@@ -32,7 +31,7 @@ export const ExceptionDetails = Context.Reference<Redact>("svc/messaging/Excepti
 
 const noTexts: ExceptionTexts = { text: "", stack: "" }
 
-/** Stores the types of exceptions only, and none of their texts. */
+/** Omits the texts of exceptions. Only their types are stored. */
 export const omitted: Redact = () => noTexts
 
 export const redacted = (redact: Redact, failure: DeliveryFailure): DeliveryFailure => {

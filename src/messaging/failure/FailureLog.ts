@@ -4,7 +4,7 @@ import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import type { FailedDelivery } from "./FailedDelivery.ts"
 import type { RedeliveryResult } from "./Redelivery.ts"
 
-/** Logs a failed delivery: a warning if a retry follows, else an error. No `result` means that it was rejected. */
+/** Logs a warning if a retry of the delivery follows, else an error. A rejected delivery has no `result`. */
 export const log = (
   consumer: { readonly name: string; readonly queue: string },
   { delivery, failure, fields: { task_id } }: FailedDelivery,

@@ -15,9 +15,9 @@ import * as Redelivery from "./Redelivery.ts"
 
 export interface FailureOptions {
   /**
-   * Decides about the retries of a failed message. After the last one, the message is published to the dead-letter
-   * queue `<queue>.dlq`. Without a policy a failed message is rejected: the broker moves it to the dead-letter exchange
-   * of the queue, or drops it. Default: none.
+   * Defines the retries of a failed message. After the last retry, the message is published to the dead-letter queue
+   * `<queue>.dlq`. Without a policy, the consumer rejects failed messages. The broker moves a rejected message to the
+   * dead-letter exchange of the queue, or drops it. Default: none.
    */
   readonly retryPolicy?: RetryPolicy | undefined
   /**
@@ -36,7 +36,7 @@ interface FailureReports<Fields extends DeliveryFields> {
     redelivery: Redelivery.RedeliveryFields,
     fields: Fields
   ) => void
-  /** Whether `redelivered` is called before or after the failure is logged, which a sink that logs makes visible. */
+  /** Whether `redelivered` is called before or after the failure is logged. A sink that logs shows this order. */
   readonly order: "observed first" | "logged first"
 }
 
@@ -53,7 +53,7 @@ interface FailureVerdict {
 
 interface FailurePath<Fields extends DeliveryFields> {
   readonly prepare: Effect.Effect<void, TopologyError | BrokerError>
-  /** Acknowledges the delivery after its message is in the next queue. Without a retry policy, rejects it. */
+  /** Publishes the message to its next queue and returns `ack`. Without a retry policy, returns `reject`. */
   readonly fail: (failed: FailedDelivery<Fields>) => Effect.Effect<FailureVerdict, Redelivery.RedeliveryError>
 }
 

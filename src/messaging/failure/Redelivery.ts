@@ -37,14 +37,14 @@ export const redeliveryEvents = { Retry: "ConsumerRetryScheduled", DeadLetter: "
 interface Redelivery {
   readonly prepare: Effect.Effect<void, TopologyError | BrokerError>
   /**
-   * Publishes a failed message to a retry queue or the dead-letter queue. Succeeds once the broker has stored it, so
-   * that the delivery can be acknowledged. If the broker stores nothing, publishing is retried for a minute, so that
-   * the handler need not run again. Headers that are too long for AMQP are dropped.
+   * Publishes a failed message to a retry queue or the dead-letter queue. Succeeds after the broker has stored the
+   * message. If the broker rejects the message, publishing is retried for a minute, because a redelivery would run the
+   * handler again. Headers that are too long for AMQP are dropped.
    */
   readonly redeliver: (delivery: Delivery, failure: DeliveryFailure) => Effect.Effect<RedeliveryResult, RedeliveryError>
 }
 
-/** It is not certain that the message is in a retry queue or the dead-letter queue, so it returns to its own queue. */
+/** It is not certain that the retry or dead letter was stored. The message therefore returns to its source queue. */
 export type RedeliveryError = UnconfirmedPublish | TopologyError | BrokerError
 
 export const make = (
@@ -61,7 +61,7 @@ export const make = (
       queues = yield* RetryQueues.declare(broker, queues)
       declaredAt = now
     })
-    // The broker deletes classic retry queues that were not redeclared for a time, together with their messages.
+    // The broker deletes classic retry queues with their messages if no worker redeclares these queues in time.
     const redeclareIfStale = Effect.flatMap(Clock.currentTimeMillis, (now) =>
       now - declaredAt < RetryQueues.redeclareEveryMs ? Effect.void : prepare
     )
@@ -116,16 +116,14 @@ export const make = (
     return { prepare, redeliver }
   })
 
-/**
- * Retries a publish while the broker rejects it. An unknown outcome is not retried: it could duplicate the message.
- */
+/** Retries a publish while the broker rejects it. A retry after an unknown outcome could duplicate the message. */
 const retryUntilStored = <A>(
   stored: Effect.Effect<A, RedeliveryError>,
   sourceQueue: string
 ): Effect.Effect<A, RedeliveryError> => {
   const warnOnce = Effect.cached(
     Effect.logWarning(
-      `The broker stores no messages now, so failed messages of ${sourceQueue} are not retried yet: publishing them is repeated for up to a minute`
+      `The broker does not accept a failed message of ${sourceQueue} for its retry or dead-letter queue. Publishing is retried for up to a minute, then the message returns to ${sourceQueue}`
     )
   )
   return Effect.flatMap(warnOnce, (warn) =>
@@ -136,11 +134,11 @@ const retryUntilStored = <A>(
   )
 }
 
-/** True if headers or properties are too long to be sent. The message is then sent with fewer of them. */
+/** Returns whether headers or properties are too long for AMQP. The message is then published without long ones. */
 const isInvalidMessage = (error: RedeliveryError): boolean =>
   error._tag === "PublishRefused" && error.reason === "invalid"
 
-/** Drops a property that is too long. Decoding makes it longer if another client sent bytes that are not UTF-8. */
+/** Drops a property that is too long. Text from another client may become longer when invalid UTF-8 is decoded. */
 const shortTextOnly = (text: string | undefined): string | undefined =>
   text !== undefined && fitsShortString(text) ? text : undefined
 
