@@ -1,13 +1,12 @@
 import { Clock, Effect, Exit, Metric } from "effect"
 
 const duration = Metric.histogram("svc_messaging_handler_duration_seconds", {
-  description:
-    "How long handlers took, by the queue that they work on and by outcome: succeeded, failed or interrupted",
+  description: "Run time of message handlers, by queue and by outcome: succeeded, failed or interrupted",
   boundaries: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800],
   attributes: { unit: "s" }
 })
 
-/** The maximum number of time series. Queues that come later share the label value `other`. */
+/** The maximum number of time series. Further queues share the label value `other`. */
 const maxSeries = 1_000
 const series = new Map<string, Metric.Histogram<number>>()
 

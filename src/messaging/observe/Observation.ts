@@ -43,12 +43,12 @@ const event = <const Type extends string, const Component extends string, const 
     timestamp: S,
     component: Schema.Literal(component),
     event_type: Schema.Literal(type),
-    // Set if the consumer is traced.
+    // Present if the consumer is traced.
     trace_id: Schema.optionalKey(S),
     span_id: Schema.optionalKey(S)
   })
 
-/** The members of each event type, in the order of the JSON. None contains a part of a message body. */
+/** The members of each event type, in their order in JSON. No member contains a part of a message body. */
 const events = {
   TaskConsumerStarted: event("TaskConsumerStarted", "consumer", { consumer_name: S, queue_name: S }),
   TaskMessageReceived: event("TaskMessageReceived", "consumer", {
@@ -120,7 +120,7 @@ const events = {
     ...message,
     delivery_tag: Schema.NullOr(I),
     redelivered: B,
-    // Other implementations leave `retry_attempt` out here, so their graphs show 0 for every attempt.
+    // Other implementations omit `retry_attempt` here. Their execution graphs show attempt 0 for every delivery.
     retry_attempt: I
   }),
   WorkflowMessagePublished: event("WorkflowMessagePublished", "workflow", {
@@ -162,7 +162,7 @@ const events = {
   StatusHubStarted: event("StatusHubStarted", "status_hub", { queue_name: S }),
   StatusHubStoredEvent: event("StatusHubStoredEvent", "status_hub", { task_id: S, event_id: N, status: N }),
   StatusHubMalformedMessage: event("StatusHubMalformedMessage", "status_hub", { task_id: N, reason: S }),
-  // This event type is an extension of the specification. `members` contains names separated by commas.
+  // The specification does not define this event type. `members` contains names separated by commas.
   StatusHubMembersLeftOut: event("StatusHubMembersLeftOut", "status_hub", { task_id: S, event_id: N, members: S }),
   StatusHubStoreWriteFailed: event("StatusHubStoreWriteFailed", "status_hub", { task_id: S, ...exception }),
   StatusHubLoopError: event("StatusHubLoopError", "status_hub", loop)
@@ -171,15 +171,15 @@ const events = {
 export type EventType = keyof typeof events
 
 /**
- * The observations of consumers and other components, as stores keep them and the log shows them: flat JSON. Each has
- * `timestamp`, `component` and `event_type`, which determines the other members:
+ * An event in a consumer or another component, for stores and the log. An observation is a flat JSON object with
+ * `timestamp`, `component` and `event_type`. `event_type` determines the other members:
  *
  * - `consumer_name`, `queue_name`: the consumer and its queue. For a retry or a dead letter, `queue_name` is the queue
- *   that the message was published to, and `source_queue_name` the queue in which it failed.
- * - `retry_attempt`: the number of retries before this delivery; for a scheduled retry, the number of that retry.
- *   `max_retries`: the limit of the retry policy.
- * - `exception_type`, `exception_message`: describe the failure. `reason`: the value of the header
- *   `x-svc-failure-reason`.
+ *   that the message was published to. `source_queue_name` is then the queue of the consumer.
+ * - `retry_attempt`: the number of retries before this delivery. A scheduled retry has its own number instead.
+ * - `max_retries`: the limit of the retry policy.
+ * - `exception_type`, `exception_message`: describe the failure.
+ * - `reason`: the value of the header `x-svc-failure-reason`.
  * - `requeue`: whether the message was returned to its queue.
  * - `delivery_tag`: identifies the delivery on its channel. `redelivered`: the broker has delivered the message before.
  */
@@ -222,7 +222,7 @@ const isEventType = (type: string): type is EventType => Object.hasOwn(events, t
 
 export const eventTypes: ReadonlyArray<EventType> = Object.keys(events).filter(isEventType)
 
-/** Encodes an observation as JSON, with members in the order of its event type, including those that are `null`. */
+/** Encodes an observation as JSON. The event type determines the order of members. `null` members are kept. */
 export const encode = (observation: { readonly event_type: EventType }): string =>
   JSON.stringify(observation, [...membersOf(observation.event_type)])
 

@@ -4,14 +4,14 @@ import type { ObservationSink } from "./ObservationSink.ts"
 
 const observationsTotal = Metric.counter("svc_messaging_observations_total", {
   description:
-    "What consumers observed, by event and worker queue: receipts, failures, retries, dead letters and the rest",
+    "Observations of consumers, by event and queue, such as received messages, failures, retries and dead letters",
   incremental: true
 })
 
-/** The maximum number of time series. Later ones have no queue label. */
+/** The maximum number of time series with a queue label. Later series have no queue label. */
 const maxSeries = 1_000
 
-/** Counts observations and passes them on to `next`. Synchronous, because it runs several times per message. */
+/** Counts observations and passes them to `next`. Synchronous for speed, because it runs several times per message. */
 export const countingSink = (next?: ObservationSink): Effect.Effect<ObservationSink> =>
   Effect.map(Effect.context<never>(), (context) => {
     const series = new Map<string, Metric.Counter<number>>()
@@ -37,7 +37,7 @@ const countedComponents: ReadonlySet<string> = new Set<Observation.Observed["com
   "workflow"
 ])
 
-/** Returns the queue that an observation counts for. For a retry or a dead letter: the queue of the failed message. */
+/** Returns the queue label of an observation. For a retry or a dead letter, it is the queue of the failed message. */
 const queueOf = (observation: Observation.Observed): string =>
   ("source_queue_name" in observation && observation.source_queue_name) ||
   ("queue_name" in observation && observation.queue_name) ||

@@ -3,15 +3,15 @@ import * as Timestamp from "../envelope/Timestamp.ts"
 import * as TraceContext from "../envelope/TraceContext.ts"
 import type * as Observation from "./Observation.ts"
 
-/** Receives observations in order. Called synchronously while messages are processed, so it must return at once. */
+/** Receives observations in order. Runs synchronously during message processing and must return at once. */
 export type ObservationSink = (observation: Observation.Observed) => void
 
 type MakeObservation = (at: Timestamp.Timestamp) => Observation.Observed
 
-/** Creates an observation and passes it to the sink. Without a sink the function that creates it is not called. */
+/** Creates an observation and passes it to the sink. Without a sink, no observation is created. */
 export interface Observe {
   (observation: MakeObservation): void
-  /** Captures the current trace for an observation that is emitted later, when the fiber of the delivery has ended. */
+  /** Captures the current trace ids. The returned function emits the observation later, with these trace ids. */
   readonly deferred: (observation: MakeObservation) => () => void
 }
 
@@ -44,9 +44,9 @@ const writeConcurrency = 64
 const flushTimeout = "2 seconds"
 
 /**
- * Creates a sink for a slow destination, such as a store. At most 10,000 observations wait in memory and are written in
- * the background, 64 at a time, so handlers do not wait. If the memory is full or `write` fails, observations are lost
- * and a warning reports how many. When the scope closes, the queue has 2 seconds to drain.
+ * Creates a sink for a slow destination, such as a store. At most 10,000 observations wait in memory. They are written
+ * in the background, 64 at a time, without delaying handlers. Observations are lost if the memory is full or `write`
+ * fails. A warning reports their number. When the scope closes, the queue has 2 seconds to drain.
  */
 export const queued = <E>(
   write: (observation: Observation.Observed) => Effect.Effect<unknown, E>
