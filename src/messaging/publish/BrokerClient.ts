@@ -26,34 +26,34 @@ import * as PublishMany from "./PublishMany.ts"
 import { requireConfirmed, type UnconfirmedPublish } from "./PublishOutcome.ts"
 import * as PublishSpan from "./PublishSpan.ts"
 
-/** Options of a `BrokerClient`. The address, name and other settings of the connection are options of the `Broker`. */
+/** Options of a `BrokerClient`. Connection settings, such as the address, are options of the `Broker`. */
 export interface ClientOptions {
   readonly topology: Topology
   /** Aliases of top-level members in bodies. Default: only the built-in alias `documentId` for `task_id`. */
   readonly aliasConfig?: ContractAliasConfig | undefined
   /**
-   * Declares only the exchanges, and leaves the queues to the workers. Until a worker has declared its queue,
-   * publishing to it fails with `Unroutable`. Default: false.
+   * Declares only the exchanges. The workers declare their queues. Publishing to a queue that no worker has declared
+   * yet fails with `Unroutable`. Default: false.
    */
   readonly publishOnly?: boolean | undefined
 }
 
 /**
- * The failures of `initialize`. A `TopologyError` means that this release of the broker refuses the topology, or that
- * an existing exchange or queue differs from it. The error names each of them and the remedy.
+ * The failures of `initialize`. A `TopologyError` means that the broker's release does not support the topology, or
+ * that an existing exchange or queue differs from the topology. The error names each problem and the remedy.
  */
 export type InitializeError = TopologyError | BrokerError
 
 export type PublishError = InvalidPublish | EnvelopeError | UnconfirmedPublish | InitializeError
 
 export interface PublishOptions {
-  /** Headers to send with the message. They take precedence over the headers that the library sets. */
+  /** Headers of the message. They take precedence over the headers that the library sets. */
   readonly headers?: Fields | undefined
 }
 
 /**
- * Input of a publish that the compiler does not check: a body with the names of `aliasConfig`, or JSON from another
- * source. Aliases are resolved for checked input as well.
+ * Disables the compiler's check of the member names of a published body. Set it for bodies with aliases or for JSON
+ * from another source. Aliases are also resolved without this option.
  */
 export interface Aliased {
   readonly aliased: true
@@ -94,11 +94,11 @@ interface PublishStatus {
 }
 
 /**
- * Publishes tasks, workflow messages and statuses, and declares the topology that they need. Bodies are plain objects
- * with canonical or aliased member names, and are validated before anything is sent.
+ * Publishes tasks, workflow messages and statuses, and declares their topology. Bodies are plain objects with canonical
+ * or aliased member names. They are validated before anything is sent.
  *
- * A publish succeeds once the broker has confirmed it. Otherwise it fails, and `mayDuplicate` of the error says whether
- * publishing again may duplicate the message. The client never publishes a message twice by itself.
+ * A publish succeeds after the broker has confirmed the message. Otherwise, it fails. `mayDuplicate` of the error says
+ * whether publishing again may duplicate the message. The client itself never retries a publish.
  *
  * ```ts
  * const program = Effect.gen(function* () {
@@ -113,39 +113,37 @@ export class BrokerClient extends Context.Service<
     readonly topology: Topology
     readonly aliases: ContractAliasConfig
 
-    /**
-     * Declares the topology. After the first success, further calls have no effect. Publishing calls it if necessary.
-     */
+    /** Declares the topology. Publishing calls this effect if necessary. It is a no-op after the first success. */
     readonly initialize: Effect.Effect<void, InitializeError>
 
     /** Publishes a task to the task queue of the topology. Routed topologies route it by `task_type`. */
     readonly publishTask: PublishTask
 
     /**
-     * Publishes many tasks, which are all validated before the first is sent.
+     * Publishes many tasks. All tasks are validated before the first one is sent.
      *
-     * - `{ mode: "individual" }`, the default, sends one message for each task. It fails with a `TasksUnpublished` if
-     *   some are not confirmed.
-     * - `{ mode: "batch_envelope", batchId }` sends one message for all, which a consumer with a retry policy splits.
+     * - `{ mode: "individual" }`, the default, sends one message for each task. It fails with `TasksUnpublished` if
+     *   the broker does not confirm all tasks.
+     * - `{ mode: "batch_envelope", batchId }` sends one message with all tasks. Its consumer needs a retry policy.
      */
     readonly publishTasks: PublishTasks
 
-    /** Publishes a workflow message by a named entry route. Its envelope gets the target of the route as `stage`. */
+    /** Publishes a workflow message by a named entry route. Its `stage` is set to the target stage of the route. */
     readonly publishToEntry: PublishWorkflow
 
-    /** Publishes a workflow message to the inbox queue of a stage. Its envelope gets that name as `stage`. */
+    /** Publishes a workflow message to the inbox queue of a stage. Its `stage` is set to the name of this stage. */
     readonly publishToStage: PublishWorkflow
 
-    /** Publishes a workflow message by a routing key. Its envelope gets the stage that the key leads to as `stage`. */
+    /** Publishes a workflow message by a routing key. Its `stage` is set to the stage that is bound to the key. */
     readonly publishWorkflowMessage: PublishWorkflow
 
-    /** Publishes a status of any task. In a handler, use the context instead, which adds the current task. */
+    /** Publishes a status of any task. In a handler, `context.publishStatus` adds the id of the current task. */
     readonly publishStatus: PublishStatus
 
-    /** Publishes a status that is also input for the aggregation of `meta.parent_task_id`, which is required. */
+    /** Publishes a status that the aggregation worker of the parent also receives. Requires `meta.parent_task_id`. */
     readonly publishAggregationStatus: PublishStatus
 
-    /** Declares and binds the aggregation queue of these shards and returns its name, which `name` replaces. */
+    /** Declares and binds the aggregation queue of these shards. Returns its name. `name` replaces the default name. */
     readonly ensureAggregationQueue: (
       shards: ReadonlyArray<number>,
       name?: string
@@ -167,14 +165,12 @@ export class BrokerClient extends Context.Service<
     /** Publishes a message that is already encoded, such as a retry, a dead letter or a task of a batch. */
     readonly publish: (publication: Publication) => Effect.Effect<void, UnconfirmedPublish>
 
-    /** Opens a channel, which is closed together with the scope. `prefetch` is 200 by default. */
+    /** Opens a channel. Closing the scope closes the channel. Default of `prefetch`: 200. */
     readonly acquireChannel: (options?: {
       readonly prefetch?: number
     }) => Effect.Effect<Channel, BrokerError, Scope.Scope>
 
-    /**
-     * Returns how many messages are ready in a queue and how many consumers it has. Returns none if it does not exist.
-     */
+    /** Returns the numbers of ready messages and consumers of a queue, or `None` if the queue does not exist. */
     readonly inspectQueue: (
       queue: string
     ) => Effect.Effect<Option.Option<{ readonly messages: number; readonly consumers: number }>, BrokerError>
@@ -216,8 +212,8 @@ export class BrokerClient extends Context.Service<
         )
 
       /**
-       * The first preparation validates, so that an invalid body fails without a broker. The second one runs with the
-       * connection, which tells the message priorities that the broker supports.
+       * Prepares the message before `initialize`, so that an invalid body fails without a connection. Prepares the
+       * message again after `initialize`, because the supported priorities are then known.
        */
       const prepareAndPublish = <A, B, E, E2>(
         prepare: () => Result.Result<A, E>,

@@ -18,15 +18,15 @@ import * as RoutingKey from "./RoutingKey.ts"
 type PublicationResult = Result.Result<Publication, InvalidPublish | EnvelopeError>
 
 /**
- * Options of a publish. `capabilities` of the broker are needed to convert a priority for a quorum queue; without them,
- * the message is sent to such a queue without a priority.
+ * Options of a publish. The broker's `capabilities` determine the priority values of quorum queues. Without
+ * `capabilities`, messages to quorum queues are sent without a priority.
  */
 export interface TaskOptions {
   readonly headers?: Fields | undefined
   readonly capabilities?: BrokerCapabilities
 }
 
-/** Runs for every task. `Result.gen` would double its cost. */
+/** Creates the message of a task. `Result.gen` would double the cost of this frequent function. */
 export const task = (
   topology: Topology,
   envelope: TaskEnvelope.TaskEnvelope,
@@ -52,7 +52,7 @@ export const task = (
   })
 }
 
-/** Puts many tasks into one message, which has one priority and one routing key. */
+/** Creates one message for many tasks. The message has one priority and one routing key. */
 export const batch = (
   topology: Topology,
   envelope: BatchEnvelope.BatchEnvelope,
@@ -128,9 +128,9 @@ export const workflow = (
 
 interface StatusOptions {
   readonly now: Timestamp
-  /** The event id of an event without a timestamp: see `StatusEvent.readForPublish`. */
+  /** The event id for an event without a timestamp. See `StatusEvent.readForPublish`. */
   readonly unique: string
-  /** Added to the event, unless the event already has these members. The event id does not depend on them. */
+  /** Trace ids to add, unless the event already has trace ids. They do not change the event id. */
   readonly trace?: TraceIds | undefined
 }
 
@@ -145,13 +145,13 @@ export const aggregationStatus = (topology: Topology, event: unknown, options: S
   Result.gen(function* () {
     const read = yield* StatusEvent.read(event, options.now)
     const { routingKey, shard } = yield* RoutingKey.ofAggregation(topology, read)
-    // The event id is the hash of the event as it is stored, so these members are added before it is computed.
+    // The event id is a hash of the stored event. The shard must therefore be added before the hash is computed.
     const sharded = { ...read, meta: { ...read.meta, aggregation_shard: shard, aggregation_role: "aggregation" } }
     const complete = yield* StatusEvent.withIds(sharded, StatusEvent.lacksTimestamp(event), options.unique)
     return yield* statusPublication(topology, complete, routingKey, options)
   })
 
-/** Properties that a republished message keeps. Without its content encoding, for example, its body is unreadable. */
+/** Properties that a republished message keeps. For example, a body is unreadable without its content encoding. */
 interface DescriptiveProperties {
   readonly contentEncoding?: string | undefined
   readonly replyTo?: string | undefined
@@ -190,8 +190,8 @@ export const raw = (
 })
 
 /**
- * Returns the properties that a republished message keeps. `expiration` is dropped, because it counts from the first
- * publish, and `userId`, because it must be the user of the current connection.
+ * Returns the properties that a republished message keeps. Drops `expiration`, because it counts from the first
+ * publish. Drops `userId`, because it must be the user of the current connection.
  */
 export const descriptiveProperties = ({
   appId,
@@ -253,7 +253,7 @@ const tooLarge = ({ status, task_id }: StatusEvent.PublishedStatus, bytes: numbe
 const withTraceIds = (event: StatusEvent.PublishedStatus, trace: TraceIds): StatusEvent.PublishedStatus =>
   event["trace_id"] === undefined && event["span_id"] === undefined ? { ...event, ...trace } : event
 
-/** Other topologies do not get here, because `RoutingKey.ofTask` has refused them. */
+/** Other topologies than a `TaskTopology` are impossible here, because `RoutingKey.ofTask` has refused them. */
 const taskPlane = (topology: Topology): { readonly exchange: string; readonly family: QueueFamily | undefined } =>
   topology instanceof TaskTopology ? topology.tasks : { exchange: "", family: undefined }
 
@@ -290,7 +290,7 @@ const priorityFor = (
     return refused(
       "priority_above_maximum",
       "priority",
-      `priority is ${priority}, but the queue allows at most ${priorityField} ${maxPriority}.`
+      `priority is ${priority}, but the queue allows at most ${maxPriority} (${priorityField}).`
     )
   }
   if (queueType !== "quorum") return Result.succeed(priority)

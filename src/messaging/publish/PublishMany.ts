@@ -11,11 +11,11 @@ import * as Publications from "./Publications.ts"
 import { PublishRefused, PublishUnknown, type UnconfirmedPublish, Unroutable } from "./PublishOutcome.ts"
 
 /**
- * `publishTasks` publishes many tasks in one of these ways:
+ * The options of `publishTasks`. `mode` has two values:
  *
- * - `individual`, the default: one message per task. `concurrency` limits the number of publishes in progress. Default:
- *   256, and never more than the connection allows.
- * - `batch_envelope`: one message for all tasks, which only a consumer with a retry policy accepts.
+ * - `individual` sends one message per task and is the default. `concurrency` limits the number of publishes in
+ *   progress, by default to 256. The connection may have a lower limit.
+ * - `batch_envelope` sends one message with all tasks. Only a consumer with a retry policy accepts such a message.
  */
 export type ManyTasksOptions =
   | {
@@ -36,7 +36,7 @@ export class TasksUnpublished extends Schema.TaggedError<TasksUnpublished>()("Ta
   failures: Schema.NonEmptyArray(
     Schema.Struct({ index: Schema.Int, error: Schema.Union([Unroutable, PublishRefused, PublishUnknown]) })
   ),
-  /** Tasks that were not sent, because another one had failed. */
+  /** Tasks that were not sent, because another task had failed. */
   unsent: Schema.Array(Schema.Int),
   message: Schema.String
 }) {}
@@ -80,7 +80,7 @@ export const publications = (
   )
 }
 
-/** After a failure, starts no further publish but waits for those in progress, so that each outcome is known. */
+/** After a failure, starts no further publish. Awaits the publishes in progress, because they may also fail. */
 export const publishAll = (
   publications: ReadonlyArray<Publication>,
   publish: (publication: Publication) => Effect.Effect<void, UnconfirmedPublish>,

@@ -8,8 +8,8 @@ type WithPublishSpan = <E>(
 ) => Effect.Effect<void, E>
 
 /**
- * Runs a publish in a span, but only below a sampled span, because a span costs more than the rest of the publish.
- * Below an unsampled span, the message carries that span's id, so that its consumer does not sample either.
+ * Runs a publish in a child span if the current span is sampled. A span costs more than the rest of the publish. Below
+ * an unsampled span, the message carries the id of that span. The consumer then does not sample either.
  */
 export const make: Effect.Effect<WithPublishSpan> = Effect.map(TraceContext.isTraced, (isTraced) => {
   const untraced: WithPublishSpan = (publication, publish) => publish(publication)

@@ -37,7 +37,7 @@ export const ofTask = (topology: Topology, task: TaskEnvelope): Result.Result<st
     : Result.succeed(key)
 }
 
-/** Returns the routing key of a status, which is its task id unless the topology has a routing strategy. */
+/** Returns the routing key of a status. It is the task id unless the topology has a routing strategy. */
 export const ofStatus = (topology: Topology, event: StatusEvent): Result.Result<string, InvalidPublish> => {
   if (!(topology instanceof TaskTopology)) return Result.succeed(event.task_id)
   const { aggregation, tasks } = topology
@@ -96,7 +96,7 @@ export const stageOfQueue = (topology: Topology, queue: string): Result.Result<S
     : Result.succeed(found)
 }
 
-/** Returns the stage that a routing key leads to. Exact keys take precedence over entry routes and patterns. */
+/** Returns the stage that is bound to a routing key. Exact keys take precedence over entry routes and patterns. */
 export const stageOfKey = (topology: Topology, routingKey: string): Result.Result<Stage, InvalidPublish> => {
   if (!(topology instanceof SharedStatusWorkflowTopology)) return noWorkflow()
   const { entryRoutes, stages } = topology
@@ -126,9 +126,9 @@ const noWorkflow = () =>
   )
 
 const shardKeyProblem = ({ routingPrefix }: Aggregation.AggregationPlane): string =>
-  `task_id must not be ${routingPrefix}. followed by a number, because statuses are routed by task id and this one is the routing key of a shard.`
+  `task_id must not be ${routingPrefix}. followed by a number. Statuses are routed by task id, but this task id is the routing key of an aggregation shard.`
 
-/** Calls the strategy. Its exceptions must not become defects, which would be retried like broker errors. */
+/** Calls the strategy and returns its exceptions as `InvalidPublish`. A defect would be retried like a broker error. */
 const keyFromStrategy = (choose: () => unknown): Result.Result<string, InvalidPublish> => {
   let key: unknown
   try {

@@ -22,8 +22,8 @@ export interface StatusContent {
 const terminalRetries = { times: 5, spacing: "1 second" } as const
 
 /**
- * Publishes a status about a delivery. Returns false if it was not confirmed, because a missing status must not fail
- * the work. A `terminal` status is retried with the same event id, because no later status would replace it.
+ * Publishes a status about a delivery. Returns false if the status was not confirmed. A missing status must not fail
+ * the task. A `terminal` status is retried with the same event id, because no later status would replace it.
  */
 export const publish = Effect.fnUntraced(function* (
   client: BrokerClient["Service"],

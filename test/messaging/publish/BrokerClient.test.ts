@@ -180,7 +180,7 @@ describe("BrokerClient", () => {
         const error = yield* Effect.flip(publishTask({ task_id: "t1", priority: 10 }))
         assert.deepInclude(error, {
           reason: "priority_above_maximum",
-          message: "priority is 10, but the queue allows at most task_max_priority 9."
+          message: "priority is 10, but the queue allows at most 9 (task_max_priority)."
         })
         yield* publishTask({ task_id: "t1", priority: 9 })
         assert.deepStrictEqual(yield* waiting("tasks.queue"), Option.some(1))
