@@ -255,7 +255,7 @@ describe("retry queues", () => {
       }
       assert.deepStrictEqual(yield* broker.examine({ queue: former }), { _tag: "Same" })
       const [said, ...more] = log.lines()
-      assert.match(said ?? "", /Retries of tasks\.queue .* are lost if RabbitMQ crashes .*: enable all feature flags/)
+      assert.match(said ?? "", /Retries of tasks\.queue .* is lost if RabbitMQ crashes .*\. Enable all feature flags/)
       // and neither asks nor says it again
       yield* Effect.provide(RetryQueues.declare(broker, queues), log.layer)
       assert.deepStrictEqual([more, log.lines().length], [[], 1])

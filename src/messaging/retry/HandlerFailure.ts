@@ -4,7 +4,7 @@ import type { FailureReason } from "./RetryHeaders.ts"
 
 export interface DeliveryFailure {
   readonly reason: FailureReason
-  /** The error's `_tag`, else its class, else the `typeof` the thrown value. `null` if there was no exception. */
+  /** The error's `_tag`, else its class name, else the `typeof` of the thrown value. `null` without an exception. */
   readonly exceptionType: string | null
   readonly text: string
   readonly stack: string
@@ -15,7 +15,7 @@ export interface HandlerFailure extends DeliveryFailure {
   readonly exceptionType: string
 }
 
-/** Describes why a handler failed. Typed failures take precedence over defects. Interruption alone is a failure. */
+/** Describes why a handler failed. Typed failures take precedence over defects. An interruption is also a failure. */
 export const ofCause = (cause: Cause.Cause<unknown>): HandlerFailure => {
   const failure = Cause.findError(cause)
   if (Result.isSuccess(failure)) return withCauses(of(failure.success), cause)
@@ -30,7 +30,7 @@ export const ofCause = (cause: Cause.Cause<unknown>): HandlerFailure => {
   }
 }
 
-/** Describes an error. Reading one may run user code, which may throw. The message must not be lost then. */
+/** Describes an error. Returns a generic description if reading the error runs user code that throws. */
 export const of = (error: unknown): HandlerFailure => {
   try {
     return describe(error)

@@ -83,15 +83,15 @@ export const prepare = (
 const validate = (request: ManualRetryRequest): InvalidManualRetry | undefined => {
   const of = (field: string, message: string) => new InvalidManualRetry({ field, message })
   if (request.payload !== undefined && request.payloadMerge !== undefined) {
-    return of("payloadMerge", "payload replaces the payload and payloadMerge is merged into it: give only one of them.")
+    return of("payloadMerge", "Set either payload to replace the payload or payloadMerge to extend it, but not both.")
   }
   if (request.taskType !== undefined && request.taskType.trim() === "") {
-    return of("taskType", "taskType must not be blank; leave it out to keep the present one.")
+    return of("taskType", "taskType must not be blank. Omit it to keep the current task type.")
   }
   if (request.reason !== undefined && Buffer.byteLength(request.reason) > maxReasonBytes) {
     return of(
       "reason",
-      `reason has ${Buffer.byteLength(request.reason)} bytes, but is sent in a header: at most ${maxReasonBytes} are allowed. Put the rest into payload or meta.`
+      `reason has ${Buffer.byteLength(request.reason)} bytes. At most ${maxReasonBytes} bytes are allowed, because the reason is sent in a message header. Put longer texts into payload or meta.`
     )
   }
   const forbidden = Object.keys(request.extraFields ?? {}).filter((name) => reservedFields.has(name))
@@ -103,7 +103,7 @@ const validate = (request: ManualRetryRequest): InvalidManualRetry | undefined =
     : undefined
 }
 
-/** A quarter of the space that amqplib has for headers. */
+/** A quarter of the 64 KiB that amqplib has for headers. */
 const maxReasonBytes = 16_384
 
 const reservedFields = new Set([

@@ -10,7 +10,7 @@ interface FailedAttempt extends Pick<DeliveryFailure, "reason" | "retryable"> {
   readonly attempt: number
 }
 
-/** A handler runs at most `maxRetries + 1` times. `chance`, a random number from 0 to below 1, selects the delay. */
+/** A handler runs at most `maxRetries + 1` times. `chance` is a random number in [0, 1) that selects the delay. */
 export const decide = (
   policy: RetryPolicy,
   { attempt, reason, retryable }: FailedAttempt,

@@ -13,7 +13,7 @@ export const deadLetteredAt = "x-svc-dead-lettered-at"
 export const replayedFromDlq = "x-svc-replayed-from-dlq"
 const headersLeftOut = "x-svc-headers-left-out"
 
-/** The headers of retries and dead letters. A task that is handed over to another worker loses them. */
+/** The headers of retries and dead letters. A manual retry removes these headers from the task. */
 export const names: ReadonlyArray<string> = [retryAttempt, maxRetries, sourceQueue, failureReason, exceptionType]
 
 export type FailureReason =
@@ -28,7 +28,7 @@ export type FailureReason =
   | "stage_timeout"
   | "dedup_conflict"
 
-/** Returns the number of retries so far. 0 for the first delivery, and if the header is unreadable. */
+/** Returns the number of retries so far. Returns 0 for the first delivery and for an unreadable header. */
 export const attemptOf = (headers: Fields): number => count(headers[retryAttempt])
 
 /** Reads a count from a header. Clients in other languages send integers of any width, or texts. */
@@ -38,12 +38,13 @@ export const count = (value: Field | undefined): number => {
 }
 
 /**
- * The broker would drop a message with a copied `x-death` as a cycle, and route one with a copied `CC` to more queues.
+ * Removes headers that affect routing. With a copied `x-death`, the broker would drop the message as a cycle. With a
+ * copied `CC`, the broker would route the message to more queues.
  */
 export const withoutBrokerHeaders = (headers: Fields): Fields =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !brokerHeader.test(name)))
 
-/** Drops long headers that other clients set, because the message is republished with headers about its failure. */
+/** Drops long headers of other clients. The republished message needs space for the headers about its failure. */
 export const shortened = (headers: Fields): Fields => {
   const all = Object.entries(headers)
   const fitting = all.filter(([name, value]) => fitsShortString(name) && isShortValue(value) && name !== headersLeftOut)
@@ -61,7 +62,7 @@ const isShortValue = (value: Field): boolean =>
     ? fitsShortString(value)
     : value === null || typeof value === "boolean" || Number.isFinite(value)
 
-/** With names and values of 255 bytes, this number fills half of the 64 KiB that amqplib has for headers. */
+/** 64 headers with names and values of 255 bytes fill half of the 64 KiB that amqplib has for headers. */
 const maxShortHeaders = 64
 
 const libraryHeader = /^(x-svc-.*|task_id|message_id|stage|origin_stage|batch_(id|index|size))$/

@@ -7,20 +7,19 @@ import type { RetryPolicy } from "../topology/RetryPolicy.ts"
 import * as TopologyPlan from "../topology/TopologyPlan.ts"
 
 /**
- * The type of a retry queue determines how a message moves to its source queue when the delay ends. `quorum`: the
- * message stays in the retry queue until the source queue has stored it. `classic`: the message is lost if the broker
- * crashes before the source queue has stored it, or if the source queue has no leader.
+ * The type of a retry queue. The broker moves a message to its source queue when the delay ends. A `quorum` queue keeps
+ * the message until the source queue has stored it. A `classic` queue loses the message if the broker crashes at that
+ * time or if the source queue has no leader.
  */
 type RetryQueueType = "quorum" | "classic"
 
 /**
- * The retry queues and the dead-letter queue of one worker queue. All are durable, and messages reach them through the
- * default exchange. The name of a retry queue contains its delay and type: another delay needs another queue, because a
- * queue cannot be redeclared with other arguments.
+ * The retry queues and the dead-letter queue of one worker queue. All are durable. Messages are published to them
+ * through the default exchange. The name of a retry queue contains its delay and type, because a queue cannot be
+ * redeclared with other arguments.
  *
- * If the delays change, the queues of former delays remain until an operator deletes them. `x-expires` cannot do this:
- * redeclaring a quorum queue does not renew it (rabbitmq-server #5894), a broker outage counts as disuse, and expiry
- * drops the waiting messages.
+ * If the delays change, the queues of former delays remain until an operator deletes them. `x-expires` is unsuitable
+ * for quorum queues, because redeclaring does not renew it (rabbitmq-server #5894). Expiry also drops waiting messages.
  */
 export interface RetryQueues {
   readonly sourceQueue: string
@@ -51,7 +50,7 @@ const makeQueues = (queueType: RetryQueueType, sourceQueue: string, policy: Retr
     (delayMs): Queue => ({
       name: retryQueueOf(delayMs),
       arguments: {
-        // Set in any case, because the virtual host may have another default type.
+        // The type is always set, because the virtual host may have another default queue type.
         "x-queue-type": queueType,
         "x-message-ttl": delayMs,
         "x-dead-letter-exchange": "",
@@ -64,33 +63,32 @@ const makeQueues = (queueType: RetryQueueType, sourceQueue: string, policy: Retr
   return { sourceQueue, policy, queueType, deadLetterQueue, retryQueueOf, declarations }
 }
 
-/** One day. A worker that pauses for 23 hours between declaring a queue and publishing to it would lose messages. */
+/** One day. Messages are lost only if a worker pauses for 23 hours between redeclaring a queue and publishing to it. */
 const expiryMarginMs = 86_400_000
 
 export const redeclareEveryMs = 3_600_000
 
 /**
- * Existing queues keep the arguments that they were declared with. To change these arguments, change the suffix as
- * well.
+ * Existing queues keep their arguments. If you change the arguments here, change the suffix as well.
  *
- * The broker deletes a classic queue that was not redeclared within `x-expires`, **together with its messages**.
- * Publishing does not count as use. `x-expires` is therefore the delay plus `expiryMarginMs`, and workers redeclare the
- * queues every `redeclareEveryMs`.
+ * The broker deletes a classic queue **with its messages** if it is not redeclared within `x-expires`. Publishing does
+ * not renew the queue. `x-expires` is therefore the delay plus `expiryMarginMs`. Workers redeclare the queues every
+ * `redeclareEveryMs`.
  */
 const argumentsByType: Readonly<
   Record<RetryQueueType, { readonly suffix: string; readonly argumentsOf: (delayMs: number) => Fields }>
 > = {
   quorum: {
     suffix: ".quorum",
-    // Without `reject-publish`, RabbitMQ ignores the strategy: a message may be lost on its way.
+    // Without `reject-publish`, RabbitMQ ignores this strategy and may lose messages.
     argumentsOf: () => ({ "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish" })
   },
   classic: { suffix: "", argumentsOf: (delayMs) => ({ "x-expires": delayMs + expiryMarginMs }) }
 }
 
 /**
- * Declares the queues with a type that this broker supports and returns them. An existing dead-letter queue is left as
- * it is, whatever its type: an operator may have made it a replicated queue.
+ * Declares the queues with a type that this broker supports, and returns these queues. Does not change an existing
+ * dead-letter queue, because an operator may have chosen its type.
  */
 export const declare = Effect.fn("RetryQueues.declare")(function* (
   broker: Broker["Service"],
@@ -107,16 +105,16 @@ export const declare = Effect.fn("RetryQueues.declare")(function* (
 const fallBackToClassic = ({ policy, sourceQueue }: RetryQueues) =>
   Effect.as(
     Effect.logWarning(
-      `Retries of ${sourceQueue} wait in classic queues and are lost if RabbitMQ crashes when their delay ends: ` +
-        "enable all feature flags (rabbitmqctl enable_feature_flag all), then restart this worker."
+      `Retries of ${sourceQueue} wait in classic queues, because a feature flag of RabbitMQ is disabled. A retry is lost if RabbitMQ crashes when its delay ends. ` +
+        "Enable all feature flags (rabbitmqctl enable_feature_flag all), then restart this worker."
     ),
     makeQueues("classic", sourceQueue, policy)
   )
 
 /**
- * Returns whether the broker moves messages out of quorum queues without losing any. This requires the feature flag of
- * streams; without it, RabbitMQ ignores `x-dead-letter-strategy`. The check declares an invalid stream, which the
- * broker always refuses, and reads from the error whether the flag is disabled.
+ * Returns whether the broker moves messages out of quorum queues without loss. This requires the feature flag of
+ * streams. Without the flag, RabbitMQ ignores `x-dead-letter-strategy`. The check declares an invalid stream, which the
+ * broker always refuses. The error shows whether the flag is disabled.
  */
 const supportsType = Effect.fnUntraced(function* (
   broker: Broker["Service"],
