@@ -24,7 +24,7 @@ import type { DeliveryVerdict } from "./DeliveryVerdict.ts"
 
 /** Options of one aggregation consumer, in addition to the options of all consumers. */
 export interface Options<R> extends ConsumerOptions.ConsumerOptions {
-  /** The numbers of the shards, from 0. If two consumers share a shard, its events are processed twice. */
+  /** The numbers of the shards to aggregate, from 0. Events of a shard with two consumers are processed twice. */
   readonly shards: ReadonlyArray<number>
   /** The name of the queue. Default: the name that the topology defines, such as `aggregation.queue.0`. */
   readonly queueName?: string | undefined

@@ -188,7 +188,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       yield* Effect.timeoutOption(Effect.all(fibers, { concurrency: "unbounded", discard: true }), interruptTimeout)
       if (abandoned.size > 0) {
         yield* Effect.logWarning(
-          `${name} has stopped, but handlers that cannot be interrupted are still running, and their messages will be delivered again`,
+          `${name} has stopped, but some handlers cannot be interrupted and are still running. The broker will deliver their messages again`,
           namesOf(abandoned)
         )
       }
@@ -245,7 +245,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
           if (!Deferred.isDoneUnsafe(subscriptionEnded)) accept(delivery)
         },
         onLost: (epoch) => revoke(inOrder(inFlight).filter(({ delivery }) => delivery.epoch === epoch)),
-        // The effect for the arguments must run again and may need the broker. The loop therefore subscribes again.
+        // After a reconnection, an effect must compute new subscription arguments. The loop therefore subscribes again.
         onResumed: () => {
           if (hasEffectArguments) Deferred.doneUnsafe(subscriptionEnded, Exit.void)
         }

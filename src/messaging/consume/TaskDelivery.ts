@@ -84,7 +84,7 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
     const afterExit = (exit: Exit.Exit<unknown, unknown>) => afterHandler(delivery, task, context, exit)
     if (!lifecycleStatuses.enabled) return Effect.flatMap(Effect.exit(inTime), afterExit)
     return Effect.gen(function* () {
-      // The handler does not wait for the publish of `processing`. The final status waits for it, to keep the order.
+      // The handler runs during the publish of `processing`. The final status is published after both have ended.
       const processing = yield* Effect.forkChild(
         publishLifecycle(task, context, { status: lifecycleStatuses.processing }),
         {
@@ -277,7 +277,7 @@ const isManualHandOver = (cause: Cause.Cause<unknown>): boolean =>
   cause.reasons.some((reason) => Cause.isDieReason(reason) && reason.defect === handOverSignal) &&
   cause.reasons.every((reason) => !Cause.isFailReason(reason))
 
-/** AMQP cannot carry an `invalid` message. The handler created it, so another delivery would fail as well. */
+/** AMQP cannot carry a message that is refused as `invalid`. Another delivery of the task would fail as well. */
 const isBrokerFailure = (error: PublishError): error is BrokerError | PublishUnknown | PublishRefused =>
   error._tag === "BrokerError" ||
   error._tag === "PublishUnknown" ||

@@ -5,7 +5,7 @@ import type { Fields } from "../../services/Broker.ts"
 
 const header = "traceparent"
 
-/** Returns whether spans are exported. Effect's native tracer exports none. */
+/** Returns whether spans are exported. Effect's native tracer does not export spans. */
 export const isTraced: Effect.Effect<boolean> = Effect.map(Effect.tracer, (tracer) => tracer !== Tracer.nativeTracer)
 
 export const ofHeaders = (headers: Fields = {}): Tracer.ExternalSpan | undefined => {

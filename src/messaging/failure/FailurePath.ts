@@ -36,7 +36,7 @@ interface FailureReports<Fields extends DeliveryFields> {
     redelivery: Redelivery.RedeliveryFields,
     fields: Fields
   ) => void
-  /** Whether `redelivered` is called before or after the failure is logged. A sink that logs shows this order. */
+  /** Whether `redelivered` is called before or after the failure is logged. A sink that also logs shows the order. */
   readonly order: "observed first" | "logged first"
 }
 

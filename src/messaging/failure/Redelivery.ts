@@ -44,7 +44,7 @@ interface Redelivery {
   readonly redeliver: (delivery: Delivery, failure: DeliveryFailure) => Effect.Effect<RedeliveryResult, RedeliveryError>
 }
 
-/** It is not certain that the retry or dead letter was stored. The message therefore returns to its source queue. */
+/** The broker may not have stored the retry or dead letter. The message therefore returns to its source queue. */
 export type RedeliveryError = UnconfirmedPublish | TopologyError | BrokerError
 
 export const make = (
@@ -134,7 +134,7 @@ const retryUntilStored = <A>(
   )
 }
 
-/** Returns whether headers or properties are too long for AMQP. The message is then published without long ones. */
+/** Returns whether headers or properties are too long for AMQP. The long ones are then dropped. */
 const isInvalidMessage = (error: RedeliveryError): boolean =>
   error._tag === "PublishRefused" && error.reason === "invalid"
 

@@ -176,7 +176,7 @@ export type EventType = keyof typeof events
  *
  * - `consumer_name`, `queue_name`: the consumer and its queue. For a retry or a dead letter, `queue_name` is the queue
  *   that the message was published to. `source_queue_name` is then the queue of the consumer.
- * - `retry_attempt`: the number of retries before this delivery. A scheduled retry has its own number instead.
+ * - `retry_attempt`: the number of retries before this delivery. For a scheduled retry, its own number.
  * - `max_retries`: the limit of the retry policy.
  * - `exception_type`, `exception_message`: describe the failure.
  * - `reason`: the value of the header `x-svc-failure-reason`.
@@ -226,5 +226,5 @@ export const eventTypes: ReadonlyArray<EventType> = Object.keys(events).filter(i
 export const encode = (observation: { readonly event_type: EventType }): string =>
   JSON.stringify(observation, [...membersOf(observation.event_type)])
 
-/** Decodes the JSON of an observation. Returns none for an event type that this release does not know. */
+/** Decodes the JSON of an observation. Returns `None` for an unknown event type or invalid JSON. */
 export const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Observation))

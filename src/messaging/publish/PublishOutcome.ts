@@ -3,12 +3,12 @@ import type { Outcome, Publication } from "../../services/Broker.ts"
 
 const destinationFields = { exchange: Schema.String, routingKey: Schema.String, message: Schema.String }
 
-/** No queue accepted the message, so it is not stored. Publishing it again duplicates nothing. */
+/** No queue accepted the message, so it is not stored. Publishing it again creates no duplicate. */
 export class Unroutable extends Schema.TaggedError<Unroutable>()("Unroutable", destinationFields) {
   readonly mayDuplicate = false
 }
 
-/** The message was not stored. `reason` says why. Publishing it again duplicates nothing. */
+/** The message was not stored. `reason` says why. Publishing it again creates no duplicate. */
 export class PublishRefused extends Schema.TaggedError<PublishRefused>()("PublishRefused", {
   ...destinationFields,
   reason: Schema.Literals(["nacked", "no_exchange", "denied", "invalid", "blocked", "unreachable", "closed"])
@@ -16,7 +16,7 @@ export class PublishRefused extends Schema.TaggedError<PublishRefused>()("Publis
   readonly mayDuplicate = false
 }
 
-/** The message was sent but not confirmed, so it may be stored. Publishing it again may duplicate it. */
+/** The message was sent but not confirmed. It may be stored, so publishing it again may create a duplicate. */
 export class PublishUnknown extends Schema.TaggedError<PublishUnknown>()("PublishUnknown", {
   ...destinationFields,
   reason: Schema.Literals(["lost", "deadline"])
@@ -35,7 +35,7 @@ export const requireConfirmed = (
   outcome: Outcome
 ): Effect.Effect<void, UnconfirmedPublish> => {
   if (outcome._tag === "Confirmed") return Effect.void
-  const where = exchange === "" ? `the queue ${routingKey}` : `${exchange} by the routing key ${routingKey}`
+  const where = exchange === "" ? `the queue ${routingKey}` : `exchange ${exchange} (routing key ${routingKey})`
   switch (outcome._tag) {
     case "Returned":
       return Effect.fail(

@@ -91,7 +91,7 @@ export const stageOfQueue = (topology: Topology, queue: string): Result.Result<S
     ? refused(
         "unknown_stage",
         "queue",
-        `No stage of the workflow has the queue ${queue}: use the queue of a stage, or its name.`
+        `No stage of the workflow has the queue ${queue}. Pass the queue or the name of a stage.`
       )
     : Result.succeed(found)
 }
@@ -122,7 +122,7 @@ const noWorkflow = () =>
   refused(
     "not_a_workflow",
     "topology",
-    "This topology has no stages and entry routes: use a SharedStatusWorkflowTopology."
+    "This topology has no stages or entry routes: use a SharedStatusWorkflowTopology."
   )
 
 const shardKeyProblem = ({ routingPrefix }: Aggregation.AggregationPlane): string =>

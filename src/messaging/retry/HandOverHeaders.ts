@@ -24,7 +24,7 @@ export const ofHeaders = (headers: Fields): HandOverHeaders => ({
   reason: text(headers[reasonHeader])
 })
 
-/** Reads the values from `meta`, because the headers of an aggregation event do not contain them. */
+/** Reads the manual retries from `meta`, because the headers of an aggregation event do not contain them. */
 export const ofMeta = (meta: JsonObject): HandOverHeaders => {
   const lineage = meta["manual_retry"]
   const known = isJsonObject(lineage) ? lineage : {}
@@ -49,7 +49,7 @@ export const isEmpty = (lineage: HandOverHeaders): boolean =>
   lineage.sourceConsumer === undefined &&
   lineage.reason === undefined
 
-/** Adds the values to `meta`. Members that the caller has set are kept. */
+/** Adds the manual retries to `meta`. Members of `meta.manual_retry` that the caller has set are kept. */
 export const intoMeta = (meta: JsonObject, lineage: HandOverHeaders): JsonObject => {
   if (isEmpty(lineage)) return meta
   const given = meta["manual_retry"]

@@ -35,7 +35,7 @@ export const of = (sourceQueue: string, policy: RetryPolicy): Result.Result<Retr
   const tooLong = queues.declarations.queues.find(({ name }) => !fitsShortString(name))
   if (sourceQueue.trim() === "" || tooLong !== undefined) {
     const problem = tooLong
-      ? `results in ${tooLong.name}, which has more than ${maxShortBytes} bytes: use a shorter queue name`
+      ? `leads to the queue name ${tooLong.name}, which has more than ${maxShortBytes} bytes: use a shorter queue name`
       : "must not be blank"
     return Result.fail(SettingsError.of("RetryQueues", [{ field: "source_queue", problem }]))
   }

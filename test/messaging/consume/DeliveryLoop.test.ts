@@ -285,7 +285,7 @@ describe("DeliveryLoop", () => {
       }).pipe(Effect.provide(layer))
       assert.include(
         lines().join("\n"),
-        "loop has stopped, but handlers that cannot be interrupted are still running, and their messages will be delivered again a"
+        "loop has stopped, but some handlers cannot be interrupted and are still running. The broker will deliver their messages again a"
       )
     }).pipe(onMemory)
   )
