@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import { Database } from "../services/Database.ts"
 
 interface AuditEntry {
-  /** The operator's token; `null` if a command or the gateway itself acted. */
+  /** The id of the operator's token. It is `null` if a command or the gateway itself made the change. */
   readonly actorTokenId: string | null
   readonly action: string
   readonly targetType: string
@@ -15,7 +15,7 @@ interface AuditEntry {
   readonly userAgent: string | null
 }
 
-/** An event as stored. JSON is the text that PostgreSQL returns; `micros` are microseconds since 1970. */
+/** A stored audit event. `before` and `after` are JSON text from PostgreSQL. `micros` are microseconds since 1970. */
 export interface ChainedEvent extends AuditEntry {
   readonly sequence: number
   readonly previousHash: Uint8Array
@@ -23,7 +23,10 @@ export interface ChainedEvent extends AuditEntry {
   readonly micros: number
 }
 
-/** SHA-256 over length-prefixed fields (`5:hello,`; `null` is `-,`). The migration of older events does the same. */
+/**
+ * Returns the SHA-256 of all fields. Each field has its length as a prefix (`5:hello,`), and `null` is `-,`. The
+ * migration that hashed older events uses the same encoding.
+ */
 export const hashOf = (event: ChainedEvent): Uint8Array => {
   const fields = [
     `${event.sequence}`,
@@ -56,8 +59,8 @@ const Heads = Schema.Array(
 const decodeHeads = Schema.decodeUnknownEffect(Heads)
 
 /**
- * Call it after a transaction's changes and before its notices. The last event stays locked until the transaction ends.
- * Only the epoch is locked later, and always in this order, which prevents deadlocks.
+ * Call this after a transaction's changes and before its notices. The row of the last event stays locked until the
+ * transaction ends. Every transaction locks that row before the epoch, which prevents deadlocks.
  */
 export const append = Effect.fnUntraced(function* (entry: AuditEntry) {
   const { sql } = yield* Database
@@ -68,7 +71,7 @@ export const append = Effect.fnUntraced(function* (entry: AuditEntry) {
       FROM audit_chain FOR UPDATE`,
     decodeHeads
   )
-  if (head === undefined) return yield* Effect.die(new Error("the audit chain has no head"))
+  if (head === undefined) return yield* Effect.die(new Error("table audit_chain is empty; restore it from a backup"))
   const event: ChainedEvent = {
     ...entry,
     sequence: head.sequence + 1,

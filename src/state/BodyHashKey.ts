@@ -2,12 +2,12 @@ import { Effect, type Redacted, Schema } from "effect"
 import { Database } from "../services/Database.ts"
 import { Vault } from "./Vault.ts"
 
-/** A secret of the installation. Without it nobody can test which body has a given hash. */
+/** The secret key of body hashes. Without the key, nobody can find out which body has a given hash. */
 export type BodyHashKey = Redacted.Redacted<Buffer>
 
 const Salts = Schema.Array(Schema.Struct({ salt: Schema.String }))
 
-/** All processes of an installation derive the same key. It changes with GATEWAY_ENCRYPTION_KEY. */
+/** All processes of an installation derive the same key. The key changes when GATEWAY_ENCRYPTION_KEY changes. */
 export const load = Effect.gen(function* () {
   const { sql } = yield* Database
   const { derive } = yield* Vault

@@ -4,7 +4,7 @@ import { Database } from "../services/Database.ts"
 
 export const channel = "svc_control_changes"
 
-/** Names what to reload: the configuration, one key, or all keys of a project whose credentials changed. */
+/** The data that gateways must reload after a change: the configuration, one key, or all keys of one project. */
 export const Change = Schema.TaggedUnion({
   Configuration: {},
   Key: { id: Schema.String },
@@ -12,13 +12,13 @@ export const Change = Schema.TaggedUnion({
 })
 export type Change = typeof Change.Type
 
-/** `epoch` numbers the changes: it is the number of this one. */
+/** `epoch` is the sequence number of the change. */
 export const ChangeNotice = Schema.fromJsonString(Schema.Struct({ epoch: Schema.Int, change: Change }))
 export type ChangeNotice = typeof ChangeNotice.Type
 const encodeNotice = Schema.encodeEffect(ChangeNotice)
 export const decodeNotice = Schema.decodeUnknownEffect(ChangeNotice)
 
-/** Reads only the epoch, for notices of a newer version whose `change` this version cannot decode. */
+/** Decodes only `epoch`. A newer version may send a notice whose `change` this version cannot decode. */
 export const decodeEpoch = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ epoch: Schema.Int })))
 
 /** Returns the number of the latest change. */
@@ -28,7 +28,7 @@ export const readEpoch = Effect.gen(function* () {
   return Number(rows[0]?.epoch ?? 0)
 })
 
-/** Call it inside the transaction of the change. A gateway that misses the notice polls the epoch. */
+/** Call this inside the transaction of the change. Gateways also poll the epoch, in case they miss the notice. */
 export const publish = (change: Change): Effect.Effect<void, SqlError.SqlError, Database> =>
   Effect.gen(function* () {
     const { notify, sql } = yield* Database

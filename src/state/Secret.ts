@@ -2,13 +2,13 @@ import { createHash, hash, randomBytes, timingSafeEqual } from "node:crypto"
 import { crc32 } from "node:zlib"
 import { Redacted } from "effect"
 
-/** A secret's prefix selects the table to search. It grants no permission. */
+/** The prefix of a secret selects the table that the gateway searches. The prefix grants no permission. */
 export const keyPrefix = "rk_live_"
 export const operatorTokenPrefix = "op_live_"
 
 const displayLength = 16
 
-/** The minimum length of a secret that an operator chooses. Half of it is never displayed. */
+/** The minimum length of a secret that an operator chooses. At least half of such a secret is never displayed. */
 export const minChosenLength = 2 * displayLength
 
 /** Returns the prefix and 256 random bits in hex. A gateway key also ends with a checksum. */
@@ -21,7 +21,7 @@ const checksum = (text: string): string => crc32(text).toString(16).padStart(8, 
 
 const checksummed = /^rk_live_[0-9a-f]{72}$/
 
-/** True if the checksum is wrong. Keys of older versions have none and never count as mistyped. */
+/** Returns true if the checksum of a gateway key is wrong. Keys of older versions have no checksum. */
 export const isMistyped = (raw: string): boolean =>
   checksummed.test(raw) && checksum(raw.slice(0, -8)) !== raw.slice(-8)
 
@@ -31,10 +31,10 @@ export const displayPrefix = (secret: Redacted.Redacted): string => Redacted.val
 export const digest = (secret: Redacted.Redacted): Uint8Array =>
   createHash("sha256").update(Redacted.value(secret)).digest()
 
-/** The same as `digest`, in hex and without intermediate objects, because it runs for every request. */
+/** Returns the same hash as `digest`, in hex. It avoids intermediate objects because it runs for every request. */
 export const digestHex = (secret: string): string => hash("sha256", secret, "hex")
 
-/** Takes the same time for equal and different secrets, so that timing reveals nothing. */
+/** Compares in constant time, so that an attacker learns nothing from the duration. */
 export const equal = (given: Redacted.Redacted, expected: Redacted.Redacted): boolean =>
   timingSafeEqual(digest(given), digest(expected))
 

@@ -8,14 +8,14 @@ export interface StoredKey extends KeyState {
   readonly id: string
   readonly projectId: Option.Option<string>
   readonly teamId: Option.Option<string>
-  /** The services linked to the key or its project. If there are none, only the policy restricts services. */
+  /** The services that are linked to the key or its project. If the list is empty, only policies restrict services. */
   readonly services: ReadonlyArray<string>
   readonly ownLayer: PolicyLayer
 }
 
 export const lastUsedAtSql = "greatest(coalesce(k.last_used_at, k.created_at), k.enabled_at)"
 
-/** SQL: epoch milliseconds as text. The time `infinity` then fails to decode instead of failing the whole statement. */
+/** Returns SQL for a time in milliseconds, as text. As a number, `infinity` would fail the whole statement. */
 const millis = (time: string): string => `round(extract(epoch FROM ${time}) * 1000)::text`
 
 export const columns = `k.id::text AS id, k.project_id::text AS project_id, k.team_id, k.disabled,

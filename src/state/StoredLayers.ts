@@ -20,7 +20,7 @@ const isLayerKind = Schema.is(LayerKind)
 export const columns =
   "layer_kind, scope_id, policy, guardrail_policy, policy_version::text AS policy_version, limits_since, shared, shared_since"
 
-/** Reads policy layers. A layer that cannot be decoded denies every request. */
+/** Decodes the rows of policy layers. A row that cannot be decoded becomes a layer that denies every request. */
 export const table: TableReader<PolicyLayer> = {
   name: "policy_layers",
   key: ["layer_kind", "scope_id"],

@@ -17,7 +17,7 @@ const RouteRow = Schema.Struct({
 const decodeRow = Schema.decodeUnknownSync(RouteRow)
 const isRouteId = Schema.is(RouteId)
 
-/** Reads route settings. A route whose row cannot be decoded is disabled. */
+/** Decodes the rows of route settings. A route whose row cannot be decoded is disabled. */
 export const table: TableReader<readonly [RouteId, RouteConfig]> = {
   name: "canonical_routes",
   key: ["route_id"],

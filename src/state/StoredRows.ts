@@ -1,4 +1,4 @@
-/** A row that this version cannot decode, because a newer version wrote it or somebody edited it. */
+/** A database row that this version cannot decode, because a newer version wrote it or somebody edited it. */
 export interface UnreadableRow {
   readonly table: string
   readonly row: string
@@ -16,9 +16,7 @@ export interface TableReader<A> {
 
 export type RowColumns = Readonly<Record<string, unknown>>
 
-/**
- * Decodes each row on its own: upgrades and rollbacks leave rows that cannot be decoded, which must not affect others.
- */
+/** Decodes each row separately, because one row that cannot be decoded must not affect the other rows. */
 export class RowReader {
   readonly unreadable: Array<UnreadableRow> = []
 

@@ -55,7 +55,7 @@ const decodeService = (columns: object): SealedService => {
         mode: "managed_by_gateway",
         timeoutMs: row.timeout_ms,
         maxRequestBodyBytes: row.max_body_bytes,
-        // Services have no response limit of their own; only policies limit their responses.
+        // Services have no setting for the response size. Only policies limit it.
         maxResponseBodyBytes: Number.POSITIVE_INFINITY,
         limitsStreams: false,
         limitsSetBy: "the service",
@@ -68,7 +68,7 @@ const decodeService = (columns: object): SealedService => {
   }
 }
 
-/** Keeps a service's paths closed. Passthrough would otherwise serve them without the service's policy and price. */
+/** Keeps the paths of an unreadable service closed. Passthrough would otherwise serve them without policy and price. */
 const disabledSubstitute = ({ name, route_pattern }: RowColumns): SealedService | undefined => {
   if (typeof name !== "string" || !serviceNamePattern.test(name)) return undefined
   return {
@@ -123,7 +123,7 @@ const openService = Effect.fnUntraced(function* ({ credentialOrigin, sealed, ser
   return complete
 })
 
-/** A pattern stored by an older version may violate a newer rule. Such a service is served at its default path only. */
+/** An older version may have stored a route pattern that a newer rule forbids. Such a service uses its default path. */
 const patternOf = Effect.fnUntraced(function* ({ name, pattern }: RegisteredService) {
   const refusal = refusedRoutePattern(pattern)
   if (refusal === undefined) return pattern

@@ -5,7 +5,7 @@ import * as AuditLog from "./AuditLog.ts"
 import * as Changes from "./Changes.ts"
 import * as StoredKeys from "./StoredKeys.ts"
 
-/** Disables the key unless another gateway served it in the last `days`, or an operator enabled it in that time. */
+/** Disables the key if nobody used or enabled it in the last `days` days. Requests at other gateways count as use. */
 export const disableUnused = (keyId: string, days: number, requestId: string) =>
   Effect.gen(function* () {
     const { sql, transaction } = yield* Database

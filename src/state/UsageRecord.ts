@@ -4,8 +4,8 @@ import type { CostMode } from "../policy/routes/Service.ts"
 import type { UpstreamObject } from "../policy/routes/UpstreamObjects.ts"
 
 /**
- * `estimate`: the response was not read (direct mode). The reserved cost is recorded, so that lost budget counters can
- * be restored from the records.
+ * The source of a record's cost. `estimate`: in direct mode the gateway does not read the response and records the
+ * reserved cost. Lost budget counters can then be restored from the records.
  */
 export type CostSource =
   | "upstream_passthrough"
@@ -19,7 +19,10 @@ export type CostSource =
   | "estimate"
   | "none"
 
-/** `estimated` by the gateway, because the response was incomplete or reported no usage; `status_only`: no tokens. */
+/**
+ * The source of a record's token counts. `estimated`: the response was incomplete or reported no usage. `status_only`:
+ * the record has no token counts.
+ */
 export type UsageSource = "reported" | "estimated" | "status_only"
 
 export interface DenialRecord {
@@ -29,7 +32,7 @@ export interface DenialRecord {
 
 type Maybe<A> = A | null | undefined
 
-/** One authenticated request: a row of `usage_events`. Until it is stored it is a line of text (`UsageRow`). */
+/** The record of one authenticated request. It is a `UsageRow` in Redis, and later a row of `usage_events`. */
 export interface UsageRecord {
   /** Writing a record twice stores it once, because the id is unique. */
   readonly id: string
@@ -44,7 +47,7 @@ export interface UsageRecord {
   readonly status_code: number
   readonly error_code?: Maybe<string>
   readonly latency_ms: number
-  /** From sending the request to the end of the response, in milliseconds; absent if nothing was sent. */
+  /** Milliseconds from sending the request upstream to the end of the response. Absent if the gateway sent nothing. */
   readonly upstream_ms?: Maybe<number>
   readonly usage_source: UsageSource
   readonly input_tokens?: Maybe<number>
@@ -60,14 +63,14 @@ export interface UsageRecord {
   readonly run_id?: Maybe<string>
   readonly trace_id?: Maybe<string>
   readonly fallback_count: number
-  /** `http_<status>` or the error code of the first upstream, if a second one served the request. */
+  /** The error of the first upstream (`http_<status>` or a code). Set if a second upstream served the request. */
   readonly fallback_reason?: Maybe<string>
-  /** For registered services only. The path is the service's own, without the query. */
+  /** This field and the next three are set only for registered services. `endpoint_path` has no query. */
   readonly service_name?: Maybe<string>
   readonly http_method?: Maybe<string>
   readonly endpoint_path?: Maybe<string>
   readonly endpoint_template?: Maybe<string>
-  /** Also `none` if the gateway does not read the response (direct mode and passthrough). */
+  /** Also `none` in direct mode and passthrough, because the gateway does not read these responses. */
   readonly cost_mode?: Maybe<CostMode>
   readonly pricing_rule_name?: Maybe<string>
   readonly policy_version?: Maybe<number>
@@ -78,7 +81,7 @@ export interface UsageRecord {
   /** The guardrail runs of the request, stored as rows of `guardrail_execution_events`. */
   readonly guardrails?: Maybe<ReadonlyArray<Execution>>
   readonly objects?: Maybe<ReadonlyArray<UpstreamObject>>
-  /** Keyed hashes of the bodies as the client sent and received them. An incomplete body has none. */
+  /** Keyed hashes of the bodies that the client sent and received. An incomplete body has no hash. */
   readonly request_hash?: Maybe<string>
   readonly response_hash?: Maybe<string>
 }

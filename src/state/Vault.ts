@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from "node:crypto"
 import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 
-/** A secret that cannot be decrypted: it was encrypted with another key, belongs to another row, or was changed. */
+/** The error for a stored secret that cannot be decrypted. `reason` names the cause. */
 class UnreadableSecret extends Schema.TaggedError<UnreadableSecret>()("UnreadableSecret", {
   context: Schema.String,
   reason: Schema.Literals(["no_key", "other_key", "damaged"])
@@ -11,7 +11,7 @@ class UnreadableSecret extends Schema.TaggedError<UnreadableSecret>()("Unreadabl
   }
 }
 
-/** Each cause needs its own repair: if only the encryption key is missing, storing the secret again is wrong. */
+/** Each cause needs a different repair. If only the encryption key is missing, storing the secret again is wrong. */
 const explanations = {
   no_key: "is sealed, but GATEWAY_ENCRYPTION_KEY is not set",
   other_key: "is sealed under neither GATEWAY_ENCRYPTION_KEY nor GATEWAY_PREVIOUS_ENCRYPTION_KEY",
@@ -21,9 +21,9 @@ const explanations = {
 type EncryptionKey = Option.Option<Redacted.Redacted<Uint8Array>>
 
 /**
- * Encrypts upstream credentials with AES-256-GCM under `GATEWAY_ENCRYPTION_KEY`, bound to their row (`context`, such as
- * `provider_configs/<id>`). Without a key they are stored as plain text, which stays readable after a key is set.
- * `GATEWAY_PREVIOUS_ENCRYPTION_KEY` only decrypts.
+ * Encrypts upstream credentials with AES-256-GCM under `GATEWAY_ENCRYPTION_KEY`. `context` (such as
+ * `provider_configs/<id>`) binds a credential to its row. Without a key, credentials are stored as plain text. They
+ * stay readable after a key is set. `GATEWAY_PREVIOUS_ENCRYPTION_KEY` only decrypts.
  */
 export class Vault extends Context.Service<
   Vault,
@@ -31,7 +31,7 @@ export class Vault extends Context.Service<
     readonly seal: (secret: Redacted.Redacted, context: string) => string
     readonly open: (sealed: string, context: string) => Effect.Effect<Redacted.Redacted, UnreadableSecret>
     readonly isCurrent: (sealed: string) => boolean
-    /** Derives a 32-byte key. Without an encryption key, only the secrecy of the salt protects it. */
+    /** Derives a 32-byte key. Without an encryption key, only the secrecy of the salt protects the derived key. */
     readonly derive: (salt: Uint8Array, purpose: string) => Redacted.Redacted<Buffer>
   }
 >()("svc/gateway/Vault") {
