@@ -3,14 +3,14 @@ import { HttpServerRequest } from "effect/http"
 import { BodyLeases } from "../services/BodyLeases.ts"
 import * as FairShare from "../services/FairShare.ts"
 
-/** The byte limit is four times the largest body that operators send. */
+/** The byte limit is four times the maximum size of a request body (16 MiB). */
 const capacity = { requests: 1_024, bytes: 64 * 1024 * 1024 }
 
 export class NoRoom extends Schema.TaggedError<NoRoom>()("NoRoom", {
   whose: Schema.Literals(["process", "caller"])
 }) {}
 
-/** Limits the memory of request bodies. One client address may use a quarter of it. */
+/** Limits the memory of request bodies. One client address may use at most a quarter of that memory. */
 export class BodyMemory extends Context.Service<
   BodyMemory,
   {
@@ -45,6 +45,6 @@ export const make = (): BodyMemory["Service"] => {
   })
 }
 
-/** A body of unknown length reserves the maximum. */
+/** A body of unknown length reserves `maxBytes`. */
 const bytesOf = (headers: Readonly<Record<string, string | undefined>>, maxBytes: number): number =>
   headers["transfer-encoding"] === undefined ? Math.min(maxBytes, Number(headers["content-length"] ?? 0)) : maxBytes

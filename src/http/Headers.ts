@@ -9,7 +9,7 @@ export type RawHeaders = ReadonlyArray<string>
 
 const strippedFromRequests = namePattern(neverForwarded)
 
-/** Comparing lengths first avoids most copies in lower case. */
+/** Comparing the lengths first avoids most calls of `toLowerCase`. */
 const isNamed = (candidate: string, name: string): boolean =>
   candidate.length === name.length && candidate.toLowerCase() === name
 
@@ -42,7 +42,7 @@ const connectionOptions = (headers: RawHeaders): ReadonlySet<string> | undefined
     if (!isNamed(headers[i]!, "connection")) continue
     for (const option of headers[i + 1]!.split(",")) {
       const name = option.trim().toLowerCase()
-      // These two options are no header names.
+      // `keep-alive` and `close` are options of the connection, not header names.
       if (name === "keep-alive" || name === "close") continue
       named ??= new Set()
       named.add(name)
@@ -71,7 +71,7 @@ export interface UpstreamHeaderOptions {
   readonly plainResponse: boolean
 }
 
-/** Removes client credentials and `x-svc-*` headers, and adds the upstream credential and the gateway's headers. */
+/** Removes client credentials and `x-svc-*` headers. Adds the upstream credential and the gateway's headers. */
 export const forUpstream = (headers: RawHeaders, injected: UpstreamHeaderOptions): RawHeaders => {
   const { keyHeader, credentialHeaders, style } = injected
   const out = copyWithout(
@@ -94,7 +94,7 @@ export const forUpstream = (headers: RawHeaders, injected: UpstreamHeaderOptions
   return out
 }
 
-/** Removes headers that clients must not see and adds `own`, which replaces headers of the same (lower-case) names. */
+/** Removes headers that clients must not see. Headers of `own` replace headers with the same name (in lower case). */
 export const forClient = (
   headers: RawHeaders,
   own: ReadonlyArray<readonly [string, string]>,
@@ -132,6 +132,6 @@ export const traceId = (traceparent: string | undefined): string | undefined => 
   return found?.[1]?.toLowerCase()
 }
 
-/** Returns the id that a client sent if it is safe for logs and headers. */
+/** Returns the id that a client sent, or `undefined` if the id is unsafe in logs or headers. */
 export const validClientId = (value: string | undefined): string | undefined =>
   value !== undefined && /^[\x21-\x7e]{1,128}$/.test(value) ? value : undefined

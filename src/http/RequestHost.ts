@@ -4,9 +4,9 @@ export const hostnameOf = (url: string): string => (URL.canParse(url) ? new URL(
 
 export const requestHostname = (host: string | undefined): string => hostnameOf(`http://${host ?? ""}`)
 
-/** Resolves no names: only `localhost` and literal loopback addresses count. */
+/** Returns true for `localhost` and loopback IP addresses. Other host names are not resolved. */
 export const isLoopback = (hostname: string): boolean =>
   hostname === "localhost" || hostname === "[::1]" || hostname === "::1" || /^127\.\d+\.\d+\.\d+$/.test(hostname)
 
-/** A rebinding attack needs a host name, so a request to an IP address is safe from it. */
+/** A DNS rebinding attack needs a host name, so a request to an IP address cannot be such an attack. */
 export const isAddress = (hostname: string): boolean => /^(?:\d+\.\d+\.\d+\.\d+|\[.*\])$/.test(hostname)

@@ -17,7 +17,7 @@ export class LineLength {
   #length = 0
   #last = 0
 
-  /** A blank line ends an event. With CR LF line ends, it consists of a carriage return. */
+  /** A blank line ends an event. With CR LF line endings, a blank line contains one carriage return. */
   get isBlank(): boolean {
     return this.#length === 0 || (this.#length === 1 && this.#last === carriageReturn)
   }

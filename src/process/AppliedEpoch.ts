@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 
-/** If gateway and control API run in one process, a change takes effect before its operator receives the response. */
+/** Lets the control API delay its response until the gateway in the same process has applied the change. */
 export class AppliedEpoch extends Context.Service<
   AppliedEpoch,
   {
@@ -10,7 +10,7 @@ export class AppliedEpoch extends Context.Service<
   }
 >()("svc/process/AppliedEpoch") {
   static readonly layer = Layer.sync(AppliedEpoch, () => {
-    // A gateway that has not started has loaded no older configuration, so nobody waits for it.
+    // A gateway that has not started will load the latest configuration, so no request waits for it.
     let applied = Number.POSITIVE_INFINITY
     const waiters = new Map<(done: Effect.Effect<void>) => void, number>()
     return AppliedEpoch.of({

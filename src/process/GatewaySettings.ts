@@ -6,7 +6,7 @@ import type { UpstreamBase } from "../policy/routes/UpstreamBase.ts"
 export class GatewaySettings extends Context.Service<
   GatewaySettings,
   {
-    /** Paths that the upstream's UI loads, as exact paths or `/prefix/*`. */
+    /** The paths that the upstream's web interface loads, as exact paths or `/prefix/*`. */
     readonly upstreamUiPaths: ReadonlyArray<string>
     readonly directCompat: Option.Option<{ readonly base: UpstreamBase; readonly serviceKey: Redacted.Redacted }>
     /** Paths of the direct compatible upstream that clients may use, as exact paths or `/prefix/*`. */

@@ -46,7 +46,7 @@ export class Readiness extends Context.Service<Readiness, Effect.Effect<Report>>
     })
   })
 
-  /** Without the database a gateway serves from memory and stays ready. The control API needs the database. */
+  /** Without the database, a gateway still serves requests from memory. A control API cannot serve requests. */
   static readonly layer = (withoutDatabase: "not_ready" | "degraded") =>
     Layer.effect(
       Readiness,
@@ -75,13 +75,13 @@ const recordUp = ({ startPing, name }: WatchedDependency) =>
   )
 
 interface WatchedDependency extends Dependency {
-  /** Pings the database. Concurrent callers share one ping. */
+  /** Pings the dependency. Concurrent callers share one ping. */
   readonly startPing: Effect.Effect<Fiber.Fiber<boolean>>
-  /** Returns the result of the previous ping if the current one takes longer than `probeTimeout`. */
+  /** Returns the result of the previous ping if the current ping takes longer than `probeTimeout`. */
   readonly isUp: Effect.Effect<boolean>
 }
 
-/** Orchestrators wait a second or less for a probe, so waiting for a silent dependency must take less. */
+/** Orchestrators may wait only a second for a probe. A probe must not wait that long for one dependency. */
 const probeTimeout = "250 millis"
 
 const watchDependency = Effect.fnUntraced(function* (server: Dependency) {
