@@ -30,7 +30,7 @@ const publishBook = Effect.gen(function* () {
   return book
 })
 
-/** Publishes a letter that the reader cannot open. It becomes a dead letter, which an operator can replay. */
+/** Publishes a task whose handler fails on purpose. The task becomes a dead letter that an operator can replay. */
 const publishSealedLetter = Effect.gen(function* () {
   const client = yield* BrokerClient
   const letter = `letter-${yield* Clock.currentTimeMillis}`
@@ -47,7 +47,7 @@ const ignoreFailure = <E extends { readonly message: string }, R>(publish: Effec
     Effect.ignore
   )
 
-/** Publishes one letter, and one book per minute, while the layer exists. Waits a second for the workers to start. */
+/** Publishes one letter, and then one book per minute. Waits a second at first, so that the workers can start. */
 export const layer = Layer.effectDiscard(
   ignoreFailure(publishSealedLetter).pipe(
     Effect.andThen(Effect.repeat(ignoreFailure(publishBook), Schedule.spaced("1 minute"))),

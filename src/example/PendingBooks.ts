@@ -9,12 +9,12 @@ export class PendingBooks {
   readonly #books = new Map<string, Map<number, number>>()
   readonly #most: number
 
-  /** If there are more than `maxBooks`, the oldest one is dropped. */
+  /** If there are more than `maxBooks` books, the oldest book is dropped. */
   constructor(maxBooks = 1_000) {
     this.#most = maxBooks
   }
 
-  /** Adds a page. Returns the number of words of the book when it is complete. Adding a page twice changes nothing. */
+  /** Adds a page. Returns the word count of the book if all pages are present. Adding a page twice has no effect. */
   put(book: string, { page, pages, words }: ReadPage): number | undefined {
     const read = this.#books.get(book) ?? new Map<number, number>()
     read.set(page, words)

@@ -29,7 +29,7 @@ export const scanTopology = new RoutedTasksSharedStatusShardedAggregationTopolog
   task_types: ["scan"]
 })
 
-/** The workflow that makes a summary of a book after all its pages were read. */
+/** The workflow that summarises a book after all its pages were read. */
 export const summaryTopology = new SharedStatusWorkflowTopology({
   ...statuses,
   workflow_exchange: "svc.example.workflow",

@@ -21,7 +21,7 @@ const Page = Schema.Struct({
   isPicture: Schema.Boolean,
   isSealed: Schema.Boolean
 })
-/** A page with text or with a picture of text. The reader fails on a sealed page until it is replayed. */
+/** A page with text or with a picture of text. A sealed page fails until an operator replays the task. */
 export type Page = typeof Page.Type
 
 const ReadPage = Schema.Struct({ page: Schema.Int, pages: Schema.Int, words: Schema.Int })
@@ -43,8 +43,8 @@ type WorkerSinks = Pick<ConsumerOptions, "dlqStore" | "observationSink">
 const isReplayed = ({ headers }: HandlerContext) => headers["x-svc-replayed-from-dlq"] === true
 
 /**
- * Shows a retry (the first page of each book fails once), a manual retry by another worker (pictures), and a replay of
- * a dead letter (sealed pages).
+ * Shows three features: a retry (the first page of each book fails once), a manual retry by another worker (pictures),
+ * and the replay of a dead letter (sealed pages).
  */
 const reader = (watched: WorkerSinks) =>
   TaskConsumer.layer({
@@ -129,6 +129,5 @@ const writer = (watched: WorkerSinks) =>
 const summarisers = (watched: WorkerSinks) =>
   Layer.merge(outliner(watched), writer(watched)).pipe(Layer.provide(BrokerClient.layer({ topology: summaryTopology })))
 
-/** Runs all workers of the example while the layer exists. */
 export const layer = (watched: WorkerSinks = {}) =>
   Layer.mergeAll(reader(watched), scanner(watched), bookbinder(watched), summarisers(watched))
