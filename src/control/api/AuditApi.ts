@@ -7,8 +7,8 @@ import { operation, skipsUnreadable } from "./schema/Security.ts"
 const Hash = Schema.String
 
 /**
- * A change by an operator. `before` and `after` contain the object as the API returns it, without secrets. Events are
- * numbered from 1 without gaps. `hash` covers every field, including `previous_hash`, the hash of the preceding event.
+ * The record of a change by an operator. `before` and `after` contain the object without secrets. `sequence` counts
+ * from 1 without gaps. `hash` covers every other field. `previous_hash` is the hash of the preceding event.
  */
 export const AuditEvent = Schema.Struct({
   id: Id,
@@ -41,11 +41,11 @@ export const AuditQuery = Schema.Struct({
 export type AuditQuery = typeof AuditQuery.Type
 
 /**
- * The first event that is wrong. The head of the log is a row with the number and hash of the last event.
+ * The first wrong event of the log. The head of the log is a row with the number and hash of the last event.
  *
- * - `missing`: the number of the event does not exist. `repeated`: it occurs twice.
- * - `not_linked`: the event does not contain the hash of the preceding one. `changed`: its fields do not match its hash.
- * - `not_the_head`: the last event is not that of the head. `behind_the_head`: there are events beyond the head.
+ * - `missing`: no event has the number `sequence`. `repeated`: two events have this number.
+ * - `not_linked`: the event lacks the hash of the preceding event. `changed`: its fields do not match its hash.
+ * - `not_the_head`: the last event differs from the head. `behind_the_head`: there are events after the head.
  * - `no_head`: the head is missing. `not_archived`: no event records the archive at which the log begins.
  */
 export const ChainFault = Schema.Struct({
@@ -64,12 +64,12 @@ export const ChainFault = Schema.Struct({
 })
 export type ChainFault = typeof ChainFault.Type
 
-/** If `next_after` is not null, more events remain: pass it as `after` in the next call. */
+/** If `next_after` is not null, more events remain. Pass it as `after` in the next call. */
 export const AuditVerification = Schema.Struct({
   intact: Schema.Boolean,
   verified_through: Schema.Int,
   next_after: Schema.NullOr(Schema.Int),
-  /** The last event. Keep a copy outside the database: if somebody rewrites the whole log, the copy does not match. */
+  /** The last event. Keep a copy elsewhere, because only a copy reveals that somebody rewrote the whole log. */
   head: Schema.NullOr(Schema.Struct({ sequence: Schema.Int, hash: Hash })),
   /** The last event that was moved to an archive. The log begins with the next event. */
   archived: Schema.NullOr(Schema.Struct({ sequence: Schema.Int, hash: Hash })),
@@ -99,7 +99,7 @@ export const AuditApi = HttpApiGroup.make("audit-events")
       .annotateMerge(operation("Verify the chain of audit events", "audit:read"))
       .annotate(
         OpenApi.Description,
-        "Verifies one page of the chain. Repeat the call with the `next_after` of the response as `after` until it is null."
+        "Verifies one page of the chain. Set `after` to the `next_after` of the response and repeat the call, until `next_after` is null."
       )
   )
   .prefix("/audit-events")

@@ -22,7 +22,7 @@ const {
   tenant_id
 } = Settings.fields
 
-/** The authentication of callers at the proxy listener. Stored settings replace all from the environment. */
+/** The settings that authenticate callers of the proxy. Stored settings replace all settings from the environment. */
 export const AuthSettings = Schema.Struct({
   source: Schema.Literals(["persisted", "environment", "unset"]),
   updated_at: Schema.NullOr(Timestamp),
@@ -49,7 +49,7 @@ export type AuthSettings = typeof AuthSettings.Type
 
 const orNull = <S extends Schema.Top>(field: S) => Schema.optionalKey(Schema.NullOr(field))
 
-/** An absent field keeps the value in effect; `null` resets the field to its default. */
+/** An absent field keeps its current value. `null` resets the field to its default. */
 export const AuthSettingsPatch = Schema.Struct({
   svc_key_header: orNull(svc_key_header),
   identity_enabled: Schema.optionalKey(identity_enabled),
@@ -75,17 +75,17 @@ export const AuthSettingsApi = HttpApiGroup.make("front-door")
   )
   .add(
     HttpApiEndpoint.get("get", "/", { success: AuthSettings }).annotateMerge(
-      operation("Show the front door's settings", "operators:manage")
+      operation("Show the authentication settings", "operators:manage")
     ),
     HttpApiEndpoint.patch("update", "/", {
       payload: AuthSettingsPatch,
       success: AuthSettings,
       error: refusals("invalid_configuration")
     })
-      .annotateMerge(operation("Change the front door's settings", "settings:update"))
+      .annotateMerge(operation("Change the authentication settings", "settings:update"))
       .annotate(
         OpenApi.Description,
-        "The settings apply from the next request on and replace those of the environment as a whole. `trusted_gateway_header_secret`, `issuer` and `oidc_discovery_url` decide whose identities the gateway trusts, so setting them takes the scope `*`."
+        "The settings apply from the next request on. They replace all settings from the environment. `trusted_gateway_header_secret`, `issuer` and `oidc_discovery_url` decide whose identities the gateway trusts. Setting one of them requires the scope `*`."
       )
   )
   .prefix("/auth/front-door")

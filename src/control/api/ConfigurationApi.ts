@@ -23,7 +23,7 @@ import { listOf, Service, ServiceNames, serviceBounds } from "./services/Service
 export const ProjectEntry = Schema.Struct({ name: Schema.String })
 export type ProjectEntry = typeof ProjectEntry.Type
 
-/** A guardrail, identified by its name. A document neither creates nor deletes a built-in guardrail. */
+/** A guardrail, identified by its name. A configuration document neither creates nor deletes a built-in guardrail. */
 export const GuardrailEntry = Guardrail.mapFields(Struct.omit(["endpoint_configured", "token_configured"])).pipe(
   Schema.fieldsAssign({
     description: Description,
@@ -33,7 +33,7 @@ export const GuardrailEntry = Guardrail.mapFields(Struct.omit(["endpoint_configu
 )
 export type GuardrailEntry = typeof GuardrailEntry.Type
 
-/** A service, identified by its name: the operators' settings and the endpoints from its OpenAPI document. */
+/** A service, identified by its name. It has the operators' settings and the endpoints from its OpenAPI document. */
 export const ServiceEntry = Service.mapFields(
   Struct.omit([
     "project_id",
@@ -60,13 +60,13 @@ export const ServiceEntry = Service.mapFields(
 )
 export type ServiceEntry = typeof ServiceEntry.Type
 
-/** The services that a project's keys may call. If empty, they may call all that their policies allow. */
+/** The services that a project's keys may call. If the list is empty, only policies restrict the services. */
 export const ServiceLinksEntry = Schema.Struct({ project: Schema.String, service_names: ServiceNames })
 export type ServiceLinksEntry = typeof ServiceLinksEntry.Type
 
 /**
- * A policy layer, identified by its kind and scope: the name of a project, team or model, or a route; `null` for the
- * global layer. Omitted fields of the policies and the shared limits restrict nothing.
+ * A policy layer, identified by its kind and scope. The scope is the name of a project, team or model, or a route. It
+ * is `null` for the global layer. Omitted fields of the policies and the shared limits restrict nothing.
  */
 export const LayerEntry = Schema.Struct({
   kind: LayerKind,
@@ -77,7 +77,7 @@ export const LayerEntry = Schema.Struct({
 })
 export type LayerEntry = typeof LayerEntry.Type
 
-/** A gateway key, identified by its id. `key_prefix` is not compared. Omitted policy fields restrict nothing. */
+/** A gateway key, identified by its id. A plan ignores `key_prefix`. Omitted policy fields restrict nothing. */
 export const KeyEntry = Schema.Struct({
   id: Id,
   key_prefix: Schema.optionalKey(Schema.String),
@@ -103,7 +103,7 @@ export const ProviderEntry = Provider.mapFields(
 )
 export type ProviderEntry = typeof ProviderEntry.Type
 
-/** A credential mapping, identified by its target: the id of a key, or the name of a project. */
+/** A credential mapping, identified by its target. The target is the id of a key or the name of a project. */
 export const MappingEntry = Schema.Struct({
   scope: Schema.Literals(["key", "project"]),
   target: Schema.String,
@@ -116,7 +116,7 @@ export const PriceEntry = ModelPrice.mapFields(Struct.omit(["updated_at"])).pipe
 )
 export type PriceEntry = typeof PriceEntry.Type
 
-/** Documents of older versions lack the following three settings; the defaults apply. */
+/** Documents of older versions lack the next three settings, so each of them has a default. */
 const OwnershipEntry = Ownership.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed("project" as const)))
 const LimitsStreamsEntry = Schema.Boolean.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(false)))
 const UnheldEntry = UnenforceablePolicy.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed("refuse" as const)))
@@ -126,7 +126,7 @@ export const RouteEntry = Route.mapFields(Struct.omit(["route", "updated_at"])).
 )
 export type RouteEntry = typeof RouteEntry.Type
 
-/** The stored address of the studio. `null`: none is stored, and the address from the environment applies. */
+/** The stored address of the studio. If it is `null`, the address from the environment applies. */
 export const StudioEntry = Schema.Struct({ base_url: Schema.NullOr(Schema.String) })
 export type StudioEntry = typeof StudioEntry.Type
 
@@ -134,10 +134,10 @@ const section = <S extends Schema.Constraint>(entry: S) =>
   Schema.optionalKey(Schema.Array(entry).check(Schema.isMaxLength(50_000)))
 
 /**
- * The settings of operators, without secrets. An absent section keeps the stored entries. A present section is
- * complete: entries that it omits are deleted, except routes, keys and built-in guardrails, which a document can
- * neither create nor delete. Stored credentials are unchanged; new entries have none. `front_door` holds the
- * authentication settings; it is absent until they are stored for the first time.
+ * The settings of operators, without secrets. An absent section keeps the stored entries. A present section deletes all
+ * stored entries that it omits, except routes, keys and built-in guardrails. A document can neither create nor delete
+ * these three. Stored credentials are unchanged. New entries have no credential. `front_door` holds the authentication
+ * settings. It is absent until an operator stores it for the first time.
  */
 export const Configuration = Schema.Struct({
   format: Schema.String.check(Schema.isPattern(/^svc-configuration\/1$/, { expected: '"svc-configuration/1"' })),
@@ -174,7 +174,7 @@ export const ConfigurationChange = Schema.Struct({
   after: Schema.Json,
   /** The fields that differ, by path, such as `policy.rpm_limit`. */
   fields: Schema.Array(Schema.Struct({ path: Schema.String, before: Schema.Json, after: Schema.Json })),
-  /** One sentence about what a key or a policy layer loses or gains. */
+  /** One sentence about the permissions that a key or policy layer gains or loses. */
   summary: Schema.NullOr(Schema.String)
 })
 export type ConfigurationChange = typeof ConfigurationChange.Type
@@ -214,7 +214,7 @@ export const ConfigurationApi = HttpApiGroup.make("configuration")
       .annotateMerge(operation("Apply a document", "*"))
       .annotate(
         OpenApi.Description,
-        "Applies the document only if the configuration still has the `base_hash` of the plan; otherwise nothing changes."
+        "Applies the document only if the configuration still has the `base_hash` of the plan. Otherwise nothing changes."
       )
       .annotate(MaxBodyBytes, maxDocumentBytes)
   )

@@ -25,7 +25,7 @@ import { StudioApi } from "./services/StudioApi.ts"
 import { DebugBundlesApi } from "./usage/DebugBundlesApi.ts"
 import { UsageApi } from "./usage/UsageApi.ts"
 
-/** The endpoints that require an operator token. A group that is added here requires it automatically. */
+/** The endpoints that require an operator token. The middleware below checks the token for every group in this list. */
 const OperatorApi = HttpApi.make("operator")
   .add(
     OperatorTokenApi,
@@ -54,7 +54,7 @@ const OperatorApi = HttpApi.make("operator")
     DebugBundlesApi,
     ConfigurationApi
   )
-  // The middleware added last runs first: the caller is authenticated before the request is decoded.
+  // The middleware added last runs first. The caller is therefore authenticated before the request is decoded.
   .middleware(RequestDecoding)
   .middleware(Authorization)
   // Requests with unknown fields or parameters are refused. Responses keep the default options.
@@ -71,7 +71,7 @@ const KeyApi = HttpApi.make("key")
   .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error", errors: "all" })
   .prefix("/v1")
 
-/** Defines the operator API for the server, the OpenAPI document and typed clients, which may run in browsers. */
+/** Defines the operator API for the server, the OpenAPI document and typed clients (also in browsers). */
 export const ControlApi = HttpApi.make("control")
   .add(OperationalApi)
   .addHttpApi(OperatorApi)
@@ -83,7 +83,7 @@ export const ControlApi = HttpApi.make("control")
       version: "0.1.0",
       description:
         "Operators configure here who may use the gateway, for what and with which credentials. Authenticate with " +
-        "`Authorization: Bearer op_live_…`. In a PATCH, `null` clears a field and an absent field stays unchanged; " +
-        "unknown fields are refused by name. All errors have the same body; distinguish them by `code`."
+        "`Authorization: Bearer op_live_…`. In a PATCH, `null` clears a field and an absent field stays unchanged. " +
+        "Unknown fields are refused by name. All errors have the same body. Distinguish them by `code`."
     })
   )

@@ -3,10 +3,10 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 
 const checks = Schema.Record(Schema.String, Schema.String).annotate({
   description:
-    "The checked parts. `database`, `redis` and `broker` are `up` or `down`. `listeners` are `opening`, `open` or `closing`. `configuration` is `current`, `behind` (a newer one is stored and not applied yet) or `unreadable_rows` (this version cannot decode some rows)."
+    "The checked parts. `database`, `redis` and `broker` are `up` or `down`. `listeners` are `opening`, `open` or `closing`. `configuration` is `current`, `behind` (a newer configuration is stored but not applied yet) or `unreadable_rows` (this version cannot decode some rows)."
 })
 
-/** The response while the process accepts requests; load balancers then keep it in rotation. */
+/** The response while the process accepts requests. Load balancers then keep sending requests to the process. */
 export const Ready = Schema.Struct({
   status: Schema.Literals(["ready", "degraded"]).annotate({
     description: "`degraded`: the process accepts requests, but an operator should check it."
@@ -21,13 +21,13 @@ export const OperationalApi = HttpApiGroup.make("operational")
   .add(
     HttpApiEndpoint.get("health", "/healthz", { success: Schema.Struct({ status: Schema.Literal("ok") }) }).annotate(
       OpenApi.Summary,
-      "Say whether the process lives"
+      "Report whether the process runs"
     ),
     HttpApiEndpoint.get("readiness", "/readyz", {
       success: Ready,
       error: NotReady
-    }).annotate(OpenApi.Summary, "Say whether the process can take requests"),
+    }).annotate(OpenApi.Summary, "Report whether the process accepts requests"),
     HttpApiEndpoint.get("metrics", "/metrics", {
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; version=0.0.4" }))
-    }).annotate(OpenApi.Summary, "Show the metrics, for Prometheus")
+    }).annotate(OpenApi.Summary, "Show the metrics in Prometheus format")
   )

@@ -28,7 +28,7 @@ export type OperatorToken = typeof OperatorToken.Type
 export const MintedToken = Schema.Struct({ token: OperatorToken, raw_token: Schema.RedactedFromValue(Schema.String) })
 export type MintedToken = typeof MintedToken.Type
 
-/** The calling token must have all `scopes` itself. Without `expires_at` the token is valid until it is revoked. */
+/** The calling token must have all of `scopes`. Without `expires_at`, the new token is valid until it is revoked. */
 export const NewOperatorToken = Schema.Struct({
   name: Name,
   scopes: Schema.Array(Scope).check(Schema.isBetweenLength(1, Scope.literals.length), Schema.isUnique()),
@@ -37,7 +37,7 @@ export const NewOperatorToken = Schema.Struct({
 export type NewOperatorToken = typeof NewOperatorToken.Type
 
 export const OperatorTokenApi = HttpApiGroup.make("operator-token")
-  .annotate(OpenApi.Description, "The calling token.")
+  .annotate(OpenApi.Description, "The operator token that authenticates the request.")
   .add(
     HttpApiEndpoint.post("rotate", "/rotate", {
       success: MintedToken,
@@ -53,9 +53,9 @@ export const OperatorTokenApi = HttpApiGroup.make("operator-token")
 
 const params = { id: Id }
 
-/** A token can create or rotate only tokens whose scopes it has itself. */
+/** A token can create or rotate another token only if it has all scopes of that token. */
 export const OperatorTokensApi = HttpApiGroup.make("operator-tokens")
-  .annotate(OpenApi.Description, "All operator tokens. No token can create a token with a scope that it does not have.")
+  .annotate(OpenApi.Description, "All operator tokens. A token can create only tokens whose scopes it has itself.")
   .add(
     HttpApiEndpoint.get("list", "/", {
       query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
@@ -90,7 +90,7 @@ export const OperatorTokensApi = HttpApiGroup.make("operator-tokens")
       success: orUnreadable(OperatorToken),
       error: refusals("last_operator_token")
     })
-      .annotate(OpenApi.Summary, "Revoke an operator token for good")
+      .annotate(OpenApi.Summary, "Revoke an operator token permanently")
       .annotate(
         OpenApi.Description,
         "The last token with all scopes and no expiry cannot be revoked, because no operator could manage tokens afterwards."

@@ -6,7 +6,7 @@ import { refusals } from "../schema/Errors.ts"
 import { Id, orUnreadable, timestamps } from "../schema/Fields.ts"
 import { operation, skipsUnreadable } from "../schema/Security.ts"
 
-/** The upstream credential that requests with one gateway key use, or requests with any key of one project. */
+/** Assigns an upstream credential to one gateway key, or to all keys of one project. */
 export const CredentialMapping = Schema.Struct({
   id: Id,
   scope: Schema.Literals(["key", "project"]),
@@ -17,13 +17,13 @@ export const CredentialMapping = Schema.Struct({
   credential_configured: Schema.Boolean,
   credential_origin: Schema.NullOr(Schema.String).annotate({
     description:
-      "The origin of the upstream that was in use when the credential was stored. The credential is sent only there. null: the origin of UPSTREAM_BASE_URL."
+      "The origin of the upstream that was in use when the credential was stored. The credential is sent only there. null means the origin of UPSTREAM_BASE_URL."
   }),
   ...timestamps
 })
 export type CredentialMapping = typeof CredentialMapping.Type
 
-/** Each key or project has at most one mapping. An absent or `null` credential keeps the stored one. */
+/** Each key or project has at most one mapping. An absent or `null` credential keeps the stored credential. */
 export const CredentialMappingUpsert = Schema.Struct({
   scope: Schema.Literals(["key", "project"]),
   target_id: Id,
@@ -58,7 +58,7 @@ export const CredentialMappingsApi = HttpApiGroup.make("upstream-credentials")
       .annotateMerge(operation("Set the credential of a key or a project", "providers:update"))
       .annotate(
         OpenApi.Description,
-        "Each target has one mapping. An absent or null credential keeps the stored one. The credential belongs to the scheme, host and port of the current upstream (`credential_origin`); while another upstream is in use, requests that need the credential are refused. If each family has its own upstream, `family` selects one of them; requests to the other do not use the credential."
+        "Each target has one mapping. An absent or null credential keeps the stored one. The credential belongs to the scheme, host and port of the current upstream (`credential_origin`). While another upstream is in use, requests that need the credential are refused. If each family has its own upstream, `family` selects one of them. Requests to the other upstream do not use the credential."
       ),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,

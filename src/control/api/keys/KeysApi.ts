@@ -23,7 +23,7 @@ export const Key = Schema.Struct({
   name: Schema.NullOr(KeyName),
   owner_type: OwnerType,
   project_id: Schema.NullOr(Id),
-  /** The services that an individual key may call. If empty, it may call every service that its policy allows. */
+  /** The services that an individual key may call. If the list is empty, only policies restrict the services. */
   service_names: Schema.Array(Schema.String),
   /** The team whose policy layer applies to the key's requests. */
   team_id: Schema.NullOr(TeamId),
@@ -54,7 +54,7 @@ const settings = {
   guardrail_policy: Schema.optionalKey(Schema.NullOr(GuardrailPolicyPatch))
 }
 
-/** `preset` selects the initial policy; the fields of `policy` override it. */
+/** `preset` selects the initial policy. The fields of `policy` override it. */
 export const NewKey = Schema.Struct({ ...settings, preset: Schema.optionalKey(Schema.NullOr(KeyPreset)) })
 export type NewKey = typeof NewKey.Type
 
@@ -67,7 +67,7 @@ export type MintedKey = typeof MintedKey.Type
 
 export const maxGraceSeconds = 2_592_000
 
-/** The time for which the replaced secret still works, in seconds: up to 30 days, 0 by default. */
+/** The time in seconds for which the replaced secret still works. It is 0 by default and at most 30 days. */
 export const KeyRotation = Schema.Struct({
   grace_seconds: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maxGraceSeconds })))
 })
@@ -102,7 +102,7 @@ export const KeysApi = HttpApiGroup.make("keys")
       .annotateMerge(operation("Create a key", "keys:create"))
       .annotate(
         OpenApi.Description,
-        "The response contains the raw key, which is never shown again. The policy starts with the preset, and `policy` overrides it. Forbidding guardrails or overriding their configuration also takes the scope `policies:update`."
+        "The response contains the raw key, which is never shown again. The policy starts with the preset, and `policy` overrides it. Forbidding guardrails or overriding their configuration also requires the scope `policies:update`."
       )
       .annotateMerge(
         bodyExample({
@@ -123,7 +123,7 @@ export const KeysApi = HttpApiGroup.make("keys")
     HttpApiEndpoint.get("get", "/:id", { params, success: Key }).annotateMerge(
       operation("Show a key", "operators:manage")
     ),
-    // The caller needs one of these scopes; the handler then checks which scope each changed field requires.
+    // The caller needs one of these scopes. The handler then checks the scope that each changed field requires.
     HttpApiEndpoint.patch("update", "/:id", {
       params,
       payload: KeyPatch,
@@ -139,7 +139,7 @@ export const KeysApi = HttpApiGroup.make("keys")
       .annotateMerge(operation("Change a key", "keys:disable", "policies:update"))
       .annotate(
         OpenApi.Description,
-        "Changing `disabled` takes the scope `keys:disable`, every other field `policies:update`. `owner_type` and `project_id` also take `keys:create`."
+        "Changing `disabled` requires the scope `keys:disable`. Every other field requires `policies:update`. `owner_type` and `project_id` also require `keys:create`."
       ),
     HttpApiEndpoint.post("rotate", "/:id/rotate", {
       params,
@@ -150,11 +150,11 @@ export const KeysApi = HttpApiGroup.make("keys")
       .annotateMerge(operation("Give a key a new secret", "keys:rotate"))
       .annotate(
         OpenApi.Description,
-        "The replaced secret works for another `grace_seconds`. Without a body it stops working at once."
+        "The replaced secret works for another `grace_seconds` seconds. Without a request body it stops working at once."
       )
       .annotateMerge(bodyOptional),
     HttpApiEndpoint.post("revoke", "/:id/revoke", { params, success: orUnreadable(Key) })
-      .annotateMerge(operation("Revoke a key for good", "keys:disable"))
+      .annotateMerge(operation("Revoke a key permanently", "keys:disable"))
       .annotate(
         OpenApi.Description,
         "Every gateway refuses the key within a second. A revoked key cannot be enabled again."

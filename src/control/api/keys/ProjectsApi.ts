@@ -9,7 +9,7 @@ import { ServiceNames } from "../services/ServicesApi.ts"
 export const Project = Schema.Struct({
   id: Id,
   name: Schema.String,
-  /** The services that the project's keys may call. If empty, they may call all that their policies allow. */
+  /** The services that the project's keys may call. If the list is empty, only policies restrict the services. */
   service_names: Schema.Array(Schema.String),
   ...timestamps
 }).annotate({ identifier: "Project" })
@@ -17,7 +17,7 @@ export type Project = typeof Project.Type
 
 export const ProjectPatch = Schema.Struct({
   name: Schema.optionalKey(Schema.String),
-  /** Replaces the whole list of services; `null` empties it. */
+  /** Replaces the whole list of services. `null` empties the list. */
   service_names: Schema.optionalKey(Schema.NullOr(ServiceNames))
 })
 export type ProjectPatch = typeof ProjectPatch.Type

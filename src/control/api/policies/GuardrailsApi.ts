@@ -45,7 +45,7 @@ const optional = {
   config_schema: Schema.optionalKey(Config),
   runtime_config: Schema.optionalKey(Config).annotate({
     description:
-      "Visible to operators, in configuration exports and in audit events. Put secrets into bearer_token: text members with names such as token, secret, password, api_key or authorization are refused."
+      "Visible to operators, in configuration exports and in audit events. Put secrets into bearer_token. Text members with names such as token, secret, password, api_key or authorization are refused."
   }),
   enabled: Schema.optionalKey(Schema.Boolean)
 }
@@ -125,7 +125,7 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
       success: Guardrail,
       error: invalid
     })
-      .annotateMerge(operation("Add a guardrail that is asked over HTTP", "guardrails:update"))
+      .annotateMerge(operation("Add a guardrail that the gateway calls over HTTP", "guardrails:update"))
       .annotate(
         OpenApi.Description,
         "The gateway posts each text to the guardrail's address and follows the response. If the guardrail does not respond, `failure_policy` applies."
@@ -168,12 +168,12 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
       success: Schema.Struct({ executions: Schema.Array(GuardrailExecution), next_cursor: Schema.NullOr(Cursor) }),
       error: refusals("invalid_usage_query")
     })
-      .annotateMerge(operation("List what guardrails did, newest first", "operators:manage"))
+      .annotateMerge(operation("List the executions of guardrails, newest first", "operators:manage"))
       .annotateMerge(skipsUnreadable),
     HttpApiEndpoint.get("summary", "/summary", {
       query: filter,
       success: Schema.Struct({ summary: Schema.Array(GuardrailSum) }),
       error: refusals("invalid_usage_query")
-    }).annotateMerge(operation("Count what guardrails did", "operators:manage"))
+    }).annotateMerge(operation("Count the executions of guardrails", "operators:manage"))
   )
   .prefix("/guardrails")

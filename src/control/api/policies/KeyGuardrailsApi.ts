@@ -5,7 +5,7 @@ import { GuardrailName } from "../../../policy/GuardrailPolicy.ts"
 import { refusals } from "../schema/Errors.ts"
 import { Guardrail } from "./GuardrailsApi.ts"
 
-/** A guardrail that checks the requests of this key, or that these requests may select. */
+/** A guardrail that checks the requests of this key, or that a request with this key may select. */
 export const OfferedGuardrail = Guardrail.mapFields(
   Struct.pick(["name", "description", "modes", "default_on", "failure_policy", "config_schema"])
 )
@@ -35,7 +35,7 @@ export const KeyGuardrailsApi = HttpApiGroup.make("key-guardrails")
   .add(
     HttpApiEndpoint.get("list", "/", {
       success: Schema.Struct({ guardrails: Schema.Array(OfferedGuardrail) })
-    }).annotate(OpenApi.Summary, "List the guardrails that this key's requests go through or may ask for"),
+    }).annotate(OpenApi.Summary, "List the guardrails that check this key's requests or that a request may select"),
     HttpApiEndpoint.post("test", "/test", {
       payload: GuardrailTest,
       success: GuardrailTestResult,
@@ -50,7 +50,7 @@ export const KeyGuardrailsApi = HttpApiGroup.make("key-guardrails")
       .annotate(OpenApi.Summary, "Try guardrails on a text")
       .annotate(
         OpenApi.Description,
-        "Runs the same guardrails as a request, but calls no upstream, counts against no limit and leaves no usage record."
+        "Runs the same guardrails as a request, but calls no upstream, counts against no limit and writes no usage record."
       )
   )
   .prefix("/guardrails")

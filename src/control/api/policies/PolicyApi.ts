@@ -18,8 +18,7 @@ const Amount = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.M
 
 /**
  * A hypothetical request. Without `key_id`, only `preset` and `policy` decide. With `key_id`, a preset replaces the
- * policy of the key, and fields of `policy` override it. A check is skipped if the simulation omits what it needs:
- * without a body, the model is not checked.
+ * key's policy, and fields of `policy` override its fields. A check is skipped if the simulation omits its input.
  */
 export const Simulation = Schema.Struct({
   key_id: orNull(Id),
@@ -41,7 +40,7 @@ export const Simulation = Schema.Struct({
 })
 export type Simulation = typeof Simulation.Type
 
-/** A policy that applies to the request. The last one in a list is the key's own policy. */
+/** A policy layer that applies to the request. The last layer in a list is the key's own policy. */
 const layer = {
   kind: Schema.Literals([...LayerKind.literals, "key", "unknown"]),
   scope_id: Schema.NullOr(Schema.String),
@@ -49,7 +48,6 @@ const layer = {
 }
 const AppliedLayer = Schema.Struct(layer)
 
-/** The checks that the request fails under one policy layer. */
 const LayerReason = Schema.Struct({
   ...layer,
   denies: Schema.Array(Schema.Struct({ check: Schema.String, code: Schema.String, message: Schema.String }))
@@ -76,7 +74,7 @@ export const FinalDecision = Schema.Struct({
   allowed: Schema.Boolean,
   error_code: Schema.NullOr(Schema.String),
   message: Schema.String,
-  /** The check that failed, and the policies that deny because of it: `global`, `project:<id>`, …, `key`. */
+  /** The check that failed. `layers` lists the policies that fail this check: `global`, `project:<id>`, …, `key`. */
   check: Schema.NullOr(Schema.String),
   layers: Schema.Array(Schema.String)
 })
@@ -122,7 +120,7 @@ export const Explanation = Schema.Struct({
     layer: Schema.NullOr(Schema.String),
     policy_version: Schema.NullOr(Schema.Int)
   }),
-  /** `null` if the request matched no route, because no policy applies to such requests. */
+  /** `null` if the request matched no route. No policy applies to such a request. */
   now: Schema.NullOr(
     Schema.Struct({
       policy_version: Schema.Int,
@@ -130,12 +128,12 @@ export const Explanation = Schema.Struct({
       shared_limits: Schema.Array(SharedByLayer),
       reasons: Schema.Array(LayerReason),
       decision: FinalDecision,
-      /** Checks of the current policy that need facts which were not recorded. They might change the decision. */
+      /** The skipped checks, because the usage record lacks their input. They might change the decision. */
       unchecked: Schema.Array(Schema.String)
     })
   ),
   policy_changed: Schema.Boolean,
-  /** Changes of the key and of its policy layers since the request, newest first; at most 50. */
+  /** The newest 50 changes of the key and of its policy layers since the request. */
   changes: Schema.Array(
     Schema.Struct({
       created_at: Timestamp,
@@ -158,7 +156,7 @@ export const PolicyApi = HttpApiGroup.make("policy")
       success: SimulationResult,
       error: refusals("unsupported_route", "invalid_guardrail_request", "guardrail_forbidden")
     })
-      .annotateMerge(operation("Say how a request would be treated", "policies:update"))
+      .annotateMerge(operation("Show the decision on a hypothetical request", "policies:update"))
       .annotate(
         OpenApi.Description,
         "Decides as the gateway does, but sends nothing and counts nothing against limits. The status is also 200 if the request would be denied."
@@ -171,16 +169,16 @@ export const PolicyApi = HttpApiGroup.make("policy")
         })
       ),
     HttpApiEndpoint.get("presets", "/presets", { success: Schema.Array(Preset) }).annotateMerge(
-      operation("Show what each preset makes of a new key's policy", "keys:create", "policies:update", "usage:read")
+      operation("Show the policy that each preset gives to a new key", "keys:create", "policies:update", "usage:read")
     ),
     HttpApiEndpoint.get("explain", "/explain/:request_id", {
       params: { request_id: Schema.String.check(Schema.isBetweenLength(1, 256)) },
       success: Explanation
     })
-      .annotateMerge(operation("Say why a past request was treated as it was", "policies:update", "usage:read"))
+      .annotateMerge(operation("Explain the decision on a past request", "policies:update", "usage:read"))
       .annotate(
         OpenApi.Description,
-        "Uses the usage record, which exists a second or two after the request ended, and the audit log. Returns the decision that was made, the decision of each policy layer now, and the changes in between."
+        "Uses the audit log and the usage record of the request. The usage record exists a second or two after the request ends. Returns the original decision, the current decision of each policy layer, and the changes in between."
       )
   )
   .prefix("/policy")

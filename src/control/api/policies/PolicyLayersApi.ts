@@ -13,7 +13,7 @@ import { requires, skipsUnreadable } from "../schema/Security.ts"
 export const PolicyLayer = Schema.Struct({
   id: Id,
   kind: LayerKind,
-  /** The id of a project, the name of a team or model, or a route; `null` for the global layer. */
+  /** The id of a project, the name of a team or model, or a route. It is `null` for the global layer. */
   scope_id: Schema.NullOr(Schema.String),
   policy: KeyPolicy.pipe(Schema.fieldsAssign({ policy_version: Schema.Int })),
   shared: SharedLimits,
@@ -30,8 +30,8 @@ const Shared = SharedLimitsPatch.annotate({
 })
 
 /**
- * There is at most one layer for each kind and scope. A given policy replaces the stored one as a whole: omitted and
- * `null` fields restrict nothing. An absent policy keeps the stored one. The same holds for `shared`.
+ * There is at most one layer for each kind and scope. A policy in the request replaces the whole stored policy. An
+ * absent policy keeps the stored policy. Both rules also apply to `shared`.
  */
 export const PolicyLayerUpsert = Schema.Struct({
   kind: LayerKind,
@@ -42,7 +42,7 @@ export const PolicyLayerUpsert = Schema.Struct({
 })
 export type PolicyLayerUpsert = typeof PolicyLayerUpsert.Type
 
-/** Given fields are replaced, other fields stay. `null` instead of an object resets all of its fields. */
+/** Present fields replace the stored fields. Absent fields stay unchanged. `null` resets all fields of an object. */
 export const PolicyLayerPatch = PolicyLayerUpsert.mapFields(Struct.omit(["kind", "scope_id"]))
 export type PolicyLayerPatch = typeof PolicyLayerPatch.Type
 
@@ -68,7 +68,7 @@ export const PolicyLayersApi = HttpApiGroup.make("policy-layers")
       .annotate(OpenApi.Summary, "Set a policy layer")
       .annotate(
         OpenApi.Description,
-        "Each kind and scope has one layer. Fields that a new layer omits restrict nothing. A given policy replaces the stored one as a whole; use PATCH to change single fields."
+        "Each kind and scope has one layer. Fields that a new layer omits restrict nothing. A given policy replaces the whole stored policy. Use PATCH to change single fields."
       )
       .annotateMerge(
         bodyExample({

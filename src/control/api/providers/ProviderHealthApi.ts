@@ -8,7 +8,7 @@ import { operation, skipsUnreadable } from "../schema/Security.ts"
 const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
 const Milliseconds = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 86_400_000 }))
 
-/** The last checked or recorded health of a provider row or service. It is informative: routing ignores it. */
+/** The last checked or recorded health of a provider row or service. Routing ignores it. */
 export const HealthState = Schema.Struct({
   name: Schema.String,
   provider: Provider,
@@ -34,7 +34,7 @@ export type HealthState = typeof HealthState.Type
 
 const { fields } = HealthState
 
-/** A complete state that replaces the stored one. Fields that it omits become `null` or zero. */
+/** A complete state that replaces the stored state. Omitted fields become `null` or zero. */
 export const NewHealthState = Schema.Struct({
   name: Schema.String.check(Schema.isBetweenLength(1, 120)),
   provider: fields.provider,
@@ -91,7 +91,7 @@ export const ProviderHealthApi = HttpApiGroup.make("provider-health")
       operation("Record a state by hand", "providers:update")
     ),
     HttpApiEndpoint.post("check", "/check", { success: HealthResults })
-      .annotateMerge(operation("Ask every enabled provider and service now", "providers:update"))
+      .annotateMerge(operation("Check every enabled provider and service now", "providers:update"))
       .annotate(
         OpenApi.Description,
         "Upstreams, including those of the environment, are checked at /v1/models with their credential. A status below 500 is healthy. 401 and 403 are degraded if a credential was sent. A service must respond with 2xx at its health_check_path or, if it has none, with any status below 500."

@@ -9,12 +9,12 @@ import { operation, skipsUnreadable } from "../schema/Security.ts"
 
 export const ProviderKind = Schema.Literals(["upstream", "internal-service"])
 
-/** A credential is write-only: responses show only whether one is configured. */
+/** A credential is write-only. Responses show only whether one is configured. */
 export const Credential = Schema.RedactedFromValue(Schema.String)
 
 const BaseUrl = Schema.String.annotate({
   description:
-    "The base URL that the vendor documents for its SDKs. If its path names an API version (/api/v1, /v1beta/openai), that path replaces the gateway's /v1; otherwise the gateway's path is appended."
+    "The base URL that the vendor documents for its SDKs. If its path names an API version (/api/v1, /v1beta/openai), that path replaces the gateway's /v1. Otherwise the gateway's path is appended."
 })
 
 /** The API family (OpenAI or Anthropic) whose requests go to this upstream. */
@@ -108,7 +108,7 @@ export const ProvidersApi = HttpApiGroup.make("providers")
       .annotateMerge(operation("Change a provider", "providers:update"))
       .annotate(
         OpenApi.Description,
-        "A stored credential belongs to the scheme, host and port that it was stored for. Moving `base_url` to another one without a new credential removes it, and the response contains `credential_cleared`. Credential mappings of keys and projects stay; requests that need them are refused until the mappings are stored again or the former address is restored."
+        "A stored credential belongs to the scheme, host and port that it was stored for. If `base_url` moves to another scheme, host or port without a new credential, the stored credential is removed. The response then contains `credential_cleared`. Credential mappings of keys and projects stay. Requests that need them are refused until the mappings are stored again or the former address is restored."
       ),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,

@@ -21,7 +21,7 @@ export const UpstreamUiApi = HttpApiGroup.make("upstream-ui")
       .annotateMerge(operation("Open the upstream's UI in a browser", "providers:update"))
       .annotate(
         OpenApi.Description,
-        "The url works once, within a minute. It starts a session of at most an hour, which also ends with the calling token. " +
+        "The url works once, within a minute. It starts a session of at most an hour. The session also ends when the calling token becomes invalid. " +
           "Without GATEWAY_UPSTREAM_UI_BIND_ADDR the response is 409."
       )
   )

@@ -71,8 +71,8 @@ export type ErrorCode = keyof typeof statusOf
 export class RequestId extends Context.Service<RequestId, string>()("svc/control/RequestId") {}
 
 /**
- * An error response. `message` explains the problem and never contains a secret; `param` is the path of the invalid
- * field. Clients read `requestId`; the server leaves it out here and adds it while encoding.
+ * An error response. `message` never contains a secret. `param` is the path of the invalid field. Clients read the
+ * request's id from `requestId`. The server omits this field, because encoding adds the id.
  */
 export class ControlError<out Code extends ErrorCode = ErrorCode> extends Data.TaggedError("ControlError")<{
   readonly message: string
@@ -86,7 +86,7 @@ export class ControlError<out Code extends ErrorCode = ErrorCode> extends Data.T
     this.code = code
   }
 
-  /** Effect does not log refusals: they are normal responses. Failures of the gateway are logged where they occur. */
+  /** Prevents Effect from logging refusals, because they are normal responses. */
   override readonly [ErrorReporter.ignore] = true
 }
 

@@ -1,6 +1,6 @@
 import { Clock, DateTime, Effect, Schema, SchemaIssue, SchemaTransformation } from "effect"
 
-/** The server generates all ids as UUIDs, so no object can have another text as its id. */
+/** The server generates every id as a UUID, so other texts are refused. */
 export const Id = Schema.String.check(Schema.isGUID({ expected: "an id (UUID)" }))
 
 const rfc3339 = /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/
@@ -11,7 +11,6 @@ const isInstant = (text: string): boolean => {
   return day !== undefined && !Number.isNaN(Date.parse(text)) && new Date(day).toISOString().startsWith(day)
 }
 
-/** RFC 3339 with an offset from UTC. Responses use UTC. */
 export const Timestamp = Schema.String.check(
   Schema.makeFilter(isInstant, {
     expected: "a date and time with its offset, such as 2026-01-31T12:00:00Z",
@@ -51,8 +50,8 @@ const resolveRangeTime = (text: string, now: number): number => {
 }
 
 /**
- * The start or end of a time range. `yesterday` and a date (`2026-01-31`) mean the beginning of that day in UTC, so the
- * range from `yesterday` to `today` covers all of yesterday.
+ * The start or end of a time range. `yesterday` and a date (`2026-01-31`) mean 00:00 UTC of that day. The range from
+ * `yesterday` to `today` therefore covers all of yesterday.
  */
 export const RangeTime = Schema.String.check(
   Schema.makeFilter(isRangeTime, {
@@ -73,7 +72,7 @@ export const RangeTime = Schema.String.check(
 export const PageLimit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 }))
 
 const CursorPosition = Schema.Struct({
-  /** Microseconds since 1970, the precision of the database. A `Date` would round them. */
+  /** Microseconds since 1970, which is the precision of the database. A `Date` has only milliseconds. */
   micros: Schema.Int,
   id: Id
 })
@@ -89,7 +88,7 @@ export const Cursor = Schema.String.pipe(
       decode: (text: string, options) =>
         Effect.mapError(
           Effect.fromOption(decodePosition(text)),
-          () => new SchemaIssue.InvalidValue({ expected: "a cursor as this API gave it" }, text, options)
+          () => new SchemaIssue.InvalidValue({ expected: "a cursor that this API returned" }, text, options)
         ),
       encode: (position) => Effect.mapError(Schema.encodeEffect(PositionText)(position), (error) => error.issue)
     })
@@ -97,21 +96,21 @@ export const Cursor = Schema.String.pipe(
 )
 export type Cursor = typeof Cursor.Type
 
-/** The cursor of the next page, for lists that are plain arrays. Without this header the list is complete. */
+/** The cursor of the next page, for responses that are plain arrays. Without this header there is no next page. */
 export const NextCursor = { "x-next-cursor": Schema.optionalKey(Cursor) }
 
 export const timestamps = { created_at: Timestamp, updated_at: Timestamp }
 
-/** The schema only describes the range. The service checks it and refuses other values with its own error code. */
+/** The schema only describes the range. The service checks the value, because it has its own error code. */
 export const upTo = (maximum: number, unit: string) => Schema.Int.annotate({ description: `${unit}, 1 to ${maximum}.` })
 
-/** Returned when a new address removed the stored credential. The audit event of the change contains it too. */
+/** Set if a new address removed the stored credential. The audit event of the change contains this flag too. */
 export const CredentialCleared = Schema.optionalKey(Schema.Literal(true)).annotate({
   description:
-    "The stored credential was removed, because the address moved to another scheme, host or port and no new credential came with it."
+    "The stored credential was removed, because the address moved to another scheme, host or port and the request contained no new credential."
 })
 
-/** Stands for a stored object that this version cannot decode, because a newer version wrote it. */
+/** Replaces a stored object that this version cannot decode, because a newer version wrote it. */
 export const Unreadable = Schema.Struct({ id: Schema.String, unreadable: Schema.Literal(true) })
 export type Unreadable = typeof Unreadable.Type
 

@@ -3,7 +3,7 @@ import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import type { GuardrailPolicy } from "../../../policy/GuardrailPolicy.ts"
 import { refusals } from "./Errors.ts"
 
-/** The permissions of an operator token; `*` grants all of them. */
+/** The permissions of an operator token. `*` grants all permissions. */
 export const Scope = Schema.Literals([
   "keys:create",
   "keys:disable",
@@ -21,7 +21,7 @@ export const Scope = Schema.Literals([
 ])
 export type Scope = typeof Scope.Type
 
-/** The caller needs at least one of these scopes. If the list is empty, it needs `*`. */
+/** The caller needs at least one of these scopes. If the list is empty, the caller needs `*`. */
 export const RequiredScopes = Context.Reference<ReadonlyArray<Scope>>("svc/control/RequiredScopes", {
   defaultValue: () => []
 })
@@ -29,14 +29,13 @@ export const RequiredScopes = Context.Reference<ReadonlyArray<Scope>>("svc/contr
 export const requires = (...scopes: ReadonlyArray<Scope>): Context.Context<never> =>
   Context.add(OpenApi.annotations({ override: { "x-required-scopes": scopes } }), RequiredScopes, scopes)
 
-/** An endpoint's summary and required scopes. */
 export const operation = (summary: string, ...scopes: ReadonlyArray<Scope>): Context.Context<never> =>
   Context.add(requires(...scopes), OpenApi.Summary, summary)
 
 export const allows = (held: ReadonlyArray<Scope>, required: ReadonlyArray<Scope>): boolean =>
   held.includes("*") || required.some((scope) => held.includes(scope))
 
-/** Whether requests may omit the body. The payload is then `null`. */
+/** True if requests may omit the body. The payload of such a request is `null`. */
 export const BodyOptional = Context.Reference<boolean>("svc/control/BodyOptional", { defaultValue: () => false })
 
 export const bodyOptional: Context.Context<never> = Context.add(
@@ -47,7 +46,7 @@ export const bodyOptional: Context.Context<never> = Context.add(
   true
 )
 
-/** Whether the endpoint skips stored rows that this version cannot decode, instead of failing. */
+/** True if the endpoint skips stored rows that this version cannot decode. Other endpoints fail. */
 export const SkipsUnreadable = Context.Reference<boolean>("svc/control/SkipsUnreadable", { defaultValue: () => false })
 
 export const unreadableRowsHeader = "x-unreadable-rows"
@@ -76,7 +75,7 @@ export const skipsUnreadable: Context.Context<never> = Context.add(
   true
 )
 
-/** The maximum size of a request body: 1 MiB by default. */
+/** The maximum size of a request body. It is 1 MiB by default. */
 export const MaxBodyBytes = Context.Reference<number>("svc/control/MaxBodyBytes", { defaultValue: () => 1_048_576 })
 
 /** The caller of an endpoint, as audit events record it. */

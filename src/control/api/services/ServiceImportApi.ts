@@ -16,7 +16,7 @@ import {
 
 const Text = Schema.NullOr(Schema.String)
 
-/** Prices that a studio suggests. A new service gets all of them; a repeated import applies only the rules. */
+/** The prices that the studio (an external catalogue) suggests. A repeated import applies only `pricing_rules`. */
 const DefaultPricing = Schema.Struct({
   cost_mode: Schema.optionalKey(CostMode),
   estimated_cost_usd: Schema.optionalKey(EstimatedCost),
@@ -24,7 +24,7 @@ const DefaultPricing = Schema.Struct({
 })
 
 const suggested = {
-  /** The service's category in the studio. The gateway ignores it. */
+  /** The gateway ignores the category of the studio. */
   category: Schema.optionalKey(Text),
   default_pricing: Schema.optionalKey(Schema.NullOr(DefaultPricing))
 }
@@ -44,8 +44,8 @@ export const ImportRequest = Schema.Struct({
 export type ImportRequest = typeof ImportRequest.Type
 
 /**
- * One service of the registry, the list of all services. If its `studio_service_id` exists, only name and pricing rules
- * change, as with an import. Otherwise all given fields are set. Entries contain no credentials.
+ * One service of the registry (the list of all services). If its `studio_service_id` exists, only the name and the
+ * pricing rules change. Otherwise all given fields are set. Entries contain no credentials.
  */
 export const RegistryEntry = NewService.mapFields(Struct.omit(["credential"])).pipe(Schema.fieldsAssign(suggested))
 export type RegistryEntry = typeof RegistryEntry.Type
@@ -140,7 +140,7 @@ export const ServiceImportApi = HttpApiGroup.make("service-import")
       error: refusals("invalid_service_payload", "duplicate_service")
     })
       .annotateMerge(skipsUnreadable)
-      .annotate(OpenApi.Summary, "Make a list of services the registry"),
+      .annotate(OpenApi.Summary, "Replace the registry by a list of services"),
     HttpApiEndpoint.get("versions", "/import/versions", {
       query: {
         limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 50 }))),
@@ -157,7 +157,7 @@ export const ServiceImportApi = HttpApiGroup.make("service-import")
       error: refusals("missing_service", "duplicate_service")
     })
       .annotateMerge(skipsUnreadable)
-      .annotate(OpenApi.Summary, "Make an earlier version the registry")
+      .annotate(OpenApi.Summary, "Restore an earlier version of the registry")
       .annotate(OpenApi.Description, "The restored registry becomes a new version.")
   )
   .annotateEndpointsMerge(requires("services:update"))

@@ -8,7 +8,7 @@ import { Service } from "./ServicesApi.ts"
 /** The path of the OpenAPI document, at the origin of the service's `upstream_base_url`. */
 const SourcePath = Schema.optionalKey(Schema.String)
 
-/** The service's current OpenAPI document, and its difference from the last one that was applied. */
+/** The service's current OpenAPI document, and its difference from the last document that was applied. */
 export const OpenApiPreview = Schema.Struct({
   source_path: Schema.String,
   /** The SHA-256 hash of the document. `sync` requires it, so that it applies exactly the previewed document. */
@@ -59,7 +59,7 @@ export const ServiceOpenApiApi = HttpApiGroup.make("service-openapi")
       success: Service,
       error: refusals(...refused, "service_openapi_changed")
     })
-      .annotate(OpenApi.Summary, "Take over a service's OpenAPI document")
+      .annotate(OpenApi.Summary, "Apply a service's OpenAPI document")
       .annotate(OpenApi.Description, "Applies the document only if its hash is still the `schema_hash` of the preview.")
   )
   .annotateEndpointsMerge(requires("services:update"))

@@ -26,7 +26,7 @@ const Text = Schema.NullOr(Schema.String)
 export const listOf = <S extends Schema.Constraint>(item: S, maxLength: number) =>
   Schema.Array(item).check(Schema.isMaxLength(maxLength))
 
-/** A service. The response does not contain its credential, only whether one is configured. */
+/** A registered service. Responses never contain its credential, only `credential_configured`. */
 export const Service = Schema.Struct({
   name: Schema.String,
   project_id: Schema.NullOr(Id),
@@ -130,7 +130,7 @@ export type NewService = typeof NewService.Type
 export const ServicePatch = Schema.Struct({ ...settings, sync_status: Schema.optionalKey(SyncStatus) })
 export type ServicePatch = typeof ServicePatch.Type
 
-/** The services that the keys of a project, or one key, may call. A given list replaces the stored one. */
+/** The services that the keys of a project, or one key, may call. A given list replaces the stored list. */
 export const ServiceNames = listOf(ServiceName, 1000)
 
 const params = { name: Schema.String }
@@ -177,7 +177,7 @@ export const ServicesApi = HttpApiGroup.make("services")
       .annotateMerge(operation("Delete a service", "services:update"))
       .annotate(
         OpenApi.Description,
-        "Refused while the service is the only one that a project or key is linked to: without links, it could call every service."
+        "Refused while the service is the only one that a project or key is linked to. Without links, the project or key could call every service."
       ),
     HttpApiEndpoint.post("enable", "/:name/enable", { params, success: Service, error: missing }).annotateMerge(
       operation("Enable a service", "services:update")

@@ -9,7 +9,7 @@ import { HealthMethod } from "./ServicesApi.ts"
 
 const Text = Schema.NullOr(Schema.String)
 
-/** The studio is an external catalogue of services to import. A stored connection replaces the environment's. */
+/** The connection to the studio, an external catalogue of services. A stored connection overrides the environment. */
 export const StudioConnection = Schema.Struct({
   base_url: Text,
   token_configured: Schema.Boolean,
@@ -24,8 +24,8 @@ export const ChangedStudioConnection = StudioConnection.pipe(
 export type ChangedStudioConnection = typeof ChangedStudioConnection.Type
 
 /**
- * Changes fields of the connection in use and stores the result. The token from the environment is sent only to the
- * address from the environment. `base_url: null` deletes the stored connection; the environment's applies again.
+ * Changes fields of the current connection and stores the result. The token from the environment is sent only to the
+ * address from the environment. `base_url: null` deletes the stored connection.
  */
 export const StudioConnectionPatch = Schema.Struct({
   base_url: Schema.optionalKey(Text),
@@ -79,15 +79,15 @@ export const StudioApi = HttpApiGroup.make("studio")
       .annotateMerge(operation("Change the studio connection", "settings:update"))
       .annotate(
         OpenApi.Description,
-        "The stored connection takes precedence over the environment; a null `base_url` deletes it. A stored token belongs to its address: moving `base_url` to another scheme, host or port without a `token` removes it, and the response contains `credential_cleared`."
+        "The stored connection takes precedence over the environment. A null `base_url` deletes it. A stored token belongs to its address. If `base_url` moves to another scheme, host or port without a `token`, the stored token is removed. The response then contains `credential_cleared`."
       ),
     HttpApiEndpoint.post("test", "/connection/test", {
       success: Schema.Struct({ ok: Schema.Literal(true), service_count: Schema.Int }),
       error: unavailable
-    }).annotateMerge(operation("Try the studio connection", "operators:manage")),
+    }).annotateMerge(operation("Test the studio connection", "operators:manage")),
     HttpApiEndpoint.get("services", "/services", {
       success: Schema.Array(StudioService),
       error: unavailable
-    }).annotateMerge(operation("List what the studio exports, ready for import", "operators:manage"))
+    }).annotateMerge(operation("List the services of the studio, as import requests", "operators:manage"))
   )
   .prefix("/studio")

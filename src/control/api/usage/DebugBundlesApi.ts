@@ -8,9 +8,9 @@ const Text = Schema.NullOr(Schema.String)
 const Trace = Schema.Array(Schema.String)
 
 /**
- * Explains how the gateway handled one request, from its usage record and guardrail executions. Traces are lines such
- * as `policy_version=1`, `pre_call:pii-redact:allow`, `provider=upstream`. `upstream_latency_ms` is the sum over all
- * upstreams that were tried. Bodies are not stored, only their keyed hashes.
+ * Explains how the gateway handled one request. Its sources are the usage record and the guardrail executions. Traces
+ * are lines such as `policy_version=1`, `pre_call:pii-redact:allow`, `provider=upstream`. `upstream_latency_ms` is the
+ * sum over all upstreams that the gateway tried. Only keyed hashes of the bodies are stored.
  */
 export const DebugBundle = Schema.Struct({
   request_id: Schema.String,
@@ -43,7 +43,7 @@ export const DebugBundle = Schema.Struct({
   }),
   response_hash: Text.annotate({
     description:
-      "The same hash of the upstream's response as the client received it. Null for an empty or incomplete response, for refusals of the gateway, and for requests that match no route."
+      "A keyed hash of the upstream's response as the client received it, in the format of `request_hash`. Null for an empty or incomplete response, for refusals of the gateway, and for requests that match no route."
   }),
   redaction_version: Schema.Literal(1),
   created_at: Timestamp
@@ -57,6 +57,6 @@ export const DebugBundlesApi = HttpApiGroup.make("debug-bundles")
       params: { request_id: Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,128}$/)) },
       success: DebugBundle,
       error: refusals("debug_bundle_not_found")
-    }).annotateMerge(operation("Show how a request was treated", "usage:read"))
+    }).annotateMerge(operation("Show how the gateway handled a request", "usage:read"))
   )
   .prefix("/debug-bundles")

@@ -14,7 +14,7 @@ export const UsageEvent = Schema.Struct({
   created_at: Timestamp,
   request_id: Schema.String,
   key_id: Id,
-  /** The key's current name and the beginning of its secret; both are `null` if the key no longer exists. */
+  /** The key's current name and the beginning of its secret. Both are `null` if the key no longer exists. */
   key_name: OrNull,
   key_prefix: OrNull,
   project_id: Schema.NullOr(Id),
@@ -76,7 +76,7 @@ export const UsageSummary = Schema.Struct({
   budget_denial_count: Schema.Int,
   guardrail_block_count: Schema.Int,
   expensive_request_count: Schema.Int,
-  /** Requests that were charged $0.01 because their model has no price. Older summaries omit this field. */
+  /** The number of requests that cost $0.01 because their model has no price. Older summaries omit this field. */
   unpriced_request_count: Schema.Int
 }).annotate({ identifier: "UsageSummary" })
 export type UsageSummary = typeof UsageSummary.Type
@@ -85,7 +85,7 @@ export type UsageSummary = typeof UsageSummary.Type
 export const UsageTotal = UsageSummary.pipe(Schema.fieldsAssign({ unpriced_models: Schema.Array(Schema.String) }))
 export type UsageTotal = typeof UsageTotal.Type
 
-/** `name` is the value to filter by, such as the id of a key or project; `display_name` is its current name. */
+/** `name` is the value to filter by, such as the id of a key or project. `display_name` is a name for people. */
 const Breakdown = Schema.Array(
   Schema.Struct({ name: Schema.String, display_name: Schema.String, summary: UsageSummary })
 )
@@ -131,8 +131,8 @@ const Offset = Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0
 const range = { from: Schema.optionalKey(RangeTime), to: Schema.optionalKey(RangeTime) }
 
 /**
- * Every filter is an exact match, `from` is inclusive, and `to` is exclusive. `endpoint` is a path template, or the
- * name of a service for its requests without a template. `min_cost_usd` selects requests that cost at least that much.
+ * Every filter is an exact match. `from` is inclusive, and `to` is exclusive. `endpoint` is a path template. For
+ * requests without a template, it is the name of the service. `min_cost_usd` is the minimum cost of a request.
  */
 const filter = {
   ...range,
