@@ -86,7 +86,7 @@ const configurationStores = Layer.mergeAll(
   AuthSettings.layer
 )
 
-/** Reads and writes the configuration document; the program's commands use it without an HTTP listener. */
+/** Reads and writes the configuration document. The program's commands use this layer without an HTTP listener. */
 export const configuration = Configuration.layer.pipe(
   Layer.provideMerge(configurationStores),
   Layer.provide(Audit.layer)

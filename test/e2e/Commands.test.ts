@@ -291,7 +291,7 @@ describe.skipIf(!Deployment.available)("configuration", () => {
         const applied = yield* command(deployment, apply)
         assert.deepStrictEqual([applied.code, /1 object changed/.test(applied.output)], [0, true], applied.output)
         const late = yield* command(deployment, apply)
-        assert.deepStrictEqual([late.code, /plan again/.test(late.output)], [1, true], late.output)
+        assert.deepStrictEqual([late.code, /Plan the document again/.test(late.output)], [1, true], late.output)
         const nothing = yield* command(deployment, ["configuration", "plan", file])
         assert.match(nothing.output, /^0 objects to change/)
         const events = yield* deployment.rows(

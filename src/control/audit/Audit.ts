@@ -9,9 +9,8 @@ import { Operator } from "../api/schema/Security.ts"
 import { type StatementFailure, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
 
 /**
- * The permission to change stored state. Only `Audit.mutate` grants it, for one transaction, and requires an audit
- * event in return, so a change without an event does not compile. A test searches the sources for SQL writes without
- * this permission.
+ * The permission to change stored state. Only `Audit.mutate` grants it, and requires an audit event in return. A change
+ * without an audit event therefore does not compile. A test searches the sources for other SQL writes.
  */
 export class Mutation extends Context.Service<Mutation, { readonly write: SqlClient.SqlClient }>()(
   "svc/control/Mutation"
@@ -91,7 +90,7 @@ export type AuditAction =
   | { readonly target: "policy_layer"; readonly action: "policies:upsert-layer" | "policies:delete-layer" }
   | { readonly target: "policy"; readonly action: "policies:simulate" }
 
-/** An object before and after a change. It is built with a schema of the API, so it contains no secret. */
+/** An object before and after a change. A schema of the API encodes both, so they contain no secret. */
 export class Snapshots {
   private readonly json: { readonly before: Schema.Json; readonly after: Schema.Json }
 

@@ -12,7 +12,7 @@ export const maxEventsPerFile = 100_000
 
 const batchSize = 500
 
-/** The audit event that records an archive contains this description of it. */
+/** The audit event of an archive contains this description of the archive file. */
 export const ArchiveRecord = Schema.Struct({
   through: Schema.Int,
   hash: Schema.String,
@@ -23,7 +23,6 @@ export type ArchiveRecord = typeof ArchiveRecord.Type
 
 interface ArchiveRange {
   readonly start: ChainLink
-  /** The number of the last event to archive. */
   readonly through: number
 }
 
@@ -34,7 +33,7 @@ interface ArchiveRange {
 export class AuditArchive extends Context.Service<
   AuditArchive,
   {
-    /** Selects the oldest events before `before`, as many as fit into one file; `undefined`: there are none. */
+    /** Selects the oldest events before `before`, as many as fit into one file. `undefined` means no events. */
     readonly part: (before: DateTime.Utc) => Effect.Effect<ArchiveRange | undefined, StoreFailure>
     /** Verifies the selected events and passes them to `write` in order. Returns the last event or the first fault. */
     readonly read: <E, R>(
@@ -55,8 +54,8 @@ const make = Effect.gen(function* () {
   const audit = yield* Audit
 
   const part = Effect.fn("AuditArchive.part")(function* (before: DateTime.Utc) {
-    // Sequence numbers follow the order of commits, but `created_at` is the start of the transaction. So the range ends
-    // before the first event that is not older than `before`.
+    // Sequence numbers follow the order of commits, but `created_at` is the start of a transaction. A later event can
+    // therefore have an earlier time. The range ends before the first event that is not older than `before`.
     const [range] = yield* rangeRows.all(sql`
       SELECT archived_sequence AS sequence, archived_hash AS hash, least(
         coalesce((SELECT min(audit_events.sequence) - 1 FROM audit_events WHERE created_at >= ${Time.toDateUtc(before)}),
@@ -83,7 +82,7 @@ const make = Effect.gen(function* () {
 
   const cut = Effect.fn("AuditArchive.cut")(({ start, through }: ArchiveRange, archived: ArchiveRecord) =>
     audit.mutate(function* ({ write }) {
-      // The delete comes before the update, because the update locks a row that every other change needs.
+      // The delete runs first, because the update locks a row that every other change needs.
       yield* write`DELETE FROM audit_events WHERE sequence <= ${through}`
       const updated = yield* write`
         UPDATE audit_chain SET archived_sequence = ${through}, archived_hash = decode(${archived.hash}, 'hex')

@@ -6,10 +6,10 @@ import type { AuditVerification, ChainFault } from "../api/AuditApi.ts"
 import { micros } from "../store/Paging.ts"
 import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
-/** SHA-256, in the type that the database driver reads and writes. */
+/** A SHA-256 hash, in the type that the database driver reads and writes. */
 const Hash = Schema.Uint8Array
 
-/** The position of a verified event in the chain. Number 0 stands for the time before the first event. */
+/** A verified event of the chain. `sequence` 0 means the start of the chain, before the first event. */
 export interface ChainLink {
   readonly sequence: number
   readonly hash: Uint8Array

@@ -24,15 +24,15 @@ export const sealedColumns: ReadonlyArray<SealedColumn> = [
 
 const Resealed = Schema.Record(Schema.String, Schema.Int)
 
-/** The number of re-encrypted secrets for each column; `kept` counts those that already used the current key. */
+/** The number of re-encrypted secrets for each column. `kept` counts secrets that already used the current key. */
 interface Rotation {
   readonly resealed: Readonly<Record<string, number>>
   readonly kept: number
 }
 
 /**
- * Encrypts every secret with the current key, in one transaction: those in clear text and those encrypted with the
- * previous key. A gateway that has both keys can read the secrets at any time. A second run changes nothing.
+ * Encrypts every secret with the current key, in one transaction. This includes secrets in clear text and secrets under
+ * the previous key. A gateway that has both keys can always read the secrets. A second run changes nothing.
  */
 export const rotate = Effect.gen(function* () {
   const { sql } = yield* Database
@@ -78,7 +78,7 @@ export const rotate = Effect.gen(function* () {
   })
 })
 
-/** A gateway caches that it could not decrypt a mapping's credential. The notices make it read the mapping again. */
+/** Gateways cache that a mapping's credential could not be decrypted. The notices make them read the mapping again. */
 const mappingNotices = Effect.gen(function* () {
   const { sql } = yield* Database
   const mapped = yield* targetRows.all(

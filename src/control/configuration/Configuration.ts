@@ -23,7 +23,7 @@ export class Configuration extends Context.Service<
     readonly plan: (document: Document) => Effect.Effect<ConfigurationPlan, InvalidDocument | StoreFailure>
     /**
      * Applies the document in one transaction if the configuration still has the hash `baseHash`. Each change is
-     * validated, audited and announced as if its own endpoint had made it. Returns the changes and the new hash.
+     * validated, audited and announced as if an API request had made it. Returns the changes and the new hash.
      */
     readonly apply: (
       document: Document,
@@ -50,7 +50,7 @@ const make = Effect.gen(function* () {
       (steps) => steps.flat().sort((a, b) => a.rank - b.rank)
     )
 
-  // A plan reads many tables. The snapshot makes all of them show the same moment.
+  // A plan reads many tables. One database snapshot shows all of them at the same moment.
   const inReadSnapshot = <A, E, R>(work: Effect.Effect<A, E, R>) =>
     transaction(Effect.andThen(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`, work)).pipe(
       toStoreFailures
@@ -94,14 +94,13 @@ const make = Effect.gen(function* () {
     apply: Effect.fn("Configuration.apply")((document, baseHash) =>
       transaction(
         Effect.gen(function* () {
-          // The lock keeps other writers out until the commit, so the configuration keeps the hash that is checked
-          // below.
+          // The lock blocks other writers until the commit. The hash that is checked below therefore stays valid.
           yield* sql`LOCK TABLE ${sql.literal(Kinds.lockedTables)} IN EXCLUSIVE MODE`
           const current = yield* readState
           if (ConfigurationDiff.fingerprint(current) !== baseHash) {
             return yield* new ControlError(
               "configuration_changed",
-              "The configuration has changed since the plan that base_hash belongs to: plan again.",
+              "The configuration has changed since the plan with this base_hash. Plan the document again.",
               { param: "base_hash" }
             )
           }
@@ -122,7 +121,7 @@ const make = Effect.gen(function* () {
 
 const decodeDocument = Schema.decodeUnknownEffect(Schema.toCodecJson(Document))
 
-/** The document contradicts itself if comparing it again after all steps still finds a difference. */
+/** The error for a document that contradicts itself. Such a document still causes changes after all its steps ran. */
 const contradictionError = ({ change }: ConfigurationStep) =>
   invalidDocument(
     change.section,
@@ -131,8 +130,8 @@ const contradictionError = ({ change }: ConfigurationStep) =>
   )
 
 /**
- * Projects and keys that lost their last link to a service through another change of the document. Without links they
- * could call every service that their policies allow.
+ * Returns projects and keys that lost their last link to a service by another change of the document. Without links
+ * they could call every service that their policies allow.
  */
 const ownersWithoutLinks = (
   before: ConfigurationState,

@@ -1,13 +1,13 @@
 import { hash } from "node:crypto"
 import { Predicate, type Schema } from "effect"
 
-/** The entries of one section by their identity, as JSON. */
+/** The entries of one section of the document, as JSON. The keys of the map are the ids of the entries. */
 export type EntriesById = ReadonlyMap<string, Schema.JsonObject>
 
 export interface FieldChange {
   /** Dotted path, such as `policy.rpm_limit`. */
   readonly path: string
-  /** `null` also if the field is absent. */
+  /** The old value. It is also `null` if the field was absent. */
   readonly before: Schema.Json
   readonly after: Schema.Json
 }
@@ -20,7 +20,7 @@ export interface EntryChange {
   readonly fields: ReadonlyArray<FieldChange>
 }
 
-/** Compares two sets of entries. The order of entries and of fields does not matter; the changes are sorted by id. */
+/** Compares two sets of entries. The order of entries and fields has no effect. The changes are sorted by id. */
 export const diffEntries = (before: EntriesById, after: EntriesById): ReadonlyArray<EntryChange> =>
   [...new Set([...before.keys(), ...after.keys()])].sort().flatMap((id) => {
     const oldEntry = before.get(id) ?? null
@@ -31,7 +31,7 @@ export const diffEntries = (before: EntriesById, after: EntriesById): ReadonlyAr
     return [{ id, action, before: oldEntry, after: newEntry, fields }]
   })
 
-/** SHA-256 of all sections, in hex. The order of entries and of fields does not matter. */
+/** Returns the SHA-256 of all sections, in hex. The order of entries and fields has no effect. */
 export const fingerprint = (sections: ReadonlyMap<string, EntriesById>): string =>
   hash(
     "sha256",
@@ -53,7 +53,7 @@ const canonicalJson = (json: Schema.Json): string => {
 const ownMember = (object: Schema.JsonObject, name: string): Schema.Json | undefined =>
   Object.hasOwn(object, name) ? object[name] : undefined
 
-/** Compares two objects field by field. A field of a nested object has a dotted path. */
+/** Compares two objects field by field. The path of a nested field contains dots. */
 export const diffFields = (
   before: Schema.JsonObject,
   after: Schema.JsonObject,

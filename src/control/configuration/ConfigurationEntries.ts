@@ -18,13 +18,13 @@ import type { Service } from "../api/services/ServicesApi.ts"
 import { trimBaseUrl, validateBaseUrl, validateOrigin } from "../store/Validation.ts"
 
 /**
- * These functions bring entries into the form in which they are stored, so that an unchanged entry of a document equals
- * the stored one. Values that cannot be stored are left as they are; writing them fails.
+ * These functions normalise entries as the store does. An unchanged entry of a document then equals the stored entry.
+ * Invalid values stay unchanged, because writing them fails later.
  */
 
 const policyFields = { policy: KeyPolicy.KeyPolicy, guardrail_policy: GuardrailPolicy.GuardrailPolicy }
 
-/** A key entry with complete policies. `key_prefix` is missing, because a rotation of the secret changes it. */
+/** A key entry with complete policies. `key_prefix` is left out, because a rotation of the secret changes it. */
 export const ComparableKey = KeyEntry.mapFields(Struct.omit(["key_prefix"])).pipe(Schema.fieldsAssign(policyFields))
 export const ComparableLayer = LayerEntry.pipe(
   Schema.fieldsAssign({ ...policyFields, shared: SharedLimits.SharedLimits })
@@ -86,7 +86,7 @@ export const roundedPrice = (price: PriceEntry): PriceEntry => {
 export const guardrailEntry = ({ endpoint_configured: _, token_configured: _1, ...entry }: Guardrail): GuardrailEntry =>
   entry
 
-/** Only the settings that operators choose. State such as credentials and sync results is left out. */
+/** Returns only the settings that operators choose. State such as credentials and sync results is left out. */
 export const serviceEntry = (service: Service, project: string | null): ServiceEntry => ({
   name: service.name,
   project,

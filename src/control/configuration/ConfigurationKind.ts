@@ -13,7 +13,7 @@ export type ConfigurationState = ReadonlyMap<Section, ConfigurationDiff.EntriesB
 
 type Write = Effect.Effect<unknown, ControlError, Actor>
 
-/** Reads and writes the objects of one section. A document can only do what has a function here. */
+/** Reads and writes the objects of one section. `create` and `remove` are absent if documents must not do this. */
 interface KindDefinition<Entry> {
   readonly section: Section
   readonly schema: Schema.Codec<Entry, unknown>
@@ -21,12 +21,12 @@ interface KindDefinition<Entry> {
   readonly read: Effect.Effect<ReadonlyArray<Entry>, StoreFailure>
   readonly fromDocument: (document: Configuration) => ReadonlyArray<Entry> | undefined
   readonly create?: (entry: Entry) => Write
-  /** `changed` returns whether a field differs, or a field inside it. */
+  /** `changed` returns true if the field or a field inside it differs. */
   readonly update: (entry: Entry, changed: (field: string) => boolean) => Write
   readonly remove?: (entry: Entry) => Write
-  /** Selects entries that stay if the document omits them. Default: all, if there is no `remove`. */
+  /** Selects entries that stay if the document omits them. Without `remove`, all entries stay by default. */
   readonly isKept?: (entry: Schema.JsonObject) => boolean
-  /** Changes run in ascending rank: an object is written before objects that refer to it, and deleted after them. */
+  /** Changes run in ascending rank. An object is written before objects that refer to it, and deleted after them. */
   readonly rank: (action: ConfigurationDiff.EntryChange["action"], entry: Entry) => number
   readonly summary?: (
     entry: Entry,
@@ -77,7 +77,7 @@ export const makeKind = <Entry>(definition: KindDefinition<Entry>): Configuratio
       return yield* invalidDocument(
         section,
         id,
-        "does not exist, and a document cannot create it because it carries no secrets"
+        "does not exist, and a document cannot create it because documents contain no secrets"
       )
     }
     return {
@@ -115,11 +115,11 @@ export const makeKind = <Entry>(definition: KindDefinition<Entry>): Configuratio
   }
 }
 
-/** A section that contains one settings object, which can be changed but not deleted. */
+/** A section that contains one settings object. The object can be changed but not deleted. */
 export const makeSettingsKind = <Entry>(definition: {
   readonly section: Section
   readonly schema: Schema.Codec<Entry, unknown>
-  /** `undefined`: no settings are stored. */
+  /** Returns `undefined` if no settings are stored. */
   readonly read: Effect.Effect<Entry | undefined, StoreFailure>
   readonly fromDocument: (document: Configuration) => Entry | undefined
   readonly update: (entry: Entry) => Write

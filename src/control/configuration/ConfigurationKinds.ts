@@ -71,7 +71,7 @@ export const unrevokedKeys = Effect.flatMap(Keys, (keys) =>
   Effect.map(everyPage(keys.list), (all) => all.filter(({ revoked_at }) => revoked_at === null))
 )
 
-/** Every section of the document, read and written through the service that its endpoints use. */
+/** Returns all sections of the document. Each section uses the same service as its API endpoints. */
 export const make = Effect.gen(function* () {
   const [projects, keys, providers] = [yield* Projects, yield* Keys, yield* Providers]
   const [mappings, prices, routes] = [yield* CredentialMappings, yield* ModelPrices, yield* Routes]
@@ -184,16 +184,16 @@ export const make = Effect.gen(function* () {
           services.update(name, {
             ...patch,
             project_id,
-            // A patch validates endpoints by the rules for hand-written ones, which imported endpoints may break. So
-            // the patch contains these two fields only if the document changes them.
+            // A patch validates endpoints with the rules for endpoints that operators write. Imported endpoints may
+            // break these rules. The patch therefore contains the two fields only if the document changes them.
             ...(changed("openapi_endpoints") && { openapi_endpoints }),
             ...(changed("endpoint_pricing_rules") && { endpoint_pricing_rules })
           })
         ),
       summary: credentialRemovedNote("upstream_base_url"),
-      // This may remove the last service that a project or key is linked to. `Configuration.apply` checks for that at the end.
+      // This may delete the last link of a project or key. `Configuration.apply` checks this at the end.
       remove: ({ name }) => services.remove(name, { allowLastLinks: true }),
-      // A `studio_service_id` is unique, so an entry that gives one up is written before one that takes it.
+      // Ids are unique. Entries without an id are written first, because they may release an id for another entry.
       rank: (action, { studio_service_id }) => (action === "delete" ? 20 : studio_service_id === null ? 21 : 22)
     }),
     makeKind({
@@ -353,7 +353,7 @@ export const make = Effect.gen(function* () {
   return kinds
 })
 
-/** Tells operators if a changed address removes the stored credential. */
+/** Returns a note for operators if a changed address removes the stored credential. */
 const credentialRemovedNote =
   (field: string) =>
   (_entry: unknown, { after, before }: ConfigurationDiff.EntryChange): string | null => {

@@ -1,11 +1,11 @@
 import type { Schema } from "effect"
 import { diffFields, type FieldChange } from "./ConfigurationDiff.ts"
 
-/** Says in one sentence what a key gains or loses. */
+/** Describes in one sentence what a key gains or loses. */
 export const ofKey = (key: string, fields: ReadonlyArray<FieldChange>): string =>
   `Key ${key} ${fields.flatMap(phrasesOf).join("; ")}.`
 
-/** Says in one sentence what a policy layer changes for the keys that it covers. */
+/** Describes in one sentence what a policy layer changes for its keys. */
 export const ofLayer = (layer: string, keys: number, before: Schema.JsonObject, after: Schema.JsonObject): string => {
   const effects = diffFields(before, after)
     .filter(({ path }) => path.includes("."))
@@ -43,7 +43,7 @@ type List = ReadonlyArray<Schema.Json> | null
 
 const isList = (json: Schema.Json): json is List => json === null || Array.isArray(json)
 
-/** In a list of a policy, `null` allows everything. At most one of `before` and `after` is `null`. */
+/** In the lists of a policy, `null` allows everything. At most one of `before` and `after` is `null`. */
 const listPhrases = (what: string, before: List, after: List): ReadonlyArray<string> => {
   if (after === null) return [`gains all ${what} (it had ${nameList(before ?? [])})`]
   if (before === null) return [`loses all ${what} but ${nameList(after)}`]

@@ -19,8 +19,8 @@ export const layer = HttpApiBuilder.group(
 )
 
 /**
- * The owner of the trusted secret or of the issuer can issue tokens for any caller, even on operator paths. So setting
- * them requires the scope `*`; clearing them does not.
+ * Whoever controls the trusted secret or the issuer can issue tokens for any caller, even on operator paths. Setting
+ * these values therefore requires the scope `*`. Clearing them does not.
  */
 const requirePatchScopes = Effect.fnUntraced(function* (patch: AuthSettingsPatch) {
   const trustedValues = [patch.trusted_gateway_header_secret, patch.issuer, patch.oidc_discovery_url]

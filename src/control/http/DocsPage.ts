@@ -7,8 +7,8 @@ import { securityHeaders } from "./RequestIds.ts"
 import { transformResponse } from "./ResponseTransform.ts"
 
 /**
- * The Content-Security-Policy of the Swagger UI page, which sets inline styles and shows images from `data:` URLs. The
- * policy allows the page's own scripts by their hashes, and requests to this API.
+ * Returns the Content-Security-Policy of the Swagger UI page. The page needs inline styles and images from `data:`
+ * URLs. The policy allows the page's scripts by their hashes, and requests to this API.
  */
 const contentSecurityPolicyOf = (html: string): string => {
   const hashes = Array.from(html.matchAll(/<script[^>]*>([\s\S]*?)<\/script>/g), ([, script = ""]) => {
@@ -40,7 +40,7 @@ const withSecurityHeaders = Function.memoize((page: HttpServerResponse.HttpServe
 
 const bytesOf = ({ body }: HttpServerResponse.HttpServerResponse) => (body._tag === "Uint8Array" ? body.body : "")
 
-/** Builds a 200 and a 304 response. The headers of a 304 replace those that the client stored. */
+/** Builds a 200 and a 304 response. The headers of a 304 replace the headers that the client stored. */
 const withEtag = Function.memoize((document: HttpServerResponse.HttpServerResponse) => {
   const etag = `"${createHash("sha256").update(bytesOf(document)).digest("base64url")}"`
   const full = HttpServerResponse.setHeader(document, "etag", etag)
@@ -48,7 +48,7 @@ const withEtag = Function.memoize((document: HttpServerResponse.HttpServerRespon
   return { etag, whole: full, unchanged }
 })
 
-/** A document changes only with the program version, so clients may store it and ask with its ETag if it changed. */
+/** A document changes only with the program version. Clients may store it and revalidate it with its ETag. */
 const respondConditionally = Effect.fnUntraced(function* (document: HttpServerResponse.HttpServerResponse) {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   const { etag, unchanged, whole } = withEtag(document)

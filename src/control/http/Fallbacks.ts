@@ -8,7 +8,7 @@ import { OperatorTokens } from "../operators/OperatorTokens.ts"
 import { toResponse } from "./ErrorResponses.ts"
 import { fallbackMethods, methods, notFound } from "./Probes.ts"
 
-/** Without a valid operator token, all paths below this one return 401: callers cannot find out which exist. */
+/** All paths below this path return 401 without a valid operator token. This hides which paths exist. */
 const operatorPath = "/admin-ui/admin"
 
 const declaredMethods = (): ReadonlyMap<string, ReadonlySet<string>> => {

@@ -8,8 +8,8 @@ export const ControlHosts = Context.Reference<ReadonlyArray<string>>("svc/contro
 })
 
 /**
- * A defence against DNS rebinding: a foreign web page must not read metrics, probes and documentation. Browser requests
- * to paths without authentication must use a known host name. Monitoring tools may use any name.
+ * Protects metrics, probes and documentation against web pages that use DNS rebinding. Browser requests to paths
+ * without authentication must use a known host name. Monitoring tools may use any name.
  */
 export const KnownHosts = HttpRouter.middleware(
   Effect.gen(function* () {
@@ -28,7 +28,7 @@ export const KnownHosts = HttpRouter.middleware(
 
 const needsToken = /^\/admin-ui\/(?:admin|v1|upstream-ui)(?:[/?]|$)/
 
-/** A page can omit or change all of these headers except `Accept-Language`, which the browser adds itself. */
+/** A page can omit or change all of these headers except `Accept-Language`. The browser itself adds that header. */
 const isBrowser = (headers: Headers.Headers): boolean =>
   ["accept-language", "sec-fetch-site", "origin", "referer"].some((name) => headers[name] !== undefined)
 

@@ -16,7 +16,7 @@ export const routerConfig = {
   maxParamLength: 1024
 } as const
 
-/** The middleware added first is the outermost, so a response that refuses the host name also has a request id. */
+/** `RequestIds` wraps `KnownHosts`, so a response that refuses the host name also has a request id. */
 export const hostAndRequestIdMiddleware = KnownHosts.pipe(Layer.provideMerge(RequestIds))
 
 export const probeHandlers = Effect.map(Readiness, (ready) => ({
@@ -32,7 +32,7 @@ export const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as c
 
 export const notFound = new ControlError("not_found", "There is nothing at this path.")
 
-/** HEAD is not listed, because the router handles it as GET unless a route declares HEAD itself. */
+/** HEAD is not in the list, because the router handles HEAD as GET unless a route declares HEAD. */
 export const fallbackMethods = [...methods, "QUERY"] as const
 
 const notFoundRoutes = HttpRouter.addAll(

@@ -11,7 +11,7 @@ export const ReadYourWrites = HttpRouter.middleware(
     const database = yield* Database
     if (Option.isNone(followed)) return (httpEffect) => httpEffect
     const { waitFor } = followed.value
-    // The change is already committed, so a failure to wait is ignored.
+    // A failure to wait is ignored, because the change is already committed.
     const waitForEpoch = readEpoch.pipe(
       Effect.provideService(Database, database),
       Effect.flatMap(waitFor),

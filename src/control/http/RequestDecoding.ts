@@ -44,7 +44,7 @@ export const layer: Layer.Layer<RequestDecoding, never, BodyMemory> = Layer.effe
 const isNoRoom = Schema.is(NoRoom)
 
 const maxHeaderNames = 100
-/** Proxies and clients refuse headers of more than some kilobytes. */
+/** Many proxies and clients refuse headers longer than a few kilobytes. */
 const maxHeaderCharacters = 4_096
 
 const skippedRowsHeader = (skipped: ReadonlyArray<string>): string => {
@@ -68,7 +68,7 @@ const collectSkippedRows = Effect.gen(function* () {
   return skipped
 })
 
-/** Checks the body before the endpoint decodes it. The request caches the text, so it is read only once. */
+/** Checks the body before the endpoint decodes it. The request caches the text, so the body is read only once. */
 const checkBody = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
   if (endpoint.payload.size === 0) return
   const request = yield* HttpServerRequest.HttpServerRequest
@@ -80,8 +80,8 @@ const checkBody = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
     return yield* new ControlError("unsupported_media_type", "Content-Type must be application/json.")
   }
   const text = yield* body
-  // The shape is checked first, because parsing a hostile body takes far longer. Operators' documents may be larger
-  // than the bodies of clients, hence the higher limit.
+  // The JSON structure is checked before parsing, because parsing a hostile body takes far longer. The limit is higher
+  // than for clients, because operators' documents may be larger.
   const excess = JsonBounds.excessOf(text, Math.max(JsonBounds.maxWeight, maxBodyBytes))
   if (excess !== undefined) return yield* new ControlError("invalid_json", excess)
   yield* Effect.mapError(parse(text), () => new ControlError("invalid_json", "The request body is not valid JSON."))
@@ -96,7 +96,7 @@ const bodyReadError =
       ? new ControlError("request_body_too_large", `The request body exceeds the limit of ${maxBodyBytes} bytes.`)
       : new ControlError("invalid_json", "The request body ended before it was complete.")
 
-/** An id in the path that cannot exist means 404. A response that does not match its schema is a bug. */
+/** An invalid id in the path means 404. A response that does not match its schema is a bug of the gateway. */
 const toRefusal = (error: HttpApiError.HttpApiSchemaError): Effect.Effect<never, DecodingRefusal> => {
   switch (error.kind) {
     case "Params":
@@ -114,7 +114,7 @@ const toRefusal = (error: HttpApiError.HttpApiSchemaError): Effect.Effect<never,
 const maxDescribedIssues = 5
 const maxPathLength = 128
 
-/** Names the field and what it must be, but never the value: it may be a secret in the wrong field. */
+/** Names the field and the expected values, but not the actual value. That value may be a misplaced secret. */
 const describeIssues = (issue: SchemaIssue.Issue): Refused<"invalid_request"> => {
   const issues = issuesWithPaths(issue)
   const texts = new Set(issues.map(sentence))
@@ -133,7 +133,7 @@ const issuesWithPaths = (issue: SchemaIssue.Issue) =>
 const sentence = ({ field, message }: { readonly field: string; readonly message: string }): string =>
   field === "" ? message : `${field}: ${message}`
 
-/** The first problem of a JSON document that another server returned, in one sentence. */
+/** Describes the first problem of a JSON document that another server returned, in one sentence. */
 export const describeFirstIssue = (issue: SchemaIssue.Issue): string => {
   const [first] = issuesWithPaths(issue)
   return first === undefined ? "" : `${sentence(first)}.`

@@ -8,8 +8,8 @@ import { transformResponse } from "./ResponseTransform.ts"
 const validRequestId = /^[\x21-\x7e]{1,128}$/
 
 /**
- * Gives every request an id and sets the common response headers. The handler runs just before the response is sent, so
- * it also covers responses that the HTTP server itself creates, for malformed paths and for bugs.
+ * Gives every request an id and sets the common response headers. The headers are set just before the response is sent.
+ * They are therefore also present if the HTTP server itself creates the response, for malformed paths and bugs.
  */
 export const RequestIds = HttpRouter.middleware<{ provides: RequestId }>()(
   (httpEffect) =>
@@ -46,7 +46,7 @@ const responseHeaders = ({ headers, status }: HttpServerResponse.HttpServerRespo
   ...(headers["content-security-policy"] === undefined && securityHeaders)
 })
 
-/** A response that a browser shows as a page can load nothing, run no script and not be framed. */
+/** If a browser shows the response as a page, the page loads nothing, runs no script and cannot be framed. */
 export const securityHeaders = {
   "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   "x-content-type-options": "nosniff",

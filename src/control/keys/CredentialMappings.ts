@@ -25,7 +25,7 @@ export class CredentialMappings extends Context.Service<
     readonly upsert: (input: CredentialMappingUpsert) => Effect.Effect<CredentialMapping, Invalid | StoreFailure, Actor>
     readonly remove: (id: string) => Effect.Effect<void, Missing | StoreFailure, Actor>
     readonly enable: (id: string) => Effect.Effect<CredentialMapping, Missing | StoreFailure, Actor>
-    /** A mapping whose row this version cannot decode can be disabled too. */
+    /** Also disables a mapping whose row this version cannot decode. */
     readonly disable: (id: string) => Effect.Effect<CredentialMapping | Unreadable, Missing | StoreFailure, Actor>
   }
 >()("svc/control/CredentialMappings") {
@@ -48,7 +48,7 @@ const make = Effect.gen(function* () {
   const lock = (id: string) =>
     Effect.flatMap(mappingRows.first(sql`${select} WHERE m.id = ${id} FOR UPDATE OF m`), orMissing)
 
-  /** Locks the key or project of a mapping, so that concurrent upserts for it run one after the other. */
+  /** Locks the key or project of a mapping, so that concurrent upserts for this target run one after the other. */
   const lockTarget = Effect.fnUntraced(function* ({ scope, target_id }: CredentialMappingUpsert) {
     const [row] =
       scope === "key"
@@ -58,7 +58,7 @@ const make = Effect.gen(function* () {
     return sql(`${scope}_id`)
   })
 
-  /** A credential is stored with the origin of the upstream in use: the enabled provider row, else the environment. */
+  /** Returns the origin that a new credential is bound to. An enabled provider row overrides the environment. */
   const upstreamOrigin = Effect.fnUntraced(function* (vendor: Vendor | undefined) {
     const rows = yield* addressRows.all(
       sql`SELECT base_url, family FROM provider_configs WHERE provider = 'upstream' AND enabled`

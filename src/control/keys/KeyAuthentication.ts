@@ -37,7 +37,7 @@ export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effec
         )
       )
 
-    /** Disables a key that was unused for too long, as the gateway does. This request does not count as a use. */
+    /** Disables a key that was unused for too long, as the gateway does. The current request does not count as use. */
     const disableIfUnused = Effect.fnUntraced(function* (key: StoredKeys.StoredKey, now: number) {
       const layers = yield* state.layersForOwner(StoredKeys.ownerOf(key))
       const days = exceededUnusedDays(key, EffectivePolicy.of([...layers, key.ownLayer]).policy, now)

@@ -18,12 +18,12 @@ type Refusal = ControlError<
   | "guardrail_unavailable"
 >
 
-/** The guardrails that the policy of the calling key selects. Policy layers are not considered. */
+/** Offers and tests the guardrails that the policy of the calling key selects. Policy layers are ignored. */
 export class KeyGuardrails extends Context.Service<
   KeyGuardrails,
   {
     readonly offered: Effect.Effect<ReadonlyArray<OfferedGuardrail>, StoreFailure, KeyHolder>
-    /** Runs guardrails on a text. The test calls no upstream, counts against no limit and leaves no usage record. */
+    /** Runs guardrails on a text. The test calls no upstream, counts against no limit and writes no usage record. */
     readonly test: (
       test: GuardrailTest
     ) => Effect.Effect<GuardrailTestResult, Refusal | StoreFailure, KeyHolder | RequestId>
@@ -93,14 +93,14 @@ const make = Effect.gen(function* () {
 
 const busy = new ControlError(
   "guardrail_test_busy",
-  "Another guardrail test of this key is running, or too many tests of other keys are. Send one test at a time."
+  "Another guardrail test of this key is running, or too many tests of other keys are running. Send one test at a time."
 )
 
 const maxConcurrentTests = 4
 
 /**
- * Runs one test per key at a time, then pauses for as long as the test took. Redacting a long text occupies the CPU of
- * the whole process, and no limit of the key's policy applies to tests.
+ * Runs one test per key at a time, then waits for as long as the test took. Redacting a long text occupies the CPU of
+ * the whole process. Limits of the key's policy do not apply to tests.
  */
 export const oneTestAtATime = () => {
   const running = new Set<string>()
@@ -120,7 +120,7 @@ export const oneTestAtATime = () => {
 /** During a test, HTTP guardrails receive this path as the route of the request. */
 const testRoute = "/admin-ui/v1/guardrails/test"
 
-/** Guardrails return JSON, because the gateway encodes what they return. */
+/** The text is JSON, because the gateway encodes the results of guardrails as JSON. */
 const parseJson = (text: string) => Effect.orDie(Schema.decodeEffect(Schema.fromJsonString(Schema.Json))(text))
 
 const needsStream = new ControlError(
@@ -131,6 +131,6 @@ const needsStream = new ControlError(
 
 const wrongMode = new ControlError(
   "invalid_guardrail_request",
-  "A guardrail that guardrails names does not run in this mode. Choose another mode or guardrail.",
+  "The list guardrails names a guardrail that does not run in this mode. Choose another mode or guardrail.",
   { param: "guardrails" }
 )

@@ -31,19 +31,19 @@ type SettingsRefused = Refused<
   | "guardrail_forbidden"
 >
 
-/** Stores gateway keys. Only the response that creates a key contains it; the database keeps a digest. */
+/** Stores gateway keys as digests. Only the response that creates or rotates a key contains the raw key. */
 export class Keys extends Context.Service<
   Keys,
   {
     readonly list: (query: KeysQuery) => Effect.Effect<Page<Key>, StoreFailure>
     readonly get: (id: string) => Effect.Effect<Key, Missing | StoreFailure>
     readonly create: (key: NewKey) => Effect.Effect<MintedKey, SettingsRefused | StoreFailure, Actor>
-    /** A revoked key stays revoked: `update`, `revoke`, `disable` and `enable` do not change it. */
+    /** `update`, `revoke`, `disable` and `enable` do not change a revoked key. */
     readonly update: (
       id: string,
       patch: KeyPatch
     ) => Effect.Effect<Key, Missing | SettingsRefused | StoreFailure, Actor>
-    /** Replaces the secret, which still works for `graceSeconds`. The policy and the usage counters stay. */
+    /** Replaces the secret. The old secret still works for `graceSeconds` seconds. Policy and usage counters stay. */
     readonly rotate: (
       id: string,
       graceSeconds: number
@@ -141,7 +141,7 @@ const make = Effect.gen(function* () {
       }
     })
 
-  /** Revokes or disables a key. Only its id is needed, so the row need not be decodable. */
+  /** Revokes or disables a key, even if this version cannot decode its row. */
   const deactivate = (id: string, action: "keys:revoke" | "keys:disable", set: ColumnValues) =>
     audit.mutate(function* ({ write }) {
       const before = yield* Effect.flatMap(
@@ -300,7 +300,7 @@ const toKey = ({ guardrail_policy, policy, policy_version, ...key }: typeof Row.
 
 const toKeyOrUnreadable = (row: typeof Row.Type | Unreadable) => (isUnreadable(row) ? row : toKey(row))
 
-/** Enabling a key restarts its unused-key timer. */
+/** Enabling a key restarts the time after which an unused key is disabled. */
 const enableColumns = ({ disabled }: typeof Row.Type) =>
   Effect.map(DateTime.now, (now) => (disabled ? { disabled: false, enabled_at: DateTime.toDateUtc(now) } : {}))
 
@@ -309,7 +309,7 @@ const toDateOrNull = (time: DateTime.Utc | null | undefined): Date | null => (ti
 const orMissing = <A>(row: A | undefined): Effect.Effect<A, Missing> =>
   row === undefined ? Effect.fail(new ControlError("not_found", "No key has this id.")) : Effect.succeed(row)
 
-/** A project key may call the services of its project and has no list of its own. */
+/** A key of a project may call the services of its project. It has no list of its own. */
 const checkLinks = (owner: OwnerType, names: ReadonlyArray<string>) =>
   owner === "project" && names.length > 0
     ? Effect.fail(

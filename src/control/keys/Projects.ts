@@ -20,7 +20,7 @@ export class Projects extends Context.Service<
       id: string,
       patch: ProjectPatch
     ) => Effect.Effect<Project, Missing | NameRefused | Refused<"missing_service"> | StoreFailure, Actor>
-    /** Also deletes the project's credential mapping, service links and policy layer. Fails if keys refer to it. */
+    /** Also deletes the project's credential mapping, service links and policy layer. Fails while keys refer to it. */
     readonly remove: (id: string) => Effect.Effect<void, Missing | Refused<"project_in_use"> | StoreFailure, Actor>
   }
 >()("svc/control/Projects") {
@@ -33,7 +33,7 @@ const make = Effect.gen(function* () {
   const links = linksOf(sql, "project")
   const columns = sql`id, name, created_at, updated_at, ${links.names}`
 
-  // FOR UPDATE waits for transactions that create keys in this project, and blocks later ones.
+  // FOR UPDATE waits for transactions that create keys in this project, and blocks later transactions of this kind.
   const lock = (id: string) =>
     Effect.flatMap(projectRows.first(sql`SELECT ${columns} FROM projects WHERE id = ${id} FOR UPDATE`), orMissing)
 
@@ -83,7 +83,7 @@ const make = Effect.gen(function* () {
           auditAction: { target: "project", action: "projects:update" },
           targetId: id,
           snapshots: yield* snapshots(before, project),
-          // Gateways cache the project's name and services together with its keys.
+          // Gateways cache each key together with the name and services of its project.
           changes: name === undefined && names === undefined ? [] : [{ _tag: "Project", id }]
         }
       })

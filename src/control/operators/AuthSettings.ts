@@ -10,7 +10,7 @@ import { validateCredential } from "../store/Validation.ts"
 
 type Invalid = Refused<"invalid_configuration">
 
-/** Settings for caller authentication other than gateway keys. Stored settings replace the environment's. */
+/** Stores the settings for caller authentication besides gateway keys. Stored settings override the environment. */
 export class AuthSettings extends Context.Service<
   AuthSettings,
   {
@@ -64,7 +64,7 @@ const make = Effect.gen(function* () {
     const refusal = secret ? validateCredential(secret) : undefined
     if (refusal !== undefined) return yield* invalid("trusted_gateway_header_secret", refusal)
     return yield* audit.mutate(function* ({ write }) {
-      // A table lock, because a row lock has no effect while the table is empty.
+      // Locks the table, because a row lock has no effect while the table is empty.
       yield* sql`LOCK TABLE gateway_auth_settings IN EXCLUSIVE MODE`
       const before = yield* readCurrent
       const settings = applyPatch(before.settings, patch)
@@ -147,7 +147,7 @@ const applyPatch = (before: Settings.AuthSettings, patch: Patch): Settings.AuthS
   }
 }
 
-/** An absent value keeps the stored setting; `null` resets it to the default. */
+/** An absent value keeps the stored setting. `null` resets the setting to its default. */
 const orDefault = <A>(value: A | null | undefined, before: A, fallback: A): A =>
   value === undefined ? before : (value ?? fallback)
 

@@ -33,7 +33,7 @@ export const authenticate = Effect.gen(function* () {
 const maxUserAgentLength = 512
 const maxAddressLength = 64
 
-/** The scheme is case-insensitive, and one or more spaces follow it (RFC 9110 §11). */
+/** Returns the bearer token. The scheme name is case-insensitive, and spaces follow it (RFC 9110 §11). */
 export const bearerToken = (
   header: string | undefined,
   prefix: typeof operatorTokenPrefix | typeof keyPrefix
@@ -52,7 +52,7 @@ export const bearerToken = (
     : Effect.fail(new ControlError("malformed_authorization", `The Authorization header must be "Bearer ${prefix}…".`))
 }
 
-/** Clients can forge this address, which proxies report. It is used only for the audit log. */
+/** Returns the client address that a proxy reports. Clients can forge the address, so only the audit log uses it. */
 const clientAddressOf = (headers: Headers.Headers): string | null => {
   const address = (headers["x-forwarded-for"]?.split(",", 1)[0] ?? headers["x-real-ip"])?.trim()
   return address ? address.slice(0, maxAddressLength) : null

@@ -10,9 +10,9 @@ import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
 import { keyset, type Page, readPage } from "../store/Paging.ts"
 import { Count, computedRows, rowTimestamps, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
-/** No operator token is active, so `GATEWAY_ADMIN_TOKEN` would become one, but its value is not allowed. */
+/** No operator token is active, and the value of `GATEWAY_ADMIN_TOKEN` is not a valid operator token. */
 export class MalformedAdminToken extends Data.TaggedError("MalformedAdminToken") {
-  /** `EX_CONFIG`: starting the process again does not help. */
+  /** `EX_CONFIG` tells a supervisor that a restart of the process does not help. */
   override readonly [Runtime.errorExitCode] = 78
 
   override get message() {
@@ -20,16 +20,16 @@ export class MalformedAdminToken extends Data.TaggedError("MalformedAdminToken")
   }
 }
 
-/** The advisory lock of all changes to operator tokens, because some rules concern all tokens together. */
+/** All changes to operator tokens take this advisory lock, because some rules concern all tokens together. */
 const lock = 5_417_283_691n
 
 const activeCondition = (sql: SqlClient.SqlClient) =>
   sql`NOT disabled AND revoked_at IS NULL AND coalesce(expires_at > now(), true)`
 
 /**
- * If no operator token is active, creates one; exactly one even if several processes start at once. Given `adminToken`,
- * it stores the token's hash and returns `None`. Otherwise it returns a new token, which the caller must print, because
- * it cannot be read again. If a token is active, nothing happens.
+ * Creates an operator token if none is active. Concurrent processes create only one token. With `adminToken`, stores
+ * its hash and returns `None`. Otherwise returns a new token. The caller must print it, because only its hash is
+ * stored.
  */
 export const bootstrap = Effect.fn("OperatorTokens.bootstrap")(function* (
   adminToken: Option.Option<Redacted.Redacted>
@@ -65,12 +65,11 @@ interface KnownToken {
 
 type ScopeRefused = Refused<"insufficient_operator_scope">
 
-/** Stores operator tokens as digests only. */
 export class OperatorTokens extends Context.Service<
   OperatorTokens,
   {
     readonly find: (token: Redacted.Redacted) => Effect.Effect<Option.Option<KnownToken>, StoreFailure>
-    /** Includes rotated and revoked tokens; the newest comes first. */
+    /** Includes rotated and revoked tokens. The newest token comes first. */
     readonly list: (query: {
       readonly limit?: number
       readonly cursor?: Cursor
@@ -89,8 +88,8 @@ export class OperatorTokens extends Context.Service<
     >
     readonly rotateOwn: Effect.Effect<MintedToken, Refused<"disabled_operator_token"> | StoreFailure, Actor>
     /**
-     * Revokes a token; a revoked one stays as it is. The last token with all scopes and no expiry cannot be revoked.
-     * Only a token with all scopes may revoke one whose row this version cannot decode.
+     * Revokes a token, unless it is the last token with all scopes and no expiry. A revoked token stays unchanged. If
+     * this version cannot decode the token's row, the calling token needs all scopes.
      */
     readonly revoke: (
       id: string
@@ -115,7 +114,7 @@ const make = Effect.gen(function* () {
   )
   const tokenIsActive = activeCondition(sql)
 
-  // Written at most once a minute. A failure is ignored, because the request can go on without it.
+  // Runs at most once a minute for each token. A failure is ignored, because the request does not need this update.
   const recordUse = (id: string) => Effect.ignore(sql`UPDATE operator_tokens SET last_used_at = now() WHERE id = ${id}`)
 
   const takeLock = sql`SELECT pg_advisory_xact_lock(${lock})`
@@ -145,7 +144,7 @@ const make = Effect.gen(function* () {
       WHERE id = ${id} AND revoked_at IS NULL RETURNING ${columns}`)
   })
 
-  /** Locks the row of an active token. This lock mode lets other transactions insert audit events that refer to it. */
+  /** Locks the row of an active token. Other transactions can still insert audit events that refer to the token. */
   const lockActive = (id: string | null) =>
     tokenRows.first(sql`SELECT ${columns} FROM operator_tokens WHERE id = ${id} AND ${tokenIsActive} FOR NO KEY UPDATE`)
 
@@ -273,7 +272,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** A token must not give itself more scopes, nor revoke a token that has more. */
+/** The calling token needs all of `scopes`. It could otherwise create or revoke a more powerful token. */
 const requireScopes = Effect.fnUntraced(function* (scopes: ReadonlyArray<Scope>) {
   const operator = yield* Operator
   const missing = scopes.filter((scope) => !allows(operator.scopes, [scope]))

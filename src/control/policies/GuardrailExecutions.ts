@@ -73,7 +73,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** The limit covers every combination of a full catalogue, and guardrails that were deleted since. */
+/** Large enough for all guardrails of a full catalogue and for many deleted guardrails. */
 const maxSums = 10_000
 
 const executionRows = storedRows(

@@ -11,7 +11,7 @@ import { ControlError } from "../api/schema/Errors.ts"
 import { findSecretMember } from "../store/SecretNames.ts"
 
 /**
- * Applies `patch` to the guardrail policy `current`: `null` clears the policy, an absent field keeps its value. Fails
+ * Applies `patch` to the guardrail policy `current`. `null` clears the policy. Absent fields keep their values. Fails
  * if the patch names an unknown guardrail, contains a secret, or overrides a guardrail that the policy forbids.
  */
 export const patchedGuardrailPolicy = Effect.fnUntraced(function* (
@@ -36,7 +36,7 @@ export const patchedGuardrailPolicy = Effect.fnUntraced(function* (
   const secret = findSecretMember(patch.guardrail_config_overrides ?? {})
   if (secret !== undefined) {
     return yield* invalidGuardrail(
-      `guardrail_config_overrides.${secret} looks like a secret, and the configuration and the audit log would show it: set the guardrail's bearer_token in the catalogue instead, or rename the member if it is not a secret.`
+      `guardrail_config_overrides.${secret} looks like a secret. The configuration and the audit log would show it. Set the guardrail's bearer_token in the catalogue instead, or rename the member if it is not a secret.`
     )
   }
   const policy = patched(current, patch)

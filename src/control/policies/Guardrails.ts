@@ -19,14 +19,14 @@ import { type Violation, validateCredential, validateUrl } from "../store/Valida
 
 type Invalid = Refused<"invalid_guardrail_request">
 
-/** The catalogue of guardrails that policies can select, with the settings by which the gateway runs them. */
+/** Stores the catalogue of guardrails that policies can select, with the settings of each guardrail. */
 export class Guardrails extends Context.Service<
   Guardrails,
   {
     readonly list: Effect.Effect<ReadonlyArray<Guardrail>, StoreFailure>
     readonly get: (name: string) => Effect.Effect<Guardrail, Refused<"not_found"> | StoreFailure>
     readonly create: (guardrail: NewGuardrail) => Effect.Effect<Guardrail, Invalid | StoreFailure, Actor>
-    /** If this version cannot decode the guardrail's row, it can only be disabled. */
+    /** If this version cannot decode the guardrail's row, an update can only disable the guardrail. */
     readonly update: (
       name: string,
       patch: GuardrailPatch

@@ -17,7 +17,7 @@ import { Count, computedRows, type StoreFailure, storedRows, toStoreFailures } f
 import { allowedDecision, appliedLayer, denialReasons, refusedDecision, sharedLimits } from "./PolicyReasons.ts"
 import * as PolicyState from "./PolicyState.ts"
 
-/** Explains a past request from its usage record: what was decided, and what would be decided now. */
+/** Explains the decision on a past request from its usage record. Also returns the decision under today's policies. */
 export class PolicyExplanations extends Context.Service<
   PolicyExplanations,
   { readonly explain: (requestId: string) => Effect.Effect<Explanation, Refused<"not_found"> | StoreFailure> }
@@ -31,7 +31,7 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const state = PolicyState.make(sql)
 
-  /** Finds audit events since the request that changed its key's policy or a policy layer that applies to it. */
+  /** Finds later audit events about the policy of the request's key and about policy layers of the request. */
   const changesSince = (record: typeof Row.Type, scope: LayerScope) =>
     changeRows.all(sql`SELECT created_at, action, target_type, target_id, actor_token_id FROM audit_events
       WHERE created_at > ${DateTime.toDateUtc(record.created_at)} AND ${sql.or([
@@ -48,7 +48,7 @@ const make = Effect.gen(function* () {
       ])} ORDER BY created_at DESC, id DESC LIMIT ${maxChanges}`)
 
   const explain = Effect.fn("PolicyExplanations.explain")(function* (requestId: string) {
-    // Clients may use a request id twice; the latest record counts.
+    // Clients may use a request id twice. The latest record counts.
     const record =
       yield* records.first(sql`SELECT id, created_at, request_id, key_id, project_id, route, provider, model,
       status_code, error_code, streamed, tools, estimated_input_tokens, policy_version, denial, service_name
@@ -113,7 +113,7 @@ const currentDecision = (
   const facts = factsOf(record, route, models)
   const request: Policy.PolicyRequest = {
     route,
-    // The record names the provider that responded, which after a fallback is not the requested one.
+    // The record names the provider that responded. After a fallback, this is not the requested provider.
     provider: providerOf(route),
     service: record.service_name === null ? undefined : { name: record.service_name, linked: key.services },
     worksLater: false,
@@ -157,14 +157,14 @@ const factsOf = (record: typeof Row.Type, route: PolicyRoute, models: ReadonlyAr
   }
 }
 
-/** Only model requests have an estimated cost. Services have their own prices; other requests have none. */
+/** Only model requests have an estimated cost. Services have their own prices. Other requests have no price. */
 const accountingOf = (record: typeof Row.Type, route: PolicyRoute): Estimate.Accounting => {
   const id = canonicalAt(route)
   if (id !== undefined && hasReadBody(record)) return Estimate.accountingOf(id, "POST", "managed_by_gateway")
   return route === "/providers/compat/*" && hasReadBody(record) ? "answer" : "free"
 }
 
-/** Bodies of requests that match no route are not parsed, so checks that need them are not repeated here. */
+/** Requests that match no route have no parsed body, so the explanation skips checks that need the body. */
 const uncheckedAtWildcard = (policy: KeyPolicy): ReadonlyArray<Policy.Check> => [
   ...(Policy.limitOfLaterWork(policy) !== undefined ? (["later_work"] as const) : []),
   ...Policy.bodyChecks(policy),
@@ -173,8 +173,8 @@ const uncheckedAtWildcard = (policy: KeyPolicy): ReadonlyArray<Policy.Check> => 
 ]
 
 /**
- * A usage record lacks the concurrent requests, the tool details and the output limit, and names only one model even if
- * the request named several. Checks that need them are not repeated here.
+ * Returns the checks that the explanation skips, because the usage record lacks their input. The record has no
+ * concurrent requests, tool details or output limit. It names only one model, even if the request named several.
  */
 const uncheckedFromRecord = (
   policy: KeyPolicy,
@@ -196,7 +196,7 @@ const uncheckedFromRecord = (
   ...(policy.max_cost_per_request._tag === "Limited" ? (["cost"] as const) : [])
 ]
 
-/** These errors happen after the policy allowed the request: the upstream failed, or its response was too large. */
+/** These errors occur after the policy allowed the request. The upstream failed, or its response was too large. */
 const wasForwarded = (errorCode: string | null): boolean =>
   errorCode === null || errorCode.startsWith("upstream_") || errorCode === "response_body_too_large"
 

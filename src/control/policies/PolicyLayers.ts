@@ -115,7 +115,7 @@ const make = Effect.gen(function* () {
         const shared = yield* sharedText(
           input.shared === undefined ? (current?.shared ?? SharedLimits.none) : SharedLimits.of(input.shared ?? {})
         )
-        // Unlike in a PATCH, the given guardrail policy replaces the stored one as a whole.
+        // Unlike a PATCH, the given guardrail policy replaces the whole stored policy.
         const guardrails = yield* input.guardrail_policy === undefined
           ? Effect.succeed(current?.guardrail_policy ?? GuardrailPolicy.neutral)
           : patchedGuardrailPolicy(sql, GuardrailPolicy.neutral, input.guardrail_policy)

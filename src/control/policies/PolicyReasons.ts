@@ -11,7 +11,7 @@ export const appliedLayer = ({ kind, scopeId, version }: PolicyLayer) => ({
   policy_version: version
 })
 
-/** Lists for each policy layer the checks by which its policy alone denies the request. */
+/** Lists, for each policy layer, the checks that fail under the policy of this layer alone. */
 export const denialReasons = ({ layers }: EffectivePolicy, request: Policy.PolicyRequest) =>
   layers.map((layer) => ({
     ...appliedLayer(layer),

@@ -66,7 +66,7 @@ const make = Effect.gen(function* () {
   const storedRouting = (reader: RowReader) =>
     Effect.provide(Effect.all({ routes: StoredRoutes.load(reader), services: StoredServices.load(reader) }), context)
 
-  /** Returns the route, and its row if it cannot be decoded. Wildcard requests cannot be simulated. */
+  /** Returns the route of a request, and the route's row if this version cannot decode it. */
   const targetOf = Effect.fnUntraced(function* (method: string, path: string) {
     const reader = new RowReader()
     const stored = yield* storedRouting(reader)
@@ -100,7 +100,7 @@ const make = Effect.gen(function* () {
     const provider = input.provider ?? target.provider
     const serviceName = input.service_name ?? target.serviceName
     const serviceCall = target.service
-    // A simulated service may be unregistered; then the limits of the route `/providers/compat/*` apply.
+    // A simulated service may be unregistered. The limits of the route `/providers/compat/*` then apply.
     const closedRefusal = input.service_name == null ? target.closed : undefined
     const config = isService && serviceCall === undefined ? compat : target.config
 
@@ -183,7 +183,7 @@ const make = Effect.gen(function* () {
     return result
   })
 
-  /** The policy of the key, with the changes that the simulation requests. */
+  /** Returns the policy of the key, with the changes that the simulation requests. */
   const ownLayer = Effect.fnUntraced(function* (stored: PolicyLayer | undefined, input: Simulation) {
     const base = stored !== undefined && input.preset == null ? stored.policy : policyOf(input.preset ?? undefined)
     const currentGuardrails = stored?.guardrails ?? GuardrailPolicy.neutral
@@ -257,7 +257,7 @@ const reservationNanos = ({ method, path, service: { pricing } }: ServiceCall, b
   return ServicePricing.reservation(pricing, method, path, price).nanos
 }
 
-/** The body of a service may be any JSON. Facts such as the model are read only from an object. */
+/** The body of a request to a service may be any JSON. Facts such as the model are read only from an object. */
 const factsOf = (
   { provider, routeId }: Routing.Target,
   text: Uint8Array,
@@ -267,7 +267,7 @@ const factsOf = (
     ? Result.succeed(Facts.factsOfSize(Facts.estimateInput(body, "anywhere")))
     : Result.map(Facts.parse(routeId, text), ({ facts }) => facts)
 
-/** The gateway would disable a key now that was unused for too long. */
+/** Also refuses a key that was unused for too long, because the gateway would disable it now. */
 const keyRefusal = (key: KeyState, { policy }: EffectivePolicy.EffectivePolicy, now: number) => {
   const code =
     unusableReason(key, now) ??
@@ -275,7 +275,7 @@ const keyRefusal = (key: KeyState, { policy }: EffectivePolicy.EffectivePolicy, 
   return code && refusal(code)
 }
 
-/** The gateway refuses too large a body while it arrives. The layers with the smallest limit cause the refusal. */
+/** The gateway stops receiving a body that is too large. The layers with the smallest limit cause the refusal. */
 const refuseLargeRequest = (
   limit: BodyLimit.BodyLimit,
   { requestBytes }: Policy.PolicyRequest,

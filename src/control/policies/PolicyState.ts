@@ -19,7 +19,7 @@ export const make = (sql: SqlClient.SqlClient) => ({
     indexLayers(new RowReader().read(StoredLayers.table, stored))
   ),
 
-  /** Leaves out the layers of routes and models. */
+  /** Returns the layers of an owner, without the layers of routes and models. */
   layersForOwner: (owner: OwnerScope) =>
     Effect.map(
       sql<RowColumns>`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers WHERE ${sql.or([
@@ -34,7 +34,7 @@ export const make = (sql: SqlClient.SqlClient) => ({
         )
     ),
 
-  /** Returns the prices of `models`, and those of all patterns, which the caller must match. */
+  /** Returns the prices of `models` and of all patterns. The caller must match the patterns. */
   prices: (models: ReadonlyArray<string>) =>
     Effect.map(
       priceRows.all(sql`SELECT model, input_nanos_per_million::text AS input, output_nanos_per_million::text AS output,

@@ -3,11 +3,11 @@ import { type Sink, Upstream } from "../../services/Upstream.ts"
 
 /** A server, and the request that checks whether it works. */
 export interface Probe {
-  /** `undefined`: no address is configured. */
+  /** `undefined` if no address is configured. */
   readonly baseUrl: string | undefined
   readonly method: "GET" | "HEAD"
   readonly path: string
-  /** Names and values in turn; empty without a credential. */
+  /** Header names and values in turn. Empty without a credential. */
   readonly credential: ReadonlyArray<string>
   readonly headers: ReadonlyArray<string>
   /** `success`, for a configured health path: only status 2xx is healthy. `answer`: any status below 500 is healthy. */
@@ -18,14 +18,14 @@ export interface HealthCheckResult {
   /** `degraded`: the server responds but refuses the credential. */
   readonly status: "healthy" | "degraded" | "unhealthy"
   readonly errorCode: string | undefined
-  /** `undefined`: no request was sent. */
+  /** `undefined` if no request was sent. */
   readonly latencyMs: number | undefined
 }
 
 /** The timeout for the connection and the response head together. */
 const deadlineMs = 3000
 
-/** Sends one request and judges its status. The response body is not read. */
+/** Sends one request and derives the health from the response status. The response body is not read. */
 export const check = Effect.fn("HealthCheck.check")(function* (probe: Probe) {
   const { baseUrl, credential, headers, method, path } = probe
   if (baseUrl === undefined) return notSent("missing_upstream_url")

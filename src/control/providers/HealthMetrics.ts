@@ -10,7 +10,7 @@ const circuitStates = Metric.gauge("gateway_circuit_breaker_state", {
   description: "1 for the circuit state last recorded by this process, 0 for the other states"
 })
 
-/** Beyond this number, changes of circuits are still counted, but the states of further circuits are not exported. */
+/** The maximum number of circuits whose state is exported. State changes of further circuits are still counted. */
 const maxCircuitSeries = 1000
 
 const states: ReadonlyArray<HealthState["circuit_state"]> = ["closed", "open", "half_open"]

@@ -7,7 +7,7 @@ import { isUnreadable } from "../api/schema/Fields.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 
-/** Prices of tokens, for upstreams that do not report costs. Unit: dollars in the API, nano-dollars in the table. */
+/** Stores prices of tokens, for upstreams that do not report costs. The API uses dollars, the table nano-dollars. */
 export class ModelPrices extends Context.Service<
   ModelPrices,
   {
@@ -27,10 +27,7 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
 
-  /**
-   * Locks the row even if it cannot be decoded: it is replaced or deleted as a whole, and its old values are needed
-   * only for the audit event.
-   */
+  /** Locks the row even if it cannot be decoded. Only the audit event needs the old values. */
   const lock = (model: string) =>
     Effect.map(priceRows.firstOrUnreadable(sql`SELECT * FROM model_prices WHERE model = ${model} FOR UPDATE`), (row) =>
       row === undefined ? null : isUnreadable(row) ? row : toModelPrice(row)

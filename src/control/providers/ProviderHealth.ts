@@ -37,7 +37,7 @@ import * as HealthMetrics from "./HealthMetrics.ts"
 export class ProviderHealth extends Context.Service<
   ProviderHealth,
   {
-    /** Counts the recorded requests by service, or else by provider. Default range: the last 24 hours. */
+    /** Counts the recorded requests by service, or by provider without a service. Default range: the last 24 hours. */
     readonly observed: (
       query: ObservedQuery
     ) => Effect.Effect<ReadonlyArray<ObservedHealth>, Refused<"invalid_usage_query"> | StoreFailure, Operator>
@@ -122,7 +122,7 @@ const make = Effect.gen(function* () {
     return [...rows, ...activeStartupUpstreams(served).map(([serves, upstream]) => startupSubject(serves, upstream))]
   })
 
-  /** The upstreams from the environment that no enabled provider row replaces. The simulator is left out. */
+  /** Returns the upstreams from the environment that no enabled provider row replaces. The simulator is left out. */
   const activeStartupUpstreams = (
     rows: ReadonlySet<ServedFamilies>
   ): ReadonlyArray<readonly [ServedFamilies, StartupUpstream]> => {
@@ -167,7 +167,7 @@ const make = Effect.gen(function* () {
       if (!DateTime.isLessThan(since, until)) {
         return yield* new ControlError("invalid_usage_query", "from must be earlier than to.", { param: "from" })
       }
-      // There is no upper bound without `to`, so that records written during the query count.
+      // Without `to` there is no upper bound, so that records written during the query are counted.
       const before = to === undefined ? sql`true` : sql`created_at < ${DateTime.toDateUtc(until)}`
       return yield* runBounded(() =>
         observationRows.all(sql`
@@ -211,8 +211,7 @@ const make = Effect.gen(function* () {
           []
         )
       )
-      // A service and a provider row with the same name share one state. The service is checked, because requests go to
-      // it.
+      // A provider row with the name of a service is not checked, because requests go to the service.
       const subjectsByName = new Map(subjects.map((subject) => [`${subject.provider}/${subject.name}`, subject]))
       const checked = yield* Effect.forEach(
         subjectsByName.values(),
@@ -306,7 +305,7 @@ const nextState = (
     name: before.name,
     provider: before.provider,
     status,
-    // A failed check leaves the circuit as it is. Requests are sent in any case.
+    // A failed check does not change the circuit. Requests continue in any case.
     circuit_state: ok ? "closed" : before.circuit_state,
     active_check_ok: ok,
     passive_success_count: before.passive_success_count,

@@ -59,7 +59,7 @@ const make = Effect.gen(function* () {
      credential_header_mode, credential_header_name, credential_header_value_format, created_at, updated_at`
   )
 
-  /** The columns that `input` sets. The rules apply to the merged row, not to `input` alone. */
+  /** Returns the columns that `input` sets. Validation applies to the merged row, not to `input` alone. */
   const columnsOf = Effect.fnUntraced(function* (
     id: string,
     input: ProviderPatch,
@@ -218,7 +218,7 @@ const newRow: CredentialHeader = {
   family: null
 }
 
-/** The credential header that the vendor uses, unless the input sets one. */
+/** Returns the credential header that the vendor uses, unless the input sets a header. */
 const vendorHeader = ({ credential_header_mode, credential_header_name, family }: ProviderPatch): ProviderPatch =>
   family === undefined ||
   family === null ||

@@ -46,7 +46,7 @@ const make = Effect.gen(function* () {
   const selectForUpdate = (id: RouteId) =>
     sql`SELECT ${columns} FROM canonical_routes WHERE route_id = ${id} FOR UPDATE`
 
-  /** The stored row may be undecodable, because `set` may repair it. `after` decodes the changed row. */
+  /** This also works if this version cannot decode the stored row, because `set` may repair the row. */
   const change = <A extends Route | Unreadable, E>(
     id: RouteId,
     action: RouteAction["action"],
@@ -111,8 +111,8 @@ const make = Effect.gen(function* () {
 })
 
 /**
- * Setting a response limit makes it apply to event streams too. Removing it (`null`) ends that. A patch that sets
- * `limits_streams` itself decides otherwise.
+ * A patch that sets a response limit also sets `limits_streams` to true. Removing the limit (`null`) sets it to false.
+ * A patch that contains `limits_streams` stays unchanged.
  */
 export const withStreamLimit = <
   A extends { readonly max_response_body_bytes?: number | null; readonly limits_streams?: boolean | null }
@@ -137,7 +137,7 @@ const refusedOwnership =
   (value: string): Violation => {
     if (!Ownership.literals.some((literal) => literal === value))
       return `must be one of ${Ownership.literals.join(", ")}`
-    // Requests to all other routes may refer to objects such as files and batches.
+    // Requests to every route except `models` may refer to objects such as files and batches.
     return id !== "models" || value === "project"
       ? undefined
       : "applies only to routes that create, read or reference objects"

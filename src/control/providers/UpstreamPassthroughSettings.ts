@@ -41,7 +41,7 @@ const make = Effect.gen(function* () {
       const set = yield* columnsOf(withStreamLimit(patch))
       return yield* audit.mutate(function* ({ write }) {
         const lockedRow = sql`SELECT ${columns} FROM upstream_passthrough_settings FOR UPDATE`
-        // The stored row may be undecodable, because the patch may repair it.
+        // This also works if this version cannot decode the stored row, because the patch may repair the row.
         const before = yield* settingsRows.firstOrUnreadable(lockedRow)
         const after = yield* settingsRows.only(
           Object.keys(set).length === 0
@@ -102,7 +102,7 @@ const maxPaths = 64
 const maxPathLength = 512
 const maxMethods = 16
 
-/** Requests are compared by their canonical path, so any other pattern would never match. */
+/** The gateway compares the canonical paths of requests. A pattern that is not canonical would never match. */
 const refusedPaths = (paths: ReadonlyArray<string>): Violation => {
   if (paths.length === 0 || paths.length > maxPaths) return `must have 1 to ${maxPaths} entries`
   if (paths.some((path) => !path.startsWith("/") || path.length > maxPathLength)) {
@@ -114,7 +114,7 @@ const refusedPaths = (paths: ReadonlyArray<string>): Violation => {
   return paths.some((path) => path.slice(0, -1).includes("*")) ? "may have a * only at the end of a path" : undefined
 }
 
-/** A TRACE response would show the gateway's credential to the caller; CONNECT would open a tunnel. */
+/** A TRACE response would show the gateway's credential to the caller. CONNECT would open a tunnel. */
 const unforwardable: ReadonlySet<string> = new Set(["TRACE", "CONNECT"])
 
 const refusedMethods = (methods: ReadonlyArray<string>): Violation => {

@@ -4,7 +4,7 @@ import { type Endpoint, EndpointMethod, type EndpointPricingRule } from "../../p
 interface OpenApiDocument {
   readonly title: string | null
   readonly version: string | null
-  /** Sorted by path as in the document, then by method. */
+  /** In the order of the paths in the document, then by method. */
   readonly endpoints: ReadonlyArray<Endpoint>
 }
 
@@ -107,8 +107,8 @@ export const without = <A extends EndpointKey>(
 }
 
 /**
- * The endpoint prices after an import of the document. Existing prices stay, even those of removed endpoints. New
- * operational endpoints become free; other new endpoints have the price of the service.
+ * Returns the endpoint prices after an import of the document. Existing prices stay, even those of removed endpoints.
+ * New operational endpoints become free. Other new endpoints have the price of the service.
  */
 export const pricingAfterSync = (
   rules: ReadonlyArray<EndpointPricingRule>,

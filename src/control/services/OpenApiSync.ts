@@ -27,7 +27,7 @@ export class OpenApiSync extends Context.Service<
       name: string,
       sourcePath?: string
     ) => Effect.Effect<OpenApiPreview, DocumentFailure | StoreFailure>
-    /** Stores the previewed document. Fails if the document has another hash now. */
+    /** Stores the previewed document. Fails if the hash of the document has changed since the preview. */
     readonly sync: (
       name: string,
       request: Request

@@ -5,7 +5,7 @@ import type { Service } from "../api/services/ServicesApi.ts"
 import { validateOrigin } from "../store/Validation.ts"
 import * as ServiceValidation from "./ServiceValidation.ts"
 
-/** One service before and after the change; `before` is `undefined` for a new service. */
+/** One service before and after the change. `before` is `undefined` for a new service. */
 export interface RegistryStep {
   readonly before: Service | undefined
   readonly after: Registration
@@ -27,11 +27,11 @@ const byStudio = (registry: ReadonlyArray<Service>, { studio_service_id }: Servi
 const byName = (registry: ReadonlyArray<Service>, { name }: ServiceIdentity): Service | undefined =>
   registry.find((service) => service.name === name)
 
-/** The service with the studio service id of `entry`, else the service with its name. */
+/** Returns the service with the studio service id of `entry`, or else the service with the name of `entry`. */
 export const matchingService = (registry: ReadonlyArray<Service>, entry: ServiceIdentity): Service | undefined =>
   byStudio(registry, entry) ?? byName(registry, entry)
 
-/** Those of `all` that have neither the name nor the studio service id of any of `others`. */
+/** Returns the items of `all` that share neither the name nor the studio service id with an item of `others`. */
 export const unrelatedTo = <A extends ServiceIdentity>(
   others: ReadonlyArray<ServiceIdentity>,
   all: ReadonlyArray<A>
@@ -60,7 +60,7 @@ export const findViolation = (
   return suggested && { ...suggested, param: `default_pricing.${suggested.param}` }
 }
 
-/** An entry must not take the name of another service than the one that it describes. */
+/** Returns a violation if the entry takes the name of a service that it does not describe. */
 export const nameConflict = (
   registry: ReadonlyArray<Service>,
   { name, studio_service_id }: ServiceIdentity,
@@ -111,7 +111,7 @@ const newRegistration = ({ default_pricing, name, studio_service_id }: RegistryE
   sync_status: studio_service_id ? "incomplete" : "local"
 })
 
-/** The studio decides about name and pricing rules, operators about all other fields. */
+/** The studio sets the name and the pricing rules. Operators set all other fields. */
 const reimportedRegistration = ({ default_pricing, name }: RegistryEntry, before: Service): Registration => ({
   ...registrationOf(before),
   name,
@@ -257,7 +257,7 @@ const planOf = (
       changed_fields: Object.fromEntries(changes.map(({ fields, name }) => [name, fields])),
       invalid
     },
-    // Renames run before inserts, so that an insert can use a name that a rename gives up.
+    // Renames run before inserts, so that an insert can use the old name of a renamed service.
     steps: [...steps, ...disableSteps].sort((a, b) => Number(a.before === undefined) - Number(b.before === undefined))
   }
 }

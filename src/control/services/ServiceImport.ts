@@ -45,7 +45,7 @@ type Missing = Refused<"missing_service">
 export class ServiceImport extends Context.Service<
   ServiceImport,
   {
-    /** Finds the service by `studio_service_id`: importing twice is harmless. Audit events name `action`. */
+    /** Finds the service by `studio_service_id`, so importing twice is harmless. The audit event contains `action`. */
     readonly importOne: (
       request: ImportRequest,
       action: "import" | "sync"
@@ -54,7 +54,6 @@ export class ServiceImport extends Context.Service<
     readonly activate: (
       draft: RegistryDraft
     ) => Effect.Effect<Activation, Refused<"invalid_service_payload"> | Duplicate | StoreFailure, Actor>
-    /** The newest version comes first. */
     readonly versions: (page: {
       readonly limit?: number
       readonly before?: number
@@ -78,7 +77,7 @@ const make = Effect.gen(function* () {
     "version, source, diff, services_json, activated_at, rolled_back_from_version, created_at"
   )
 
-  /** Services whose rows this version cannot decode are not changed, and the response names them. */
+  /** Services whose rows this version cannot decode stay unchanged. The response names these services. */
   const readRegistry = Effect.gen(function* () {
     const names: Array<string> = []
     const statement = sql`SELECT ${columns} FROM service_registrations ORDER BY name`
@@ -93,7 +92,7 @@ const make = Effect.gen(function* () {
     answered?.push(...names.filter((name) => !answered.includes(name)))
     return { services: stored.map(toService), unreadable }
   })
-  /** The lock keeps the services as they were read until the commit. Call `lockProject` before, never after. */
+  /** Blocks changes to services until the commit. Call `lockProject` before this, never after, to prevent deadlocks. */
   const lockRegistry = Effect.andThen(sql`LOCK TABLE service_registrations IN SHARE ROW EXCLUSIVE MODE`, readRegistry)
 
   const knownProjects = (ids: ReadonlyArray<string | null | undefined>) => {
@@ -106,7 +105,7 @@ const make = Effect.gen(function* () {
         )
   }
 
-  /** A rename does not reach fallback lists, and the encryption of the credential is bound to the old name. */
+  /** After a rename, updates fallback lists and encrypts the credential again under the new name. */
   const renameReferences = Effect.fnUntraced(function* (from: string, to: string) {
     const { write } = yield* Mutation
     yield* write`
@@ -115,7 +114,7 @@ const make = Effect.gen(function* () {
     const [row] = yield* sql<{ readonly sealed: string | null }>`
       SELECT sealed_credential AS sealed FROM service_registrations WHERE name = ${to}`
     if (row !== undefined && row.sealed !== null) {
-      // A credential that cannot be decrypted is lost here: it was unusable before the rename.
+      // A credential that cannot be decrypted is removed here. It was already unusable before the rename.
       const sealed = yield* vault.open(row.sealed, credentialContext(from)).pipe(
         Effect.map((credential) => vault.seal(credential, credentialContext(to))),
         Effect.catchTag("UnreadableSecret", () => Effect.succeed(null))
@@ -137,7 +136,7 @@ const make = Effect.gen(function* () {
     return CredentialOrigin.outcomeOf({ before: stored, address, sealed: undefined })
   })
 
-  /** Writes one service. Returns notices for keys and projects that call it, and whether its credential was removed. */
+  /** Writes one service. Returns notices for linked keys and projects, and whether the credential was removed. */
   const applyStep = Effect.fnUntraced(function* (step: RegistryPlan.RegistryStep, now: Date) {
     const { write } = yield* Mutation
     const { after, before } = step
@@ -343,7 +342,7 @@ const encodeDiff = Schema.encodeEffect(RegistryDiff)
 const encodeRegistrations = Schema.encodeEffect(Schema.toCodecJson(Schema.Array(Registration)))
 const activationSnapshots = Snapshots.of(Activation)
 
-/** The previous state for the audit event; `null` if there was no version. */
+/** Returns the previous state for the audit event, or `null` if there was no version. */
 const previousActivation = (
   version: RegistrySnapshot | Unreadable | null,
   services: (typeof Activation.Type)["services"]
@@ -396,5 +395,5 @@ const violationError = (param: string, reason: string) =>
 
 const unreadableService = new ControlError(
   "store_unavailable",
-  "This version of the gateway cannot decode the stored service with this name or studio_service_id. A newer version may have written it: import with that version."
+  "This version of the gateway cannot decode the stored service with this name or studio_service_id. A newer version may have written it. Import with that version."
 )

@@ -10,11 +10,11 @@ const linkTables = {
   key: { table: "key_service_links", column: "key_id", owner: "api_keys.id" }
 } as const
 
-/** Links restrict a project or key to certain services. Without links it may call all that its policy allows. */
+/** Links restrict a project or key to certain services. Without links, only its policy restricts the services. */
 export const linksOf = (sql: SqlClient, kind: keyof typeof linkTables) => {
   const { column, owner, table } = linkTables[kind]
   return {
-    /** A column for the SELECT list of the owner: the names of its services. */
+    /** An SQL column with the names of the services that are linked to the owner. */
     names: sql.literal(
       `ARRAY(SELECT service_name FROM ${table} WHERE ${table}.${column} = ${owner} ORDER BY service_name COLLATE "C") AS service_names`
     ),
@@ -42,7 +42,7 @@ export const linksOf = (sql: SqlClient, kind: keyof typeof linkTables) => {
   }
 }
 
-/** Gateways cache links with keys, so every project and key that is linked to the service needs a notice. */
+/** Returns notices for every project and key that is linked to the service, because gateways cache links with keys. */
 export const linkedOwnerChanges = Effect.fnUntraced(function* (sql: SqlClient, name: string) {
   const projects = yield* sql<{ readonly id: string }>`
     SELECT project_id AS id FROM project_service_links WHERE service_name = ${name}`
@@ -55,8 +55,8 @@ export const linkedOwnerChanges = Effect.fnUntraced(function* (sql: SqlClient, n
 })
 
 /**
- * Fails if a project or unrevoked key is linked to this service only: without links it could call every service. Locks
- * these projects and keys, because two concurrent removals could otherwise remove the last two links.
+ * Fails if a project or unrevoked key is linked only to this service. Without links, this project or key could call
+ * every service. Locks these projects and keys, because two removals at once could remove the last two links.
  */
 export const refuseLastLinks = Effect.fnUntraced(function* (
   sql: SqlClient,

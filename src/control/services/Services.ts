@@ -39,8 +39,8 @@ export class Services extends Context.Service<
       patch: ServicePatch
     ) => Effect.Effect<ChangedService, Missing | Invalid | Duplicate | StoreFailure, Actor>
     /**
-     * Also deletes the links to the service. Fails if it is the only link of a project or key, which could then call
-     * every service. With `allowLastLinks` the caller must check this.
+     * Also deletes the links to the service. Fails if the service is the only link of a project or key, because without
+     * links it could call every service. With `allowLastLinks` the caller must check this.
      */
     readonly remove: (
       name: string,
@@ -67,7 +67,7 @@ const make = Effect.gen(function* () {
   const vault = yield* Vault
   const columns = sql.literal(serviceColumns)
 
-  /** The columns that `input` sets. The price rules apply to the merged row, not to `input` alone. */
+  /** Returns the columns that `input` sets. The price rules apply to the merged row, not to `input` alone. */
   const columnsOf = Effect.fnUntraced(function* (
     name: string,
     input: Omit<NewService, "name"> & ServicePatch,
@@ -261,7 +261,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** `cleared`: the credential is removed, because the service moves to an address that must not receive it. */
+/** `cleared` is true if the credential is removed, because the service's new address must not receive it. */
 interface Assignments {
   readonly set: ColumnValues
   readonly cleared: boolean
@@ -269,7 +269,7 @@ interface Assignments {
 
 const configuration: Change = { _tag: "Configuration" }
 
-/** `null` in a request resets the field to this value. */
+/** `null` in a request resets a field to its default here. */
 const defaults = {
   health_check_method: "GET",
   timeout_ms: 60_000,

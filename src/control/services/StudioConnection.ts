@@ -28,7 +28,7 @@ export class StudioOfEnvironment extends Context.Service<StudioOfEnvironment, Op
   "svc/control/StudioOfEnvironment"
 ) {}
 
-/** The address and token of the studio. A stored connection replaces the environment's as a whole. */
+/** The address and token of the studio. A stored connection replaces the whole connection from the environment. */
 export class StudioConnection extends Context.Service<
   StudioConnection,
   {
@@ -60,7 +60,7 @@ const make = Effect.gen(function* () {
       : makeView("environment", environment.base_url, Option.isSome(environment.token), null)
   }
 
-  /** Returns the row to store; `undefined` deletes the stored row. */
+  /** Returns the row to store, or `undefined` if the stored row must be deleted. */
   const applyPatch = (before: Row | undefined, { base_url, token }: StudioConnectionPatch) => {
     if (base_url === null || (before === undefined && base_url === undefined && !token)) {
       return { cleared: false, row: undefined }
@@ -93,7 +93,7 @@ const make = Effect.gen(function* () {
       return yield* invalid("token", "cannot be stored without an address: base_url null removes both")
     }
     return yield* audit.mutate(function* ({ write }) {
-      // A table lock, because a row lock has no effect while the table is empty.
+      // Locks the table, because a row lock has no effect while the table is empty.
       yield* sql`LOCK TABLE studio_connection_settings IN EXCLUSIVE MODE`
       const before = yield* readRow
       const { cleared, row } = applyPatch(before, patch)

@@ -38,7 +38,7 @@ export const StudioExport = Schema.fromJsonString(Schema.Union([Schema.Struct({ 
 export const rowsOf = (answer: typeof StudioExport.Type): ReadonlyArray<Row> =>
   "services" in answer ? answer.services : answer
 
-/** Turns a text into a DNS label: lower case, accents dropped, other characters as hyphens; `undefined` if empty. */
+/** Turns a text into a lower-case DNS label with hyphens. Returns `undefined` if nothing remains of the text. */
 export const serviceNameOf = (text: string): string | undefined => {
   const label = text
     .normalize("NFKD")
@@ -100,6 +100,6 @@ const methodsOf = (methods: ReadonlyArray<string>): ReadonlyArray<ServiceMethod>
   return supported.length === 0 ? ["POST"] : supported
 }
 
-/** A list alone means pricing rules. The import validates all other forms. */
+/** Treats a list as pricing rules. The import validates all other forms. */
 const pricingOf = (pricing: Schema.Json | undefined): Schema.Json =>
   Array.isArray(pricing) ? { pricing_rules: pricing } : (pricing ?? null)

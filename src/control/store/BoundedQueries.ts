@@ -8,9 +8,9 @@ import { computedRows, type StatementFailure } from "./Rows.ts"
 
 const deadlineSeconds = 20
 
-/** Less than the connection pool has, because the process may also run a gateway. */
+/** The limit is smaller than the connection pool, because the process may also run a gateway. */
 const maxConcurrent = 3
-/** Less than the total, so that one token cannot use all. */
+/** The limit is smaller than `maxConcurrent`, so that one operator token cannot block the others. */
 const maxConcurrentPerToken = 2
 const maxWaitSeconds = 10
 
@@ -20,9 +20,9 @@ export class BoundedQueries extends Context.Service<
   BoundedQueries,
   {
     /**
-     * Runs `read` in one snapshot with a deadline, without parallel workers and with a limit on how many run at once,
-     * because the gateway uses the same database. The embedded database has no deadline. `rolledUpUntil` is the end of
-     * the time that the hourly and daily sums of usage cover in this snapshot.
+     * Runs `read` in one snapshot with a deadline and without parallel workers, because the gateway uses the same
+     * database. Limits the number of concurrent reads. The embedded database has no deadline. `rolledUpUntil` is the
+     * end of the time that the hourly and daily usage sums cover in this snapshot.
      */
     readonly runBounded: <A, E>(
       read: (rolledUpUntil: number) => Effect.Effect<A, E>

@@ -9,23 +9,23 @@ interface StoredCredential {
 }
 
 export interface CredentialChange {
-  /** `undefined`: the row is new. */
+  /** `undefined` if the row is new. */
   readonly before: StoredCredential | undefined
   /** `undefined` keeps the address, `null` removes it. */
   readonly address: string | null | undefined
-  /** The encrypted secret. `undefined` keeps the stored one, `null` removes it. */
+  /** The encrypted secret. `undefined` keeps the stored secret, `null` removes it. */
   readonly sealed: string | null | undefined
 }
 
 interface CredentialChangeOutcome {
-  /** `undefined`: secret and origin stay as they are. */
+  /** `undefined` if secret and origin do not change. */
   readonly stored: { readonly sealed: string | null; readonly credential_origin: string | null } | undefined
   readonly cleared: boolean
 }
 
 /**
  * A secret is sent only to the origin for which it was stored. If the address moves to another origin without a new
- * secret, the stored secret is removed. Otherwise an operator could read it by pointing the address to an own server.
+ * secret, the stored secret is removed. Otherwise an operator could send the secret to a server of their own.
  */
 export const outcomeOf = ({ address, before, sealed }: CredentialChange): CredentialChangeOutcome => {
   const next = address === undefined ? (before?.address ?? null) : address
@@ -46,7 +46,7 @@ const unchanged: CredentialChangeOutcome = { stored: undefined, cleared: false }
 
 const origins = computedRows(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
 
-/** Adds the origin to a row, which API entities do not show. `statement` selects its `credential_origin`. */
+/** Adds the credential's origin to `row`, because API objects lack this field. `statement` selects the origin. */
 export const stored = <E, R>(
   statement: Effect.Effect<ReadonlyArray<unknown>, E, R>,
   row: Omit<StoredCredential, "origin">

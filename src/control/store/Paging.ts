@@ -20,7 +20,7 @@ export const keyset = (
   const sortKey = sql`(${sql(table)}.created_at, ${sql(table)}.id)`
   return {
     micros: micros(sql, table),
-    /** A row comparison of the plain columns, so that an index scan can start here. */
+    /** Compares the plain columns, so that an index scan can start at the cursor. */
     afterCursor:
       cursor === undefined
         ? sql`true`
@@ -52,9 +52,9 @@ export const readPage = Effect.fnUntraced(function* <Row, A, E, R>(
 
 const cursorRows = computedRows(Schema.Struct({ micros: Count, id: Schema.String }))
 
-/** An `infinity` timestamp has no number of microseconds, so times are cut to this range. */
+/** Times are limited to this range, because an `infinity` timestamp has no number of microseconds. */
 const maxMicros = Number.MAX_SAFE_INTEGER
 
-/** The cursor needs all digits of the time, which a JavaScript date would round. */
+/** The cursor needs microseconds. A JavaScript date would round the time to milliseconds. */
 export const micros = (sql: SqlClient, table: string) =>
   sql`least(greatest(extract(epoch FROM ${sql(table)}.created_at) * 1000000, -${maxMicros}::bigint), ${maxMicros}::bigint)::bigint AS micros`

@@ -57,7 +57,7 @@ const unavailable = new ControlError("store_unavailable", "The database is unava
 /** A change and its audit event commit together, so the audit log shows whether the commit succeeded. */
 const unconfirmed = new ControlError(
   "store_unavailable",
-  "The database did not confirm the change, so it may or may not have been made. Before you retry, look for this request_id in GET /admin-ui/admin/audit-events: an event with it means that the change was made."
+  "The database did not confirm the change, so it may or may not have been made. Before you retry, look for this request_id in GET /admin-ui/admin/audit-events. An event with this request_id means that the change was made."
 )
 
 /** Columns of type `bigint` contain numbers below 2^53, so a JavaScript number is exact. */
@@ -78,14 +78,14 @@ interface TableReference {
 }
 
 /**
- * A list that cannot decode a row adds the row's name here and continues. If this is `undefined`, the list fails:
- * configuration documents and plans need the whole table.
+ * If a list cannot decode a row, it adds the row's name to this array and continues. Without the array the list fails,
+ * because configuration documents and plans need the whole table.
  */
 export const SkippedRows = Context.Reference<Array<string> | undefined>("svc/control/SkippedRows", {
   defaultValue: () => undefined
 })
 
-/** Decodes every row on its own, because another version may have written some of them. */
+/** Decodes each row separately, because another version may have written some of the rows. */
 export const storedRows = <T, E>(row: Schema.Codec<T, E>, { key, table }: TableReference) => {
   const decode = Schema.decodeUnknownResult(row)
   const read = (columns: unknown): Result.Result<T, UnreadableRow> =>
@@ -132,7 +132,7 @@ const rowReaders = <T, Failure>(
   all,
   first: <Err, R>(statement: Effect.Effect<ReadonlyArray<unknown>, Err, R>) =>
     Effect.map(all(statement), (rows) => rows[0]),
-  /** Returns the only row of a statement that always returns one. */
+  /** Returns the only row of a statement that always returns one row. */
   only: <Err, R>(statement: Effect.Effect<ReadonlyArray<unknown>, Err, R>) =>
     Effect.flatMap(all(statement), ([row]) => (row === undefined ? Effect.die(new NoRow()) : Effect.succeed(row)))
 })
@@ -150,8 +150,8 @@ const nameOf = (key: ReadonlyArray<string>, columns: unknown): string =>
 const maxRowNameLength = 512
 
 /**
- * Locks a project against deletion. Take this lock before locks on rows that refer to the project: all transactions use
- * this order, and another order can deadlock.
+ * Locks a project against deletion. Take this lock before locks on rows that refer to the project. All transactions use
+ * this order, because another order can deadlock.
  */
 export const lockProject = (sql: SqlClient.SqlClient, id: string | null | undefined) =>
   id ? Effect.asVoid(sql`SELECT 1 FROM projects WHERE id = ${id} FOR KEY SHARE`) : Effect.void

@@ -1,12 +1,12 @@
 import type { Schema } from "effect"
 
-/** Limits such as `max_tokens` are plural and do not match. */
+/** Names of limits such as `max_tokens` do not match, because they are plural. */
 const secretName =
   /(?:^|[^a-z])(?:token|secret|password|passwd|passphrase|authorization|credentials?|bearer|(?:api|access|private|secret|auth)[^a-z]?key)$/
 
 const looksSecret = (name: string): boolean => secretName.test(name.replace(/([a-z\d])([A-Z])/g, "$1_$2").toLowerCase())
 
-/** Finds a non-empty text whose member name looks like that of a secret, and returns its path. */
+/** Returns the path of a non-empty text whose member name looks like the name of a secret. */
 export const findSecretMember = (config: { readonly [name: string]: Schema.Json }): string | undefined => {
   const pending: Array<readonly [path: string, secret: boolean, value: Schema.Json]> = [["", false, config]]
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {

@@ -2,7 +2,7 @@ import { Redacted } from "effect"
 import { refusedHeaderName } from "../../policy/routes/CredentialStyle.ts"
 import type { Vendor } from "../../policy/routes/Vendor.ts"
 
-/** The problem of a value, as the end of a sentence that begins with the field's name; `undefined`: none. */
+/** A problem of a value, as the end of a sentence that begins with the field's name. `undefined` means no problem. */
 export type Violation = string | undefined
 
 export const ifPresent = <A>(value: A | null | undefined, rule: (value: A) => Violation): Violation =>
@@ -74,7 +74,7 @@ export const validateCredentialHeader = ({
   credential_header_name: name,
   family
 }: CredentialHeader): Violation => {
-  // Anthropic's credential header. The gateway never forwards this header from clients, so it can set it itself.
+  // The gateway never forwards Anthropic's credential header from clients. It may therefore set this header.
   if (family === "anthropic" && name?.toLowerCase() === "x-api-key") return undefined
   if (name !== null) return refusedHeaderName(name)
   return mode === "custom_header" ? "is required when credential_header_mode is custom_header" : undefined

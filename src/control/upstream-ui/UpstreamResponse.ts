@@ -5,9 +5,9 @@ import { type Exchange, type Sink, Upstream, type UpstreamError } from "../../se
 /** A response whose status and headers have arrived. Closing the scope ends the exchange with the upstream. */
 export interface UpstreamResponse {
   readonly status: number
-  /** Names and values in turn. */
+  /** Header names and values in turn. */
   readonly headers: ReadonlyArray<string>
-  /** The upstream is paused while nobody reads. */
+  /** The upstream is paused while nobody reads the body. */
   readonly body: Stream.Stream<Uint8Array, UpstreamError>
   /** Reads the whole body if it has at most `most` bytes. Otherwise returns `undefined` and consumes nothing. */
   readonly bufferUpTo: (most: number) => Effect.Effect<Buffer | undefined, UpstreamError>

@@ -28,9 +28,8 @@ import { forControlOrigin, forwardedHeaders, isServiceWorker, valuesOf } from ".
 import * as UpstreamUiPaths from "./UpstreamUiPaths.ts"
 
 /**
- * Serves the upstream's web interface below the operator API, to programs that send an operator token, whatever
- * `ui_exposure` is set to. A sandbox keeps its pages from acting as pages of the gateway in a browser. For browsers
- * there is `UpstreamUiListener`.
+ * Serves the upstream's web interface to programs with an operator token. `ui_exposure` has no effect here. A sandbox
+ * keeps its pages from acting as pages of the gateway in a browser. Browsers use `UpstreamUiListener`.
  */
 export const layer: Layer.Layer<
   never,
@@ -150,7 +149,7 @@ interface Destination {
   readonly credential: Redacted.Redacted
 }
 
-/** The enabled provider row for both API families, else the upstream from the environment. */
+/** Returns the enabled provider row for both API families. Without one, returns the upstream from the environment. */
 const findDestination = Effect.gen(function* () {
   const { sql } = yield* Database
   const upstreams = yield* StartupUpstreams
@@ -216,7 +215,7 @@ const headersOf = Effect.fnUntraced(function* (
   cookie: string | undefined
 ) {
   const credentialHeader = style._tag === "CustomHeader" ? [style.name.toLowerCase()] : []
-  // Operators can rename the header of the gateway key; the renamed header must not reach the upstream either.
+  // Operators can rename the header of the gateway key. The renamed header must not reach the upstream.
   const keyHeader = (yield* (yield* AuthSettings).get).svc_key_header.toLowerCase()
   const requestId = yield* RequestId
   return [

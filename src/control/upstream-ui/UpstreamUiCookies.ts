@@ -3,13 +3,13 @@ import { isGatewayCookie } from "../../policy/facts/GatewayCookies.ts"
 
 /**
  * The name prefix of the upstream's cookies in the browser. Cookies ignore ports, so a browser sends the cookies of
- * every program on this host; only those with the prefix go to the upstream.
+ * every program on this host. Only cookies with the prefix go to the upstream.
  */
 const prefix = "svc_upstream_cookie."
 
 /**
  * Renames the upstream's cookies for the browser and makes them `HttpOnly`. A cookie that scripts may read is also set
- * under its own name, where the upstream's pages look for it.
+ * under its original name, because the upstream's scripts read that name.
  */
 export const forBrowser = (setCookies: ReadonlyArray<string>): Cookies.Cookies => {
   const cookies: Array<Cookies.Cookie> = []
@@ -18,21 +18,21 @@ export const forBrowser = (setCookies: ReadonlyArray<string>): Cookies.Cookies =
     cookies.push({ ...cookie, name: prefix + name, options: { ...ofThisHost, httpOnly: true } })
     if (options.httpOnly !== true && !isGatewayCookie(name)) cookies.push({ ...cookie, name, options: ofThisHost })
   }
-  // Numbers are the keys of the record, because two cookies of one name may have different paths.
+  // The keys of this record are numbers, because two cookies with the same name may have different paths.
   return Cookies.fromReadonlyRecord(Object.fromEntries(cookies.map((cookie, index) => [`${index}`, cookie])))
 }
 
-/** The parser takes quadratic time on runs of blanks, so they are shortened first. */
+/** The parser takes quadratic time on runs of blanks, so each run is replaced by one blank first. */
 const parseSetCookie = (setCookie: string): ReadonlyArray<Cookies.Cookie> =>
   Object.values(Cookies.fromSetCookie(setCookie.replace(/[\t ]+/g, " ")).cookies)
 
-/** A cookie may belong to this host, to this host as a domain, or to its parent domains. */
+/** Cookies of the same name may belong to this host, to this host as a domain, or to its parent domains. */
 const maxSessionCookies = 4
 
 /**
  * Returns the cookies that may contain the session, the likeliest first. Without TLS, scripts of the upstream's pages
- * can set cookies of this name for a longer path or a domain, and must not lock the operator out. Browsers send longer
- * paths first (RFC 6265 §5.4), and the path of the session is `/`, so the last ones are the likeliest.
+ * can set cookies with this name for a longer path or a domain. Such cookies must not lock the operator out. Browsers
+ * send longer paths first (RFC 6265 §5.4). The session's path is `/`, so the last cookies are the likeliest.
  */
 export const sessionCandidates = (header: string | undefined, name: string): ReadonlyArray<string> =>
   (header ?? "")

@@ -6,18 +6,18 @@ export type HeaderFields = Readonly<Record<string, string>>
 /** Headers as the upstream sent them: names and values in turn. */
 type RawHeaders = ReadonlyArray<string>
 
-/** The request headers to forward. `alsoStripped` contains further lower-case names to remove. */
+/** Returns the request headers to forward. `alsoStripped` contains further lower-case names to remove. */
 export const forwardedHeaders = (headers: HeaderFields, alsoStripped: ReadonlyArray<string>): ReadonlyArray<string> =>
   Object.entries(headers)
     .filter(([name]) => !strippedHeaders.test(name) && !alsoStripped.includes(name))
     .flat()
 
 const strippedHeaders = namePattern([
-  // These contain operator tokens or gateway keys, or only the gateway may set them.
+  // These headers contain operator tokens or gateway keys, or only the gateway may set them.
   ...neverForwarded,
-  // Contains cookies of other programs on this host. The upstream's own cookies are added separately.
+  // This header contains cookies of other programs on this host. The upstream's own cookies are added separately.
   "cookie",
-  // The gateway rewrites addresses in responses, which is impossible in encoded or partial ones.
+  // The gateway rewrites addresses in responses. This is impossible in encoded or partial responses.
   ...["accept-encoding", "range", "if-range"],
   "x-request-id"
 ])
@@ -27,8 +27,8 @@ export const isServiceWorker = (headers: HeaderFields): boolean =>
   headers["service-worker"] !== undefined || headers["sec-fetch-dest"] === "serviceworker"
 
 /**
- * On the origin of the operator API, only headers that describe the response are allowed. None of them changes how a
- * browser treats the origin or host. Headers that are invented later are excluded.
+ * On the origin of the operator API, only headers that describe the response are allowed. They do not change how a
+ * browser treats the origin or host. Unknown headers are removed, because they might.
  */
 export const forControlOrigin = (headers: RawHeaders): Record<string, string> =>
   joinFields(headers, (name) => descriptiveHeaders.test(name) && !originWideHeaders.test(name))
@@ -38,26 +38,26 @@ const descriptiveHeaders = namePattern([
   ...["accept-ranges", "allow", "date", "etag", "last-modified", "retry-after", "vary", "x-.*"]
 ])
 
-/** On the UI's own origin, all headers are allowed except those that act beyond the response. */
+/** On the UI's own origin, all headers are allowed except headers with effects beyond the response. */
 export const forOwnOrigin = (headers: RawHeaders): Record<string, string> =>
   joinFields(headers, (name) => !originWideHeaders.test(name))
 
 const originWideHeaders = namePattern([
-  // These belong to the connection, or rewriting the body changes them.
+  // These headers belong to the connection, or they change when the gateway rewrites the body.
   ...[...hopByHop, "content-length", "x-request-id"],
   ...["location", "set-cookie", "set-cookie2"],
   // A service worker would outlive the session and could read the links of later sessions.
   "service-worker-allowed",
-  // Other origins must not read what the session of an operator gives access to.
+  // With these headers, other origins could read pages of the operator's session.
   ...["access-control-.*", "timing-allow-origin", "x-permitted-cross-domain-policies"],
-  // This would clear cookies, storage and caches of the whole site, which may include the operator API.
+  // This header would clear cookies, storage and caches of the whole site, which may include the operator API.
   "clear-site-data",
-  // These apply to the host on every port, or send its later requests and reports elsewhere.
+  // These headers apply to the host on every port, or redirect its later requests and reports.
   ...["strict-transport-security", "public-key-pins.*", "expect-ct", "alt-svc"],
   ...["report-to", "reporting-endpoints", "nel", "content-security-policy-report-only"],
   // The gateway itself decides which sites may frame or open these pages.
   ...["x-frame-options", "cross-origin-.*"],
-  // A browser would ask for a password, which the gateway never forwards.
+  // With these headers, a browser would ask for a password. The gateway never forwards passwords.
   ...["www-authenticate", "authentication-info"],
   // Browsers keep dictionaries and client hints for the whole origin.
   ...["use-as-dictionary", "accept-ch", "critical-ch"]

@@ -25,7 +25,7 @@ const make = Effect.gen(function* () {
   const open = Effect.fn("UpstreamUiLinks.open")(function* () {
     if (Option.isNone(origin)) return yield* unconfigured
     const { tokenId } = yield* Operator
-    if (tokenId === null) return yield* Effect.die("an operator over HTTP has a token")
+    if (tokenId === null) return yield* Effect.die("the operator of this HTTP request has no token id")
     return yield* audit.mutate(function* () {
       const { expiresAt, value } = yield* sessions.createCode(tokenId)
       const link: UpstreamUiLink = {

@@ -26,8 +26,8 @@ type Handler = Effect.Effect<
 >
 
 /**
- * Serves the upstream's web interface to browsers at an origin of its own, so that links work unchanged and scripts
- * cannot reach the operator API. Only the session cookie grants access.
+ * Serves the upstream's web interface to browsers at a separate origin. Links then work unchanged, and scripts cannot
+ * reach the operator API. Only the session cookie grants access.
  */
 export const layer = (
   origin: string
@@ -69,7 +69,7 @@ const findSession = Effect.fnUntraced(function* (headers: HeaderFields, origin: 
   return Option.none()
 })
 
-/** Exchanges the code in the link for a session cookie. The page that follows has a URL without the code. */
+/** Exchanges the code in the link for a session cookie. The next page has a URL without the code. */
 const openSession = Effect.fnUntraced(function* (origin: string) {
   const { headers, url } = yield* HttpServerRequest.HttpServerRequest
   const sessions = yield* UpstreamUiSessions
@@ -121,8 +121,8 @@ const crossOrigin = new ControlError(
 )
 
 /**
- * The cookie alone proves nothing: browsers send it automatically, and pages on other ports of this host count as the
- * same site. Requests must come from this origin, the address bar or a followed link.
+ * Browsers send the session cookie automatically, even for pages on other ports of this host. The cookie alone
+ * therefore proves nothing. Requests must come from this origin, the address bar or a followed link.
  */
 const isOwnRequest = (method: string, headers: HeaderFields, origin: string): boolean => {
   const site = headers["sec-fetch-site"]
@@ -134,7 +134,7 @@ const isOwnRequest = (method: string, headers: HeaderFields, origin: string): bo
 
 const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"])
 
-/** Larger responses are sent unchanged. */
+/** Responses above this size are sent without changes to the body. */
 const maxRewrittenBytes = 2_097_152
 
 const rewrittenResponse = Effect.fnUntraced(function* (

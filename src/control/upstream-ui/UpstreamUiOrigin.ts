@@ -1,6 +1,6 @@
 import { Context, Option } from "effect"
 
-/** The origin at which browsers reach the upstream's web interface. `none`: no listener is configured. */
+/** The origin at which browsers reach the upstream's web interface. It is `none` if no listener is configured. */
 export const UpstreamUiOrigin = Context.Reference<Option.Option<string>>("svc/control/UpstreamUiOrigin", {
   defaultValue: () => Option.none()
 })

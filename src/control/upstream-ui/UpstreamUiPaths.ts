@@ -12,7 +12,7 @@ const rootSegments = [
 ]
 
 export interface UpstreamUiPaths {
-  /** Returns the path and query to request from the upstream; `undefined` if there are none for `target`. */
+  /** Returns the path and query to request from the upstream, or `undefined` if `target` is not allowed. */
   readonly upstreamTarget: (target: string) => string | undefined
   /**
    * Translates the `Location` of a redirect. Addresses of the upstream get the prefix. Returns `undefined` for paths
@@ -56,7 +56,7 @@ export const make = (extraRoots: ReadonlyArray<string>): UpstreamUiPaths => {
 
 const firstSegment = (path: string): string => path.slice(1).split("/", 1)[0] ?? ""
 
-/** Servers disagree about such paths, so they could lead to a resource that the gateway would refuse. */
+/** Servers interpret such paths differently. The upstream could serve a resource that the gateway would refuse. */
 const ambiguousPath = /[\\#;]|\/\/|\/\.{1,2}(?:\/|$)|%(?:2e|2f|5c|25|00)/i
 
 const isUi = /^\/ui(?=[/?#]|$)/

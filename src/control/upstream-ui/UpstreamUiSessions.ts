@@ -20,10 +20,10 @@ const sessionKind: TokenKind = { name: "session", lifetime: Duration.hours(1) }
 
 export const sessionLifetime = sessionKind.lifetime
 
-/** The limit of codes and of sessions, for all operators together. A new one replaces the oldest. */
+/** The maximum number of codes, and of sessions, of all operators. A new code or session replaces the oldest. */
 const maxPerKind = 1000
 
-/** The operator token that started the session, with its present scopes. */
+/** The operator token that started the session, with its current scopes. */
 interface Session {
   readonly tokenId: string
   readonly scopes: ReadonlyArray<Scope>
@@ -35,8 +35,8 @@ interface SessionCode {
 }
 
 /**
- * Browser sessions for the upstream's web interface. A code from the operator API starts a session, which ends with the
- * operator's token at the latest. Redis contains only digests, and every process can check them.
+ * Stores browser sessions for the upstream's web interface. A code from the operator API starts a session. The session
+ * ends with the operator's token at the latest. Redis contains only digests of codes and sessions.
  */
 export class UpstreamUiSessions extends Context.Service<
   UpstreamUiSessions,
@@ -84,7 +84,7 @@ const make = Effect.gen(function* () {
     redeem: Effect.fn("UpstreamUiSessions.redeem")(function* (value) {
       const tokenId = yield* findTokenId(codeKind, value)
       if (Option.isNone(tokenId)) return Option.none()
-      // If several requests use a code at once, only the one that deletes the code starts a session.
+      // If several requests use a code at once, only the request that deletes the code starts a session.
       const deleted = yield* redis.command("DEL", keyOf(codeKind, digestHex(value)))
       return deleted === 1 ? Option.some(yield* create(sessionKind, tokenId.value)) : Option.none()
     }, orStoreUnavailable),

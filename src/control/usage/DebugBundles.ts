@@ -7,7 +7,7 @@ import { Count, type StoreFailure, storedRows, toStoreFailures } from "../store/
 export class DebugBundles extends Context.Service<
   DebugBundles,
   {
-    /** Clients may use a request id twice; the latest request counts. */
+    /** Clients may use a request id twice. The latest request counts. */
     readonly get: (requestId: string) => Effect.Effect<DebugBundle, Refused<"debug_bundle_not_found"> | StoreFailure>
   }
 >()("svc/control/DebugBundles") {
@@ -125,7 +125,7 @@ const toDebugBundle = (
       ...traceEntry("endpoint", record.endpoint_template),
       ...traceEntry("usage_source", record.usage_source),
       ...traceEntry("cost_source", record.cost_source),
-      // The client already had the response head when this error happened, so the status does not show it.
+      // This error occurred after the client received the response head, so the status does not show the error.
       ...traceEntry("terminal_error", record.status_code < 400 ? record.error_code : null)
     ],
     // Only requests to `/providers/compat/*` can fall back to another provider.

@@ -29,7 +29,7 @@ type Dimension = keyof typeof labels
 
 /**
  * Sums up recorded requests. Whole hours and days come from precomputed sums (rollups). Single records are read for the
- * ends of the range, and for filters that the rollups lack.
+ * ends of the range, and for filters that the rollups do not support.
  */
 export class Usage extends Context.Service<
   Usage,
@@ -47,7 +47,7 @@ export class Usage extends Context.Service<
     readonly series: (query: SeriesQuery) => Effect.Effect<Series, UsageFailure, Operator>
     readonly breakdown: (by: Dimension, query: BreakdownQuery) => Effect.Effect<Breakdown, UsageFailure, Operator>
     readonly dashboard: (query: DashboardQuery) => Effect.Effect<UsageDashboard, UsageFailure, Operator>
-    /** Returns the first values in alphabetical order that begin with `prefix`. */
+    /** Returns the first values, in alphabetical order, that begin with `prefix`. */
     readonly values: (
       field: string,
       prefix: string,
@@ -74,7 +74,7 @@ const make = Effect.gen(function* () {
   const { runBounded } = yield* BoundedQueries
   const usageSql = UsageSql.make(sql)
 
-  /** Runs `read` in one snapshot of the database, in which the rollups are complete up to `watermark`. */
+  /** Runs `read` in one snapshot of the database. In this snapshot the rollups are complete up to `watermark`. */
   const analyze = <A, E>(range: Range, read: (watermark: number) => Effect.Effect<A, E>) =>
     Effect.andThen(validateRange(range), toStoreFailures(runBounded(read)))
 
@@ -108,7 +108,7 @@ const make = Effect.gen(function* () {
     )
   )
 
-  /** Reads one bucket more than the limit, which shows whether there is a next page. */
+  /** Reads one bucket more than the limit, to find out whether there is a next page. */
   const series = (query: SeriesQuery, watermark: number, page: Page, ofServices: boolean) => {
     const { interval = "hour" } = query
     const matching = usageSql.matchingSums(query, watermark, interval, "overview")
@@ -125,7 +125,7 @@ const make = Effect.gen(function* () {
     const { breakdown_limit = defaultLimits.breakdown, breakdown_offset = 0 } = query
     const order = orderExpression(query.sort_by ?? "requests", query.sort_order ?? "desc")
     const name = sql.literal(labels[by])
-    // There may be 200,000 tasks: one aggregate selects the page, and the other sums are computed only for its rows.
+    // There may be 200,000 tasks. One aggregate selects the page. Other sums are computed only for rows of the page.
     return sql`
       WITH matching AS NOT MATERIALIZED (${matching}),
       page AS (SELECT ${name} AS name, ${sql.literal(order)} AS place FROM matching
@@ -196,7 +196,7 @@ const make = Effect.gen(function* () {
     dashboard: Effect.fn("Usage.dashboard")((query: DashboardQuery) =>
       analyze(query, (watermark) =>
         Effect.gen(function* () {
-          // Reads the range once; every breakdown then aggregates the result.
+          // Reads the range once. Every breakdown then aggregates the result.
           const merged = usageSql.merged(usageSql.matchingSums(query, watermark, "day", "keys"))
           const parts = commonBreakdowns.map((by) => sql`(${breakdownStatement(by, sql`SELECT * FROM merged`, query)})`)
           const read = yield* groupRows.all(
@@ -286,7 +286,7 @@ const labels = {
   tasks: "coalesce(task_id, 'none')"
 }
 
-/** Projects and keys that were deleted show their id. */
+/** Deleted projects and keys are shown by their ids. */
 const displayNames: Partial<Record<Dimension, string>> = {
   projects: `CASE WHEN summed.name = 'individual' THEN summed.name ELSE
     coalesce((SELECT projects.name FROM projects WHERE projects.id = summed.name::uuid), summed.name) END`,

@@ -27,7 +27,7 @@ interface EventsPage {
   readonly next_cursor: Cursor | null
 }
 
-/** Reads the usage records; the gateway writes one for every authenticated request. */
+/** Reads the usage records. The gateway writes one record for every authenticated request. */
 export class UsageEvents extends Context.Service<
   UsageEvents,
   {
@@ -50,7 +50,7 @@ const defaultExport = 1000
 /** The database reads and discards every row before an offset. Cursors need no such limit. */
 const maxOffset = 10_000
 
-/** Every matching record must be read, except when sorting by time. */
+/** Sorting by anything except time reads every matching record, so their number is limited. */
 const maxSortedEvents = 100_000
 
 const batchSize = 500

@@ -2,7 +2,7 @@ import { Array as Arr, DateTime, Effect, Schema, Stream } from "effect"
 import { Csv } from "effect/encoding"
 import { UsageEvent, UsageTotal } from "../api/usage/UsageApi.ts"
 
-/** Clients may read the columns by position, so new ones are added at the end. */
+/** Clients may read the columns by position, so new columns are added at the end. */
 const columns = [
   "request_id",
   "key_id",
@@ -42,7 +42,7 @@ const formulaPattern = /^(?:[\t\r\n]|\s*[=+\-@＝＋－＠])/
 /** An apostrophe keeps spreadsheets from running a cell as a formula. */
 const disarmed = (text: string): string => (formulaPattern.test(text) ? `'${text}` : text)
 
-/** At most nine decimals (one nano-dollar), without an exponent. */
+/** Writes at most nine decimals (one nano-dollar), without an exponent. */
 const dollars = (usd: number): string => usd.toFixed(9).replace(/\.?0+$/, "")
 
 const rowOf = (event: UsageEvent): Csv.Row => {

@@ -14,7 +14,7 @@ import type { UsageFilter, UsageSummary } from "../api/usage/UsageApi.ts"
 import { Count } from "../store/Rows.ts"
 import { type RollupGrain, splitRange, type TimeRange } from "./UsageTimeRanges.ts"
 
-/** One dollar. The writer of the rollups uses the same limit for expensive requests. */
+/** Requests that cost one dollar or more are expensive. The writer of the rollups uses the same limit. */
 const expensiveNanos = 1_000_000_000
 
 export const make = (sql: SqlClient) => {
@@ -23,7 +23,7 @@ export const make = (sql: SqlClient) => {
     ...(Number.isFinite(end) ? [sql`${column} < ${new Date(end)}`] : [])
   ]
 
-  /** Rollups and single records have the same conditions on different columns. */
+  /** Rollups and single records are filtered by the same conditions on different columns. */
   const sharedConditions = (
     filter: UsageFilter,
     { endpoint, model, status }: Record<"endpoint" | "model" | "status", Fragment>
@@ -93,7 +93,7 @@ export const make = (sql: SqlClient) => {
   const bucketColumns = sql.literal(`bucket AS at, ${dimensions}, ${summands.join(", ")}`)
 
   return {
-    /** For lists of records, which match `model` against the name that the client sent. */
+    /** Returns conditions for lists of records. They compare `model` with the model name that the client sent. */
     matchingEvents: (filter: UsageFilter): Fragment =>
       eventConditions(filter, rangeOf(filter), { ...eventExpressions, model: rollupColumns.model }),
 
@@ -115,12 +115,12 @@ export const make = (sql: SqlClient) => {
       return sql.join(" UNION ALL ", false)([...buckets("day", days), ...buckets("hour", hours), ...single])
     },
 
-    /** Aggregates `rows` over time: one row for each combination of the other columns. */
+    /** Aggregates `rows` over time. Each combination of the other columns becomes one row. */
     merged: (rows: Fragment): Fragment => sql`
       SELECT ${sql.literal(dimensions)}, ${sql.literal(summands.map((name) => `sum(${name}) AS ${name}`).join(", "))}
       FROM (${rows}) AS matching GROUP BY ${sql.literal(dimensions)}`,
 
-    /** Sums for a SELECT list over `matchingSums` or `merged`; `Sums` decodes them. */
+    /** Sums for a SELECT list over `matchingSums` or `merged`. `Sums` decodes them. */
     sums: sql.literal(
       Object.entries(sumExpressions)
         .map(([name, sum]) => `least(coalesce(${sum}, 0), ${Number.MAX_SAFE_INTEGER})::bigint AS ${name}`)
@@ -129,7 +129,7 @@ export const make = (sql: SqlClient) => {
   }
 }
 
-/** The columns by which a query groups. They decide which parts of the table `usage_rollups` it reads. */
+/** The columns by which a query groups. They decide which parts of the table `usage_rollups` the query reads. */
 export type RollupDetail = "overview" | "keys" | "tasks"
 
 const partsFor = (filter: UsageFilter, detail: RollupDetail): string => {

@@ -1,4 +1,4 @@
-/** In milliseconds since 1970. `start` is inclusive, `end` exclusive; an open end is infinite. */
+/** In milliseconds since 1970. `start` is inclusive, `end` exclusive. An open end is infinite. */
 export interface TimeRange {
   readonly start: number
   readonly end: number
@@ -8,11 +8,11 @@ export interface TimeRange {
 interface SplitRange {
   readonly days: ReadonlyArray<TimeRange>
   readonly hours: ReadonlyArray<TimeRange>
-  /** Ends of the range that are not whole hours, and the time after the watermark, read from single records. */
+  /** Parts that are read from single records: partial hours at the ends, and the time after the watermark. */
   readonly events: ReadonlyArray<TimeRange>
 }
 
-/** The coarsest table that a query can use: an hourly series cannot use daily rollups. */
+/** The coarsest table that a query can use. For example, an hourly series cannot use daily rollups. */
 export type RollupGrain = "day" | "hour" | "event"
 
 const hour = 3_600_000
@@ -20,7 +20,7 @@ const day = 24 * hour
 
 /**
  * Splits a range into parts without overlaps or gaps. The rollups contain everything before `watermark` and nothing
- * after it. So the hour or day of the watermark counts as whole if the range continues after the watermark.
+ * after it. If the range continues after the watermark, the watermark's hour or day therefore counts as whole.
  */
 export const splitRange = ({ end, start }: TimeRange, watermark: number, widest: RollupGrain): SplitRange => {
   if (widest === "event" || start >= watermark) return { days: [], hours: [], events: nonEmpty({ start, end }) }

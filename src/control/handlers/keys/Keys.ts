@@ -25,10 +25,7 @@ export const layer = HttpApiBuilder.group(
   })
 )
 
-/**
- * Changing `disabled` requires `keys:disable`, every other field `policies:update`. Moving a key to another project
- * also requires `keys:create`, because the key then uses the budget and the credentials of that project.
- */
+/** Moving a key to another project also requires `keys:create`, because the key then uses that project's budget. */
 const requirePatchScopes = ({ disabled, ...rest }: KeyPatch) => {
   const changesOwner = rest.owner_type !== undefined || rest.project_id !== undefined
   return requireAllScopes([
