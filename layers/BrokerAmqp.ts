@@ -19,19 +19,18 @@ type Url = string | Redacted.Redacted
 
 export interface Options {
   /**
-   * An `amqp:` URL, or `amqps:` for TLS with the certificates that Node trusts. Give several URLs for the nodes of a
-   * cluster: they are tried in order, and after a lost connection the next one is tried. A plain string is redacted at
-   * once, because it may contain the password.
+   * An `amqp:` URL, or an `amqps:` URL for TLS with the certificates that Node trusts. For a cluster, give the URL of
+   * each node. The URLs are tried in order. After a lost connection, the next URL is tried.
    */
   readonly url: Url | Arr.NonEmptyReadonlyArray<Url>
   /**
-   * If no broker can be reached at the start: `fail`, or `wait` and retry as after a lost connection. If the broker
-   * refuses the connection, for example because of a wrong password, the start always fails. Default: `fail`.
+   * If no broker can be reached at the start, `fail` makes the layer fail and `wait` keeps retrying. If the broker
+   * refuses the connection, for example because of a wrong password, the layer always fails. Default: `fail`.
    */
   readonly whenUnreachable?: "fail" | "wait" | undefined
   /** RabbitMQ's management tools show this name for the connection. Default: `svc-runtime`. */
   readonly name?: string | undefined
-  /** AMQP heartbeat interval; two missed heartbeats end the connection. Default: 10 seconds. */
+  /** The AMQP heartbeat interval. Two missed heartbeats end the connection. Default: 10 seconds. */
   readonly heartbeatSeconds?: number | undefined
   /** Timeout of a connection attempt, including the handshake. Default: 5 seconds. */
   readonly connectWithin?: Duration.Input | undefined
@@ -41,14 +40,14 @@ export interface Options {
   readonly publishWithin?: Duration.Input | undefined
   /** Timeout of each step of an orderly shutdown. Default: 2 seconds. */
   readonly closeWithin?: Duration.Input | undefined
-  /** The maximum number of unconfirmed publishes per purpose (statuses: per exchange), 1 to 1,000. Default: 256. */
+  /** The limit of unconfirmed publishes per purpose, or per exchange of statuses (1 to 1,000). Default: 256. */
   readonly windows?: Partial<Readonly<Record<Purpose, number>>> | undefined
 }
 
 /**
- * RabbitMQ over AMQP 0-9-1, with amqplib. The layer has one connection, a confirm channel for each purpose and each
- * exchange of statuses, and a channel for each consumer. In addition to amqplib it enables heartbeats, limits the time
- * of every close, reconnects connections and channels, and survives callbacks that throw.
+ * Implements `Broker` with amqplib (AMQP 0-9-1). All channels share one connection. Tasks, retries, each status
+ * exchange and each consumer have a channel of their own. Unlike amqplib, the layer reconnects, limits the time of
+ * every close, and survives callbacks that throw.
  */
 const make = Effect.fnUntraced(function* (options: Options) {
   const millis = (given: Duration.Input | undefined, otherwise: number) =>
@@ -87,7 +86,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     statusPublishers.set(exchange, latest)
     return latest
   }
-  // Publishes without a confirmation get a short time to receive it.
+  // On shutdown, wait up to `closeWithin` for the confirmations of publishes that were already sent.
   yield* Effect.addFinalizer(() =>
     Effect.suspend(() => {
       const all = [...Object.values(publisherByPurpose), ...statusPublishers.values()]
@@ -120,8 +119,8 @@ const isOne = (url: Options["url"]): url is Url => typeof url === "string" || Re
 const redacted = (url: Url): Redacted.Redacted => (typeof url === "string" ? Redacted.make(url) : url)
 
 /**
- * This number of status exchanges have a channel each; all others share the last channel. The reason: before RabbitMQ
- * 4.0 a stream loses confirmed messages if its channel also carries messages for other queues (see `Publisher.attach`).
+ * The first 16 status exchanges have a channel each. Later ones share the last channel. Separate channels protect
+ * against a bug of RabbitMQ before 4.0, in which a stream loses confirmed messages (see `Publisher.attach`).
  */
 const maxStatusExchanges = 16
 
@@ -174,7 +173,7 @@ const makePublisherFactory = Effect.fnUntraced(function* (recovery: Recovery.Rec
 
 const hasStreamDeduplicationBug = ({ version }: Server): boolean => Number.parseInt(version, 10) < 4
 
-/** The delay after RabbitMQ refused a channel. A lost connection needs no delay: the next one reopens the channel. */
+/** The delay in milliseconds before the next attempt after RabbitMQ refused to open a channel. */
 const reopenAfterMs = 100
 
 export const layer = (options: Options): Layer.Layer<Broker, BrokerError> => Layer.effect(Broker, make(options))

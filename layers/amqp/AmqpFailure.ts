@@ -3,12 +3,12 @@ import { BrokerError } from "../../src/services/Broker.ts"
 type Operation = BrokerError["operation"]
 type Reason = BrokerError["reason"]
 
-/** amqplib wraps the broker's words: `Operation failed: QueueDeclare; 406 (PRECONDITION-FAILED) with message "…"`. */
+/** Finds the broker's reply in amqplib's message: `…; 406 (PRECONDITION-FAILED) with message "…"`. */
 const brokerReply = /(\d{3}) \([A-Z-]+\) with message "([\s\S]*)"$/
 
 const text = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
-  // If no address of a host accepts the connection, Node's error has no message of its own.
+  // If all addresses of a host refuse the connection, Node's `AggregateError` has no message.
   return error instanceof AggregateError ? error.errors.map(text).join(", ") : error.message
 }
 
@@ -37,7 +37,7 @@ const reasons: Readonly<Record<number, Reason>> = {
   406: "mismatch"
 }
 
-/** RabbitMQ reports a queue whose node is down with the same code as a missing queue. */
+/** RabbitMQ reports both a missing queue and a queue whose node is down as 404. Only the text differs. */
 const isDown = /^NOT_FOUND - home node .* is down or inaccessible$/
 
 const lostStreamAdvice =

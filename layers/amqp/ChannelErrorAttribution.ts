@@ -1,7 +1,7 @@
 import { messageOf, replyCodeOf } from "./AmqpFailure.ts"
 import type { PendingPublish } from "./PendingPublish.ts"
 
-/** Finds the publish for which the broker closed the channel. Returns -1 if the error does not say which. */
+/** Returns the index of the publish that made the broker close the channel, or -1 if it is unknown. */
 export const findOffender = (sent: ReadonlyArray<PendingPublish>, why: Error): number => {
   const words = messageOf(why)
   const size = / message size (\d+) /.exec(words)?.[1]

@@ -18,12 +18,12 @@ interface Epoch {
   readonly ended: Deferred.Deferred<void>
 }
 
-/** An epoch that ends sooner counts as a failed attempt, which delays the next one. */
+/** If a channel ends sooner, its opening counts as a failed attempt. The next attempt then waits longer. */
 const stableAfterMs = 2_000
 
 /**
- * A consumer that survives the loss of its channel or connection. Each channel is an epoch, with its number. A new
- * epoch does not wait until the deliveries of the last one are settled.
+ * A consumer that survives the loss of its channel or connection. Each channel has a higher epoch number. A new channel
+ * does not wait until the deliveries of the last channel are settled.
  */
 export const make = Effect.fnUntraced(function* (
   recovery: Recovery,
@@ -76,7 +76,7 @@ export const make = Effect.fnUntraced(function* (
         (message) => {
           if (message === null) {
             end("The broker cancelled the consumer")
-            // When the channel is closed, the broker delivers the unsettled messages again.
+            // Closing the channel makes the broker deliver its unsettled messages again.
             fork(link.closeChannel(channel))
           } else if (!cancelled && current?.ended === over)
             Deliveries.deliver(Deliveries.of(message, source), options.onDelivery, logDeliveryDefect)
@@ -85,7 +85,7 @@ export const make = Effect.fnUntraced(function* (
         (error, reply) => {
           const epoch = { link, channel, settlements: opened, consumerTag: error ? "" : reply.consumerTag, ended: over }
           if (!error) {
-            // This must be set before the first delivery, which may follow in the same read of the socket.
+            // Set `current` here, because the first delivery may follow in the same read of the socket.
             isConsuming = true
             current = epoch
             if (number > 1) notify("onResumed", () => options.onResumed?.(number))
@@ -115,7 +115,7 @@ export const make = Effect.fnUntraced(function* (
       const begun = yield* Effect.result(
         Effect.gen(function* () {
           const link = yield* recovery.anyLink
-          // The connection still works and only the consumer failed, so its queue may be missing.
+          // Only the consumer failed, not the connection. Its queue may be missing, so it is declared again.
           if (link === previousLink) yield* topology.declareAgain(link)
           previousLink = link
           return yield* openEpoch(link)

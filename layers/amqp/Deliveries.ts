@@ -12,7 +12,7 @@ export interface DeliverySource {
   readonly settlements: Settlements
 }
 
-/** Must be called for every delivery of a channel, in the order of their delivery tags. */
+/** Must be called for every delivery of a channel, in the order of the delivery tags. */
 export const of = (message: Message, { epoch, queue, settlements, isStream }: DeliverySource): Delivery => {
   const { deliveryTag, exchange, redelivered, routingKey } = message.fields
   const properties = Messages.propertiesOf(message.properties)
@@ -27,12 +27,12 @@ export const of = (message: Message, { epoch, queue, settlements, isStream }: De
     redelivered,
     deliveryTag,
     epoch,
-    // RabbitMQ closes the connection if a delivery of a stream is rejected or requeued.
+    // A stream delivery is always acknowledged. RabbitMQ would close the connection on a reject or requeue.
     settle: (how) => settlements.settle(deliveryTag, isStream ? "ack" : how)
   }
 }
 
-/** amqplib would close the connection on an error here. The delay keeps the message from coming back at once. */
+/** If the callback throws, the message is requeued after a delay. amqplib itself would close the connection. */
 export const deliver = (
   delivery: Delivery,
   receiver: ConsumeOptions["onDelivery"],
@@ -48,7 +48,7 @@ export const deliver = (
 
 const streamOffset = "x-stream-offset"
 
-/** Finds options for which RabbitMQ would close the connection. */
+/** Returns an error for options that would make RabbitMQ close the connection. */
 export const problemOf = (options: Pick<ConsumeOptions, "arguments"> & { readonly prefetch: number }) => {
   const { prefetch } = options
   if (!Number.isInteger(prefetch) || prefetch < 1 || prefetch > 65_535)

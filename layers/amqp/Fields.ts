@@ -7,7 +7,7 @@ interface Typed {
 
 type Wire = string | number | boolean | null | Buffer | Typed | ReadonlyArray<Wire> | { readonly [name: string]: Wire }
 
-/** Throws a `RangeError` for a number that AMQP cannot represent. amqplib itself reports fields that are too large. */
+/** Converts fields to amqplib's types. Throws a `RangeError` for a number that AMQP cannot represent. */
 export const toWire = (fields: Fields): { readonly [name: string]: Wire } => {
   // The object has no prototype, because a field may be named `__proto__`.
   const wire: Record<string, Wire> = Object.create(null)
@@ -26,7 +26,7 @@ const wireOf = (field: Field): Wire => {
   return Object.hasOwn(table, "!") ? { "!": "object", value: table } : table
 }
 
-/** RabbitMQ closes the connection on NaN and infinities. amqplib cannot encode fractions beyond 2^50 without a type. */
+/** NaN and infinities make RabbitMQ close the connection. amqplib needs an explicit type for fractions above 2^50. */
 const wireOfNumber = (number: number): Wire => {
   if (!Number.isFinite(number)) throw new RangeError(`RabbitMQ cannot represent the number ${number}`)
   return Number.isInteger(number) && number >= smallestInteger ? number : { "!": "double", value: number }

@@ -2,10 +2,10 @@ import type { Fields } from "../../src/services/Broker.ts"
 
 const maxHeaderBytes = 65_536
 
-/** amqplib's decoder overflows the stack at a depth of some thousands. The limit also ends circular references. */
+/** Nesting of some thousand levels would overflow amqplib's stack. The limit also stops circular references. */
 const maxDepth = 100
 
-/** Finds a header that cannot be sent. amqplib would fail too, but without the name of the header. */
+/** Describes a header that cannot be sent. amqplib's own error would not name the header. */
 export const problemOf = (headers: Fields): string | undefined => {
   let left: BytesLeft = maxHeaderBytes - lengthBytes
   try {
@@ -55,7 +55,7 @@ const bytesLeftAfter = (field: unknown, left: number, depth: number): BytesLeft 
   return rest
 }
 
-/** Returns the size without the type byte. Of lists and tables, only the length field is counted here. */
+/** Returns the encoded size without the type byte. For lists and tables, only the length field counts here. */
 const bytesOf = (field: unknown): number | string => {
   switch (typeof field) {
     case "string":

@@ -12,11 +12,11 @@ export interface Internals {
   readonly openOutbox: (channel: ConfirmChannel) => Outbox
 }
 
-/** Sends messages on a confirm channel in their order. Other requests of the channel may overtake them. */
+/** Sends messages on a confirm channel in order. Other requests on the channel may be sent earlier. */
 export interface Outbox {
   /**
-   * Returns the delivery tag, or `undefined` if the channel no longer accepts publishes. Throws without sending
-   * anything if the caller changed the message after its check and it became invalid.
+   * Returns the delivery tag, or `undefined` if the channel is closing. Throws without sending if the caller made the
+   * message invalid after its validation.
    */
   readonly send: (message: Omit<Publication, "purpose">) => number | undefined
 }
@@ -27,7 +27,7 @@ export const select = InstalledDriver.select<Internals>("amqplib", {
   slower: "a publish costs three times as much CPU, and each frame is written by itself"
 })
 
-/** Writes the frames of one event-loop tick at once. amqplib alone makes a system call for each frame. */
+/** Writes all frames of one event-loop tick together. amqplib alone makes a system call for each frame. */
 const corkWrites = (connection: object): void => {
   const stream: unknown = Reflect.get(connection, "stream")
   const multiplexer: unknown = Reflect.get(connection, "muxer")
@@ -68,7 +68,7 @@ const openApiOutbox = (channel: ConfirmChannel): Outbox => {
 
 interface ChannelInternals extends EventEmitter {
   readonly ch: number
-  /** amqplib replaces this method when the channel begins to close, so a comparison shows whether it is open. */
+  /** amqplib replaces this method when the channel starts to close. `#isOpen` of `FrameOutbox` detects this. */
   readonly sendMessage: unknown
   readonly connection: {
     readonly frameMax: number
@@ -79,7 +79,7 @@ interface ChannelInternals extends EventEmitter {
   }
 }
 
-/** Bypasses amqplib's encoder: the frames of one event-loop tick go into one buffer and one write. */
+/** Encodes frames without amqplib. All frames of one event-loop tick share one buffer and one write. */
 export class FrameOutbox implements Outbox {
   readonly #channel: ChannelInternals
   readonly #open: unknown

@@ -19,7 +19,7 @@ export interface Endpoint {
 
 type Operation = BrokerError["operation"]
 
-/** One AMQP connection, from the handshake to its end. A reconnect makes a new link. */
+/** One AMQP connection. Each reconnect creates a new `Link`. */
 export class Link {
   readonly server: Server
   blockedReason: string | undefined
@@ -47,7 +47,7 @@ export class Link {
     connection.on("unblocked", () => this.#block(undefined))
     connection.once("close", (error) => {
       this.failure ??= error ?? new Error("The connection was closed")
-      // amqplib ends only its own side. If the broker does not respond, the socket would stay open forever.
+      // amqplib ends only its own side of the socket. An unresponsive broker would keep the socket open.
       socket.abort()
       for (const listener of this.#onEnd) listener()
     })
@@ -68,7 +68,7 @@ export class Link {
   ): Effect.Effect<A, BrokerError> {
     return Effect.callback<A, BrokerError>((resume) => {
       try {
-        // The continuation runs later, because it may close the channel, on which amqplib is still working.
+        // Deferred, because the continuation may close the channel while amqplib still uses it.
         question((error, reply) =>
           queueMicrotask(() => resume(error ? Effect.fail(this.#failure(operation, error)) : Effect.succeed(reply)))
         )
@@ -90,7 +90,7 @@ export class Link {
     )
   }
 
-  /** Calls `ended` once with the reason if the channel ends, but not if this class closes it. */
+  /** Opens a channel. Calls `ended` once with the reason if the channel ends, unless `closeChannel` closed it. */
   channel(operation: Operation, ended: (why: Error) => void): Effect.Effect<Channel, BrokerError> {
     return this.ask<Channel>(operation, (answer) => {
       this.#watch(this.#connection.createChannel(answer), ended)
@@ -108,15 +108,15 @@ export class Link {
   }
 
   /**
-   * Closes a channel within the timeout, even if the broker does not respond; after one such failure, later calls do
-   * not wait. When the close is confirmed, the broker has received everything that was sent on the channel.
+   * Closes a channel, and waits at most `closeWithin` for the broker. After a timeout, later calls do not wait. A
+   * confirmed close means that the broker has received everything that was sent on the channel.
    */
   closeChannel(channel: Channel): Effect.Effect<void> {
     return Effect.suspend(() => {
       const patience = this.#isPeerSilent ? 0 : this.#endpoint.closeWithin
       return Effect.callback<void>((resume) => {
         this.#closing.add(channel)
-        // The callback of `close` is not called if the connection ends first, but the event is emitted.
+        // If the connection ends first, amqplib emits this event but does not call the callback of `close`.
         channel.once("close", () => {
           this.#isPeerSilent = false
           resume(Effect.void)
@@ -180,7 +180,7 @@ export class Link {
     channel.on("handler-error", () => {})
     channel.once("close", () => {
       if (this.#closing.has(channel)) return
-      // Deferred: while a connection is ending, amqplib would let the callback open a channel that never works.
+      // Deferred, because `ended` may open a channel. A channel on a connection that is ending would never work.
       queueMicrotask(() => ended(why ?? this.failure ?? new Error("The connection was lost")))
     })
   }
@@ -223,7 +223,7 @@ export const open = (endpoint: Endpoint): Effect.Effect<Link, BrokerError> =>
           }
         )
       } catch {
-        // The error says which percent-encoding is invalid, and would so reveal a part of the password.
+        // The error quotes the invalid percent-encoding, which may be a part of the password.
         resume(Effect.fail(unusable("The URL of RabbitMQ is not valid")))
       }
       return Effect.sync(() => socket.abort())

@@ -18,11 +18,10 @@ const shortTexts = [
 export const problemOfShortText = (name: string, text: string): string | undefined => {
   if (text.length > 85 && Buffer.byteLength(text) > 255)
     return `${name} has ${Buffer.byteLength(text)} bytes: AMQP allows at most 255`
-  // Strings that V8 stores as Latin-1 are always well-formed, and checking them costs nothing.
   return text.isWellFormed() ? undefined : `${name} contains an unpaired surrogate, which UTF-8 cannot encode`
 }
 
-/** The broker closes the channel for an invalid message, so messages are checked before they are sent. */
+/** Describes why a message is invalid. The broker would close the channel for an invalid message. */
 export const problemOf = ({
   exchange,
   routingKey,
@@ -57,7 +56,7 @@ export const propertiesOf = (received: Message["properties"]): Properties => {
   if (received.priority !== undefined) properties.priority = received.priority
   if (received.expiration !== undefined) properties.expiration = Number(received.expiration)
   if (received.timestamp !== undefined) {
-    // Other programs may send microseconds instead of seconds, which makes the date invalid.
+    // Other programs may send microseconds instead of seconds. The date is then invalid and ignored.
     const timestamp = new Date(received.timestamp * 1_000)
     if (HeaderLimits.isTime(timestamp)) properties.timestamp = timestamp
   }

@@ -8,7 +8,7 @@ import { Publisher, type PublisherLimits } from "./Publisher.ts"
 import * as QueueKind from "./QueueKind.ts"
 import { Settlements } from "./Settlements.ts"
 
-/** Epochs count reconnects, and this channel does not reconnect. */
+/** The epoch number counts reconnects. This channel never reconnects. */
 const epoch = 1
 
 /** A channel that ends with its scope or with an error. */
@@ -29,7 +29,7 @@ export const make = Effect.fnUntraced(function* (
     settlements?.invalidate()
     publisher.detach(why)
     publisher.close(failure.message)
-    // This comes last, because code that waits for it continues inside this call.
+    // This must come last, because fibers that wait for `ended` continue inside this call.
     Deferred.doneUnsafe(ended, Exit.fail(failure))
   }
   const channel = yield* Effect.acquireRelease(link.confirmChannel("channel", end), (channel) =>

@@ -9,7 +9,7 @@ export class PendingPublish {
   readonly publication: PublishRequest
   readonly expiresAt: number
   returnReason: string | undefined
-  /** The message was sent on an earlier channel, which did not reliably say whether it was stored. */
+  /** True if an earlier channel may have stored the message without a reliable confirmation. */
   mayBeStored = false
   #onOutcome: OutcomeCallback | undefined
 
@@ -28,7 +28,7 @@ export class PendingPublish {
     this.#onOutcome = undefined
   }
 
-  /** The broker stored nothing of this attempt, but may have stored the message in an attempt before a reconnect. */
+  /** This attempt stored nothing. The outcome is unknown if an earlier attempt may have stored the message. */
   resolveNotStored(outcome: Effect.Effect<Outcome>, words: string): void {
     this.resolve(this.mayBeStored ? unknown("lost", words) : outcome)
   }

@@ -2,8 +2,8 @@ import type { Field, Fields, Properties, Publication } from "../../src/services/
 import { isList } from "./Fields.ts"
 
 /**
- * Encodes `basic.publish` with the same bytes as amqplib, at a fifth of the cost: each byte is written once, into the
- * buffer that is sent. Messages are not checked here and must have passed `Messages.problemOf`.
+ * Encodes `basic.publish` with the same bytes as amqplib at a fifth of the cost. Each byte is written only once, into
+ * the buffer that is sent. The caller must validate messages with `Messages.problemOf`.
  */
 
 type Message = Omit<Publication, "purpose">
@@ -76,7 +76,7 @@ const closeFrame = (into: Buffer, type: number, channel: number, start: number, 
   return end + 1
 }
 
-/** Writes the flags and values of the properties. Like amqplib, this writes headers even if there are none. */
+/** Writes the flags and values of the properties. Like amqplib, it writes a header table even without headers. */
 const writeProperties = (into: Buffer, start: number, properties: Properties): number => {
   const { appId, contentEncoding, contentType, correlationId, expiration, messageId } = properties
   const { headers, persistent, priority, replyTo, timestamp, type, userId } = properties

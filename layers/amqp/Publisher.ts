@@ -31,26 +31,26 @@ interface Confirmation {
 }
 
 /**
- * A channel of at least this age is replaced after a rejected publish. The reason is a bug of RabbitMQ 3.10: a channel
- * that publishes to a quorum queue without a leader keeps asking the dead node for its version. It rejects everything
- * until this node is back.
+ * After a rejected publish, a channel of at least this age is replaced. The reason is a bug of RabbitMQ 3.10. After a
+ * publish to a quorum queue without a leader, a channel keeps querying the dead node. It rejects every publish until
+ * that node is back.
  */
 const renewAfterMs = 500
 
-/** A channel that is about to be replaced has this time to confirm its publishes. If it does not, it stays in use. */
+/** Before a channel is replaced, it has this time to confirm its publishes. Otherwise it is not replaced. */
 const renewalGraceMs = 250
 
 /**
- * Publishes on a confirm channel, with a limit of unconfirmed publishes. Further publishes wait, also while the channel
- * is replaced. The class uses callbacks, because every publish passes here.
+ * Publishes on a confirm channel, with a limit of unconfirmed publishes. Further publishes wait. The class uses
+ * callbacks for speed, because every publish passes through it.
  *
- * The broker processes the publishes of a channel in order. After a publish for which it closes the channel, it
- * processes none. So publishes after that one are sent again, unless they go to the same exchange and would fail too.
- * The outcome of publishes before it is unknown.
+ * The broker processes the publishes of a channel in order. If one of them makes it close the channel, it ignores all
+ * later ones. These are sent again, unless they go to the same exchange and would fail, too. The outcome of earlier
+ * unconfirmed publishes is unknown.
  */
 export class Publisher<C extends EventEmitter = ConfirmChannel> {
   readonly #limits: PublisherLimits
-  /** Must result in a call of `attach` or `openFailed`. */
+  /** Opens a channel. Must result in a call of `attach` or `openFailed`. */
   readonly #open: () => void
   readonly #discard: ((channel: C) => void) | undefined
   #waiting: Array<PendingPublish> = []
@@ -60,9 +60,9 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
   #outbox: Outbox | undefined
   #openedAt = 0
   #distrustsConfirms = false
-  /** The broker returned a message on this channel, so the numbers of channel and stream differ (see `attach`). */
+  /** True if the broker returned a message on this channel. The bug that `attach` describes is then possible. */
   #countsAhead = false
-  /** Confirmed publishes that the stream may have lost. They stay in `#sent` and are sent again on the next channel. */
+  /** Tags of confirmed publishes that a stream may have lost. These publishes are sent again on the next channel. */
   readonly #unreliableTags = new Set<number>()
   #renewal: NodeJS.Timeout | undefined
   #opening = false
@@ -94,12 +94,12 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
   }
 
   /**
-   * `distrustsConfirms`: the publishes may go to a stream of RabbitMQ before 4.0, which has a bug when its leader
-   * changes (rabbitmq/rabbitmq-server#12236). The new leader counts the messages of the channel instead of those of the
-   * stream. If the broker returned a message of this channel while the stream did not exist, the channel has counted
-   * more than the stream. The leader then takes later messages for duplicates: it confirms them without writing them.
-   * Messages that are confirmed after a returned one are therefore sent again on a new channel, and may be stored
-   * twice. The bug is not detected if the numbers differ because only another queue received a message.
+   * `distrustsConfirms` enables a protection for streams of RabbitMQ before 4.0 (rabbitmq/rabbitmq-server#12236). A
+   * message that the broker returns counts on the channel, but not in the stream. After a change of its leader, the
+   * stream then takes later messages for duplicates. It confirms them without storing them.
+   *
+   * Messages that are confirmed after a returned one are therefore sent again on a new channel. They may be stored
+   * twice. The bug remains if the counts differ because only another queue received a message.
    */
   attach(channel: C, outbox: Outbox, distrustsConfirms = false): void {
     this.#opening = false
@@ -225,7 +225,7 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     if (!stored) pending.resolveNotStored(nacked, nackedMessage)
     else if (returnReason === undefined) pending.resolve(confirmed)
     else {
-      // No queue received the message, so a stream has not counted it, but the channel has.
+      // No queue received the message. The channel has counted it, but a stream has not.
       this.#countsAhead = true
       pending.resolveNotStored(returned(returnReason), returnReason)
     }
@@ -254,7 +254,7 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
     this.wake()
   }
 
-  /** The publishes are sent before all waiting ones. After `close` they are refused. */
+  /** Puts publishes before all waiting ones. After `close` it refuses them. */
   #requeue(publishes: ReadonlyArray<PendingPublish>): void {
     if (this.#closed !== undefined) {
       for (const pending of publishes) pending.resolveNotStored(refused("closed", this.#closed), this.#closed)
@@ -288,9 +288,8 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
   }
 
   /**
-   * `basic.return` contains no delivery tag and arrives before the confirmation. The publish is found by exchange,
-   * routing key and content; of equal publishes, the first one. If a plugin of the broker changed the headers, the
-   * first publish with this exchange and routing key is taken.
+   * `basic.return` contains no delivery tag. So the publish is found by its exchange, routing key and content. If a
+   * plugin of the broker changed the headers, the first publish with this exchange and routing key is taken.
    */
   #returned(message: Message): void {
     let likely: PendingPublish | undefined
@@ -332,7 +331,7 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
       pending.resolve(pending.mayBeStored ? deadlineExceeded(this.#limits.timeoutMs) : this.#notSentOutcome())
     }
     if (next < Number.POSITIVE_INFINITY) this.#expiryTimer = setTimeout(expire, Math.ceil(next - now), this)
-    // The new leader confirms wrong numbers, so some publishes are never confirmed. They would block others forever.
+    // With the bug that `attach` describes, some publishes are never confirmed. They would block others forever.
     if (isOverdue && this.#distrustsConfirms && this.#countsAhead) {
       this.#renew()
       this.#finishClose()

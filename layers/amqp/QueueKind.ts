@@ -6,8 +6,8 @@ import type { Link } from "./Link.ts"
 type Operation = BrokerError["operation"]
 
 /**
- * AMQP does not tell whether a queue is a stream. This declares the queue as a stream with an argument that streams
- * ignore. For any other queue the broker reports a difference. No queue is created.
+ * AMQP has no request that tells whether a queue is a stream. So this declares the queue as a stream with an argument
+ * that streams ignore. For any other queue the broker reports a mismatch. No queue is created.
  */
 export const isStream = (link: Link, operation: Operation, queue: string): Effect.Effect<boolean, BrokerError> =>
   probe(link, operation, queue, { "x-queue-type": "stream", "x-max-priority": 1 })
@@ -27,7 +27,7 @@ const probe = (
     .pipe(
       Effect.as(true),
       Effect.catch((error) => {
-        // The queue is exclusive to another connection, and streams cannot be exclusive.
+        // `locked` means that the queue is exclusive. Streams cannot be exclusive.
         if (error.reason === "locked" || error.reason === "not_found") return Effect.succeed(false)
         if (error.reason !== "mismatch") return Effect.fail(error)
         const difference = differenceIn(error.message)
@@ -41,10 +41,7 @@ const probe = (
 const streamOnlyArguments = new Set(["x-max-age", "x-stream-max-segment-size-bytes", "x-initial-cluster-size"])
 const sharedArguments = new Set(["x-max-length-bytes", "x-queue-leader-locator"])
 
-/**
- * `inequivalent arg 'x-max-length-bytes' for queue 'q' in vhost '/': received none but current is the value '1' of type
- * 'byte'`
- */
+/** Matches `inequivalent arg 'x-max-length-bytes' for queue 'q' … but current is the value '1' of type 'byte'`. */
 const inequivalent = /inequivalent arg '([^']+)' .* current is (?:the value '([^']*)' of type '(\w+)'|.*)$/
 
 const differenceIn = (words: string): { readonly name: string; readonly value: Field } | undefined => {

@@ -6,7 +6,7 @@ export interface Recovery {
   readonly link: (operation: BrokerError["operation"]) => Effect.Effect<Link.Link, BrokerError>
   /** Waits until there is a connection, without a timeout. */
   readonly anyLink: Effect.Effect<Link.Link>
-  /** Calls `listener` with the present connection and with every later one, inside callbacks of amqplib. */
+  /** Calls `listener` with the current connection and with every later one. */
   readonly onLink: (listener: (link: Link.Link) => void) => void
   readonly state: SubscriptionRef.SubscriptionRef<Connection>
 }
@@ -17,14 +17,14 @@ export interface Options extends Omit<Link.Endpoint, "url"> {
   readonly prepare: (link: Link.Link) => Effect.Effect<void>
 }
 
-/** At most 700 ms, so that work continues within a second after the broker is back. Random, to spread the clients. */
+/** The delay in milliseconds, at most 700, so that work resumes soon. The random part spreads the clients. */
 export const pauseBefore = (attempt: number, random: number): number =>
   attempt <= 1 ? 20 * random : Math.min(50 * 2 ** (attempt - 2), 700) * (0.5 + random / 2)
 
-/** A connection that is lost sooner counts as a failed attempt, so that the next attempt waits longer. */
+/** A connection that is lost sooner counts as a failed attempt. The next attempt then waits longer. */
 const stableAfterMs = 2_000
 
-/** Keeps a connection open. The first one is tried once per address, later ones until they succeed. */
+/** Keeps a connection open. The first attempt tries each address once. Later attempts continue until one succeeds. */
 export const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<Recovery, BrokerError, Scope.Scope> {
@@ -75,7 +75,7 @@ export const make = Effect.fnUntraced(function* (
       const opened = yield* Effect.result(open)
       if (Result.isSuccess(opened)) return { link: opened.success, attempt }
       const { message, reason } = opened.failure
-      // While the broker is unreachable, failures are expected. A refusal is logged, because an operator must act.
+      // An unreachable broker needs no log line. A refusal is logged, because an operator must fix its cause.
       if (reason !== "unreachable" && message !== failure)
         yield* Effect.logError(
           "RabbitMQ refuses the connection; it is retried, but an operator has to remove the cause",
@@ -108,7 +108,7 @@ export const make = Effect.fnUntraced(function* (
     let attempt = 0
     for (;;) {
       const next = yield* reconnect(attempt + 1, why)
-      // Nobody else closes the connection before `adopt`.
+      // Before `adopt`, no finalizer closes the connection.
       yield* Effect.onInterrupt(options.prepare(next.link), () => Effect.sync(() => next.link.destroy()))
       yield* adopt(next.link)
       if (next.link.failure === undefined) yield* Effect.logInfo("The connection to RabbitMQ is open again")

@@ -10,8 +10,8 @@ const maxBatch = 50
 const maxDelayMs = 5
 
 /**
- * Settles the deliveries of one channel. Acknowledgements wait for 5 ms, or until 50 (or half of the prefetch) are
- * pending. One covers all tags up to the first unsettled one; tags after it are acknowledged singly.
+ * Settles the deliveries of one channel. Acknowledgements wait for up to 5 ms, or until 50 (or half of the prefetch)
+ * are pending. One frame acknowledges all tags before the first unsettled one. Later tags are acknowledged one by one.
  */
 export class Settlements {
   readonly #channel: Channel
@@ -25,13 +25,13 @@ export class Settlements {
   #isInvalid = false
   #resumeAt: number | undefined
 
-  /** The broker stops delivering at `prefetch` unsettled deliveries. */
+  /** A batch is at most half of `prefetch`, because the broker stops delivering at `prefetch` unsettled deliveries. */
   constructor(channel: Channel, prefetch: number) {
     this.#channel = channel
     this.#batchSize = Math.min(maxBatch, Math.ceil(prefetch / 2))
   }
 
-  /** Must be called for every delivery, because the tags of a channel are consecutive. `offset` is that of a stream. */
+  /** Must be called for every delivery, because tags are consecutive. Only streams have an `offset`. */
   track(offset = -1): void {
     this.#states.push(open)
     this.#offsets.push(offset)
@@ -49,7 +49,7 @@ export class Settlements {
     } else {
       this.#states[index] = done
       const message = messageWithTag(tag)
-      // Since RabbitMQ 4.3 only `reject` counts towards the delivery limit; `nack` returns a message as it is.
+      // Since RabbitMQ 4.3 only `reject` counts towards the delivery limit of a queue. `nack` does not.
       this.#send(() =>
         how === "requeue" ? this.#channel.nack(message, false, true) : this.#channel.reject(message, false)
       )
@@ -76,7 +76,7 @@ export class Settlements {
     clearTimeout(this.#timer)
   }
 
-  /** The stream offset from which a new consumer must read: all messages before it are settled. */
+  /** The stream offset from which a new consumer must read. All earlier messages are settled. */
   get resumeAt(): number | undefined {
     let index = this.#head
     while (index < this.#states.length && this.#states[index] !== open) index += 1
@@ -99,7 +99,7 @@ export class Settlements {
       index += 1
     }
     if (last >= 0) {
-      // The last tag that is not acknowledged yet: the broker closes the channel if a tag is acknowledged twice.
+      // Use the last tag that needs an acknowledgement. The broker closes the channel if a tag is acknowledged twice.
       const tag = this.#firstTag + last
       this.#send(() => this.#channel.ack(messageWithTag(tag), count > 1))
     }
@@ -109,7 +109,7 @@ export class Settlements {
     return this.#firstTag + this.#head
   }
 
-  /** Not after every message, because `splice` moves all remaining entries. */
+  /** Runs rarely, because `splice` moves all remaining entries. */
   #compact(): void {
     if (this.#head < 1_024 && this.#head < this.#states.length) return
     this.#states.splice(0, this.#head)

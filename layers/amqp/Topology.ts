@@ -73,7 +73,7 @@ export const make = (getLink: GetLink) => {
     const known = remembered.filter((declaration) => "binding" in declaration || !names.has(nameOf(declaration)))
     const same = new Set(bindings.map((binding) => JSON.stringify(binding, bigintAsText)))
     const others = known.filter((declaration) => !same.has(JSON.stringify(declaration, bigintAsText)))
-    // A binding needs its exchange and queue, in whatever order the calls were made.
+    // Exchanges and queues come first, because a binding needs both.
     remembered = [...others, ...declarations].toSorted((a, b) => rank(a) - rank(b))
   }
 
@@ -90,7 +90,7 @@ export const make = (getLink: GetLink) => {
         )
     })
 
-  /** A refused declaration does not stop the others. A queue whose node is down recovers by itself. */
+  /** Repeats all declarations, even if RabbitMQ refuses some of them. */
   const declareAgain = (link: Link): Effect.Effect<void> =>
     Effect.gen(function* () {
       let rest = remembered
@@ -147,7 +147,7 @@ export const make = (getLink: GetLink) => {
       )
     })
 
-  /** A passive check comes first, because a declaration would create what is missing. */
+  /** A passive check comes first, because a declaration would create a missing exchange or queue. */
   const examine: Broker["Service"]["examine"] = (declaration) =>
     Effect.flatMap(getLink("examine"), (link) =>
       link
