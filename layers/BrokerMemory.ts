@@ -6,8 +6,8 @@ import { Timers } from "./broker-memory/queues/Timers.ts"
 
 export interface ServerOptions {
   /**
-   * The limit of the memory for messages, in bytes. Each message counts its content and 512 bytes. Above the limit the
-   * server blocks publishes. Default: 256 MiB.
+   * The memory limit for messages, in bytes. A message counts as its content plus 512 bytes. Above the limit the server
+   * blocks publishes. Default: 256 MiB.
    */
   readonly memoryLimit?: number | undefined
 }
@@ -17,26 +17,26 @@ export interface ConnectOptions {
   readonly name?: string | undefined
   /** The maximum number of unconfirmed publishes for each purpose. Default: 256. */
   readonly window?: number | undefined
-  /** The timeout of a publish, including the time in which it waits for others to be confirmed. Default: 10 seconds. */
+  /** The timeout of a publish, including its wait for the confirmation of earlier publishes. Default: 10 seconds. */
   readonly publishWithin?: Duration.Input | undefined
   /** The timeout of every other request to the broker. Default: 5 seconds. */
   readonly answerWithin?: Duration.Input | undefined
 }
 
 /**
- * A model of RabbitMQ 3.10 inside the process. The server uses the `Clock` under which it was made: with a `TestClock`,
- * the delay of a retry queue takes no real time. Its state is not shared with other processes and ends with this one.
+ * A model of RabbitMQ 3.10 inside the process. It uses the `Clock` of the fiber that made it, so a `TestClock` can skip
+ * delays. The state is not shared with other processes, and is lost at exit.
  */
 export class BrokerServer extends Context.Service<
   BrokerServer,
   {
-    /** Opens a connection that closes with the scope. Fails between `cut` and `restore` of the connection's name. */
+    /** Opens a connection that closes with the scope. After `cut` of its name, it fails until `restore`. */
     readonly connect: (options?: ConnectOptions) => Effect.Effect<Broker["Service"], BrokerError, Scope.Scope>
 
     /**
-     * Closes all connections, or those with the given name. Unsettled deliveries return to their queues, exclusive
-     * queues are deleted, and unconfirmed publishes end as `Unknown`. Clients reconnect at once, and each consumer
-     * resumes with a higher epoch number.
+     * Closes all connections, or those with the given name. Unsettled deliveries return to their queues. Exclusive
+     * queues are deleted. Unconfirmed publishes end as `Unknown`. Clients reconnect at once, and their consumers resume
+     * with a higher epoch number.
      */
     readonly drop: (connection?: string) => Effect.Effect<void>
 
@@ -44,20 +44,20 @@ export class BrokerServer extends Context.Service<
     readonly cut: (connection?: string) => Effect.Effect<void>
     readonly restore: Effect.Effect<void>
 
-    /** Delays everything that the server sends until `thaw`. The server still carries out requests. */
+    /** Holds back everything that the server sends until `thaw`. The server still executes requests. */
     readonly freeze: Effect.Effect<void>
     readonly thaw: Effect.Effect<void>
 
     /**
-     * Blocks publishes until `unblock`. As with RabbitMQ, a connection learns about the block from its next publish,
-     * which stays unconfirmed meanwhile.
+     * Blocks publishes until `unblock`. As with RabbitMQ, a connection is notified only when it publishes. That publish
+     * stays unconfirmed until `unblock`.
      */
     readonly block: (reason: string) => Effect.Effect<void>
     readonly unblock: Effect.Effect<void>
 
     /**
-     * Closes all connections. Deletes queues and exchanges that are not durable, and messages that are not persistent,
-     * except in quorum queues and streams. Clients reconnect at once.
+     * Closes all connections. Deletes non-durable queues and exchanges. Deletes non-persistent messages, except in
+     * quorum queues and streams. Clients reconnect at once.
      */
     readonly restart: Effect.Effect<void>
   }
@@ -70,7 +70,7 @@ export const makeServer = Effect.fnUntraced(function* (
   const clock = yield* Clock.Clock
   const context = yield* Effect.context<never>()
   const dispatcher = Context.get(context, Scheduler.Scheduler).makeDispatcher()
-  // RabbitMQ counts whole milliseconds. A fraction could make a timer fire one millisecond too early.
+  // Whole milliseconds, as in RabbitMQ. With fractions, a timer could fire one millisecond too early.
   const now = () => Math.floor(clock.currentTimeMillisUnsafe())
   const timers = yield* Effect.acquireRelease(
     Effect.sync(() => new Timers(now, Effect.runForkWith(context))),
@@ -115,6 +115,6 @@ export const layerConnection = (options?: ConnectOptions): Layer.Layer<Broker, B
     Effect.flatMap(BrokerServer, (server) => server.connect(options))
   )
 
-/** A server with one connection, for a program that needs no other process. */
+/** A server with one connection, for programs that run in a single process. */
 export const layer = (options?: ServerOptions & ConnectOptions): Layer.Layer<Broker, BrokerError> =>
   Layer.provide(layerConnection(options), layerServer(options))

@@ -16,13 +16,13 @@ interface BrokerStateOptions {
   readonly timers: Timers
   /** Runs a task in a later tick of the event loop. */
   readonly defer: (task: () => void) => void
-  /** Publishes are blocked while messages take more bytes than this. */
+  /** Publishes are blocked while messages take more than this number of bytes. */
   readonly memoryLimit: number
 }
 
 export type RoutingResult = "taken" | "refused" | "unroutable"
 
-/** Changes of the state are synchronous. Clients learn about them through `events`. */
+/** The state of the in-memory broker. Changes are synchronous. `events` delivers their effects to clients. */
 export class BrokerState {
   readonly events: EventQueue
   readonly now: () => number
@@ -61,7 +61,7 @@ export class BrokerState {
     this.#pendingDeadLetters = new PendingDeadLetters(this.#host, timers, (change) => this.atomically(change))
   }
 
-  /** Runs a change and everything that it causes before other code can see the state. */
+  /** Runs a change and its consequences, such as dead-lettering, before other code can see the state. */
   atomically<A>(change: () => A): A {
     this.#depth++
     try {
@@ -125,7 +125,7 @@ export class BrokerState {
     this.#exchanges.declare(exchange)
   }
 
-  /** Returns the difference in RabbitMQ's words; `undefined`: there is none. */
+  /** Returns the difference in RabbitMQ's wording, or `undefined` if there is none. */
   exchangeDifference(exchange: Exchange): string | undefined {
     if (!this.#exchanges.has(exchange.name)) return refuseMissing("exchange", exchange.name)
     return this.#exchanges.difference(exchange)

@@ -34,7 +34,7 @@ interface ConsumeOptions {
   readonly onCancelled: () => void
 }
 
-/** One channel as the broker sees it: its consumers and unsettled deliveries. */
+/** The broker's side of a channel, with its consumers and unsettled deliveries. */
 export class Channel {
   isOpen = true
   readonly #broker: BrokerState
@@ -142,7 +142,7 @@ export class Channel {
       queue: queue.declared.name,
       exchange,
       routingKey: routingKeys[0],
-      // The content is copied, because a consumer could change it before a redelivery.
+      // A copy, because a consumer could change the content before a redelivery.
       content: Uint8Array.from(content),
       properties: added === undefined ? properties : { ...properties, headers: { ...properties.headers, ...added } },
       redelivered: entry.returnCount > 0,

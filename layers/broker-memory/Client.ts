@@ -113,7 +113,7 @@ const consume = Effect.fnUntraced(function* (session: Session, options: ConsumeO
   const cancel = Effect.suspend(() => {
     const current = session.connection()
     if (current !== undefined) return Effect.ignore(session.requestOn(current, "consume", () => subscriber.cancel()))
-    // The consumer has ended with its connection.
+    // Without a connection, the broker has no consumer to cancel.
     return Effect.sync(() => subscriber.cancel())
   })
   return { queue: options.queue, cancel }

@@ -4,8 +4,8 @@ interface Event {
 }
 
 /**
- * Delivers what the broker sends to all clients, in one order. As with a socket, it arrives in a later tick, never
- * during the call that caused it.
+ * Delivers all events of the broker to its clients, in one order. As with a socket, an event arrives in a later tick of
+ * the event loop, never during the call that caused it.
  */
 export class EventQueue {
   readonly #defer: (task: () => void) => void
@@ -33,7 +33,7 @@ export class EventQueue {
     this.#defer(() => this.#deliver())
   }
 
-  /** New events wait for the next tick. Otherwise two clients that react to each other would never yield. */
+  /** New events wait for the next tick. Otherwise two clients that react to each other would block the event loop. */
   #deliver(): void {
     this.#scheduled = false
     if (this.#frozen) return
@@ -62,7 +62,7 @@ export class ClientConnection {
     this.#eventQueue.send(this, run)
   }
 
-  /** During a memory alarm, publishes wait. As in RabbitMQ, the first of them makes the broker report the alarm. */
+  /** During a memory alarm, publishes wait. The first waiting publish makes the broker report the alarm. */
   publish(work: () => void): void {
     if (this.#alarm === undefined) {
       work()

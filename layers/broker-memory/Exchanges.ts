@@ -25,7 +25,7 @@ const alternate = "alternate-exchange"
 
 const refuseDefaultExchange = (): never => refuse(403, "operation not permitted on the default exchange")
 
-/** Routes messages to queues. The default exchange has the empty name and routes by queue name; it is not stored. */
+/** Routes messages to queues. The default exchange, with the empty name, routes by queue name and is not stored. */
 export class Exchanges {
   readonly #exchanges = new Map(predeclared.map((exchange) => [exchange.name, withoutBindings(exchange)]))
 
@@ -42,7 +42,7 @@ export class Exchanges {
     this.#exchanges.set(name, withoutBindings(exchange))
   }
 
-  /** Returns how a declaration differs from the existing exchange; `undefined`: not at all, or there is none. */
+  /** Returns how a declaration differs from an existing exchange, or `undefined` if it does not. */
   difference(wanted: Exchange): string | undefined {
     if (wanted.name === "") return refuseDefaultExchange()
     const current = this.#exchanges.get(wanted.name)?.exchange

@@ -8,7 +8,7 @@ import { ChannelException } from "./queues/ChannelException.ts"
 import { deliveryOf, handOver, type SubscriberClient } from "./Subscriber.ts"
 import { transmit } from "./Transmission.ts"
 
-/** Epochs count reconnects, and this channel never reconnects. */
+/** The epoch number counts reconnects. This channel never reconnects. */
 const epoch = 1
 
 interface OwnChannelOptions {

@@ -15,7 +15,7 @@ type Send = (publication: Publishable, onOutcome: (outcome: Outcome) => void) =>
 interface PendingPublish {
   readonly publication: Publishable
   readonly expiresAt: number
-  /** `undefined`: the outcome was reported, or the caller no longer wants it. */
+  /** `undefined` after the outcome was reported or the caller stopped waiting. */
   onOutcome: ((outcome: Outcome) => void) | undefined
 }
 
@@ -59,7 +59,7 @@ export class Publisher {
     this.#sendWaiting()
   }
 
-  /** A message that was sent may have been stored. Messages that were not sent wait for the next connection. */
+  /** Sent messages end as `Unknown`, because they may be stored. Unsent messages wait for the next connection. */
   detach(why: string): void {
     this.#send = undefined
     this.#blocked = undefined
@@ -94,7 +94,7 @@ export class Publisher {
     }
   }
 
-  /** All publishes have the same timeout, so one timer for the oldest is enough. */
+  /** All publishes have the same timeout, so one timer for the oldest publish is enough. */
   #scheduleExpiry(): void {
     const [waiting] = this.#waiting
     let sent: PendingPublish | undefined

@@ -19,7 +19,7 @@ type Operation = BrokerError["operation"]
 export const brokerError = (operation: Operation, reason: BrokerError["reason"], message: string) =>
   new BrokerError({ operation, reason, message })
 
-/** The connections of one client, one after the other, and the requests on them. */
+/** Keeps one client connected, and sends its requests on the current connection. */
 export class Session implements SubscriberClient {
   readonly broker: BrokerState
   readonly topology: Topology
@@ -69,7 +69,7 @@ export class Session implements SubscriberClient {
     this.redeclare(opened)
     for (const publisher of Object.values(this.publishers)) {
       publisher.attach((publication, onOutcome) =>
-        // RabbitMQ would close the channel. The client would open another one at once, so nothing is done here.
+        // RabbitMQ would close the channel, and the client would open a new one. Both steps are left out here.
         transmit({ broker: this.broker, connection: opened, publication, onOutcome, onRefused: () => {} })
       )
     }
@@ -117,7 +117,7 @@ export class Session implements SubscriberClient {
     )
   }
 
-  /** Carries out the request at once. The result arrives through the connection, which may be frozen or lost. */
+  /** Executes the request at once. The result arrives later through the connection, which may be frozen or lost. */
   requestOn<A>(current: ClientConnection, operation: Operation, perform: () => A): Effect.Effect<A, BrokerError> {
     const { answerTimeoutMs } = this.#options
     return Effect.callback<A, BrokerError>((resume) => {

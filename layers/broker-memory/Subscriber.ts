@@ -4,7 +4,7 @@ import { Channel, type ReceivedMessage } from "./Channel.ts"
 import type { ClientConnection } from "./ClientConnection.ts"
 import type { Consumer } from "./queues/Consumers.ts"
 
-/** After its handler threw, a delivery is requeued with this delay in milliseconds. */
+/** If the handler of a delivery throws, the delivery is requeued after this delay in milliseconds. */
 const requeueDelayMs = 1_000
 
 /** The delay before an attempt to resume, in milliseconds. The first attempt is immediate. */
@@ -21,7 +21,7 @@ interface Epoch {
   readonly number: number
   readonly connection: ClientConnection
   readonly channel: Channel
-  /** For streams: the offsets of unsettled deliveries in order, and the offset after the last delivery. */
+  /** Only streams use the two offset fields. `nextOffset` is the offset after the last delivery. */
   readonly unsettledOffsets: Set<number>
   nextOffset: number | undefined
   consumer: Consumer | undefined
@@ -49,7 +49,7 @@ export const deliveryOf = (
   }
 }
 
-/** If the handler throws, only this delivery is requeued. Without a delay it would come back at once. */
+/** If the handler throws, the delivery is requeued after a delay. Without the delay it would return at once. */
 export const handOver = (
   delivery: Delivery,
   receive: ConsumeOptions["onDelivery"],
@@ -63,7 +63,7 @@ export const handOver = (
   }
 }
 
-/** A consumer that survives lost connections. Each connection is a new epoch. */
+/** A consumer that survives lost connections. Each connection increases the epoch number. */
 export class Subscriber {
   readonly #client: SubscriberClient
   readonly #options: ConsumeOptions
@@ -172,7 +172,7 @@ export class Subscriber {
     if (epoch.connection.isOpen) this.#retry()
   }
 
-  /** The consumer failed on an open connection, perhaps for lack of its queue: the queue is declared again. */
+  /** The consumer failed on an open connection. Its queue may be missing, so all declarations are repeated. */
   #retry(): void {
     if (this.#isStopped) return
     const { broker } = this.#client

@@ -16,7 +16,7 @@ export class Topology {
     this.#broker = broker
   }
 
-  /** Stops at the first declaration that the broker refuses, and then remembers none. */
+  /** Stops at the first refused declaration. In this case, no declaration is remembered. */
   declare({ bindings, exchanges, queues }: Declarations, connection: ClientConnection): void {
     this.#broker.atomically(() => {
       for (const exchange of exchanges) this.#broker.declareExchange(exchange)
@@ -28,7 +28,7 @@ export class Topology {
     for (const binding of bindings) this.#bindings.set(bindingKey(binding), binding)
   }
 
-  /** A refused declaration does not stop the others. */
+  /** Repeats all declarations, even if the broker refuses some of them. */
   redeclare(connection: ClientConnection, onRefused: (name: string, why: unknown) => void): void {
     const attempt = (name: string, work: () => void) => {
       try {

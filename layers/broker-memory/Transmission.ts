@@ -9,7 +9,7 @@ interface Transmission {
   readonly connection: ClientConnection
   readonly publication: Omit<Publication, "purpose">
   readonly onOutcome: (outcome: Outcome) => void
-  /** Called if the broker refuses the publish, which closes the channel. */
+  /** Called if the broker refuses the publish. RabbitMQ closes the channel in this case. */
   readonly onRefused: (refusal: ChannelException) => void
 }
 

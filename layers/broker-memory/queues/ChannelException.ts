@@ -18,7 +18,7 @@ const reasons: Readonly<Partial<Record<ReplyCode, BrokerError["reason"]>>> = {
   406: "mismatch"
 }
 
-/** A refused request, in RabbitMQ's words. It closes the channel. */
+/** The error of a refused request, with RabbitMQ's message. RabbitMQ closes the channel after such an error. */
 export class ChannelException extends Error {
   readonly reason: BrokerError["reason"]
 

@@ -13,8 +13,8 @@ export interface Consumer {
 export const hasCapacity = (consumer: Consumer): boolean => consumer.unsettled < consumer.prefetch
 
 /**
- * The consumers of a queue, in round-robin order. A consumer with as many unsettled deliveries as its prefetch is
- * parked: it leaves the rotation until it settles one.
+ * Selects consumers of a queue in round-robin order. A consumer that has reached its prefetch is parked. It takes part
+ * again when it settles a delivery.
  */
 export class Consumers {
   readonly #singleActive: boolean
@@ -24,7 +24,7 @@ export class Consumers {
   readonly #parked = new Set<Consumer>()
   #active: Consumer | undefined
 
-  /** `parksWhenFilled`: a quorum queue parks a consumer when it fills it, a classic queue when its turn comes. */
+  /** Quorum queues (`parksWhenFilled`) park a consumer at its prefetch. Classic queues park it at its next turn. */
   constructor(options: { readonly singleActive: boolean; readonly parksWhenFilled: boolean }) {
     this.#singleActive = options.singleActive
     this.#parksWhenFilled = options.parksWhenFilled
@@ -50,7 +50,7 @@ export class Consumers {
     this.#all.splice(index, 1)
     this.#rotation = this.#rotation.filter((other) => other !== consumer)
     this.#parked.delete(consumer)
-    // Quorum queues continue with the oldest consumer, classic queues with the one of the highest priority.
+    // Quorum queues continue with the oldest consumer, classic queues with the consumer of the highest priority.
     if (this.#active === consumer) this.#active = this.#parksWhenFilled ? this.#all[0] : this.#highest(this.#all)
     return true
   }

@@ -9,7 +9,7 @@ interface Death {
   readonly cause: DeathReason
   readonly queue: string
   readonly exchange: string
-  /** `undefined`: the message keeps its own routing key. */
+  /** `undefined` if the message keeps its own routing key. */
   readonly routingKey: string | undefined
   readonly now: number
 }
@@ -21,7 +21,7 @@ const deathsOf = (headers: Fields | undefined): ReadonlyArray<Fields> | undefine
   return Array.isArray(deaths) ? deaths.filter(isTable) : undefined
 }
 
-/** The newest entry comes first. A second death in the same queue for the same reason only increases the count. */
+/** The newest entry comes first. If an entry has the same queue and reason, only its count increases. */
 const withDeath = (previous: ReadonlyArray<Fields>, newDeath: Fields): ReadonlyArray<Fields> => {
   const repeated = previous.find(
     (death) => death["queue"] === newDeath["queue"] && death["reason"] === newDeath["reason"]
@@ -70,7 +70,7 @@ export const deadLetterOf = (message: Message, death: Death): Message => {
   }
 }
 
-/** The message died in this queue before and nobody rejected it since, so it would circulate forever. */
+/** Returns true if the message would circulate through `queue` forever, because no consumer rejects it. */
 export const isCycle = ({ properties }: Message, queue: string): boolean => {
   const deaths = deathsOf(properties.headers) ?? []
   const last = deaths.findIndex((death) => death["queue"] === queue)

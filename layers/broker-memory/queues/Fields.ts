@@ -6,7 +6,7 @@ const integerType = (value: number | bigint): string => {
   return value >= -2_147_483_648 && value <= 2_147_483_647 ? "signedint" : "long"
 }
 
-/** The AMQP type of the value, as RabbitMQ names it. */
+/** Returns RabbitMQ's name for the AMQP type of the value. */
 export const typeOf = (field: Field): string => {
   switch (typeof field) {
     case "string":
@@ -26,7 +26,7 @@ export const typeOf = (field: Field): string => {
 
 const isTable = (field: Field): field is Fields => typeOf(field) === "table"
 
-/** The field as it arrives after encoding: well-formed text, whole seconds, numbers for safe big integers. */
+/** The field as a receiver decodes it, with well-formed text, whole seconds, and numbers for safe big integers. */
 const normalizeField = (field: Field): Field => {
   if (typeof field === "bigint") return Number.isSafeInteger(Number(field)) ? Number(field) : field
   if (typeof field === "string") return field.toWellFormed()
@@ -43,7 +43,7 @@ export const normalizeTable = (fields: Fields): Fields =>
 const jsonOf = (field: Field): string =>
   JSON.stringify(field, (_, value) => (typeof value === "bigint" ? `${value}` : value))
 
-/** Integers of different width are equal. */
+/** As in RabbitMQ, integers of different width are equal if they have the same value. */
 export const fieldsEqual = (left: Field, right: Field): boolean => {
   if (typeof left === "bigint" || typeof right === "bigint") return jsonOf(left) === jsonOf(right)
   if (left === null || right === null || typeof left !== "object" || typeof right !== "object") return left === right
@@ -52,7 +52,7 @@ export const fieldsEqual = (left: Field, right: Field): boolean => {
 
 const displayText = (field: Field): string => (typeof field === "string" ? field : jsonOf(field))
 
-/** The difference in RabbitMQ's words; `undefined`: there is none. */
+/** Returns the difference in RabbitMQ's wording, or `undefined` if there is none. */
 export const describeDifference = (received: Field | undefined, current: Field | undefined): string | undefined => {
   if (received === undefined) {
     return current === undefined

@@ -6,12 +6,12 @@ import type { Entry } from "./ReadyMessages.ts"
 
 export interface QueueHost {
   readonly now: () => number
-  /** Calls `onTimer` of the queue at `time`; `undefined` cancels the call. */
+  /** Calls `queue.onTimer()` at `time`. `undefined` cancels the call. */
   readonly wakeAt: (queue: LiveQueue, time: number | undefined) => void
-  /** The message is published after the current change, because the target may be a queue that is changing now. */
+  /** Publishes the dead letter after the current change, because the target may be the queue that is changing. */
   readonly deadLetter: (message: Message, cause: DeathReason, queue: LiveQueue) => void
   readonly deleteQueue: (queue: LiveQueue) => void
-  /** Reports that the messages of the queue take more bytes now, or fewer if the number is negative. */
+  /** Reports that messages take more memory, or less if `bytes` is negative. */
   readonly addHeldBytes: (bytes: number) => void
 }
 
@@ -19,7 +19,7 @@ export interface LiveQueue {
   readonly declared: Queue
   readonly messages: number
   readonly consumers: number
-  /** A declaration of an existing queue counts as a use. */
+  /** Postpones the expiry of an unused queue. A repeated declaration counts as a use. */
   readonly markUsed: () => void
   readonly enqueue: (message: Message) => boolean
   readonly get: () => Entry | undefined
@@ -28,7 +28,7 @@ export interface LiveQueue {
   readonly cancel: (consumer: Consumer) => void
   readonly settle: (entry: Entry, how: "ack" | "requeue" | "reject", consumer: Consumer | undefined) => void
   readonly onChannelClosed: (consumers: ReadonlyArray<Consumer>, unsettled: ReadonlyArray<Entry>) => void
-  /** Headers that this delivery has in addition to those of the message. */
+  /** Headers that a delivery adds to those of the message. */
   readonly deliveryHeaders: (entry: Entry, how: "get" | "deliver") => Fields | undefined
   readonly onTimer: () => void
   readonly restart: () => void

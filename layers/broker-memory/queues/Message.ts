@@ -4,7 +4,7 @@ import { normalizeTable, typeOf } from "./Fields.ts"
 
 export interface Message {
   readonly exchange: string
-  /** The routing key of the publish, then those in the `CC` and `BCC` headers. */
+  /** The routing key of the publish, followed by the keys in the `CC` and `BCC` headers. */
   readonly routingKeys: readonly [string, ...ReadonlyArray<string>]
   readonly content: Uint8Array
   readonly properties: Properties

@@ -3,7 +3,7 @@ import { type Message, memorySize } from "./Message.ts"
 import { kindOf } from "./QueueArguments.ts"
 import type { Timers } from "./Timers.ts"
 
-/** The delay of a retry in milliseconds, RabbitMQ's `dead_letter_worker_publisher_confirm_timeout`. */
+/** The delay of a retry in milliseconds. RabbitMQ calls it `dead_letter_worker_publisher_confirm_timeout`. */
 const retryAfterMs = 180_000
 
 /** Publishes the dead letter. Returns whether all target queues have stored it. */
@@ -14,13 +14,13 @@ interface PendingDeadLetter {
   readonly bytes: number
 }
 
-/** RabbitMQ ignores `x-dead-letter-strategy` unless all three conditions hold. */
+/** RabbitMQ supports at-least-once dead-lettering only if all three conditions hold. */
 const isAtLeastOnce = ({ declared }: LiveQueue): boolean =>
   kindOf(declared) === "quorum" &&
   textArgument(declared, "x-dead-letter-strategy") === "at-least-once" &&
   textArgument(declared, "x-overflow") === "reject-publish"
 
-/** Dead letters that wait because a target queue is missing or full. Message counts do not include them. */
+/** Retries dead letters if a target queue is missing or full. Message counts do not include them. */
 export class PendingDeadLetters {
   readonly #host: Pick<QueueHost, "now" | "addHeldBytes">
   readonly #timers: Timers
@@ -48,7 +48,7 @@ export class PendingDeadLetters {
   }
 
   #scheduleRetry(queue: LiveQueue): void {
-    // Timers belong to an owner. The queue itself already owns another timer.
+    // Each owner has one timer. The queue already has another timer, so a new object is the owner.
     this.#timers.set({}, this.#host.now() + retryAfterMs, () => this.#atomically(() => this.#retry(queue)))
   }
 

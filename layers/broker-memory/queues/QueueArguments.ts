@@ -6,7 +6,7 @@ export type QueueKind = "classic" | "quorum" | "stream"
 
 const kinds: ReadonlyArray<string> = ["classic", "quorum", "stream"]
 
-/** Returns the problem in RabbitMQ's words; `undefined`: there is none. */
+/** Returns the problem in RabbitMQ's wording, or `undefined` if there is none. */
 type Check = (value: Field, all: Fields) => string | undefined
 
 interface Rule {
@@ -55,7 +55,7 @@ const locators = ["client-local", "min-masters", "random", "balanced", "least-le
 const allKinds = ["classic", "quorum", "stream"] as const
 const workQueueKinds = ["classic", "quorum"] as const
 
-/** RabbitMQ 3.10 compares arguments in this order. It accepts and ignores unknown ones. */
+/** RabbitMQ 3.10 compares arguments in this order. It accepts and ignores unknown arguments. */
 const rules: ReadonlyMap<string, Rule> = new Map(
   Object.entries({
     "x-expires": { queueKinds: workQueueKinds, check: integerFrom(1) },
@@ -101,7 +101,7 @@ export const kindOf = ({ arguments: fields }: Queue): QueueKind => {
 const refuseArgument = (queue: Queue, name: string, why: string): never =>
   refuse(406, `invalid arg '${name}' for ${describeResource("queue", queue.name)}${why}`)
 
-/** Refuses the declarations that RabbitMQ 3.10 refuses, in its words. */
+/** Refuses the declarations that RabbitMQ 3.10 refuses, with the same messages. */
 export const check = (queue: Queue): void => {
   const fields = queue.arguments ?? {}
   if (queue.name.startsWith("amq.")) refuse(403, `queue name '${queue.name}' contains reserved prefix 'amq.*'`)
@@ -142,7 +142,7 @@ const differences = (wanted: Queue, current: Queue): ReadonlyArray<readonly [str
   })
 ]
 
-/** Returns how a second declaration differs from the queue; `undefined`: not at all. */
+/** Returns how a second declaration differs from the queue, or `undefined` if it does not. */
 export const describeInequivalence = (wanted: Queue, current: Queue): string | undefined => {
   const [name, differs] = differences(wanted, current).find(([, differs]) => differs !== undefined) ?? []
   return differs === undefined

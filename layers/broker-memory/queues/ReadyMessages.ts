@@ -2,10 +2,10 @@ import type { Message } from "./Message.ts"
 
 export interface Entry {
   readonly message: Message
-  /** The number of the message in the queue; in a stream, its offset. */
+  /** The number of the message in the queue. In a stream, this is its offset. */
   readonly position: number
   readonly priority: number
-  /** The message expires at this time or, if others are before it, when it reaches the head; `undefined`: never. */
+  /** The earliest time of expiry. A message expires only at the head of its queue. `undefined` means never. */
   readonly expiresAt: number | undefined
   returnCount: number
 }
@@ -31,7 +31,7 @@ class EntryQueue {
     const entry = this.#entries[this.#head]
     if (entry === undefined) return undefined
     this.#head++
-    // Removed entries are freed in blocks, because removing single ones would move all others.
+    // Removed entries are freed in blocks, because removing a single entry would move all others.
     if (this.#head > 1_024 && this.#head * 2 > this.#entries.length) {
       this.#entries.splice(0, this.#head)
       this.#head = 0
@@ -55,9 +55,9 @@ export interface ReadyMessages {
   readonly first: Entry | undefined
   readonly add: (entry: Entry) => void
   readonly shift: () => Entry | undefined
-  /** Puts a message back that a consumer requeued. */
+  /** Puts back a message that a consumer requeued. */
   readonly requeue: (entry: Entry) => void
-  /** Puts a message back whose consumer has gone. */
+  /** Puts back a message whose consumer has gone. */
   readonly recover: (entry: Entry) => void
 }
 
@@ -90,8 +90,8 @@ export const classic = (priorities: number): ReadyMessages => {
 }
 
 /**
- * A quorum queue cannot insert into its log, so messages of a lost consumer come before all others. Messages that a
- * consumer sends back go to the end. With a delivery limit (`limited`) they come first too.
+ * A quorum queue cannot insert into its log, so messages of a lost consumer come before all others. Requeued messages
+ * go to the end, or with a delivery limit (`limited`) to the front.
  */
 export const quorum = (limited: boolean): ReadyMessages => {
   const [recovered, row] = [new EntryQueue(), new EntryQueue()]

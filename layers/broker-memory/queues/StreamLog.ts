@@ -143,7 +143,7 @@ export class StreamLog implements LiveQueue {
     if (offset === "first") return this.#firstOffset
     if (offset === "last") return Math.max(this.#firstOffset, this.#nextOffset - 1)
     if (offset instanceof Date) return this.#offsetSince(offset.getTime())
-    // An offset beyond the end: the consumer waits until the message with this offset is stored.
+    // With an offset beyond the end, the consumer waits until the message with this offset is stored.
     if (typeof offset === "number" || typeof offset === "bigint") return Math.max(Number(offset), this.#firstOffset)
     const age = typeof offset === "string" ? parseInterval(offset) : undefined
     return age === undefined ? refuse(541, "x-stream-offset") : this.#offsetSince(this.#host.now() - age)

@@ -8,7 +8,7 @@ interface Timer {
 /** JavaScript timers cannot be longer than 24 days, so longer waits are split. */
 const maxSleepMs = Duration.toMillis("1 day")
 
-/** Each owner has one timer. A single fiber sleeps until the earliest of all. */
+/** Each owner has at most one timer. A single fiber sleeps until the earliest timer is due. */
 export class Timers {
   readonly #now: () => number
   readonly #fork: (sleeping: Effect.Effect<void>) => Fiber.Fiber<void>
@@ -43,7 +43,7 @@ export class Timers {
       this.#runDue()
     })
     const remaining = until - this.#now()
-    // The callback must not run now, because the caller is in the middle of a change.
+    // Yield first, because the caller may be in the middle of a change.
     const sleep = remaining > 0 ? Effect.sleep(remaining) : Effect.yieldNow
     this.#sleeping = { until, fiber: this.#fork(Effect.andThen(sleep, wake)) }
   }
@@ -55,7 +55,7 @@ export class Timers {
     for (const [, { callback }] of due.toSorted(([, left], [, right]) => left.time - right.time)) callback()
     let next = this.#sleeping?.until ?? Infinity
     for (const { time } of this.#timers.values()) next = Math.min(next, time)
-    // A callback may have set a timer, so another one may be the earliest now.
+    // A callback may already have started a sleep that ends early enough.
     if (next < (this.#sleeping?.until ?? Infinity)) this.#sleep(next)
   }
 }

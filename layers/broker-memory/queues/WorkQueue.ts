@@ -14,7 +14,7 @@ const reopenFraction = 0.8
 
 const size = ({ message }: Entry) => message.content.byteLength
 
-/** A classic or quorum queue. A message is with one consumer at a time, until the consumer settles it. */
+/** A classic or quorum queue. A message has at most one consumer at a time, until the consumer settles the message. */
 export class WorkQueue implements LiveQueue {
   readonly declared: Queue
   readonly #host: QueueHost
@@ -91,11 +91,11 @@ export class WorkQueue implements LiveQueue {
     }
     this.#addHeldBytes(memorySize(message))
     this.#add("add", entry)
-    // A consumer that is ready gets even a message whose time to live is 0.
+    // A message with a time to live of 0 still reaches a consumer that is ready.
     this.#deliverReady(entry)
     const before = this.#ready.length
     this.#enforceLength()
-    // In these cases a classic queue has a new first message. Like RabbitMQ, it overlooks one of higher priority.
+    // A classic queue checks only a new first message. Like RabbitMQ, it overlooks a new one of higher priority.
     if (this.#isQuorum || this.#ready.length === 1 || this.#ready.length < before) this.#dropExpired()
     this.#scheduleTimer()
     return true
@@ -123,7 +123,7 @@ export class WorkQueue implements LiveQueue {
 
   cancel(consumer: Consumer): void {
     this.#remove([consumer])
-    // After the single active consumer leaves, a classic queue serves the next one only with its next event.
+    // As in RabbitMQ, a classic queue serves the next single active consumer only with its next event.
     if (this.#isQuorum) this.#deliverReady()
     this.#scheduleTimer()
   }
@@ -230,7 +230,7 @@ export class WorkQueue implements LiveQueue {
     this.#host.deadLetter(entry.message, cause, this)
   }
 
-  /** Messages expire only at the head, so an expired message may wait behind one that is not expired. */
+  /** Only the first message of a queue can expire. Expired messages after it stay in the queue. */
   #dropExpired(exempt?: Entry): void {
     const now = this.#host.now()
     for (;;) {
