@@ -5,7 +5,7 @@ import type { Flow, Sink, UpstreamError } from "../src/services/Upstream.ts"
 import { type AddressPolicy, AddressRefused } from "./http/AddressPolicy.ts"
 import * as UpstreamHttp from "./UpstreamHttp.ts"
 
-/** Operators' requests and guardrails share these limits. Every proxied request may call several guardrails. */
+/** Operators' requests and guardrail calls share these limits. A proxied request may call several guardrails. */
 const limits = {
   connectionsPerOrigin: 512,
   waitingPerOrigin: 1_024,
@@ -14,7 +14,7 @@ const limits = {
   drainTimeout: "1 second"
 } as const
 
-/** Like proxied requests, these requests follow no redirect, are not retried and obey the address policy. */
+/** Sends requests without redirects or retries, and only to addresses that the policy allows. */
 export const layer = (addressPolicy: AddressPolicy): Layer.Layer<Egress> =>
   Layer.effect(
     Egress,

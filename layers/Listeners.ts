@@ -13,8 +13,8 @@ import { trackServer } from "./http/OwnListeners.ts"
 import * as Startup from "./Startup.ts"
 
 /**
- * Headers must arrive within 15 seconds, and the whole request within `requestTimeout`. Idle connections stay open for
- * 75 seconds, because load balancers usually close theirs after a minute and should be first.
+ * Headers must arrive within 15 seconds, the whole request within `requestTimeout`. Idle connections stay open for 75
+ * seconds. Load balancers usually close idle connections after 60 seconds, and should close them first.
  */
 const nodeTimeouts = (requestTimeout: number) => ({
   requestTimeout,
@@ -23,7 +23,7 @@ const nodeTimeouts = (requestTimeout: number) => ({
   connectionsCheckingInterval: Math.min(5_000, requestTimeout / 4)
 })
 
-/** Many clients read a response only after they have sent the whole body, so the rest of it is read this long. */
+/** After an early response, the rest of the request's body is read for this time, because many clients send it all. */
 const maxLingerSeconds = 30
 
 /** For listeners without proxied traffic. The limits leave file descriptors and memory for the proxy listener. */
@@ -31,7 +31,7 @@ export const defaultConnectionLimits: ConnectionLimits = { total: 1_024, perAddr
 
 const maxRouteTimeoutMs = 660_000
 
-/** Formats an error response of the server in the error format of the listener. */
+/** Formats the body of an error response, because each listener has its own error format. */
 export type RefusalFormat = (refusal: {
   readonly code: ErrorCode
   readonly message: string
@@ -47,16 +47,13 @@ interface LastExchange {
 }
 
 /**
- * Handles what Node leaves to the program:
+ * Handles the cases that Node leaves to the program:
  *
- * - Input that is not HTTP. The connection gets an error response and is closed. It gets no response if the client
- *   could take it for the response to another request.
- * - Shutdown. Node closes only connections that are idle at that moment. Those that become idle later are closed here,
- *   because they would delay the exit by `keepAliveTimeout`.
- * - A response that ends before the request's body. Its connection stays open for up to 30 seconds, or for one second
- *   during shutdown.
- * - A refused request. Its connection goes back into the accept queue, because a series of refused requests on open
- *   connections could otherwise occupy the event loop.
+ * - Input that is not HTTP gets an error response, unless the client could take it for the response to another request.
+ * - On shutdown, connections that become idle are closed. Otherwise they would delay the exit by `keepAliveTimeout`.
+ * - If a response ends before the request's body, its connection stays open for up to 30 seconds.
+ * - After a refused request, the connection returns to the accept queue, so that repeated refusals cannot occupy the
+ *   event loop.
  */
 const attachHandlers = (server: Server, acceptQueue: AcceptQueue, format: RefusalFormat): Server => {
   const lastExchanges = new WeakMap<Duplex, LastExchange>()
@@ -66,7 +63,7 @@ const attachHandlers = (server: Server, acceptQueue: AcceptQueue, format: Refusa
     outgoing.on("close", onResponseClose)
   }
 
-  // The function is shared, so that requests allocate no closure.
+  // One shared function avoids a closure per request.
   function onResponseClose(this: ServerResponse): void {
     if (!server.listening) server.closeIdleConnections()
     const { complete, socket } = this.req
@@ -114,7 +111,7 @@ const closingResponse = (
   return `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: ${requestId}\r\n${extraHeaders}content-length: ${Buffer.byteLength(json)}\r\nconnection: close\r\n\r\n${json}`
 }
 
-/** Whether an error response cannot be mistaken: no other response is in progress or still to come. */
+/** Returns true if no other response is unfinished. Otherwise the client could confuse the two responses. */
 const canRefuse = (last: LastExchange | undefined): boolean =>
   last === undefined ||
   last.outgoing.writableFinished ||
@@ -160,14 +157,14 @@ const nodeServer = (format: RefusalFormat, requestTimeout: number, limits: Conne
 export interface Options {
   /** Default: the error format of the gateway. */
   readonly format?: RefusalFormat
-  /** The time for receiving a whole request. Default: the longest timeout of a gateway route. */
+  /** The timeout for receiving a whole request. Default: the longest timeout of a gateway route. */
   readonly requestTimeout?: Duration.Input
   readonly connectionLimits?: ConnectionLimits
 }
 
 /**
- * An HTTP server. On shutdown it accepts no new connection and gives running responses `drainTimeout` to finish; then
- * it closes all connections.
+ * An HTTP server. On shutdown it accepts no new connections. Running responses get `drainTimeout` to finish, then all
+ * connections are closed.
  */
 export const serverLayer = (address: Address, drainTimeout: Duration.Input, options: Options = {}) =>
   Layer.suspend(() => {
@@ -182,7 +179,7 @@ export const serverLayer = (address: Address, drainTimeout: Duration.Input, opti
       port: address.port,
       gracefulShutdownTimeout: drainTimeout
     }).pipe(Effect.mapError(({ cause }) => new Startup.ListenerRefused({ address, cause })))
-    // Finalizers run in reverse order, so this one runs before the server waits for its last connection.
+    // Finalizers run in reverse order. This one runs before the server's own, which waits for the last connection.
     const closeConnections = Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))
     return Layer.mergeAll(
       Layer.effect(HttpServer.HttpServer, Effect.tap(listening, closeConnections)),

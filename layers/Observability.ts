@@ -28,7 +28,7 @@ const otlpLayer = ({ attributes, endpoint, headers, sampler, serviceName }: Otlp
     resource: {
       serviceName: Option.getOrElse(serviceName, () => attributes["service.name"] ?? "svc-runtime"),
       serviceVersion: attributes["service.version"] ?? version,
-      // The id distinguishes the counters of two processes.
+      // The instance id keeps the counters of different processes apart.
       attributes: { "service.instance.id": `${hostname()}:${process.pid}`, "svc.role": role, ...attributes }
     },
     loggerMergeWithExisting: true,
@@ -48,7 +48,7 @@ const logLayer = ({ accessLog, logLevels }: Settings, role: Role) =>
         Logger.layer([lines.logger]),
         Layer.succeed(AccessLog, accessLog ? Option.some(lines.info("request")) : Option.none()),
         minimumLevel(logLevels.other),
-        // Spans record no headers, and hide the values of all URL parameters, because any of them may be a credential.
+        // Spans hide the values of all URL parameters, because any value may be a credential.
         Layer.succeed(UrlParams.CurrentRedactedNames, [/./])
       )
     )

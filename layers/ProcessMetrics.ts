@@ -13,7 +13,7 @@ const openFiles = "/proc/self/fd"
 const gauge = (name: string, description: string, unit?: string) =>
   Metric.gauge(name, { description, ...(unit === undefined ? {} : { attributes: { unit } }) })
 
-/** Prometheus' client libraries use the same metric names. */
+/** The metric names are those of Prometheus' client libraries. */
 export const layer = (role: Role) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
@@ -68,12 +68,12 @@ const registerEventLoopLag = Effect.fnUntraced(function* (metrics: CallbackMetri
     (delays) => Effect.sync(() => delays.disable())
   )
   let windowStartedAt = performance.now()
-  /** The histogram contains the time between two runs of a timer, of which the timer's interval is subtracted. */
+  /** The histogram contains the time between two runs of a timer. The lag is this time minus the timer's interval. */
   const readLag = (read: () => number) => () => {
     const seconds = Math.max(0, read() / 1e9 - resolutionMs / 1000) || 0
     if (performance.now() - windowStartedAt > windowMs) {
       windowStartedAt = performance.now()
-      // Other gauges of the same scrape must read the histogram before the reset.
+      // Reset later, because other gauges of the same scrape still read the histogram.
       setImmediate(() => delays.reset())
     }
     return seconds
@@ -98,7 +98,7 @@ const registerEventLoopLag = Effect.fnUntraced(function* (metrics: CallbackMetri
   )
 })
 
-/** `undefined`: the system has no `/proc`. */
+/** Returns `undefined` if the system has no `/proc`. */
 const countOpenFiles = (): number | undefined => {
   try {
     return readdirSync(openFiles).length

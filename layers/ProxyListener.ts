@@ -13,9 +13,8 @@ import { gatewayServer } from "./Listeners.ts"
 import * as Startup from "./Startup.ts"
 
 /**
- * The listener for proxied requests. It drains like `Listeners.serverLayer`. It handles Node's `request` event itself:
- * what Effect's server prepares for a request would be unused and takes 20 µs. A request ends when its client
- * disconnects. Scripts of web pages on `corsOrigins` may call the listener.
+ * The listener for proxied requests. It handles Node's `request` event itself, because Effect's server would add 20 µs
+ * to each request. A request ends when its client disconnects. Web pages on `corsOrigins` may call the listener.
  */
 export const layer = (
   address: Address,
@@ -29,7 +28,7 @@ export const layer = (
       const answerProbe = yield* ProxyProbes.make
       const crossOrigin = corsOrigins.length === 0 ? undefined : CrossOrigin.make(corsOrigins)
       const server = gatewayServer(connectionLimits)
-      /** Kept for each connection: Node reports no disconnect for a pipelined response that has not begun. */
+      /** Callbacks by connection, because Node reports no disconnect for a pipelined response that has not begun. */
       const disconnectCallbacks = new WeakMap<Duplex, Set<OnDisconnect>>()
       let openRequests = 0
       let onIdle = () => {}
@@ -41,7 +40,7 @@ export const layer = (
         })
       })
       const bodyDrainer = new BodyDrainer()
-      // The function is shared, so that requests allocate no closure.
+      // One shared function avoids a closure per request.
       function onFinish(this: ServerResponse): void {
         if (!this.req.complete && !this.req.destroyed) bodyDrainer.add(this.req)
       }
@@ -62,7 +61,7 @@ export const layer = (
         if (!hasEnded) callbacks?.add(onDisconnect)
       }
       server.on("request", serve).on("checkContinue", serve)
-      /** Waits for requests whose connection was closed: they still return what they reserved of limits and budgets. */
+      /** Waits for requests whose connection was closed. They still return their reserved limits and budgets. */
       const requestsEnded = Effect.callback<void>((resume) => {
         onIdle = () => resume(Effect.void)
         if (openRequests === 0) onIdle()
@@ -80,7 +79,7 @@ export const layer = (
     })
   )
 
-/** A request may wait this long for a database and then for Redis if neither responds. */
+/** The timeout for ended requests to return their reservations, if database and Redis do not respond. */
 const settlementTimeout = "20 seconds"
 
 const listen = (server: Server, address: Address) =>
@@ -95,7 +94,7 @@ const listen = (server: Server, address: Address) =>
     })
   })
 
-/** Ends when all open connections have closed. New ones are not accepted. */
+/** Accepts no new connections, and ends when all open connections have closed. */
 const closeServer = (server: Server) =>
   Effect.callback<void>((resume) => {
     server.close(() => resume(Effect.void))

@@ -17,9 +17,9 @@ import type { NameLookups } from "./http/NameLookups.ts"
 import { failureReason, type UpstreamPhase, type UpstreamReason } from "./http/UpstreamFailure.ts"
 
 export interface Options extends PoolLimits {
-  /** The longest wait for a connection, unless the request itself has a shorter deadline. */
+  /** The longest wait for a connection. A request may have a shorter deadline of its own. */
   readonly queueTimeoutMs: number
-  /** The time that running exchanges may still take when the layer closes. */
+  /** When the layer closes, running requests get this time to finish. */
   readonly drainTimeout: Duration.Input
   readonly addressPolicy: AddressPolicy
   /** Default: the name look-ups that the whole process shares. */
@@ -27,7 +27,7 @@ export interface Options extends PoolLimits {
 }
 
 const defaults: Options = {
-  // One caller may use a quarter of the connections, which allows 1,024 streams even if all requests have one key.
+  // One caller may use a quarter of the connections. A single key can therefore have 1,024 open streams.
   connectionsPerOrigin: 4_096,
   waitingPerOrigin: 4_096,
   queueTimeoutMs: 5_000,
@@ -56,22 +56,21 @@ export const layerWith = (options: Partial<Options>): Layer.Layer<Upstream> =>
   Layer.effect(Upstream, make({ ...defaults, ...options }))
 
 /**
- * An HTTP/1.1 client over undici's dispatch handlers. It forwards bytes unchanged, follows no redirect and decompresses
- * nothing. Headers keep their case, order and duplicates.
+ * An HTTP/1.1 client over undici's dispatch handlers. It forwards bytes unchanged, follows no redirects and
+ * decompresses nothing. Headers keep their case, order and duplicates.
  *
- * Not supported: HTTP/2 (which lower-cases header names), trailers, and responses that begin with an unrequested `100
- * Continue` (undici closes the connection, which is reported as `malformed`).
+ * HTTP/2 is not supported, because it lower-cases header names. Trailers are not supported. If a response begins with
+ * an unrequested `100 Continue`, undici closes the connection, and the request fails as `malformed`.
  *
- * The connections to an origin are limited, and each caller may use a quarter of them. Further exchanges wait in a
- * bounded queue. They fail as `busy` if it is full or the wait takes too long, so that clients can retry or go
- * elsewhere.
+ * The connections to an origin are limited, and each caller may use a quarter of them. Further requests wait in a
+ * bounded queue. A request fails as `busy` if the queue is full or the wait takes too long.
  *
  * Nothing is retried, because the server may act on a request as soon as it has received bytes. Only undici itself
  * replaces a kept-alive connection that closes before anything was written.
  */
 export const layer: Layer.Layer<Upstream> = layerWith({})
 
-/** One request and its response, with callbacks because every proxied byte passes here. */
+/** One request and its response. The class uses callbacks for speed, because every proxied byte passes through it. */
 class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
   readonly #pool: ConnectionPool
   readonly #options: Options
@@ -83,7 +82,7 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
   #paused = false
   #connection: Connection | undefined
   #upload: Readable | undefined
-  // A native timer, because a sleeping fiber that restarts with every chunk costs more than copying the bytes.
+  // A native timer. Restarting a sleeping fiber for every chunk would cost more than copying the bytes.
   #deadline: NodeJS.Timeout | undefined
   #timeoutMs = 0
   #smallChunks: CollectedBytes | undefined
@@ -133,7 +132,7 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
 
   onRequestStart(): void {
     this.#phase = "headers"
-    // Connecting and receiving the headers each have this time. With an upload, `#withoutDeadline` starts the deadline.
+    // A new deadline for the headers, after the deadline for connecting. With an upload, `#withoutDeadline` sets it.
     if (this.#upload === undefined) this.#setDeadline(this.#request.headersWithinMs)
   }
 
@@ -152,7 +151,7 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
     else this.#gatherSmall(controller, bytes)
   }
 
-  /** Merges the small chunks of one read, because a chunk of one byte costs the receiver as much as a large one. */
+  /** Merges the small chunks of one socket read. A chunk of one byte costs the receiver as much as a large chunk. */
   #gatherSmall(controller: Dispatcher.DispatchController, bytes: Uint8Array): void {
     if (this.#smallChunks === undefined) {
       this.#smallChunks = new CollectedBytes()
@@ -170,7 +169,7 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
     this.#flushSmall(controller)
-    // If the end of the connection ends a response, undici also takes a reset for its end.
+    // If a response has no length, undici treats a reset of the connection like the normal end of the response.
     if (this.#connection?.isBroken) this.#fail("reset")
     else if (!this.#ended) this.#end(undefined, Exit.void)
   }
@@ -190,7 +189,7 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
     return upload
   }
 
-  /** While the client is sending its body, the upstream is not late. The client has a deadline of its own. */
+  /** Stops the upstream's deadline while the client is sending its body. The client has a deadline of its own. */
   async *#withoutDeadline(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     const source = body[Symbol.asyncIterator]()
     try {
@@ -219,13 +218,13 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
     if (!this.#paused || this.#ended) return
     this.#paused = false
     this.#deadline?.refresh()
-    // undici's parser is shared and not re-entrant, and this code may run inside a callback of another connection.
+    // Deferred, because undici's shared parser is not re-entrant and may be inside a callback of another connection.
     queueMicrotask(() => {
       if (!this.#paused && !this.#ended) controller.resume()
     })
   }
 
-  /** The timeouts of headers and of silence are usually equal, so one timer is refreshed for both. */
+  /** Refreshes the timer if the timeout is unchanged, because this costs less than a new timer. */
   #setDeadline(milliseconds: number): void {
     if (this.#deadline !== undefined && this.#timeoutMs === milliseconds) {
       this.#deadline.refresh()
@@ -255,13 +254,13 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
     this.#end(error, Exit.fail(error))
   }
 
-  /** With a `reason`, the connection is closed instead of reused. Without a `result`, `done` is not called. */
+  /** A `reason` makes the connection close instead of being reused. `done` is called only with a `result`. */
   #end(reason: Error | undefined, result: Exit.Exit<void, UpstreamError> | undefined): void {
     this.#ended = true
     this.#clearDeadline()
     const connection = this.#connection
     if (connection === undefined) this.#pool.cancelWait(this.#request.origin, this)
-    // `done` may start another exchange, which must not happen inside a callback of the parser.
+    // Deferred, because `done` may start another request. This must not happen inside a callback of undici's parser.
     queueMicrotask(() => {
       this.#upload?.destroy()
       if (connection !== undefined && reason === undefined) this.#pool.release(connection)
@@ -271,7 +270,7 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
   }
 }
 
-/** Chunks below `smallChunkBytes` are merged, and passed on when they reach `flushBytes`. */
+/** Chunks below `smallChunkBytes` are merged until they reach `flushBytes` or the socket read ends. */
 const smallChunkBytes = 64
 const flushBytes = 16_384
 
@@ -284,7 +283,7 @@ const clampTimeout = (milliseconds: number): number => Math.min(milliseconds, 2_
 
 const cancelled = new Error("cancelled")
 
-/** With HTTP/1.1 this is a list of names and values. undici's type also allows the forms of other protocols. */
+/** For HTTP/1.1, undici passes an array of alternating names and values. Its type also allows other forms. */
 const headerTexts = (raw: Dispatcher.DispatchController["rawHeaders"]): ReadonlyArray<string> => {
   if (!Array.isArray(raw)) return []
   const headers = new Array<string>(raw.length)

@@ -7,9 +7,9 @@ import type { OpenConnections } from "./OpenConnections.ts"
 /** The number of connections that may start in one tick of the event loop. It falls while ticks are long. */
 const maxPerTick = 32
 const minPerTick = 1
-/** After a tick of more than this time, fewer connections start in a tick. */
+/** If a tick takes longer than this, fewer connections may start in the next ticks. */
 const longTickMs = 10
-/** After a long tick, no connection starts for the same time, so that other work gets at least half of the time. */
+/** After a long tick, no connection starts for an equally long time. Other work thus gets half of the time. */
 const pauseFactor = 1
 const maxPauseMs = 250
 const maxWaiting = 4_096
@@ -20,16 +20,15 @@ interface WaitingConnection extends Waiter {
 
 /**
  * Limits how many new connections start in a tick of the event loop. Parsing the first 64 KiB of a connection can take
- * 10 ms, so hundreds at once would delay all other requests by seconds. Further connections wait, and nothing is read
- * from them. Client addresses take turns, and each may use only a share of the waiting places. A connection whose
- * request was refused waits in the same way.
+ * 10 ms. Hundreds of connections at once would delay all other requests by seconds. Further connections wait unread.
+ * Client addresses take turns, and each may use only a share of the queue.
  */
 export class AcceptQueue {
   readonly #begin: (socket: Socket) => void
   readonly #waiting = new FairQueue<WaitingConnection>(maxWaiting)
   #perTick = maxPerTick
   #begun = 0
-  /** The first bytes of a connection are parsed in the tick after its start. */
+  /** Counted because the first bytes of a connection are parsed in the tick after its start. */
   #begunLastTick = 0
   #tickStartedAt: number | undefined
   #isPaused = false
@@ -114,7 +113,7 @@ export class AcceptQueue {
   }
 }
 
-/** New connections of `server` start through the returned queue, or are closed beyond the limits of `open`. */
+/** Makes new connections of `server` start through the returned queue. Refuses those beyond the limits of `open`. */
 export const acceptThrough = (server: Server, open: OpenConnections, refusalText: () => string): AcceptQueue => {
   const nodeListeners = server.listeners("connection")
   const acceptQueue = new AcceptQueue((socket) => {
@@ -126,7 +125,7 @@ export const acceptThrough = (server: Server, open: OpenConnections, refusalText
     for (const listener of nodeListeners) Reflect.apply(listener, server, [socket])
     socket.resume()
   })
-  // Only `net.createServer` accepts this option. With it, nothing is read from a new connection before `resume`.
+  // Nothing is read from a new connection before `resume`. `http.createServer` does not accept this option.
   Object.assign(server, { pauseOnConnect: true })
   server.removeAllListeners("connection").on("connection", (socket) => {
     if (open.admits(socket)) acceptQueue.add(socket)

@@ -5,7 +5,7 @@ import type { NameLookups } from "./NameLookups.ts"
 
 export interface AddressPolicy {
   readonly privateAddresses: PrivateAddresses
-  /** Origins from environment variables, which may always have private addresses. */
+  /** Origins from environment variables. Their private addresses are always allowed. */
   readonly trustedOrigins: ReadonlyArray<string>
 }
 
@@ -30,7 +30,7 @@ export class AddressRefused extends Error {
   }
 }
 
-/** If the host is an IP address, there is no look-up that could check it. */
+/** Checks a host that is an IP address, because such a host is connected without a DNS look-up. */
 export const refusedLiteralHost = (host: string, privateAddresses: PrivateAddresses): AddressRefused | undefined => {
   const kind = isIP(host) === 0 ? undefined : refusedKind(host, privateAddresses)
   return kind === undefined ? undefined : new AddressRefused(host, kind)
@@ -42,8 +42,8 @@ export interface SocketLookup {
 }
 
 /**
- * Removes refused addresses from the result of a look-up. The socket connects to the addresses that were checked here,
- * so a name cannot resolve to another address after the check (DNS rebinding).
+ * Removes refused addresses from the result of a DNS look-up. The socket connects only to the checked addresses. This
+ * prevents DNS rebinding, in which a name resolves to another address after the check.
  */
 export const socketLookup = (names: NameLookups, privateAddresses: PrivateAddresses): SocketLookup => {
   let abandon = () => {}

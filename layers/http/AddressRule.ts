@@ -1,6 +1,6 @@
 import { BlockList, isIP } from "node:net"
 
-/** `GATEWAY_EGRESS_PRIVATE_ADDRESSES`: whether requests may go to private and loopback addresses. */
+/** `GATEWAY_EGRESS_PRIVATE_ADDRESSES` decides whether requests may go to private and loopback addresses. */
 export type PrivateAddresses = "allow" | "refuse"
 
 export type AddressKind =
@@ -25,9 +25,9 @@ const ranges: ReadonlyArray<readonly [kind: AddressKind, ...subnets: ReadonlyArr
   ["loopback", "127.0.0.0/8", "::1/128"],
   // Linux treats all addresses in 0.0.0.0/8 as the machine itself.
   ["unspecified", "0.0.0.0/8", "::/128"],
-  // A Teredo address hides the IPv4 address to which it leads.
+  // A Teredo address contains its target IPv4 address only in obfuscated form.
   ["tunnel", "2001::/32"],
-  // All remaining ranges that the public internet does not route.
+  // The remaining ranges that the public internet does not route.
   ["private", "10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10"],
   ["private", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4"],
   ["private", "100::/64", "2001:db8::/32"]
@@ -35,7 +35,7 @@ const ranges: ReadonlyArray<readonly [kind: AddressKind, ...subnets: ReadonlyArr
 
 const deploymentKinds: ReadonlySet<AddressKind> = new Set(["loopback", "private"])
 
-/** Returns the reason for which the gateway must not call `ip`; `undefined`: it may. */
+/** Returns why the gateway must not call `ip`, or `undefined` if it may. */
 export const refusedKind = (ip: string, privateAddresses: PrivateAddresses): AddressKind | undefined => {
   const kind = kindOf(ip)
   return privateAddresses === "allow" && kind !== undefined && deploymentKinds.has(kind) ? undefined : kind
@@ -58,14 +58,14 @@ localNat64.addSubnet("64:ff9b:1::", 48, "ipv6")
 
 const embeddedIpv4 = (address: string): string => {
   const groups = new URL(`http://[${address}]`).hostname.slice(1, -1).split(":")
-  // A URL contains hexadecimal groups; the group between two colons is empty.
+  // `URL` writes an IPv6 address as hexadecimal groups. The group between two colons is empty.
   const octets = groups.slice(-2).flatMap((group) => [Number(`0x0${group}`) >> 8, Number(`0x0${group}`) & 255])
   return octets.join(".")
 }
 
 /**
- * IPv6 ranges that contain an IPv4 range: IPv4-compatible, translated (SIIT), NAT64 and 6to4. `BlockList` itself knows
- * `::ffff:`.
+ * Returns the IPv6 ranges that embed an IPv4 range (IPv4-compatible, SIIT, NAT64 and 6to4). `BlockList` itself handles
+ * `::ffff:` addresses.
  */
 const ipv6Embeddings = (net: string, bits: number): ReadonlyArray<readonly [net: string, bits: number]> => {
   const [a = 0, b = 0, c = 0, d = 0] = net.split(".").map(Number)

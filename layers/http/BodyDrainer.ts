@@ -3,7 +3,7 @@ import * as FairShare from "../../src/services/FairShare.ts"
 import { FairQueue, type Waiter } from "./FairQueue.ts"
 
 const readIntervalMs = 10
-/** A read returns at most 128 KiB, which Node has buffered: 4 reads every 10 ms are about 50 MiB per second. */
+/** A read returns at most 128 KiB. So 4 reads every 10 ms are at most about 50 MiB per second. */
 const readsPerInterval = 4
 const maxUnreadBodies = 2_048
 
@@ -13,8 +13,8 @@ interface WaitingBody extends Waiter {
 
 /**
  * Reads and discards the rest of a request body after the response. Many clients read the response only after they have
- * sent the whole body. A limit on the total rate keeps refused clients from occupying the process. Client addresses
- * take turns, and the connections of one address beyond its share are closed.
+ * sent the whole body. The total rate is limited, so that refused clients cannot occupy the process. Client addresses
+ * take turns. Connections of one address beyond its share are closed.
  */
 export class BodyDrainer {
   readonly #maxBodies: number
@@ -27,7 +27,7 @@ export class BodyDrainer {
     this.#maxBodies = maxBodies
   }
 
-  /** Must be called before the response ends, because Node would then read the body itself. */
+  /** Must be called before the response ends, because Node then reads the body itself. */
   add(incoming: IncomingMessage): void {
     const caller = FairShare.callerOfAddress(incoming.socket.remoteAddress ?? "")
     const callerCount = this.#countByCaller.get(caller) ?? 0
@@ -44,12 +44,12 @@ export class BodyDrainer {
     let queued = false
     const read = () => {
       queued = false
-      // Node reports further bytes only after all buffered ones were read, and `read` returns them in parts.
+      // Reads until the buffer is empty, because Node reports new bytes only after that.
       while (!incoming.destroyed && incoming.read() !== null);
     }
     const waiting = { caller, read }
     incoming.pause()
-    // Reading 0 bytes tells Node that somebody reads the body.
+    // This call keeps Node from discarding the body itself when the response ends.
     incoming.read(0)
     // Node emits `readable` for new bytes and at the end of the body.
     incoming.on("readable", () => {

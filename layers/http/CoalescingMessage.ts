@@ -3,14 +3,14 @@ import { CollectedBytes } from "../../src/services/CollectedBytes.ts"
 
 const smallChunkBytes = 1_024
 const flushBytes = 16_384
-/** Counts for each chunk in addition to its bytes towards the limit at which Node stops reading. */
+/** Each chunk counts as its bytes plus this overhead towards the limit at which Node stops reading. */
 const chunkOverheadBytes = 64
-/** While somebody waits for data, small chunks are delayed by this time in milliseconds, so that more can join. */
+/** Small chunks are delayed by up to this time in milliseconds, so that several can be merged. */
 const coalesceMs = 20
 
 /**
- * The limit of chunks if they have less than `tinyChunkBytes` bytes on average. Parsing a chunk takes about a
- * microsecond whatever its size, so a read of 64 KiB in chunks of one byte takes 10 ms.
+ * The maximum number of chunks in a body if they have less than `tinyChunkBytes` bytes on average. Parsing a chunk
+ * takes about 1 µs, whatever its size. A read of 64 KiB in chunks of one byte takes 10 ms.
  */
 export const maxTinyChunks = 8_192
 export const tinyChunkBytes = 64
@@ -18,9 +18,9 @@ export const tinyChunkBytes = 64
 export const tinyChunksEvent = "tinyChunks"
 
 /**
- * Merges small chunks of a request body. Node allocates a `Buffer` of some hundred bytes for each chunk, but counts
- * only its content towards the limit at which it stops reading: 64 KB in chunks of one byte take 30 MB. The first small
- * chunk is passed on at once, because most bodies have only one.
+ * Merges small chunks of a request body to save memory. Node allocates some hundred bytes for each chunk, but its
+ * backpressure counts only the content. 64 KB in chunks of one byte would take 30 MB. The first small chunk is not
+ * delayed, because most bodies have only one chunk.
  */
 export class CoalescingMessage extends IncomingMessage {
   #pending: CollectedBytes | undefined
@@ -49,7 +49,7 @@ export class CoalescingMessage extends IncomingMessage {
     return super.read(size)
   }
 
-  /** With a content-length the limit does not apply: Node splits such a body, not the client. */
+  /** The limit does not apply to a body with a content-length, because Node splits such a body itself. */
   #exceedsTinyChunks({ length }: Buffer): boolean {
     this.#chunkCount++
     this.#chunkBytes += length
@@ -62,7 +62,7 @@ export class CoalescingMessage extends IncomingMessage {
 
   #followsOtherBytes(): boolean {
     if (this.readableLength > 0 || this.#pending !== undefined) return true
-    // Most bodies have only one chunk, and reading the clock would cost more than the rest of this method.
+    // The clock is not read for the first chunk, because reading it costs more than the rest of this method.
     if (this.#chunkCount === 1) return false
     const now = performance.now()
     const many = now - this.#lastSmallAt < coalesceMs
@@ -74,7 +74,7 @@ export class CoalescingMessage extends IncomingMessage {
     this.#pending ??= new CollectedBytes()
     this.#pending.add(chunk)
     const { length } = this.#pending
-    // If bytes are waiting to be read, the next read also flushes these. Otherwise the timer does.
+    // If bytes are waiting to be read, the next read also flushes the merged chunks. Otherwise a timer flushes them.
     if (this.readableLength === 0) {
       if (length >= flushBytes) this.#flush()
       else this.#flushTimer ??= setTimeout(() => this.#flush(), coalesceMs)

@@ -17,7 +17,7 @@ import { type NameLookups, processLookups as ofProcess } from "./NameLookups.ts"
 import { leadsToOwnListener } from "./OwnListeners.ts"
 
 export interface ConnectionWaiter {
-  /** A caller has a share of the connections and of the queue. `undefined`, this program, has no limit. */
+  /** Each caller has a limited share of connections and queue. `undefined`, the program itself, has no limit. */
   readonly caller: string | undefined
   readonly onConnection: (connection: Connection) => void
 }
@@ -29,16 +29,16 @@ export interface PoolLimits {
   readonly idleConnections: number
 }
 
-/** Node's servers close idle connections after 5 s. Closing first avoids most races with their close. */
+/** Node's servers close idle connections after 5 s. Closing earlier avoids a request on a closing connection. */
 const keepAliveMs = 4_000
-/** Servers may ask for another time with `keep-alive: timeout`, up to this limit. */
+/** The limit for the time that a server requests with `keep-alive: timeout`. */
 const keepAliveHintMs = 60_000
 const tlsSessionsKept = 100
 
 interface Origin {
   readonly url: string
   readonly privateAddresses: PrivateAddresses
-  /** Requests may reach a listener of this process. */
+  /** If true, requests may reach a listener of this process. */
   readonly trusted: boolean
   readonly idle: Array<Connection>
   readonly waiters: FairQueue<ConnectionWaiter>
@@ -48,8 +48,8 @@ interface Origin {
 }
 
 /**
- * One socket with undici's client for it. A connection serves one exchange at a time, so cancelling an exchange closes
- * the socket. undici's own `Pool` would keep cancelled requests in its queue and connect for them.
+ * One socket with its undici client. It serves one request at a time, so cancelling the request closes the socket.
+ * undici's own `Pool` would keep cancelled requests in its queue and open connections for them.
  */
 export class Connection {
   readonly origin: Origin
@@ -85,21 +85,21 @@ export class Connection {
     return this.#socket !== undefined && !this.#socket.destroyed
   }
 
-  /** An error closed the socket, not one of the two sides. */
+  /** True if an error closed the socket, instead of an orderly close. */
   get isBroken(): boolean {
     return this.#socket !== undefined && this.#socket.errored !== null
   }
 
   destroy(reason: Error): void {
     this.#client.destroy(reason, noop)
-    // Until the socket is connected, undici's client does not know it.
+    // undici's client does not know the socket before it is connected.
     this.#socket?.destroy()
   }
 }
 
 export type AcquireResult = "granted" | "waiting" | "full"
 
-/** Connections by origin. An origin is removed when it has no connection and no waiting exchange. */
+/** Connections by origin. An origin is removed when it has no connections and no waiting requests. */
 export class ConnectionPool {
   readonly #limits: PoolLimits
   readonly #addressPolicy: AddressPolicy
@@ -142,7 +142,7 @@ export class ConnectionPool {
     return origin.waiters.add(waiter)
   }
 
-  /** Whether the share of the caller is used up, and not the limit of the origin. */
+  /** Returns whether the caller has used up its own share of the connections. */
   isCallerAtLimit(url: string, caller: string | undefined): boolean {
     const origin = this.#origins.get(url)
     return origin !== undefined && !this.#mayTakeAnother(origin, caller)
@@ -267,7 +267,7 @@ export class ConnectionPool {
   }
 }
 
-/** Resuming a TLS session saves a round trip when a new connection is opened. */
+/** Keeps TLS sessions, because resuming a session saves a round trip for a new connection. */
 class TlsSessions {
   readonly #sessions = new Map<string, Buffer>()
 
@@ -286,9 +286,9 @@ class TlsSessions {
 }
 
 /**
- * Opens a socket without a timeout: the exchange has one, and destroys the socket. undici's `buildConnector` has two
- * disadvantages. It does not return the socket before it is connected, so a cancelled exchange could neither close the
- * socket nor cancel the look-up. It holds TLS sessions weakly, so the next garbage collection drops them.
+ * Opens a socket. The caller limits the time and destroys the socket. undici's `buildConnector` has two disadvantages.
+ * It returns the socket only after connecting, so a cancelled request could not close it. It holds TLS sessions weakly,
+ * so the next garbage collection drops them.
  */
 const connect = (
   options: buildConnector.Options,

@@ -7,8 +7,8 @@ const preflightMaxAgeSeconds = 7200
 const headerNames = /^[\w\-, ]{1,4096}$/
 
 /**
- * Adds CORS headers to responses for allowed origins, and responds itself to preflight requests (it then returns true).
- * Cookies are not allowed (`Allow-Credentials`), because keys are sent in other headers.
+ * Adds CORS headers to responses for allowed origins. Answers preflight requests itself, and then returns true. Cookies
+ * are not allowed, because clients send their keys in other headers.
  */
 export const make = (origins: AllowedOrigins) => {
   const allowsAll = origins.includes("*")

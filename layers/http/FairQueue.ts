@@ -5,8 +5,8 @@ export interface Waiter {
 }
 
 /**
- * Callers take turns, so a caller with many waiters delays each of the others by one waiter only. If the capacity is
- * finite, each caller has a share of it.
+ * A queue in which callers take turns. A caller with many waiters delays every other caller by only one waiter. If the
+ * capacity is finite, each caller has a share of it.
  */
 export class FairQueue<A extends Waiter> {
   readonly #capacity: number

@@ -5,28 +5,28 @@ export type LookupCallback = (error: NodeJS.ErrnoException | null, found: Resolv
 export type Resolve = (host: string, callback: LookupCallback) => void
 
 /**
- * Uses the resolver of the operating system, which reads `/etc/hosts` and knows search domains. It does not say how
- * long an answer is valid.
+ * Uses the resolver of the operating system, because it reads `/etc/hosts` and knows search domains. Its answers have
+ * no TTL.
  */
 const systemResolver: Resolve = (host, callback) => lookup(host, { all: true, hints: ADDRCONFIG }, callback)
 
-/** In this time an answer is used without a new look-up. (All times are in milliseconds.) */
+/** For this time an answer is used without a new look-up. All times are in milliseconds. */
 const freshMs = 10_000
-/** Up to this age an answer is used while the name server does not respond or asks to retry. */
+/** Up to this age, an answer is used if the name server does not respond or asks for a retry. */
 const staleMs = 600_000
-/** A look-up that takes longer is answered with the old addresses, if there are any. */
+/** If a look-up takes longer, callers get the old addresses, if there are any. */
 const waitBeforeStaleMs = 500
 const failedMs = 1_000
-/** A look-up that needs this time to fail is repeated less often. */
+/** If a look-up takes this time to fail, the next one waits for `slowlyFailedMs` instead of `failedMs`. */
 const slowMs = 1_000
 const slowlyFailedMs = 5_000
 const maxRemembered = 1_000
 const maxPending = 1_000
 
 /**
- * A name server that does not respond blocks one of libuv's four threads for 20 seconds or more, and files and
- * cryptography need these threads too. So at most three threads are used, at most two for names that never resolved,
- * and at most one for names whose last look-up failed slowly.
+ * A look-up without a response blocks one of libuv's four threads for 20 seconds or more. Files and cryptography need
+ * these threads, too. So look-ups use at most three threads. Names that never resolved use at most two, and names whose
+ * last look-up failed slowly at most one.
  */
 const maxRunning = { answered: 3, unanswered: 2, slow: 1 } as const
 
@@ -41,13 +41,13 @@ interface PendingLookup {
 }
 
 /**
- * Resolves host names. Look-ups of the same name are merged, and results are cached for seconds. A name server that
- * does not respond delays only names that never resolved before.
+ * Resolves host names. Look-ups of the same name are merged, and results are cached for 10 seconds. If the name server
+ * does not respond, names that resolved before keep their old addresses for up to 10 minutes.
  */
 export class NameLookups {
   readonly #resolve: Resolve
   readonly #now: () => number
-  /** `until` is the time of the next look-up. */
+  /** After the time `until`, a new look-up is needed. */
   readonly #answers = new Map<
     string,
     { readonly found: ResolvedAddresses; readonly at: number; readonly until: number }
@@ -178,7 +178,7 @@ const remember = <A>(map: Map<string, A>, host: string, value: A): void => {
   if (map.size > maxRemembered && oldest !== undefined) map.delete(oldest)
 }
 
-/** A look-up never calls back at once, and neither do cached answers. */
+/** Calls back asynchronously, so that cached answers behave like look-ups. */
 const callLater = (tell: () => void): (() => void) => {
   const waiting = setImmediate(tell)
   return () => clearImmediate(waiting)

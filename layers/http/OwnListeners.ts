@@ -9,8 +9,9 @@ export const trackServer = <S extends Server>(server: S): S => {
 }
 
 /**
- * Whether a connected socket leads to a listener of this process. Operators must not enter such an address, because
- * some listeners trust clients on the same machine. A connection to the own machine has the same address at both ends.
+ * Returns whether a socket is connected to a listener of this process. The gateway refuses such connections to
+ * untrusted origins, because some listeners trust clients on the same machine. A connection within one machine has the
+ * same address at both ends.
  */
 export const leadsToOwnListener = ({ localAddress, remoteAddress, remotePort }: Socket): boolean => {
   if (remoteAddress === undefined || (remoteAddress !== localAddress && !/^(?:::ffff:)?127\./.test(remoteAddress))) {

@@ -4,15 +4,15 @@ import { Readiness } from "../../src/process/Readiness.ts"
 
 export type ProxyProbes = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean
 
-/** Anybody may call the probes, so database, Redis and broker are pinged at most once in this time. */
+/** Anyone may call the probes, so database, Redis and broker are pinged at most once in this time. */
 const readinessTtl = "1 second"
 
 const healthPath = "/admin-ui/healthz"
 const readinessPath = "/admin-ui/readyz"
 
 /**
- * Health and readiness for load balancers that cannot reach the control listener. The response contains only the
- * status, not the servers that the process uses.
+ * Serves health and readiness for load balancers that cannot reach the control listener. The response contains only the
+ * status, because anyone may read it.
  */
 export const make = Effect.gen(function* () {
   const readiness = yield* Effect.serviceOption(Readiness)

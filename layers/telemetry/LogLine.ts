@@ -1,11 +1,11 @@
 import { Cause, Formatter, LogLevel, Predicate } from "effect"
 
-/** A log line. Empty fields are left out, so that a field has the same type in every line. */
+/** Empty fields are left out of the JSON, so that a field has the same type in every line. */
 interface LogLine {
   readonly at: number
   readonly level: LogLevel.LogLevel
   readonly role: string
-  /** Texts and errors form the message. The members of objects become fields. */
+  /** Texts form the message. Members of plain objects become fields. An error becomes the field `error`. */
   readonly parts: ReadonlyArray<unknown>
   readonly cause: Cause.Cause<unknown>
   readonly annotations: Readonly<Record<string, unknown>>
@@ -43,7 +43,7 @@ export const format = (line: LogLine): string => {
   return linePrefix(level.toUpperCase(), sentences.join(": "), role)(at) + members + lineEnd
 }
 
-/** Formats the beginning of a line. Only the time differs between lines with the same message. */
+/** Formats the beginning of a line. The part without the time is formatted only once per message. */
 export const linePrefix = (level: string, message: string, role: string): ((at: number) => string) => {
   const rest = `","level":"${level}","message":${JSON.stringify(message.slice(0, maxLength))},"role":"${role}"`
   return (at) => `{"timestamp":"${timestamp(at)}${rest}`

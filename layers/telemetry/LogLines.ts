@@ -10,24 +10,22 @@ interface Output {
 
 interface LogLines {
   readonly logger: Logger.Logger<unknown, void>
-  /** Returns a function that logs `message` with level INFO. `members` is JSON text: members with a leading comma. */
+  /** Returns a function that logs `message` with level INFO. `members` is JSON text that starts with a comma. */
   readonly info: (message: string) => (at: number, members: string) => void
 }
 
-/** Writing costs as much as formatting ten lines, so the lines of this time are written at once. */
+/** One write costs as much as formatting ten lines, so lines are collected for this time in milliseconds. */
 const flushMs = 50
 const bufferBytes = 65_536
 /** A UTF-16 code unit has at most this many bytes in UTF-8. */
 const maxBytesPerCharacter = 3
-/** If the reader is slower, further lines are dropped and counted. */
+/** If more bytes than this wait for the reader of the output, further lines are dropped and counted. */
 const maxUnreadBytes = 16 * 1024 * 1024
 
 class LineBuffer {
   readonly #output: Output
   readonly #role: string
-  /**
-   * Lines are encoded at once into reused buffers. Keeping them as strings until the flush takes three times the CPU.
-   */
+  /** Lines are encoded immediately. Keeping strings until the flush would take three times the CPU. */
   readonly #spareBuffers: Array<Buffer> = []
   #buffer: Buffer = Buffer.allocUnsafeSlow(bufferBytes)
   #bufferedBytes = 0
@@ -111,7 +109,7 @@ export const make = (output: Output, role: string): Effect.Effect<LogLines, neve
     }
   })
 
-/** The ids of spans that are not traced are all equal. */
+/** All spans that are not traced have the trace id `noop`. */
 const isNoopSpan = ({ traceId }: Tracer.AnySpan): boolean => traceId === "noop"
 
 /** Writes log lines to standard output. If its reader closes the pipe, the process continues without a log. */

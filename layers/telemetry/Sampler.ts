@@ -2,7 +2,7 @@ import { Option, Tracer } from "effect"
 
 /** Selects the traces to export, like the samplers that `OTEL_TRACES_SAMPLER` names. */
 export interface Sampler {
-  /** If true, traces that began in another process are exported if that process exports them. */
+  /** If true, a trace from another process is exported if that process exports it. */
   readonly parentBased: boolean
   /** The fraction of the other traces to export, from 0 to 1. */
   readonly ratio: number
@@ -25,7 +25,7 @@ export const make = (name: (typeof samplerNames)[number], ratio: number): Sample
 /** Only these kinds of spans begin a trace. Other spans without a parent belong to background work. */
 const rootKinds: ReadonlySet<Tracer.SpanKind> = new Set<Tracer.SpanKind>(["server", "consumer", "producer"])
 
-/** Spans inside this process follow the decision of their parent. */
+/** Child spans in this process follow the decision of their parent span. */
 export const withSampler = (tracer: Tracer.Tracer, { parentBased, ratio }: Sampler): Tracer.Tracer =>
   Tracer.make({
     span: (options) => {
