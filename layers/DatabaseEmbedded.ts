@@ -10,9 +10,9 @@ import * as InstrumentedSql from "./postgres/InstrumentedSql.ts"
 import * as PgliteWire from "./postgres/PgliteWire.ts"
 
 /**
- * PostgreSQL inside the process (PGlite), with the same driver and SQL as a server. PGlite has only one session, so
- * statements run one at a time. LISTEN would occupy this session, so change notices do not go through PostgreSQL: they
- * are published in the process after the outermost commit.
+ * PostgreSQL inside the process (PGlite). PGlite has only one session, so statements run one at a time. LISTEN would
+ * occupy this session. Change notices are therefore delivered inside the process, after the outermost transaction
+ * commits.
  */
 const make = Effect.gen(function* () {
   const postgres = yield* Effect.acquireRelease(
@@ -34,7 +34,7 @@ const make = Effect.gen(function* () {
     sql,
     ping: DatabaseCommon.ping(sql),
     transaction: DatabaseCommon.transaction(sql),
-    // NOTIFY is sent all the same, because PostgreSQL then rejects the names and payloads that a server rejects.
+    // This NOTIFY reaches no subscriber. It makes PostgreSQL reject the same invalid names and payloads as a server.
     notify: (channel, payload) =>
       Effect.andThen(
         DatabaseCommon.notify(sql)(channel, payload),

@@ -11,14 +11,14 @@ import { withDeadline } from "./postgres/SqlDeadline.ts"
 
 export interface Options {
   readonly url: Redacted.Redacted
-  /** The maximum number of sessions for statements. Default: 10. Change notices and pings use one more. */
+  /** The maximum number of sessions for statements. Default: 10. Notices and pings use one more session. */
   readonly maxConnections?: number
   /** The `application_name` of the sessions. Default: "svc-runtime". */
   readonly name?: string
 }
 
 const make = Effect.fnUntraced(function* (options: Options) {
-  // The driver's error message would contain the URL and its password.
+  // Check the URL here, because the driver's error message would contain the URL and its password.
   if (!URL.canParse(Redacted.value(options.url))) return yield* invalidUrl
   const config: PgPool.Config = {
     url: options.url,
@@ -40,8 +40,8 @@ const make = Effect.fnUntraced(function* (options: Options) {
 })
 
 /**
- * All subscriptions to change notices and all pings share one session, which the first use opens and the last one
- * closes. A ping does not use the pool, because a busy pool does not mean that the server is down.
+ * Change notices and pings share one session outside the pool. The session is open while anything uses it. Pings do not
+ * use the pool, because a busy pool does not mean that the server is down.
  */
 const makeListener = Effect.fnUntraced(function* (config: PgConnection.Config) {
   let current: PgConnection.PgConnection | undefined
@@ -52,7 +52,7 @@ const makeListener = Effect.fnUntraced(function* (config: PgConnection.Config) {
       })
     )
   })
-  // Every subscription sees the same session fail. Only the first may discard it: a new session may exist by then.
+  // Every subscription calls this for a failed session. Later calls must not discard the new session.
   const discard = (session: PgConnection.PgConnection) =>
     Effect.suspend(() => (current === session ? RcRef.invalidate(sessions) : Effect.void))
 
@@ -65,7 +65,7 @@ const makeListener = Effect.fnUntraced(function* (config: PgConnection.Config) {
     const channel = yield* DatabaseCommon.checkedChannel(name)
     const session = yield* RcRef.get(sessions)
     const listenScope = yield* Scope.make()
-    // Closing the scope sends UNLISTEN. Nothing waits for it, because a server that hangs would never respond.
+    // Closing the scope sends UNLISTEN. This runs in the background, because a hanging server would never respond.
     yield* Effect.addFinalizer((exit) => Effect.forkDetach(Scope.close(listenScope, exit)))
     const notices = yield* session.listen(channel).pipe(
       Scope.provide(listenScope),
@@ -74,7 +74,7 @@ const makeListener = Effect.fnUntraced(function* (config: PgConnection.Config) {
     const inbox = yield* SubscriberQueue.make(DatabaseCommon.laggingError)
     yield* Stream.fromQueue(notices).pipe(
       Stream.runForEach(({ payload }) => Effect.sync(() => inbox.deliver(payload))),
-      // The queue ends with a failure, or with an interruption if the heartbeat closed the session.
+      // `notices` ends with a failure, or with an interruption if the heartbeat closed the session.
       Effect.catchCause((cause) =>
         Effect.andThen(
           discard(session),
@@ -90,8 +90,8 @@ const makeListener = Effect.fnUntraced(function* (config: PgConnection.Config) {
 })
 
 /**
- * A session that only listens cannot tell a hanging server from a quiet one. A heartbeat queries the server every 2
- * seconds. Without a response within 1 second it closes the session, and all subscriptions fail.
+ * A session that only listens would not notice a hanging server. A heartbeat therefore queries the server every 2
+ * seconds. If the server does not respond within 1 second, the session closes and all subscriptions fail.
  */
 const openSession = Effect.fnUntraced(function* (config: PgConnection.Config) {
   const sessionScope = yield* Effect.flatMap(Effect.scope, Scope.fork)

@@ -11,18 +11,18 @@ export interface Options {
   /** A `redis:` or `rediss:` URL, which may contain the password. */
   readonly url: Redacted.Redacted
   readonly prefix: string
-  /** The timeout of a command. After it the connection is closed, because replies come in order. Default: 1 second. */
+  /** The timeout of a command. It closes the connection, because later replies are blocked, too. Default: 1 second. */
   readonly deadline?: Duration.Input | undefined
   /**
-   * If Redis cannot be reached at the start: `fail`, or `wait` and retry as after a lost connection. If Redis refuses
-   * the connection, for example because of a wrong password, the start always fails. Default: `fail`.
+   * If Redis cannot be reached at the start, `fail` makes the layer fail and `wait` keeps retrying. If Redis refuses
+   * the connection, for example because of a wrong password, the layer always fails. Default: `fail`.
    */
   readonly whenUnreachable?: "fail" | "wait" | undefined
 }
 
 /**
- * A Redis server. One connection carries commands and scripts; a second one exists while there are subscriptions. Do
- * not send blocking commands (`BLPOP`, `XREAD BLOCK`): they delay all others on the connection.
+ * Implements `Redis` with ioredis. One connection carries commands and scripts, another one subscriptions. Do not send
+ * blocking commands (`BLPOP`, `XREAD BLOCK`), because they would delay all other commands.
  */
 const make = Effect.fnUntraced(function* (options: Options) {
   const endpoint: IoredisConnection.Endpoint = {
@@ -57,7 +57,7 @@ const replyCallback =
     else resume(Effect.die(new Error("Redis returned an error inside a reply")))
   }
 
-/** Sends the hash of a script. If the server does not know it, for example after a restart, sends the source. */
+/** Sends EVALSHA with the hash of a script. If the server does not know the hash, sends EVAL with the source. */
 const runScript = (
   client: Ioredis,
   newCommand: Internals.NewCommand,
@@ -88,8 +88,8 @@ const runScript = (
 }
 
 /**
- * Writes the commands of one event-loop tick at once: 5 µs per command, compared with 9 µs for ioredis's automatic
- * pipelines.
+ * Writes all commands of one event-loop tick together. A command costs 5 µs this way, instead of 9 µs with ioredis's
+ * automatic pipelines.
  */
 const tickCorking = (client: Ioredis) => {
   let corkedStream: Ioredis["stream"] | undefined
@@ -135,7 +135,7 @@ const commandClient = Effect.fnUntraced(function* (
     connected = false
   })
   client.on("error", (error) => {
-    // Retries report only refusals, because they need an operator. A refusal is reported once.
+    // Only refusals are logged, because an operator must fix their cause. Repeated refusals are logged once.
     if (!IoredisConnection.isRefusal(error) || error.message === refusal) return
     refusal = error.message
     log(
@@ -147,7 +147,7 @@ const commandClient = Effect.fnUntraced(function* (
     refusal = ""
     log(Effect.logInfo("The connection to Redis is open again"))
   })
-  // After a timeout the client may still be connecting, and then needs no call.
+  // If the first attempt timed out, the client may still be connecting and needs no call.
   if (client.status === "end") client.connect(() => {})
   return client
 })
@@ -170,7 +170,7 @@ const makeSubscribe = Effect.fnUntraced(function* (endpoint: IoredisConnection.E
       channels.subscriberCount(channel) === 0 ? Effect.ignore(request(() => client.unsubscribe(channel))) : Effect.void
     )
     const inbox = yield* channels.subscribe(channel)
-    // SUBSCRIBE is sent even if the connection is subscribed already: only messages after its acknowledgement are
+    // Always send SUBSCRIBE, even if the connection is already subscribed. Only messages after its acknowledgement are
     // certain to arrive.
     yield* request(() => client.subscribe(channel))
     return inbox.messages
@@ -187,7 +187,7 @@ const subscriber = Effect.fnUntraced(function* (endpoint: IoredisConnection.Endp
       RedisReply.unanswered("subscribe", "The connection to Redis was lost and is retried; commands fail meanwhile")
     )
   )
-  // A subscriber only reads, so without pings it cannot tell a vanished server from a quiet one.
+  // A connection that only reads would not notice that the server has vanished, so it sends pings.
   yield* request(() => client.ping()).pipe(
     Effect.repeat(Schedule.spaced("2 seconds")),
     Effect.catch(() => Effect.sync(() => client.disconnect())),

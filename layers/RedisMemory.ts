@@ -33,8 +33,8 @@ const callOf =
   }
 
 /**
- * A Redis inside the process. It implements the commands that this program uses, and runs `Script.step` instead of Lua.
- * Keys expire by the clock of the calling fiber. Data and channels are not shared with other processes.
+ * A Redis inside the process, with only the commands that this program uses. Scripts run `Script.step` instead of Lua.
+ * Keys expire by the `Clock` of the calling fiber. Other processes cannot see the data and channels.
  */
 const make = ({ prefix = "" }: Options): Redis["Service"] => {
   const channels = SubscriberQueue.fanout(RedisReply.lagging)

@@ -11,9 +11,9 @@ export interface Endpoint {
 type Operation = RedisError["operation"]
 
 /**
- * A connection that closes with the scope; the caller opens it. Commands fail at once while it is closed: none waits,
- * is retried or sent twice. If Redis does not reply in time, the connection is closed (`socketTimeout`). Replies come
- * in order, so one timer is enough for all commands.
+ * Makes a connection that closes with the scope. The caller opens it. While it is closed, commands fail at once. No
+ * command is queued, retried or sent twice. If Redis does not reply within the deadline, the connection closes. Replies
+ * arrive in order, so one timer serves all commands.
  */
 export const make = Effect.fnUntraced(function* (
   endpoint: Endpoint,
@@ -78,6 +78,6 @@ export const isRefusal = (error: Error): boolean => error instanceof ReplyError
 const reason = (error: Error): string => {
   if (error.name === "MaxRetriesPerRequestError") return "The connection to Redis was lost"
   if (error.message.startsWith("Stream isn't writeable")) return "Not connected to Redis"
-  // If no address of a host accepts the connection, Node's error has no message of its own.
+  // If all addresses of a host refuse the connection, Node's `AggregateError` has no message.
   return error instanceof AggregateError ? error.errors.map(String).join(", ") : error.message
 }

@@ -2,7 +2,7 @@ import { type Redis, RedisError, type Reply } from "../../src/services/Redis.ts"
 
 type Operation = RedisError["operation"]
 
-/** After these errors nothing was written, and the same command may succeed later. */
+/** After these errors Redis has written nothing, so a retry is safe and may succeed. */
 const retryableKinds: ReadonlySet<string> = new Set([
   "LOADING",
   "BUSY",
@@ -18,11 +18,11 @@ const retryableKinds: ReadonlySet<string> = new Set([
 export const refused = (operation: Operation, message: string): RedisError =>
   new RedisError({ operation, retryable: retryableKinds.has(kindOf(message)), cause: new Error(message) })
 
-/** Redis 6 puts the error of a command inside a script into a longer message. */
+/** Redis 6 wraps the error of a command in a script into a longer message. */
 const kindOf = (message: string): string =>
   /^ERR Error running script .* -([A-Z]+) /.exec(message)?.[1] ?? message.split(" ", 1)[0] ?? ""
 
-/** Takes only a text, because the driver's error contains the command, which may be AUTH with the password. */
+/** Takes only text. The driver's error contains the command, which may be AUTH with the password. */
 export const unanswered = (operation: Operation, why: string): RedisError =>
   new RedisError({ operation, retryable: true, cause: new Error(why) })
 

@@ -6,8 +6,8 @@ import { withDeadline } from "./SqlDeadline.ts"
 const maxAttempts = 3
 
 /**
- * A deadlock or a serialization failure rolls back the outermost transaction, so only that one can be retried: at once,
- * and at most twice.
+ * Retries the outermost transaction at most twice after a deadlock or a serialization failure. These errors always roll
+ * back the outermost transaction, so a nested one cannot be retried alone.
  */
 export const transaction =
   (sql: SqlClient.SqlClient): Database["Service"]["transaction"] =>
@@ -24,7 +24,7 @@ const isConflict = (error: unknown): boolean =>
 export const ping = (sql: SqlClient.SqlClient): Database["Service"]["ping"] =>
   Effect.asVoid(withDeadline("2 seconds")(sql`SELECT 1`))
 
-/** LISTEN would silently truncate a longer name. */
+/** PostgreSQL would silently truncate a longer channel name. */
 export const checkedChannel = (name: string): Effect.Effect<string, SqlError.SqlError> => {
   const bytes = Buffer.byteLength(name)
   return bytes > 0 && bytes <= 63
@@ -37,7 +37,7 @@ export const notify =
   (channel, payload) =>
     Effect.asVoid(sql`SELECT pg_notify(${channel}, ${payload})`)
 
-/** The subscriber read so slowly that notices had to be dropped. */
+/** The error of a subscriber that read so slowly that notices were dropped. */
 export const laggingError = (): SqlError.SqlError =>
   databaseError("changes", "Change notices were lost: the follower was too slow")
 

@@ -16,9 +16,8 @@ export const statements = Metric.counter("svc_database_statements_total", {
 const spanAttributes = [["db.system.name", "postgresql"]] as const
 
 /**
- * Builds a `SqlClient` like `PgClient` does, with two differences: statements are counted where they are sent, and a
- * transaction that loses its session fails. (`PgClient` dies in that case, because the ROLLBACK on the lost session
- * fails too.)
+ * Builds a `SqlClient` like `PgClient`, with two differences. It counts statements. A transaction that loses its
+ * session fails with an error. `PgClient` dies in this case, because the ROLLBACK fails, too.
  */
 export const make = Effect.fnUntraced(function* (
   pool: PgPool
@@ -51,7 +50,7 @@ export const make = Effect.fnUntraced(function* (
   return Object.assign(client, { withTransaction })
 })
 
-/** COMMIT may take seconds. BEGIN, COMMIT and ROLLBACK cannot be interrupted, so they need a timeout. */
+/** BEGIN, COMMIT and ROLLBACK cannot be interrupted, so they need a timeout. A COMMIT may take seconds. */
 const withControlDeadline = withDeadline("10 seconds")
 
 const executeControl = (
@@ -60,8 +59,8 @@ const executeControl = (
 ): Effect.Effect<void, SqlError.SqlError> => withControlDeadline(connection.execute(statement, [], undefined))
 
 /**
- * PostgreSQL reports success for the COMMIT of an aborted transaction, with the tag ROLLBACK. If the session is lost or
- * does not respond, the outcome is unknown, and `SqlState.isUnconfirmed` is true for the error.
+ * PostgreSQL answers the COMMIT of an aborted transaction without an error, but with the tag ROLLBACK. If the session
+ * is lost, the outcome is unknown, and `SqlState.isUnconfirmed` is true for the error.
  */
 const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlError.SqlError> =>
   Effect.flatMap(
@@ -114,7 +113,7 @@ const applyTransform = <A extends object>(
   transform: ((rows: ReadonlyArray<A>) => ReadonlyArray<A>) | undefined
 ) => (transform === undefined ? rows : Effect.map(rows, transform))
 
-/** SQLSTATE 57P0x (shutdown, crash, dropped, idle too long) also ends the session. */
+/** Errors with SQLSTATE 57P0x, such as a server shutdown, end the session and become connection errors. */
 const asConnectionLoss = (error: SqlError.SqlError): SqlError.SqlError => {
   const { cause, message, operation } = error.reason
   return error.reason._tag === "UnknownError" &&

@@ -8,13 +8,13 @@ import { Database } from "../../src/services/Database.ts"
 
 type MigrationFailure = Migrator.MigrationError | SqlError.SqlError
 
-/** Every process uses this number, which has no other meaning. */
+/** The key of PostgreSQL's advisory lock. It is arbitrary, but all processes use the same one. */
 const advisoryLock = 5_417_283_690n
 
 /**
- * Runs the migrations of `directory` that come after the last applied one, in one transaction. In an empty database it
- * then runs `onEmptyDatabase`. Returns the applied migrations. An advisory lock lets only one process migrate at a
- * time. The migrator's own lock cannot do this in an empty database, because it needs a table that does not exist yet.
+ * Runs the pending migrations of `directory` in one transaction. In an empty database it then runs `onEmptyDatabase`.
+ * Returns the applied migrations. An advisory lock lets only one process migrate at a time. The migrator's own lock
+ * needs a table, which an empty database does not have.
  */
 export const runFrom = (
   directory: string,

@@ -5,8 +5,8 @@ const terminate = 0x58
 const cancelRequest = 80_877_102
 
 /**
- * Connects the driver to PGlite without a network. The driver writes whole messages and waits for the response, so each
- * chunk can be executed on its own. A session may have left a transaction open; the next one rolls it back.
+ * Connects the driver to PGlite without a network. The driver writes whole messages and waits for each response, so
+ * every chunk can be executed alone. A new connection rolls back a transaction that was left open.
  */
 export const connect = (postgres: PGlite): Duplex => {
   let started = false

@@ -2,9 +2,8 @@ import { Cause, Duration, Effect, Fiber } from "effect"
 import { SqlError } from "effect/sql"
 
 /**
- * Fails if `statement` has no result within `deadline`, even where interruption is disabled, such as in transaction
- * control and finalizers. If the server does not respond, the driver needs 5 more seconds to interrupt the statement,
- * which continues in the background until then.
+ * Fails if `statement` has no result within `deadline`, even in uninterruptible code such as finalizers. The statement
+ * is then interrupted in the background. If the server does not respond, this takes the driver 5 more seconds.
  */
 export const withDeadline =
   (deadline: Duration.Input) =>

@@ -8,7 +8,7 @@ export interface Server {
 
 export type Arguments = ReadonlyArray<string>
 
-/** `arity` counts the name of the command too, as in Redis. If it is negative, more arguments are allowed. */
+/** As in Redis, `arity` includes the name of the command. A negative number is a minimum. */
 interface Command {
   readonly arity: number
   readonly run: (server: Server, args: Arguments, name: string) => Reply
@@ -21,7 +21,7 @@ export const wrongArity = (name: string): never =>
 
 export const syntaxError = (): never => refuse("ERR syntax error")
 
-/** Fails for options of Redis that this program does not use. */
+/** Refuses an option of Redis that the in-memory Redis does not implement. */
 export const unknownOption = (name: string, option: string): never =>
   refuse(`ERR the in-memory Redis does not implement ${option} of ${name}`)
 

@@ -19,13 +19,13 @@ interface Values {
 
 type Kind = keyof Values
 
-/** The limit of keys, where Redis has `maxmemory`. At the limit, new keys are refused. */
+/** The maximum number of keys, instead of Redis's `maxmemory`. Further keys are refused. */
 const maxKeys = 1_000_000
 
-/** Each command looks at this many keys with an expiry and deletes the expired ones, even if nobody reads them. */
+/** Each command checks this number of keys that have an expiry, and deletes the expired ones. */
 const sweepPerCommand = 16
 
-/** Time stands still during a command or script, as in Redis. */
+/** All keys and their values. As in Redis, the time does not change during a command or script. */
 export class Keyspace {
   readonly #kinds = new Map<string, Kind>()
   readonly #deadlines = new Map<string, number>()

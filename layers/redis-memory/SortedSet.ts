@@ -28,7 +28,7 @@ export class SortedSet {
   }
 }
 
-/** Redis sorts equal scores by bytes, JavaScript would sort them by UTF-16 code units. */
+/** Redis orders members with equal scores by their bytes. JavaScript would compare UTF-16 code units. */
 const ascending = (a: Member, b: Member): number => a[1] - b[1] || Buffer.compare(Buffer.from(a[0]), Buffer.from(b[0]))
 
 export interface Range {

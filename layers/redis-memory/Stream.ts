@@ -1,4 +1,4 @@
-/** The milliseconds and the sequence number of an entry id in one number, which has the same order. */
+/** The milliseconds and the sequence number of an entry id, combined into one sortable number. */
 export type Id = bigint
 
 export interface Entry {
@@ -6,7 +6,7 @@ export interface Entry {
   readonly fields: ReadonlyArray<string>
 }
 
-/** `last` stays when its entry is deleted, so that no id is used twice. */
+/** `last` is the highest id so far. It stays when its entry is deleted, so that no id is used twice. */
 export interface Stream {
   readonly entries: Array<Entry>
   last: Id

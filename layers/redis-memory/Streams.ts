@@ -43,7 +43,7 @@ const indexOfId = (entries: ReadonlyArray<Entry>, id: Id): number => {
   return low
 }
 
-/** With `~`, Redis may keep more entries. Exact trimming is allowed too. */
+/** Parses the threshold of XADD and XTRIM. `~` (approximate trimming) is treated like `=`. */
 const threshold = (options: Arguments, name: string): { readonly text: string; readonly used: number } => {
   const exact = options[1] === "=" || options[1] === "~" ? 2 : 1
   const text = options[exact]
