@@ -5,13 +5,13 @@ export const roles = ["gateway", "control", "messaging", "status", "graph", "all
 export type Role = (typeof roles)[number]
 
 const tasksRoles = ["messaging", "status", "graph"] as const
-/** These roles run tasks or show their state, and need no database. */
+/** These roles run tasks or serve the state of tasks. They need no database. */
 export type TasksRole = (typeof tasksRoles)[number]
 export const isTasksRole = (role: Role): role is TasksRole => tasksRoles.some((one) => one === role)
 
 export type Door = "database" | "redis" | "broker" | "upstream"
 
-/** With the role `all`, only the example uses the broker. */
+/** Returns the external services that a role uses. With the role `all`, only the example's tasks use the broker. */
 export const doorsUsedBy = ({ example, role }: Pick<CliOptions, "role" | "example">): ReadonlyArray<Door> => {
   if (isTasksRole(role)) return ["redis", "broker"]
   return role === "all" && example ? ["database", "redis", "broker", "upstream"] : ["database", "redis", "upstream"]
@@ -22,25 +22,25 @@ export const redisVariants = ["ioredis", "memory"] as const
 export const brokerVariants = ["amqp", "memory"] as const
 export const upstreamVariants = ["http", "simulator"] as const
 
-/** If no option selects the variant of a door, its URL variable does. */
+/** The options select real servers or variants inside the process. Without an option, a URL variable decides. */
 export interface CliOptions {
   readonly role: Role
   readonly database: Option.Option<(typeof databaseVariants)[number]>
   readonly redis: Option.Option<(typeof redisVariants)[number]>
   readonly broker: Option.Option<(typeof brokerVariants)[number]>
   readonly upstream: Option.Option<(typeof upstreamVariants)[number]>
-  /** Also runs the workers and status routes of the example tasks if no server is simulated in the process. */
+  /** Runs the workers and status routes of the example tasks even on real servers. */
   readonly example: boolean
 }
 
-/** `DATABASE_URL`, `REDIS_URL` and `RABBITMQ_URL`, parsed or as text. A set variable selects the real variant. */
+/** The values of `DATABASE_URL`, `REDIS_URL` and `RABBITMQ_URL`. A variable that is set selects the real server. */
 export interface DoorUrls<Database = unknown, Redis = unknown, Broker = unknown> {
   readonly databaseUrl: Option.Option<Database>
   readonly redisUrl: Option.Option<Redis>
   readonly rabbitmqUrls: Option.Option<Broker>
 }
 
-/** Returns the variables that are set, even if invalid, for reports about an environment that cannot be read. */
+/** Returns the URL variables without validation, to report problems in an invalid environment. */
 export const urlsInEnvironment = (environment: Environment): DoorUrls => {
   const set = (variable: string) => Option.fromUndefinedOr(environment[variable]?.trim() || undefined)
   return {
@@ -50,7 +50,7 @@ export const urlsInEnvironment = (environment: Environment): DoorUrls => {
   }
 }
 
-/** Selects for each door the real variant or the one inside the process. */
+/** Selects the real server or the variant inside the process, for database, Redis and broker. */
 export const selectVariants = <Database, Redis, Broker>(
   options: CliOptions,
   urls: DoorUrls<Database, Redis, Broker>
@@ -60,7 +60,7 @@ export const selectVariants = <Database, Redis, Broker>(
   broker: selectVariant(options.broker, urls.rabbitmqUrls, ["amqp", "memory"])
 })
 
-/** Each reason why the options cannot work, as a sentence. */
+/** Returns one sentence for each reason why the options cannot work. */
 export const problemsOf = (options: CliOptions, urls: DoorUrls): ReadonlyArray<string> => {
   const { broker, database, redis } = selectVariants(options, urls)
   return [
@@ -79,7 +79,7 @@ export const problemsOf = (options: CliOptions, urls: DoorUrls): ReadonlyArray<s
 }
 
 interface VariantSelection<Url> {
-  /** `none`: the variant inside the process is selected. */
+  /** `none` if the variant inside the process is selected. */
   readonly url: Option.Option<Url>
   readonly isUrlMissing: boolean
 }

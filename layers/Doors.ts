@@ -10,7 +10,7 @@ import { type CliOptions, isTasksRole, type Role, selectVariants } from "./DoorO
 import type { Settings } from "./Environment.ts"
 import * as SessionName from "./SessionName.ts"
 
-/** `remark` is the text that the program prints about the variant at startup. */
+/** The program prints `variant` and `remark` at startup. */
 interface SelectedVariant<A, E> {
   readonly variant: string
   readonly remark: string
@@ -28,7 +28,7 @@ export interface Doors {
   readonly upstreams: StartupUpstreams.UpstreamsByFamily
 }
 
-/** Options for which `problemsOf` returns a problem are not supported here. */
+/** The caller must first reject options for which `problemsOf` returns a problem. */
 export const select = (options: CliOptions, settings: Settings): Doors => {
   const { broker, database, redis } = selectVariants(options, settings)
   const isAllInProcess = Option.isNone(database.url) && Option.isNone(redis.url) && Option.isNone(broker.url)
@@ -98,7 +98,7 @@ const selectUpstream = (
     return { upstreams, upstream: { variant: "http", remark, layer: http } }
   }
   const upstream = Option.isSome(requested)
-    ? // requested explicitly, the simulator serves every provider and service: nothing leaves the machine
+    ? // An explicitly requested simulator serves every provider and service, so no request leaves the machine.
       {
         remark: "simulated responses, also for stored providers and services; no model is called",
         layer: lazyLayer(() => import("./UpstreamSimulator.ts").then(({ layer }) => layer))
@@ -115,7 +115,7 @@ const selectUpstream = (
   }
 }
 
-/** A first request needs no real credential, because the simulator accepts any. */
+/** The credential can be any text, because the simulator accepts all credentials. */
 const simulatedUpstream: StartupUpstreams.StartupUpstream = {
   name: "simulator",
   base: UpstreamBase.atRoot("http://simulator.invalid"),
@@ -131,6 +131,6 @@ const describeUpstreams = ({ a, b, both }: StartupUpstreams.UpstreamsByFamily): 
 
 const lostAtExit = "in this process: its data is lost at exit"
 
-/** Imports a variant when its layer is built, because most processes use only one variant of each door. */
+/** Imports a module only when its layer is built, because a process does not use all variants. */
 const lazyLayer = <A, E>(load: () => Promise<Layer.Layer<A, E>>): Layer.Layer<A, E> =>
   Layer.unwrap(Effect.promise(load))

@@ -15,7 +15,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 export type Address = typeof Kinds.Address.Type & { readonly variable?: string }
 
-/** One invalid variable. `message` says what it must be and never contains the value, which may be a secret. */
+/** One invalid variable. `message` describes the allowed values. It never contains the value, which may be a secret. */
 export interface Mistake {
   readonly variable: string
   readonly message: string
@@ -46,7 +46,7 @@ class Variables {
     return { ...this.withDefault(variable, Kinds.Address, { host: "127.0.0.1", port }), variable }
   }
 
-  /** Adds a mistake, unless the variable has one already: a rejected value is not reported as missing too. */
+  /** Adds a mistake, unless the variable already has one. Each variable is reported only once. */
   reject(variable: string, message: string): void {
     if (!this.mistakes.some((mistake) => mistake.variable === variable)) this.mistakes.push({ variable, message })
   }
@@ -141,7 +141,7 @@ const completeAuth = Schema.decodeUnknownSync(AuthSettings.AuthSettings)
 const authVariableOf = (field: AuthSettings.SettingsMistake["field"]): string =>
   field === "trusted_gateway_header_secret" ? field.toUpperCase() : `IDENTITY_${field.toUpperCase()}`
 
-/** Without an endpoint nothing is exported, and OpenTelemetry's other variables are not read. */
+/** Returns `none` without an endpoint. All other OpenTelemetry variables are then ignored. */
 const readOtlp = (variables: Variables) =>
   Option.map(variables.optional("OTEL_EXPORTER_OTLP_ENDPOINT", Kinds.HttpUrl), (endpoint) => ({
     endpoint,
@@ -182,10 +182,10 @@ const readSettings = (variables: Variables) => {
       Kinds.serverUrl(["redis:", "rediss:"], "redis://user:password@host:6379/0")
     ),
     redisKeyPrefix: variables.withDefault("REDIS_KEY_PREFIX", Kinds.KeyPrefix, "{svc}:"),
-    /** A single server, or the nodes of a cluster. */
+    /** One server, or all nodes of a cluster. */
     rabbitmqUrls: variables.optional("RABBITMQ_URL", Kinds.BrokerUrls),
     upstreams,
-    /** Paths of the upstream that its web interface may load: exact paths, or `/prefix/*`. */
+    /** Upstream paths that the upstream's web interface may load. A path is exact or ends in `/*`. */
     upstreamUiPaths: variables.withDefault("UPSTREAM_UI_PATHS", Kinds.UiPaths, []),
     directCompat,
     directCompatPaths: variables.withDefault(
@@ -194,12 +194,9 @@ const readSettings = (variables: Variables) => {
       CompatPaths.defaultPaths
     ),
     directCompatOwnership: variables.withDefault("DIRECT_COMPAT_OWNERSHIP", Kinds.CompatOwnership, "project"),
-    /** Services are imported from this studio while no connection is stored. */
+    /** A studio is a backend that lists services. This one is used if the database contains none. */
     studio: Option.map(studioBaseUrl, (url) => ({ base_url: trimBaseUrl(url), token: studioToken })),
-    /**
-     * Origins from environment variables are trusted; `GATEWAY_EGRESS_PRIVATE_ADDRESSES` applies to all other
-     * addresses.
-     */
+    /** `GATEWAY_EGRESS_PRIVATE_ADDRESSES` applies only to origins that no environment variable configures. */
     addressPolicy: {
       privateAddresses: variables.withDefault("GATEWAY_EGRESS_PRIVATE_ADDRESSES", Kinds.PrivateAddresses, "allow"),
       trustedOrigins: [
@@ -208,33 +205,31 @@ const readSettings = (variables: Variables) => {
       ]
     },
     proxyAddress: variables.address("GATEWAY_BIND_ADDR", 8080),
-    /** Scripts of web pages on these origins may call the proxy listener; `*` allows all. */
+    /** Web pages on these origins may call the proxy listener (CORS). `*` allows all origins. */
     corsOrigins: variables.withDefault("GATEWAY_CORS_ORIGINS", Kinds.PageOrigins, []),
     controlAddress: variables.address("GATEWAY_CONTROL_BIND_ADDR", 8081),
-    /** Browsers may use these host names for the parts of the control listener that need no token. */
+    /** Host names that browsers may use for pages of the control listener that need no token. */
     controlHosts: variables.withDefault("GATEWAY_CONTROL_HOSTS", Kinds.HostNames, []),
     /** The listener that serves the upstream's UI to browsers, and its public origin. */
     upstreamUi,
     /** The listener for statuses, dead letters and graphs. Without a token its address must be a loopback address. */
     ...readStatusListener(variables),
-    /** The limit of open event streams. `perAddress` replaces the default share of one client address. */
+    /** The limit of open event streams, in total and per client address. */
     eventStreams: {
       most: variables.withDefault("SVC_STATUS_MAX_EVENT_STREAMS", Kinds.wholeNumber(1, 1_000_000), 10_000),
       perAddress: variables.optional("SVC_STATUS_MAX_EVENT_STREAMS_PER_ADDRESS", Kinds.wholeNumber(1, 1_000_000))
     },
-    /** `gateway_api` is the control listener, `gateway_proxy` the proxy listener. */
+    /** Log levels by component. `gateway_api` is the control listener, `gateway_proxy` the proxy listener. */
     logLevels: variables.withDefault("LOG_LEVEL", Kinds.LogLevels, Kinds.sameLevel("Info")),
     /** Whether every request to the proxy listener is logged. */
     accessLog: variables.withDefault("GATEWAY_ACCESS_LOG", Kinds.Flag, true),
     /** Whether workers store the messages and stack traces of exceptions. */
     storeExceptionDetails: variables.withDefault("SVC_STORE_EXCEPTION_DETAILS", Kinds.Flag, true),
-    // The token's format is checked at startup: it matters only while no operator token is active.
+    // `OperatorTokens.bootstrap` checks the format. The token is needed only while no operator token is active.
     adminToken: variables.optional("GATEWAY_ADMIN_TOKEN", Schema.RedactedFromValue(Schema.String)),
     workerToken: variables.optional("SVC_WORKER_TOKEN", Kinds.Credential),
     encryptionKey: variables.optional("GATEWAY_ENCRYPTION_KEY", Kinds.EncryptionKey),
-    /**
-     * Decrypts secrets that were encrypted with the previous key; `secrets rotate` encrypts them with the current one.
-     */
+    /** Decrypts secrets from before a key change. `secrets rotate` encrypts them with the current key. */
     previousEncryptionKey: variables.optional("GATEWAY_PREVIOUS_ENCRYPTION_KEY", Kinds.EncryptionKey),
     connectionLimits: {
       total: maxConnections,
@@ -244,13 +239,13 @@ const readSettings = (variables: Variables) => {
         FairShare.maximum(maxConnections)
       )
     },
-    /** A new installation starts with these limits on its routes. */
+    /** The initial route limits of a new installation. */
     routeLimits: Record.getSomes({
       timeoutMs: variables.optional("GATEWAY_DEFAULT_TIMEOUT_MS", Kinds.wholeNumber(1, maxTimeoutMs)),
       maxRequestBodyBytes: variables.optional("GATEWAY_DEFAULT_MAX_REQUEST_BODY_BYTES", Kinds.BodyBytes),
       maxResponseBodyBytes: variables.optional("GATEWAY_DEFAULT_MAX_RESPONSE_BODY_BYTES", Kinds.BodyBytes)
     }),
-    /** Rows are kept for this number of days, or forever without a number. */
+    /** The number of days after which rows are deleted. Without a number, rows are kept forever. */
     retention: Record.getSomes({
       usage: variables.optional("SVC_RETENTION_USAGE_DAYS", Kinds.days(1)),
       usageSums: variables.optional("SVC_RETENTION_USAGE_SUMS_DAYS", Kinds.days(minSumsDays)),
@@ -263,14 +258,14 @@ const readSettings = (variables: Variables) => {
       536_870_912
     ),
     drainSeconds: variables.withDefault("GATEWAY_DRAIN_SECONDS", Kinds.wholeNumber(1), 30),
-    /** The time in seconds between readiness turning false and the listeners closing. */
+    /** On shutdown, the seconds between readiness turning false and the listeners closing. */
     drainDelaySeconds: variables.withDefault("GATEWAY_DRAIN_DELAY_SECONDS", Kinds.wholeNumber(0), 0),
     otlp: readOtlp(variables),
-    /** The authentication of callers; `none` if no variable configures it. */
+    /** The settings that authenticate callers. `none` if no variable configures them. */
     authSettings,
     /** Variables that are set but have no effect, such as a token without an address. The program warns about them. */
     unreadVariables: [
-      // Placeholders live in the memory of their request, so they need no lifetime and no encryption key.
+      // PII placeholders are kept only in the memory of a request. They need no lifetime and no encryption key.
       ...["GUARDRAIL_PII_MAPPING_TTL_SECONDS", "GUARDRAIL_MAPPING_ENCRYPTION_KEY"].filter(isSet),
       ...["UPSTREAM_SERVICE_KEY"].filter((key) => isSet(key) && Option.isNone(upstreams.both)),
       ...["SVC_STUDIO_TOKEN"].filter((token) => isSet(token) && Option.isNone(studioBaseUrl)),

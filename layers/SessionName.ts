@@ -6,9 +6,8 @@ import type { Settings } from "./Environment.ts"
 const program = "svc-runtime"
 
 /**
- * The `application_name` of this process's database sessions. It contains the ids of the encryption keys of the
- * process, by which `secrets rotate` finds processes that could not decrypt new secrets. The name has 34 bytes;
- * PostgreSQL keeps up to 63.
+ * The `application_name` of this process's database sessions, with the ids of its encryption keys. `secrets rotate`
+ * reads these ids to find processes that could not decrypt new secrets. PostgreSQL keeps up to 63 bytes of a name.
  */
 export const of = ({
   encryptionKey,
@@ -16,9 +15,7 @@ export const of = ({
 }: Pick<Settings, "encryptionKey" | "previousEncryptionKey">): string =>
   `${program} keys=${[encryptionKey, previousEncryptionKey].flatMap(Option.toArray).map(keyId).join(",")}`
 
-/**
- * Counts the sessions of processes that do not have the encryption key `id`, or whose version does not report its keys.
- */
+/** Counts the database sessions of processes that do not report the encryption key `id`. */
 export const countWithoutKey = Effect.fnUntraced(function* (id: string) {
   const { sql } = yield* Database
   const [found] = yield* sql<{ sessions: number }>`

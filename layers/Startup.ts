@@ -6,13 +6,13 @@ import { doorsUsedBy } from "./DoorOptions.ts"
 import type { Doors } from "./Doors.ts"
 import type { Address, Settings } from "./Environment.ts"
 
-/** The program cannot start. Whoever started it sees `message`. */
+/** The program cannot start, and prints `message`. */
 export class StartRefused extends Data.TaggedError("StartRefused")<{ readonly message: string }> {
-  /** `EX_CONFIG`: starting the program again does not help. */
+  /** The exit code `EX_CONFIG`. Another start would fail in the same way. */
   override readonly [Runtime.errorExitCode] = 78
 }
 
-/** For example, another process uses the port, or no interface of this machine has the address. */
+/** A listener cannot open, for example because another process uses the port. */
 export class ListenerRefused extends Data.TaggedError("ListenerRefused")<{
   readonly address: Address
   readonly cause: unknown
@@ -53,7 +53,7 @@ const serviceKeyVariable = (name: string) => name.replace("BASE_URL", "SERVICE_K
 
 export const announceListener = (name: string, url: string) => Console.log(`  ${name.padEnd(10)}${url}`)
 
-/** One sentence without the URLs of database and broker, which may contain a password. */
+/** Describes a failure without the URLs of database and broker, because a URL may contain a password. */
 export const describeFailure = (error: unknown): string => {
   if (error instanceof StartRefused) return error.message
   if (SqlError.isSqlError(error)) return `The database (DATABASE_URL) cannot be used: ${reasonOf(error)}`
@@ -67,7 +67,7 @@ export const describeFailure = (error: unknown): string => {
 const describeRefusedListener = ({ address: { variable }, cause }: ListenerRefused): string =>
   `A listener cannot open: ${messageOf(cause)}.${variable === undefined ? "" : ` Set ${variable} to another address.`}`
 
-/** The driver's message is only "failed to connect"; the cause is the message of the server or the system. */
+/** The driver's message is only "failed to connect". The cause has the message of the server or the system. */
 const reasonOf = ({ message, reason }: SqlError.SqlError): string =>
   (reason.cause instanceof Error && reason.cause.message) || (reason.message ?? message)
 

@@ -16,7 +16,7 @@ export const layerWith = (options: Partial<Options>): Layer.Layer<Upstream> =>
     Effect.suspend(() => make({ ...defaults, ...options }))
   )
 
-/** Simulated model APIs instead of a network, at every origin. Runs on Effect's clock and keeps to the timeouts. */
+/** Answers every request with a simulated model API, without a network. Delays use Effect's `Clock`. */
 export const layer: Layer.Layer<Upstream> = layerWith({})
 
 /** Sends requests to `origin` to the simulator, and all others to `elsewhere`. */

@@ -12,7 +12,7 @@ import * as DatabaseCommands from "./DatabaseCommands.ts"
 
 const DocumentJson = Schema.fromJsonString(Schema.toCodecJson(Document))
 
-/** Errors name the path of a wrong value, but do not contain the value. */
+/** Errors contain the path of a wrong value, but not the value. */
 const readDocument = Effect.fnUntraced(function* (file: string) {
   const text = yield* Effect.flatMap(FileSystem.FileSystem, (files) => files.readFileString(file)).pipe(
     Effect.mapError(() => new DatabaseCommands.CommandFailed({ message: `${file} cannot be read.` }))

@@ -20,7 +20,7 @@ export class CommandFailed extends Data.TaggedError("CommandFailed")<{ readonly 
   override readonly [Runtime.errorExitCode] = 1
 }
 
-/** Connects to `DATABASE_URL`. Only the roles migrate the schema, commands never do. */
+/** Connects to `DATABASE_URL`. Commands never migrate the schema. Only a running service migrates it. */
 export const withDatabase = Effect.fnUntraced(function* <A, E, R>(settings: Settings, work: Effect.Effect<A, E, R>) {
   if (Option.isNone(settings.databaseUrl)) {
     return yield* new Startup.StartRefused({
@@ -96,8 +96,8 @@ const faultDescriptions: Readonly<Record<ChainFault["fault"], string>> = {
 }
 
 /**
- * Encrypts every secret again with `GATEWAY_ENCRYPTION_KEY`. Fails while processes are connected that do not have this
- * key, because they could no longer read the secrets, unless `force` is set.
+ * Encrypts every secret again with `GATEWAY_ENCRYPTION_KEY`. Fails while processes without this key are connected,
+ * because they could no longer read the secrets. `force` skips this check.
  */
 export const rotateSecrets = Effect.fnUntraced(function* (settings: Settings, force: boolean) {
   if (Option.isNone(settings.encryptionKey)) {
@@ -124,7 +124,7 @@ export const rotateSecrets = Effect.fnUntraced(function* (settings: Settings, fo
 const unreadyProcesses = (sessions: number) =>
   `Nothing was changed: ${sessions === 1 ? "1 database session belongs" : `${sessions} database sessions belong`} to processes that do not have this GATEWAY_ENCRYPTION_KEY. They could no longer read the credentials, and their requests would fail. First give every process both the new key and the old one, or use --force.`
 
-/** For operators who have access to the database but no token. The token has all scopes. */
+/** Creates a token with all scopes, for operators who have access to the database but no token. */
 export const createOperatorToken = (settings: Settings, name: string) =>
   Effect.gen(function* () {
     const tokens = yield* OperatorTokens
@@ -137,7 +137,7 @@ export const createOperatorToken = (settings: Settings, name: string) =>
     (creation) => withDatabase(settings, creation)
   )
 
-/** Audit events name the command in place of an operator token. */
+/** Audit events of commands name the command instead of an operator token. */
 export const commandOperator = (command: string): Layer.Layer<Operator | RequestId> =>
   Layer.merge(
     Layer.succeed(Operator, { tokenId: null, scopes: ["*"], ip: null, userAgent: `svc-runtime ${command}` }),

@@ -14,7 +14,7 @@ export interface ReplayOptions {
   readonly force: boolean
 }
 
-/** On a terminal each progress line replaces the last one; elsewhere the lines are appended. */
+/** On a terminal, each progress line replaces the last one. Elsewhere, the lines are appended. */
 export interface ProgressOutput {
   readonly terminal: boolean
   readonly columns: number
@@ -52,7 +52,7 @@ export interface QueueOptions extends Pick<ReplayOptions, "url" | "token"> {
   readonly queue: string
 }
 
-/** Creates records for messages of a dead-letter queue that have none. Running it twice is harmless. */
+/** Creates missing records for messages of a dead-letter queue. Running it twice is harmless. */
 export const index = (options: QueueOptions) =>
   runQueueWalk(options, ReplayClient.index, ({ indexed, known }) => `${indexed} indexed, ${known} already known`)
 
@@ -137,7 +137,7 @@ const countsOf = ({ failed, replayed, skipped, unknown, waiting }: ReplayClient.
     ...(waiting === null ? [] : [`waiting: ${waiting}`])
   ].join(", ")
 
-/** A line wider than the terminal would scroll it. */
+/** Cuts the line to the width of the terminal, because a wider line would wrap. */
 const progressBar = (job: ReplayClient.Detailed, counts: string, columns: number): string => {
   const part = job.total === 0 ? 1 : doneCount(job) / job.total
   const width = Math.max(10, Math.min(40, columns - 50))

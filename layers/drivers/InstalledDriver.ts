@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { findPackageJSON } from "node:module"
 import { Context, Effect } from "effect"
 
-/** `amqp/Internals.ts` and `ioredis/Internals.ts` use private parts of the drivers, which these versions have. */
+/** The versions of the drivers whose private parts `amqp/Internals.ts` and `ioredis/Internals.ts` can use. */
 const knownVersions = { amqplib: ["2.3.1"], ioredis: ["6.0.0"] } satisfies Record<string, ReadonlyArray<string>>
 
 type Driver = keyof typeof knownVersions

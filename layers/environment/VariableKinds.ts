@@ -8,13 +8,13 @@ import { isPattern } from "../../src/policy/routes/Path.ts"
 import * as UpstreamBase from "../../src/policy/routes/UpstreamBase.ts"
 import { refusedUiPath } from "../../src/policy/routes/UpstreamPaths.ts"
 
-/** Refuses every invalid value with the same sentence, which follows the variable's name and never contains the value. */
+/** Refuses every invalid value with `message`, which follows the variable's name and never contains the value. */
 const refusedWith =
   (message: string) =>
   <S extends Schema.Constraint>(schema: S) =>
     Schema.catchDecoding<S>(() => Effect.fail(new SchemaIssue.InvalidValue({ message })))(schema)
 
-/** Text that `parse` turns into a value of the schema. `undefined` refuses it. */
+/** A schema for text that `parse` converts. The text is refused if `parse` returns `undefined`. */
 const parsed = <To extends Schema.Constraint>(
   to: To,
   message: string,
@@ -30,7 +30,7 @@ const parsed = <To extends Schema.Constraint>(
     refusedWith(message)
   )
 
-/** Accepts one of the words. `meaning` says what they decide, for the error message. */
+/** Accepts one of the words. The error message ends with `meaning`, which explains them. */
 export const oneOf = <const Words extends ReadonlyArray<string>>(words: Words, meaning = "") =>
   Schema.Literals(words).pipe(refusedWith(`must be one of ${words.join(", ")}${meaning}`))
 
@@ -71,7 +71,7 @@ const visibleAscii = (most: number) =>
     refusedWith(`must be 1 to ${most} visible ASCII characters`)
   )
 export const KeyPrefix = visibleAscii(64)
-/** Characters that a header value may contain. */
+/** Only characters that a header value may contain. */
 export const Credential = Schema.RedactedFromValue(visibleAscii(4096))
 
 export const EncryptionKey = parsed(
@@ -132,7 +132,7 @@ export const UpstreamAddress = Schema.String.check(
   })
 )
 
-/** The base URL of a studio, which may contain a path of its own. */
+/** The base URL of a studio, a backend that lists services. The URL may contain a path. */
 export const StudioUrl = Schema.String.check(Schema.makeFilter(validateBaseUrl))
 
 const splitList = (text: string): ReadonlyArray<string> => text.split(",").flatMap((item) => item.trim() || [])

@@ -7,10 +7,9 @@ import * as Listeners from "../Listeners.ts"
 import * as Observability from "../Observability.ts"
 import * as Startup from "../Startup.ts"
 
-/** Disables Effect's own log of requests. */
 export const serveOptions = { routerConfig: Probes.routerConfig, disableLogger: true, disableListenLog: true } as const
 
-/** `listener` must be provided, not merged: its output contains the router, which the next listener would use too. */
+/** `listener` is provided, not merged. Otherwise another listener would also use the router in its output. */
 export const controlListener = <E, R>(listener: Layer.Layer<never, E, R>, announcedPath: string, settings: Settings) =>
   announce(announcedPath).pipe(
     Layer.provide(listener),

@@ -18,10 +18,7 @@ import * as ServingLifecycle from "./ServingLifecycle.ts"
 
 type GatewayRole = Exclude<Role, TasksRole>
 
-/**
- * The program of the roles gateway, control and all. All modules are loaded first, so that nothing that has started
- * waits for files.
- */
+/** The program of the roles `gateway`, `control` and `all`. All modules are loaded before anything starts. */
 export const load = async (doors: Doors, role: GatewayRole, settings: Settings) => {
   const [listening, example] = await Promise.all([
     listeners(role, settings),

@@ -6,7 +6,7 @@ import type { Settings } from "../Environment.ts"
 import * as Migrations from "../postgres/Migrations.ts"
 import { bannerLine, StartRefused } from "../Startup.ts"
 
-/** Migrates the schema and makes sure that an operator token exists. Prints a generated token only this once. */
+/** Migrates the schema and makes sure that an operator token exists. Prints a generated token once. */
 export const prepare = (settings: Settings) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
@@ -21,8 +21,8 @@ export const prepare = (settings: Settings) =>
   )
 
 /**
- * During a rolling upgrade two versions run at once. The older one may start on the newer schema, with a warning,
- * unless the name of a migration forbids it.
+ * During a rolling upgrade, two versions run at once. The older version starts on the newer schema with a warning. It
+ * refuses to start if the name of a migration marks the schema as incompatible.
  */
 const checkNewerSchema = Effect.fnUntraced(function* (newer: ReadonlyArray<Migrations.NewerMigration>) {
   if (newer.length === 0) return

@@ -28,7 +28,7 @@ export const layer = ({ storeExceptionDetails }: Settings) =>
     Layer.provide(storeExceptionDetails ? Layer.empty : Layer.succeed(ExceptionDetails, omitted))
   )
 
-/** Requires the broker and Redis to respond. */
+/** The process is ready only if the broker and Redis respond. */
 export const readiness = Layer.effect(
   Readiness,
   Effect.gen(function* () {

@@ -13,7 +13,7 @@ export const layer = (settings: Settings) =>
     Layer.provide(upstreamUi(settings))
   )
 
-/** Opens the listener only if an address is configured for it. */
+/** Opens the listener for the upstream's web interface if an address is configured. */
 const upstreamUi = (settings: Settings) =>
   Option.match(settings.upstreamUi, {
     onNone: () => Layer.empty,

@@ -17,7 +17,7 @@ import type { Settings } from "../Environment.ts"
 import * as Observability from "../Observability.ts"
 import * as ProxyListener from "../ProxyListener.ts"
 
-/** Layers that are provided later close later: usage records are still written after the listener has drained. */
+/** Layers that are provided later close later. So usage records are still written after the listener has drained. */
 const gateway = ProxyApp.layer.pipe(
   Layer.provide([GovernedRequests.layer, IdentityVerifier.layer]),
   Layer.provide([Destinations.layer, BodyAdmission.layer, RequestGuardrails.layer, ObjectOwners.layer, UsageLog.layer]),

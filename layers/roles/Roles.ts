@@ -4,9 +4,9 @@ import type { Doors } from "../Doors.ts"
 import type { Settings } from "../Environment.ts"
 
 /**
- * The whole program of a role. Only modules that the role needs are loaded. Layers that are provided later open earlier
- * and close later. So on shutdown readiness turns false, after a delay the proxy listener drains, then the control
- * listener closes, and at last the connections to database, Redis and broker.
+ * The program of a role. It loads only the modules that the role needs. On shutdown, readiness turns false, and after a
+ * delay the proxy listener drains. Then the control listener closes. At last the connections to database, Redis and
+ * broker close.
  */
 export const layer = (doors: Doors, settings: Settings) => Layer.unwrap(Effect.promise(() => load(doors, settings)))
 

@@ -5,8 +5,8 @@ import type { Settings } from "../Environment.ts"
 export const lifecycle = Lifecycle.layer("starting")
 
 /**
- * Sets the phase to `serving` when every listener is open, and to `draining` on shutdown. Requests are still served
- * during the drain delay, in which load balancers notice the change.
+ * Sets the phase to `serving` when every listener is open, and to `draining` on shutdown. During the drain delay, load
+ * balancers notice the change while requests are still served.
  */
 export const layer = ({ drainDelaySeconds }: Settings) =>
   Layer.effectDiscard(

@@ -14,7 +14,7 @@ import type { Settings } from "../Environment.ts"
 import * as Listeners from "../Listeners.ts"
 import * as Startup from "../Startup.ts"
 
-/** The example tasks share one status stream: workers read a book, others scan it, and a workflow summarises it. */
+/** The example tasks read, scan and summarise books. They share one status stream. */
 const runtimeOptions = { topology: readTopology, otherTopologies: [scanTopology, summaryTopology] }
 
 const statusRuntimeOptions = ({ eventStreams: { most, perAddress } }: Settings) => ({
@@ -53,7 +53,7 @@ export const all = (settings: Settings) =>
     Layer.provide(StatusRuntime.layer(statusRuntimeOptions(settings)))
   )
 
-/** Event streams count against these limits, so other requests get connections in addition. */
+/** Adds the limit of event streams to the default limits, so that other requests still get connections. */
 const connectionLimits = ({ most, perAddress }: Settings["eventStreams"]) => ({
   total: most + Listeners.defaultConnectionLimits.total,
   perAddress: Option.getOrElse(perAddress, () => FairShare.maximum(most)) + Listeners.defaultConnectionLimits.perAddress
@@ -71,7 +71,7 @@ const listener = <E, R>(
         disableListenLog: true
       })
     ),
-    // The timeout is short because even callers without a token may send a request, and bodies are small.
+    // The timeout is short, because bodies are small and even callers without a token may send requests.
     Layer.provide(
       Listeners.serverLayer(statusAddress, `${drainSeconds} seconds`, {
         format: detailBody,

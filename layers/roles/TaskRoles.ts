@@ -32,5 +32,5 @@ const tasks = (
   }
 }
 
-/** Layers that are provided later close later: the workers stop while their last statuses are still stored. */
+/** Layers that are provided later close later. So the last statuses of the workers are still stored. */
 export const all = (settings: Settings) => Messaging.layer(settings).pipe(Layer.provide(Status.all(settings)))

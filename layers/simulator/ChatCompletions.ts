@@ -70,7 +70,7 @@ const completion = (prompt: Prompt, reply: Reply, moment: Moment) => ({
 
 const chunks = (prompt: Prompt, reply: Reply, moment: Moment, withUsage: boolean) => {
   const shared = head(prompt, moment, "chat.completion.chunk")
-  // With `include_usage`, every chunk has the member `usage`. Only the last chunk, without choices, has the numbers.
+  // With `include_usage`, every chunk has a `usage`. It is null except in the last chunk, which has no choices.
   const usage = withUsage ? { usage: null } : {}
   const chunk = (delta: Json, finish: string | null = null) => ({
     ...shared,

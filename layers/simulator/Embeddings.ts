@@ -51,7 +51,7 @@ const inputOf = (input: unknown): Input | undefined => {
   return { text: input.join(" "), tokens: input.length }
 }
 
-/** Equal texts have equal vectors: a hash of the text (FNV-1a) seeds a random generator (xorshift). */
+/** Equal texts get equal vectors. A hash of the text (FNV-1a) seeds a random generator (xorshift). */
 const vectorOf = (text: string, dimensions: number): Float32Array => {
   let state = 0x811c9dc5
   for (const byte of Buffer.from(text)) state = Math.imul(state ^ byte, 0x01000193)
@@ -66,7 +66,7 @@ const vectorOf = (text: string, dimensions: number): Float32Array => {
   return vector.map((component) => component / norm)
 }
 
-/** The official client requests vectors in this form: little-endian 32-bit floats in Base64. */
+/** Encodes a vector as little-endian 32-bit floats in Base64, the form that OpenAI's client requests. */
 const base64Of = (vector: Float32Array): string => {
   const bytes = Buffer.alloc(vector.length * 4)
   vector.forEach((component, i) => {

@@ -10,7 +10,7 @@ import {
   textResponse
 } from "./SimulatedResponse.ts"
 
-/** The results of this number of batches take up to 50 MB, because every reply repeats its request. */
+/** The oldest batches beyond this number are deleted. The results of 32 batches take up to 50 MB. */
 const maxBatches = 32
 const mostRequests = 256
 const dayMs = 86_400_000

@@ -1,6 +1,6 @@
 import { errorResponse, type Family, jsonResponse, type Moment, type SimulatedResponse } from "./SimulatedResponse.ts"
 
-/** Both API families have this list; each client reads the fields that it knows. */
+/** The model list of both APIs. Each client reads only the fields that it knows. */
 const models = ["simulator-large", "simulator-small", "simulator-reasoning", "simulator-embedding"].map((id) => ({
   id,
   object: "model",

@@ -4,7 +4,7 @@ import { type Json, listOf, objectOf, textOf } from "./Json.ts"
 export interface Prompt {
   readonly model: string
   readonly text: string
-  /** `undefined`: the last message is the result of a tool. */
+  /** `undefined` if the last message is the result of a tool. */
   readonly lastUserText: string | undefined
   readonly tools: ReadonlyArray<Tool>
   readonly maxTokens: number | undefined
@@ -22,10 +22,10 @@ export interface ToolCall {
 
 interface Usage {
   readonly input: number
-  /** Included in `input`. */
+  /** The cached tokens. `input` includes them. */
   readonly cached: number
   readonly output: number
-  /** Included in `output`. */
+  /** The reasoning tokens. `output` includes them. */
   readonly reasoning: number
 }
 

@@ -1,7 +1,7 @@
 /** The whole response is known before its first byte is sent. */
 export interface SimulatedResponse {
   readonly status: number
-  /** Names and values in turn. */
+  /** Header names and values, alternating. */
   readonly headers: ReadonlyArray<string>
   /** The simulator sends the chunks in order, with a pause in between. */
   readonly chunks: ReadonlyArray<Uint8Array>

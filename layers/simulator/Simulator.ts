@@ -11,7 +11,7 @@ import { errorResponse, type Family, type Moment, requestId, type SimulatedRespo
 interface SimulatedRequest {
   readonly method: string
   readonly target: string
-  /** Names and values in turn. */
+  /** Header names and values, alternating. */
   readonly headers: ReadonlyArray<string>
   readonly body: Uint8Array
 }
@@ -26,9 +26,8 @@ export interface SimulatorSettings {
 export const defaultSettings: SimulatorSettings = { slowMs: 10_000, batchMs: 1_000 }
 
 /**
- * Simulates the OpenAI and Anthropic APIs. It repeats the last user message and reports plausible usage. Any credential
- * is accepted (without one the response is a 401), and any model name. Some model names make every route fail on
- * purpose:
+ * Simulates the OpenAI and Anthropic APIs. Replies repeat the last user message. Any model name and any credential is
+ * accepted, but a request without a credential gets a 401. Some model names make every route fail:
  *
  * - `simulate-400` … `simulate-599`: responds with that status and an error body (429 and 529 with `retry-after`)
  * - `simulate-slow`: responds after `slowMs`
@@ -116,21 +115,21 @@ export class Simulator {
   }
 }
 
-/** Requests to services and to unknown paths may reach the simulator too, so the 404 explains who responds. */
+/** Requests for other services may reach the simulator, too. So its 404 response says that the simulator sent it. */
 const simulatorHint =
   "This is the simulator, which serves model routes only. Set UPSTREAM_BASE_URL to use a real upstream."
 
 const notJson = (family: Family, moment: Moment): SimulatedResponse =>
   errorResponse(family, moment, 400, "The body is not a JSON object.")
 
-/** Both families list their models at `/v1/models`; only Anthropic's clients send a version header. */
+/** Both APIs list models at `/v1/models`. Only Anthropic's clients send an `anthropic-version` header. */
 const familyOf = (path: string, headers: ReadonlyArray<string>): Family =>
   path.startsWith("/v1/messages") ||
   headers.some((name, i) => i % 2 === 0 && name.toLowerCase() === "anthropic-version")
     ? "B"
     : "A"
 
-/** Operators can choose any credential header, so the name of the header only has to sound like one. */
+/** Operators can choose the name of the credential header. Any name that ends in a typical word is accepted. */
 const hasCredential = (headers: ReadonlyArray<string>): boolean =>
   headers.some((name, i) => {
     if (i % 2 !== 0 || !/(?:^|-)(?:authorization|key|token|secret|credential)$/i.test(name)) return false
