@@ -140,7 +140,7 @@ const makePublisherFactory = Effect.fnUntraced(function* (recovery: Recovery.Rec
           ),
           Effect.catch((error) =>
             Effect.logWarning(
-              "A channel for publishing could not be opened; messages wait while it is retried",
+              "RabbitMQ did not open a channel for publishing, so messages wait until a retry succeeds",
               error.message
             ).pipe(
               Effect.andThen(Effect.sleep(reopenAfterMs)),

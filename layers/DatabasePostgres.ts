@@ -111,7 +111,7 @@ const noticesLost = (cause: Cause.Cause<SqlError.SqlError>) =>
   new SqlError.SqlError({
     reason: new SqlError.ConnectionError({
       cause: Cause.squash(cause),
-      message: "Change notices may have been lost: the listening session ended",
+      message: "The session that listens for change notices ended, so notices may have been lost",
       operation: "changes"
     })
   })

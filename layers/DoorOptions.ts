@@ -66,7 +66,7 @@ export const problemsOf = (options: CliOptions, urls: DoorUrls): ReadonlyArray<s
   return [
     ...(isTasksRole(options.role) && !options.example
       ? [
-          `The role ${options.role} runs only the example's tasks, and on real servers only if asked to: add --example. To run tasks of your own, write a program that uses the library.`
+          `The role ${options.role} runs only the example's tasks. To run these tasks, add --example. To run your own tasks, write a program that uses the library.`
         ]
       : []),
     ...missingUrl("--database postgres", "DATABASE_URL", database),
@@ -108,6 +108,6 @@ const unsharedDoor = (
 ): ReadonlyArray<string> =>
   options.role !== "all" && doorsUsedBy(options).includes(door) && !isUrlMissing && Option.isNone(url)
     ? [
-        `The role ${options.role} shares its ${name} with other processes, but an in-process variant cannot be shared: set ${variable}, or start one process with all roles.`
+        `The role ${options.role} shares its ${name} with other processes. The variant inside the process cannot be shared. Set ${variable}, or start one process with the role all.`
       ]
     : []

@@ -89,7 +89,7 @@ class ResponseCollector implements Sink {
     if (redirects.has(status)) {
       return this.#refuse(
         "redirect",
-        `The server responded with a redirect (${status}), which is not followed. Use the address that it leads to.`
+        `The server responded with a redirect (${status}). Redirects are not followed. Use the address to which the redirect leads.`
       )
     }
     return "continue"

@@ -91,7 +91,7 @@ const readUpstreamUi = (variables: Variables) => {
   if (Option.exists(boundTo, isWildcardAddress) && Option.isNone(publicOrigin)) {
     variables.reject(
       "GATEWAY_UPSTREAM_UI_ORIGIN",
-      `is required, because ${variable} listens on every address, and links for browsers must name one`
+      `is required, because ${variable} listens on every address, so links for browsers need an explicit origin`
     )
   }
   return Option.map(boundTo, (address) => ({ address: { ...address, variable }, publicOrigin }))

@@ -20,7 +20,7 @@ export const layer = (role: Role) =>
       const metrics = yield* CallbackMetrics.make
       metrics.gauge(
         Metric.gauge("svc_build_info", {
-          description: "1, labelled with the version, the role and the version of Node",
+          description: "Always 1; the labels are the version, the role and the version of Node",
           attributes: { version, role, node: process.versions.node }
         }),
         () => 1

@@ -120,7 +120,7 @@ const commandClient = Effect.fnUntraced(function* (
   if (Result.isFailure(first)) {
     const { message, retryable } = first.failure
     if (whenUnreachable === "fail" || !retryable) return yield* first.failure
-    yield* Effect.logWarning("Redis cannot be reached; the connection is retried", message)
+    yield* Effect.logWarning("Redis cannot be reached, so the connection is retried", message)
   }
   reconnects = true
   let connected = Result.isSuccess(first)
@@ -131,7 +131,7 @@ const commandClient = Effect.fnUntraced(function* (
     })
   )
   client.on("close", () => {
-    if (connected) log(Effect.logWarning("The connection to Redis was lost and is retried; commands fail meanwhile"))
+    if (connected) log(Effect.logWarning("The connection to Redis was lost. Commands fail until a retry succeeds"))
     connected = false
   })
   client.on("error", (error) => {
@@ -139,7 +139,7 @@ const commandClient = Effect.fnUntraced(function* (
     if (!IoredisConnection.isRefusal(error) || error.message === refusal) return
     refusal = error.message
     log(
-      Effect.logError("Redis refuses the connection; it is retried, but an operator has to remove the cause", refusal)
+      Effect.logError("Redis refuses the connection. Attempts continue, but an operator must remove the cause", refusal)
     )
   })
   client.on("ready", () => {
@@ -184,7 +184,7 @@ const subscriber = Effect.fnUntraced(function* (endpoint: IoredisConnection.Endp
   client.on("message", channels.publish)
   client.on("close", () =>
     channels.fail(
-      RedisReply.unanswered("subscribe", "The connection to Redis was lost and is retried; commands fail meanwhile")
+      RedisReply.unanswered("subscribe", "The connection to Redis was lost, so the subscription ended; subscribe again")
     )
   )
   // A connection that only reads would not notice that the server has vanished, so it sends pings.

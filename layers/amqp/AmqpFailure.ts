@@ -41,7 +41,7 @@ const reasons: Readonly<Record<number, Reason>> = {
 const isDown = /^NOT_FOUND - home node .* is down or inaccessible$/
 
 const lostStreamAdvice =
-  "if this persists while the node is up, the queue is a stream that RabbitMQ lost track of in a crash: src/messaging/README.md says how to recover it"
+  "if this error persists while the node is up, RabbitMQ lost track of a stream in a crash; src/messaging/README.md describes the recovery"
 
 export const toBrokerError = (operation: Operation, error: unknown): BrokerError => {
   const code = replyCodeOf(error)

@@ -100,7 +100,7 @@ export const make = Effect.fnUntraced(function* (
         Effect.andThen(consume),
         Effect.onError(() =>
           Effect.suspend(() => {
-            end("It was given up")
+            end("Opening the consumer failed")
             return link.closeChannel(channel)
           })
         )

@@ -24,7 +24,7 @@ export interface Outbox {
 export const select = InstalledDriver.select<Internals>("amqplib", {
   internals: { corkWrites: (connection) => corkWrites(connection), openOutbox: (channel) => new FrameOutbox(channel) },
   publicApi: { corkWrites: () => {}, openOutbox: (channel) => openApiOutbox(channel) },
-  slower: "a publish costs three times as much CPU, and each frame is written by itself"
+  slower: "a publish costs three times as much CPU, and each frame needs its own write"
 })
 
 /** Writes all frames of one event-loop tick together. amqplib alone makes a system call for each frame. */

@@ -191,7 +191,7 @@ const noop = () => {}
 export const open = (endpoint: Endpoint): Effect.Effect<Link, BrokerError> =>
   Effect.suspend(() => {
     const url = Redacted.value(endpoint.url)
-    if (!URL.canParse(url)) return Effect.fail(unusable("The URL of RabbitMQ is not a URL"))
+    if (!URL.canParse(url)) return Effect.fail(unusable("The address of RabbitMQ is not a valid URL"))
     const { hostname, password, pathname, port, protocol, username } = new URL(url)
     if (protocol !== "amqp:" && protocol !== "amqps:")
       return Effect.fail(unusable("The URL of RabbitMQ must begin with amqp: or amqps:"))

@@ -64,7 +64,7 @@ export const make = Effect.fnUntraced(function* (
       return yield* new BrokerError({
         operation: "channel",
         reason: "refused",
-        message: `The queue ${queue} is a stream, which can only be consumed`
+        message: `The queue ${queue} is a stream, so use consume instead of get`
       })
     return yield* ask<Option.Option<Delivery>>((answer) =>
       channel.get(queue, { noAck: false }, (error, message) =>
@@ -87,7 +87,13 @@ export const make = Effect.fnUntraced(function* (
         queue,
         (message) => {
           if (message === null) {
-            end(new BrokerError({ operation: "channel", reason: "lost", message: `The broker cancelled ${queue}` }))
+            end(
+              new BrokerError({
+                operation: "channel",
+                reason: "lost",
+                message: `The broker cancelled the consumer of queue ${queue}`
+              })
+            )
             fork(link.closeChannel(channel))
           } else {
             const delivery = Deliveries.of(message, source)

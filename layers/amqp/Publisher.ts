@@ -340,7 +340,7 @@ export class Publisher<C extends EventEmitter = ConfirmChannel> {
 
   #notSentOutcome(): Effect.Effect<Outcome> {
     if (this.#blocked !== undefined) return refused("blocked", this.#blocked)
-    const why = this.#channel === undefined ? "not connected" : "the window was full"
+    const why = this.#channel === undefined ? "not connected" : "too many publishes are unconfirmed"
     return refused("unreachable", `The message was not sent within ${this.#limits.timeoutMs} ms: ${why}`)
   }
 }

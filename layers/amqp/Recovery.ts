@@ -78,7 +78,7 @@ export const make = Effect.fnUntraced(function* (
       // An unreachable broker needs no log line. A refusal is logged, because an operator must fix its cause.
       if (reason !== "unreachable" && message !== failure)
         yield* Effect.logError(
-          "RabbitMQ refuses the connection; it is retried, but an operator has to remove the cause",
+          "RabbitMQ refuses the connection. Attempts continue, but an operator must remove the cause",
           message
         )
       failure = message
@@ -87,7 +87,7 @@ export const make = Effect.fnUntraced(function* (
 
   const logUnusableAddress = (error: BrokerError) =>
     urls.length > 1
-      ? Effect.logWarning("One address of RabbitMQ cannot be used; the next one is tried", error.message)
+      ? Effect.logWarning("An address of RabbitMQ cannot be used, so the next address is tried", error.message)
       : Effect.void
   const first = yield* Effect.result(
     Effect.retry(Effect.tapError(open, logUnusableAddress), { times: urls.length - 1 })
@@ -95,7 +95,7 @@ export const make = Effect.fnUntraced(function* (
   if (Result.isFailure(first)) {
     const { message, reason } = first.failure
     if (options.whenUnreachable === "fail" || reason !== "unreachable") return yield* first.failure
-    yield* Effect.logWarning("RabbitMQ cannot be reached; the connection is retried", message)
+    yield* Effect.logWarning("RabbitMQ cannot be reached, so the connection is retried", message)
   }
 
   const awaitLoss = Effect.fnUntraced(function* (link: Link.Link) {

@@ -80,7 +80,7 @@ export const make = Effect.fnUntraced(function* ({
             arguments: fields,
             onStarted: () => {},
             onDelivery: (received) => handOver(deliveryOf(received, channel, epoch), onDelivery, client),
-            onCancelled: () => end("lost", `The broker cancelled ${queue}`)
+            onCancelled: () => end("lost", `The broker cancelled the consumer of queue ${queue}`)
           })
         )
         return Effect.map(consuming, (consumer) => ({
@@ -101,5 +101,5 @@ const streamNotReadable = (queue: string) =>
   new BrokerError({
     operation: "channel",
     reason: "refused",
-    message: `The queue ${queue} is a stream, which can only be consumed`
+    message: `The queue ${queue} is a stream, so use consume instead of get`
   })

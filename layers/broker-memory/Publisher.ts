@@ -129,7 +129,7 @@ export class Publisher {
 
   #unsentOutcome(): Outcome {
     if (this.#blocked !== undefined) return refused("blocked", this.#blocked)
-    const why = this.#send === undefined ? "not connected" : "the window was full"
+    const why = this.#send === undefined ? "not connected" : "too many publishes are unconfirmed"
     return refused("unreachable", `The message was not sent within ${this.#limits.timeoutMs} ms: ${why}`)
   }
 }

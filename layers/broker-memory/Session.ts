@@ -78,7 +78,7 @@ export class Session implements SubscriberClient {
 
   redeclare(connection: ClientConnection): void {
     this.topology.redeclare(connection, (name, why) =>
-      this.report(`The broker refuses to repeat a declaration: ${name}`, why)
+      this.report(`The broker refuses to declare the exchange, queue or binding ${name} again`, why)
     )
   }
 

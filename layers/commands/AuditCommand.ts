@@ -26,7 +26,7 @@ const archiveFile = Argument.String("file").pipe(
 
 const before = Flag.String("before").pipe(
   Flag.withSchema(Day),
-  Flag.withDescription("A date: events before its start in UTC are archived")
+  Flag.withDescription("A date such as 2026-01-31; events before this day (UTC) are archived")
 )
 
 export const audit = Command.make("audit").pipe(
@@ -39,7 +39,7 @@ export const audit = Command.make("audit").pipe(
           ({ verifyAudit }) => verifyAudit(settings, flags.expect)
         )
       )
-    ).pipe(Command.withDescription("Verify the audit log in DATABASE_URL and print its head")),
+    ).pipe(Command.withDescription("Verify the audit log in DATABASE_URL and print its last event")),
     Command.make("archive", { file: archiveFile, before }, (args) =>
       Effect.flatMap(readSettings, (settings) =>
         withModule(

@@ -85,14 +85,14 @@ export const brokenChain = (fault: ChainFault | null) =>
   })
 
 const faultDescriptions: Readonly<Record<ChainFault["fault"], string>> = {
-  missing: "it is missing",
+  missing: "this event is missing",
   repeated: "its number occurs twice",
   not_linked: "it does not contain the hash of the previous event",
   changed: "its fields have been changed",
   not_the_head: "the head of the chain names another event as the last",
   behind_the_head: "the head of the chain names an earlier event as the last",
   no_head: "the head of the chain is missing",
-  not_archived: "the log begins with it, but no event records that earlier events were archived"
+  not_archived: "the log begins with this event, but no event records that earlier events were archived"
 }
 
 /**
@@ -102,7 +102,7 @@ const faultDescriptions: Readonly<Record<ChainFault["fault"], string>> = {
 export const rotateSecrets = Effect.fnUntraced(function* (settings: Settings, force: boolean) {
   if (Option.isNone(settings.encryptionKey)) {
     return yield* new Startup.StartRefused({
-      message: "secrets rotate encrypts every secret with GATEWAY_ENCRYPTION_KEY, which is not set."
+      message: "GATEWAY_ENCRYPTION_KEY is not set. The command secrets rotate encrypts every secret with this key."
     })
   }
   const id = keyId(settings.encryptionKey.value)

@@ -30,7 +30,7 @@ const runRole = Effect.fnUntraced(function* (options: CliOptions) {
 const variant = <const Variants extends ReadonlyArray<string>>(door: string, variants: Variants, variable: string) =>
   Flag.Literals(door, variants).pipe(
     Flag.optional,
-    Flag.withDescription(`The implementation of the ${door} door; without this flag ${variable} decides`)
+    Flag.withDescription(`The implementation of the ${door}; without this flag, ${variable} decides`)
   )
 
 export const role = Command.make(
@@ -39,13 +39,13 @@ export const role = Command.make(
     role: Argument.Literals("role", roles).pipe(
       Argument.withDefault("all"),
       Argument.withDescription(
-        "gateway: the proxy listener; control: the operator API; all: both in one process, and the example's tasks if no real server is used; messaging, with --example: the workers of the example's tasks; status: their statuses, event streams and dead letters; graph: their execution graphs"
+        "gateway: the proxy listener; control: the operator API; all: both in one process, and the example's tasks if no real server is used; messaging: the workers of the example's tasks; status: the statuses, event streams and dead letters of these tasks; graph: the execution graphs of these tasks. The last three roles need --example"
       )
     ),
     database: variant("database", databaseVariants, "DATABASE_URL"),
     redis: variant("redis", redisVariants, "REDIS_URL"),
     broker: variant("broker", brokerVariants, "RABBITMQ_URL"),
-    upstream: variant("upstream", upstreamVariants, "UPSTREAM_BASE_URL, or that of a family,"),
+    upstream: variant("upstream", upstreamVariants, "UPSTREAM_BASE_URL (or the variable of an API family)"),
     example: Flag.Boolean("example").pipe(
       Flag.withDefault(false),
       Flag.withDescription(

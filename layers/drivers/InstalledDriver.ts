@@ -33,7 +33,7 @@ export const select = Effect.fnUntraced(function* <A>(
   const known: ReadonlyArray<string> = knownVersions[driver]
   if (version !== undefined && known.includes(version)) return internals
   yield* Effect.logWarning(
-    `${driver} ${version ?? "of unknown version"} is installed, so only its public API is used: ${slower}`,
+    `${driver} ${version ?? "of unknown version"} is installed, but only other versions are fully supported, so its slower public API is used: ${slower}`,
     `install ${driver} ${known.join(" or ")}`
   )
   return publicApi

@@ -36,12 +36,12 @@ export const oneOf = <const Words extends ReadonlyArray<string>>(words: Words, m
 
 export const CompatOwnership = oneOf(
   Ownership.literals,
-  ": who may use objects that a key creates at the direct compatible upstream"
+  ". It decides who may use objects that a key creates at the direct compatible upstream"
 )
 
 export const PrivateAddresses = oneOf(
   ["allow", "refuse"],
-  ": whether the gateway calls private and loopback addresses that the environment does not name"
+  ". It decides whether the gateway calls private and loopback addresses that no variable configures"
 )
 
 export const wholeNumber = (minimum: number, maximum?: number) =>

@@ -10,7 +10,7 @@ export type NewCommand = (name: string, args: ReadonlyArray<string | number>, on
 export const selectNewCommand = InstalledDriver.select<NewCommand>("ioredis", {
   internals: (name, args, onReply) => new RedisCall(name, args, onReply),
   publicApi: (name, args, onReply) => new Command(name, [...args], { replyEncoding: "utf8" }, onReply),
-  slower: "a command costs a promise more, and its callback waits for that promise"
+  slower: "a command creates an additional promise, and its callback waits for this promise"
 })
 
 /**

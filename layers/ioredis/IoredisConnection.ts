@@ -21,7 +21,7 @@ export const make = Effect.fnUntraced(function* (
   options: Pick<RedisOptions, "retryStrategy">
 ): Effect.fn.Return<Ioredis, RedisError, Scope.Scope> {
   const url = Redacted.value(endpoint.url)
-  if (!URL.canParse(url)) return yield* RedisReply.unanswered(operation, "The Redis URL is not a URL")
+  if (!URL.canParse(url)) return yield* RedisReply.unanswered(operation, "The address of Redis is not a valid URL")
   const deadlineMs = Duration.toMillis(endpoint.deadline)
   return yield* Effect.acquireRelease(
     Effect.try({

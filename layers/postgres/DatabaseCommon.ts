@@ -39,7 +39,7 @@ export const notify =
 
 /** The error of a subscriber that read so slowly that notices were dropped. */
 export const laggingError = (): SqlError.SqlError =>
-  databaseError("changes", "Change notices were lost: the follower was too slow")
+  databaseError("changes", "Change notices were lost, because the subscriber was too slow")
 
 const databaseError = (operation: string, message: string) =>
   new SqlError.SqlError({ reason: new SqlError.UnknownError({ cause: new Error(message), message, operation }) })

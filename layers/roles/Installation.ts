@@ -32,7 +32,7 @@ const checkNewerSchema = Effect.fnUntraced(function* (newer: ReadonlyArray<Migra
       message: `The database schema was migrated by a newer version and is incompatible with this one (${names}). Start the newer version, or restore a backup from before the upgrade.`
     })
   }
-  const sentence = `The database schema is newer than this version (${names}). This version continues; it switches off rows that it cannot decode, and readiness then reports degraded.`
+  const sentence = `The database schema is newer than this version (${names}). This version continues. It disables rows that it cannot decode, and readiness then reports degraded.`
   yield* warn(sentence)
 })
 

@@ -159,7 +159,7 @@ describe("a start that cannot be: configuration", () => {
       const environment = { RABBITMQ_URL: "amqp://127.0.0.1:1", REDIS_URL: "redis://127.0.0.1:1" }
       const ended = yield* refused({ role, environment, example: false })
       assert.strictEqual(ended[1].code, 78)
-      readable(ended, new RegExp(`The role ${role} runs only the example's tasks.*: add --example`))
+      readable(ended, new RegExp(`The role ${role} runs only the example's tasks.* add --example`))
     })
   )
 
