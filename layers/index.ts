@@ -1,4 +1,4 @@
-/** Drivers and in-memory models for the task-messaging library. `src/messaging/index.ts` re-exports them. */
+/** Drivers and in-memory models for the task-messaging library, whose API is `src/messaging/index.ts`. */
 export * as BrokerAmqp from "./BrokerAmqp.ts"
 export * as BrokerMemory from "./BrokerMemory.ts"
 export * as RedisIoredis from "./RedisIoredis.ts"

@@ -137,7 +137,11 @@ describe.skipIf(!Deployment.available)("audit archive", () => {
         assert.deepStrictEqual([gone.code, /are archived/.test(gone.output)], [1, true], gone.output)
 
         const missing = yield* command(deployment, ["audit", "verify-archive", `${file}.missing`])
-        assert.deepStrictEqual([missing.code, /\.missing does not exist\./.test(missing.output)], [1, true], missing.output)
+        assert.deepStrictEqual(
+          [missing.code, /\.missing does not exist\./.test(missing.output)],
+          [1, true],
+          missing.output
+        )
         const intact = yield* command(deployment, ["audit", "verify-archive", file])
         assert.match(intact.output, /^The archive is intact: 4 events, after 0:0+ and up to 4:[0-9a-f]{64}$/)
         const again = yield* command(deployment, ["audit", "archive", file, "--before", "2999-01-01"])

@@ -419,7 +419,7 @@ const settingsErrorOf = (options: Options, isStream: boolean): SettingsError | u
   if (prefix.trim() === "" || /[{}]/.test(prefix)) issues.addMistake("prefix", "must not be blank or contain { or }")
   const { idleRetrySeconds: pause } = options
   if (pause !== undefined && !(pause > 0 && pause <= 86_400)) {
-    issues.addMistake("idleRetrySeconds", "must be more than 0 and at most a day, in seconds")
+    issues.addMistake("idleRetrySeconds", "must be more than 0 and at most 86400 seconds (one day)")
   }
   ConsumerOptions.checkDuration("stopWithin", options.stopWithin, issues, "zero")
   ConsumerOptions.checkPriority(options.consumeArguments, issues)
