@@ -9,8 +9,8 @@ import type * as Request from "./request/Request.ts"
 import type * as Tracing from "./telemetry/Tracing.ts"
 
 /**
- * Forwards a request that carries the client's own upstream credential, which only the upstream checks. No key, policy,
- * limits or usage record applies.
+ * Forwards a request that carries the client's own upstream credential. Only the upstream checks this credential. No
+ * gateway key, policy or limit applies, and no usage record is written.
  */
 export const run = (
   upstream: Upstream["Service"],

@@ -60,7 +60,7 @@ export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayErr
   }
 }
 
-/** OpenAI SDKs (family A) choose their exception by status and `code`, so `type` may be coarse. */
+/** The error `type` for OpenAI clients. It may be coarse, because OpenAI SDKs use the status and `code` instead. */
 const typeA = (status: number): string =>
   status === 401
     ? "authentication_error"
@@ -114,7 +114,7 @@ export const errorBody = (error: GatewayError, family: Family, requestId: string
   )
 }
 
-/** The last event of a stream that fails after it has begun. OpenAI and Anthropic SDKs raise it as an error. */
+/** Returns the last event of a stream that failed after its start. OpenAI and Anthropic SDKs raise it as an error. */
 export const errorEvent = (error: GatewayError, family: Family, requestId: string): string =>
   `${family === "b" ? "event: error\n" : ""}data: ${errorBody(error, family, requestId)}\n\n`
 

@@ -36,13 +36,13 @@ export interface GovernedServices extends KeyedRequest.KeyedServices {
   readonly reportUnpriced: (model: string | undefined) => void
 }
 
-/** The sender of a request. `subject` is the user of an identity that the request carries in addition to its key. */
+/** The sender of a request. `subject` is the verified user, if the request also carries a user identity. */
 export interface Sender {
   readonly key: KeyRecord
   readonly subject: string | undefined
 }
 
-/** Handles one request with a gateway key. Its methods stand in the order in which they run. */
+/** Handles one request with a gateway key. The methods are listed in the order in which they run. */
 export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices, Routing.Target> {
   readonly #subject: string | undefined
   readonly #requestHash: BodyHash
@@ -52,9 +52,9 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
   #runner: GuardrailRunner | undefined
   #cost: RequestCost | undefined
   #fallback: Option.Option<Fallback.UpstreamCandidate> = Option.none()
-  /** When the first exchange started. The recorded `upstream_ms` therefore includes the time of a fallback. */
+  /** The start of the first upstream attempt. The recorded `upstream_ms` therefore includes a fallback attempt. */
   #sentAt = 0
-  /** True if the upstream may have received the request of the current exchange. */
+  /** True if the upstream may have received the request of the current attempt. */
   #maybeSent = false
   #objectObserver: CreatedObjects | undefined
   #responseHash: BodyHash | undefined
@@ -127,7 +127,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
           if (Result.isFailure(received)) return this.refuseBody(received.failure, options.limit)
           const length = received.success?.length ?? 0
           if (length > largeBodyBytes) {
-            // While the body arrived, other requests may have used up the limit. Then the body need not be parsed.
+            // Other requests may have used up a limit meanwhile. Parsing the large body would be wasted work.
             const full = this.fullMeter()
             if (full !== undefined) return this.refuseByFullMeter(full)
           }
@@ -149,7 +149,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     )
   }
 
-  // Step 3: check the policy, estimate the cost, reserve the limits, and check the owners of the upstream objects it names.
+  // Step 3: check the policy, estimate the cost, reserve limits, and check the owners of named upstream objects.
 
   #decide(body: RequestBody.Body, receivedBytes: number, charge?: ServiceBilling.ServiceCharge) {
     const { control, destinations, guardrails } = this.services
@@ -211,7 +211,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     )
   }
 
-  // Step 5: the exchange with the upstream, and one fallback.
+  // Step 5: send the request to the upstream, and at most once more to a fallback upstream.
 
   #send(body: RequestBody.Body, first: Fallback.UpstreamCandidate) {
     const { now } = this.services
@@ -259,7 +259,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
       inspector === undefined
         ? Forward.send(upstream, wire, options, done, onDefect)
         : BufferedResponse.send(upstream, wire, options, inspector, done, onDefect)
-    // If the exchange has failed at once, its fallback may have set `cancelStep` already.
+    // If the first attempt failed synchronously, the fallback attempt may already have set its own `cancelStep`.
     if (!ended) this.cancelStep = cancel
   }
 
@@ -309,7 +309,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     }
   }
 
-  /** Removes models from a listing that the key may not use; `undefined` if the response lists none. */
+  /** Returns a filter that removes models that the key may not use from a model list. `undefined` if none is needed. */
   #modelFilter(): BufferedResponse.ResponseInspector | undefined {
     const isRestricted = this.effective.policy.allowed_models._tag === "Allow" || this.#modelLayers().size > 0
     if (!isRestricted || this.target.model !== undefined) return undefined
@@ -325,7 +325,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     }
   }
 
-  /** Returns the inspector for which the response must be buffered; `undefined` if the response can be streamed. */
+  /** Returns an inspector if the response must be buffered, and `undefined` if it can be streamed. */
   #inspector(): BufferedResponse.ResponseInspector | undefined {
     const runner = this.#runner?.inspectsResponse === true ? this.#runner : undefined
     const filter = this.target.routeId === "models" ? this.#modelFilter() : this.objectFilter()
@@ -406,7 +406,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
 }
 
 interface RequestCost {
-  /** The price of a call to a registered service. It replaces the price by tokens. */
+  /** The price of a call to a registered service. Such a call is not priced by tokens. */
   readonly charge: ServiceBilling.ServiceCharge | undefined
   readonly estimate: Estimate.ReservedUsage
   /** `undefined` if the model has no price. */
@@ -444,14 +444,14 @@ const unreadableModelList = new GatewayError({
     "The upstream's response is not a JSON list of models, so the gateway cannot filter it for this key. Ask an operator to check the upstream."
 })
 
-/** Parsing a body of more bytes takes longer than checking the limits again. */
+/** In bytes. Parsing a longer body takes longer than checking the limits again. */
 const largeBodyBytes = 16_384
 
 const hasNoStreamLimits = ({ max_sse_event_bytes, max_stream_duration_seconds }: KeyPolicy): boolean =>
   max_sse_event_bytes._tag === "Unlimited" && max_stream_duration_seconds._tag === "Unlimited"
 
 const billingOutcomeOf = (result: Forward.ForwardResult): Billing.ExchangeOutcome => {
-  // A response that a guardrail withheld is still billed.
+  // A response is billed even if a guardrail withheld it from the client.
   const status = result.status ?? result.withheldStatus
   if (status !== undefined) {
     return status >= 200 && status < 300

@@ -12,8 +12,8 @@ export class GovernedRequests extends Context.Service<
   GovernedRequests,
   {
     /**
-     * Starts the request and returns the disconnect handler. Every request is recorded except when the usage queue is
-     * full.
+     * Starts a request and returns its disconnect handler. If the usage queue is full, refuses the request without a
+     * record.
      */
     readonly run: (
       request: Request.Request,
@@ -41,7 +41,7 @@ export class GovernedRequests extends Context.Service<
         run: (request, target, sender, span, lifecycle) => {
           if (usageLog.hasRoom())
             return new GovernedRequest(governedServices, request, target, sender, span, lifecycle).run()
-          // A record of this refusal would need room in the same full queue.
+          // This refusal has no usage record, because the queue of usage records is full.
           lifecycle.refuse(queueFull)
           return () => {}
         }

@@ -130,8 +130,8 @@ export class GuardrailRunner {
 }
 
 /**
- * Policy and limits are checked before the guardrails run. A guardrail may therefore rewrite text, but nothing that
- * policy or limits depend on.
+ * Policy and limits were checked before the guardrails ran. A guardrail may therefore rewrite text, but not change
+ * members that policy or limits depend on, such as the model.
  */
 const applyRewrite = (
   target: Target,
@@ -140,10 +140,10 @@ const applyRewrite = (
   changed: string
 ): Result.Result<Buffer, GatewayError> => {
   const body = Buffer.from(changed)
-  // Policy reads only JSON objects, so a guardrail may freely rewrite other JSON for a registered service.
+  // For a registered service, policy reads only JSON objects. Other bodies may be rewritten freely.
   if (target.routeId === "service" && !isObject(text) && !isObject(changed)) return Result.succeed(body)
   const parsed = Result.getOrUndefined(Facts.parse(target.routeId, body))
-  // `before` includes the models named in the path, so add them to `after` too.
+  // `before` includes models that the request path names, so `after` must include them too.
   const after = parsed && Facts.withTarget(parsed.facts, target)
   const same =
     after !== undefined &&
@@ -168,7 +168,7 @@ const isObject = (json: string): boolean => json.trimStart().startsWith("{")
 const rewroteTooMuch = new GatewayError({
   code: "guardrail_unavailable",
   message:
-    "A guardrail changed more of the request than its text (model, streaming, tools, output, service, or whether the body is a JSON object), so the gateway refused the request. Ask the operator to check the guardrail."
+    "A guardrail may change only the text of a request, but it changed something else, such as the model, the tools or the output limit. The gateway refused the request. Ask the operator to check the guardrail."
 })
 
 const guardrailsFailed = new GatewayError({

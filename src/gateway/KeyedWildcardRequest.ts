@@ -38,7 +38,7 @@ export class KeyedWildcardRequest extends KeyedRequest.KeyedRequest<WildcardServ
     if (guardrailRefusal !== undefined) return this.refuse(guardrailRefusal)
     const destination = destinations.find(target, request.family, key)
     if (Result.isFailure(destination)) return this.refuse(destination.failure)
-    // Other bodies are streamed to the upstream, because they cannot refer to its objects.
+    // A body without a reader is streamed unread, because it needs no check of object owners.
     const reader = WildcardBody.readerOf(request, target)
     if (reader === undefined) return this.#admitAndSend(destination.success, undefined)
     const full = this.fullMeter()
@@ -52,7 +52,7 @@ export class KeyedWildcardRequest extends KeyedRequest.KeyedRequest<WildcardServ
     return Policy.unreadBodyDenial(this.effective.policy, layers.of.model.size > 0)
   }
 
-  /** Guardrails cannot inspect passthrough traffic, so a key whose policy selects some is refused. */
+  /** Guardrails cannot inspect passthrough requests. A request is refused if the key's policy selects one. */
   #guardrailRefusal(): GatewayError | undefined {
     if (this.target.settings.guardrails === "skip") return undefined
     const selected = this.services.guardrails.defaultSelection(this.effective.guardrails)
@@ -135,8 +135,8 @@ const policyRequestOf = (
 })
 
 /**
- * Tells whether the key's policy may depend on more than the path: the request has a body, sets such members in its
- * query, names a model in its path, or starts work (such as resuming a job).
+ * Returns true if the request may depend on policies that passthrough cannot check. Such a request has a body, has a
+ * query parameter that policy reads, names a model in its path, or starts work (such as resuming a job).
  */
 const mayConcernPolicy = ({ wire }: Request.Request, { target }: WildcardTarget): boolean => {
   if (StreamedRequest.hasBody(wire) || Query.decidingParameter(target, Facts.decidingMembers) !== undefined) return true
@@ -146,8 +146,8 @@ const mayConcernPolicy = ({ wire }: Request.Request, { target }: WildcardTarget)
 }
 
 /**
- * Tells whether the request starts upstream work whose models and tokens the gateway cannot see, such as a batch of an
- * uploaded file. That work would bypass the limits of the gateway's own routes.
+ * Returns true if the request starts upstream work whose models and tokens the gateway cannot see, such as a batch from
+ * an uploaded file. Such work would bypass the limits.
  */
 const worksLater = ({ wire }: Request.Request, { settings, target }: WildcardTarget): boolean =>
   settings.body_policies !== "skip" && wire.method === "POST" && CompatPaths.workOf(target) === "later"

@@ -32,7 +32,7 @@ export class RequestAuthentication {
     this.#services = services
   }
 
-  /** Finds the key of `secret` and calls `then` if the key may be used. A cached key calls it synchronously. */
+  /** Finds the gateway key of `secret` and calls `then` if the key may be used. A cached key is found synchronously. */
   authenticate(
     secret: string,
     request: Request.Request,
@@ -74,7 +74,7 @@ export class RequestAuthentication {
         if (days === undefined || refusalOf(key, now()) !== undefined) return continueIfValid(key)
         return lookUp(control.retireUnusedKey(digest, key, days, request.requestId), then)
       }
-    // Check twice: the first check may reload the key, and the reloaded key may itself be unused for too long.
+    // Check twice. The first check may reload the key, and the reloaded key may also have been unused for too long.
     const first = retireIfUnused(retireIfUnused(continueIfValid))
     const cached = control.cachedKey(digest)
     if (cached !== undefined) return first(cached)

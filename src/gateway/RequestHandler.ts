@@ -74,7 +74,7 @@ export class RequestHandler {
     let runningKeyId: string | undefined
     let key: KeyRecord | undefined
     const end = (outcome: RequestOutcome) => {
-      // A late callback may fail after the request has ended; its outcome is ignored.
+      // A callback may still fail after the request has ended. Its outcome is ignored.
       if (isOver) return
       isOver = true
       try {
@@ -196,13 +196,13 @@ export class RequestHandler {
     outcome: RequestOutcome,
     isCutOff: boolean
   ) {
-    const message = isCutOff ? "response cut off" : "request failed"
+    const message = isCutOff ? "response cut off by an error before its end" : "request failed"
     return this.#services.logThrottle(`${message} ${outcome.error?.code ?? outcome.status}`, (suppressed) =>
       Effect.logWarning(message, { ...logFields(request, target, outcome), ...suppressed })
     )
   }
 
-  /** Refuses a request without a usage record, because a record needs a known key. */
+  /** Sends an error response without a usage record, because a record needs a known key. */
   #sendRefusal(request: Request.Request, error: GatewayError): RequestOutcome {
     RequestLifecycle.sendRefusal(request, error, [], this.#services.now())
     return { status: error.status, error, streamed: false, aborted: false, bill: Billing.unbilled }

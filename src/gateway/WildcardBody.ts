@@ -24,8 +24,8 @@ export interface BodyReader {
 }
 
 /**
- * Returns how to read the body for references to upstream objects. `undefined`: the body streams through unread,
- * because objects are not restricted by owner, or because the body cannot refer to one (such as a file upload).
+ * Returns a reader that finds references to upstream objects in the body. Returns `undefined` if no reference must be
+ * checked. The body is then streamed unread.
  */
 export const readerOf = (
   { wire }: Request.Request,
@@ -62,7 +62,7 @@ const parseFormBody: BodyReader["parse"] = (wire, bytes) =>
     Result.map(({ references }): ReadBody => ({ bytes, references }))
   )
 
-/** Reads a form by its content type and any other body as JSON. A body that is neither names no upstream objects. */
+/** Reads URL-encoded forms as forms and other bodies as JSON. A body of another format names no objects. */
 const parseAnyBody: BodyReader["parse"] = (wire, bytes) => {
   if (ContentTypes.isUrlEncoded(wire.headers) && !ContentTypes.startsLikeJson(bytes)) return parseFormBody(wire, bytes)
   const json = Facts.readJson(bytes)

@@ -13,8 +13,8 @@ import type * as Tracing from "./telemetry/Tracing.ts"
 
 /**
  * Forwards requests on paths that match no other route. The gateway enforces the parts of the key's policy that need no
- * body: `deny`, route, provider, hours, sizes, and requests per minute and day. It refuses a request whose policy needs
- * more, unless the passthrough settings say `skip`. Tokens and cost are not counted.
+ * body: `deny`, route, provider, hours, sizes, and requests per minute and day. If the policy also depends on the body,
+ * the request is refused unless the passthrough settings say `skip`. Tokens and cost are not counted.
  */
 export interface WildcardRequests {
   /** Sends the upstream credential of the key. The usage record contains the status, but no tokens. */
@@ -25,7 +25,7 @@ export interface WildcardRequests {
     span: Tracing.Span,
     lifecycle: RequestLifecycle.RequestLifecycle
   ) => RequestLifecycle.OnDisconnect
-  /** For browsers behind a trusted ingress. Sends the provider's own credential and writes no usage record. */
+  /** Serves browsers without a gateway key. Sends the provider's own credential upstream and writes no usage record. */
   readonly runWithoutKey: (
     request: Request.Request,
     target: WildcardTarget,
