@@ -1,6 +1,6 @@
 import { Effect, Exit } from "effect"
 
-/** Runs callbacks at the end of an event loop tick, so that the driver sends several batches in one write. */
+/** Runs callbacks at the end of an event loop tick. The Redis driver can then send several batches in one write. */
 type TickScheduler = (flush: () => void) => void
 
 export const perTick = (): TickScheduler => {
@@ -17,8 +17,8 @@ export const perTick = (): TickScheduler => {
 }
 
 /**
- * Sends the items of one event loop tick in one `call`, which returns one result per item, in order. With 64
- * connections about thirty items arrive in a tick, and one call takes a tenth of the time of thirty.
+ * Passes all items of one event loop tick to one `call`, which returns one result per item in the same order. With 64
+ * connections, a tick has about 30 items. One call for 30 items takes a tenth of the time of 30 calls.
  */
 export const makeBatcher = <Item, A, E>(
   schedule: TickScheduler,

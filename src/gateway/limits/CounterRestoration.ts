@@ -9,10 +9,10 @@ import type { CountedOwner } from "../snapshot/LimitScopes.ts"
 import * as Scripts from "./LimitsScripts.ts"
 import * as Meters from "./Meters.ts"
 
-/** A restoration continues after the request that began it has timed out, so a slow database may take this long. */
+/** A restoration may take longer than a request, because it continues after the request has timed out. */
 const readTimeout = "20 seconds"
 
-/** The other database sessions stay free for key look-ups. */
+/** The limit leaves database connections free for other work, such as key look-ups. */
 const maxConcurrent = 3
 
 const maxScopes = 10_000
@@ -22,8 +22,8 @@ const maxQueuedRecords = 20_000
 type Restore = (meters: ReadonlyArray<Meters.Meter>) => Effect.Effect<void, unknown>
 
 /**
- * Restores lost or new counters of days and months from the usage records. Requests that need the same scope's counters
- * share one restoration, which continues after they time out.
+ * Restores lost or new counters of days and months from the usage records. Requests with the same limit scope share one
+ * restoration. The restoration continues after these requests time out.
  */
 export const make: Effect.Effect<Restore, never, Database | Redis | Scope.Scope> = Effect.gen(function* () {
   const context = yield* Effect.context<Database | Redis>()
@@ -52,7 +52,7 @@ export const make: Effect.Effect<Restore, never, Database | Redis | Scope.Scope>
       const { id } = meters[0].scope
       const pending = running.get(id)
       if (pending !== undefined) return Deferred.await(pending)
-      if (running.size >= maxScopes) return Effect.fail(new Error("too many counters are being restored"))
+      if (running.size >= maxScopes) return Effect.fail(new Error("too many counters are being restored; try later"))
       const done = Deferred.makeUnsafe<void, unknown>()
       running.set(id, done)
       return run(meters).pipe(
@@ -75,12 +75,12 @@ export const make: Effect.Effect<Restore, never, Database | Redis | Scope.Scope>
     })
 })
 
-/** Meters with equal keys count the same records, once in each unit, so one query serves them all. */
+/** Meters with equal keys count the same usage records in different units. One database query can sum all units. */
 const recordSetKey = ({ counted, windowId }: Meters.Meter): string => `${windowId} ${JSON.stringify(counted)}`
 
 type Sums = Record<Meters.Unit, number>
 
-/** Reads the queue before the table: a record written to the table meanwhile is then found twice and counted once. */
+/** Reads the queue before the table. A record that moves meanwhile is then found twice, and counted only once. */
 const sumRecords = Effect.fnUntraced(function* (owner: CountedOwner, meter: Meters.Meter) {
   const { endsAt, startsAt } = Meters.windowAt(meter.window, DateTime.makeUnsafe(meter.endsAt - 1))
   const { sql } = yield* Database
@@ -142,7 +142,7 @@ const queuedRecords = Effect.fnUntraced(function* (needle: string) {
   if (count > maxQueuedRecords) {
     return yield* Effect.fail(
       new Error(
-        `a counter cannot be restored while ${count} usage records wait for the database; the limit is ${maxQueuedRecords}`
+        `a limit counter cannot be restored while ${count} usage records wait for the database (the limit is ${maxQueuedRecords}); try again when the queue is shorter`
       )
     )
   }
@@ -162,7 +162,7 @@ const queuedRecords = Effect.fnUntraced(function* (needle: string) {
   })
 })
 
-/** KEYS: usage queue. ARGV: text to search for, maximum length of a queue that is searched. */
+/** KEYS: usage queue. ARGV: text to search for, and the maximum queue length. A longer queue is not searched. */
 const queuedRecordsScript: Script<{ readonly count: number; readonly lines: ReadonlyArray<string> }> = {
   name: "waiting",
   lua: `
@@ -184,7 +184,7 @@ return { count, unpack(found) }`,
   }
 }
 
-/** Returns a text that all queued records of the owner contain, so that Redis can preselect them. */
+/** Returns a text that every queued record of the owner contains. Redis returns only the records with this text. */
 const searchTextOf = (owner: CountedOwner): string => {
   if (owner._tag === "Key") return owner.keyId
   return owner.kind === "team" || owner.kind === "global" ? "" : owner.scopeId
@@ -211,7 +211,7 @@ const isCounted = ({ counted }: Meters.Meter, { model, route }: QueuedRecord): b
 
 type Sql = Database["Service"]["sql"]
 
-/** The same condition as `belongsTo`, in SQL over `usage_events` and `usage_rollups`. */
+/** Expresses the condition of `belongsTo` in SQL over `usage_events` and `usage_rollups`. */
 const ownerCondition = (sql: Sql, owner: CountedOwner, members: ReadonlyArray<string>): Fragment => {
   if (owner._tag === "Key") return sql`key_id = ${owner.keyId}`
   switch (owner.kind) {
@@ -231,7 +231,7 @@ const ownerCondition = (sql: Sql, owner: CountedOwner, members: ReadonlyArray<st
 const countedCondition = (sql: Sql, { counted }: Meters.Meter): Fragment =>
   counted === "all" ? sql`true` : sql`(route = ANY(${counted.routes}) OR model = ANY(${counted.models}))`
 
-/** The overview has far fewer rows, because it does not distinguish keys, projects and models. */
+/** True if the coarse `overview` sums suffice. They have far fewer rows, because they do not distinguish keys. */
 const usesOverview = (owner: CountedOwner): boolean =>
   owner._tag === "Layer" && (owner.kind === "global" || owner.kind === "route")
 

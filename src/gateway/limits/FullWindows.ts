@@ -2,9 +2,9 @@ import type { Meter, MeterReading } from "./Meters.ts"
 
 const maxWindows = 10_000
 
-/** Remembers request counters that reached their limit. Requests are never subtracted, so a full window stays full. */
+/** Remembers request counters that are full. They stay full until the window ends, because they never decrease. */
 export class FullWindows {
-  /** Usage by the Redis key of the counter, oldest entry first. */
+  /** Usage by the Redis key of the counter. The oldest entry comes first. */
   readonly #used = new Map<string, number>()
 
   remember({ meter, used }: MeterReading): void {

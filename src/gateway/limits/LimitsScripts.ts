@@ -3,9 +3,9 @@ import type { Call, Reply, Script } from "../../services/Redis.ts"
 import * as Meters from "./Meters.ts"
 import type { SettlementCounter } from "./SettlementCounters.ts"
 
-/** Reservations are kept as long as the counters that they may have to be subtracted from. */
+/** Reservations are kept as long as the longest counter, because unused amounts are subtracted from the counters. */
 const reservationSeconds = Meters.retentionSeconds.month
-/** A request that outlives its reservation's lease finds for a day that its amounts were returned. */
+/** For this time Redis notes that an expired reservation was returned. A late settlement reads the note. */
 const givenBackSeconds = 86_400
 
 const maxSwept = 16
@@ -15,9 +15,7 @@ const absent = "-"
 const durableTerms = (meter: Meters.Meter, durable: boolean): string =>
   durable ? `${meter.name} ${Meters.markOf(meter)}` : `${absent} 0 0`
 
-/**
- * Per meter: limit, retention, name and mark (see `standingLua`). One text, because each script argument costs time.
- */
+/** Lists each meter's limit, retention, name and mark (see `standingLua`). Separate arguments would cost more time. */
 export const admissionTerms = (meters: ReadonlyArray<Meters.Meter>): string =>
   meters
     .map(
@@ -28,8 +26,8 @@ export const admissionTerms = (meters: ReadonlyArray<Meters.Meter>): string =>
 const termsPerMeter = 5
 
 /**
- * Lists for each counter the seconds that a new counter is kept (`absent` if the settlement must not create it), its
- * name and its mark (see `standingLua`).
+ * Lists for each counter its retention in seconds, name and mark (see `standingLua`). The retention `absent` means that
+ * the settlement must not create the counter.
  */
 export const settlementTerms = (counters: ReadonlyArray<SettlementCounter>): string =>
   counters
@@ -45,19 +43,19 @@ export type GroupAdmission =
   | { readonly _tag: "Cold"; readonly meters: ReadonlyArray<number> }
   | {
       readonly _tag: "Decided"
-      /** Per request: 0, or the number (from 1) of the meter that refuses it. Empty if all are admitted. */
+      /** For each request 0, or the number (from 1) of the meter that refuses it. Empty if all are admitted. */
       readonly refusedBy: ReadonlyArray<number>
       readonly usedBefore: ReadonlyArray<number>
     }
 
 /**
  * Decides whether a counter of a day or month can be trusted. The hash `limits:known:<scope>` holds a mark `<window>
- * <since>` for it: the counter of this window is complete and counts every request since configuration change `since`.
+ * <since>` for each counter. It means: the counter of this window is complete since configuration change `since`.
  * `wanted` is the mark that the caller expects.
- * - Same window: the counter must exist, or it was lost (`cold`).
- * - Older window: nothing was counted in the new window yet, so its counter begins at 0 (`begins`).
- * - Later window, because this process's clock is slow: the counter stands if it exists (`stands`).
- * - No mark, or a lower `since`: the limit is new, or was lifted for a time, so the counter must be restored (`cold`).
+ * - Same window: the counter is valid if it exists (`stands`). Otherwise it was lost (`cold`) and must be restored.
+ * - Older window: nothing was counted in the new window yet. The new counter starts at 0 (`begins`).
+ * - Later window, because this process's clock is slow: the counter is valid if it exists (`stands`).
+ * - No mark, or a lower `since`: the limit is new or was removed for a time. The counter must be restored (`cold`).
  */
 const standingLua = `
 local function standing(mark, wanted, exists)
@@ -90,13 +88,14 @@ const beginningMark = (mark: Reply | undefined, wanted: string): string =>
   `${parseMark(wanted)?.window} ${parseMark(mark)?.since}`
 
 /**
- * Admits or refuses requests. The meters of a request belong to one or more scopes (its key, and policy layers with
- * shared limits), and the request is admitted by all or by none. Requests with the same meters form a group.
- * KEYS, per group and scope: open reservations, marks, one counter per meter. ARGV: now, end of the leases; per group:
- * number of scopes, number of requests; per scope: `admissionTerms`; the group's total per meter; per request: its
- * reservation in each scope (or empty), its amount per meter. Lists are separated by blanks.
- * A full meter does not refuse the amount 0. The amounts of an expired reservation are subtracted from its counters,
- * and a note tells its settlement so.
+ * Admits or refuses requests. The meters of a request belong to one or more scopes: its key, and policy layers with
+ * shared limits. A request is admitted only if all its meters have room. Requests with the same meters form a group.
+ * - KEYS, per group and scope: open reservations, marks, one counter per meter.
+ * - ARGV: now, end of the leases, the groups. Lists are separated by blanks.
+ * - Each group: number of scopes, number of requests, `admissionTerms` of each scope, total amount per meter, requests.
+ * - Each request: its reservation in each scope (or empty), its amount per meter.
+ * A full meter still admits the amount 0. The amounts of an expired reservation are subtracted from its counters. A
+ * note in Redis tells the later settlement about the subtraction.
  */
 export const admission: Script<ReadonlyArray<GroupAdmission>> = {
   name: "admission",
@@ -335,15 +334,15 @@ const admitGroup = (call: Call, { leaseEnd, meters, now, requests, scopes }: Adm
 
 /**
  * Replaces reservations by the actual usage and queues the usage records.
- * KEYS: usage queue; per group of requests with the same meters of a scope: open reservations, marks, the counters that
- * change. ARGV: number of records, the records; per group: number of requests, `settlementTerms` (without a retention a
- * missing counter is not created), the total change of each counter; per request: its reservation, its changes if the
- * reservation is open, its changes if the reservation was returned. Lists are separated by blanks.
- * The counters are those of the admission's window and, if it has ended, of the current one. A counter that is missing
- * in the admission's window was lost, and the next admission restores it. A reservation that is neither open nor
- * returned was settled before or lost; its record is queued again, which is idempotent.
- * One command closes all reservations and one queues all records, because calls from Lua dominate the time. Changing
- * the scores of the reservations tells how many are open (`ZMSCORE` would need Redis 6.2).
+ * - KEYS: usage queue; per group: open reservations, marks, the counters that change.
+ * - ARGV: number of records, records, groups. Lists are separated by blanks.
+ * - Each group (same meters of a scope): number of requests, `settlementTerms`, total change of each counter, requests.
+ * - Each request: its reservation, its changes if the reservation is open, its changes if it was returned.
+ * The counters belong to the admission's window. If that window has ended, counters of the current window are included.
+ * A missing counter of the admission's window was lost. The next admission restores it.
+ * A reservation that is neither open nor returned was lost or already settled. Queueing its record again is idempotent.
+ * All reservations share one command, because each command in a script costs time. `ZADD XX CH` changes their scores
+ * and so returns the number of open ones. (`ZMSCORE` would need Redis 6.2.)
  */
 export const settlement: Script<number> = {
   name: "settlement",
@@ -463,8 +462,8 @@ const beginCounter = (call: Call, { change, counter, keep, known, name, wanted }
 }
 
 /**
- * Sets each counter to the sum of the usage records plus the open reservations. A counter with a higher value keeps it,
- * because that value includes requests without a record yet.
+ * Sets each counter to the sum of the usage records plus the open reservations. A higher current value is kept, because
+ * it includes requests that have no usage record yet.
  * KEYS: open reservations, marks, one counter per meter. ARGV, per meter: name, mark, retention, sum of the records.
  */
 export const restoration: Script<void> = {

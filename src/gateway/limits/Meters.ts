@@ -25,7 +25,7 @@ export interface Meter {
   /** The end of the window in epoch milliseconds. */
   readonly endsAt: number
   readonly counted: CountedRequests
-  /** The number (epoch) of the configuration change since which the counter counts every request. */
+  /** The number (epoch) of a configuration change. The counter has counted every request since this change. */
   readonly since: number
 }
 
@@ -44,7 +44,7 @@ export interface RequestMeters {
   readonly all: ReadonlyArray<Meter>
 }
 
-/** Returns the meters of a request. Without any meter the request is admitted without Redis. */
+/** Returns the meters of a request. A request without meters is admitted without a call to Redis. */
 export const of = (scopes: ReadonlyArray<LimitScope>, now: DateTime.Utc): RequestMeters =>
   requestMeters(scopes.map((scope) => ofScope(scope, now)))
 
@@ -63,9 +63,7 @@ const ofScope = (scope: LimitScope, now: DateTime.Utc): ScopeMeters => ({
   })
 })
 
-/**
- * A counter of selected routes or models is named after them. Minute counters are never restored and need no such name.
- */
+/** The name of a counter for selected routes or models contains their digest. Minute counters need no digest. */
 const counterOf = (scope: LimitScope, field: LimitField, name: string, window: Window) => {
   if (window === "minute") return { name, counted: "all", since: 0 } as const
   const { counted, since } = scope.counted(field)
@@ -88,7 +86,7 @@ interface CachedForMinute<A> {
   readonly value: A
 }
 
-/** Returns the same object within a minute, which is the shortest window, so that callers can cache by it. */
+/** Returns the same object within a minute (the shortest window). Callers can then cache by object identity. */
 export const memoizedMeters = (): ((
   effective: EffectivePolicy,
   scopes: (effective: EffectivePolicy) => ReadonlyArray<LimitScope>,
@@ -188,7 +186,7 @@ const codeOf = ({ unit }: Meter): ErrorCode =>
 const formatAmount = (meter: Meter, units: number): string =>
   meter.unit === "nanos" ? `$${toDollars(units)}` : `${units} ${meter.unit}`
 
-/** A request that can never fit gets no retry time, but the number of output tokens that would fit if it is known. */
+/** Returns the error for a full meter. If the request can never fit, the error has no retry time. */
 export const refusal = (
   meter: Meter,
   used: number,

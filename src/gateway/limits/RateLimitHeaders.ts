@@ -1,6 +1,6 @@
 import type { Meter, MeterReading } from "./Meters.ts"
 
-/** Returns OpenAI's rate limit headers for the minute limits. For each unit they show the meter with the least left. */
+/** Returns OpenAI's rate limit headers. Of several minute limits, they show the one with the least remaining. */
 export const fields = (
   readings: ReadonlyArray<MeterReading>,
   now: number

@@ -9,17 +9,17 @@ export interface SettlementCounter {
   readonly meter: Meters.Meter
   readonly meterIndex: number
   /**
-   * The amount by which the counter changes:
-   * - `whole`: usage minus reservation, while the window of the reservation lasts.
-   * - `reserved`: after that window has ended, minus what was reserved and not used.
-   * - `excess`: in the current window, the usage beyond the reservation.
+   * Selects the amount by which the counter changes:
+   * - `whole`: in the reservation's window, while it lasts. Adds the usage and subtracts the reservation.
+   * - `reserved`: in the reservation's window, after its end. Subtracts reserved amounts that were not used.
+   * - `excess`: in the current window, if the reservation's window has ended. Adds usage beyond the reservation.
    */
   readonly part: "whole" | "reserved" | "excess"
   /** True if the counter may not exist yet. Otherwise a missing counter was lost and is not created. */
   readonly mayBegin: boolean
 }
 
-/** Returns the counters that change when a reservation is settled at `now`. Counters of requests never change. */
+/** Returns the counters that the settlement of a reservation changes at `now`. It never changes request counters. */
 export const countersOf = (meters: ReadonlyArray<Meters.Meter>, now: number): ReadonlyArray<SettlementCounter> =>
   meters.flatMap((meter, meterIndex): ReadonlyArray<SettlementCounter> => {
     if (meter.unit === "requests") return []

@@ -10,9 +10,9 @@ import type * as Meters from "./Meters.ts"
 import type { SettledUsage } from "./SettlementCounters.ts"
 import * as SettlementCounters from "./SettlementCounters.ts"
 
-/** The amounts by which a request has raised its counters until its settlement replaces them by the actual usage. */
+/** The amounts that an admitted request adds to its counters. The settlement replaces them by the actual usage. */
 export interface Reservation {
-  /** Each scope's entry: `<request ID> <counter>:<window> <amount> …`; empty if it counts requests only. */
+  /** One entry per scope: `<request ID> <counter>:<window> <amount> …`. Empty if the scope counts only requests. */
   readonly scopeMembers: ReadonlyArray<string>
   readonly meters: Meters.RequestMeters
   readonly amounts: ReadonlyArray<number>
@@ -27,7 +27,7 @@ export type Admission =
   /** No counter was raised. `wanted` is the amount that did not fit the meter. */
   | { readonly _tag: "Refused"; readonly reading: Meters.MeterReading; readonly wanted: number }
 
-/** Redis, or the database from which a lost counter is restored, did not respond. */
+/** Redis did not respond, or the database did not respond while a lost counter was being restored. */
 export class LimitsUnavailable extends Data.TaggedError("LimitsUnavailable")<{
   readonly cause: unknown
   /** Redis may have stored the reservation before it failed, so the refusal must settle it. */
@@ -40,9 +40,9 @@ export const reservationOf = (exit: Exit.Exit<Admission, LimitsUnavailable>): Re
 }
 
 /**
- * One script checks and raises all counters of a request, so that concurrent requests never exceed a limit. The
- * settlement replaces the reservation by the actual usage exactly once. Requests of the same event loop tick share a
- * call.
+ * One Redis script checks and raises all counters of a request, so that concurrent requests never exceed a limit. The
+ * settlement replaces the reservation by the actual usage exactly once. Requests of the same event loop tick share one
+ * script call.
  */
 export class UsageLimits extends Context.Service<
   UsageLimits,
@@ -54,11 +54,12 @@ export class UsageLimits extends Context.Service<
       wanted: UsageEstimate,
       done: (exit: Exit.Exit<Admission, LimitsUnavailable>) => void
     ) => void
-    /** Returns a meter that is known to be full, without asking Redis. */
+    /** Returns a limit counter that this process already knows to be full. Does not call Redis. */
     readonly fullMeter: (meters: () => Meters.RequestMeters) => Meters.MeterReading | undefined
     /**
-     * Replaces the reservation by the usage and queues `record`, atomically and idempotently. Unused amounts are
-     * subtracted in the reservation's window; usage beyond it counts in the current one. Returns the queue's length.
+     * Atomically and idempotently replaces the reservation by the usage and queues `record`. Unused amounts are
+     * subtracted in the reservation's window. Usage beyond the reservation counts in the current window. Returns the
+     * queue's length.
      */
     readonly settleUnsafe: (
       reservation: Reservation | undefined,
@@ -138,7 +139,7 @@ export class UsageLimits extends Context.Service<
           Effect.flatMap((admission) => {
             if (admission._tag !== "Cold") return Effect.succeed(admission)
             if (attemptsLeft > 1) return admitRestored(reservation, admission.meters, attemptsLeft - 1)
-            return Effect.fail(new Error("Redis loses counters as soon as they are restored"))
+            return Effect.fail(new Error("Redis loses restored counters at once; check its memory and eviction policy"))
           })
         )
 
@@ -201,7 +202,7 @@ const restorationTimeout = "2 seconds"
 
 const maxRestorationAttempts = 3
 
-/** After this time a dead gateway's reservations are returned. Longer requests still settle exactly. */
+/** After this time, reservations of a crashed gateway are returned. Longer requests are still settled exactly. */
 const leaseMs = 15 * 60_000
 
 /** Redis runs a script with this many requests in less than a millisecond. */
@@ -303,7 +304,7 @@ const distribute = (
   reply: Scripts.GroupAdmission | undefined,
   admissions: Array<AdmissionOrCold>
 ): void => {
-  if (reply === undefined) throw new Error("the admission script returned no result for a group")
+  if (reply === undefined) throw new Error("the Redis admission script returned no result for a group of requests")
   if (reply._tag === "Cold") {
     for (const { index } of group) admissions[index] = reply
     return
@@ -323,7 +324,7 @@ const distribute = (
   }
 }
 
-/** An estimate is capped at the limit, so that it never refuses a request forever. Known amounts count in full. */
+/** An estimate is capped at the limit, because a higher amount would always be refused. Known amounts count in full. */
 export const amountFor = (meter: Meters.Meter, wanted: UsageEstimate): number => {
   if (meter.unit === "requests") return 1
   if (meter.unit === "tokens") return Math.max(wanted.inputTokens, Math.min(wanted.tokens, meter.limit))
