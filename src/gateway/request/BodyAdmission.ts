@@ -4,7 +4,7 @@ import { GatewaySettings } from "../../process/GatewaySettings.ts"
 import { type BodyLease, BodyLeases, type LimitOwner } from "../../services/BodyLeases.ts"
 import { GatewayError } from "../GatewayError.ts"
 
-/** Limits the memory of all request bodies, and each caller's share. A body beyond a limit is refused at once. */
+/** Limits the memory for request bodies, in total and for each caller. A body beyond a limit is refused at once. */
 export class BodyAdmission extends Context.Service<
   BodyAdmission,
   {
@@ -30,8 +30,8 @@ export const refusal = (whose: LimitOwner, body: "request" | "response"): Gatewa
     code: "gateway_overloaded",
     message:
       whose === "caller"
-        ? `This key, or this address, uses its whole share of the memory for bodies (a quarter, or less while others use much), so there is no room for this ${body}. Send fewer requests at once.`
-        : `The memory for bodies is full, so there is no room for this ${body}. Try again shortly.`,
+        ? `This key, or this address, uses its whole share of the gateway's memory for bodies (at most a quarter). There is no room for this ${body}. Send fewer requests at once.`
+        : `The gateway's memory for bodies is full. There is no room for this ${body}. Try again shortly.`,
     retryAfterSeconds: 1
   })
 

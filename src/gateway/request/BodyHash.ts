@@ -3,8 +3,8 @@ import { Redacted } from "effect"
 import type { BodyHashKey } from "../../state/BodyHashKey.ts"
 
 /**
- * A keyed fingerprint of one body: the first 128 bits of SHA-256 over the key and the body. Cutting the hash prevents
- * length extension attacks. For a body of 500 bytes this takes 0.6 µs; an HMAC takes 1.6 µs.
+ * A keyed fingerprint of one body: the first 128 bits of SHA-256 over the key and the body. The truncation prevents
+ * length extension attacks. For 500 bytes this takes 0.6 µs. An HMAC would take 1.6 µs.
  */
 export class BodyHash {
   readonly #key: Buffer

@@ -1,5 +1,5 @@
 /**
- * The minimum pace at which a client must send its body. Without it, a client that sends one byte a minute would hold
+ * The minimum pace at which a client must send its body. Otherwise a client that sends one byte a minute would hold
  * memory until the route's timeout.
  */
 export interface BodyPace {
@@ -9,7 +9,7 @@ export interface BodyPace {
   readonly bytesPerSecond: number
 }
 
-/** A phone may lose its connection in a tunnel for seconds. Even the slowest mobile networks reach 4 KiB a second. */
+/** Suits mobile clients. A phone may be offline for seconds, and even the slowest networks reach 4 KiB a second. */
 export const defaultPace: BodyPace = { idleMs: 15_000, graceMs: 15_000, bytesPerSecond: 1_024 }
 
 export type TimeoutCause = "deadline" | "idle" | "rate"

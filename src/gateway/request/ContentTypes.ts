@@ -1,12 +1,12 @@
 import * as Headers from "../../http/Headers.ts"
 
-/** Refuses a repeated content-type header: some parsers use the first value, some the last. */
+/** Refuses a repeated content-type header, because some parsers use the first value and some the last. */
 export const duplicateContentType = (headers: Headers.RawHeaders): string | undefined =>
-  Headers.getAll(headers, "content-type").length > 1 ? "Send content-type once." : undefined
+  Headers.getAll(headers, "content-type").length > 1 ? "Several content-type headers were sent. Send one." : undefined
 
 /**
- * Returns the error for a body that is compressed or not UTF-8. An upstream that decodes another charset would read a
- * different text: in UTF-7, `+ACI-` is a quotation mark.
+ * Returns the error for a body that is compressed or not UTF-8. In another charset, the upstream could read a different
+ * text than the gateway. For example, `+ACI-` is a quotation mark in UTF-7.
  */
 export const unreadableEncoding = (headers: Headers.RawHeaders): string | undefined => {
   const encodings = Headers.getAll(headers, "content-encoding")
@@ -21,8 +21,8 @@ export const unreadableEncoding = (headers: Headers.RawHeaders): string | undefi
 }
 
 /**
- * Returns every charset that some parser may find, including quoted ones and those in RFC 2231 form. Each search
- * continues where the last match ended, so the time stays linear in the header's length.
+ * Returns every charset that any parser may find, including quoted ones and those in RFC 2231 form. Each search
+ * continues after the last match, which keeps the time linear in the header's length.
  */
 const charsetsOf = (type: string): ReadonlyArray<string> => {
   const charsets: Array<string> = []
@@ -45,7 +45,7 @@ const supportedCharsets: ReadonlySet<string> = new Set(["utf-8", "utf8", "us-asc
 export const isUrlEncoded = (headers: Headers.RawHeaders): boolean =>
   /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(Headers.get(headers, "content-type") ?? "")
 
-/** A body that starts like JSON but is invalid may still be valid for a more lenient parser. */
+/** An upstream with a lenient parser may accept a body that starts like JSON but is invalid. */
 export const startsLikeJson = (bytes: Buffer): boolean => {
   const first = bytes.find((byte) => !ignoredBytes.has(byte))
   return first !== undefined && jsonOpenings.has(first)

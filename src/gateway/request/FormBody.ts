@@ -10,7 +10,7 @@ interface ParsedForm {
 
 /**
  * Parses a form body and returns the `wanted` fields. Refuses a form that two parsers could read differently, because
- * the upstream must read the same values on which the gateway decided. The failure is a message for the client.
+ * the upstream must read the same values as the gateway. The failure is a message for the client.
  */
 export const read = (
   contentType: string,
@@ -47,7 +47,7 @@ const maxValueBytes = 16_384
 /** The longest boundary that RFC 2046 allows. */
 const maxBoundary = 70
 
-/** The usual limit of web servers. It bounds the work for clients that may turn out to have no permission. */
+/** The usual limit of web servers. It bounds the work before the gateway knows whether the request is allowed. */
 const maxFields = 1000
 const tooManyFields = `The form has more than ${maxFields} fields, which is the limit. Send fewer fields.`
 
@@ -153,7 +153,7 @@ const parseField = (part: Buffer, headEnd: number): Field | undefined => {
   return { name, isFile, bytes: content.length, text: isText ? decodeUtf8(content) : undefined }
 }
 
-/** Clients escape quotation marks and backslashes in file names differently, so the name is not decoded. */
+/** Matches a file part without decoding the file name, because clients escape quotation marks differently. */
 const fileDisposition = /^form-data;[ \t]*name="([^"\\]+)";[ \t]*filename="[^;=]*"$/i
 
 interface Header {

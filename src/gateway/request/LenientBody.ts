@@ -14,17 +14,14 @@ import * as RequestBody from "./RequestBody.ts"
 import type { BodyFailure, Wire } from "./Wire.ts"
 
 /**
- * The body of a registered service, whose price may depend on it, or of a compatible upstream's path that the gateway
- * has no route for. Such a body may have any content type.
+ * The body of a request that may have any content type. The request goes to a registered service, or to a path of the
+ * compatible upstream for which the gateway has no route.
  */
 export interface Body extends RequestBody.Body {
   readonly select: ServicePricing.SelectText
 }
 
-/**
- * `json` must be valid JSON. `maybe` is parsed if it is JSON. `form` is parsed as a form. `opaque` streams through
- * unread.
- */
+/** `json` must be valid JSON. `maybe` is parsed if it is JSON. `form` is parsed as a form. `opaque` streams unread. */
 type Kind = "json" | "maybe" | "form" | "opaque"
 
 const declaredKind = ({ headers, method }: Wire): Kind | "none" => {
@@ -38,9 +35,9 @@ const declaredKind = ({ headers, method }: Wire): Kind | "none" => {
 }
 
 /**
- * Reads the body as far as policy and prices need, and calls `done` once with a function that parses it.
- * `policyNeedsBody` tells whether the key's policy or guardrails depend on the body. The content type is not trusted
- * then, because the client chooses it.
+ * Reads the body if policy or prices depend on it. Calls `done` once with a function that parses the body.
+ * `policyNeedsBody` returns true if the key's policy or guardrails depend on the body. The declared content type is
+ * then not trusted, because the client chooses it.
  */
 export const read = (
   wire: Wire,
@@ -92,7 +89,7 @@ const invalidBody = (message: string) => new GatewayError({ code: "invalid_reque
 
 const notJson = invalidBody("The body is not valid JSON.")
 
-/** Returns the members that set a price. The query must not repeat them, because upstreams may prefer the query. */
+/** Returns the body members that set a price. The query must not repeat them, because it may take precedence. */
 const pricedMembers = ({ bodyRules }: ServicePricing.Pricing): ReadonlySet<string> =>
   new Set(bodyRules.flatMap(({ json_pointer }) => ServicePricing.pointerTokens(json_pointer).slice(0, 1).map(memberOf)))
 

@@ -29,7 +29,7 @@ export const make = (
   keyHeader: string
 ): Request => {
   const { headers } = wire
-  // `toLowerCase` changes no character, but V8 flattens the string, which saves 0.5 µs when the record is written.
+  // `toLowerCase` makes V8 flatten the string. This saves 0.5 µs when the record is written.
   const recordId = newRecordId().toLowerCase()
   const traceparent = Headers.get(headers, "traceparent")
   const token = Headers.get(headers, "x-svc-worker-token")
@@ -51,7 +51,7 @@ export const make = (
 export const familyOf = (target: string, headers: Headers.RawHeaders): Family =>
   familyOfPath(target) === "b" || Headers.get(headers, "anthropic-version") !== undefined ? "b" : "a"
 
-/** Time-ordered ids, where Node supports them: random ids cost 4 µs per record in the database index. */
+/** Uses time-ordered ids if Node supports them, because random ids cost 4 µs per record in the database index. */
 const newRecordId: () => string = crypto.randomUUIDv7 ?? crypto.randomUUID
 
 export const gatewayHeaders = (

@@ -38,18 +38,18 @@ export const bodyError = (failure: BodyFailure, limit: BodyLimit, withinMs: numb
 export interface Body {
   readonly bytes: Buffer | null
   readonly facts: Facts.Facts
-  /** The gateway, not the client, requested the stream's usage figures, so they are removed from the response. */
+  /** True if only the gateway requested usage figures in the stream. They are then removed from the response. */
   readonly hideUsage: boolean
   /** True for a body that is not JSON. Guardrails cannot inspect such a body. */
   readonly opaque?: boolean
-  /** The body as a stream, for a body that the gateway does not read into memory. `bytes` is `null` then. */
+  /** Set if the gateway streams the body instead of reading it into memory. `bytes` is `null` then. */
   readonly streamed?: StreamedBody
 }
 
 interface StreamedBody {
   readonly bytes: AsyncIterable<Uint8Array>
   readonly refusal: () => GatewayError | undefined
-  /** The estimate from the largest possible size. `tokens` returns the estimate from the bytes streamed so far. */
+  /** The token estimate for the largest possible size. `tokens` returns the estimate for the bytes streamed so far. */
   readonly maxTokens: number
   readonly tokens: () => number
 }
@@ -155,7 +155,7 @@ const unsupportedType = (headers: Headers.RawHeaders): string | undefined => {
     : "This route requires a JSON object: send content-type: application/json."
 }
 
-/** Edits the JSON text, because serializing the parsed value would recurse into JSON of any depth. */
+/** Edits the JSON text, because serializing the parsed value recurses and could overflow the stack. */
 const withUsageRequested = (body: string): string => {
   const options = valueIn(body, "stream_options")
   const withUsage = JsonMembers.withMember(options.startsWith("{") ? options : "{}", "include_usage", "true")

@@ -41,7 +41,7 @@ export interface Wire {
   readonly head: (status: number, headers: RawHeaders) => void
   /** Returns `false` when the client reads too slowly. The caller must then wait for `onDrain`. */
   readonly write: (bytes: Uint8Array) => boolean
-  /** Calls `resume` once when the client has caught up. Disconnects the client after `withinMs` milliseconds. */
+  /** Calls `resume` once the client has caught up. Disconnects a client that takes longer than `withinMs`. */
   readonly onDrain: (resume: () => void, withinMs: number) => void
   readonly end: (last: Uint8Array | undefined) => void
   /** Closes the connection without the end of the response, so that the client notices the failure. */

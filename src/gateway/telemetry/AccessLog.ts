@@ -19,13 +19,11 @@ interface LoggedRequest {
   readonly key: KeyRecord | undefined
   readonly outcome: RequestOutcome
   readonly endedAt: number
-  /** The trace of the gateway's own span. Without one, the line names the client's trace. */
+  /** The trace of the gateway's own span. If `undefined`, the log line names the client's trace. */
   readonly traceId: string | undefined
 }
 
-/**
- * Concatenates the members of one log line as text. Building an object for `JSON.stringify` takes three times as long.
- */
+/** Formats one log line. Concatenating text takes a third of the time of `JSON.stringify`. */
 export const formatFields = ({ outcome, endedAt, key, request, target, traceId }: LoggedRequest): string => {
   const { bill, error, model, provider, status, streamed, upstreamMs } = outcome
   const { usage } = bill

@@ -74,7 +74,7 @@ class CallerCounters {
   }
 }
 
-/** Counts requests, tokens and cost per caller and model. Both are limited in number; the rest count as `other`. */
+/** Counts requests, tokens and cost per caller and model. Callers and models beyond a maximum count as `other`. */
 export const make = (series: CallbackMetrics) => {
   const models = new Set<string>()
   const counters = new Map<string, CallerCounters>()
@@ -97,7 +97,7 @@ export const make = (series: CallbackMetrics) => {
     return callerCounters
   }
 
-  /** Clients can send any model name, so a name becomes a label only after an upstream has responded for it. */
+  /** Clients can invent model names. A name becomes a label only after an upstream responded without an error. */
   const labelOf = (model: string, status: number): string => {
     if (models.has(model)) return model
     if (status >= 400 || models.size >= maxModelLabels) return otherLabel

@@ -63,7 +63,7 @@ const refusals: Partial<Record<ErrorCode, Metric.Counter<number>>> = Object.from
       ["gateway_body_admission_rejections_total", ["gateway_overloaded"]]
     ] as const
   ).flatMap(([name, codes]) => {
-    const metric = counter(name, "Refusals of this kind")
+    const metric = counter(name, "Requests refused for the reason in the metric's name")
     return codes.map((code) => [code, metric])
   })
 )
@@ -102,7 +102,7 @@ interface RequestGroup {
   readonly firstByte: CallbackMetrics.HistogramValues
 }
 
-/** Labels contain no text that clients choose, except within the limits of `CallerMetrics`. */
+/** Labels contain no text that clients choose, except model names. `CallerMetrics` limits their number. */
 export interface RequestMetrics {
   readonly begin: () => void
   /** Counts a response that starts streaming. Call the returned function when the stream ends. */
@@ -158,7 +158,7 @@ export const make: Effect.Effect<RequestMetrics, never, Scope.Scope> = Effect.ge
     return created
   }
 
-  /** Registers a counter for a status class when its first request ends. It sums streamed and other requests. */
+  /** Registers a counter for a status class when its first request ends. It sums streamed and unstreamed requests. */
   const countClass = (route: string, provider: string, statusClass: number) =>
     series.counter(
       Metric.withAttributes(byDimension, {

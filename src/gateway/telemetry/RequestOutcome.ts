@@ -7,7 +7,7 @@ export interface RequestOutcome {
   readonly error: GatewayError | undefined
   readonly streamed: boolean
   readonly aborted: boolean
-  /** The provider of the latest exchange, or absent if it is the provider of the route. */
+  /** The provider of the latest upstream attempt. Absent if it is the provider of the route. */
   readonly provider?: Provider
   /** The model that the request named, truncated and without control characters, as in the usage record. */
   readonly model?: string | undefined

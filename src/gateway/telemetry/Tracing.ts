@@ -16,7 +16,7 @@ export interface Span {
 }
 
 interface Exchange {
-  /** The `traceparent` header to send to the upstream. Without a tracer it is the client's own. */
+  /** The `traceparent` header to send to the upstream. Without a tracer it is the client's own header. */
   readonly traceparent: string | undefined
   readonly end: (status: number | undefined) => void
 }
@@ -32,8 +32,8 @@ const untracedSpan = ({ traceparent }: Request): Span => ({
 })
 
 /**
- * Creates a span per request as a child of the client's span. A span contains the path but neither query nor headers,
- * which may hold credentials. Without a tracer no span is created, because each takes five microseconds.
+ * Creates a span for each request as a child of the client's span. The span omits query and headers, because they may
+ * hold credentials. Without a tracer no span is created, because each span takes five microseconds.
  */
 export const make: Effect.Effect<StartSpan> = Effect.gen(function* () {
   if ((yield* Effect.tracer) === Tracer.nativeTracer) return untracedSpan
