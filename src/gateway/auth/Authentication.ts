@@ -15,8 +15,8 @@ export type PresentedCredential =
 const scheme = "Bearer "
 
 /**
- * Reads `Authorization: Bearer …`. On Anthropic's routes a gateway key may also come as `x-api-key`. It then takes
- * precedence over the bearer token, because Anthropic clients may send one of their own in addition.
+ * Reads `Authorization: Bearer …`. On Anthropic's routes, `x-api-key` may hold the gateway key instead. Any other
+ * bearer token is then ignored, because Anthropic clients may send one of their own in addition.
  */
 export const readCredential = (
   headers: Headers.RawHeaders,
@@ -65,12 +65,12 @@ export const readKeyHeader = (
 }
 
 /**
- * Tells whether the request carries a credential that the gateway must check: a gateway key in any header, or an
- * identity token of the configured issuer. In direct mode all other credentials belong to the upstream.
+ * Returns true if the request carries a credential that the gateway must check. This is a gateway key in any header, or
+ * an identity token of the configured issuer. In direct mode all other credentials belong to the upstream.
  */
 export const hasGatewayCredential = (headers: Headers.RawHeaders, family: Family, callerAuth: CallerAuth): boolean => {
   const { provider, unreadable } = callerAuth
-  // The settings cannot be decoded, so any bearer token may be an identity.
+  // The settings cannot be decoded, so any bearer token may be an identity token.
   if (unreadable === true) return true
   for (let i = 1; i < headers.length; i += 2) if (headers[i]!.trimStart().startsWith(keyPrefix)) return true
   const bearer = readCredential(headers, family)

@@ -3,7 +3,7 @@ import { GatewayError } from "../GatewayError.ts"
 import type { IdentityProvider } from "./CallerAuth.ts"
 import { type Identity, type IdentityRequirements, stringsOf, unmetRequirement } from "./Identity.ts"
 
-/** An identity, and when its token expires: epoch milliseconds, including the tolerated clock difference. */
+/** `expiresAt` is the token's expiry in epoch milliseconds, including the tolerated clock difference. */
 export interface VerifiedIdentity {
   readonly identity: Identity
   readonly expiresAt: number
@@ -57,7 +57,7 @@ const isClaims = (value: unknown): value is Claims => Predicate.isObject(value) 
 
 const isTime = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value)
 
-/** A token that cannot hold all groups refers to another source instead, so its own list proves nothing. */
+/** If a user has too many groups, the token refers to another source. The token's own group list is then ignored. */
 const hasTruncatedGroups = (claims: Claims): boolean =>
   (Predicate.hasProperty(claims, "hasgroups") && claims.hasgroups === true) ||
   (Predicate.hasProperty(claims, "_claim_names") && Predicate.hasProperty(claims._claim_names, "groups"))

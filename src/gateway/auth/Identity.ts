@@ -15,7 +15,7 @@ export interface IdentityRequirements {
   readonly tenantId: string | null
   readonly requiredScope: string | null
   readonly requiredRole: string | null
-  /** The user must be in one of these groups. An empty list requires none. */
+  /** The user must be in one of these groups. With an empty list, no group is required. */
   readonly allowedGroups: ReadonlyArray<string>
   readonly skewMs: number
 }

@@ -2,7 +2,7 @@ import { Option, Predicate, Result, Schema } from "effect"
 import * as Headers from "../../http/Headers.ts"
 import { GatewayError } from "../GatewayError.ts"
 
-/** A token as the client sent it, and its header. Nothing in it is trusted before the signature is verified. */
+/** An unverified token from the client. Its contents are not trusted before the signature is verified. */
 export interface IdentityToken {
   readonly raw: string
   readonly kid: string | undefined
@@ -27,7 +27,7 @@ export const fromHeaders = (headers: Headers.RawHeaders): Result.Result<Identity
     : Result.fail(malformed)
 }
 
-/** Tells whether an unverified token names this issuer. Such a token is an identity and is sent to no upstream. */
+/** Returns true if an unverified token names this issuer. Such an identity token is never sent to an upstream. */
 export const claimsIssuer = (raw: string, issuer: string): boolean => {
   const claims = decodePart(compact.exec(raw)?.[2])
   return Predicate.hasProperty(claims, "iss") && claims.iss === issuer

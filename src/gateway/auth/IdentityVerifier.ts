@@ -15,11 +15,11 @@ import * as TrustedHeaders from "./TrustedHeaders.ts"
 
 const isAlgorithm = Schema.is(Algorithm)
 
-/** Verifies identities. If the headers of a trusted gateway are present, a token is ignored. */
+/** Verifies user identities. If signed headers of a trusted gateway are present, an identity token is ignored. */
 export class IdentityVerifier extends Context.Service<
   IdentityVerifier,
   {
-    /** Verifies without waiting. Returns `undefined` for a token that is not cached; call `verify` then. */
+    /** Verifies synchronously. Returns `undefined` for a token that is not cached. Then call `verify`. */
     readonly verifySync: (
       headers: RawHeaders,
       callerAuth: CallerAuth,
@@ -79,7 +79,7 @@ export class IdentityVerifier extends Context.Service<
   )
 }
 
-/** Returns `undefined` if the request has no such headers and must carry a token. */
+/** Returns `undefined` if the request has no signed identity headers. It must then carry an identity token. */
 const verifyTrustedHeaders = (
   headers: RawHeaders,
   { requirements, trustedSecret, unreadable }: CallerAuth,

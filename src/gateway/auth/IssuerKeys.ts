@@ -7,14 +7,14 @@ import * as KeySet from "./KeySet.ts"
 
 const fetchTimeoutMs = 3000
 const maxDocumentBytes = 262_144
-/** Clients can send any key id, so the identity provider is not asked more often than this. */
+/** Clients can send unknown key ids. This interval limits how often they cause requests to the identity provider. */
 const minRefreshIntervalMs = 5000
 
 /** The cached signing keys of one identity provider. */
 export interface IssuerKeys {
-  /** The key set that needs no new fetch. While it is the same object, a token needs no second verification. */
+  /** Returns the key set unless a new fetch is due. Verified tokens stay accepted while this is the same object. */
   readonly currentSet: (now: number) => KeySet.KeySet | undefined
-  /** Returns the key set, fetched again if it is too old or lacks the key. */
+  /** Returns the key set. Fetches it again first if it is too old or lacks the key `kid`. */
   readonly setFor: (kid: string) => Effect.Effect<KeySet.KeySet, GatewayError>
 }
 
@@ -23,7 +23,7 @@ const attempts = Metric.counter("gateway_identity_key_refreshes_total", {
   incremental: true
 })
 
-/** Fetches run in `scope`, because other requests may wait for the same keys when the first client disconnects. */
+/** Fetches run in `scope`, because other requests may still need the keys when the first client disconnects. */
 export const make = (provider: IdentityProvider, egress: Egress["Service"], scope: Scope.Scope): IssuerKeys => {
   let keys: KeySet.KeySet | undefined
   let staleAt = 0
@@ -38,7 +38,7 @@ export const make = (provider: IdentityProvider, egress: Egress["Service"], scop
       staleAt = (yield* Clock.currentTimeMillis) + provider.keysTtlMs
       failure = undefined
     } else {
-      // The known keys stay valid, so that an outage of the provider affects only tokens with unknown keys.
+      // Loaded keys stay valid. An outage of the identity provider then affects only tokens with unknown keys.
       failure = loaded.failure.refusal
       yield* Effect.logWarning(
         "cannot load the signing keys of the identity provider; only keys already loaded stay valid",
@@ -71,7 +71,7 @@ export const make = (provider: IdentityProvider, egress: Egress["Service"], scop
       const known = keys?.kids.has(kid) === true
       if ((!known || now >= staleAt) && (loading !== undefined || now >= nextRefreshAt)) {
         const refreshing = yield* startRefresh
-        // A request with an expired key set waits for one fetch. If the fetch fails, the old set remains in use.
+        // While fetches fail, requests with a known key do not wait for the next fetch. They use the old key set.
         if (!known || failure === undefined) yield* Deferred.await(refreshing)
       }
       return keys ?? (yield* Effect.fail(failure ?? Claims.invalid))

@@ -1,6 +1,6 @@
 import { digestHex } from "../../state/Secret.ts"
 
-/** Caches each connection's last digest: most connections send one key, and hashing it takes 2 % of a request. */
+/** Caches each connection's last key digest. Most connections use one key, and hashing takes 2 % of a request. */
 export class KeyDigests {
   readonly #last = new WeakMap<object, { readonly raw: string; readonly digest: string }>()
 

@@ -3,7 +3,7 @@ import { type CompactVerifyGetKey, createLocalJWKSet, errors } from "jose"
 
 export interface KeySet {
   readonly kids: ReadonlySet<string>
-  /** Returns the key for the header of a token. If several keys fit, it is the first one. */
+  /** Returns the key that fits the token's header. If several keys fit, it returns the first one. */
   readonly select: CompactVerifyGetKey
 }
 

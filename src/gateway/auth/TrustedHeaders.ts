@@ -28,8 +28,8 @@ const Statement = Schema.fromJsonString(
 const decodeStatement = Schema.decodeUnknownOption(Statement)
 
 /**
- * Verifies the identity header (JSON in unpadded base64url) and the signature header (HMAC-SHA256 of exactly that text,
- * in the same encoding). Without `expires_at` they are valid as long as the secret.
+ * The identity header is JSON in unpadded base64url. The signature header is the HMAC-SHA256 of the identity header's
+ * text, in the same encoding. Without `expires_at`, both are valid as long as the secret.
  */
 export const verify = (
   headers: Headers.RawHeaders,
@@ -84,7 +84,7 @@ const rfc3339 = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d
 const toEpochMillis = (value: number | string): number =>
   typeof value === "number" ? value * 1000 : rfc3339.test(value) ? Date.parse(value) : Number.NaN
 
-/** Returns `undefined` unless the text is the only base64url spelling of its bytes. */
+/** Returns `undefined` if the text is not the canonical base64url encoding of its bytes. */
 const fromBase64Url = (text: string): Buffer | undefined => {
   const bytes = Buffer.from(text, "base64url")
   return text !== "" && bytes.toString("base64url") === text ? bytes : undefined

@@ -3,7 +3,7 @@ import type { KeyRecord } from "./KeyRecord.ts"
 
 /** A full cache evicts the least recently used key. A record takes about a kilobyte. */
 const maxKeys = 50_000
-/** Wrong keys have a limit of their own, so that a flood of them evicts no valid key. */
+/** Unknown keys have a separate limit, so that a flood of them cannot evict valid keys. */
 const maxUnknownKeys = 10_000
 
 /** Caches keys by the digest of their secret. It also remembers digests that belong to no key. */

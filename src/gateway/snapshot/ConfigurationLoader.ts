@@ -23,8 +23,8 @@ const describeProvider = (providers: Providers, serves: ServedFamilies) => {
 }
 
 /**
- * Reloads the configuration snapshot on request. Requests that arrive before a load begins share it. A failed load is
- * retried until it succeeds; meanwhile the previous snapshot stays in force.
+ * Reloads the configuration snapshot after a call of `request`. Calls before a load begins share that load. A failed
+ * load is retried until it succeeds. Until then the previous snapshot stays in force.
  */
 export const make = Effect.fnUntraced(function* (
   initial: Snapshot.Snapshot,
@@ -100,7 +100,7 @@ export const make = Effect.fnUntraced(function* (
             "no provider row defines the upstream any more: requests go to the upstream of the startup settings",
             { family }
           )
-        : Effect.logInfo("a provider row defines the upstream and replaces the one of the startup settings", {
+        : Effect.logInfo("a provider row defines the upstream and replaces the upstream of the startup settings", {
             family,
             ...current
           })

@@ -18,8 +18,8 @@ import * as Snapshot from "./Snapshot.ts"
 
 /**
  * Holds the operators' configuration and a cache of keys, so that requests need not wait for the database. A change
- * takes effect when its notice arrives, within milliseconds, or by polling within two seconds. While the database is
- * down, the last known state stays in force.
+ * notice applies a change within milliseconds. If the notice is lost, polling applies the change within two seconds.
+ * While the database is down, the last known state stays in force.
  */
 export class ControlState extends Context.Service<
   ControlState,
@@ -54,7 +54,7 @@ export class ControlState extends Context.Service<
       const database = yield* Database
       const initialSnapshot = yield* loadFirstSnapshot
       const appliedEpoch = yield* Effect.serviceOption(AppliedEpoch)
-      /** All changes up to this epoch have been applied, so no cached key is older. */
+      /** The number of the latest known configuration change. Cached keys already reflect this change. */
       let latestEpoch = initialSnapshot.epoch
       const report = (epoch: number) => {
         if (Option.isSome(appliedEpoch)) appliedEpoch.value.report(epoch)
@@ -78,7 +78,7 @@ export class ControlState extends Context.Service<
         configurationLoader.request(latestEpoch)
       }
 
-      /** Removes changed keys at once, so that a revocation need not wait for a snapshot that is being loaded. */
+      /** Removes a changed key at once. A revocation then need not wait until a new snapshot is loaded. */
       const applyNotice = ({ change, epoch }: ChangeNotice) => {
         latestEpoch = Math.max(latestEpoch, epoch)
         if (change._tag === "Key") keys.forget(change.id)
@@ -94,7 +94,7 @@ export class ControlState extends Context.Service<
         yield* Stream.runForEach(notices, (text) =>
           decodeNotice(text).pipe(
             Effect.map(applyNotice),
-            // This version cannot tell what the notice's change concerns, so it reloads everything.
+            // This version cannot decode the change in the notice, so it reloads everything.
             Effect.catchTag("SchemaError", () =>
               Effect.sync(() =>
                 invalidateAll(
@@ -106,8 +106,8 @@ export class ControlState extends Context.Service<
         )
       }).pipe(Effect.scoped)
 
-      // A dead subscription looks like one without changes. The database's epoch therefore reveals missed notices: they
-      // are missed rather than late if the epoch is still ahead after a second.
+      // A broken subscription looks like a subscription without changes. The database's epoch therefore reveals missed
+      // notices. If the epoch is still ahead after a second, the notices were lost and are not only late.
       const detectMissedNotices = Effect.gen(function* () {
         const before = latestEpoch
         const now = yield* readEpoch
@@ -116,7 +116,7 @@ export class ControlState extends Context.Service<
         if (latestEpoch === before) invalidateAll(now)
       })
 
-      // The first retry follows at once: keys revoked during the gap stay valid until the new subscription is active.
+      // The first retry starts at once, because revoked keys stay valid until the new subscription is active.
       let failures = 0
       yield* Effect.timed(
         Effect.catchCause(followNotices, (cause) =>
@@ -135,7 +135,7 @@ export class ControlState extends Context.Service<
       )
 
       const policies = EffectivePolicies.makeCache()
-      /** Concurrent requests of an unused key wait here for the first one to disable the key. */
+      /** While one request disables an unused key, concurrent requests of the key wait. */
       const retirementLock = Semaphore.makeUnsafe(1)
 
       return ControlState.of({
@@ -160,7 +160,7 @@ export class ControlState extends Context.Service<
   )
 }
 
-/** Clients still wait for their response at this time, so they receive the error. */
+/** The timeout is short enough that clients still wait for their response and receive the error. */
 const lookUpTimeout = "2 seconds"
 
 const retryAfter = Duration.seconds(1)

@@ -4,7 +4,7 @@ import type { PolicyRoute } from "../../policy/routes/CanonicalRoute.ts"
 import { ownerOf } from "../../state/StoredKeys.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 
-/** A batch request may combine models in any number of ways, so the cache needs a limit. */
+/** A batch request may name any combination of models. This limit bounds the memory of the cache. */
 const maxPoliciesPerKey = 256
 
 interface CachedPolicies {
@@ -13,8 +13,8 @@ interface CachedPolicies {
 }
 
 /**
- * Returns a cached function. It returns the same object until the key or a policy layer changes, so that callers can
- * cache by object identity.
+ * The returned function returns the same object until the key or a policy layer changes. Callers can then cache by
+ * object identity.
  */
 export const makeCache = (): ((
   layers: PolicyLayers,

@@ -10,14 +10,14 @@ export class ControlStateUnavailable extends Schema.TaggedError<ControlStateUnav
 type FoundKey = Option.Option<KeyRecord>
 type PendingLookUp = Deferred.Deferred<FoundKey, ControlStateUnavailable>
 
-/** Long enough to absorb a flood of one wrong key, and short enough for a client whose key was created a moment ago. */
+/** This time absorbs a flood of one wrong key. A key created a moment ago works after this time at the latest. */
 const unknownTtlMs = 1000
-/** The other database sessions stay free for other work. */
+/** The limit leaves database sessions free for other work. */
 const maxConcurrentLoads = 4
 /** The maximum number of keys in one SQL statement. A flood of wrong keys then needs few statements. */
 const batchSize = 256
 const queueCapacity = 8_192
-/** Includes the time in the queue. Clients still wait for their response at this time, so they receive the error. */
+/** Includes the time in the queue. The timeout is short enough that clients still wait and receive the error. */
 const lookUpTimeoutMs = 2_000
 
 interface QueuedKey extends QueuedLookUp {
@@ -34,9 +34,9 @@ interface KeyCache {
 }
 
 /**
- * A bounded cache of keys. Its invariant: the result of a query that began before `forget` is never cached after it, or
- * a revoked key would stay valid. Queries run in `scope`, because other clients may wait for the same key when the
- * first one disconnects.
+ * A bounded cache of keys. The result of a query that began before `forget` is never cached afterwards. Otherwise a
+ * revoked key would stay valid. Queries run in `scope`, because other clients may still wait for the key when the first
+ * client disconnects.
  */
 export const make = (
   load: (digests: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, KeyLookUp>, unknown>,

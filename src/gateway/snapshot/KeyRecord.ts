@@ -6,7 +6,7 @@ import { open as openCredential } from "../../state/SealedCredential.ts"
 import * as StoredKeys from "../../state/StoredKeys.ts"
 import { type RowColumns, RowReader, type TableReader } from "../../state/StoredRows.ts"
 
-/** A gateway key with its state, policy and upstream credentials, as requests need it. */
+/** A gateway key with its state, policy and upstream credentials. */
 export interface KeyRecord extends StoredKeys.StoredKey, PresentedKey {
   readonly prefix: string
   readonly projectName: Option.Option<string>

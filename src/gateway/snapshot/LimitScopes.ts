@@ -20,16 +20,16 @@ export type CountedOwner =
 export interface LimitScope {
   /** Part of Redis key names. It is unique and contains no blanks. */
   readonly id: string
-  /** The name of the policy layer in records and explanations. Absent if the limit is a key's own. */
+  /** The name of the policy layer in records and explanations. Absent if the limit belongs to one key. */
   readonly layer?: string
   readonly nameOf: (field: LimitField) => string
   readonly owner: CountedOwner
   readonly limits: SharedLimits
-  /** Returns which of the owner's requests count towards the limit `field`, and since which configuration epoch. */
+  /** Returns the requests that count towards the limit `field`, and the configuration epoch since which they count. */
   readonly counted: (field: LimitField) => CountedSince
 }
 
-/** Returns the scopes that count a request of `key`. The first one is the key's own. */
+/** Returns the limit scopes that count a request of `key`. The first one is the scope of the key itself. */
 export const of = (layers: PolicyLayers, key: KeyRecord, effective: EffectivePolicy): ReadonlyArray<LimitScope> => [
   ofKey(key.id, effective.policy, (field) =>
     countedRequests(
@@ -59,7 +59,7 @@ export const ofKey = (
 
 const scopeByLayer = new WeakMap<PolicyLayer, LimitScope>()
 
-/** Returns the same object until the layer changes. Requests of all its keys are then settled in one batch. */
+/** Returns the same object until the layer changes. Settlements of different keys can then share one batch. */
 export const ofLayer = (layer: PolicyLayer): LimitScope | undefined => {
   if (layer.kind === "key" || layer.kind === "unknown" || layer.shared === undefined || !hasLimit(layer.shared.limits))
     return undefined

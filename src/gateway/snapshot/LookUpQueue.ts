@@ -5,7 +5,7 @@ export interface QueuedLookUp {
   readonly deadline: number
 }
 
-/** A bounded queue. Each client address may hold only its fair share of the places. */
+/** A bounded queue. Each client address may use only its fair share of the capacity. */
 export class LookUpQueue<A extends QueuedLookUp> {
   readonly #capacity: number
   readonly #queue: Array<A> = []

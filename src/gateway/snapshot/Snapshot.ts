@@ -32,7 +32,7 @@ interface UpstreamProvider {
 export interface Snapshot {
   readonly epoch: number
   readonly routes: ReadonlyMap<RouteId, RouteConfig>
-  /** Families without an entry use the startup upstream. Those with an undecodable row (`unreadable`) are refused. */
+  /** Families without an entry use the startup upstream. Requests of a family with an `unreadable` row are refused. */
   readonly providers: ReadonlyMap<ServedFamilies, UpstreamProvider | "unreadable">
   readonly prices: PriceList
   readonly services: ServiceTable.ServiceTable
@@ -76,7 +76,7 @@ interface StoredProvider {
   readonly provider: SealedProvider | "unreadable"
 }
 
-/** If a provider row cannot be decoded, its requests are refused: they must not go to another upstream instead. */
+/** If a provider row cannot be decoded, its requests are refused. They must not go to another upstream. */
 const providerTable: TableReader<StoredProvider> = {
   name: "provider_configs",
   key: ["id"],
@@ -108,7 +108,7 @@ const priceTable: TableReader<readonly [string, ModelPrice]> = {
   }
 }
 
-/** If the passthrough settings cannot be decoded, the defaults apply, which refuse all passthrough requests. */
+/** If the settings cannot be decoded, the defaults apply. The defaults refuse all passthrough requests. */
 const passthroughTable: TableReader<Passthrough> = {
   name: "upstream_passthrough_settings",
   key: [],
@@ -116,7 +116,7 @@ const passthroughTable: TableReader<Passthrough> = {
   substitute: () => defaults
 }
 
-/** Reads the epoch first: a change committed during the load then has a higher epoch and causes another load. */
+/** Reads the epoch first. A change committed during the load then has a higher epoch and causes another load. */
 export const load = Effect.gen(function* () {
   const { sql } = yield* Database
   const reader = new RowReader()
