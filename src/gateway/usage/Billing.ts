@@ -24,7 +24,7 @@ export type ExchangeOutcome =
 export interface Bill {
   readonly usageSource: UsageSource
   readonly usage: TokenUsage
-  /** In billionths of a dollar; `null` if the request is not billed. */
+  /** In billionths of a dollar. `null` if the request is not billed. */
   readonly costNanos: number | null
   readonly costSource: CostSource
   readonly costMode?: CostMode

@@ -31,7 +31,7 @@ export const ofLimit = ({ field, scope }: Meter, effective: EffectivePolicy): De
 export const ofBody = (effective: EffectivePolicy): DenialRecord =>
   ofPolicyLimit("request_bytes", effective, ({ max_request_body_bytes }) => max_request_body_bytes)
 
-/** Returns `undefined` if the response exceeded the limit of the route rather than that of a policy. */
+/** Returns `undefined` if the response exceeded a limit of the route and not of a policy. */
 export const ofResponse = (
   cutBy: ExceededLimit,
   effective: EffectivePolicy,

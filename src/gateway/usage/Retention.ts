@@ -12,7 +12,7 @@ interface RetainedTable {
 }
 
 const tables = {
-  /** Usage events stay until `usage_rollups` includes them. */
+  /** Usage events are kept until `usage_rollups` includes them. */
   usage: {
     name: "usage_events",
     expired: (sql, before) =>

@@ -44,7 +44,7 @@ export const of = ({ method, path, service }: ServiceCall, { facts, streamed, se
 }
 
 interface ServiceCost {
-  /** In billionths of a dollar; `null` if the cost is unknown or the service is free. */
+  /** In billionths of a dollar. `null` if the cost is unknown or the service is free. */
   readonly costNanos: number | null
   readonly costSource: CostSource
 }

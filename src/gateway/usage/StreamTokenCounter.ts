@@ -7,9 +7,9 @@ export interface StreamTokenCounter {
 }
 
 /**
- * Estimates a stream's output: a token per four bytes of text, and at least one per event after the first. Text is the
- * value of members such as `content`; without any, all strings count. Streams repeat their text at the end, so events
- * without `delta` count only if no event has one. Parsing each event as JSON would take several times as long.
+ * Estimates the output tokens of a stream: one per four bytes of text, and at least one per event after the first. Text
+ * is the value of members such as `content`. Without such members, all strings count. Streams may repeat the whole text
+ * at the end. Events without `delta` therefore count only if no event has one. Parsing the events would be much slower.
  */
 export const make = (): StreamTokenCounter => {
   let events = 0

@@ -30,7 +30,7 @@ const validCount = (value: unknown): number | undefined =>
 
 const names = ["input", "output", "total", "cachedInput", "cacheWrite", "reasoning"] as const
 
-/** Omits absent counts, so that merging a stream's later report does not erase the counts of an earlier one. */
+/** Omits absent counts, so that merging a stream's later report does not erase earlier counts. */
 const withoutUndefined = (counts: { readonly [Name in keyof TokenUsage]: number | undefined }): TokenUsage => {
   const usage: Types.Mutable<TokenUsage> = {}
   for (const name of names) {
@@ -40,7 +40,7 @@ const withoutUndefined = (counts: { readonly [Name in keyof TokenUsage]: number 
   return usage
 }
 
-/** OpenAI's input (family A) includes cached tokens; Anthropic (family B) reports them apart, so they are added. */
+/** OpenAI's input count (family A) includes cached tokens. Anthropic's (family B) does not, so they are added. */
 export const normalise = (family: Family, usage: JsonObject): TokenUsage => {
   const promptTokens = validCount(usage["prompt_tokens"]) ?? validCount(usage["input_tokens"])
   const output = validCount(usage["completion_tokens"]) ?? validCount(usage["output_tokens"])
@@ -51,7 +51,7 @@ export const normalise = (family: Family, usage: JsonObject): TokenUsage => {
     return withoutUndefined({ input, output, cachedInput, cacheWrite })
   }
   const total = validCount(usage["total_tokens"])
-  // Some providers count reasoning tokens in the total but not in the output, so the larger output counts.
+  // Some providers count reasoning tokens only in the total. The output is then the total minus the input.
   const totalWithoutInput = total === undefined || promptTokens === undefined ? 0 : total - promptTokens
   const inputDetails = usage["prompt_tokens_details"] ?? usage["input_tokens_details"]
   const outputDetails = usage["completion_tokens_details"] ?? usage["output_tokens_details"]
@@ -67,7 +67,7 @@ export const normalise = (family: Family, usage: JsonObject): TokenUsage => {
 const validCost = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined
 
-/** Returns the first positive cost among the members in which providers report one, else zero if any reports zero. */
+/** Returns the first positive cost that the response reports. Returns zero if all reported costs are zero. */
 const costOf = (json: JsonObject, usage: JsonObject | undefined): number | undefined => {
   const hidden = json["_hidden_params"]
   const amounts = [

@@ -2,14 +2,14 @@ import { backslash, closeBrace, closeBracket, openBrace, openBracket, quote } fr
 import type { Family } from "../../policy/routes/CanonicalRoute.ts"
 import * as TokenUsage from "./TokenUsage.ts"
 
-/** Providers report usage at the end of a response, so these last bytes of a long response are kept. */
+/** Only this many last bytes of a long response are kept, because providers report usage at the end. */
 export const tailBytes = 65_536
 
 const maxObjectBytes = 4_096
 
 const usageName = Buffer.from('"usage"')
 
-/** Takes the largest `usage` object, because a client may make the upstream echo a false, smaller one. */
+/** Returns the largest `usage` object. A client could make the upstream echo a smaller, false one. */
 export const readTail = (family: Family, tail: Buffer): TokenUsage.ReportedUsage | undefined => {
   let largest: TokenUsage.ReportedUsage | undefined
   let at = tail.lastIndexOf(usageName)
@@ -25,12 +25,12 @@ export const readTail = (family: Family, tail: Buffer): TokenUsage.ReportedUsage
   return largest
 }
 
-/** Bounds the time: nested objects are parsed once for each level. */
+/** Bounds the time, because nested objects are parsed once for each level. */
 const maxCandidates = 64
 
 /**
- * Parses only the `usage` object, not the whole body, which may hold an embedding's numbers. Returns `undefined` if the
- * last `usage` is not a member of the outermost object.
+ * Parses only the `usage` object, because the body may be long, such as the numbers of embeddings. Returns `undefined`
+ * if the last `usage` is not a member of the outermost object.
  */
 export const readWhole = (family: Family, body: Buffer): TokenUsage.ReportedUsage | undefined => {
   const at = lastUsageIndex(body)
@@ -60,7 +60,7 @@ const mayReportElsewhere = (body: Buffer): boolean =>
 const costName = Buffer.from('_cost"')
 const escape = Buffer.from("\\u")
 
-/** Tells whether the value that ends at `from` is a member of the outermost object, and no text follows that object. */
+/** Returns true if the value that ends at `from` belongs to the outermost object and no text follows that object. */
 const isMemberOfOutermost = (bytes: Buffer, from: number): boolean => {
   let depth = 1
   for (let at = from; at < bytes.length; at++) {

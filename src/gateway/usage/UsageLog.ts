@@ -19,7 +19,7 @@ export class UsageLog extends Context.Service<
       record: UsageRecord,
       done: () => void
     ) => void
-    /** False while a further record could not be kept. The gateway then admits no requests. */
+    /** False if the queue cannot take another record. The gateway then refuses all requests. */
     readonly hasRoom: () => boolean
   }
 >()("svc/gateway/UsageLog") {
@@ -45,7 +45,7 @@ export class UsageLog extends Context.Service<
           }
         )
 
-      // The queue stays small: once `hasRoom` is false, only requests that were already admitted add records.
+      // The backlog stays small. Once `hasRoom` is false, only requests that were already admitted add records.
       const backlog = yield* Queue.unbounded<Effect.Effect<void, RedisError>>()
       const settleLater = (attempt: Effect.Effect<void, RedisError>) =>
         Effect.suspend(() => {
@@ -60,7 +60,7 @@ export class UsageLog extends Context.Service<
             Effect.retry(attempt, { schedule: redisRetrySchedule, while: ({ retryable }) => retryable })
           ).pipe(
             Effect.onInterrupt(() => Queue.offer(backlog, attempt)),
-            // Drop a record that Redis rejects for good, because it would block the others.
+            // A record that Redis rejects permanently is dropped. Otherwise it would block all later records.
             Effect.catchTag("RedisError", (cause) =>
               Effect.logError("a usage record is lost, because Redis refuses it", { cause })
             )
@@ -69,7 +69,7 @@ export class UsageLog extends Context.Service<
         })
       )
 
-      // While `hasRoom` is false, no request reports the queue's length, so polling notices when the queue drains.
+      // While `hasRoom` is false, no request updates `queued`. Polling notices when the queue drains.
       const refreshQueueLength = Effect.map(redis.command("LLEN", redis.key(usageQueue)), (length) => {
         queued = Number(length)
       })

@@ -13,9 +13,9 @@ import {
 import { Database } from "../../services/Database.ts"
 
 /**
- * The sums contain exactly the events before `usage_rolled.until`, so sums plus later events are complete. That time
- * lags behind the clock, because summing each small batch would write nearly as many sums as records. The statement
- * that inserts an older record also adds it to the sums.
+ * The sums contain exactly the events before `usage_rolled.until`. Sums plus later events are therefore complete.
+ * `until` lags behind the clock, because summing each small batch would write nearly as many sums as records. The
+ * statement that inserts an older record also adds it to the sums.
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -33,10 +33,10 @@ export const layer = Layer.effectDiscard(
   })
 )
 
-/** Longer than nearly all requests, because a record has the time of its start but is written at its end. */
+/** The lag is longer than nearly all requests. A record has its request's start time but is written at the end. */
 const lagMs = 5 * 60_000
 const roundPauseMs = 60_000
-/** Between steps the database has time for the gateway and the usage writer. */
+/** The pause leaves the database time for requests and for the usage writer. */
 const stepPauseMs = 50
 
 const stepSize = 20_000
@@ -46,7 +46,7 @@ export const advanceMark = Effect.fn("UsageRollup.advanceMark")(function* (befor
   const { sql, transaction } = yield* Database
   return yield* transaction(
     Effect.gen(function* () {
-      // The row lock waits for writers to commit, so that the sums miss no event before the new time.
+      // The row lock waits until writers commit. The sums then miss no event before the new `until`.
       const [mark] = yield* sql<{ until: Date; full: Date | null }>`
           SELECT until, (SELECT created_at FROM usage_events WHERE created_at >= until
             ORDER BY created_at OFFSET ${size} LIMIT 1) AS full

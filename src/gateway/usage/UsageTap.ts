@@ -14,13 +14,13 @@ export interface ObservedUsage {
   readonly estimatedOutput: number | undefined
 }
 
-/** Reads token usage from a response on its way to the client. `undefined` means no bytes to send yet. */
+/** Reads token usage from a response on its way to the client. `undefined` means that no bytes can be sent yet. */
 export interface UsageTap {
   readonly push: (chunk: Buffer) => Buffer | undefined
   /** Returns the bytes that were held back. Call it once, at the end. */
   readonly flush: () => Buffer | undefined
   readonly observed: () => ObservedUsage
-  /** Returns the complete response if the tap kept it; `undefined` if it was too long. */
+  /** Returns the complete response. Returns `undefined` if the response was too long to keep. */
   readonly collectedBody?: () => Buffer | undefined
 }
 
@@ -140,8 +140,8 @@ export const events = (family: Family, maxLine: number): UsageTap => {
 }
 
 /**
- * Reads usage that the gateway, not the client, requested. Drops the event that carries only usage, and removes
- * `"usage":null` from other events. Each event is held until it is complete, unless it is longer than `maxEvent`.
+ * Reads usage figures that only the gateway requested. Drops the event that carries only usage. Removes `"usage":null`
+ * from other events. Each event is held until it is complete, unless it is longer than `maxEvent`.
  */
 export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
   let reported: TokenUsage.ReportedUsage | undefined
@@ -252,7 +252,7 @@ const readEitherEnd = (family: Family, json: Buffer): TokenUsage.ReportedUsage |
   TrailingUsage.readTail(family, json.subarray(0, TrailingUsage.tailBytes))
 
 const readLine = (family: Family, bytes: Buffer): TokenUsage.ReportedUsage | undefined => {
-  // The first `"usage"` may stand in echoed text, so each one is tried.
+  // The first `"usage"` may be part of quoted text, so each occurrence is tried.
   for (let at = bytes.indexOf(usageKey); at !== -1; at = bytes.indexOf(usageKey, at + 1)) {
     if (TrailingUsage.objectStart(bytes, at + usageKey.length) !== undefined) {
       return readUsage(family, bytes.subarray(dataField.length))

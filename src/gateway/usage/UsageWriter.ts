@@ -7,7 +7,7 @@ import { usageQueue } from "../../state/UsageQueue.ts"
 import * as UsageRow from "../../state/UsageRow.ts"
 import { rollupStatement } from "./UsageRollup.ts"
 
-/** Moves queued records from Redis to the database. The remaining records follow when the process stops. */
+/** Moves usage records from the Redis queue to the database. At shutdown it moves the remaining records. */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const batch = yield* Effect.map(Effect.context<Database | Redis>(), (context) =>
@@ -37,7 +37,7 @@ const recordsWritten = Metric.counter("gateway_usage_records_written_total", {
   incremental: true
 })
 
-/** Writes a batch before removing it: a crash in between repeats the write, which is idempotent. Returns its size. */
+/** Writes a batch before removing it from the queue. A crash in between repeats the write, which is idempotent. */
 export const writeBatch = Effect.gen(function* () {
   const redis = yield* Redis
   const keys = [redis.key(usageQueue), redis.key(`${usageQueue}:taken`)]
@@ -58,7 +58,7 @@ interface Batch {
   readonly records: string
 }
 
-/** KEYS: usage queue, number of removed records. ARGV: batch size. A reply per record would take 3 µs each. */
+/** KEYS: usage queue, number of removed records. ARGV: batch size. Joining the records saves 3 µs per record. */
 const readOldest: Script<Batch> = {
   name: "oldest",
   lua: `
@@ -76,9 +76,9 @@ return { redis.call('GET', KEYS[2]) or '0', #records, table.concat(records, '\\n
 }
 
 /**
- * KEYS: usage queue, number of records ever removed. ARGV: that number when the batch was read, size of the batch.
- * Removes nothing if another process has removed the batch, because the oldest records are then different ones. LTRIM
- * runs first, because a full Redis refuses a script whose first write needs memory.
+ * KEYS: usage queue, number of records ever removed. ARGV: the number of removed records when the batch was read, size
+ * of the batch. Removes nothing if another process has already removed the batch. LTRIM runs first, because a full
+ * Redis refuses a script whose first write needs memory.
  */
 const removeTaken: Script<void> = {
   name: "take",
@@ -117,7 +117,7 @@ const insertEach = Effect.fnUntraced(function* (records: ReadonlyArray<string>) 
 
 /**
  * Writes records with one statement. Returns false if another process holds the lock. The statement selects `until` as
- * a single value, because PostgreSQL spent a second compiling a join with a table without statistics.
+ * a single value, because PostgreSQL took a second to plan a join with a table without statistics.
  */
 const insert = (records: string) =>
   Effect.gen(function* () {
@@ -167,10 +167,10 @@ const fieldColumnsSql = UsageRow.columns
   .map(([name, type], index) => `fields[${index + 1}]::${type} AS ${name}`)
   .join(", ")
 
-/** SQL: the upstream accepted the model. A service may ignore the model, so a request to it must also have a cost. */
+/** SQL: true if the upstream accepted the model. A service may ignore the model, so a cost is required there too. */
 const isAnsweredSql = `model IS NULL OR usage_source = 'reported' OR status_code < 400 AND (service_name IS NULL OR coalesce(cost_nanos, 0) > 0)`
 
-/** SQL: a price, a policy or a key's allowed models name the model, or an upstream has responded for it before. */
+/** SQL: true if a price, policy or the key's allowed models name the model, or an upstream has responded for it. */
 const isKnownModelSql = `(
   model IN (
     SELECT model FROM model_prices
