@@ -17,7 +17,7 @@ import { SecretMask } from "./SecretMask.ts"
 /** Inspects a complete response before the client receives any of it. */
 export interface ResponseInspector {
   readonly lease: BodyLease
-  /** Replaces a successful response that is not JSON. By default it says that guardrails cannot inspect it. */
+  /** The error for a successful response that is not JSON. The default says that guardrails cannot inspect it. */
   readonly notJsonError?: GatewayError
   /** Calls `done` exactly once, with the text to send or with the error that replaces the response. */
   readonly inspect: (text: string, done: (inspected: Result.Result<string, GatewayError>) => void) => void
@@ -84,7 +84,7 @@ class BufferedResponse implements Sink {
   #status: number | undefined
   #headers: Headers.RawHeaders = []
   #isJson = false
-  /** True if memory for the complete response is reserved. Otherwise each chunk reserves its own. */
+  /** True if memory for the complete response is reserved. Otherwise memory is reserved for each chunk. */
   #isReserved = true
   #fallbackStatus: number | undefined
   #cutBy: ExceededLimit | undefined
@@ -119,7 +119,7 @@ class BufferedResponse implements Sink {
     this.#isJson = isPlainJson(headers)
     if (!this.#isJson && status < 300 && Forward.statusAllowsBody(status) && length !== 0)
       return this.#fail(this.#notJsonError)
-    // A response of unknown length reserves its maximum in advance, so that it does not run out of memory half-way.
+    // A response of unknown length reserves the maximum in advance. Otherwise memory could run out half-way.
     const room = length ?? options.limits.whole.bytes
     this.#isReserved = Number.isFinite(room)
     return this.#isReserved ? this.#reserve(room) : "continue"

@@ -6,14 +6,14 @@ import { CollectedBytes } from "../../services/CollectedBytes.ts"
 import type * as Forward from "./Forward.ts"
 
 /**
- * Finds the upstream objects, such as stored responses and files, that a response names. Calls `found` as soon as a
- * stream names one, because the client may use it at once.
+ * Finds upstream objects (such as stored responses and files) that a response names. In a stream, calls `found` at
+ * once, because the client may already use the object.
  */
 export class CreatedObjects implements Forward.ResponseObserver {
   readonly #sought: ObjectSearch
   readonly #found: (objects: ReadonlyArray<UpstreamObject>) => void
   #format: "json" | "events" | "nothing" = "nothing"
-  /** Any text that names further objects contains at least one of these strings. */
+  /** Text without any of these strings names no further objects. */
   #marks: ReadonlyArray<string> = []
   readonly #collected = new CollectedBytes()
   #isLineSkipped = false
@@ -48,7 +48,7 @@ export class CreatedObjects implements Forward.ResponseObserver {
   objects(): ReadonlyArray<UpstreamObject> {
     if (this.#format === "json") {
       const bytes = this.#collected.take()
-      // Most responses of requests with tools name no object, so they are not parsed.
+      // A response that cannot name an object is not parsed.
       if (this.#sought.created || this.#marks.length === 0 || this.#isMarked(bytes))
         this.#unannounced = this.#add(bytes)
       this.#stop()
@@ -126,11 +126,11 @@ const parseJson = (json: Buffer): unknown => {
   }
 }
 
-/** No real response names more objects. Each is held in memory until the stream ends. */
+/** No real response names more objects. The objects are kept in memory until the stream ends. */
 const maxObjects = 1_024
 
-/** A JSON response of more bytes is not searched for objects. */
+/** Longer JSON responses (in bytes) are not searched for upstream objects. */
 const maxJsonBytes = 4_194_304
 
-/** The maximum bytes of a line, and of a stream up to the event that names the created object. */
+/** The maximum bytes of a line. Also the number of bytes of a stream that are searched for the created object. */
 const maxStreamBytes = 1_048_576

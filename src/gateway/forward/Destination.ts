@@ -79,10 +79,10 @@ export class Destinations extends Context.Service<
         return upstream === undefined ? Result.fail(missingUpstreamByFamily[family]) : Result.succeed(upstream)
       }
 
-      /** Credentials stored when there was only one upstream have no origin. They belong to UPSTREAM_BASE_URL. */
+      /** Credentials from versions with a single upstream have no origin. They belong to UPSTREAM_BASE_URL. */
       const legacyMappingOrigin = Option.getOrNull(Option.map(startup.both, ({ base }) => base.origin))
 
-      /** Ignores a key's or project's credential that was stored for another current upstream. */
+      /** Ignores a credential of a key or project if it was stored for another upstream that still exists. */
       const applicableMapping = (
         { origins }: Upstreams,
         upstream: ResolvedUpstream,
@@ -143,7 +143,7 @@ export class Destinations extends Context.Service<
   )
 }
 
-/** The routes that serve one family. `/v1/models` and passthrough paths serve both. */
+/** The routes that serve one family. `/v1/models` and passthrough paths serve both families. */
 const familyByRoute: ReadonlyMap<PolicyRoute, Family> = new Map(
   canonicalRoutes
     .filter(({ pattern }) => !pattern.startsWith("/v1/models"))
@@ -215,7 +215,7 @@ const unreadableCredential = new GatewayError({
 const credentialOriginMismatch = new GatewayError({
   code: "invalid_configuration",
   message:
-    "The upstream credential for this request was stored for another address than the upstream's current one, so the gateway does not send it. An operator can store it again; UPSTREAM_SERVICE_KEY is sent to UPSTREAM_BASE_URL only, and the key of a family to that family's upstream only."
+    "The upstream credential for this request was stored for another address than the upstream's current one. The gateway does not send it there. An operator can store it again. The gateway sends UPSTREAM_SERVICE_KEY only to UPSTREAM_BASE_URL, and a vendor's service key only to that vendor's upstream."
 })
 
 const missingCompatUpstream = new GatewayError({

@@ -14,9 +14,7 @@ export interface UpstreamCandidate {
   readonly policy: KeyPolicy
 }
 
-/**
- * Returns the fallback for a request to the direct compatible upstream, if route and policy allow the request there.
- */
+/** Returns the fallback for a request to the direct compatible upstream, if route and policy allow it. */
 export const find = (
   control: ControlState["Service"],
   destinations: Destinations["Service"],

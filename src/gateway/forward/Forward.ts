@@ -17,7 +17,7 @@ import * as SseTerminator from "./SseTerminator.ts"
 
 export interface ForwardOptions {
   readonly exchange: Exchange
-  /** An upstream's error response may repeat the request, so this secret is masked in it. */
+  /** This secret is masked in error responses, because the upstream may repeat the request in them. */
   readonly credential: Redacted.Redacted
   readonly usageReading: ResponseUsage.UsageReading
   readonly limits: ResponseLimits
@@ -30,7 +30,7 @@ export interface ForwardOptions {
   readonly clientKind?: ClientKind | undefined
   /** Called when the upstream's status arrives. */
   readonly onResponse: () => void
-  /** If another upstream is available, a response with a status such as 429 or 503 is withheld from the client. */
+  /** True if a fallback is available. A response with a status such as 429 or 503 is then withheld from the client. */
   readonly mayFallBack: boolean
   readonly requestBodyRefusal?: (() => GatewayError | undefined) | undefined
   readonly observer?: ResponseObserver | undefined
@@ -52,7 +52,7 @@ interface StreamLimits {
 
 export interface ForwardResult {
   readonly status: number | undefined
-  /** The upstream's status when the client gets none of its response, because of a fallback or a guardrail. */
+  /** The upstream's status if its response was withheld from the client, such as by a fallback or a guardrail. */
   readonly withheldStatus?: number | undefined
   readonly isComplete: boolean
   readonly headSent: boolean
@@ -74,8 +74,8 @@ export interface PendingResponse {
 }
 
 /**
- * Forwards request and response byte for byte and calls `done` once. The last bytes of the response wait for `finish`,
- * so that the usage record exists before the client sees the end. Returns the function to call when the client
+ * Forwards request and response byte for byte and calls `done` once. The last bytes of the response are sent by
+ * `finish`. The usage record then exists before the client sees the end. Returns the function to call when the client
  * disconnects.
  */
 export const send = (
@@ -112,7 +112,7 @@ export const send = (
 export const neverSent = (wire: Wire, options: ForwardOptions): PendingResponse =>
   new StreamedResponse(wire, options, () => {}).ended(Exit.interrupt(), false)
 
-/** An object rather than closures, because every streamed response runs through it. */
+/** A class is cheaper than closures, and this code runs for every streamed response. */
 class StreamedResponse implements Sink {
   readonly #wire: Wire
   readonly #options: ForwardOptions
@@ -125,9 +125,9 @@ class StreamedResponse implements Sink {
   #limit: BodyLimit
   #canAppendEvent = false
   #isWithinEvent = false
-  /** The rest of the announced content-length. At zero the client takes the response for complete. */
+  /** The bytes that remain of the content-length. At zero the client considers the response complete. */
   #bytesLeft = Number.POSITIVE_INFINITY
-  /** The newest bytes, which are held back because the client could take them for the end of the response. */
+  /** The newest bytes. They are held back, because the client could mistake them for the end of the response. */
   readonly #held: Array<Buffer> = []
   #heldBytes = 0
   readonly #stop: () => void
@@ -156,7 +156,7 @@ class StreamedResponse implements Sink {
     options.onResponse()
     const streams = Headers.isEventStream(headers)
     if (streams) this.#limit = options.limits.stream
-    // HEAD, 204 and 304 responses have no body; their content-length describes another response.
+    // Responses to HEAD and with status 204 or 304 have no body. Their content-length does not apply here.
     const length =
       options.exchange.method === "HEAD" || !statusAllowsBody(status) ? undefined : Headers.contentLength(headers)
     if (length !== undefined && length > this.#limit.bytes) {
@@ -329,5 +329,5 @@ const carriageReturn = 0x0d
 export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-/** Bytes. The terminal event may repeat the entire response. */
+/** In bytes. The last event of a stream may repeat the entire response. */
 const maxHeldBytes = 262_144

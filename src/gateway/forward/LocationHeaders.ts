@@ -1,10 +1,7 @@
 import * as Headers from "../../http/Headers.ts"
 import type { UpstreamBase } from "../../policy/routes/UpstreamBase.ts"
 
-/**
- * Rewrites a redirect within the upstream's UI (`/ui…`) to the public address of the trusted ingress that the browser
- * uses.
- */
+/** Rewrites redirects within the upstream's UI (`/ui…`). The new URL has the public address that the browser uses. */
 export const forBrowser =
   (request: Headers.RawHeaders, base: UpstreamBase) =>
   (response: Headers.RawHeaders): Headers.RawHeaders =>
@@ -45,12 +42,12 @@ const gatewayPrefix = (clientTarget: string, upstreamTarget: string): string => 
   return clientTarget.slice(0, clientTarget.length - rest.length)
 }
 
-/** Returns `undefined` for a relative reference, which is valid for the client as it is. */
+/** Returns `undefined` for a relative reference, because the client can resolve it unchanged. */
 const clientLocation = (location: string, base: UpstreamBase, prefix: string): string | undefined => {
   const { origin } = base
   if (!/^(?:\/|[a-z][a-z\d+.-]*:)/i.test(location) || !URL.canParse(location, origin)) return undefined
   const { hash, host, pathname, search } = new URL(location, origin)
-  // Compare the host only: an upstream behind a TLS proxy may report its own scheme as http.
+  // Compare only the host, because an upstream behind a TLS proxy may report its scheme as http.
   const path = host === new URL(origin).host ? gatewayPath(pathname, base) : undefined
   return path === undefined ? undefined : prefix + path + search + hash
 }

@@ -12,15 +12,15 @@ const memberByRoute: Partial<Record<Target["routeId"], string>> = {
   messages: "max_tokens"
 }
 
-/** `perResponse` is the limit for each response whose output the request does not limit itself. */
+/** `perResponse` is the output limit for each response that the request itself does not limit. */
 interface MaxTokens {
   readonly perResponse: number
   readonly isSentUpstream: boolean
 }
 
 /**
- * The limit is added to the request's body if the policy has an output limit. On a managed route it is also added if
- * tokens or cost are reserved, so that the response stays within the reservation.
+ * An output limit is added to the request body if the policy has an output limit. On a managed route it is also added
+ * if tokens or cost are reserved. The response then stays within the reservation.
  */
 export const of = (
   { config, routeId }: Pick<Target, "config" | "routeId">,

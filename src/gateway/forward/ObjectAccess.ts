@@ -41,7 +41,7 @@ export const checkAccess = (
   })
 }
 
-/** Returns a function that removes from a listing the objects that the key may not use. */
+/** Returns a function that removes objects that the key may not use from a list response. */
 export const listFilter = ({ key, owners, target: { config, objects: use, provider } }: ObjectAccess) => {
   if (use._tag !== "List" || config.ownership === "shared") return undefined
   const { kind } = use
@@ -56,7 +56,7 @@ export const listFilter = ({ key, owners, target: { config, objects: use, provid
   }
 }
 
-/** Without a parsed request body, the response is searched for the objects that such requests usually create. */
+/** If the request body was not parsed, the response is searched for all objects that it may have created. */
 export const observerFor = (
   use: ObjectUse,
   method: string,

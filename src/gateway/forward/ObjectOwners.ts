@@ -16,8 +16,8 @@ export class ObjectOwners extends Context.Service<
   ObjectOwners,
   {
     /**
-     * Calls `done` when Redis has stored the owners, or has failed. The usage record carries the owners to the database
-     * in either case.
+     * Calls `done` when Redis has stored the owners or has failed. In both cases the usage record later stores the
+     * owners in the database.
      */
     readonly rememberUnsafe: (
       provider: Provider,
@@ -25,7 +25,7 @@ export class ObjectOwners extends Context.Service<
       key: KeyRecord,
       done: () => void
     ) => void
-    /** Tells for each object whether the key may use it. An object without an owner cannot be used. */
+    /** Decides for each object whether the key may use it. An object without a known owner cannot be used. */
     readonly usableUnsafe: (
       provider: Provider,
       objects: ReadonlyArray<UpstreamObject>,
@@ -53,7 +53,7 @@ export class ObjectOwners extends Context.Service<
 
       const rememberUnsafe: ObjectOwners["Service"]["rememberUnsafe"] = (provider, objects, key, done) => {
         const owner = { keyId: key.id, projectId: Option.getOrNull(key.projectId) }
-        // Only objects that this request created surely have no owner yet. For others the owner is looked up first.
+        // Newly created objects cannot have an owner yet. For other objects the owner is looked up first.
         const minted = objects.filter(({ kind }) => newlyMintedKinds.has(kind))
         const named = objects.filter(({ kind }) => !newlyMintedKinds.has(kind))
         const storeAll = (some: ReadonlyArray<UpstreamObject>) =>
@@ -144,13 +144,13 @@ const parseOwner = (value: string): Owner => {
   return { keyId, projectId: projectId === "" ? null : projectId }
 }
 
-/** Usage records reach a healthy database sooner. A longer time would use more Redis memory. */
+/** Usage records, which contain the owners, reach a healthy database sooner. A longer time would use more memory. */
 const redisTtlSeconds = 3600
 
 /** Providers delete objects of these kinds after at most 30 days. */
 const expiringKinds = ["response", "message_batch", "batch", "upload", "container", "item", "audio"]
 
-/** The upstream invents these ids while it serves the creating request, so no other key can own them yet. */
+/** The upstream generates these ids for the creating request, so no other key can own them yet. */
 const newlyMintedKinds: ReadonlySet<string> = new Set(["response", "chat_completion", "message_batch", "item", "audio"])
 
 const deletionLock = 7_238_412

@@ -59,10 +59,7 @@ export const sendRefusal = (
   request.wire.respond(error.status, headers.flat(), GatewayError.errorBody(error, request.family, request.requestId))
 }
 
-/**
- * SDKs retry within seconds. That cannot help if the client or the request was refused, or if the limit resets much
- * later.
- */
+/** SDKs retry within seconds. A retry cannot succeed if the caller is refused or the limit resets much later. */
 const isPointlessToRetry = ({ retryAfterSeconds, status }: GatewayError.GatewayError): boolean =>
   callerErrorStatuses.has(status) && (retryAfterSeconds ?? Number.POSITIVE_INFINITY) > maxSdkRetrySeconds
 

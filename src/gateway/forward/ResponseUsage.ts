@@ -2,14 +2,12 @@ import * as Headers from "../../http/Headers.ts"
 import type { Family } from "../../policy/routes/CanonicalRoute.ts"
 import * as UsageTap from "../usage/UsageTap.ts"
 
-/**
- * `Blind` reads no token usage from the response. `hideUsage` removes usage figures that only the gateway requested.
- */
+/** `Blind` reads no token usage. `hideUsage` removes usage figures that only the gateway requested. */
 export type UsageReading =
   | { readonly _tag: "Blind" }
   | { readonly _tag: "Tokens"; readonly family: Family; readonly hideUsage: boolean }
 
-/** Usage is read from responses and single events of up to this many bytes. Of longer ones only the end is read. */
+/** Usage is read from whole responses and events up to these sizes. Of longer ones, only the end is read. */
 const maxJsonUsageBytes = 4_194_304
 const maxEventUsageBytes = 1_048_576
 
@@ -35,7 +33,7 @@ export const tapFor = (
 
 const mayBeJson = (type: string): boolean => type === "" || type.includes("json") || type.startsWith("text/plain")
 
-/** A response refused for its content-length was still produced by the upstream, so it is billed. */
+/** A response that is refused because of its content-length is still billed, because the upstream produced it. */
 export const tapOfRefused = (
   usageReading: UsageReading,
   status: number,

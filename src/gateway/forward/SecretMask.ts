@@ -1,7 +1,7 @@
 import { Redacted } from "effect"
 import type { RawHeaders } from "../../http/Headers.ts"
 
-/** A shorter text is not a secret and could occur in any response by chance. */
+/** A shorter secret is not masked, because its text could occur in any response by chance. */
 const minSecretLength = 8
 const empty = Buffer.alloc(0)
 const asterisk = 0x2a
@@ -9,16 +9,16 @@ const backslash = 0x5c
 const percent = 0x25
 const unicodeEscape = 0x75
 
-/** The maximum before one character. JSON inside a JSON string doubles its backslashes. */
+/** The maximum number of backslashes before one character. JSON in a JSON string doubles its backslashes. */
 const maxBackslashes = 4
 
-/** The bytes end in the middle of a possible match. */
+/** The bytes end before it is clear whether the secret matches. */
 const incomplete = -1
 const mismatch = -2
 
 /**
- * Replaces a secret in a stream of bytes with asterisks, also where JSON or URL escapes hide it. The length of the
- * text, and therefore `content-length`, does not change.
+ * Replaces a secret in a byte stream with asterisks, even if JSON or URL escapes encode the secret. The length, and
+ * therefore `content-length`, does not change.
  */
 export class SecretMask {
   readonly #secret: Buffer
@@ -39,7 +39,7 @@ export class SecretMask {
     return masked.subarray(0, held)
   }
 
-  /** Returns the last bytes, which could have begun the secret. Call it once, after the last `push`. */
+  /** Returns bytes that were held back as a possible start of the secret. Call it once, after the last `push`. */
   flush(): Buffer {
     return this.#held
   }

@@ -1,6 +1,6 @@
 import { forEachLinePart, LineLength } from "../../http/SseLines.ts"
 
-/** Returns a function that takes each chunk of a stream and tells whether any event so far has exceeded `maxBytes`. */
+/** Returns a function for the chunks of a stream. It returns true once an event has exceeded `maxBytes`. */
 export const makeDetector = (maxBytes: number): ((chunk: Buffer) => boolean) => {
   const line = new LineLength()
   let eventBytes = 0

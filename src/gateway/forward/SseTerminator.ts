@@ -17,12 +17,12 @@ const maxTerminatorLength = Math.max(...[...terminatorLines].map((line) => line.
 
 const colon = 0x3a
 
-/** `within`: in the event of a terminator line. `after`: only blank lines and comments have followed that event. */
+/** `within`: inside an event with a terminator line. `after`: only blank lines or comments followed that event. */
 type StreamPosition = "before" | "within" | "after"
 
 /**
- * Returns a function that takes each chunk of an event stream and tells whether the client may treat the stream as
- * complete. Another event after a terminator makes the stream incomplete again.
+ * Returns a function for the chunks of an event stream. It returns true if the client may consider the stream complete.
+ * Another event after a terminator makes the stream incomplete again.
  */
 export const makeDetector = (): ((chunk: Buffer) => boolean) => {
   let partialLine = ""
@@ -48,7 +48,7 @@ const positionAfter = (line: string, place: StreamPosition): StreamPosition => {
   return place === "within" || line.charCodeAt(0) === colon ? place : "before"
 }
 
-/** A line longer than any terminator is replaced by a text of the same kind: a comment or a field. */
+/** Replaces a line that is longer than any terminator. Only the line's kind matters: comment or field. */
 const placeholderFor = (first: number | undefined): string => (first === colon ? longComment : longField)
 const longComment = ":".repeat(maxTerminatorLength + 1)
 const longField = "-".repeat(maxTerminatorLength + 1)

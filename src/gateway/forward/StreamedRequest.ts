@@ -19,7 +19,7 @@ import * as LocationHeaders from "./LocationHeaders.ts"
 import * as RequestLifecycle from "./RequestLifecycle.ts"
 import * as UpstreamRequest from "./UpstreamRequest.ts"
 
-/** The result of the exchange, known before the client receives the end of the response. */
+/** The result of the upstream exchange. It is known before the client receives the end of the response. */
 interface ExchangeOutcome {
   readonly status: number
   readonly error: GatewayError.GatewayError | undefined
@@ -37,10 +37,10 @@ export interface StreamedRequestOptions {
   readonly target: RoutedRequest
   readonly destination: Destination
   readonly key: KeyRecord | undefined
-  /** The request body, if the gateway has read it. Otherwise the client's body streams through. */
+  /** The request body, if the gateway has read it. Otherwise the client's body is streamed. */
   readonly bufferedBody?: Buffer | undefined
   readonly onResponse?: () => void
-  /** By default no policy applies, so only the limits of the route do. */
+  /** By default no policy applies. Only the limits of the route apply then. */
   readonly appliedPolicy?: AppliedPolicy
   readonly rewriteHeaders?: Forward.ForwardOptions["rewriteHeaders"]
   readonly clientKind?: ClientKind
@@ -50,7 +50,7 @@ export interface StreamedRequestOptions {
   readonly settle?: (outcome: ExchangeOutcome, then: () => void) => void
 }
 
-/** Forwards an admitted request. Its body streams through unless the gateway has read it, and so does the response. */
+/** Forwards an admitted request. Body and response are streamed unless the gateway must read them. */
 export const run = (
   upstream: Upstream["Service"],
   options: StreamedRequestOptions,
@@ -114,7 +114,7 @@ const forwardOptionsOf = (
     credential: destination.credential,
     usageReading: { _tag: "Blind" },
     limits: ofResponses(config, policy.max_response_body_bytes),
-    // The terminal event matters only if usage must be recorded before it. This request records none.
+    // The terminal event matters only if usage must be recorded before it. This request records no usage.
     hasTerminalEvent: false,
     renderErrorEvent: (error) => GatewayError.errorEvent(error, request.family, request.requestId),
     addedHeaders: RequestLifecycle.responseHeaders(request, readings, now()),
@@ -131,7 +131,7 @@ const forwardOptionsOf = (
   }
 }
 
-/** The links of an upstream with a path prefix contain that prefix, so they are rewritten for the client. */
+/** Location headers of an upstream with a path prefix contain that prefix. They are rewritten for the client. */
 const locationRewriting = (
   wire: Wire,
   { target }: RoutedRequest,
@@ -144,7 +144,7 @@ const noPolicy: AppliedPolicy = {
   readings: []
 }
 
-/** A POST always gets a body upstream, an empty one if the client sent none. */
+/** A POST is always sent upstream with a body, which is empty if the client sent none. */
 const sendsBody = (wire: Wire): boolean => wire.method === "POST" || hasBody(wire)
 
 export const hasBody = ({ headers }: Wire): boolean =>

@@ -37,7 +37,7 @@ export const upstreamsOf = (startup: UpstreamsByFamily, snapshot: Snapshot): Ups
   return { snapshot, a, b, credentialHeaders, origins: new Set(origins) }
 }
 
-/** A provider row precedes the startup settings. Within each, an upstream for one family precedes one for both. */
+/** Provider rows take precedence over startup settings. Upstreams for one family take precedence over shared ones. */
 const upstreamOf = (startup: UpstreamsByFamily, { providers }: Snapshot, family: Family): UpstreamLookup => {
   const rowOfFamily = providers.get(family)
   const row = rowOfFamily ?? providers.get("both")
@@ -68,8 +68,8 @@ const upstreamOf = (startup: UpstreamsByFamily, { providers }: Snapshot, family:
 }
 
 /**
- * Returns the startup credential for `origin`, or else one for another origin: the request is then refused with the
- * reason that the credential belongs elsewhere, rather than that none exists.
+ * Returns the startup credential for `origin`. If none exists, returns a credential for another origin. The error can
+ * then say that the credential belongs to another origin.
  */
 const startupCredential = (startup: UpstreamsByFamily, family: Family, origin: string): BoundCredential => {
   const keys = [startup[family], startup.both]
