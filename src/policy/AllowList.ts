@@ -1,6 +1,6 @@
 import { Schema, SchemaTransformation } from "effect"
 
-/** `AllowAll` allows every value. `Allow` allows the listed values only; an empty list allows nothing. */
+/** `AllowAll` allows every value. `Allow` allows only the listed values. An empty list allows nothing. */
 export type AllowList<A> = { readonly _tag: "AllowAll" } | { readonly _tag: "Allow"; readonly values: ReadonlyArray<A> }
 
 export const allowAll: AllowList<never> = { _tag: "AllowAll" }

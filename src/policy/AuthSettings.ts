@@ -48,7 +48,7 @@ export interface ConfiguredAuth {
   readonly secret: Option.Option<Redacted.Redacted>
 }
 
-/** The settings of `IDENTITY_*` and `TRUSTED_GATEWAY_*`. They apply until an operator saves settings. */
+/** The settings from the environment variables `IDENTITY_*` and `TRUSTED_GATEWAY_*`. Saved settings replace them. */
 export const StartupAuthSettings = Context.Reference<Option.Option<ConfiguredAuth>>("svc/policy/StartupAuthSettings", {
   defaultValue: () => Option.none()
 })
@@ -142,5 +142,5 @@ const reservedHeaders = new Set([
 
 const refusedKeyHeader = (name: string): string | undefined => {
   if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/.test(name)) return "must be a header name"
-  return reservedHeaders.has(name.toLowerCase()) ? "must be a header that has no other meaning" : undefined
+  return reservedHeaders.has(name.toLowerCase()) ? "must be a header without another meaning" : undefined
 }

@@ -6,13 +6,13 @@ export interface EffectivePolicy {
   readonly policy: KeyPolicy
   readonly guardrails: GuardrailPolicy.GuardrailPolicy
   readonly version: number
-  /** The policies that apply, from general to specific. The last is the key's own. */
+  /** The policies that apply, from general to specific. The last one is the key's own policy. */
   readonly layers: ReadonlyArray<PolicyLayer>
 }
 
 export const of = (layers: ReadonlyArray<PolicyLayer>): EffectivePolicy => ({
   policy: layers.map(({ policy }) => policy).reduce(intersection, neutral),
-  // If all policies are neutral, the result must be the `neutral` object itself, by which callers cache.
+  // If all policies are neutral, the result must be the `neutral` object, because callers cache by identity.
   guardrails: layers
     .map(({ guardrails }) => guardrails)
     .filter((guardrails) => guardrails !== GuardrailPolicy.neutral)

@@ -11,9 +11,9 @@ export const defaultCostNanos = 10_000_000
 const defaultOutputTokens = 4096
 
 /**
+ * Decides the charge of a request:
  * - `answer`: an amount is reserved, then replaced by the usage that the response reports.
- * - `estimate`: the reserved amount is charged, because the upstream still works after its response (batches,
- * background).
+ * - `estimate`: the reserved amount is charged, because the upstream continues to work after its response (batches).
  * - `status`: the reserved amount is charged, because the gateway does not read the response (direct mode).
  * - `free`: lists, look-ups and token counts cost nothing.
  */
@@ -34,7 +34,7 @@ export const accountingWithBody = (accounting: Accounting, { background }: Facts
   background && accounting === "answer" ? "estimate" : accounting
 
 export interface UsageEstimate {
-  /** The certain tokens: the input, the output that the request asks for, and one token per unlimited choice. */
+  /** The minimum tokens: input, requested output, and one token for each choice without an output limit. */
   readonly inputTokens: number
   /** `inputTokens` plus the assumed output. Only the assumed part is reduced to fit a smaller limit. */
   readonly tokens: number
@@ -50,7 +50,7 @@ export interface Ceiling {
   readonly limit: number
 }
 
-/** Returns the assumed output of a choice without a limit. It fits all limits, so that no estimate locks a key out. */
+/** Returns the assumed output tokens of a choice without an output limit. They fit all limits of the key. */
 export const outputPerOpenChoice = (
   facts: Facts,
   price: ModelPrice | undefined,
@@ -69,7 +69,7 @@ export const outputPerOpenChoice = (
   return Math.max(1, each)
 }
 
-/** Returns how many output tokens fit `ceiling` after the input. Negative if the input alone exceeds it. */
+/** Returns the output tokens that fit `ceiling` in addition to the input. Negative if the input alone exceeds it. */
 export const outputTokensThatFit = (
   { inputTokens }: Facts,
   price: ModelPrice | undefined,
@@ -90,13 +90,13 @@ const costOf = (price: ModelPrice, input: number, output: number): number =>
 
 export interface ReservedUsage extends UsageEstimate {
   readonly output: number
-  /** The maximum output: the limit that the gateway sends upstream, or `maxUnboundedOutput`. */
+  /** The maximum output tokens. This is the limit that the gateway sends upstream, or `maxUnboundedOutput`. */
   readonly maxOutput: number
 }
 
 /**
- * Estimates the usage to reserve. Each choice without a limit counts `perResponse` tokens. `isSentUpstream` tells
- * whether the upstream receives this number as a limit.
+ * Estimates the usage to reserve. Each choice without an output limit counts `perResponse` tokens. `isSentUpstream` is
+ * true if the upstream receives this number as a limit.
  */
 export const estimateUsage = (
   accounting: Accounting,
@@ -130,7 +130,7 @@ const maxUnboundedOutput = 128_000
 const free: ReservedUsage = { inputTokens: 0, tokens: 0, nanos: 0, nanosEstimated: false, output: 0, maxOutput: 0 }
 
 export interface RequestPrice extends ModelPrice {
-  /** The least charge in nano-dollars. It is set if one of the requested models has no price. */
+  /** The minimum charge in nano-dollars. It is set if one of the requested models has no price. */
   readonly minimumNanos?: number
 }
 
@@ -149,7 +149,7 @@ export const unpricedModels = (accounting: Accounting, facts: Facts, prices: Pri
   return isUnnamed(facts) ? ["", ...unknown] : unknown
 }
 
-/** Takes the highest price of all models that the request names, so that naming more never lowers the charge. */
+/** Returns the highest price of all named models. Naming further models then never lowers the charge. */
 export const priceOfRequest = (facts: Facts, prices: PriceList): RequestPrice | undefined => {
   const { alternativeModels, models, requests } = facts
   if (models.length === 1 && alternativeModels.length === 0 && !facts.omitsModel) return prices.priceOf(models[0]!)

@@ -29,7 +29,7 @@ export const of = (patch: GuardrailPolicyPatch): GuardrailPolicy =>
 
 export const patched = (base: GuardrailPolicy, patch: GuardrailPolicyPatch): GuardrailPolicy => ({ ...base, ...patch })
 
-/** If one policy forbids a guardrail, the other cannot offer or configure it. If both configure it, `b` applies. */
+/** If one policy forbids a guardrail, the other policy cannot offer or configure it. If both configure it, `b` wins. */
 export const merged = (a: GuardrailPolicy, b: GuardrailPolicy): GuardrailPolicy => {
   const forbidden = union(a.forbidden_guardrails, b.forbidden_guardrails)
   return {
@@ -42,7 +42,7 @@ export const merged = (a: GuardrailPolicy, b: GuardrailPolicy): GuardrailPolicy 
   }
 }
 
-/** If one policy forbids and configures a guardrail, both stay: selecting it then refuses the contradiction. */
+/** A policy that both forbids and configures a guardrail keeps both. Its requests are then refused. */
 const permittedOverrides = (
   own: GuardrailPolicy,
   other: GuardrailPolicy

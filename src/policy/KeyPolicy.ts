@@ -8,7 +8,7 @@ import { ServiceName } from "./routes/Service.ts"
 const Hour = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 23 }))
 const ModelName = Schema.String.check(Schema.isBetweenLength(1, 256))
 
-/** `flat` charges $0.01 for a request without a known price. `refuse` refuses it, because no budget can bound it. */
+/** `flat` charges $0.01 for a request without a known price. `refuse` refuses such a request. */
 const UnpricedModels = Schema.Literals(["flat", "refuse"])
 
 /** In JSON `null` means unrestricted. An empty policy restricts nothing. */
@@ -47,7 +47,7 @@ export type KeyPolicy = typeof KeyPolicy.Type
 export const KeyPolicyPatch = KeyPolicy.mapFields(Struct.map(Schema.optionalKey))
 export type KeyPolicyPatch = typeof KeyPolicyPatch.Type
 
-/** Part of a policy, as the API accepts it. It refuses some model names that rows of older versions contain. */
+/** The policy fields that the API accepts. Refuses some model names that rows of older versions may contain. */
 export const KeyPolicyInput = KeyPolicyPatch.pipe(
   Schema.fieldsAssign({
     allowed_models: Schema.optionalKey(AllowList.allowListOf(ModelName.check(ModelPattern.isModelPattern)))

@@ -3,7 +3,7 @@ import { allow } from "./AllowList.ts"
 import { type KeyPolicy, neutral } from "./KeyPolicy.ts"
 import { limited } from "./Limit.ts"
 
-/** The name of a policy to start with. A key does not remember its preset. */
+/** The name of an initial policy. A key stores the policy but not the name of the preset. */
 export const KeyPreset = Schema.Literals([
   "developer",
   "coding_agent",
@@ -25,8 +25,8 @@ const presets: Record<KeyPreset, Partial<KeyPolicy>> = {
     max_request_body_bytes: 1_048_576,
     max_response_body_bytes: 2_097_152
   },
-  // An agent sends its whole context with every step: at least ten thousand tokens. Codex sets no output limit, so the
-  // policy allows as much as current models write.
+  // Each step of a coding agent sends the whole context, at least ten thousand tokens. Codex sets no output limit. The
+  // policy therefore allows as much output as current models write.
   coding_agent: {
     rpm_limit: limited(120),
     tpm_limit: limited(2_000_000),

@@ -8,12 +8,12 @@ export interface KeyState {
   /** False if this version cannot decode the key's policy. The key is then refused. */
   readonly readable: boolean
   readonly expiresAt: Option.Option<number>
-  /** The latest of: last use (or creation, if never used), and last enabling by an operator. */
+  /** The time of the last use, of the creation, or of the last enabling by an operator, whichever is latest. */
   readonly lastUsedAt: number
 }
 
 export interface PresentedKey extends KeyState {
-  /** The end of the presented secret's validity, if a rotation has replaced the secret. */
+  /** The time when the presented secret expires. It is set only if a rotation has replaced the secret. */
   readonly secretEndsAt: Option.Option<number>
 }
 
@@ -35,7 +35,7 @@ export const exceededUnusedDays = (
 export const unusedCutoff = (days: number, now: number): number => now - days * dayMs
 
 export const refusalMessages = {
-  invalid_virtual_key: "The gateway key is not known.",
+  invalid_virtual_key: "The gateway key is not known. Check the key, or ask an operator for a new one.",
   disabled_virtual_key: "The gateway key is disabled; an operator can enable it.",
   revoked_virtual_key: "The gateway key was revoked; ask for a new one.",
   expired_virtual_key: "The gateway key has expired; ask for a new one.",

@@ -16,7 +16,7 @@ export const isModelPattern = Schema.makeFilter(
   { expected: 'the name of a model, or the beginning of names with one "*" at its end, such as "gpt-5*"' }
 )
 
-/** Tells whether the list allows the model. A pattern is allowed if every model that it matches is. */
+/** Returns true if the list allows the model. A pattern is allowed if every model that it matches is allowed. */
 export const allowsModel = (list: AllowList<ModelPattern>, model: ModelPattern): boolean =>
   list._tag === "AllowAll" || list.values.includes(model) || list.values.some((pattern) => matches(pattern, model))
 
@@ -25,9 +25,7 @@ const matches = (pattern: ModelPattern, model: string): boolean => {
   return prefix !== undefined && model.startsWith(prefix)
 }
 
-/**
- * If two patterns share a match, one prefix begins with the other. The longer pattern is therefore their intersection.
- */
+/** If two patterns have a common match, one prefix begins with the other. Their intersection is the longer pattern. */
 export const intersection = (a: AllowList<ModelPattern>, b: AllowList<ModelPattern>): AllowList<ModelPattern> => {
   if (a._tag === "AllowAll") return b
   if (b._tag === "AllowAll") return a

@@ -11,13 +11,13 @@ import * as CompatPaths from "./routes/CompatPaths.ts"
 export interface PolicyRequest {
   readonly route: PolicyRoute
   readonly provider: Provider
-  /** The service of the path, and the services that are linked to the key. If absent, the body may name a service. */
+  /** The service that the path names, and the services linked to the key. If absent, the body may name a service. */
   readonly service?: { readonly name: string; readonly linked: ReadonlyArray<string> } | undefined
-  /** True if the upstream works on after its response, with models and tokens that the gateway never sees. */
+  /** True if upstream work continues after the response. The gateway does not see its models and tokens. */
   readonly worksLater: boolean
   readonly facts: Facts
   readonly requestBytes: number
-  /** Assumed by simulations. Before a real response the size is unknown; the forwarder then enforces the limit. */
+  /** The size that a simulation assumes. It is unknown for real requests, whose limit the forwarder enforces. */
   readonly responseBytes: number | undefined
   readonly hourUtc: number
   readonly running: number
@@ -60,7 +60,7 @@ export interface Denial {
   readonly retryAfterSeconds?: number
 }
 
-/** The result of the checks, which stop at the first one that denies. `passed` lists the checks before it. */
+/** The result of the checks. They stop at the first denial. `passed` lists the checks before the denial. */
 type Decision =
   | { readonly _tag: "Allowed"; readonly passed: ReadonlyArray<Check> }
   | { readonly _tag: "Denied"; readonly passed: ReadonlyArray<Check>; readonly denial: Denial }
@@ -68,7 +68,7 @@ type Decision =
 /** Runs all checks. Requests, simulations and explanations share this function, so that their results agree. */
 export const decide = (policy: KeyPolicy, request: PolicyRequest): Decision => decideBy(checks, policy, request)
 
-/** Runs only the checks that need no body. They are the first of all checks, so the body never changes a refusal. */
+/** Runs only the checks that need no body. `decide` runs them first too, so the body never changes their result. */
 export const decideBeforeBody = (policy: KeyPolicy, request: PolicyRequest): Decision =>
   decideBy(checksBeforeBody, policy, request)
 
@@ -80,11 +80,11 @@ const decideBy = (checks: ReadonlyArray<CheckRule>, policy: KeyPolicy, request: 
   return allowed
 }
 
-/** Tells whether the policy checks the body's content, or its size if it has no content-length (`unsized`). */
+/** Returns true if the policy needs the body's content, or the size of a body without content-length (`unsized`). */
 export const dependsOnBody = (policy: KeyPolicy, unsized = false): boolean =>
   bodyRules.some(({ needs, when }) => (when === "content" || (when === "size" && unsized)) && needs(policy))
 
-/** The policy fields that need the body's content, its model's price, or its size if not announced. */
+/** The policy fields that depend on the body's content, on its model's price, or on its size. */
 const bodyRules: ReadonlyArray<{
   readonly field: keyof KeyPolicy
   readonly check: Check
@@ -145,7 +145,7 @@ export const laterWorkDenial = (limit: string): Omit<Denial, "check"> => ({
 export const bodyChecks = (policy: KeyPolicy): ReadonlyArray<Check> =>
   bodyRules.flatMap(({ check, needs }) => (needs(policy) ? [check] : []))
 
-/** Denies a request whose body is not read if the policy, or a model's own policy (`modelLayers`), depends on it. */
+/** Denies a request with an unread body if the key's policy or a model's policy (`modelLayers`) needs the body. */
 export const unreadBodyDenial = (policy: KeyPolicy, modelLayers = false): Denial | undefined => {
   const rule = bodyRules.find(({ needs }) => needs(policy))
   if (rule !== undefined) return denyUnreadBody(rule.check, `This key's policy sets ${rule.field}`)
@@ -161,7 +161,7 @@ const denyUnreadBody = (check: Check, reason: string): Denial => ({
 export const allDenials = (policy: KeyPolicy, request: PolicyRequest): ReadonlyArray<Denial> =>
   checks.flatMap((rule) => denialOf(rule, policy, request) ?? [])
 
-/** Returns at least one policy layer, because a merged policy denies only what some layer denies. */
+/** Returns the layers that deny the request. At least one exists, because merging policies adds no denials. */
 export const denyingLayers = <Layer extends { readonly policy: KeyPolicy }>(
   layers: ReadonlyArray<Layer>,
   check: Check,
@@ -401,7 +401,7 @@ const refusedModelMessage = (model: string, allowed: ReadonlyArray<string>): str
   return `This key's policies do not allow the requested model "${printable(model)}" (${choice}).`
 }
 
-/** Without an output limit each choice counts one token here. The gateway sends the policy's limit upstream then. */
+/** A choice without an output limit counts one token. The gateway then sends the policy's limit upstream. */
 const outputOf = ({ choices, largestOutput }: Facts): number => Math.max(choices, largestOutput)
 
 const bodyService = ({ service }: Facts): PolicyRequest["service"] =>

@@ -8,14 +8,14 @@ export const LayerKind = Schema.Literals(["global", "project", "team", "route", 
 export type LayerKind = typeof LayerKind.Type
 
 export interface PolicyLayer extends Policies {
-  /** `unknown`: a kind of a newer version. Such a layer may concern any request, so it applies to all. */
+  /** `unknown` is a kind that only newer versions know. Such a layer applies to all requests, to be safe. */
   readonly kind: LayerKind | "key" | "unknown"
-  /** The id or name of the project, team, route, model or key; `null` for the global layer and an unstored key. */
+  /** The id or name of the project, team, route, model or key. `null` for the global layer and an unstored key. */
   readonly scopeId: string | null
   readonly version: number
   /** True if this version cannot decode the row. The layer then denies every request. */
   readonly unreadable?: true
-  /** For each limit, the number of the change that set it. Absent for layers from before changes were numbered. */
+  /** The number of the configuration change that set each limit. Older layers have no such numbers. */
   readonly since?: SharedLimits.Since
   readonly shared?: { readonly limits: SharedLimits.SharedLimits; readonly since: SharedLimits.Since }
 }
@@ -30,7 +30,7 @@ export interface LayerScope {
   readonly projectId: string | undefined
   readonly teamId: string | undefined
   readonly route: PolicyRoute
-  /** All models of the request. A message batch must satisfy the layers of each of them. */
+  /** All models of the request. A message batch must satisfy the layers of all its models. */
   readonly models: ReadonlyArray<string>
 }
 
@@ -71,7 +71,7 @@ export const ownerLayers = (
 
 export type CountedRequests = "all" | { readonly routes: ReadonlyArray<string>; readonly models: ReadonlyArray<string> }
 
-/** The requests that a counter includes, and the number of the change since which it includes them all. */
+/** The requests that a counter includes. It includes all of them since the configuration change number `since`. */
 export interface CountedSince {
   readonly counted: CountedRequests
   readonly since: number
@@ -115,4 +115,4 @@ export const sharedLimitName = ({ kind, scopeId }: PolicyLayer, field: SharedLim
   `shared ${field} of ${kind === "global" ? "all keys" : `${kind} ${scopeId ?? ""}`}`
 
 export const unreadableLayerMessage =
-  "This version of the program cannot decode the stored policy, so it denies every request that is under it. Update the program, or save the policy again."
+  "This version of the program cannot decode the stored policy, so it denies every request to which the policy applies. Update the program, or save the policy again."

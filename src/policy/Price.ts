@@ -33,7 +33,7 @@ export interface PricedTokens {
   readonly cacheWrite: number
 }
 
-/** Returns nano-dollars, rounded up and at most `maxDollars`: no usage report can overflow a counter. */
+/** Returns nano-dollars, rounded up. The maximum is `maxDollars`, so that no usage report overflows a counter. */
 export const cost = (price: ModelPrice, tokens: PricedTokens): number => {
   const plain = Math.max(0, tokens.input - tokens.cachedInput - tokens.cacheWrite)
   const perMillion =

@@ -1,7 +1,7 @@
 import { prefixOf } from "./ModelPattern.ts"
 import type { ModelPrice } from "./Price.ts"
 
-/** Looks up model prices. An exact name precedes prefixes (`claude-*`), and longer prefixes precede shorter ones. */
+/** Looks up model prices. An exact name wins over prefixes (`claude-*`), and longer prefixes win over shorter ones. */
 export class PriceList {
   static readonly empty = new PriceList([])
 

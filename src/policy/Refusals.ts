@@ -26,7 +26,7 @@ export interface PolicyRefusal {
 
 type ModelLayers = ReadonlyMap<string, PolicyLayer>
 
-/** Decides before the body is read, so `request` has no facts of it. `full` finds a limit that is used up. */
+/** Decides before the body is read, so `request` has no facts from the body. `full` finds a limit that is used up. */
 export const beforeBody = <Full = never>(
   method: string,
   target: Target,
@@ -50,7 +50,7 @@ interface ResponseGuard {
   readonly inspectsResponse: boolean
 }
 
-/** Decides with the facts of the body. `guard` is a failure if the request's guardrails cannot run. */
+/** Decides with the facts from the body. `guard` is a failure if the request's guardrails cannot run. */
 export const afterBody = (
   effective: EffectivePolicy,
   request: Policy.PolicyRequest,
@@ -65,7 +65,7 @@ export const afterBody = (
   return guard.success?.inspectsResponse === true ? ungovernedLaterWork("a guardrail on responses") : undefined
 }
 
-/** Applies the policy, and refuses upstream work after the response if a shared limit could not be enforced on it. */
+/** Applies the policy. Work after the response is also refused if a shared limit could not be enforced on it. */
 export const byPolicy = (effective: EffectivePolicy, request: Policy.PolicyRequest): PolicyRefusal | undefined => {
   const decision = Policy.decide(effective.policy, request)
   if (decision._tag === "Denied") return refusalOfDenial(decision.denial, effective, request)

@@ -35,7 +35,7 @@ export interface RoutedRequest {
 export interface Target extends RoutedRequest {
   /** Defines the format of the body. A compatible upstream's path has the format of the same gateway path. */
   readonly routeId: BodyRoute
-  /** The protocol of the response's usage report. The path decides it, whatever the client's headers say. */
+  /** The protocol of the usage report in the response. It depends on the path and not on the client's headers. */
   readonly family: Family
   readonly accounting: Accounting
   /** True if streams report usage only on request, as OpenAI chat completions do. */
@@ -43,7 +43,7 @@ export interface Target extends RoutedRequest {
   readonly model?: string
   /** The service name in the path, which need not belong to a registered service. */
   readonly serviceName?: string
-  /** The reason why the service cannot be called. Only authenticated clients learn it. */
+  /** The error if the service cannot be called. Only authenticated clients receive it. */
   readonly closed?: ServiceRefusal
 }
 
@@ -62,7 +62,7 @@ interface RoutingSettings {
   readonly passthrough: Passthrough
 }
 
-/** The reason why no route matches. Clients learn it before authentication. */
+/** The error if no route matches. Clients receive it before authentication. */
 interface RoutingFailure {
   readonly code: "unsupported_route"
   readonly message: string
@@ -238,7 +238,7 @@ export const withoutLeadingSegments = (target: string, segments: number): string
 const unsupported = (message: string): RoutingFailure => ({ code: "unsupported_route", message })
 
 const closedAtCompat = unsupported(
-  "This path of the direct compatible upstream is not open. An operator can open paths with DIRECT_COMPAT_ALLOWED_PATHS; the upstream's UI and administration stay closed."
+  "This path of the direct compatible upstream is not open. An operator can open paths with DIRECT_COMPAT_ALLOWED_PATHS. The paths of its UI and administration always stay closed."
 )
 
 const maxShownCharacters = 128

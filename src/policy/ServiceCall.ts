@@ -10,7 +10,7 @@ export interface ServiceCall {
   readonly path: string
 }
 
-/** The reason why the service cannot be called. Only authenticated clients learn it. */
+/** The error if the service cannot be called. Only authenticated clients receive it. */
 export interface ServiceRefusal {
   readonly code:
     | "missing_service"

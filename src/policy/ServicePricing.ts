@@ -20,9 +20,9 @@ interface Cost {
 interface Templated<A> {
   readonly rule: A
   readonly segments: ReadonlyArray<string>
-  /** The segments in the spelling that a lenient upstream compares, without empty ones at the end. */
+  /** The segments in normalized spelling, as a lenient upstream may compare them. Empty end segments are removed. */
   readonly folded: ReadonlyArray<string>
-  /** The number of segments that are not parameters. The template with the most is the most specific. */
+  /** The number of segments that are not parameters. The template with the highest number is the most specific. */
   readonly literalCount: number
 }
 
@@ -76,7 +76,7 @@ const isInstance = (template: ReadonlyArray<string>, segments: ReadonlyArray<str
   template.length === segments.length &&
   template.every((part, index) => (isParameter(part) ? segments[index] !== "" : part === segments[index]))
 
-/** Finds the priced endpoint that a lenient upstream serves for a misspelling, which would avoid its price. */
+/** Finds the priced endpoint that a lenient upstream may serve for a misspelled path, bypassing the price. */
 export const misspelledTemplate = ({ endpointRules }: Pricing, method: string, path: string): string | undefined => {
   if (endpointRules.length === 0) return undefined
   const pathSegments = segmentsOf(path)

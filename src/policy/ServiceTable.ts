@@ -17,7 +17,7 @@ export interface RegisteredService {
 
 export interface ServiceTable {
   readonly byName: ReadonlyMap<string, RegisteredService>
-  /** Services may share a pattern if their methods differ. The first by name that accepts the method is called. */
+  /** Services may share a pattern if their methods differ. The services of a pattern are sorted by name. */
   readonly byPattern: ReadonlyMap<string, ReadonlyArray<RegisteredService>>
 }
 
@@ -29,7 +29,7 @@ export const of = (services: ReadonlyArray<RegisteredService>): ServiceTable => 
   }
 }
 
-/** Finds the longest pattern with a service that accepts the method. An exact pattern precedes one with `/*`. */
+/** Finds the longest pattern with a service that accepts the method. For `/x`, the pattern `/x/*` wins over `/x`. */
 export const match = ({ byPattern }: ServiceTable, method: string, path: string): RegisteredService | undefined => {
   if (byPattern.size === 0) return undefined
   const of = (pattern: string) => byPattern.get(pattern)?.find(({ methods }) => methods.includes(method))
@@ -42,6 +42,6 @@ export const match = ({ byPattern }: ServiceTable, method: string, path: string)
   return undefined
 }
 
-/** A credential that cannot be decrypted is not missing: the request then fails with an error of its own. */
+/** A credential that cannot be decrypted does not count as missing. The request then fails with a separate error. */
 export const missingFields = ({ credential, origin }: RegisteredService): ReadonlyArray<RuntimeField> =>
   missingRuntimeFields({ upstream: origin !== undefined, credential: credential._tag !== "Missing" })

@@ -13,7 +13,7 @@ const fields = [
 
 export type LimitField = (typeof fields)[number]
 
-/** All requests under a policy layer share these limits. The limits of its `policy` apply to each key. */
+/** All keys of a policy layer share these limits. The limits in the layer's `policy` apply to each key separately. */
 export const SharedLimits = KeyPolicy.mapFields(Struct.pick(fields))
 export type SharedLimits = typeof SharedLimits.Type
 
@@ -27,6 +27,6 @@ export const of = (patch: SharedLimitsPatch): SharedLimits => ({ ...none, ...pat
 export const hasLimit = (limits: Record<LimitField, Limit>): boolean =>
   fields.some((field) => limits[field]._tag === "Limited")
 
-/** The number of the change that set each daily or monthly limit. Older limits have no number. */
+/** The number of the configuration change that set each daily or monthly limit. Older limits have no number. */
 export const Since = Schema.Record(Schema.String, Schema.Int)
 export type Since = { readonly [field in LimitField]?: number }

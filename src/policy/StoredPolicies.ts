@@ -26,7 +26,7 @@ export const encode = (policy: KeyPolicy): string =>
 export const denyingPolicies: Policies = { policy: { ...neutral, deny: true }, guardrails: GuardrailPolicy.neutral }
 
 const encodePolicy = Schema.encodeSync(KeyPolicy)
-/** All fields of a policy that restricts nothing, in JSON. All their values are primitive. */
+/** The JSON fields of a policy that restricts nothing. All values are primitive. */
 const neutralFields: ReadonlyMap<string, unknown> = new Map(Object.entries(encodePolicy(neutral)))
 
 const strict = { onExcessProperty: "error" } as const
@@ -40,6 +40,6 @@ const withoutNeutral = (known: object, policy: unknown): unknown =>
       )
     : policy
 
-/** Tells whether a value of an unknown field restricts nothing: `null`, or an object with only such values. */
+/** Returns true if a value restricts nothing. Such a value is `null`, or an object with only such values. */
 const restrictsNothing = (value: unknown): boolean =>
   value === null || (Predicate.isObject(value) && !Array.isArray(value) && Object.values(value).every(restrictsNothing))

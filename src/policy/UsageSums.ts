@@ -1,10 +1,10 @@
 export const dimensions =
   "project_id, key_id, route, model, provider, service_name, http_method, endpoint, status_code, task_id, run_id, team_id"
 
-/** SQL: clients choose a service's paths, so a path without an OpenAPI template counts under the service's name. */
+/** SQL: the endpoint of an event. A path without an OpenAPI template counts under the service's name. */
 export const endpointOfEvent = "coalesce(endpoint_template, CASE WHEN endpoint_path IS NOT NULL THEN service_name END)"
 
-/** SQL: clients may invent model names, so unknown models count together as `other`. */
+/** SQL: the model of an event. Unknown names count as `other`, because clients may invent names. */
 export const modelOfEvent = "CASE WHEN model_known IS FALSE THEN 'other' ELSE model END"
 
 /** SQL: a response that failed after its status was sent counts as 502. */
@@ -33,14 +33,14 @@ export const summands = [
 
 const refusedAfterAdmission = ["response_body_too_large", "guardrail_blocked"]
 
-/** SQL: true for an event that counts towards request limits. All others were refused before. */
+/** SQL: true for an event that counts towards request limits. All other events were refused before admission. */
 export const admittedEvent = `error_code IS NULL OR error_code LIKE 'upstream_%' OR error_code IN ('${refusedAfterAdmission.join("', '")}')`
 
-/** The same as `admittedEvent` for a record that is not stored yet. `errorCode` is empty without an error. */
+/** Decides like `admittedEvent` for a record that is not stored yet. `errorCode` is empty without an error. */
 export const isAdmitted = (errorCode: string): boolean =>
   errorCode === "" || errorCode.startsWith("upstream_") || refusedAfterAdmission.includes(errorCode)
 
-/** SQL: the requests that count towards limits. Sums of older versions lack the number; they count successes. */
+/** SQL: the requests that count towards limits. Sums of older versions lack this number and count successes. */
 export const admittedCount = "coalesce(admitted_count, CASE WHEN status_code < 400 THEN request_count ELSE 0 END)"
 
 /** Usage sums must be kept this long, because a lost monthly budget counter is restored from them. */
