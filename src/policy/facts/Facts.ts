@@ -71,7 +71,7 @@ export const allModels = ({
 }: Pick<Facts, "models" | "alternativeModels">): ReadonlyArray<string> =>
   alternativeModels.length === 0 ? models : [...new Set([...models, ...alternativeModels])]
 
-/** Adds the models in the path of a compatible upstream. If path and body name none, the upstream chooses one. */
+/** Adds the models in the path of a compatible upstream. Sets `omitsModel` if neither path nor body names one. */
 export const withTarget = (
   facts: Facts,
   { provider, target }: { readonly provider: Provider; readonly target: string }
@@ -116,7 +116,7 @@ export const ofForm = (
 const formValueOf = (name: string, text: string): Json | undefined => {
   if (name === "stream") return /^(?:true|1)$/i.test(text) ? true : /^(?:false|0)$/i.test(text) ? false : undefined
   if (TypeMistakes.countMembers.includes(name)) return /^\d{1,15}(?:\.\d+)?$/.test(text) ? Number(text) : undefined
-  // A form cannot express these: tools need JSON, and the gateway removes guardrails before forwarding.
+  // Forms do not support these members. Tools need JSON, and the gateway removes guardrails only from JSON.
   return toolMembers.includes(name) || name === "guardrails" ? undefined : text
 }
 
@@ -163,7 +163,7 @@ export const parse = (routeId: BodyRoute, bytes: Uint8Array): Result.Result<Pars
   return Result.isFailure(read) ? Result.fail(read.failure.problem) : ofJson(routeId, read.success)
 }
 
-/** Refuses duplicate members at any depth: some upstreams read the first one, the gateway the last. */
+/** Refuses duplicate members at any depth. Some upstreams read the first one, but the gateway reads the last one. */
 export const ofJson = (routeId: BodyRoute, { json, shape, text }: JsonText): Result.Result<ParsedBody, BodyProblem> => {
   if (!isObject(json)) return Result.fail(problem("The body must be a JSON object."))
   const scanned = isPlain(routeId, json, shape) ? nothingFound : scanMembers(routeId, decidingObjects(routeId, text))
@@ -267,7 +267,7 @@ const valuesOf = (text: string, key: string): ReadonlyArray<string> =>
     member.key === key ? [text.slice(member.valueStart, member.end)] : []
   )
 
-/** True if names are plain and unique and there are no tools. `scanMembers` takes three times as long. */
+/** True if names are plain and unique and there are no tools. Then `scanMembers` can be skipped to save time. */
 const isPlain = (routeId: BodyRoute, json: JsonObject, { members }: JsonBounds.JsonShape): boolean => {
   if (routeId === "message-batches") return false
   const names = Object.keys(json)
@@ -277,14 +277,14 @@ const isPlain = (routeId: BodyRoute, json: JsonObject, { members }: JsonBounds.J
   )
 }
 
-/** Upstreams may convert other names, for example to lower case, to one of these. */
+/** Upstreams may convert other names to such a name, for example to lower case. */
 const usualMemberName = /^[a-z0-9_]*$/
 
 const nothingFound = Result.succeed(0)
 
 /**
- * Refuses duplicate and escaped members, and names in unusual case. V8 itself can mistake an escaped name for one of an
- * earlier body (nodejs/node#63785). Returns the bytes of the tools of the object with the most.
+ * Refuses duplicate and escaped members, and names in unusual case. V8 can confuse an escaped name with a name from an
+ * earlier body (nodejs/node#63785). Returns the maximum bytes of tools in one object.
  */
 const scanMembers = (routeId: BodyRoute, objects: ReadonlyArray<string>): Result.Result<number, BodyProblem> => {
   let maxBytes = 0
@@ -310,7 +310,7 @@ const scanMembers = (routeId: BodyRoute, objects: ReadonlyArray<string>): Result
   return Result.succeed(maxBytes)
 }
 
-/** `functions` is the older name of `tools`. The others enable tools that the upstream runs. */
+/** `functions` is the older name of `tools`. The other members enable tools that the upstream runs. */
 const toolMembers = ["tools", "functions", "mcp_servers", "plugins", "web_search_options", "extra_body"]
 
 const plainKey = /^[\w-]{1,64}$/
@@ -324,7 +324,7 @@ const requestsOf = (routeId: BodyRoute, json: JsonObject): ReadonlyArray<Json> =
   return batch.map((item: Json) => (isObject(item) ? (item["params"] ?? null) : null))
 }
 
-/** Finds a member that sets a price, such as `input_cost_per_token`. Some upstreams report costs by it. */
+/** Finds a member that sets a price, such as `input_cost_per_token`. Some upstreams compute reported costs from it. */
 const priceMemberIn = (json: JsonObject, requests: ReadonlyArray<Json>): string | undefined => {
   let found = priceMemberOf(json) ?? priceMemberOf(json["extra_body"])
   for (const request of requests) {

@@ -1,4 +1,4 @@
-/** Browsers send the gateway's cookies to every port of its host, so they never pass to or from an upstream. */
+/** Browsers send the gateway's cookies to every port of its host. The gateway never exchanges them with an upstream. */
 export const isGatewayCookie = (name: string): boolean => /^(?:__host-|__secure-)?svc_/i.test(name)
 
 export const withoutGatewayCookies = (header: string): string | undefined => {

@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject } from "./Json.ts"
 
-/** Media occur in the content of `messages`, or `anywhere` in the body of a registered service. */
+/** The position of media such as images: in the content of `messages`, or `anywhere` in the body of a service. */
 export type Media = "messages" | "anywhere"
 
 interface TokenEstimate {
@@ -9,8 +9,8 @@ interface TokenEstimate {
 }
 
 /**
- * Counts text as a token per four bytes, a number or boolean as one token, and base64 by its media type where a model
- * would see media. Does not recurse, because a body may nest more deeply than the call stack allows.
+ * Estimates input tokens. Text counts one token per four bytes. A number or boolean counts one token. Base64 media
+ * count by their media type. Does not recurse, because a body may nest more deeply than the call stack allows.
  */
 export const estimateInput = (json: Json, media: Media, outputMembers: ReadonlyArray<string>): TokenEstimate => {
   let tokens = 0
@@ -79,7 +79,7 @@ const textTokens = (text: string): number => Math.max(1, Math.ceil(Buffer.byteLe
 /** The usual tokens of an image, and the minimum for other media. */
 export const imageTokens = 1600
 
-/** A document page takes 3 to 100 KiB of base64, a second of audio 8 to 48 KiB. */
+/** A document page takes 3 to 100 KiB of base64. A second of audio takes 8 to 48 KiB. */
 const documentBytesPerToken = 16
 const audioBytesPerToken = 1024
 
@@ -95,7 +95,7 @@ const mediaTokens = (type: string, base64Length: number): number => {
   return imageTokens
 }
 
-/** Returns `undefined` unless the whole string is a data URL, so that prose never counts as media. */
+/** Returns `undefined` if the string is not entirely a data URL, so that prose never counts as media. */
 const dataUrlTokens = (text: string): number | undefined => {
   if (!text.startsWith("data:")) return undefined
   const comma = text.indexOf(",")
@@ -115,7 +115,7 @@ const base64Tokens = (value: JsonObject, position: ContentPosition): number | un
 
 const isBase64 = (text: string): boolean => /^[A-Za-z0-9+/=_-]*$/.test(text)
 
-/** Member names of the protocols, which cost no tokens. Any other name may be prose. */
+/** Member names of the protocols. They cost no tokens. Any other name may be text for the model. */
 const protocolNames: ReadonlySet<string> = new Set(
   `arguments background cache_control content custom_id data description detail dimensions effort encoding_format file file_data
   file_id filename format function functions guardrails id image_url include_usage input input_audio input_schema

@@ -8,7 +8,7 @@ interface Member {
   readonly end: number
 }
 
-/** Finds the members of valid JSON. Editing the text keeps all other bytes, such as the digits of numbers. */
+/** Finds the members of valid JSON, so that the text can be edited. Other bytes, such as digits, stay unchanged. */
 export const topLevel = (text: string): ReadonlyArray<Member> => {
   const members: Array<Member> = []
   let at = skipSpace(text, 0)
@@ -58,7 +58,7 @@ export const without = (text: string, drop: (key: string) => boolean): string =>
   return text.slice(0, head.start) + kept + text.slice(tail.end)
 }
 
-/** Sets the member `key` to `json`: replaces its last occurrence, or adds it as the first member. */
+/** Sets the member `key` to `json`. Replaces its last occurrence, or adds it as the first member. */
 export const withMember = (text: string, key: string, json: string): string => {
   const members = topLevel(text)
   const found = members.findLast((member) => member.key === key)

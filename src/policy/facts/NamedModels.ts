@@ -13,7 +13,7 @@ const listMembers = [
   ...["fallbacks", "models", "context_window_fallbacks", "content_policy_fallbacks", "default_fallbacks"]
 ]
 
-/** Members by which an upstream selects a deployment, credential or stored configuration with a model of its own. */
+/** Members that let the upstream select a deployment, credential or stored configuration with its own model. */
 const opaqueMembers = [
   ...[
     "agent",
@@ -50,7 +50,7 @@ const relevantMembers: ReadonlySet<string> = new Set([
 
 const noModels: NamedModels = { models: [], unjudgedMember: undefined }
 
-/** Returns the models that a request names, including those in `extra_body`, which some upstreams prefer. */
+/** Returns the models that a request names. Some upstreams prefer the models in `extra_body`, so these count too. */
 export const namedInRequest = (request: JsonObject): NamedModels => {
   if (!Object.keys(request).some((name) => relevantMembers.has(name))) return noModels
   const models: Array<string> = []
@@ -79,9 +79,9 @@ export const namedInRequest = (request: JsonObject): NamedModels => {
     for (const name of listMembers) if (from[name] !== undefined) collect(from[name], prefix + name)
     const found = opaqueMembers.find((name) => from[name] != null)
     if (found !== undefined) markUnjudged(prefix + found)
-    // A prompt that is stored at the upstream may bring a model and tools.
+    // A prompt that is stored at the upstream may set a model and tools.
     if (isObject(from["prompt"])) markUnjudged(`${prefix}prompt`)
-    // Some tools that the upstream runs are models.
+    // Some tools that the upstream runs use a model of their own.
     const { tools } = from
     if (isList(tools))
       for (const tool of tools) if (isObject(tool) && typeof tool["model"] === "string") models.push(tool["model"])
@@ -114,7 +114,7 @@ const maxNamingSegments = 8
 const modelsAfter = (takesColon: boolean, rest: ReadonlyArray<string>): ReadonlyArray<string> => {
   const [first = ""] = rest
   if (first === "") return []
-  // The model's name may contain slashes and colons; an action follows its last colon.
+  // A model name may contain slashes and colons. An action may follow the last colon.
   const text = takesColon ? rest.join("/") : ""
   return text.includes(":") ? [text.slice(0, text.indexOf(":")), text.slice(0, text.lastIndexOf(":"))] : [first]
 }

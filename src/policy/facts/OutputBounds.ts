@@ -2,19 +2,19 @@ import type { BodyRoute } from "../routes/CanonicalRoute.ts"
 import { isObject, type JsonObject } from "./Json.ts"
 
 export interface OutputBounds {
-  /** The maximum output tokens of all requests that limit their output, summed. */
+  /** The sum of the output limits, in tokens, of all requests that limit their output. */
   readonly boundedOutput: number
   /** The number of choices (alternative responses) whose output the request does not limit. */
   readonly openChoices: number
-  /** The largest output limit of a single request; 0 if there is none. Members of all protocols count. */
+  /** The largest output limit of a single request, or 0. Limit members of all protocols count. */
   readonly largestOutput: number
-  /** The sum of the requests' output limits. Members of all protocols count. */
+  /** The sum of the requests' output limits. Limit members of all protocols count. */
   readonly totalOutput: number
-  /** The most choices (alternative responses) of one request; 0 on routes without text output. */
+  /** The maximum number of choices (alternative responses) of one request. 0 on routes without text output. */
   readonly choices: number
 }
 
-/** A request as sent, and as some upstreams read it: with the members of `extra_body` in place of its own. */
+/** The request as sent, and the variant in which the members of `extra_body` replace the request's own members. */
 export type RequestVariants = readonly [request: JsonObject] | readonly [request: JsonObject, merged: JsonObject]
 
 export const variantsOf = (routeId: BodyRoute, request: JsonObject): RequestVariants => {
@@ -28,7 +28,7 @@ const openLengthRoutes: ReadonlySet<string> = new Set([...generatingRoutes, "com
 
 export const outputMembers = ["max_completion_tokens", "max_output_tokens", "max_tokens"]
 
-/** The members that limit the output on these routes. On other routes each of `outputMembers` may. */
+/** The members that limit the output on these routes. On other routes, any of `outputMembers` may limit it. */
 const ownOutputMembers: Partial<Record<BodyRoute, ReadonlyArray<string>>> = {
   "chat-completions": ["max_completion_tokens", "max_tokens"],
   responses: ["max_output_tokens"],
@@ -37,8 +37,8 @@ const ownOutputMembers: Partial<Record<BodyRoute, ReadonlyArray<string>>> = {
 }
 
 /**
- * Upstreams differ in which member they obey, so the largest output limit counts. The output counts as limited only if
- * the member that the route defines is set in every variant of the request.
+ * Upstreams obey different members, so the largest output limit counts. The output counts as limited only if the member
+ * that the route defines is set in every variant of the request.
  */
 export const of = (routeId: BodyRoute, requestVariants: ReadonlyArray<RequestVariants>): OutputBounds => {
   const own = ownOutputMembers[routeId] ?? outputMembers

@@ -45,8 +45,8 @@ export const neverForwarded = [
   "x-trusted-gateway-signature",
   "x-svc-.*",
   "traceparent",
-  // Policy and price were decided for the method and the path of the request line, which these headers replace for some
-  // frameworks and proxies.
+  // Some frameworks and proxies let these headers replace the method or path. The gateway decided policy and price for
+  // the method and path of the request line.
   "x-original-url",
   "x-rewrite-url",
   "x-override-url",

@@ -5,14 +5,14 @@ export type ClientKind = "program" | "browser"
 
 /** Upstream headers that no client receives, because they would apply to the gateway's host. */
 const neverReturned = [
-  // These describe the connection between gateway and upstream.
+  // These headers describe the connection between gateway and upstream.
   ...[...hopByHop, "alt-svc", "proxy-authorization", "authorization"],
   "x-svc-.*",
-  // These apply to every port of the gateway's host, and to later responses.
+  // These headers apply to every port of the gateway's host, and to later responses.
   ...["strict-transport-security", "public-key-pins", "expect-ct", "clear-site-data", "service-worker-allowed"],
-  // These make browsers report about the gateway's host to another server.
+  // These headers make browsers report about the gateway's host to another server.
   ...["nel", "report-to", "reporting-endpoints"],
-  // These let other web pages read responses with the user's permissions.
+  // These headers let other web pages read responses with the user's permissions.
   ...["access-control-.*", "timing-allow-origin", "x-permitted-cross-domain-policies"],
   "set-cookie2"
 ]

@@ -2,7 +2,7 @@ import type { BodyRoute } from "../routes/CanonicalRoute.ts"
 import { isObject, type Json, type JsonObject } from "./Json.ts"
 import { outputMembers } from "./OutputBounds.ts"
 
-/** Checks the types of members that decide: `"stream":"true"` must not pass where streaming is forbidden. */
+/** Checks the types of members that policy reads. `"stream":"true"` must not bypass a ban on streaming. */
 export const find = (
   json: JsonObject,
   requests: ReadonlyArray<Json>,
@@ -51,7 +51,7 @@ const countMistakeIn = (request: Json): TypeMistake | undefined => {
   return count === undefined ? undefined : ["a number", count]
 }
 
-/** Checked on this route only, because elsewhere `background` may mean the background of an image. */
+/** Checked only on `/v1/responses`, because elsewhere `background` may mean the background of an image. */
 const backgroundMistakeIn = (request: Json): TypeMistake | undefined =>
   isObject(request) && request["background"] != null && typeof request["background"] !== "boolean"
     ? ["true or false", "background"]

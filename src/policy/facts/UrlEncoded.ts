@@ -21,7 +21,7 @@ const pairOf = (text: string): Pair => {
   return equals === -1 ? { name: text, value: "" } : { name: text.slice(0, equals), value: text.slice(equals + 1) }
 }
 
-/** Invalid UTF-8 becomes U+FFFD; invalid escapes stay as they are. */
+/** Invalid UTF-8 becomes U+FFFD. Invalid escapes stay unchanged. */
 export const decoded = (text: string): string => unescape(text.replaceAll("+", " "))
 
 export const decodedBytes = (value: string): number => value.replace(escapes, ".").length
