@@ -25,7 +25,7 @@ export interface CanonicalRoute {
   readonly id: RouteId
   readonly family: Family
   readonly methods: ReadonlyArray<"GET" | "POST">
-  /** The path, in which `*` matches one non-empty segment. Policies and usage records name the route by it. */
+  /** The path of the route, and its name in policies and usage records. `*` matches one non-empty segment. */
   readonly pattern: PolicyRoute
 }
 
@@ -44,7 +44,7 @@ export const canonicalRoutes: ReadonlyArray<CanonicalRoute> = [
   modelsRoute
 ]
 
-/** `/services/*` and four built-in paths are registered services. `/upstream/*` is passthrough without a route. */
+/** `/services/*` and four built-in paths belong to registered services. `/upstream/*` is passthrough on other paths. */
 export const PolicyRoute = Schema.Literals([
   "/v1/chat/completions",
   "/v1/responses",

@@ -7,7 +7,7 @@ import * as UpstreamPaths from "./UpstreamPaths.ts"
 /** The default of `DIRECT_COMPAT_ALLOWED_PATHS`. */
 export const defaultPaths: ReadonlyArray<string> = ["/v1/*"]
 
-/** Refuses a path that the upstream may read as one of the gateway's routes, but that is spelled differently. */
+/** Returns false for a path that the upstream may read as a gateway route in another spelling. */
 export const isOpen = (allowed: ReadonlyArray<string>, path: string): boolean => {
   if (!allowed.some((pattern) => Path.matches(pattern, path))) return false
   const segments = UpstreamPaths.foldedPath(path)
@@ -16,14 +16,14 @@ export const isOpen = (allowed: ReadonlyArray<string>, path: string): boolean =>
   return lenientRoute === undefined || lenientRoute === RouteTable.canonicalRoute("POST", path.slice(1).split("/"))
 }
 
-/** `later`: work continues after the response, and its usage is never reported. `none`: no model is used. */
+/** `later`: upstream work continues after the response without a usage report. `none`: the request uses no model. */
 type CompatWork = "answer" | "later" | "none"
 
 const laterNames: ReadonlySet<string> = new Set([
   ...["batch", "batches", "evals", "fine-tunes", "fine-tuning", "fine_tunes", "fine_tuning", "runs", "video", "videos"]
 ])
 
-/** POST requests that use no model: `creates` to the collection, `below` on an object. */
+/** POST requests that use no model. `creates`: on the collection itself. `below`: on paths below an object. */
 const postsWithoutModel: ReadonlyMap<string, { readonly creates: boolean; readonly below: RegExp }> = new Map([
   ["assistant", { creates: false, below: /^$/ }],
   ["batch", { creates: false, below: /^cancel$/ }],

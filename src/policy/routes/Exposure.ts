@@ -8,12 +8,12 @@ export type WildcardAccess =
   | "key"
   /** The client needs a gateway key and an identity from an identity provider or a trusted gateway. */
   | "identity"
-  /** The client needs nothing, because a trusted ingress has authenticated it. */
+  /** The client needs no credential, because a trusted ingress has authenticated it. */
   | "open"
 
 type CallerKind = "nobody" | "key" | "identified"
 
-/** `unsupported` is decided before authentication. `forbidden`: a key alone is not enough. */
+/** `unsupported` is decided before authentication. `forbidden` means that a key alone is not enough. */
 export type ExposureDecision = "forward" | "unsupported" | "unauthenticated" | "forbidden"
 
 export const decide = (access: WildcardAccess, caller: CallerKind): ExposureDecision => {
@@ -54,7 +54,7 @@ export const accessOf = (
   return UpstreamPaths.isPublicApi(segments) || loadedByUi || matchingPaths.some(namesFirstSegment) ? "key" : "closed"
 }
 
-/** Outside the public API a pattern must contain its whole first segment: `/rerank/*` opens a path, `/r*` does not. */
+/** Outside the public API, a pattern must spell out its first segment. `/rerank/*` opens paths, `/r*` does not. */
 const namesFirstSegment = (pattern: string): boolean => !/^\/[^/]*\*$/.test(pattern)
 
 /** Without a credential, only exact spellings of the UI's paths are forwarded. */
@@ -70,14 +70,14 @@ const isOpen = (
   return admin === "explicitly_exposed" && (supports || UpstreamPaths.isAdminLike(written))
 }
 
-/** A browser only reads, except for signing in and out by POST. */
+/** Without administration access, a browser may only read, and sign in or out by POST. */
 const isBrowserSafe = (method: string, written: UpstreamPaths.Segments): boolean =>
   method === "GET" ||
   method === "HEAD" ||
   method === "OPTIONS" ||
   (method === "POST" && UpstreamPaths.isSignInOrOut(written))
 
-/** With `trusted_ingress`, the exact paths of the UI are already open. Only other spellings of them get here. */
+/** With `trusted_ingress`, exact UI paths are already open here. Other spellings of UI paths stay closed. */
 const accessByExposure = {
   disabled: "closed",
   operator_only: "identity",

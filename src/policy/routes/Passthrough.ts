@@ -7,12 +7,12 @@ export const UiExposure = Schema.Literals(["disabled", "operator_only", "explici
 
 export const AdminApiExposure = Schema.Literals(["disabled", "operator_only", "explicitly_exposed"])
 
-/** A policy that passthrough cannot enforce either refuses the key's requests or is skipped. */
+/** If passthrough cannot enforce a policy, it refuses the key's requests (`refuse`) or ignores the policy (`skip`). */
 export const UnenforceablePolicy = Schema.Literals(["refuse", "skip"])
 
 export const Passthrough = Schema.Struct({
   enabled: Schema.Boolean,
-  /** A `*` at the end matches anything; other patterns match exactly. */
+  /** A `*` at the end matches anything. Other patterns match exactly. */
   allowed_paths: Schema.Array(Schema.String),
   allowed_methods: Schema.Array(Schema.String),
   ui_exposure: UiExposure,

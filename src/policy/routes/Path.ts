@@ -23,10 +23,10 @@ const refusals: ReadonlyArray<readonly [RegExp, string]> = [
   [/\/\.{1,2}(?:\/|$)/, "contains a dot segment"]
 ]
 
-/** Nearly all paths match this. They are canonical as they are, so no further check is needed. */
+/** Nearly all paths match this pattern. They are already canonical and need no further check. */
 const plainPath = /^(?:\/[\w~-]+)+\/?$/
 
-/** Refuses paths that upstreams could read differently from the gateway, which decides by the path. */
+/** Refuses paths that an upstream could read differently, because the gateway's decisions depend on the path. */
 export const canonicalise = (target: string): Result.Result<CanonicalPath, string> => {
   if (!target.startsWith("/")) return Result.fail("does not begin with /")
   const question = target.indexOf("?")

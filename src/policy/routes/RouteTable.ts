@@ -5,14 +5,14 @@ import { builtInServices } from "./Service.ts"
 type RouteMatch =
   /** Only the control listener serves `/admin-ui…`. */
   | { readonly _tag: "Control" }
-  /** `/services…`, or a POST on one of four built-in paths. These never match another route. */
+  /** `/services…`, or a POST on one of four built-in paths. These paths never match another route. */
   | { readonly _tag: "Service"; readonly name: string }
   | { readonly _tag: "Canonical"; readonly route: CanonicalRoute }
-  /** A path below `/providers/compat`. `rest` is what follows. `like` is the gateway's own route of that path. */
+  /** `rest` is the path below `/providers/compat`. `like` is the gateway's own route with the path `rest`. */
   | { readonly _tag: "Compat"; readonly rest: string; readonly like?: CanonicalRoute }
   | { readonly _tag: "Unrouted"; readonly allowed: ReadonlyArray<string> }
 
-/** Returns the first route that matches, in the order of the specification. */
+/** Returns the first route that matches. The order of the checks matters. */
 export const match = (method: string, { path, segments }: CanonicalPath): RouteMatch => {
   const [first, second] = segments
   if (first === "admin-ui") return { _tag: "Control" }
@@ -36,7 +36,7 @@ export const canonicalRoute = (method: string, segments: ReadonlyArray<string>):
   return route?.methods.some((one) => one === method) ? route : undefined
 }
 
-/** Finds the route that an upstream may also serve here. Passthrough must not open it past the route's policies. */
+/** Finds a gateway route that the upstream may also serve at this path. Passthrough must not bypass its policies. */
 export const aliasOf = (method: string, segments: ReadonlyArray<string>): CanonicalRoute | undefined => {
   const trimmed = withoutTrailingSlash(segments)
   return aliases.find(
@@ -61,9 +61,7 @@ const serviceRoutes: ReadonlyMap<string, PolicyRoute> = new Map(builtInServices.
 /** No path matches two of these routes. */
 const routes = canonicalRoutes.map((route) => ({ route, segments: route.pattern.slice(1).split("/") }))
 
-/**
- * `below` is the end of a path. Anthropic's routes need `/v1` in it, because `/v1/threads/t/messages` is another API.
- */
+/** `below` is the end of a path. For Anthropic it has `/v1`, because `/v1/threads/t/messages` is another API. */
 const aliases = routes
   .filter(({ route }) => route.id !== "models")
   .map(({ route, segments }) => ({

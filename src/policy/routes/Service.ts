@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { isPattern } from "./Path.ts"
 import { sensitiveGroup } from "./UpstreamPaths.ts"
 
-/** A lower-case DNS label. Paths, links, policies and records name the service by it. */
+/** A lower-case DNS label. It names the service in paths, links, policies and records. */
 export const serviceNamePattern = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/
 export const ServiceName = Schema.String.check(
   Schema.isPattern(serviceNamePattern, { expected: "a lower-case DNS label of 1 to 64 characters" })
@@ -81,7 +81,7 @@ export const refusedRoutePattern = (pattern: string): string | undefined => {
     (own) => path === own || path.startsWith(`${own}/`) || (below && own.startsWith(`${path}/`))
   )
   if (covered !== undefined) return `must not cover ${covered}, which belongs to the gateway`
-  // Services are matched before passthrough, so they must not open paths that its exposure settings close.
+  // Services are matched before passthrough. They must not open paths that the exposure settings close.
   const sensitive = sensitiveGroup(path)
   if (sensitive !== undefined) {
     return `must not lie in ${sensitive}, a sensitive path of the upstream that its exposure settings govern; /services/<name>/* is always available`

@@ -1,12 +1,12 @@
 import { Option, type Redacted } from "effect"
 
-/** The secret of a database row. `Unreadable`: it cannot be decrypted; no other secret is used instead. */
+/** The secret of a database row. `Unreadable` means that it cannot be decrypted. No other secret replaces it. */
 export type StoredSecret =
   | { readonly _tag: "Missing" }
   | { readonly _tag: "Unreadable" }
   | { readonly _tag: "Present"; readonly credential: Redacted.Redacted }
 
-/** A credential and the origin for which it was stored; `null` if the row had no address then. */
+/** A credential and the origin for which it was stored. The origin is `null` if the row had no address then. */
 export interface BoundCredential {
   readonly secret: StoredSecret
   readonly origin: string | null
@@ -28,11 +28,11 @@ export const ofEnvironment = (key: Option.Option<Redacted.Redacted>, upstreamOri
 
 export const originOf = (address: string): string => new URL(address).origin
 
-/** Every secret passes this check before it is sent, so that changing an address never sends a credential elsewhere. */
+/** Checks a secret before it is sent. If an operator changes an address, the old credential is not sent there. */
 export const credentialFor = (origin: string, bound: BoundCredential): StoredCredential =>
   bound.secret._tag === "Missing" || bound.origin === origin ? bound.secret : { _tag: "OtherOrigin" }
 
-/** A credential that cannot be used ends the search: the next might grant more than the operator intended. */
+/** A credential that cannot be used ends the search. The next one might grant more than the operator intended. */
 export const resolve = (order: ReadonlyArray<BoundCredential>, origin: string): StoredCredential => {
   for (const bound of order) if (bound.secret._tag !== "Missing") return credentialFor(origin, bound)
   return missing

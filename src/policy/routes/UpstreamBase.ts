@@ -11,7 +11,7 @@ export interface UpstreamBase {
   /** Scheme, host and port. A credential is stored for one origin. */
   readonly origin: string
   readonly prefix: string
-  /** The part of the gateway's path that `prefix` replaces; empty if `prefix` precedes the whole path. */
+  /** The part of the gateway's path that `prefix` replaces. Empty if `prefix` precedes the whole path. */
   readonly replaced: "" | "/v1"
   /** The part of `prefix` after the version, such as `/openai` of `/v1beta/openai`. */
   readonly belowVersion: string
@@ -42,7 +42,7 @@ export const addressOf = (base: UpstreamBase): string => base.origin + targetAt(
 
 const withoutEndSlash = (path: string): string => (path.endsWith("/") ? path.slice(0, -1) : path)
 
-/** The text is checked, because the URL parser would already have resolved dot segments and other spellings. */
+/** Checks the text, because a URL parser would already have resolved dot segments and other spellings. */
 const plainAddress = /^https?:\/\/[^/?#\\\s]+((?:\/[A-Za-z0-9_~.-]+)*)\/?$/i
 
 export const refusedAddress = (address: string): string | undefined => {
@@ -75,7 +75,7 @@ export const targetAt = ({ prefix, replaced }: UpstreamBase, target: string): st
 const belowV1 = (target: string): string | undefined => {
   const length = target.slice(1).search(/[/?]/)
   const first = length === -1 ? target.slice(1) : target.slice(1, 1 + length)
-  // This cannot throw: escapes were checked when the path became canonical.
+  // This cannot throw, because escapes were checked when the path became canonical.
   return (first.includes("%") ? decodeURIComponent(first) : first) === "v1" ? target.slice(1 + first.length) : undefined
 }
 

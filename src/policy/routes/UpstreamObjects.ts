@@ -100,7 +100,7 @@ const firstCollection = (names: ReadonlyArray<string>): { readonly kind: string;
 
 const bodyOnly: ObjectUse = { _tag: "BodyOnly" }
 
-/** Kinds that may be created with a form: of file contents only, or of a request that may refer to objects. */
+/** Kinds that can be created with a form. The form holds file contents, or a request that may name objects. */
 const forms: ReadonlyMap<string, "contents" | "request"> = new Map([
   ["container", "request"],
   ["file", "contents"],
@@ -132,7 +132,7 @@ export interface CreationRequest {
   readonly stored: boolean | undefined
   readonly tools: boolean
   readonly audio: boolean
-  /** The ids of items to add to a conversation; `undefined` if the body was not read. */
+  /** The ids of items to add to a conversation. `undefined` if the body was not read. */
   readonly itemIds: ReadonlyArray<string> | undefined
 }
 
@@ -155,7 +155,7 @@ export const objectSearchOf = (
   if (kind === "conversation" && below === "items" && method === "POST" && itemIds !== undefined) {
     return { kind, created: false, hosted: false, parts: true, clientIds: new Set(itemIds) }
   }
-  // Other paths below an object may return user content, such as a file, which is not searched.
+  // Other paths below an object may return user content, such as a file. User content is not searched.
   if (below !== "" && below !== "cancel" && below !== "complete") return undefined
   return kind === "response" || filesOf.has(kind)
     ? { kind, created: false, hosted: hosting.has(kind), parts: kind === "response" }
@@ -232,7 +232,7 @@ export const objectsIn = (
   return objects
 }
 
-/** Every response or stream line that names further objects contains at least one of these texts. */
+/** A response or stream line without any of these strings names no further objects. */
 export const markersOf = ({ hosted, kind, parts }: ObjectSearch, form: "json" | "events"): ReadonlyArray<string> => {
   const ofParts =
     kind === "chat_completion"
@@ -286,12 +286,12 @@ const topKinds: ReadonlyMap<string, string> = new Map(Object.entries({ ...topMem
 
 export const referringMembers: ReadonlyArray<string> = [...topKinds.keys()]
 
-/** Members with arbitrary content, in which names refer to nothing. */
+/** Members with arbitrary content. Names inside them do not refer to objects. */
 const freeFormMembers: ReadonlySet<string> = new Set([
   ...["parameters", "input_schema", "json_schema", "schema", "metadata", "annotations"]
 ])
 
-/** Members of tool calls that a client sends back. The upstream wrote them and looks up nothing by them. */
+/** Members of tool calls that a client sends back to the upstream. The upstream looks up no objects by them. */
 const echoed: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["code_interpreter_call", ["container_id", "outputs"]],
   ["file_search_call", ["results"]],
@@ -334,7 +334,7 @@ const sourcesIn = (body: unknown): ReadonlyArray<UpstreamObject> => {
 
 export const maxReferences = 256
 
-/** Returns each object once and stops above `maxReferences`. Some upstreams merge `extra_body` over the request. */
+/** Returns each object once and stops above `maxReferences`. Reads `extra_body`, because some upstreams merge it. */
 export const referencedObjects = (text: string, body: unknown): ReadonlyArray<UpstreamObject> => {
   const extra = isRecord(body) ? body["extra_body"] : undefined
   const holdsItems = isRecord(body) && (body["input"] !== undefined || extra !== undefined)
@@ -369,7 +369,7 @@ export const referencedObjects = (text: string, body: unknown): ReadonlyArray<Up
 
 const none: ReadonlyArray<UpstreamObject> = []
 
-/** `auto` asks for a new container. */
+/** The value `auto` requests a new container, so it is not an id. */
 const idsIn = (member: unknown): ReadonlyArray<string> => {
   if (typeof member === "string") return member === "" || member === "auto" ? [] : [member]
   if (Array.isArray(member)) return member.filter((id): id is string => typeof id === "string")

@@ -25,13 +25,13 @@ const adminLikeNames = [
 /** `/files` belongs to administrators, but clients use `/v1/files`. */
 const clientNames: ReadonlySet<string> = new Set(["files"])
 
-/** These return short-lived upstream credentials, with which a client could bypass every policy of the gateway. */
+/** These paths return short-lived upstream credentials. With them, a client could bypass all gateway policies. */
 const credentialPaths = [
   ...["/v1/chatkit/sessions", "/v1/realtime/client_secrets", "/v1/realtime/sessions"],
   "/v1/realtime/transcription_sessions"
 ]
 
-/** `admin_api_exposure` controls access. Upstreams serve many of these paths at the root and below `/v1`. */
+/** `admin_api_exposure` controls access to these paths. Upstreams serve many of them at the root and below `/v1`. */
 const adminLikePaths = group(
   ...adminLikeNames.map((name) => `/${name}`),
   ...adminLikeNames.filter((name) => !clientNames.has(name)).map((name) => `/v1/${name}`),
@@ -81,7 +81,7 @@ export const isUiSupport = ({ exact, below }: UiSupportPaths, segments: Segments
 const signing = group("/login", "/logout", "/v2/login")
 export const isSignInOrOut = (segments: Segments): boolean => liesIn(signing, segments)
 
-/** Returns why a path cannot be a UI path. A trusted ingress opens UI paths without a key. */
+/** Returns the reason why a path cannot be a UI path. A trusted ingress opens UI paths without a key. */
 export const refusedUiPath = (path: string): string | undefined => {
   if (!isPattern(path)) {
     return "must be a path of letters, digits and - _ ~ . between single slashes; at its end it may have /*"
@@ -96,7 +96,7 @@ export const refusedUiPath = (path: string): string | undefined => {
     : `must not open everything below it, because ${sensitive} is sensitive: list the paths individually`
 }
 
-/** Reads a path as the most lenient upstream may, folded in case and width; `undefined` if that is uncertain. */
+/** Normalizes a path as the most lenient upstream may read it. Returns `undefined` if the reading is uncertain. */
 export const foldedPath = (path: string): Segments | undefined => {
   const text = plain(decodeURIComponent(path))
   if (/[\\?#%;]/.test(text)) return undefined
@@ -114,7 +114,7 @@ const plain = (text: string): string =>
 
 const withoutBlanks = (segment: string): string => withoutEnd(segment.trim())
 
-/** Removes dots and blanks at the end in linear time. A pattern ending in `+$` would restart at each dot. */
+/** Removes dots and blanks at the end in linear time. A regular expression ending in `+$` would be quadratic. */
 const withoutEnd = (segment: string): string => {
   let end = segment.length
   while (end > 0 && /[.\s]/.test(segment.charAt(end - 1))) end--
