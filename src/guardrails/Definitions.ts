@@ -44,12 +44,11 @@ const Row = Schema.Struct({
 })
 const decodeRow = Schema.decodeUnknownSync(Row)
 
-/** Milliseconds. */
 export const defaultTimeoutMs = 1500
 
 export const tokenContext = (name: string): string => `guardrail_definitions/${name}`
 
-/** The only built-in guardrail. An entry with another name is dropped, because it would let every text pass. */
+/** The only built-in guardrail. Built-in entries of other names are dropped, because they would let every text pass. */
 const builtIn = "pii-redact"
 
 /** A guardrail whose token is still encrypted. */
@@ -90,8 +89,8 @@ const providerOf = (row: typeof Row.Type): GuardrailProvider | undefined => {
 }
 
 /**
- * An entry that cannot be decoded is dropped, unless it may be on by default, enabled and fail-closed. Such an entry
- * stays and refuses requests, because a rollback to this version would otherwise let them pass unchecked.
+ * Returns an entry that refuses requests if an undecodable row may be on by default, enabled and fail-closed. Otherwise
+ * a rollback to this version would let requests pass unchecked. Other undecodable rows are dropped.
  */
 const refusingEntry = ({ default_on, enabled, failure_policy, name }: RowColumns): SealedEntry | undefined =>
   Predicate.isString(name) && default_on !== false && enabled !== false && !passesOnFailure(failure_policy)

@@ -28,8 +28,8 @@ interface GuardrailOutcome {
 }
 
 /**
- * Applies the failure policy to the guardrail's verdict. A `dry_run` changes and stops nothing: its action is recorded
- * as `warn`, and the metadata names the action that it would have taken.
+ * Applies the failure policy to the guardrail's verdict. A `dry_run` neither changes nor blocks the text. Its action is
+ * recorded as `warn`, and the metadata names the intended action.
  */
 export const of = (policy: FailurePolicy, verdict: Result.Result<Verdict, GuardrailFailure>): GuardrailOutcome => {
   if (Result.isFailure(verdict)) {

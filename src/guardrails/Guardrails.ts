@@ -20,7 +20,7 @@ export interface RunReport {
   readonly executions: ReadonlyArray<Execution>
   /** The runs in which the guardrail did not reply or its reply is invalid. */
   readonly failures: ReadonlyArray<Execution>
-  /** The guardrail that blocked the text. Those after it did not run. */
+  /** The guardrail that blocked the text. Later guardrails did not run. */
   readonly stopped: StoppedBy | undefined
 }
 
@@ -37,7 +37,7 @@ interface StoppedBy {
 export class Guardrails extends Context.Service<
   Guardrails,
   {
-    /** Runs the guardrails in order, each on the text of the previous one. All of them must support the mode. */
+    /** Runs the guardrails in order. Each one gets the text of the previous one. All must support the mode. */
     readonly run: (selection: Selection, input: GuardrailInput) => Effect.Effect<GuardrailRun>
   }
 >()("svc/guardrails/Guardrails") {

@@ -5,7 +5,7 @@ import type { Egress } from "../services/Egress.ts"
 import type { GuardrailProvider } from "./Definitions.ts"
 import type { GuardrailFailure, Verdict } from "./GuardrailOutcome.ts"
 
-/** Describes the request of the text to an HTTP guardrail. */
+/** Tells an HTTP guardrail to which request the text belongs. */
 export interface RequestContext {
   readonly key_id: string
   readonly team_id: string | null
@@ -36,7 +36,7 @@ const Reply = Schema.fromJsonString(
 )
 const decodeReply = Schema.decodeUnknownResult(Reply)
 
-/** A reply may repeat the text, up to six times longer by escapes, and add a short explanation. */
+/** A reply may repeat the text. Escapes make it up to six times longer. A reply may also add a short explanation. */
 const maxReplyBytes = (text: string): number => 65_536 + 6 * Buffer.byteLength(text)
 
 /** Calls an HTTP guardrail once, without a retry. Anything other than a valid reply is a failure. */
@@ -46,7 +46,7 @@ export const call = (
   request: GuardrailCall
 ): Effect.Effect<Result.Result<Verdict, GuardrailFailure>> => {
   const { timeoutMs, token, url } = provider
-  // Without its own token the call would be unauthenticated, or would disclose another server's token.
+  // The call is not made, because it would lack its token or disclose the token of another server.
   if (token._tag === "Unreadable" || token._tag === "OtherOrigin") return Effect.succeed(unavailable)
   return egress
     .fetch({
@@ -105,7 +105,7 @@ const decodeVerdict = (mode: Mode, body: string): Result.Result<Verdict, Guardra
       }
     })
   } catch {
-    // The JSON nests more deeply than the call stack allows.
+    // Decoding throws if the JSON nests more deeply than the call stack allows.
     return Result.fail(unreadable)
   }
 }

@@ -3,7 +3,7 @@ import { closeBrace, closeBracket, comma, openBrace, openBracket, quote, stringE
 interface StringSpan {
   readonly start: number
   readonly end: number
-  /** The name of the member that holds the value; `undefined` for an item of an array. */
+  /** The name of the member that holds the value. `undefined` for an item of an array. */
   readonly key: string | undefined
 }
 
@@ -20,9 +20,9 @@ interface Member {
 type Node = StringSpan | ObjectNode
 
 /**
- * Replaces string values of a JSON text with the results of `change` and keeps all other bytes, so that numbers keep
- * their digits. `change` receives each value and its key: members sorted by key, array items in order. The function
- * does not recurse, because a client's body may nest more deeply than the call stack allows.
+ * Replaces string values of a JSON text with the results of `change`. All other bytes stay unchanged, so that numbers
+ * keep their digits. Members are passed to `change` sorted by key, and array items in order. The function does not
+ * recurse, because a client's body may nest more deeply than the call stack allows.
  */
 export const map = (text: string, change: (value: string, key: string | undefined) => string): string => {
   const changes: Array<{ readonly start: number; readonly end: number; readonly json: string }> = []
@@ -74,7 +74,7 @@ const orderedSpans = (text: string): ReadonlyArray<StringSpan> => {
 /** An open object or array. All containers of the same depth reuse one instance. */
 class Level {
   isObject = false
-  /** The position of the current member's key; -1 if the next string is a key. */
+  /** The position of the current member's key. -1 if the next string is a key. */
   keyStart = -1
   keyEnd = -1
   /** The indexes in `nodes` of the container's first node and of the current member's first node. */
@@ -95,8 +95,8 @@ class Level {
 }
 
 /**
- * Parses the strings of `text`. Arrays, and objects with strings in only one member, add no node, because no key
- * affects the order of their strings. Memory therefore grows with the number of strings rather than brackets.
+ * Parses the strings of `text`. Arrays, and objects with strings in only one member, add no node, because keys do not
+ * affect the order of their strings. Memory therefore grows with the number of strings and not of brackets.
  */
 const parseNodes = (text: string, sortByKey: boolean): Array<Node> => {
   const nodes: Array<Node> = []

@@ -22,14 +22,14 @@ interface Detector {
   /** Matches runs of characters that may contain the value. */
   readonly candidates: RegExp
   readonly matches: (trimmed: string) => boolean
-  /** True if the match must not be part of a longer word, which would be an id or encoded bytes. */
+  /** True if the match must not be part of a longer word. Such a word is an id or encoded bytes. */
   readonly isNumber: boolean
 }
 
 /** Invisible characters can hide an e-mail address from the pattern, so they are removed before matching. */
 const invisible = /[\u00ad\u200b-\u200d\u2060\ufeff]/g
 
-/** Detectors run in this order, each on the text that the previous ones left. */
+/** Detectors run in this order. Each one searches the text that earlier detectors have already changed. */
 const detectors: ReadonlyArray<Detector> = [
   {
     kind: "EMAIL",
@@ -39,7 +39,7 @@ const detectors: ReadonlyArray<Detector> = [
     isNumber: false
   },
   { kind: "SSN", candidates: /[0-9-]+/g, matches: (text) => /^\d{3}-\d{2}-\d{4}$/.test(text), isNumber: true },
-  // A number with spaces is a phone number only if it has a country's + or an area code in parentheses.
+  // A number with spaces is a phone number only if it has a country code with + or an area code in parentheses.
   {
     kind: "PHONE",
     candidates:
@@ -101,7 +101,7 @@ export const redact = (text: string, { known, restore }: Options): Redaction => 
 
 const minLength = 5
 
-/** Images, files and signatures as encoded text. A placeholder would corrupt them. */
+/** Returns true for images, files and signatures in encoded form. A placeholder would corrupt them. */
 const isEncoded = (value: string, key: string | undefined): boolean =>
   value.startsWith("data:")
     ? /^data:(?:[\w.+-]{1,64}\/[\w.+-]{1,64})?(?:;charset=[\w-]{1,32})?;base64,[A-Za-z0-9+/=_-]*$/.test(value)

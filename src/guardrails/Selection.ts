@@ -19,9 +19,9 @@ export interface SelectionRefusal {
 }
 
 /**
- * Selects guardrails in this order, each once: those on by default (sorted by name, without forbidden ones), those that
- * the policy demands, and those that the client requests. A client may request only guardrails that the policy lists as
- * optional. A policy that forbids a guardrail and also demands or configures it refuses the request.
+ * Selects each guardrail once, in this order: on by default (sorted by name, without forbidden ones), mandatory in the
+ * policy, requested by the client. A client may request only guardrails that the policy lists as optional. If the
+ * policy forbids a guardrail and also demands or configures it, the request is refused.
  */
 export const select = (
   definitions: GuardrailCatalogue,
