@@ -29,7 +29,7 @@ export interface CliOptions {
   readonly redis: Option.Option<(typeof redisVariants)[number]>
   readonly broker: Option.Option<(typeof brokerVariants)[number]>
   readonly upstream: Option.Option<(typeof upstreamVariants)[number]>
-  /** Runs the workers and status routes of the example tasks even on real servers. */
+  /** Runs the example's workers and status routes also with a real RabbitMQ and Redis. */
   readonly example: boolean
 }
 

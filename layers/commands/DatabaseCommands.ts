@@ -102,7 +102,7 @@ const faultDescriptions: Readonly<Record<ChainFault["fault"], string>> = {
 export const rotateSecrets = Effect.fnUntraced(function* (settings: Settings, force: boolean) {
   if (Option.isNone(settings.encryptionKey)) {
     return yield* new Startup.StartRefused({
-      message: "GATEWAY_ENCRYPTION_KEY is not set. The command secrets rotate encrypts every secret with this key."
+      message: 'GATEWAY_ENCRYPTION_KEY is not set. The command "secrets rotate" encrypts every secret with this key.'
     })
   }
   const id = keyId(settings.encryptionKey.value)

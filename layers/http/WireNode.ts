@@ -199,7 +199,7 @@ const smallBytes = 4_096
 
 const afterTickTasks: Array<() => void> = []
 
-/** Most bodies arrive in the tick of their headers and need no timer. One `setImmediate` serves a whole tick. */
+/** Runs `run` after the current tick of the event loop. All callbacks of a tick share one `setImmediate`. */
 const afterThisTick = (run: () => void): void => {
   if (afterTickTasks.push(run) === 1) setImmediate(() => afterTickTasks.splice(0).forEach((run) => void run()))
 }

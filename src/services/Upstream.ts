@@ -88,8 +88,8 @@ export const fromCallbacks = (start: StartExchange): Upstream["Service"] => ({
 })
 
 /**
- * Builds the service from an implementation with effects. Cancelling always returns `true`, because such an
- * implementation never waits for a connection.
+ * Builds the service from a function that returns an effect. The request counts as sent as soon as the effect runs, so
+ * cancelling always returns `true`.
  */
 export const fromEffects = (exchange: Upstream["Service"]["exchange"]): Effect.Effect<Upstream["Service"]> =>
   Effect.map(Effect.context<never>(), (context) => ({

@@ -149,7 +149,7 @@ interface Destination {
   readonly credential: Redacted.Redacted
 }
 
-/** Returns the enabled provider row for both API families. Without one, returns the upstream from the environment. */
+/** Returns the upstream that serves both API families: the enabled provider row, or else the one in the environment. */
 const findDestination = Effect.gen(function* () {
   const { sql } = yield* Database
   const upstreams = yield* StartupUpstreams

@@ -47,7 +47,7 @@ export class Usage extends Context.Service<
     readonly series: (query: SeriesQuery) => Effect.Effect<Series, UsageFailure, Operator>
     readonly breakdown: (by: Dimension, query: BreakdownQuery) => Effect.Effect<Breakdown, UsageFailure, Operator>
     readonly dashboard: (query: DashboardQuery) => Effect.Effect<UsageDashboard, UsageFailure, Operator>
-    /** Returns the first values, in alphabetical order, that begin with `prefix`. */
+    /** Returns values of a field of the usage records that begin with `prefix`, in alphabetical order. */
     readonly values: (
       field: string,
       prefix: string,

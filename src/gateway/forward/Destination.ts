@@ -215,7 +215,7 @@ const unreadableCredential = new GatewayError({
 const credentialOriginMismatch = new GatewayError({
   code: "invalid_configuration",
   message:
-    "The upstream credential for this request was stored for another address than the upstream's current one. The gateway does not send it there. An operator can store it again. The gateway sends UPSTREAM_SERVICE_KEY only to UPSTREAM_BASE_URL, and a vendor's service key only to that vendor's upstream."
+    "The credential for this request was stored for another address than the upstream's current address, so the gateway does not send it. An operator can store the credential again for the current address. A service key in a variable is sent only to the upstream that the variables name."
 })
 
 const missingCompatUpstream = new GatewayError({

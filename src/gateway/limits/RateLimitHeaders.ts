@@ -1,6 +1,6 @@
 import type { Meter, MeterReading } from "./Meters.ts"
 
-/** Returns OpenAI's rate limit headers. Of several minute limits, they show the one with the least remaining. */
+/** Returns OpenAI's rate limit headers. They show the limit per minute that has the least remaining. */
 export const fields = (
   readings: ReadonlyArray<MeterReading>,
   now: number

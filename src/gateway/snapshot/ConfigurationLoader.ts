@@ -48,7 +48,8 @@ export const make = Effect.fnUntraced(function* (
       const name = `${row.table} ${row.row}`
       names.add(name)
       counts.set(row.table, (counts.get(row.table) ?? 0) + 1)
-      if (!reportedRows.has(name)) yield* Effect.logError("cannot decode a configuration row; the row is disabled", row)
+      if (!reportedRows.has(name))
+        yield* Effect.logError("cannot decode a configuration row; this process treats it as disabled", row)
     }
     reportedRows = names
     reportedTables = counts

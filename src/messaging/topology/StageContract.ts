@@ -115,7 +115,7 @@ export const dedupSignature = (
         sourceStage: null,
         targetStage: stage.name,
         action: action ?? null,
-        message: `A dedup_key_field of stage ${stage.name} (${names.join(", ")}) is nested too deeply to be compared: use simpler fields.`
+        message: `The payload nests too deeply in one of the dedup_key_fields of stage ${stage.name} (${names.join(", ")}). Send simpler values in these fields.`
       })
   })
 }

@@ -296,7 +296,7 @@ const scanMembers = (routeId: BodyRoute, objects: ReadonlyArray<string>): Result
         return Result.fail(problem(`"${printable(key)}" appears more than once in the body.`, printable(key)))
       }
       if (escaped && plainKey.test(key)) {
-        return Result.fail(problem(`"${key.slice(0, 64)}" must be written without escapes.`, key))
+        return Result.fail(problem(`The member name "${key.slice(0, 64)}" must be written without escapes.`, key))
       }
       const folded = key.normalize("NFKC").trim().toLowerCase()
       if (routeId !== "service" && folded !== key && bodyMembers.has(folded)) {

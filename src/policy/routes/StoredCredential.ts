@@ -1,6 +1,6 @@
 import { Option, type Redacted } from "effect"
 
-/** The secret of a database row. `Unreadable` means that it cannot be decrypted. No other secret replaces it. */
+/** The secret of a database row. An `Unreadable` secret cannot be decrypted. It has no fallback. */
 export type StoredSecret =
   | { readonly _tag: "Missing" }
   | { readonly _tag: "Unreadable" }

@@ -39,7 +39,7 @@ export const ReplayJob = Schema.Struct({
   /** True if more records matched than one job may have. Another job with the same filter replays the rest. */
   truncated: Schema.Boolean,
   replayed: Schema.Int,
-  /** The number of records that were replayed before, deleted, in another state, or reserved by another replay. */
+  /** The number of records that this job did not replay, for example because they were deleted or already replayed. */
   skipped: Schema.Int,
   failed: Schema.Int,
   /** The number of records whose state is now `replay_unknown`. Only `force` replays them again. */

@@ -20,10 +20,9 @@ export interface StatusStoreParameters {
   /** The number of events that are kept per task: 1 to 100,000. Default: 50. */
   readonly history_maxlen?: number | undefined
   /**
-   * The number of event ids that are kept per task to recognise duplicates, from `history_maxlen` to 1,000,000.
-   * Default: 10,000, or `history_maxlen` if that is greater. It must exceed the number of events of one task that may
-   * be delivered again. These are the events since the last checkpoint of the hub (one second or 1,000 events) and its
-   * unacknowledged events. If several hubs read a stream, they also include the events by which the slowest hub lags.
+   * The number of event ids that the store keeps per task to recognise duplicates. Minimum: `history_maxlen`. Maximum:
+   * 1,000,000. Default: 10,000, or `history_maxlen` if that is greater. A restarted hub reads again the events of the
+   * last second, or more if several hubs lag behind each other. The number must exceed these events of one task.
    */
   readonly dedup_maxlen?: number
   /**

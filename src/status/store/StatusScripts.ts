@@ -4,8 +4,8 @@ import type { Reply, Script } from "../../services/Redis.ts"
  * The data of a task is in two keys of one hash slot. Both keys expire at the same time.
  *
  * - the history: a list of entries, oldest first. An entry is a sequence number, a line break, and the payload.
- * - the event ids: a sorted set of the latest ids, with their sequence numbers as scores. The empty id has the newest
- *   sequence number, so numbering continues after old entries are removed.
+ * - the event ids: a sorted set of the latest ids, with their sequence numbers as scores. One more member, the empty
+ *   string, has the newest sequence number as its score. It continues the numbering after all events were removed.
  */
 
 /**

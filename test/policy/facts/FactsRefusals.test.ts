@@ -98,7 +98,7 @@ describe("Facts refuses a body that two readers could understand differently", (
           )
           assert.deepStrictEqual(refusal("chat-completions", `{"user":"","${disguised}":1}`), {
             code: "invalid_request_body",
-            message: `"${name}" must be written without escapes.`,
+            message: `The member name "${name}" must be written without escapes.`,
             param: name
           })
         }
