@@ -22,7 +22,7 @@ export class EgressError extends Schema.TaggedError<EgressError>()("EgressError"
     "malformed"
   ]),
   message: Schema.String,
-  /** The status of the response, with `redirect` and `too_large`. */
+  /** The status of the response. Set only if the reason is `redirect` or `too_large`. */
   status: Schema.optionalKey(Schema.Int),
   cause: Schema.optionalKey(Schema.Defect())
 }) {}

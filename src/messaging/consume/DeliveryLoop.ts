@@ -216,7 +216,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
           checksWithBacklog = 0
           continue
         }
-        // The broker does not answer while the connection is recovered. The recovery also restores the subscription.
+        // While the connection is being restored, the broker cannot answer. The subscription is restored with it.
         const inspection = yield* Effect.option(broker.inspect(queue))
         if (inspection._tag === "None") continue
         const { consumers, messages } =

@@ -90,7 +90,7 @@ export const seededLimits: RouteLimits = {
   maxResponseBodyBytes: 1_048_576
 }
 
-/** The direct compatible upstream has no settings in the database, only in the environment. */
+/** The limits of the direct compatible upstream (`DIRECT_COMPAT_*`). Only variables configure it, no database row. */
 export const compatLimits: RouteLimits = { ...seededLimits, timeoutMs: 60_000 }
 
 export type LimitSetter = "the route" | "the wildcard" | "the service" | "the environment" | "this key's policy"
