@@ -8,6 +8,7 @@ import type * as StartupUpstreams from "../src/policy/routes/StartupUpstreams.ts
 import * as UpstreamBase from "../src/policy/routes/UpstreamBase.ts"
 import { minSumsDays } from "../src/policy/UsageSums.ts"
 import * as FairShare from "../src/services/FairShare.ts"
+import * as UnreadVariables from "./environment/UnreadVariables.ts"
 import * as Kinds from "./environment/VariableKinds.ts"
 import * as Sampler from "./telemetry/Sampler.ts"
 
@@ -166,7 +167,7 @@ const readSettings = (variables: Variables) => {
   const studioBaseUrl = variables.optional("SVC_STUDIO_BASE_URL", Kinds.StudioUrl)
   const studioToken = variables.optional("SVC_STUDIO_TOKEN", Kinds.Credential)
   const maxConnections = variables.withDefault("GATEWAY_MAX_CONNECTIONS", Kinds.wholeNumber(1), 16_384)
-  const isSet = (variable: string) => Option.isSome(variables.optional(variable, Schema.String))
+  const otlp = readOtlp(variables)
   const bases: ReadonlyArray<Option.Option<{ readonly base: UpstreamBase.UpstreamBase }>> = [
     ...Object.values(upstreams),
     directCompat
@@ -260,17 +261,19 @@ const readSettings = (variables: Variables) => {
     drainSeconds: variables.withDefault("GATEWAY_DRAIN_SECONDS", Kinds.wholeNumber(1), 30),
     /** On shutdown, the seconds between readiness turning false and the listeners closing. */
     drainDelaySeconds: variables.withDefault("GATEWAY_DRAIN_DELAY_SECONDS", Kinds.wholeNumber(0), 0),
-    otlp: readOtlp(variables),
+    otlp,
     /** The settings that authenticate callers. `none` if no variable configures them. */
     authSettings,
     /** Variables that are set but have no effect, such as a token without an address. The program warns about them. */
-    unreadVariables: [
-      // PII placeholders are kept only in the memory of a request. They need no lifetime and no encryption key.
-      ...["GUARDRAIL_PII_MAPPING_TTL_SECONDS", "GUARDRAIL_MAPPING_ENCRYPTION_KEY"].filter(isSet),
-      ...["UPSTREAM_SERVICE_KEY"].filter((key) => isSet(key) && Option.isNone(upstreams.both)),
-      ...["SVC_STUDIO_TOKEN"].filter((token) => isSet(token) && Option.isNone(studioBaseUrl)),
-      ...["GATEWAY_UPSTREAM_UI_ORIGIN"].filter((origin) => isSet(origin) && Option.isNone(upstreamUi))
-    ]
+    unreadVariables: UnreadVariables.find((variable) => Option.isSome(variables.optional(variable, Schema.String)), {
+      upstream: Option.isSome(upstreams.both),
+      directCompat: Option.isSome(directCompat),
+      studio: Option.isSome(studioBaseUrl),
+      upstreamUi: Option.isSome(upstreamUi),
+      identityProvider: Option.exists(authSettings, ({ settings }) => settings.identity_enabled),
+      trustedGateway: Option.exists(authSettings, ({ settings }) => settings.trusted_gateway_header_enabled),
+      otlp: Option.isSome(otlp)
+    })
   }
 }
 

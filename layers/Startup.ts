@@ -35,7 +35,7 @@ export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> =>
               `${serviceKeyVariable(name)} is not set: requests need a credential stored for their key, their project or the provider`
           )
       : []),
-    ...settings.unreadVariables.map((variable) => `${variable} is set but has no effect`)
+    ...settings.unreadVariables.map(({ reason, variable }) => `${variable} is set but has no effect, because ${reason}`)
   ]
   return Console.log(
     [

@@ -30,13 +30,27 @@ const shown = (example: string): string =>
     .replaceAll("./ServerExample.ts", "./server.ts")
 
 /** Files of a reader's own program. */
-const ofReaders = new Set(["worker.ts", "run-worker.ts", "worker.test.ts", "recorded.ts", "server.ts", "statuses.ts"])
+const ofReaders = new Set([
+  "worker.ts",
+  "run-worker.ts",
+  "publish.ts",
+  "worker.test.ts",
+  "recorded.ts",
+  "server.ts",
+  "statuses.ts"
+])
 
 /** All code of the program. */
 const sources = globSync("{src,layers}/**/*.ts", { cwd: root }).map(read).join("\n")
 
 /** The code that reads environment variables. */
-const environment = ["layers/Environment.ts", "layers/commands/DeadLetterCommands.ts"].map(read).join("\n")
+const environment = [
+  "layers/Environment.ts",
+  "layers/environment/UnreadVariables.ts",
+  "layers/commands/DeadLetterCommands.ts"
+]
+  .map(read)
+  .join("\n")
 
 /** The anchor that a code host gives a heading. */
 const anchorOf = (heading: string): string =>

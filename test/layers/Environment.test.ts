@@ -31,7 +31,7 @@ describe("the upstreams that the environment names", () => {
     Result.match(Environment.read(environment), {
       onFailure: (mistakes) => mistakes.map(({ message, variable }) => `${variable} ${message}`),
       onSuccess: ({ addressPolicy, unreadVariables, upstreams }) => ({
-        unread: unreadVariables,
+        unread: unreadVariables.map(({ variable }) => variable),
         trusted: addressPolicy.trustedOrigins,
         upstreams: Object.values(upstreams)
           .flatMap(Option.toArray)
@@ -87,6 +87,73 @@ describe("the upstreams that the environment names", () => {
       assert.notInclude(refusal, "canary")
     }
   )
+})
+
+describe("variables that have no effect", () => {
+  const provider = {
+    IDENTITY_TENANT_ID: "t",
+    IDENTITY_AUDIENCE: "api://gateway",
+    IDENTITY_ISSUER: "https://login.example.com",
+    IDENTITY_OIDC_DISCOVERY_URL: "https://login.example.com/.well-known/openid-configuration"
+  }
+  const secret = { TRUSTED_GATEWAY_HEADER_SECRET: "s".repeat(32) }
+
+  const unread = (environment: Environment.Environment) =>
+    Result.map(Environment.read(environment), ({ unreadVariables }) =>
+      Object.fromEntries(unreadVariables.map(({ reason, variable }) => [variable, reason]))
+    )
+
+  it("are those without the one that turns their part on, which is named", () => {
+    const environment = {
+      ...secret,
+      IDENTITY_AUDIENCE: "api://gateway",
+      IDENTITY_REQUIRED_ROLE: "caller",
+      DIRECT_COMPAT_OWNERSHIP: "key",
+      GATEWAY_UPSTREAM_UI_ORIGIN: "https://ui.example.com",
+      OTEL_SERVICE_NAME: "gateway",
+      SVC_STUDIO_TOKEN: "studio-token",
+      UPSTREAM_SERVICE_KEY: "sk"
+    }
+    assert.deepStrictEqual(
+      unread(environment),
+      Result.succeed({
+        DIRECT_COMPAT_OWNERSHIP: "DIRECT_COMPAT_BASE_URL is not set",
+        GATEWAY_UPSTREAM_UI_ORIGIN: "GATEWAY_UPSTREAM_UI_BIND_ADDR is not set",
+        IDENTITY_AUDIENCE: "IDENTITY_AUTH_ENABLED is not true",
+        IDENTITY_REQUIRED_ROLE: "IDENTITY_AUTH_ENABLED is not true, and TRUSTED_GATEWAY_HEADER_ENABLED is not true",
+        OTEL_SERVICE_NAME: "OTEL_EXPORTER_OTLP_ENDPOINT is not set",
+        SVC_STUDIO_TOKEN: "SVC_STUDIO_BASE_URL is not set",
+        TRUSTED_GATEWAY_HEADER_SECRET: "TRUSTED_GATEWAY_HEADER_ENABLED is not true",
+        UPSTREAM_SERVICE_KEY: "UPSTREAM_BASE_URL is not set"
+      })
+    )
+  })
+
+  it("are never those of a part that is on", () => {
+    const environment = {
+      ...provider,
+      ...secret,
+      IDENTITY_AUTH_ENABLED: "true",
+      TRUSTED_GATEWAY_HEADER_ENABLED: "true",
+      DIRECT_COMPAT_BASE_URL: "https://openrouter.ai/api/v1",
+      DIRECT_COMPAT_SERVICE_KEY: "sk",
+      DIRECT_COMPAT_OWNERSHIP: "key",
+      OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4318",
+      OTEL_SERVICE_NAME: "gateway"
+    }
+    assert.deepStrictEqual(unread(environment), Result.succeed({}))
+  })
+
+  it("include the provider's, but not the common requirements, where only signed headers are accepted", () => {
+    assert.deepStrictEqual(
+      unread({ ...provider, ...secret, TRUSTED_GATEWAY_HEADER_ENABLED: "true" }),
+      Result.succeed({
+        IDENTITY_AUDIENCE: "IDENTITY_AUTH_ENABLED is not true",
+        IDENTITY_ISSUER: "IDENTITY_AUTH_ENABLED is not true",
+        IDENTITY_OIDC_DISCOVERY_URL: "IDENTITY_AUTH_ENABLED is not true"
+      })
+    )
+  })
 })
 
 describe("the limits that routes begin with", () => {
