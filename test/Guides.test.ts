@@ -10,6 +10,7 @@ const examples = {
   "src/messaging/README.md": [
     "test/messaging/WorkerExample.ts",
     "test/messaging/WorkerProgram.ts",
+    "test/messaging/PublishProgram.ts",
     "test/messaging/WorkerTest.test.ts",
     "test/messaging/WorkflowExample.ts",
     "test/messaging/AggregationExample.ts"
