@@ -1,0 +1,57 @@
+import { isAlphanumeric, isAsciiLetter, isDigit, space } from "./Characters.ts"
+import { type Detector, none, wait } from "./Detector.ts"
+import type { NormalText } from "./NormalText.ts"
+import { endOfNumber, isDash, isJoinedBefore } from "./Numbers.ts"
+
+export const internationalBankAccount: Detector = {
+  kind: "IBAN",
+  maxLength: 256,
+  canStart: isAsciiLetter,
+  matcher: (text) => ({ match: (start) => match(text, start) })
+}
+
+/** Matches an IBAN without separators, or with one space or one dash after each four characters. */
+const match = (text: NormalText, start: number): number => {
+  if (isJoinedBefore(text, start)) return none
+  const windowEnd = text.windowEnd(start, internationalBankAccount.maxLength)
+  const isOpen = text.isOpen(start, internationalBankAccount.maxLength)
+  let account = ""
+  let length = Number.POSITIVE_INFINITY
+  let separator: number | undefined
+  let index = start
+  for (; account.length < length; index++) {
+    if (index >= windowEnd) return isOpen ? wait : none
+    const code = text.code(index)
+    const place = account.length
+    const isBoundary = place >= 4 && place % 4 === 0 && text.code(index - 1) !== separator
+    if (isBoundary && (place === 4 ? code === space || isDash(code) : code === separator)) {
+      separator = code
+      continue
+    }
+    if (isBoundary && separator !== undefined) return none
+    if (place < 2 ? !isAsciiLetter(code) : place < 4 ? !isDigit(code) : !isAlphanumeric(code)) return none
+    account += String.fromCharCode(code).toUpperCase()
+    if (place === 1) length = lengths.get(account) ?? 0
+  }
+  return length > 0 && hasValidChecksum(account) ? endOfNumber(text, index, windowEnd, isOpen) : none
+}
+
+const hasValidChecksum = (account: string): boolean => {
+  let rest = 0
+  for (const character of account.slice(4) + account.slice(0, 4)) {
+    const value = Number.parseInt(character, 36)
+    rest = (rest * (value > 9 ? 100 : 10) + value) % 97
+  }
+  return rest === 1
+}
+
+const lengths: ReadonlyMap<string, number> = new Map(
+  (
+    "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BI27 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DJ27 DK18 DO28 EE20 EG29 " +
+    "ES24 FI18 FK18 FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HN28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 " +
+    "LB28 LC32 LI21 LT20 LU20 LV21 LY25 MC27 MD24 ME22 MK19 MN20 MR27 MT31 MU30 NI28 NL18 NO15 OM23 PK24 PL28 PS29 " +
+    "PT25 QA29 RO24 RS22 RU33 SA24 SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 YE30"
+  )
+    .split(" ")
+    .map((entry) => [entry.slice(0, 2), Number(entry.slice(2))])
+)

@@ -1,0 +1,26 @@
+import { isDigit } from "./Characters.ts"
+import { type Detector, none, wait } from "./Detector.ts"
+import type { NormalText } from "./NormalText.ts"
+import { endOfNumber, isDash, isJoinedBefore } from "./Numbers.ts"
+
+/** `d` stands for a digit. */
+const shape = "ddd-dd-dddd"
+
+export const socialSecurityNumber: Detector = {
+  kind: "SSN",
+  maxLength: 128,
+  canStart: isDigit,
+  matcher: (text) => ({ match: (start) => match(text, start) })
+}
+
+const match = (text: NormalText, start: number): number => {
+  if (isDigit(text.code(start - 1)) || isJoinedBefore(text, start)) return none
+  const windowEnd = text.windowEnd(start, socialSecurityNumber.maxLength)
+  const isOpen = text.isOpen(start, socialSecurityNumber.maxLength)
+  for (let place = 0; place < shape.length; place++) {
+    if (start + place >= windowEnd) return isOpen ? wait : none
+    const code = text.code(start + place)
+    if (shape[place] === "d" ? !isDigit(code) : !isDash(code)) return none
+  }
+  return endOfNumber(text, start + shape.length, windowEnd, isOpen)
+}

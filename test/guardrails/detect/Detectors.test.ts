@@ -1,0 +1,207 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import fc from "fast-check"
+import { DetectorSet } from "../../../src/guardrails/detect/DetectorSet.ts"
+import { scan } from "../../../src/guardrails/detect/Scanner.ts"
+import { allDetectors, idShapes, secrets } from "./Texts.ts"
+
+const valuesIn = (config: Readonly<Record<string, unknown>>, text: string) =>
+  scan(Result.getOrThrow(DetectorSet.of(config)), "plain", text).flatMap((segment) =>
+    segment._tag === "Found" ? [`${segment.kind} ${segment.raw}`] : []
+  )
+
+describe("payment cards", () => {
+  it.each([
+    ["4111 1111 1111 1111 and 4111-1111-1111-1111.", ["4111 1111 1111 1111", "4111-1111-1111-1111"]],
+    [
+      "card:5555555555554444, 378282246310005 or 3782 822463 10005",
+      ["5555555555554444", "378282246310005", "3782 822463 10005"]
+    ],
+    ["1 4111 1111 1111 1111 123", ["4111 1111 1111 1111"]],
+    ["４１１１ １１１１ １１１１ １１１１", ["４１１１ １１１１ １１１１ １１１１"]],
+    ["4111 1111 1111 1112 and 4111 1111-1111 1111", []],
+    ["a4111111111111111 41111111111111111111 4111111111111111b", []],
+    ["9111 1111 1111 1111", []]
+  ])("%s", (text, cards) =>
+    assert.deepStrictEqual(
+      valuesIn({ detectors: { payment_card: true } }, text),
+      cards.map((card) => `CARD ${card}`)
+    )
+  )
+})
+
+describe("bank accounts", () => {
+  it.each([
+    ["IBAN DE89 3704 0044 0532 0130 00.", ["DE89 3704 0044 0532 0130 00"]],
+    ["GB29NWBK60161331926819, nl91abna0417164300", ["GB29NWBK60161331926819", "nl91abna0417164300"]],
+    ["NO93-8601-1117-947", ["NO93-8601-1117-947"]],
+    ["DE88 3704 0044 0532 0130 00, DE89 3704 0044 0532 0130 0", []],
+    ["XX89370400440532013000 aDE89370400440532013000 DE893704004405320130001", []]
+  ])("%s", (text, accounts) =>
+    assert.deepStrictEqual(
+      valuesIn({ detectors: { iban: true } }, text),
+      accounts.map((account) => `IBAN ${account}`)
+    )
+  )
+})
+
+describe("IP addresses", () => {
+  it.each([
+    ["at 10.0.0.1, http://192.168.100.200:8080/x and 10.0.0.0/8.", ["10.0.0.1", "192.168.100.200", "10.0.0.0"]],
+    [
+      "2001:db8::8a2e:370:7334, [fe80::1]:443 and ::ffff:10.0.0.1.",
+      ["2001:db8::8a2e:370:7334", "fe80::1", "::ffff:10.0.0.1"]
+    ],
+    ["2001:0db8:0000:0000:0000:ff00:0042:8329", ["2001:0db8:0000:0000:0000:ff00:0042:8329"]],
+    ["IP:10.0.0.1", ["10.0.0.1"]],
+    ["1.2.3, 1.2.3.4.5, v1.2.3.4, 1.2.3.4-beta, lib-1.2.3.4", []],
+    ["127.0.0.1, 127.1.2.3, 0.0.0.0, ::1, ::, 0:0:0:0:0:0:0:1", []],
+    ["256.1.1.1, 1.2.3.999, 10:20:30, a::b, std::vector, 00:1a:2b:3c:4d:5e", []]
+  ])("%s", (text, addresses) =>
+    assert.deepStrictEqual(
+      valuesIn({ detectors: { ip_address: true } }, text),
+      addresses.map((address) => `IP ${address}`)
+    )
+  )
+})
+
+describe("secrets", () => {
+  it("of every published shape are found whole, in prose, quotes and URLs", () => {
+    fc.assert(
+      fc.property(secrets, fc.constantFrom(" ", '"', "'", "\n", "=", ":", "("), (secret, before) => {
+        assert.deepStrictEqual(valuesIn(allDetectors, `key${before}${secret}" is mine`), [`SECRET ${secret}`])
+      }),
+      { numRuns: 2000 }
+    )
+  })
+
+  it("are keys of AWS where their name stands before them", () => {
+    const key = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+    for (const name of [
+      "aws_secret_access_key = ",
+      "AWS_SECRET_ACCESS_KEY=",
+      '"SecretAccessKey": "',
+      "awsSecretKey: '"
+    ]) {
+      assert.deepStrictEqual(valuesIn({ detectors: { secret: true } }, name + key), [`SECRET ${key}`])
+    }
+    assert.deepStrictEqual(valuesIn({ detectors: { secret: true } }, `access key = ${key}`), [])
+    assert.deepStrictEqual(valuesIn({ detectors: { secret: true } }, `secret_access_key=${key}a`), [])
+  })
+
+  const line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
+  it.each([
+    ["in lines", `-----BEGIN PRIVATE KEY-----\n${line}\n${line}\nabc=\n-----END PRIVATE KEY-----`],
+    ["in one line", `-----BEGIN EC PRIVATE KEY-----${line}-----END EC PRIVATE KEY-----`],
+    ["in JSON", `-----BEGIN PRIVATE KEY-----\\n${line}\\n${line}\\nabc=\\n-----END PRIVATE KEY-----`],
+    [
+      "with headers",
+      `-----BEGIN RSA PRIVATE KEY-----\r\nProc-Type: 4,ENCRYPTED\r\nDEK-Info: AES-128-CBC,0123456789ABCDEF\r\n\r\n${line}\r\nab==\r\n-----END RSA PRIVATE KEY-----`
+    ],
+    ["of PGP", `-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n${line}\nabcd\n=ab12\n-----END PGP PRIVATE KEY BLOCK-----`],
+    ["whose end is missing", `-----BEGIN PRIVATE KEY-----\n${line}\n${line}`]
+  ])("are private keys %s", (_, key) =>
+    assert.deepStrictEqual(valuesIn({ detectors: { secret: true } }, `a ${key} "b"`), [`SECRET ${key}`])
+  )
+
+  it.each([
+    "A private key begins with -----BEGIN PRIVATE KEY----- and then has lines of base64.",
+    "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
+    "risk-averse-people-like-2-know task-123456789012345678901234 AKIA hf_hub_download sk-learn-estimators-and-others"
+  ])("are not in: %s", (text) => assert.deepStrictEqual(valuesIn({ detectors: { secret: true } }, text), []))
+})
+
+describe("ids and encodings", () => {
+  it("have no values of the default detectors in them, alone and in prose, URLs and JSON", () => {
+    fc.assert(
+      fc.property(fc.tuple(...idShapes), (list) => {
+        const texts = [
+          ...list,
+          `see ${list.join(", ")}.`,
+          `(${list.join(") (")})`,
+          ...list.map((id) => `https://api.example.com/v1/${id}?after=${id}&x=1#${id}`),
+          JSON.stringify({ ids: list, nested: JSON.stringify(list) })
+        ]
+        for (const text of texts) assert.deepStrictEqual(valuesIn({}, text), [], text)
+      }),
+      { numRuns: 10_000 }
+    )
+  })
+
+  it.each([
+    "react@18.2.0 and react@18.2.0-beta.1",
+    "2026-11-24T10:00:00.123456+0000 2026-11-24T10:00:00Z 20261124100000 2026-11-24-10-00-00",
+    "1764000000 1764000000123 1764000000.123 0.1234567890 3.14159265358979 192.168.100.200",
+    "12345678-1234-1234-1234-123456789012 abcd-1234567890 1234567890-abcd"
+  ])("%s", (text) => assert.deepStrictEqual(valuesIn({}, text), []))
+})
+
+describe("a configuration", () => {
+  const mistake = (config: Readonly<Record<string, unknown>>) => Result.getFailure(DetectorSet.of(config))
+
+  it("is read once for each object", () => {
+    const config = { detectors: { phone: false } }
+    assert.strictEqual(DetectorSet.of(config), DetectorSet.of(config))
+    assert.deepStrictEqual(valuesIn(config, "555-123-4567 a@b.co"), ["EMAIL a@b.co"])
+    assert.deepStrictEqual(valuesIn({ detectors: { email: { enabled: false }, ssn: {} } }, "a@b.co 123-45-6789"), [
+      "SSN 123-45-6789"
+    ])
+  })
+
+  it.each<[Readonly<Record<string, unknown>>, RegExp]>([
+    [{ detectors: [] }, /^detectors must be an object/],
+    [{ detectors: { emial: true } }, /^detectors\.emial is unknown; the detectors are email, /],
+    [{ detectors: { email: 1 } }, /^detectors\.email must be /],
+    [{ detectors: { email: { on: true } } }, /^detectors\.email must be /],
+    [{ custom_patterns: {} }, /^custom_patterns must be a list/],
+    [
+      { custom_patterns: Array.from({ length: 21 }, (_, index) => ({ name: `A${index}`, pattern: "a" })) },
+      /at most 20/
+    ],
+    [{ custom_patterns: ["a"] }, /^custom_patterns\[0\] must be an object/],
+    [{ custom_patterns: [{ name: "a", pattern: "a" }] }, /^custom_patterns\[0\]\.name must be/],
+    [{ custom_patterns: [{ name: "EMAIL", pattern: "a" }] }, /^custom_patterns\[0\]\.name "EMAIL" is taken/],
+    [{ custom_patterns: [{ name: "A" }] }, /^custom_patterns\[0\]\.pattern must be a text/],
+    [
+      { custom_patterns: [{ name: "A", pattern: "(a" }] },
+      /^custom_patterns\[0\]\.pattern is not a pattern of RE2: .*missing/
+    ],
+    [
+      { custom_patterns: [{ name: "A", pattern: "a*" }] },
+      /^custom_patterns\[0\]\.pattern must not match the empty text/
+    ],
+    [{ custom_patterns: [{ name: "A", pattern: "(?:a?b){1000}" }] }, /^custom_patterns\[0\]\.pattern is too large/],
+    [{ custom_patterns: [{ name: "A", pattern: "a", max_length: 257 }] }, /^custom_patterns\[0\]\.max_length must be/],
+    [{ custom_patterns: [{ name: "A", pattern: "a", max: 2 }] }, /^custom_patterns\[0\]\.max is unknown/]
+  ])("is refused with a sentence about the field: %j", (config, sentence) => {
+    const failure = mistake(config)
+    assert.match(failure._tag === "Some" ? failure.value : "", sentence)
+  })
+})
+
+describe("custom patterns", () => {
+  const employee = { custom_patterns: [{ name: "EMPLOYEE", pattern: "\\bE\\d{4,6}\\b" }], detectors: {} }
+  it("find what they match, also with escapes and invisible characters", () => {
+    assert.deepStrictEqual(valuesIn(employee, "E1234, xE1234, E\u200b12345 and \\u00451234"), [
+      "EMPLOYEE E1234",
+      "EMPLOYEE E\u200b12345",
+      "EMPLOYEE \\u00451234"
+    ])
+  })
+
+  it("find no more than their length, the last part of a longer run", () => {
+    const digits = {
+      custom_patterns: [{ name: "DIGITS", pattern: "\\d+", max_length: 20 }],
+      detectors: { phone: false }
+    }
+    assert.deepStrictEqual(valuesIn(digits, `${"1".repeat(10)}${"2".repeat(20)} 5`), [
+      `DIGITS ${"2".repeat(20)}`,
+      "DIGITS 5"
+    ])
+  })
+
+  it("win over a detector that finds the same value", () => {
+    const phone = { custom_patterns: [{ name: "DESK", pattern: "555-\\d{3}-\\d{4}" }] }
+    assert.deepStrictEqual(valuesIn(phone, "555-123-4567"), ["DESK 555-123-4567"])
+  })
+})

@@ -1,0 +1,176 @@
+import fc from "fast-check"
+
+/** All detectors and two patterns. */
+export const allDetectors = {
+  detectors: { payment_card: true, iban: true, ip_address: true, secret: true },
+  custom_patterns: [
+    { name: "EMPLOYEE", pattern: "\\bEMP-?\\d{3,8}\\b" },
+    { name: "TICKET", pattern: "(?i)ticket .{1,30}?end|X+$", max_length: 40 }
+  ]
+}
+
+const of = (alphabet: string, minLength: number, maxLength = minLength): fc.Arbitrary<string> =>
+  fc.array(fc.constantFrom(...alphabet), { minLength, maxLength }).map((characters) => characters.join(""))
+
+const digits = "0123456789"
+const hex = `${digits}abcdef`
+const lower = "abcdefghijklmnopqrstuvwxyz"
+const alphanumeric = digits + lower + lower.toUpperCase()
+const url = `${alphanumeric}-_`
+
+const prefixed = (prefixes: ReadonlyArray<string>, rest: fc.Arbitrary<string>): fc.Arbitrary<string> =>
+  fc.tuple(fc.constantFrom(...prefixes), rest).map((parts) => parts.join(""))
+
+const bytes = (minLength: number, maxLength: number): fc.Arbitrary<Buffer> =>
+  fc.uint8Array({ minLength, maxLength }).map((array) => Buffer.from(array))
+
+const two = (min: number, max: number) => fc.integer({ min, max }).map((value) => String(value).padStart(2, "0"))
+
+/** Ids, encodings and times that no default detector may take for a value. */
+export const idShapes: ReadonlyArray<fc.Arbitrary<string>> = [
+  prefixed(["resp_", "msg_", "fc_", "rs_", "run_", "batch_", "file-", "req_"], of(hex, 48)),
+  prefixed(
+    ["call_", "toolu_01", "msg_01", "req_011", "chatcmpl-", "cmpl-", "asst_", "thread_"],
+    of(alphanumeric, 24, 29)
+  ),
+  prefixed(["resp_", "call_", "chatcmpl-"], of(digits, 10, 15)),
+  fc.uuid(),
+  of(hex, 32),
+  of(hex, 40),
+  of(hex, 64).map((hash) => `sha256:${hash}`),
+  bytes(24, 200).map((random) => random.toString("base64")),
+  bytes(24, 200).map((random) => random.toString("base64url")),
+  bytes(1, 200).map((random) => `data:image/png;base64,${random.toString("base64")}`),
+  fc.date({ min: new Date(0), max: new Date(4e12), noInvalidDate: true }).map((date) => date.toISOString()),
+  fc
+    .tuple(fc.integer({ min: 1970, max: 2099 }), two(1, 12), two(1, 28), two(0, 23), two(0, 59), two(0, 59))
+    .map((parts) => parts.join("")),
+  fc.integer({ min: 1_262_304_000, max: 1_999_999_999 }).map(String),
+  fc.integer({ min: 1_000_000_000_000, max: 1_999_999_999_999 }).map(String)
+]
+
+const ids = fc.oneof(...idShapes)
+
+export const secrets: fc.Arbitrary<string> = fc.oneof(
+  prefixed(["AKIA", "ASIA"], of(`${digits}ABCDEFGHIJKLMNOPQRSTUVWXYZ`, 16)),
+  prefixed(["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], of(alphanumeric, 36)),
+  prefixed(["github_pat_"], of(`${alphanumeric}_`, 82)),
+  prefixed(["glpat-"], of(url, 20)),
+  prefixed(["xoxb-1", "xoxp-1", "xoxa-1", "xoxr-1", "xoxs-1"], of(url, 20, 60)),
+  fc
+    .tuple(of(alphanumeric, 9), of(alphanumeric, 9), of(alphanumeric, 24))
+    .map((parts) => `https://hooks.slack.com/services/${parts.join("/")}`),
+  prefixed(["AIza"], of(url, 35)),
+  prefixed(["sk-1", "sk-proj-1", "sk-ant-api03-"], of(url, 40, 120)),
+  prefixed(["sk_live_", "rk_live_", "sk_test_", "rk_test_"], of(alphanumeric, 24, 99)),
+  prefixed(["rk_live_"], of(hex, 72)),
+  prefixed(["op_live_"], of(hex, 64)),
+  prefixed(["npm_"], of(alphanumeric, 36)),
+  prefixed(["pypi-AgEIcHlwaS5vcmc"], of(url, 60, 150)),
+  prefixed(["hf_"], of(alphanumeric, 34)),
+  fc.tuple(of(url, 20, 60), of(url, 20, 200), of(url, 43)).map(([a, b, c]) => `eyJ${a}.eyJ${b}.${c}`)
+)
+
+const values = fc.oneof(
+  fc.constantFrom(
+    "john@example.com",
+    "a.b@c.co.uk",
+    "иван@пример.рф",
+    "123-45-6789",
+    "555-123-4567",
+    "+1 555 123 4567"
+  ),
+  fc.constantFrom("(555) 123-4567", "+49 (30) 1234 5678", "4111 1111 1111 1111", "DE89 3704 0044 0532 0130 00"),
+  fc.constantFrom("10.1.2.3", "2001:db8::8a2e:370:7334", "EMP-1234", "ticket a b end", "[EMAIL_1]", "[SSN_12]", "XXXX"),
+  fc.constantFrom("-----BEGIN PRIVATE KEY-----\n", "-----END PRIVATE KEY-----", `${"Ab1/".repeat(16)}\n`),
+  fc.constantFrom("AWS_SECRET_ACCESS_KEY=", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "eyJ", "sk-", "-----"),
+  secrets,
+  ids
+)
+
+/** What is nearly a value, and what stands between values. */
+const fragments = fc.oneof(
+  fc.constantFrom(" ", "\n", ",", ". ", "@", ".", "-", "+", "(", ")", "[", "]", "_", "=", "/", ":", "x12", "\t", '"'),
+  fc.constantFrom(
+    "\\",
+    "\\\\",
+    "\\n",
+    "\\\\n",
+    "\\u0040",
+    "\\\\u0040",
+    "\\u00",
+    "\\ud835\\udfd3",
+    "\\ud835",
+    "\\/",
+    '\\"'
+  ),
+  fc.constantFrom(
+    "%40",
+    "%4",
+    "％40",
+    "&#64;",
+    "&#x40;",
+    "&commat;",
+    "&#6",
+    "&comma",
+    "&",
+    "＠",
+    "﹫",
+    "１２３",
+    "–",
+    "—"
+  ),
+  fc.constantFrom(
+    "\u200b",
+    "\u00ad",
+    "\ufeff",
+    "\u{e0041}",
+    "\u{1d7d3}",
+    "\u{1f600}",
+    "\ud83d",
+    "\ude00",
+    "\u00a0",
+    "٣",
+    "é"
+  ),
+  fc.constantFrom(
+    "[EMAIL_",
+    "[EMA",
+    "[SSN_0]",
+    "[PHONE_99999999999]",
+    "two@at",
+    "a@b",
+    "+1 ",
+    "555-",
+    "12",
+    "7",
+    "the",
+    "a"
+  ),
+  of(digits, 1, 20),
+  of(lower, 1, 80)
+)
+
+export const texts: fc.Arbitrary<string> = fc
+  .array(fc.oneof(values, fragments, fragments), { maxLength: 20 })
+  .map((parts) => parts.join(""))
+
+/** How the values are changed so that a plain search misses them. */
+export const disguised: fc.Arbitrary<string> = fc
+  .tuple(texts, fc.array(fc.tuple(fc.nat(400), fc.constantFrom("\u200b", "\u00ad", "escape")), { maxLength: 8 }))
+  .map(([text, changes]) => {
+    const characters = text.split("")
+    for (const [place, change] of changes) {
+      const character = characters[place]
+      if (character === undefined) continue
+      const escape = `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+      characters[place] = change === "escape" ? escape : character + change
+    }
+    return characters.join("")
+  })
+
+/** Cuts a text at these places. */
+export const pieces = (text: string, cuts: ReadonlyArray<number>): ReadonlyArray<string> => {
+  const places = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].sort((a, b) => a - b)
+  return [...places, text.length].map((place, index) => text.slice(places[index - 1] ?? 0, place))
+}
