@@ -18,6 +18,26 @@ export type Consequence =
   | { readonly _tag: "GoesAs"; readonly text: string }
   | { readonly _tag: "Stops"; readonly code: "guardrail_blocked" | GuardrailFailure["code"] }
 
+/** Why a request or a stream ends at a guardrail. */
+export interface StoppedBy {
+  readonly code: Extract<Consequence, { readonly _tag: "Stops" }>["code"]
+  readonly message: string
+}
+
+export const stoppedBy = (code: StoppedBy["code"], guardrail: string): StoppedBy => ({
+  code,
+  message: messages[code](guardrail)
+})
+
+const messages = {
+  guardrail_blocked: (name: string) =>
+    `The guardrail ${name} blocked this request. Change its content, or ask an operator about this guardrail.`,
+  guardrail_unavailable: (name: string) =>
+    `The guardrail ${name} did not respond, and requests cannot pass without it. Try again shortly.`,
+  invalid_guardrail_request: (name: string) =>
+    `The guardrail ${name} returned an invalid response, and requests cannot pass without it. Ask an operator to check the guardrail.`
+}
+
 interface GuardrailOutcome {
   readonly action: Action
   /** True if the guardrail did not reply or its reply is invalid. */
@@ -72,7 +92,7 @@ export const sanitizeMetadata = (metadata: Config): Config => {
 const withoutSecrets = (config: Config, depth = 0): Config =>
   Object.fromEntries(
     Object.entries(config)
-      .filter(([key]) => !secretKey.test(key))
+      .filter(([key]) => !secretKey.test(key) || key.endsWith("_count"))
       .map(([key, value]) => [replaceControlCharacters(key), sanitizeValue(value, depth + 1)])
   )
 

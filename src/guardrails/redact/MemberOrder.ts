@@ -1,10 +1,15 @@
-import { closeBrace, closeBracket, comma, openBrace, openBracket, quote, stringEnd } from "../policy/facts/JsonScan.ts"
+import {
+  closeBrace,
+  closeBracket,
+  comma,
+  openBrace,
+  openBracket,
+  quote,
+  stringEnd
+} from "../../policy/facts/JsonScan.ts"
 
-interface StringSpan {
+interface StringStart {
   readonly start: number
-  readonly end: number
-  /** The name of the member that holds the value. `undefined` for an item of an array. */
-  readonly key: string | undefined
 }
 
 /** An object with strings in more than one member. `members` is sorted by key. */
@@ -17,50 +22,18 @@ interface Member {
   readonly nodes: ReadonlyArray<Node>
 }
 
-type Node = StringSpan | ObjectNode
+type Node = StringStart | ObjectNode
 
 /**
- * Replaces string values of a JSON text with the results of `change`. All other bytes stay unchanged, so that numbers
- * keep their digits. Members are passed to `change` sorted by key, and array items in order. The function does not
- * recurse, because a client's body may nest more deeply than the call stack allows.
+ * Returns where the string values of a JSON text begin: members sorted by name, array items in order. The function does
+ * not recurse, because a client's body may nest more deeply than the call stack allows.
  */
-export const map = (text: string, change: (value: string, key: string | undefined) => string): string => {
-  const changes: Array<{ readonly start: number; readonly end: number; readonly json: string }> = []
-  for (const { end, key, start } of orderedSpans(text)) {
-    const value = valueAt(text, start, end)
-    const changed = change(value, key)
-    if (changed !== value) changes.push({ start, end, json: JSON.stringify(changed) })
-  }
-  if (changes.length === 0) return text
-  changes.sort((a, b) => a.start - b.start)
-  const parts: Array<string> = []
-  let from = 0
-  for (const { end, json, start } of changes) {
-    parts.push(text.slice(from, start), json)
-    from = end
-  }
-  parts.push(text.slice(from))
-  return parts.join("")
-}
-
-export const values = (text: string): ReadonlyArray<string> => {
-  const result: Array<string> = []
-  for (const node of parseNodes(text, false)) if ("start" in node) result.push(valueAt(text, node.start, node.end))
-  return result
-}
-
-const valueAt = (text: string, start: number, end: number): string => {
-  const plain = text.slice(start + 1, end - 1)
-  return plain.includes("\\") ? JSON.parse(text.slice(start, end)) : plain
-}
-
-/** Returns the string values of `text` in the order in which `map` passes them to `change`. */
-const orderedSpans = (text: string): ReadonlyArray<StringSpan> => {
-  const spans: Array<StringSpan> = []
-  const pending: Array<Node> = parseNodes(text, true).reverse()
+export const stringStarts = (text: string): ReadonlyArray<number> => {
+  const starts: Array<number> = []
+  const pending: Array<Node> = parseNodes(text).reverse()
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     if ("start" in next) {
-      spans.push(next)
+      starts.push(next.start)
       continue
     }
     for (let member = next.members.length - 1; member >= 0; member--) {
@@ -68,7 +41,12 @@ const orderedSpans = (text: string): ReadonlyArray<StringSpan> => {
       for (let node = nodes.length - 1; node >= 0; node--) pending.push(nodes[node]!)
     }
   }
-  return spans
+  return starts
+}
+
+const valueAt = (text: string, start: number, end: number): string => {
+  const plain = text.slice(start + 1, end - 1)
+  return plain.includes("\\") ? JSON.parse(text.slice(start, end)) : plain
 }
 
 /** An open object or array. All containers of the same depth reuse one instance. */
@@ -98,14 +76,14 @@ class Level {
  * Parses the strings of `text`. Arrays, and objects with strings in only one member, add no node, because keys do not
  * affect the order of their strings. Memory therefore grows with the number of strings and not of brackets.
  */
-const parseNodes = (text: string, sortByKey: boolean): Array<Node> => {
+const parseNodes = (text: string): Array<Node> => {
   const nodes: Array<Node> = []
   const levels: Array<Level> = [new Level()]
   let depth = 0
   let level = levels[0]!
 
   const endMember = () => {
-    if (sortByKey && level.isObject && nodes.length > level.memberStart) {
+    if (level.isObject && nodes.length > level.memberStart) {
       const key = valueAt(text, level.keyStart, level.keyEnd)
       if (level.firstKey === undefined) level.firstKey = key
       else {
@@ -127,8 +105,7 @@ const parseNodes = (text: string, sortByKey: boolean): Array<Node> => {
           level.keyStart = at
           level.keyEnd = end
         } else {
-          const key = level.isObject ? valueAt(text, level.keyStart, level.keyEnd) : undefined
-          nodes.push({ start: at, end, key })
+          nodes.push({ start: at })
         }
         at = end - 1
         break

@@ -1,0 +1,108 @@
+import { Scanner, type Segment, type Writing } from "../detect/Scanner.ts"
+import { LinkContext } from "./LinkContext.ts"
+import type { Redaction } from "./Redaction.ts"
+
+/** A finding and what replaced it, so that a copy of the text gets the same placeholders. */
+interface Replacement {
+  readonly kind: string
+  readonly value: string
+  readonly replacement: string
+}
+
+export interface TextOptions {
+  readonly writing: Writing
+  /** True if the text must not change. Its findings are counted as `signedFindings`. */
+  readonly signed: boolean
+}
+
+/** Redacts one text, which may arrive in pieces. The result does not depend on the pieces. */
+export class TextRedactor {
+  readonly #redaction: Redaction
+  readonly #options: TextOptions
+  readonly #scanner: Scanner
+  readonly #link: LinkContext | undefined
+  readonly #replacements: Array<Replacement> = []
+  /** The replacements of the text that this text repeats. */
+  readonly #expected: ReadonlyArray<Replacement>
+
+  constructor(redaction: Redaction, options: TextOptions, expected: ReadonlyArray<Replacement> = []) {
+    this.#redaction = redaction
+    this.#options = options
+    this.#expected = expected
+    this.#scanner = new Scanner(redaction.detectors, options.writing)
+    this.#link = redaction.restore && redaction.known.size > 0 && !options.signed ? new LinkContext() : undefined
+  }
+
+  /** The number of characters that wait for the next piece. */
+  get held(): number {
+    return this.#scanner.held
+  }
+
+  get hasReplacements(): boolean {
+    return this.#replacements.length > 0
+  }
+
+  push(piece: string): string {
+    return this.render(this.#scanner.push(piece))
+  }
+
+  flush(): string {
+    return this.render(this.#scanner.flush())
+  }
+
+  /** Redacts a text that repeats the whole text of this redactor. Equal findings get the same placeholders. */
+  copy(text: string, options: TextOptions): string {
+    return new TextRedactor(this.#redaction, options, this.#replacements).whole(text)
+  }
+
+  whole(text: string): string {
+    return this.push(text) + this.flush()
+  }
+
+  /** Redacts segments that were scanned elsewhere. */
+  render(segments: ReadonlyArray<Segment>): string {
+    let out = ""
+    for (const segment of segments) {
+      out +=
+        segment._tag === "Text"
+          ? segment.raw
+          : segment._tag === "Found"
+            ? this.#replace(segment.kind, segment.value, segment.raw)
+            : this.#restore(segment.raw)
+      this.#link?.add(this.#options.writing === "json" ? withoutEscapes(segment.raw) : segment.raw)
+    }
+    return out
+  }
+
+  #replace(kind: string, value: string, raw: string): string {
+    if (this.#options.signed) {
+      this.#redaction.addSignedFinding(value)
+      return raw
+    }
+    const expected = this.#expected[this.#replacements.length]
+    const replacement =
+      expected?.kind === kind && expected.value === value
+        ? expected.replacement
+        : this.#redaction.replace(kind, value, raw)
+    this.#replacements.push({ kind, value, replacement })
+    return replacement
+  }
+
+  #restore(placeholder: string): string {
+    const value = this.#link?.isInside === false ? this.#redaction.known.get(placeholder) : undefined
+    if (value === undefined) return placeholder
+    return this.#options.writing === "json" ? JSON.stringify(value).slice(1, -1) : value
+  }
+}
+
+/** Decodes the JSON escapes, as far as they decide where an address begins and ends. */
+const withoutEscapes = (raw: string): string =>
+  raw.includes("\\")
+    ? raw.replace(/\\(?:u00([0-7][0-9A-Fa-f])|(.))/gs, (_, hex: string | undefined, character: string | undefined) =>
+        hex === undefined
+          ? character === "n"
+            ? "\n"
+            : (character ?? "")
+          : String.fromCharCode(Number.parseInt(hex, 16))
+      )
+    : raw

@@ -1,0 +1,155 @@
+import type { Redaction } from "../redact/Redaction.ts"
+import { TextRedactor } from "../redact/TextRedactor.ts"
+import { EventReader, type EventSpan, type EventText } from "../text/EventReader.ts"
+import { literalAt, withLiterals } from "../text/Literals.ts"
+import type { Place, TextRoute } from "../text/Place.ts"
+import { eventWith, type Template } from "./HeldText.ts"
+import * as SequenceNumbers from "./SequenceNumbers.ts"
+import { dataOf, mapValues, nameOf, type SseEvent, withData } from "./SseEvents.ts"
+
+interface Lane {
+  readonly text: TextRedactor
+  template: Template | undefined
+}
+
+/**
+ * Redacts the events of one stream. An event without a finding passes as it is. A text whose end may still become a value
+ * is sent without this end, which follows with the next piece. When a text ends, its held rest is sent in an event of its
+ * own, before the event that ends it.
+ */
+export class EventRedactor {
+  readonly #redaction: Redaction
+  readonly #reader: EventReader
+  readonly #lanes = new Map<string, Lane>()
+  /** The number of events that were added so far. */
+  #added = 0
+  /** The upstream's number of the last event. */
+  #lastNumber = -1
+  #maxHeld = 0
+  readonly #unreadable = new Set<Place>()
+
+  constructor(redaction: Redaction, route: TextRoute) {
+    this.#redaction = redaction
+    this.#reader = new EventReader(route)
+  }
+
+  /** The maximum number of characters that one text has held. */
+  get maxHeld(): number {
+    return this.#maxHeld
+  }
+
+  /** The places of content that is no text, each once. */
+  get unreadable(): ReadonlyArray<Place> {
+    return [...this.#unreadable]
+  }
+
+  redact(event: SseEvent): ReadonlyArray<SseEvent> {
+    const data = dataOf(event)
+    const checked = this.#checkedFields(event)
+    if (data === undefined) return [checked]
+    const text = this.#reader.read(nameOf(event), data)
+    if (text === undefined) return [this.#redactOther(checked, data)]
+    for (const place of text.unreadable) this.#unreadable.add(place)
+    const delivered = new Set(text.spans.flatMap(({ lane, role }) => (role === "delta" ? [lane] : [])))
+    const added = this.#rest(text.ends, delivered)
+    const changed = this.#redactSpans(checked, data, text)
+    return [...added, changed]
+  }
+
+  /** Returns events with all text that is held. */
+  end(): ReadonlyArray<SseEvent> {
+    return this.#rest("all", new Set())
+  }
+
+  /** Comments and ids are text of the upstream as well. */
+  #checkedFields(event: SseEvent): SseEvent {
+    return mapValues(event, ({ field, value }) =>
+      field === "data" || (field === "event" && eventName.test(value)) ? value : this.#redactWhole(value)
+    )
+  }
+
+  /** Data that is no JSON is text. */
+  #redactOther(event: SseEvent, data: string): SseEvent {
+    const redacted = this.#redactWhole(data)
+    return redacted === data ? event : withData(event, redacted)
+  }
+
+  #redactWhole(value: string): string {
+    return new TextRedactor(this.#redaction, plainText).whole(value)
+  }
+
+  #redactSpans(event: SseEvent, data: string, { ends, spans }: EventText): SseEvent {
+    const changes = spans.flatMap((span) => {
+      const value = literalAt(data, span)
+      const redacted =
+        span.role === "copy" ? this.#copy(span, value) : this.#piece(event, data, spans, span, value, ends)
+      return redacted === value ? [] : [{ ...span, value: redacted }]
+    })
+    const changed = changes.length === 0 ? data : withLiterals(data, changes)
+    const number = SequenceNumbers.numberOf(data)
+    if (number !== undefined) this.#lastNumber = number
+    const numbered =
+      number === undefined || this.#added === 0 ? changed : SequenceNumbers.withNumber(changed, number + this.#added)
+    return numbered === data ? event : withData(event, numbered)
+  }
+
+  #copy(span: EventSpan, value: string): string {
+    const lane = this.#lanes.get(span.lane)
+    return lane === undefined ? new TextRedactor(this.#redaction, span).whole(value) : lane.text.copy(value, span)
+  }
+
+  #piece(
+    event: SseEvent,
+    data: string,
+    spans: ReadonlyArray<EventSpan>,
+    span: EventSpan,
+    value: string,
+    ends: EventText["ends"]
+  ): string {
+    const lane = this.#laneOf(span)
+    const sent = lane.text.push(value)
+    if (ends === "all" || ends.includes(span.lane)) {
+      const rest = lane.text.flush()
+      this.#end(span.lane, lane)
+      return sent + rest
+    }
+    const { held } = lane.text
+    if (held > this.#maxHeld) this.#maxHeld = held
+    lane.template = held > 0 ? { event, data, spans, lane: span.lane } : undefined
+    return sent
+  }
+
+  #laneOf(span: EventSpan): Lane {
+    const found = this.#lanes.get(span.lane)
+    if (found !== undefined) return found
+    const created: Lane = { text: new TextRedactor(this.#redaction, span), template: undefined }
+    this.#lanes.set(span.lane, created)
+    return created
+  }
+
+  /** An ended lane is needed only for copies of its findings. */
+  #end(name: string, lane: Lane): void {
+    lane.template = undefined
+    if (!lane.text.hasReplacements) this.#lanes.delete(name)
+  }
+
+  /** Ends the lanes and returns events with their held texts. The event itself flushes the lanes of which it has a piece. */
+  #rest(ends: EventText["ends"], delivered: ReadonlySet<string>): ReadonlyArray<SseEvent> {
+    const ended = ends === "all" ? [...this.#lanes.keys()] : ends
+    return ended.flatMap((name) => {
+      const lane = this.#lanes.get(name)
+      if (lane === undefined || delivered.has(name)) return []
+      const { template } = lane
+      const held = lane.text.flush()
+      this.#end(name, lane)
+      if (template === undefined || held === "") return []
+      this.#added++
+      return [eventWith(template, held, this.#lastNumber + this.#added)]
+    })
+  }
+}
+
+const plainText = { writing: "plain", signed: false } as const
+
+/** No detector finds a value in such a name. */
+const eventName = /^[a-z_.]{1,64}$/

@@ -1,0 +1,52 @@
+import type { Redaction } from "../redact/Redaction.ts"
+import type { Place, TextRoute } from "../text/Place.ts"
+import { EventRedactor } from "./EventRedactor.ts"
+import { type SseEvent, SseSplitter, textOf } from "./SseEvents.ts"
+
+/** Redacts the text of one event stream. An event passes as soon as it is complete. */
+export class StreamRedactor {
+  readonly #splitter = new SseSplitter(maxEventLength)
+  readonly #events: EventRedactor
+
+  constructor(redaction: Redaction, route: TextRoute) {
+    this.#events = new EventRedactor(redaction, route)
+  }
+
+  /** The maximum number of characters that one text has held. */
+  get maxHeld(): number {
+    return this.#events.maxHeld
+  }
+
+  /** The places of content that is no text, each once. */
+  get unreadable(): ReadonlyArray<Place> {
+    return this.#events.unreadable
+  }
+
+  /** Throws `EventTooLarge`. */
+  push(bytes: Uint8Array): string {
+    return this.#redact(this.#splitter.push(bytes))
+  }
+
+  end(): string {
+    const last = this.#splitter.end()
+    const sent = this.#redact(last)
+    const rest = joined(this.#events.end())
+    return rest !== "" && last.at(-1)?.end === "" ? `${sent}\n\n${rest}` : sent + rest
+  }
+
+  /** Returns what was received and not sent, after an event that was too large. */
+  giveUp(): string {
+    return joined(this.#events.end()) + this.#splitter.rest()
+  }
+
+  #redact(events: ReadonlyArray<SseEvent>): string {
+    let out = ""
+    for (const event of events) out += joined(this.#events.redact(event))
+    return out
+  }
+}
+
+const joined = (events: ReadonlyArray<SseEvent>): string => events.map(textOf).join("")
+
+/** Characters. The last event of OpenAI's responses repeats the whole response. */
+const maxEventLength = 16_777_216

@@ -1,0 +1,101 @@
+/** Random numbers that depend on the seed alone (xorshift32). */
+export class Random {
+  #state: number
+
+  constructor(seed: number) {
+    this.#state = seed | 0 || 1
+  }
+
+  below(limit: number): number {
+    this.#state ^= this.#state << 13
+    this.#state ^= this.#state >>> 17
+    this.#state ^= this.#state << 5
+    return (this.#state >>> 0) % limit
+  }
+
+  of<A>(choices: readonly [A, ...ReadonlyArray<A>]): A {
+    return choices[this.below(choices.length)] ?? choices[0]
+  }
+}
+
+const words = [
+  "hello",
+  "a",
+  "Write to",
+  "at",
+  "order",
+  "x",
+  "café",
+  "😀",
+  "\n",
+  "…",
+  "1",
+  "22",
+  "3.5",
+  "v1.2.3"
+] as const
+const values = [
+  "jane@example.com",
+  "a.b+c@mail.example.org",
+  "123-45-6789",
+  "555-123-4567",
+  "+1 (555) 123-4567",
+  "+49 30 1234 5678",
+  "5551234567"
+] as const
+const nearMisses = [
+  "jane@",
+  "@example.com",
+  "a@b",
+  "123-45-678",
+  "555-123",
+  "+1 5",
+  "[EMAIL_",
+  "[EMAIL_1",
+  "[PHONE_x]",
+  "resp_67cc9641234567890bb6",
+  "550e8400-e29b-41d4-a716-446655440000",
+  "react@18.2.0"
+] as const
+const placeholders = ["[EMAIL_1]", "[EMAIL_2]", "[SSN_1]", "[PHONE_9]"] as const
+const links = ["https://evil.example/?q=", '<img src="http://e.example/', "www.e.example/"] as const
+const separators = [" ", ", ", ". ", "", "", ": ", "(", ")", '"', "\u200b", "/", "=", "-", "\\n", "\\u0040"] as const
+
+const part = (random: Random): string => {
+  switch (random.below(10)) {
+    case 0:
+    case 1:
+    case 2:
+      return random.of(words)
+    case 3:
+    case 4:
+    case 5:
+      return random.of(values)
+    case 6:
+    case 7:
+      return random.of(nearMisses)
+    case 8:
+      return random.of(placeholders)
+    default:
+      return random.of(links)
+  }
+}
+
+/** A text of values, of what nearly is one, of placeholders, and of what may stand around them. */
+export const randomText = (random: Random, maxParts: number): string => {
+  let text = ""
+  for (let count = random.below(maxParts + 1); count > 0; count--) text += part(random) + random.of(separators)
+  return text
+}
+
+/** Cuts a text anywhere, also within a surrogate pair. */
+export const randomPieces = (random: Random, text: string): ReadonlyArray<string> => {
+  const longest = random.of([1, 2, 5, 20, 100])
+  const pieces: Array<string> = []
+  for (let at = 0; at < text.length; ) {
+    const next = at + 1 + random.below(longest)
+    pieces.push(text.slice(at, next))
+    at = next
+  }
+  return pieces
+}
