@@ -19,7 +19,11 @@ const areas: ReadonlyArray<Area> = [
   { path: "src/state", may: ["src/services", "src/policy"], rooms: ["."] },
   { path: "src/process", may: ["src/services", "src/policy"], rooms: ["."] },
   // one runner: operators try out the very guardrails that requests go through
-  { path: "src/guardrails", may: ["src/services", "src/policy", "src/state"], rooms: ["."] },
+  {
+    path: "src/guardrails",
+    may: ["src/services", "src/policy", "src/state"],
+    rooms: ["detect", "text", "redact", "stream", "."]
+  },
   {
     path: "src/gateway",
     may: [...shared, "src/guardrails"],

@@ -12,6 +12,7 @@ import * as BufferedResponse from "./forward/BufferedResponse.ts"
 import type { CreatedObjects } from "./forward/CreatedObjects.ts"
 import * as Fallback from "./forward/Fallback.ts"
 import * as Forward from "./forward/Forward.ts"
+import * as GuardedResponse from "./forward/GuardedResponse.ts"
 import * as LocationHeaders from "./forward/LocationHeaders.ts"
 import * as MaxTokens from "./forward/MaxTokens.ts"
 import * as RequestLifecycle from "./forward/RequestLifecycle.ts"
@@ -241,8 +242,11 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     const { upstream } = this.services
     const { wire } = this.request
     const inspector = this.#inspector()
-    const optionsWith = (traceparent: string | undefined) =>
-      this.#forwardOptions(candidate, body, mayFallBack, headersAt, inspector !== undefined, traceparent)
+    const streamFilter = this.#runner?.inspectsResponse === true ? this.#runner.streamFilter() : undefined
+    const optionsWith = (traceparent: string | undefined): Forward.ForwardOptions => ({
+      ...this.#forwardOptions(candidate, body, mayFallBack, headersAt, inspector !== undefined, traceparent),
+      streamFilter
+    })
     if (this.clientGone) return then(Forward.neverSent(wire, optionsWith(undefined)))
     const exchange = this.span.startExchange(phase, candidate.destination.base.origin)
     const options = optionsWith(exchange.traceparent)
@@ -258,7 +262,9 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     const cancel =
       inspector === undefined
         ? Forward.send(upstream, wire, options, done, onDefect)
-        : BufferedResponse.send(upstream, wire, options, inspector, done, onDefect)
+        : streamFilter === undefined
+          ? BufferedResponse.send(upstream, wire, options, inspector, done, onDefect)
+          : GuardedResponse.send(upstream, wire, options, inspector, done, onDefect)
     // If the first attempt failed synchronously, the fallback attempt may already have set its own `cancelStep`.
     if (!ended) this.cancelStep = cancel
   }
@@ -348,6 +354,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
 
   #conclude({ finish, result }: Forward.PendingResponse, fallback?: UpstreamFallback) {
     const { now, reportUnpriced } = this.services
+    this.#runner?.endStream()
     const exchange = {
       status: result.status ?? result.error?.status ?? RequestLifecycle.clientClosedStatus,
       error: result.error,

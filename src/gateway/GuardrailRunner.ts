@@ -1,11 +1,14 @@
 import { type Context, Effect, Exit, type Fiber, Metric, Option, Result } from "effect"
 import { type Guardrails, type RunReport, runOnNonJson } from "../guardrails/Guardrails.ts"
 import type { RequestContext as GuardrailContext } from "../guardrails/HttpGuardrail.ts"
+import { PiiStream } from "../guardrails/PiiStream.ts"
 import * as Selection from "../guardrails/Selection.ts"
+import type { TextRoute } from "../guardrails/text/Place.ts"
 import * as Facts from "../policy/facts/Facts.ts"
 import type { Execution, Mode } from "../policy/Guardrail.ts"
 import type { Target } from "../policy/Routing.ts"
 import * as MetricLabel from "../policy/routes/MetricLabel.ts"
+import type { StreamFilter } from "./forward/Forward.ts"
 import { GatewayError } from "./GatewayError.ts"
 import type { Request } from "./request/Request.ts"
 import type { KeyRecord } from "./snapshot/KeyRecord.ts"
@@ -27,8 +30,11 @@ export class GuardrailRunner {
   readonly #facts: Facts.Facts
   readonly #preCallSteps: Selection.Selection
   readonly #postCallSteps: Selection.Selection
+  readonly #streamSteps: Selection.Selection
   readonly #context: GuardrailContext
+  readonly #route: TextRoute
   readonly #placeholders = new Map<string, string>()
+  #streams: ReadonlyArray<PiiStream> = []
 
   constructor(
     services: RunnerServices,
@@ -45,6 +51,8 @@ export class GuardrailRunner {
     this.#facts = facts
     this.#preCallSteps = Selection.inMode(selection, "pre_call")
     this.#postCallSteps = Selection.inMode(selection, "post_call")
+    this.#streamSteps = Selection.ofResponses(selection)
+    this.#route = textRouteOf(target.routeId)
     this.#context = {
       key_id: key.id,
       team_id: Option.getOrNull(key.teamId),
@@ -57,13 +65,14 @@ export class GuardrailRunner {
   }
 
   get inspectsResponse(): boolean {
-    return this.#postCallSteps.length > 0
+    return this.#streamSteps.length > 0
   }
 
   /** Response headers that name the applied guardrails. They are complete once `inspectRequest` has called `done`. */
   responseHeaders(): ReadonlyArray<readonly [string, string]> {
     const executed = this.executions.map(({ guardrail_name }) => guardrail_name)
-    const names = new Set([...executed, ...this.#postCallSteps.map(({ definition }) => definition.name)])
+    const steps = this.#facts.stream ? this.#streamSteps : this.#postCallSteps
+    const names = new Set([...executed, ...steps.map(({ definition }) => definition.name)])
     return names.size === 0 ? [] : [["x-svc-applied-guardrails", [...names].join(",")]]
   }
 
@@ -85,6 +94,33 @@ export class GuardrailRunner {
     return report.stopped && new GatewayError(report.stopped)
   }
 
+  /** Returns the filter for an event stream. Each exchange with an upstream needs its own. */
+  streamFilter(): StreamFilter {
+    const { now } = this.#services
+    const options = { route: this.#route, known: this.#placeholders, now }
+    const streams = this.#streamSteps.map((step) => new PiiStream(step, options))
+    this.#streams = streams
+    const through = (bytes: Buffer, isLast: boolean): Result.Result<Buffer, GatewayError> => {
+      let passing = bytes
+      for (const stream of streams) {
+        const passed = isLast ? stream.end(passing) : stream.push(passing)
+        if (Result.isFailure(passed)) return Result.fail(new GatewayError(passed.failure))
+        passing = passed.success
+      }
+      return Result.succeed(passing)
+    }
+    return { push: (bytes) => through(bytes, false), end: () => through(emptyBuffer, true) }
+  }
+
+  /** Records the guardrails that read the event stream of the last exchange. */
+  endStream(): void {
+    const used = this.#streams.filter(({ hasStarted }) => hasStarted)
+    this.#streams = []
+    if (used.length === 0) return
+    const executions = used.map((stream) => stream.execution())
+    this.#record({ executions, failures: [], stopped: undefined }, this.#services.now())
+  }
+
   inspectResponse(text: string, done: (guarded: Result.Result<string, GatewayError>) => void): void {
     this.#run("post_call", this.#postCallSteps, text, done)
   }
@@ -99,7 +135,14 @@ export class GuardrailRunner {
     const { fork, guardrails, now } = this.#services
     const startedAt = now()
     const { requestId } = this.#request
-    const input = { requestId, mode, context: this.#context, text, placeholders: this.#placeholders }
+    const input = {
+      requestId,
+      mode,
+      context: this.#context,
+      route: this.#route,
+      text,
+      placeholders: this.#placeholders
+    }
     fork(guardrails.run(steps, input)).addObserver((exit) => {
       if (Exit.isFailure(exit)) {
         fork(Effect.logError("guardrails failed because of a gateway defect; the request is refused", exit.cause))
@@ -158,6 +201,20 @@ const applyRewrite = (
     sameStrings(after.models, before.models) &&
     sameStrings(after.alternativeModels, before.alternativeModels)
   return same ? Result.succeed(body) : Result.fail(rewroteTooMuch)
+}
+
+const emptyBuffer = Buffer.alloc(0)
+
+const textRouteOf = (routeId: Target["routeId"]): TextRoute => textRoutes[routeId] ?? "other"
+
+const textRoutes: Partial<Record<Target["routeId"], TextRoute>> = {
+  "chat-completions": "chat",
+  responses: "responses",
+  embeddings: "embeddings",
+  messages: "messages",
+  "messages-count-tokens": "messages",
+  "message-batches": "message_batches",
+  "message-batch-results": "message_batches"
 }
 
 const sameStrings = (left: ReadonlyArray<string>, right: ReadonlyArray<string>): boolean =>

@@ -49,7 +49,7 @@ export const defaultTimeoutMs = 1500
 export const tokenContext = (name: string): string => `guardrail_definitions/${name}`
 
 /** The only built-in guardrail. Built-in entries of other names are dropped, because they would let every text pass. */
-const builtIn = "pii-redact"
+export const builtIn = "pii-redact"
 
 /** A guardrail whose token is still encrypted. */
 interface SealedEntry {

@@ -5,12 +5,15 @@ import * as GuardrailOutcome from "./GuardrailOutcome.ts"
 import * as HttpGuardrail from "./HttpGuardrail.ts"
 import * as PiiRedact from "./PiiRedact.ts"
 import type { SelectedGuardrail, Selection } from "./Selection.ts"
+import type { TextRoute } from "./text/Place.ts"
 
 /** A text to check, and the placeholders that replaced values in its request. */
 interface GuardrailInput {
   readonly requestId: string
   readonly mode: Mode
   readonly context: HttpGuardrail.RequestContext
+  /** Tells where the text stands in the document. */
+  readonly route: TextRoute
   readonly text: string
   /** The replaced values by placeholder. `pre_call` adds values, and `post_call` restores them in the response. */
   readonly placeholders: Map<string, string>
@@ -21,16 +24,11 @@ export interface RunReport {
   /** The runs in which the guardrail did not reply or its reply is invalid. */
   readonly failures: ReadonlyArray<Execution>
   /** The guardrail that blocked the text. Later guardrails did not run. */
-  readonly stopped: StoppedBy | undefined
+  readonly stopped: GuardrailOutcome.StoppedBy | undefined
 }
 
 interface GuardrailRun extends RunReport {
   readonly text: string
-}
-
-interface StoppedBy {
-  readonly code: Extract<GuardrailOutcome.Consequence, { readonly _tag: "Stops" }>["code"]
-  readonly message: string
 }
 
 /** Runs guardrails on requests, on responses, and on texts of the operators' test endpoint. */
@@ -75,7 +73,7 @@ export class Guardrails extends Context.Service<
           executions.push(execution)
           if (failed) failures.push(execution)
           if (consequence._tag === "Stops") {
-            const stopped = { code: consequence.code, message: messages[consequence.code](name) }
+            const stopped = GuardrailOutcome.stoppedBy(consequence.code, name)
             return { text, executions, failures, stopped }
           }
           if (consequence._tag === "GoesAs") {
@@ -126,20 +124,11 @@ interface JudgedText {
   readonly found?: PiiRedact.PlaceholderValues
 }
 
-const redact = ({ config }: SelectedGuardrail, { placeholders, mode, text }: GuardrailInput): JudgedText => {
-  const restore = mode !== "pre_call" && config["restore_output"] !== false
-  const redaction = PiiRedact.redact(text, { known: placeholders, restore })
-  return {
-    verdict: Result.succeed({ action: "modify", text: redaction.text, reason: null, metadata: redaction.counts }),
-    found: redaction.found
-  }
-}
-
-const messages = {
-  guardrail_blocked: (name: string) =>
-    `The guardrail ${name} blocked this request. Change its content, or ask an operator about this guardrail.`,
-  guardrail_unavailable: (name: string) =>
-    `The guardrail ${name} did not respond, and requests cannot pass without it. Try again shortly.`,
-  invalid_guardrail_request: (name: string) =>
-    `The guardrail ${name} returned an invalid response, and requests cannot pass without it. Ask an operator to check the guardrail.`
+const redact = ({ config, definition }: SelectedGuardrail, input: GuardrailInput): JudgedText => {
+  const { mode, placeholders, route, text } = input
+  const run = mode === "pre_call" ? PiiRedact.redactRequest : PiiRedact.redactResponse
+  const redacted = run(text, { config, route, known: placeholders }, definition.failurePolicy)
+  return Result.isFailure(redacted)
+    ? { verdict: Result.fail({ code: "guardrail_unavailable" }) }
+    : { verdict: Result.succeed(redacted.success.verdict), found: redacted.success.found }
 }

@@ -35,8 +35,9 @@ export const select = (
     const override = Object.hasOwn(guardrail_config_overrides, definition.name)
       ? guardrail_config_overrides[definition.name]
       : undefined
-    const config = override === undefined ? definition.runtimeConfig : { ...definition.runtimeConfig, ...override }
-    if (!selected.has(definition.name)) selected.set(definition.name, { definition, config })
+    if (selected.has(definition.name)) return
+    const config = override === undefined ? definition.runtimeConfig : overridden(definition.runtimeConfig, override)
+    selected.set(definition.name, { definition, config })
   }
   for (const name of Object.keys(guardrail_config_overrides)) {
     if (forbidden.has(name)) return Result.fail(configuredButForbidden(name))
@@ -62,12 +63,22 @@ export const select = (
   return Result.succeed([...selected.values()])
 }
 
+/** Returns the same object for the same configurations, because guardrails cache what they compile from it. */
+const overridden = (config: Config, override: Config): Config => {
+  const known = overriddenConfigs.get(config) ?? new WeakMap<Config, Config>()
+  const merged = known.get(override) ?? { ...config, ...override }
+  overriddenConfigs.set(config, known.set(override, merged))
+  return merged
+}
+
+const overriddenConfigs = new WeakMap<Config, WeakMap<Config, Config>>()
+
 export const inMode = (selection: Selection, mode: Mode): Selection =>
   selection.filter(({ definition }) => definition.modes.includes(mode))
 
-/** Returns the first guardrail that must read the response, which therefore cannot be streamed. */
-export const findResponseGuardrail = (selection: Selection): SelectedGuardrail | undefined =>
-  selection.find(({ definition }) => definition.modes.includes("post_call") || definition.modes.includes("during_call"))
+/** The guardrails that must read a response, whether it is streamed or not. */
+export const ofResponses = (selection: Selection): Selection =>
+  selection.filter(({ definition: { modes } }) => modes.includes("post_call") || modes.includes("during_call"))
 
 interface ResponseDelivery {
   readonly stream: boolean
@@ -76,8 +87,13 @@ interface ResponseDelivery {
 
 /** Refuses a streamed or background response that a selected guardrail must read. */
 export const forRequest = (selected: SelectionResult, { background, stream }: ResponseDelivery): SelectionResult => {
-  const responseGuardrail =
-    (background || stream) && Result.isSuccess(selected) ? findResponseGuardrail(selected.success) : undefined
+  if (Result.isFailure(selected)) return selected
+  const readers = ofResponses(selected.success)
+  const responseGuardrail = background
+    ? readers[0]
+    : stream
+      ? readers.find(({ definition }) => definition.provider._tag === "Http")
+      : undefined
   if (responseGuardrail === undefined) return selected
   const { name } = responseGuardrail.definition
   return Result.fail(background ? cannotRunInBackground(name) : cannotStream(name))

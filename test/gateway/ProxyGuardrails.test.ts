@@ -135,27 +135,37 @@ layer(Proxy.database)("ProxyApp, guardrails", (it) => {
     })
   )
 
-  it.effect("a stream that needs an answer guardrail is refused; one that needs none goes through", () =>
+  it.effect("a stream passes through the guardrail of answers, and one that needs none passes as it is", () =>
     Effect.gen(function* () {
-      const gateway = yield* Proxy.make({
-        upstream: Upstream.events("data: [DONE]\n\n"),
-        configured: configured((sql) => sql`UPDATE guardrail_definitions SET modes = '{pre_call,post_call}'`)
-      })
+      const piece = (text: string) => ({ choices: [{ index: 0, delta: { content: text } }] })
+      const events = ["Write to ja", "ne@example", ".com", ". Or [EMAIL_1]"].map(
+        (text) => `data: ${JSON.stringify(piece(text))}\n\n`
+      )
+      const gateway = yield* Proxy.make({ upstream: Upstream.events([...events, "data: [DONE]\n\n"].join("")) })
       const key = yield* Proxy.issueKey({}, { guardrails: pii })
-      const ask = gateway.ask({ target: Proxy.messages, headers: key.headers, body: { ...mail, stream: true } })
-      const refused = yield* ask
-      assert.deepStrictEqual([refused.status, codeOf(refused)], [502, "guardrail_unavailable"])
-      for (const modes of ["{during_call}", "{pre_call,during_call}"]) {
-        yield* configured((sql) => sql`UPDATE guardrail_definitions SET modes = ${modes}::text[]`)
-        yield* heard
-        assert.strictEqual(codeOf(yield* ask), "guardrail_unavailable")
-      }
-      assert.lengthOf(gateway.sent, 0)
-      yield* configured((sql) => sql`UPDATE guardrail_definitions SET modes = '{pre_call}'`)
-      const passed = yield* RealTime.effect(eventually(ask, ({ status }) => status === 200))
-      assert.strictEqual(passed.text, "data: [DONE]\n\n")
-      assert.include(gateway.sent[0]?.text, "[EMAIL_1]")
+      const ask = gateway.ask({ target: Proxy.chat, headers: key.headers, body: { ...mail, stream: true } })
+      const passed = yield* ask
+      const texts = passed.text
+        .split("\n\n")
+        .filter((event) => event.startsWith("data: {"))
+        .map((event) => JSON.parse(event.slice(6)).choices[0].delta.content)
+      assert.strictEqual(texts.join(""), "Write to [EMAIL_2]. Or a@b.co")
+      assert.isTrue(passed.text.endsWith("data: [DONE]\n\n"))
       assert.strictEqual(passed.header("x-svc-applied-guardrails"), "pii-redact")
+      const [record] = yield* gateway.records
+      assert.deepStrictEqual(
+        record?.guardrails?.map(({ action, metadata, mode }) => [mode, action, metadata["email_count"]]),
+        [
+          ["pre_call", "modify", 1],
+          ["during_call", "modify", 1]
+        ]
+      )
+      yield* configured((sql) => sql`UPDATE guardrail_definitions SET modes = '{pre_call}'`)
+      yield* heard
+      const untouched = yield* RealTime.effect(
+        eventually(ask, ({ text }) => text.includes("jane") || text.includes("ne@"))
+      )
+      assert.strictEqual(untouched.text, [...events, "data: [DONE]\n\n"].join(""))
     })
   )
 
@@ -394,7 +404,7 @@ layer(Proxy.database)("ProxyApp, guardrails", (it) => {
   )
 
   it.effect.each([
-    ["an event stream", ["content-type", "text/event-stream"], "data: a@b.co\n\n"],
+    ["an encoded stream", ["content-type", "text/event-stream", "content-encoding", "br"], "data: a@b.co\n\n"],
     ["text", ["content-type", "text/plain"], "a@b.co"],
     ["lines of JSON", ["content-type", "application/x-jsonl"], '{"a":1}\n{"a":2}\n'],
     ["no type", [], '{"a":1}'],

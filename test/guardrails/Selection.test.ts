@@ -79,10 +79,7 @@ describe("Selection", () => {
     const names = (selection: Selection.Selection) => selection.map((step) => step.definition.name)
     assert.deepStrictEqual(names(Selection.inMode(steps, "pre_call")), ["pre_call"])
     assert.deepStrictEqual(names(Selection.inMode(steps, "post_call")), ["post_call"])
-    assert.deepStrictEqual(
-      steps.map((step) => Selection.findResponseGuardrail([step]) !== undefined),
-      [false, true, true, false]
-    )
+    assert.deepStrictEqual(names(Selection.ofResponses(steps)), ["post_call", "during_call"])
   })
 
   it("is told once for a policy, and anew with a new catalogue", () => {

@@ -1,4 +1,4 @@
-import { Effect, Option, Redacted, Schema } from "effect"
+import { Effect, Option, Redacted, Result, Schema } from "effect"
 import * as AddressRule from "../../layers/http/AddressRule.ts"
 import * as RedisReply from "../../layers/ioredis/RedisReply.ts"
 import * as RedisArguments from "../../layers/redis-memory/Arguments.ts"
@@ -23,9 +23,15 @@ import * as FormBody from "../../src/gateway/request/FormBody.ts"
 import * as AccessLog from "../../src/gateway/telemetry/AccessLog.ts"
 import * as UsageTap from "../../src/gateway/usage/UsageTap.ts"
 import * as Mermaid from "../../src/graph/Mermaid.ts"
+import { DetectorSet } from "../../src/guardrails/detect/DetectorSet.ts"
+import { Scanner, scan } from "../../src/guardrails/detect/Scanner.ts"
 import * as GuardrailOutcome from "../../src/guardrails/GuardrailOutcome.ts"
 import * as HttpGuardrail from "../../src/guardrails/HttpGuardrail.ts"
 import * as PiiRedact from "../../src/guardrails/PiiRedact.ts"
+import { LinkContext } from "../../src/guardrails/redact/LinkContext.ts"
+import { StreamRedactor } from "../../src/guardrails/stream/StreamRedactor.ts"
+import * as DocumentText from "../../src/guardrails/text/DocumentText.ts"
+import { EventReader } from "../../src/guardrails/text/EventReader.ts"
 import * as Headers from "../../src/http/Headers.ts"
 import * as RequestHost from "../../src/http/RequestHost.ts"
 import * as CanonicalJson from "../../src/messaging/envelope/CanonicalJson.ts"
@@ -57,6 +63,7 @@ import * as RequestParameters from "../../src/status/http/RequestParameters.ts"
 import * as StatusMessage from "../../src/status/hub/StatusMessage.ts"
 import * as EventFrames from "../../src/status/stream/EventFrames.ts"
 import { exportedCsv } from "../control/usage/ExportedEvent.ts"
+import { allDetectors } from "../guardrails/detect/Texts.ts"
 import { type Sizes, usualSizes } from "./Growth.ts"
 import { documents, type Shape, texts } from "./Shapes.ts"
 
@@ -147,7 +154,13 @@ const priced = ServicePricing.of({
   }))
 })
 const rules = { tenantId: null, requiredScope: null, requiredRole: null, allowedGroups: [], skewMs: 0 }
-const anything: PiiRedact.Options = { known: new Map([["[EMAIL_1]", "a@b.co"]]), restore: true }
+const anything: PiiRedact.Options = { config: {}, route: "other", known: new Map([["[EMAIL_1]", "a@b.co"]]) }
+const detectors = Result.getOrThrow(DetectorSet.of(allDetectors))
+const detectorFiles = [
+  ...["Lexer", "Placeholders", "PaymentCard", "InternationalBankAccount", "IpAddress", "MachineNumbers"],
+  ...["Email", "PhoneNumber", "SocialSecurityNumber", "Secret", "SecretShapes", "PrivateKey", "CustomPattern"]
+].map((name) => `src/guardrails/detect/${name}.ts`)
+const documentFiles = ["JsonTape", "Reader"].map((name) => `src/guardrails/text/${name}.ts`)
 const isCursor = Schema.decodeUnknownOption(Fields.Cursor)
 const isTimestamp = Schema.decodeUnknownOption(Timestamp.Timestamp)
 const isRows = Schema.decodeUnknownOption(StudioExport.StudioExport)
@@ -319,11 +332,33 @@ export const readers: ReadonlyArray<Reader> = [
     JsonMembers.without(text, (key) => key.endsWith("1")),
     JsonMembers.withMember(text, "stream", "true")
   ]),
+  ofText("texts of any request", documentFiles, (text) => DocumentText.ofRequest("other", text)),
+  ofText("texts of any event", documentFiles, (text) => new EventReader("other").read(undefined, text)),
+  ofJson("texts of requests", documentFiles, (text) => [
+    DocumentText.ofRequest("chat", `{"messages":[{"content":${text}}]}`),
+    DocumentText.ofRequest("messages", text)
+  ]),
+  ofJson("texts of events", documentFiles, (text) => [
+    new EventReader("chat").read(undefined, `{"choices":[{"delta":${text}}]}`),
+    new EventReader("responses").read(undefined, `{"type":"response.completed","response":${text}}`),
+    new EventReader("other").read(undefined, text)
+  ]),
   ofJson(
     "personal data",
-    ["src/guardrails/PiiRedact.ts", "src/guardrails/JsonStrings.ts"],
-    (text) => PiiRedact.redact(text, anything),
+    ["src/guardrails/PiiRedact.ts", "src/guardrails/redact/MemberOrder.ts"],
+    (text) => PiiRedact.redactResponse(text, anything, "fail_open"),
     thorough
+  ),
+  ofText("values in plain text", detectorFiles, (text) => scan(detectors, "plain", text), thorough),
+  ofText(
+    "values in JSON, character by character",
+    detectorFiles,
+    (text) => {
+      const scanner = new Scanner(detectors, "json")
+      for (let at = 0; at < text.length; at++) scanner.push(text.charAt(at))
+      return scanner.flush()
+    },
+    { longest: 16_384, cheapMs: 15 }
   ),
   ofJson(
     "replies of guardrails",
@@ -361,6 +396,15 @@ export const readers: ReadonlyArray<Reader> = [
   ),
 
   // what upstreams answer
+  ...ofStream(
+    "guarded streams",
+    ["src/guardrails/stream/SseEvents.ts", "src/guardrails/text/Literals.ts", "src/guardrails/redact/TextRedactor.ts"],
+    () => {
+      const stream = new StreamRedactor(Result.getOrThrow(PiiRedact.redactionOf("response", anything)), "chat")
+      return (chunk) => stream.push(chunk)
+    }
+  ),
+  ofText("addresses in guarded texts", ["src/guardrails/redact/LinkContext.ts"], (text) => new LinkContext().add(text)),
   ...ofStream("usage in events", ["src/gateway/usage/UsageTap.ts"], () => tapped(UsageTap.events("a", 1_048_576))),
   ...ofStream("usage in events that is hidden", ["src/gateway/usage/UsageTap.ts"], () =>
     tapped(UsageTap.hidingUsage("a", 1_048_576))

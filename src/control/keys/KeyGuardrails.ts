@@ -81,6 +81,7 @@ const make = Effect.gen(function* () {
             route: testRoute,
             provider: "none"
           },
+          route: "chat",
           text: JSON.stringify(input),
           placeholders: new Map()
         })

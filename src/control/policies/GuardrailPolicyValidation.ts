@@ -1,5 +1,7 @@
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
+import { builtIn } from "../../guardrails/Definitions.ts"
+import * as PiiRedact from "../../guardrails/PiiRedact.ts"
 import {
   type GuardrailPolicy,
   type GuardrailPolicyPatch,
@@ -38,6 +40,11 @@ export const patchedGuardrailPolicy = Effect.fnUntraced(function* (
     return yield* invalidGuardrail(
       `guardrail_config_overrides.${secret} looks like a secret. The configuration and the audit log would show it. Set the guardrail's bearer_token in the catalogue instead, or rename the member if it is not a secret.`
     )
+  }
+  const override = patch.guardrail_config_overrides?.[builtIn]
+  const mistake = override && PiiRedact.mistakeIn(override)
+  if (mistake !== undefined) {
+    return yield* invalidGuardrail(`guardrail_config_overrides.${builtIn}.${mistake.field} ${mistake.reason}.`)
   }
   const policy = patched(current, patch)
   const forbiddenOverride = Object.keys(policy.guardrail_config_overrides).find((name) =>

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { defaultTimeoutMs, tokenContext } from "../../guardrails/Definitions.ts"
+import * as PiiRedact from "../../guardrails/PiiRedact.ts"
 import { Database } from "../../services/Database.ts"
 import { Vault } from "../../state/Vault.ts"
 import {
@@ -254,12 +255,10 @@ const configText = (param: string, config: Guardrail["runtime_config"]): Effect.
     text.length > maxConfigLength ? `may have at most ${maxConfigLength} characters of JSON` : undefined
   )
 
-/** A built-in guardrail has no HTTP endpoint, and its `restore_output` must be a boolean. */
+/** A built-in guardrail has no HTTP endpoint, and it reads its configuration itself. */
 const checkBuiltInPatch = (patch: GuardrailPatch): Effect.Effect<void, Invalid> => {
   const field = (["description", "endpoint_url", "timeout_ms", "bearer_token"] as const).find((name) => name in patch)
   if (field !== undefined) return Effect.fail(invalid(field, "cannot be set: this guardrail is built in"))
-  const restores = patch.runtime_config?.["restore_output"]
-  return restores === undefined || typeof restores === "boolean"
-    ? Effect.void
-    : Effect.fail(invalid("runtime_config.restore_output", "must be true or false"))
+  const mistake = patch.runtime_config && PiiRedact.mistakeIn(patch.runtime_config)
+  return mistake === undefined ? Effect.void : Effect.fail(invalid(`runtime_config.${mistake.field}`, mistake.reason))
 }

@@ -3,7 +3,7 @@ import * as Headers from "../../http/Headers.ts"
 import * as JsonBounds from "../../policy/facts/JsonBounds.ts"
 import type { BodyLease } from "../../services/BodyLeases.ts"
 import { CollectedBytes } from "../../services/CollectedBytes.ts"
-import type { Flow, Sink, Upstream, UpstreamError } from "../../services/Upstream.ts"
+import type { Flow, Upstream, UpstreamError } from "../../services/Upstream.ts"
 import { GatewayError } from "../GatewayError.ts"
 import * as BodyAdmission from "../request/BodyAdmission.ts"
 import type { Wire } from "../request/Wire.ts"
@@ -34,51 +34,15 @@ export const send = (
   inspector: ResponseInspector,
   done: (response: Forward.PendingResponse) => void,
   onDefect: (defect: unknown) => void
-): (() => void) => {
-  const response = new BufferedResponse(wire, options, inspector)
-  let isDone = false
-  const conclude = (pending: Forward.PendingResponse) => {
-    try {
-      done(pending)
-    } catch (defect) {
-      onDefect(defect)
-    }
-  }
-  const ended = (exit: Exit.Exit<void, UpstreamError>, requestSent = true) => {
-    if (isDone) return
-    isDone = true
-    try {
-      const text = Exit.isSuccess(exit) ? response.text() : undefined
-      if (text === undefined) return conclude(response.ended(exit, requestSent))
-      if (Result.isFailure(text)) return conclude(response.withheld(text.failure))
-      inspector.inspect(text.success, (inspected) =>
-        conclude(
-          Result.isFailure(inspected)
-            ? response.withheld(inspected.failure)
-            : response.released(inspected.success === text.success ? undefined : inspected.success)
-        )
-      )
-    } catch (defect) {
-      onDefect(defect)
-    }
-  }
-  try {
-    const cancel = upstream.exchangeUnsafe(options.exchange, response, ended)
-    return () => {
-      if (!isDone) ended(Exit.interrupt(), cancel())
-    }
-  } catch (defect) {
-    ended(Exit.die(defect))
-    return () => {}
-  }
-}
+): (() => void) =>
+  Forward.exchange(upstream, options.exchange, () => new BufferedResponse(wire, options, inspector), done, onDefect)
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-class BufferedResponse implements Sink {
+export class BufferedResponse implements Forward.ResponseSink {
   readonly #wire: Wire
   readonly #options: Forward.ForwardOptions
-  readonly #lease: BodyLease
+  readonly #inspector: ResponseInspector
   readonly #notJsonError: GatewayError
   readonly #collected = new CollectedBytes()
   #status: number | undefined
@@ -92,11 +56,11 @@ class BufferedResponse implements Sink {
   #usageTap: UsageTap.UsageTap = UsageTap.passthrough
   #firstByteAt: number | undefined
 
-  constructor(wire: Wire, options: Forward.ForwardOptions, { lease, notJsonError }: ResponseInspector) {
+  constructor(wire: Wire, options: Forward.ForwardOptions, inspector: ResponseInspector) {
     this.#wire = wire
     this.#options = options
-    this.#lease = lease
-    this.#notJsonError = notJsonError ?? notJson
+    this.#inspector = inspector
+    this.#notJsonError = inspector.notJsonError ?? notJson
   }
 
   head(status: number, headers: Headers.RawHeaders): Flow {
@@ -136,7 +100,7 @@ class BufferedResponse implements Sink {
   /** The upstream never calls this method, because `chunk` never returns `pause`. */
   onDrain(): void {}
 
-  text(): Result.Result<string, GatewayError> | undefined {
+  #text(): Result.Result<string, GatewayError> | undefined {
     if (!this.#isJson || this.#collected.length === 0) return undefined
     const bytes = this.#collected.toBuffer()
     if (JsonBounds.shapeOf(bytes).excess !== undefined) return Result.fail(jsonTooLarge)
@@ -149,8 +113,27 @@ class BufferedResponse implements Sink {
     }
   }
 
-  ended(exit: Exit.Exit<void, UpstreamError>, requestSent: boolean): Forward.PendingResponse {
-    if (Exit.isSuccess(exit)) return this.released(undefined)
+  ended(
+    exit: Exit.Exit<void, UpstreamError>,
+    requestSent: boolean,
+    done: (response: Forward.PendingResponse) => void
+  ): void {
+    const text = Exit.isSuccess(exit) ? this.#text() : undefined
+    if (text === undefined) done(this.#uninspected(exit, requestSent))
+    else if (Result.isFailure(text)) done(this.#withheld(text.failure, true))
+    else {
+      this.#inspector.inspect(text.success, (inspected) =>
+        done(
+          Result.isFailure(inspected)
+            ? this.#withheld(inspected.failure, true)
+            : this.#released(inspected.success === text.success ? undefined : inspected.success)
+        )
+      )
+    }
+  }
+
+  #uninspected(exit: Exit.Exit<void, UpstreamError>, requestSent: boolean): Forward.PendingResponse {
+    if (Exit.isSuccess(exit)) return this.#released(undefined)
     const clientDisconnected = Cause.hasInterrupts(exit.cause)
     if (clientDisconnected)
       return this.#pending({ clientDisconnected, requestSent, isComplete: false }, () => this.#wire.abort())
@@ -160,7 +143,7 @@ class BufferedResponse implements Sink {
     )
   }
 
-  released(text: string | undefined): Forward.PendingResponse {
+  #released(text: string | undefined): Forward.PendingResponse {
     const unmasked = text === undefined ? this.#collected.toBuffer() : Buffer.from(text)
     const status = this.#status ?? 502
     const mask = SecretMask.forStatus(status, this.#options.credential)
@@ -171,10 +154,6 @@ class BufferedResponse implements Sink {
       this.#wire.head(status, this.#headersFor(status, body.length, mask))
       this.#wire.end(body.length === 0 ? undefined : body)
     })
-  }
-
-  withheld(error: GatewayError): Forward.PendingResponse {
-    return this.#withheld(error, true)
   }
 
   #withheld(error: GatewayError, whole: boolean): Forward.PendingResponse {
@@ -224,7 +203,7 @@ class BufferedResponse implements Sink {
   }
 
   #reserve(room: number): Flow {
-    const limitOwner = this.#lease.grow(room)
+    const limitOwner = this.#inspector.lease.grow(room)
     return limitOwner === undefined ? "continue" : this.#fail(BodyAdmission.refusal(limitOwner, "response"))
   }
 

@@ -1,10 +1,10 @@
-import { Cause, Exit, type Redacted } from "effect"
+import { Cause, Exit, type Redacted, Result } from "effect"
 import * as Headers from "../../http/Headers.ts"
 import type { ClientKind } from "../../policy/facts/ResponseHeaders.ts"
 import type { Limit } from "../../policy/Limit.ts"
 import type { BodyLimit, ResponseLimits } from "../../policy/routes/BodyLimit.ts"
 import type { CancelExchange, Exchange, Flow, Sink, Upstream, UpstreamError } from "../../services/Upstream.ts"
-import type { GatewayError } from "../GatewayError.ts"
+import { GatewayError } from "../GatewayError.ts"
 import type { BodyHash } from "../request/BodyHash.ts"
 import type { Wire } from "../request/Wire.ts"
 import type { ExceededLimit } from "../usage/DenialRecords.ts"
@@ -34,6 +34,8 @@ export interface ForwardOptions {
   readonly mayFallBack: boolean
   readonly requestBodyRefusal?: (() => GatewayError | undefined) | undefined
   readonly observer?: ResponseObserver | undefined
+  /** Changes an event stream on its way to the client. It does not see other responses. */
+  readonly streamFilter?: StreamFilter | undefined
   readonly responseHash?: BodyHash | undefined
   readonly now: () => number
 }
@@ -41,6 +43,12 @@ export interface ForwardOptions {
 export interface ResponseObserver {
   readonly onHead: (status: number, headers: Headers.RawHeaders) => void
   readonly onChunk: (bytes: Buffer) => void
+}
+
+export interface StreamFilter {
+  /** Returns the bytes to send now, or the error that ends the stream. */
+  readonly push: (bytes: Buffer) => Result.Result<Buffer, GatewayError>
+  readonly end: () => Result.Result<Buffer, GatewayError>
 }
 
 interface StreamLimits {
@@ -73,9 +81,19 @@ export interface PendingResponse {
   readonly finish: () => void
 }
 
+/** A sink that also knows how the exchange has ended. */
+export interface ResponseSink extends Sink {
+  /** Calls `done` once with the finished exchange. `requestSent` is false if the upstream received no part of the request. */
+  readonly ended: (
+    exit: Exit.Exit<void, UpstreamError>,
+    requestSent: boolean,
+    done: (response: PendingResponse) => void
+  ) => void
+}
+
 /**
- * Forwards request and response byte for byte and calls `done` once. The last bytes of the response are sent by
- * `finish`. The usage record then exists before the client sees the end. Returns the function to call when the client
+ * Forwards request and response byte for byte and calls `done` once. The last bytes of the response wait for `finish`,
+ * so that the usage record exists before the client sees the end. Returns the function to call when the client
  * disconnects.
  */
 export const send = (
@@ -84,24 +102,41 @@ export const send = (
   options: ForwardOptions,
   done: (response: PendingResponse) => void,
   onDefect: (defect: unknown) => void
+): (() => void) =>
+  exchange(upstream, options.exchange, (stop) => new StreamedResponse(wire, options, stop), done, onDefect)
+
+/** Runs an exchange whose response goes to a sink. Returns the function to call when the client disconnects. */
+export const exchange = (
+  upstream: Upstream["Service"],
+  request: Exchange,
+  makeSink: (stop: () => void) => ResponseSink,
+  done: (response: PendingResponse) => void,
+  onDefect: (defect: unknown) => void
 ): (() => void) => {
   let isDone = false
   let cancel: CancelExchange = () => true
   const stop = () => {
     if (!isDone) ended(Exit.interrupt(), cancel())
   }
-  const response = new StreamedResponse(wire, options, stop)
+  const sink = makeSink(stop)
+  const conclude = (response: PendingResponse) => {
+    try {
+      done(response)
+    } catch (defect) {
+      onDefect(defect)
+    }
+  }
   const ended = (exit: Exit.Exit<void, UpstreamError>, requestSent = true) => {
     if (isDone) return
     isDone = true
     try {
-      done(response.ended(exit, requestSent))
+      sink.ended(exit, requestSent, conclude)
     } catch (defect) {
       onDefect(defect)
     }
   }
   try {
-    cancel = upstream.exchangeUnsafe(options.exchange, response, ended)
+    cancel = upstream.exchangeUnsafe(request, sink, ended)
     return stop
   } catch (defect) {
     ended(Exit.die(defect))
@@ -110,10 +145,10 @@ export const send = (
 }
 
 export const neverSent = (wire: Wire, options: ForwardOptions): PendingResponse =>
-  new StreamedResponse(wire, options, () => {}).ended(Exit.interrupt(), false)
+  new StreamedResponse(wire, options, () => {}).conclude(Exit.interrupt(), false)
 
 /** A class is cheaper than closures, and this code runs for every streamed response. */
-class StreamedResponse implements Sink {
+export class StreamedResponse implements ResponseSink {
   readonly #wire: Wire
   readonly #options: ForwardOptions
   #status: number | undefined
@@ -133,6 +168,9 @@ class StreamedResponse implements Sink {
   readonly #stop: () => void
   #cancelTimer: (() => void) | undefined
   #mask: SecretMask | undefined
+  #filter: StreamFilter | undefined
+  /** The filter's error, which ends the stream. */
+  #blockedBy: GatewayError | undefined
   #exceedsEventLimit: ((chunk: Buffer) => boolean) | undefined
   #isTerminated: ((chunk: Buffer) => boolean) | undefined
   #firstByteAt: number | undefined
@@ -167,22 +205,29 @@ class StreamedResponse implements Sink {
     this.#usageTap = tap
     options.observer?.onHead(status, headers)
     if (streams) {
+      this.#filter = options.streamFilter
+      if (this.#filter !== undefined && Headers.contentEncoding(headers) !== "identity")
+        return this.#block(encodedStream)
       this.#canAppendEvent = length === undefined && Headers.contentEncoding(headers) === "identity"
       if (options.hasTerminalEvent) this.#isTerminated = SseTerminator.makeDetector()
       if (options.streamLimits !== undefined) this.#applyStreamLimits(options.streamLimits)
     }
-    // If the tap removes bytes, the response becomes shorter than its content-length.
-    if (length !== undefined && length > 0 && !removesBytes) this.#bytesLeft = length
+    // If the tap or the filter changes bytes, the response no longer has its content-length.
+    const changesBytes = removesBytes || this.#filter !== undefined
+    if (length !== undefined && length > 0 && !changesBytes) this.#bytesLeft = length
     this.#headSent = true
     const out = clientHeaders(options, headers, this.#mask)
-    this.#wire.head(status, removesBytes ? Headers.without(out, "content-length") : out)
+    this.#wire.head(status, changesBytes ? Headers.without(out, "content-length") : out)
     return "continue"
   }
 
   chunk(bytes: Uint8Array): Flow {
     this.#receivedBytes += bytes.length
     if (this.#receivedBytes > this.#limit.bytes) return this.#cutOff("size")
-    const chunk = this.#mask === undefined ? asBuffer(bytes) : this.#mask.push(asBuffer(bytes))
+    const unfiltered = this.#mask === undefined ? asBuffer(bytes) : this.#mask.push(asBuffer(bytes))
+    const filtered = this.#filter?.push(unfiltered)
+    if (filtered !== undefined && Result.isFailure(filtered)) return this.#block(filtered.failure)
+    const chunk = filtered?.success ?? unfiltered
     if (this.#exceedsEventLimit?.(chunk) === true) return this.#cutOff("event")
     if (this.#usageTap.collectedBody === undefined) this.#options.observer?.onChunk(chunk)
     const out = this.#usageTap.push(chunk)
@@ -220,11 +265,15 @@ class StreamedResponse implements Sink {
     this.#wire.onDrain(resume, this.#options.exchange.idleWithinMs)
   }
 
-  ended(exit: Exit.Exit<void, UpstreamError>, requestSent: boolean): PendingResponse {
+  ended(exit: Exit.Exit<void, UpstreamError>, requestSent: boolean, done: (response: PendingResponse) => void): void {
+    done(this.conclude(exit, requestSent))
+  }
+
+  conclude(exit: Exit.Exit<void, UpstreamError>, requestSent: boolean): PendingResponse {
     const { responseHash, mayFallBack, now } = this.#options
     this.#cancelTimer?.()
-    const whole = Exit.isSuccess(exit)
-    const last = this.#takeLastBytes()
+    const last = this.#takeLastBytes(Exit.isSuccess(exit))
+    const whole = Exit.isSuccess(exit) && this.#blockedBy === undefined
     const collectedBody = this.#usageTap.collectedBody?.()
     if (collectedBody !== undefined) this.#options.observer?.onChunk(collectedBody)
     if (whole) {
@@ -233,7 +282,8 @@ class StreamedResponse implements Sink {
     }
     const clientDisconnected = this.#cutBy === undefined && Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
     const error =
-      whole || clientDisconnected ? undefined : ExchangeErrors.errorOf(exit, this.#cutBy, this.#options, this.#limit)
+      this.#blockedBy ??
+      (whole || clientDisconnected ? undefined : ExchangeErrors.errorOf(exit, this.#cutBy, this.#options, this.#limit))
     return {
       result: {
         status: this.#headSent ? this.#status : undefined,
@@ -257,12 +307,21 @@ class StreamedResponse implements Sink {
     }
   }
 
-  #takeLastBytes(): Buffer | undefined {
-    const heldBack = this.#mask?.flush()
+  #takeLastBytes(isComplete: boolean): Buffer | undefined {
+    const heldBack = this.#filterEnd(this.#mask?.flush(), isComplete)
     const masked = heldBack === undefined || heldBack.length === 0 ? undefined : this.#usageTap.push(heldBack)
     const rest = this.#usageTap.flush()
     if (masked === undefined) return rest
     return rest === undefined ? masked : Buffer.concat([masked, rest])
+  }
+
+  /** The filter may hold the end of a text. A stream that fails loses it. */
+  #filterEnd(masked: Buffer | undefined, isComplete: boolean): Buffer | undefined {
+    if (this.#filter === undefined || this.#blockedBy !== undefined || !isComplete) return masked
+    const last = Result.all([this.#filter.push(masked ?? Buffer.alloc(0)), this.#filter.end()])
+    if (Result.isSuccess(last)) return Buffer.concat([...last.success])
+    this.#blockedBy = last.failure
+    return undefined
   }
 
   #finish(
@@ -271,7 +330,8 @@ class StreamedResponse implements Sink {
     last: Buffer | undefined,
     error: GatewayError | undefined
   ): void {
-    if (this.#cutBy !== undefined && this.#headSent && this.#canAppendEvent && error !== undefined) {
+    const isCut = this.#cutBy !== undefined || this.#blockedBy !== undefined
+    if (isCut && this.#headSent && this.#canAppendEvent && error !== undefined) {
       const event = this.#options.renderErrorEvent(error)
       this.#wire.end(Buffer.from(this.#isWithinEvent ? `\n\n${event}` : event))
     } else if (whole) {
@@ -280,9 +340,14 @@ class StreamedResponse implements Sink {
       for (const bytes of this.#held) this.#wire.write(bytes)
       this.#wire.end(end)
     } else if (this.#headSent || clientDisconnected) {
-      if (!clientDisconnected && this.#cutBy === undefined) for (const bytes of this.#held) this.#wire.write(bytes)
+      if (!clientDisconnected && !isCut) for (const bytes of this.#held) this.#wire.write(bytes)
       this.#wire.abort()
     }
+  }
+
+  #block(error: GatewayError): Flow {
+    this.#blockedBy = error
+    return "stop"
   }
 
   #cutOff(cutBy: ExceededLimit): Flow {
@@ -313,6 +378,12 @@ export const clientHeaders = (
 }
 
 export const statusAllowsBody = (status: number): boolean => status !== 204 && status !== 304
+
+const encodedStream = new GatewayError({
+  code: "guardrail_unavailable",
+  message:
+    "The upstream compressed its event stream, so the guardrails of this key cannot read it and the gateway withholds it. Ask an operator to check the upstream."
+})
 
 /** Event streams may end lines with CR LF, so carriage returns are ignored. */
 const endsWithBlankLine = (bytes: Buffer): boolean => {
