@@ -398,11 +398,23 @@ export const readers: ReadonlyArray<Reader> = [
   // what upstreams answer
   ...ofStream(
     "guarded streams",
-    ["src/guardrails/stream/SseEvents.ts", "src/guardrails/text/Literals.ts", "src/guardrails/redact/TextRedactor.ts"],
+    ["stream/SseEvents", "stream/HeldText", "text/Literals", "redact/TextRedactor"].map(
+      (name) => `src/guardrails/${name}.ts`
+    ),
     () => {
       const stream = new StreamRedactor(Result.getOrThrow(PiiRedact.redactionOf("response", anything)), "chat")
       return (chunk) => stream.push(chunk)
     }
+  ),
+  ofText(
+    "a guarded stream that ends while all its texts are held",
+    ["src/guardrails/stream/HeldText.ts"],
+    (text) => {
+      const stream = new StreamRedactor(Result.getOrThrow(PiiRedact.redactionOf("response", anything)), "chat")
+      const choices = text.split("").map((held, index) => ({ index, delta: { content: `a${held}` } }))
+      return stream.push(bytes(`data: ${JSON.stringify({ choices })}\n\n`)) + stream.end()
+    },
+    { longest: 2048, cheapMs: 15 }
   ),
   ofText("addresses in guarded texts", ["src/guardrails/redact/LinkContext.ts"], (text) => new LinkContext().add(text)),
   ...ofStream("usage in events", ["src/gateway/usage/UsageTap.ts"], () => tapped(UsageTap.events("a", 1_048_576))),

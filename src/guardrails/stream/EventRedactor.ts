@@ -79,10 +79,13 @@ export class EventRedactor {
   }
 
   #redactSpans(event: SseEvent, data: string, { ends, spans }: EventText): SseEvent {
+    const template: Template = { event, data, spans }
+    const ended = ends === "all" ? undefined : new Set(ends)
+    const lastPieces = new Map(spans.map((span) => [span.lane, span]))
     const changes = spans.flatMap((span) => {
       const value = literalAt(data, span)
-      const redacted =
-        span.role === "copy" ? this.#copy(span, value) : this.#piece(event, data, spans, span, value, ends)
+      const isLast = lastPieces.get(span.lane) === span && ended?.has(span.lane) !== false
+      const redacted = span.role === "copy" ? this.#copy(span, value) : this.#piece(template, span, value, isLast)
       return redacted === value ? [] : [{ ...span, value: redacted }]
     })
     const changed = changes.length === 0 ? data : withLiterals(data, changes)
@@ -98,24 +101,17 @@ export class EventRedactor {
     return lane === undefined ? new TextRedactor(this.#redaction, span).whole(value) : lane.text.copy(value, span)
   }
 
-  #piece(
-    event: SseEvent,
-    data: string,
-    spans: ReadonlyArray<EventSpan>,
-    span: EventSpan,
-    value: string,
-    ends: EventText["ends"]
-  ): string {
+  #piece(template: Template, span: EventSpan, value: string, isLast: boolean): string {
     const lane = this.#laneOf(span)
     const sent = lane.text.push(value)
-    if (ends === "all" || ends.includes(span.lane)) {
+    if (isLast) {
       const rest = lane.text.flush()
       this.#end(span.lane, lane)
       return sent + rest
     }
     const { held } = lane.text
     if (held > this.#maxHeld) this.#maxHeld = held
-    lane.template = held > 0 ? { event, data, spans, lane: span.lane } : undefined
+    lane.template = held > 0 ? template : undefined
     return sent
   }
 
@@ -133,19 +129,23 @@ export class EventRedactor {
     if (!lane.text.hasReplacements) this.#lanes.delete(name)
   }
 
-  /** Ends the lanes and returns events with their held texts. The event itself flushes the lanes of which it has a piece. */
+  /**
+   * Ends the lanes and returns events with their held texts, one for each event that began to hold. The current event
+   * itself flushes the lanes of which it has a piece.
+   */
   #rest(ends: EventText["ends"], delivered: ReadonlySet<string>): ReadonlyArray<SseEvent> {
-    const ended = ends === "all" ? [...this.#lanes.keys()] : ends
-    return ended.flatMap((name) => {
+    const texts = new Map<Template, Map<string, string>>()
+    for (const name of ends === "all" ? [...this.#lanes.keys()] : ends) {
       const lane = this.#lanes.get(name)
-      if (lane === undefined || delivered.has(name)) return []
+      if (lane === undefined || delivered.has(name)) continue
       const { template } = lane
       const held = lane.text.flush()
       this.#end(name, lane)
-      if (template === undefined || held === "") return []
-      this.#added++
-      return [eventWith(template, held, this.#lastNumber + this.#added)]
-    })
+      if (template === undefined || held === "") continue
+      const ofTemplate = texts.get(template) ?? new Map<string, string>()
+      texts.set(template, ofTemplate.set(name, held))
+    }
+    return [...texts].map(([template, ofTemplate]) => eventWith(template, ofTemplate, this.#lastNumber + ++this.#added))
   }
 }
 

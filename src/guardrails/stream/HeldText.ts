@@ -4,33 +4,39 @@ import { withLiterals } from "../text/Literals.ts"
 import * as SequenceNumbers from "./SequenceNumbers.ts"
 import { type SseEvent, withData, withName } from "./SseEvents.ts"
 
-/** The last event of a lane whose text is partly held. The held text is sent in an event like this one. */
+/** An event with pieces of texts that are partly held. The held texts are sent in an event like this one. */
 export interface Template {
   readonly event: SseEvent
   readonly data: string
   readonly spans: ReadonlyArray<EventSpan>
-  readonly lane: string
 }
 
 /**
- * Returns an event with `text` in the template's lane. It repeats nothing else of the template than ids, numbers and short
- * words beside the text: no other text, no usage, and no piece of audio.
+ * Returns an event with a text for each of the lanes. It repeats nothing else of the template than ids, numbers and short
+ * words beside the texts: no other text, no usage, and no piece of audio.
  */
-export const eventWith = ({ data, event, lane, spans }: Template, text: string, number: number): SseEvent => {
-  const own = spans.find((span) => span.role === "delta" && span.lane === lane)
+export const eventWith = (
+  { data, event, spans }: Template,
+  texts: ReadonlyMap<string, string>,
+  number: number
+): SseEvent => {
+  const waiting = new Map(texts)
+  const placed: Array<string> = []
   const marked = withLiterals(
     data,
-    spans.map((span) => ({ ...span, value: span === own ? marker : "" }))
+    spans.map((span) => {
+      const text = span.role === "delta" ? waiting.get(span.lane) : undefined
+      if (text === undefined) return { ...span, value: "" }
+      waiting.delete(span.lane)
+      return { ...span, value: marker + (placed.push(text) - 1) }
+    })
   )
   const json = Schema.decodeUnknownSync(Json)(marked)
   if (Predicate.isObject(json) && json["type"] === "content_block_start") {
-    const { content_block: block, index } = Schema.decodeUnknownSync(StartedBlock)(json)
-    const delta = block.type === "thinking" ? { type: "thinking_delta", thinking: text } : { type: "text_delta", text }
-    return withData(withName(event, blockDelta), JSON.stringify({ type: blockDelta, index, delta }))
+    return withData(withName(event, blockDelta), continuedBlock(json, placed.join("")))
   }
-  const only = withoutOthers(json, text, 0)
-  const changed =
-    only === undefined ? marked.replace(JSON.stringify(marker), () => JSON.stringify(text)) : JSON.stringify(only)
+  const only = withoutOthers(json, placed, 0)
+  const changed = only === undefined ? marked : JSON.stringify(only)
   return withData(event, SequenceNumbers.withNumber(changed, number))
 }
 
@@ -42,20 +48,26 @@ const StartedBlock = Schema.Struct({
   content_block: Schema.Struct({ type: Schema.String })
 })
 
-/** Stands for the held text while its place is searched. */
-const marker = "\u0000held\u0000"
+const continuedBlock = (started: object, text: string): string => {
+  const { content_block: block, index } = Schema.decodeUnknownSync(StartedBlock)(started)
+  const delta = block.type === "thinking" ? { type: "thinking_delta", thinking: text } : { type: "text_delta", text }
+  return JSON.stringify({ type: blockDelta, index, delta })
+}
 
-/** Replaces the marker by the text, and drops what is not beside it. Returns `undefined` without a marker. */
-const withoutOthers = (json: unknown, text: string, depth: number): unknown => {
-  if (json === marker) return text
+/** Stands for a held text, with the text's position in the list, while its place is searched. */
+const marker = "\u0000held"
+
+/** Replaces the markers by the texts, and drops what is not beside one. Returns `undefined` without a marker. */
+const withoutOthers = (json: unknown, texts: ReadonlyArray<string>, depth: number): unknown => {
+  if (typeof json === "string") return json.startsWith(marker) ? texts[Number(json.slice(marker.length))] : undefined
   if (depth > maxDepth) return undefined
   if (Array.isArray(json)) {
-    const kept = json.map((item) => withoutOthers(item, text, depth + 1)).find((item) => item !== undefined)
-    return kept === undefined ? undefined : [kept]
+    const kept = json.map((item) => withoutOthers(item, texts, depth + 1)).filter((item) => item !== undefined)
+    return kept.length === 0 ? undefined : kept
   }
   if (!Predicate.isObject(json)) return undefined
   const members = Object.entries(json).map(
-    ([key, value]) => [key, value, withoutOthers(value, text, depth + 1)] as const
+    ([key, value]) => [key, value, withoutOthers(value, texts, depth + 1)] as const
   )
   if (members.every(([, , kept]) => kept === undefined)) return undefined
   return Object.fromEntries(
