@@ -16,6 +16,14 @@ export class LinkContext {
     return this.#isLink
   }
 
+  /** The text ends here, and another one begins. */
+  end(): void {
+    this.#isAfterQuote = false
+    this.#isTag = false
+    this.#isOpening = false
+    this.#begin()
+  }
+
   add(text: string): void {
     for (let at = 0; at < text.length; at++) {
       const character = text.charAt(at)

@@ -1,4 +1,5 @@
 import { Scanner, type Segment, type Writing } from "../detect/Scanner.ts"
+import { JsonPosition } from "./JsonPosition.ts"
 import { LinkContext } from "./LinkContext.ts"
 import type { Redaction } from "./Redaction.ts"
 
@@ -21,6 +22,7 @@ export class TextRedactor {
   readonly #options: TextOptions
   readonly #scanner: Scanner
   readonly #link: LinkContext | undefined
+  readonly #json: JsonPosition | undefined
   readonly #replacements: Array<Replacement> = []
   /** The replacements of the text that this text repeats. */
   readonly #expected: ReadonlyArray<Replacement>
@@ -31,6 +33,7 @@ export class TextRedactor {
     this.#expected = expected
     this.#scanner = new Scanner(redaction.detectors, options.writing)
     this.#link = redaction.restore && redaction.known.size > 0 && !options.signed ? new LinkContext() : undefined
+    this.#json = options.writing === "json" ? new JsonPosition(this.#link) : undefined
   }
 
   /** The number of characters that wait for the next piece. */
@@ -69,12 +72,15 @@ export class TextRedactor {
           : segment._tag === "Found"
             ? this.#replace(segment.kind, segment.value, segment.raw)
             : this.#restore(segment.raw)
-      this.#link?.add(this.#options.writing === "json" ? withoutEscapes(segment.raw) : segment.raw)
+      const position = this.#json ?? this.#link
+      position?.add(segment.raw)
     }
     return out
   }
 
   #replace(kind: string, value: string, raw: string): string {
+    // A placeholder is no number, so the object would no longer be JSON. Numbers of other documents are not read either.
+    if (this.#json?.isAtNumber && jsonNumber.test(raw)) return raw
     if (this.#options.signed) {
       this.#redaction.addSignedFinding(value)
       return raw
@@ -95,14 +101,4 @@ export class TextRedactor {
   }
 }
 
-/** Decodes the JSON escapes, as far as they decide where an address begins and ends. */
-const withoutEscapes = (raw: string): string =>
-  raw.includes("\\")
-    ? raw.replace(/\\(?:u00([0-7][0-9A-Fa-f])|(.))/gs, (_, hex: string | undefined, character: string | undefined) =>
-        hex === undefined
-          ? character === "n"
-            ? "\n"
-            : (character ?? "")
-          : String.fromCharCode(Number.parseInt(hex, 16))
-      )
-    : raw
+const jsonNumber = /^\d+(?:\.\d+)?$/
