@@ -10,6 +10,8 @@ import { dataOf, mapValues, nameOf, type SseEvent, withData } from "./SseEvents.
 interface Lane {
   readonly text: TextRedactor
   template: Template | undefined
+  /** True if the text arrived whole, so that later pieces do not continue it. */
+  readonly isCopy: boolean
 }
 
 /**
@@ -98,7 +100,11 @@ export class EventRedactor {
 
   #copy(span: EventSpan, value: string): string {
     const lane = this.#lanes.get(span.lane)
-    return lane === undefined ? new TextRedactor(this.#redaction, span).whole(value) : lane.text.copy(value, span)
+    if (lane !== undefined) return lane.text.copy(value, span)
+    const text = new TextRedactor(this.#redaction, span)
+    const redacted = text.whole(value)
+    if (text.hasReplacements) this.#lanes.set(span.lane, { text, template: undefined, isCopy: true })
+    return redacted
   }
 
   #piece(template: Template, span: EventSpan, value: string, isLast: boolean): string {
@@ -117,8 +123,8 @@ export class EventRedactor {
 
   #laneOf(span: EventSpan): Lane {
     const found = this.#lanes.get(span.lane)
-    if (found !== undefined) return found
-    const created: Lane = { text: new TextRedactor(this.#redaction, span), template: undefined }
+    if (found?.isCopy === false) return found
+    const created: Lane = { text: new TextRedactor(this.#redaction, span), template: undefined, isCopy: false }
     this.#lanes.set(span.lane, created)
     return created
   }

@@ -35,8 +35,8 @@ export const eventWith = (
   if (Predicate.isObject(json) && json["type"] === "content_block_start") {
     return withData(withName(event, blockDelta), continuedBlock(json, placed.join("")))
   }
-  const only = withoutOthers(json, placed, 0)
-  const changed = only === undefined ? marked : JSON.stringify(only)
+  const only = withoutOthers(json, placed, 0, false)
+  const changed = only === undefined ? unpruned(marked, placed) : JSON.stringify(only)
   return withData(event, SequenceNumbers.withNumber(changed, number))
 }
 
@@ -57,23 +57,31 @@ const continuedBlock = (started: object, text: string): string => {
 /** Stands for a held text, with the text's position in the list, while its place is searched. */
 const marker = "\u0000held"
 
+const unpruned = (marked: string, texts: ReadonlyArray<string>): string =>
+  marked.replace(/"\\u0000held(\d+)"/g, (_, position: string) => JSON.stringify(texts[Number(position)] ?? ""))
+
 /** Replaces the markers by the texts, and drops what is not beside one. Returns `undefined` without a marker. */
-const withoutOthers = (json: unknown, texts: ReadonlyArray<string>, depth: number): unknown => {
+const withoutOthers = (json: unknown, texts: ReadonlyArray<string>, depth: number, isDelta: boolean): unknown => {
   if (typeof json === "string") return json.startsWith(marker) ? texts[Number(json.slice(marker.length))] : undefined
   if (depth > maxDepth) return undefined
   if (Array.isArray(json)) {
-    const kept = json.map((item) => withoutOthers(item, texts, depth + 1)).filter((item) => item !== undefined)
+    const kept = json.map((item) => withoutOthers(item, texts, depth + 1, isDelta)).filter((item) => item !== undefined)
     return kept.length === 0 ? undefined : kept
   }
   if (!Predicate.isObject(json)) return undefined
-  const members = Object.entries(json).map(
-    ([key, value]) => [key, value, withoutOthers(value, texts, depth + 1)] as const
+  const members = Object.entries(json).flatMap(([key, value]) =>
+    isDelta && labels.has(key)
+      ? []
+      : [[key, value, withoutOthers(value, texts, depth + 1, isDelta || key === "delta")] as const]
   )
   if (members.every(([, , kept]) => kept === undefined)) return undefined
   return Object.fromEntries(
     members.flatMap(([key, value, kept]) => (kept !== undefined ? [[key, kept]] : isShort(value) ? [[key, value]] : []))
   )
 }
+
+/** A delta names the role, and the id and name of a tool call, once. Some clients append repetitions. */
+const labels: ReadonlySet<string> = new Set(["role", "id", "name"])
 
 /** No provider nests the text of an event more deeply. */
 const maxDepth = 64

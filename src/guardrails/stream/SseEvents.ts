@@ -102,11 +102,13 @@ export class SseSplitter {
 /** An event of many short lines takes more memory than their text. */
 const lineCost = 64
 
+/** A client ignores a byte order mark at the beginning of the stream, and some clients do so in each line. */
 const lineOf = (raw: string, lineEnd: string): SseLine => {
+  const start = raw.startsWith("\ufeff") ? 1 : 0
   const colon = raw.indexOf(":")
-  if (colon === -1) return { raw, field: raw, value: "", lineEnd }
+  if (colon === -1) return { raw, field: raw.slice(start), value: "", lineEnd }
   const valueStart = raw.charAt(colon + 1) === " " ? colon + 2 : colon + 1
-  return { raw, field: raw.slice(0, colon), value: raw.slice(valueStart), lineEnd }
+  return { raw, field: raw.slice(start, colon), value: raw.slice(valueStart), lineEnd }
 }
 
 /** Returns the data of an event as a client reads it; `undefined` if the event has none. */

@@ -1,7 +1,7 @@
 import { error } from "./ChatRules.ts"
 import { deltaOfBlock, deltaOfMessage, startedBlock, startedMessage, stoppedBlock } from "./MessagesRules.ts"
 import type { TextPlace, Writing } from "./Place.ts"
-import { items, onePart, oneSummary, responsesResponse, shellOutput } from "./ResponsesRules.ts"
+import { citations, items, onePart, oneSummary, responsesResponse, shellOutput } from "./ResponsesRules.ts"
 import { binary, object, type Rule, scores, text, token, unknownPiece } from "./Rule.ts"
 
 /** What an event of one type holds, and which lanes get no more pieces after it. */
@@ -15,7 +15,8 @@ const numbers = [
   { name: "output", member: "output_index" },
   { name: "part", member: "content_index" },
   { name: "summary", member: "summary_index" },
-  { name: "command", member: "command_index" }
+  { name: "command", member: "command_index" },
+  { name: "annotation", member: "annotation_index" }
 ]
 
 const event = (members: Readonly<Record<string, Rule>>, ends: EventType["ends"] = []): EventType => ({
@@ -47,7 +48,7 @@ export const responsesEvents: Readonly<Record<string, EventType>> = {
   "response.content_part.added": event({ part: onePart }),
   "response.content_part.done": event({ part: onePart }, [""]),
   ...pair("response.output_text", "text", "message content"),
-  "response.output_text.annotation.added": event({ annotation: text("citation") }),
+  "response.output_text.annotation.added": event({ annotation: citations }),
   ...pair("response.refusal", "refusal", "refusal"),
   ...pair("response.reasoning_text", "text", "reasoning"),
   ...pair("response.reasoning_summary_text", "text", "reasoning"),

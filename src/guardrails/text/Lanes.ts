@@ -55,12 +55,16 @@ export const locate = (data: string, node: Node, rule: Rule): void => {
       isNumbered = true
     }
   }
-  if (isNumbered) node.path = ""
+  if (isNumbered || isAlone(node, rule)) node.path = ""
   else if (parent !== undefined && node.path.length < maxPath) {
     const step = node.position === -1 ? node.key.slice(0, 64) : String(node.position)
     node.path = node.path === "" ? step : `${node.path}.${step}`
   }
 }
+
+/** True for the one item of an event that has the item's number itself. */
+const isAlone = (node: Node, rule: Rule): boolean =>
+  node.kind === "object" && node.position === -1 && node.scope !== "" && rule.scopes.length > 0
 
 const numberOf = (data: string, node: Node, member: string | undefined): string | undefined => {
   const index = member === undefined ? undefined : node.indexes?.findLast(({ key }) => key === member)

@@ -116,7 +116,7 @@ export const deltaOfBlock: Rule = object({
     text_delta: { text: text("message content", { role: "delta", lane: "" }) },
     input_json_delta: { partial_json: text("tool arguments", { role: "delta", lane: "", writing: "json" }) },
     thinking_delta: { thinking: text("reasoning", { role: "delta", lane: "", signed: "always" }) },
-    signature_delta: { signature: binary() },
+    signature_delta: { type: ending("scope"), signature: binary() },
     citations_delta: { citation: citations },
     compaction_delta: { content: text("compaction summary", { role: "delta", lane: "", signed: "always" }) }
   })

@@ -16,7 +16,9 @@ import {
 } from "./Rule.ts"
 import { outputFormat, toolDefinitions } from "./ToolRules.ts"
 
-const citations = text("citation").with({ type: token, file_id: id, container_id: id })
+export const citations: Rule = text("citation")
+  .with({ type: token, file_id: id, container_id: id })
+  .numbered({ name: "annotation" })
 
 const file = {
   filename: text("file name"),
@@ -44,7 +46,7 @@ const parts = (place: TextPlace): Rule =>
     })
 
 /** One part on its own, as the events of content parts carry it: the event has its number. */
-export const onePart: Rule = parts("message content").numbered()
+export const onePart: Rule = parts("message content")
 export const oneSummary: Rule = object({ text: text("reasoning", { lane: "" }) })
 
 const result = text("tool result").with({ type: token, file_id: id })
