@@ -116,6 +116,7 @@ export const chatResponse: Rule = object({
 
 export const chatChunk: Rule = object({
   ...responseMembers,
+  delta: unknownPiece,
   choices: object({
     delta: object(assistantMembers("delta")).withOthers(unknownPiece),
     message,
