@@ -389,6 +389,11 @@ suite("Policy simulation", (it) => {
       }
       const planned = yield* simulate({ path, guardrail_policy: { mandatory_guardrails: ["pii-redact"] } })
       assert.deepStrictEqual(at(planned, "guardrail_plan"), ["pii-redact"])
+      const mode = "/admin-ui/admin/family-a-routes/responses/mode"
+      yield* ok("PATCH", mode, { body: { mode: "direct_upstream_passthrough" } })
+      const direct = yield* simulate({ path, guardrail_policy: { mandatory_guardrails: ["pii-redact"] } })
+      assert.deepStrictEqual(at(direct, "guardrail_plan"), [])
+      yield* ok("PATCH", mode, { body: { mode: "managed_by_gateway" } })
       assert.deepStrictEqual(at(planned, "auth"), { key_id: null, source: "default_policy" })
       yield* ok("POST", layers, { body: { kind: "global", policy: { allowed_models: ["a"] } } })
       const disjoint = yield* simulate({ path, policy: { allowed_models: ["b"] }, body: { model: "c" } })

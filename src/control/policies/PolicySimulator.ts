@@ -175,7 +175,10 @@ const make = Effect.gen(function* () {
       route_match: { route: target.route, provider, service_name: serviceName ?? null },
       ...limitsOf(effective),
       warnings: warningsOf(effective, request),
-      guardrail_plan: Result.getOrElse(selected, () => []).map(({ definition }) => definition.name),
+      guardrail_plan:
+        config.mode === "managed_by_gateway"
+          ? Result.getOrElse(selected, () => []).map(({ definition }) => definition.name)
+          : [],
       shared_limits: sharedLimits(effective),
       reasons: denialReasons(effective, request),
       final_decision: refused === undefined ? allowedDecision : refusedDecision(refused)
