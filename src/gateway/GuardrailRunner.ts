@@ -198,6 +198,8 @@ const applyRewrite = (
     (before.openChoices > 0 || after.totalOutput <= before.totalOutput) &&
     after.service === before.service &&
     after.unjudgedMember === before.unjudgedMember &&
+    !after.namesGuardrails &&
+    isSubset(after.references, before.references) &&
     sameStrings(after.models, before.models) &&
     sameStrings(after.alternativeModels, before.alternativeModels)
   return same ? Result.succeed(body) : Result.fail(rewroteTooMuch)
@@ -215,6 +217,12 @@ const textRoutes: Partial<Record<Target["routeId"], TextRoute>> = {
   "messages-count-tokens": "messages",
   "message-batches": "message_batches",
   "message-batch-results": "message_batches"
+}
+
+/** A guardrail must not make a request use an object whose owner was not checked. */
+const isSubset = (after: Facts.Facts["references"], before: Facts.Facts["references"]): boolean => {
+  const checked = new Set(before.map((object) => JSON.stringify(object)))
+  return after.every((object) => checked.has(JSON.stringify(object)))
 }
 
 const sameStrings = (left: ReadonlyArray<string>, right: ReadonlyArray<string>): boolean =>

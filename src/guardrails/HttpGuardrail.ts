@@ -1,5 +1,6 @@
 import { Effect, Result, Schema } from "effect"
 import * as JsonBounds from "../policy/facts/JsonBounds.ts"
+import * as JsonMembers from "../policy/facts/JsonMembers.ts"
 import { Action, Config, type Mode } from "../policy/Guardrail.ts"
 import type { Egress } from "../services/Egress.ts"
 import type { GuardrailProvider } from "./Definitions.ts"
@@ -65,7 +66,7 @@ export const call = (
     })
     .pipe(
       Effect.map(({ body, status }) =>
-        status >= 200 && status < 300 ? decodeVerdict(request.mode, Buffer.from(body).toString()) : unavailable
+        status >= 200 && status < 300 ? decodeVerdict(request, Buffer.from(body).toString()) : unavailable
       ),
       Effect.catch(({ message, reason }) =>
         Effect.as(
@@ -89,25 +90,38 @@ const encodeCall = ({ config, context, guardrail, mode, requestId, text }: Guard
   return `${head.slice(0, -1)},"request":${request},"response":${response}}`
 }
 
-const decodeVerdict = (mode: Mode, body: string): Result.Result<Verdict, GuardrailFailure> => {
+const decodeVerdict = (call: GuardrailCall, body: string): Result.Result<Verdict, GuardrailFailure> => {
   if (JsonBounds.excessOf(body) !== undefined) return Result.fail(unreadable)
   try {
-    return Result.mapBoth(decodeReply(body), {
-      onFailure: () => unreadable,
-      onSuccess: ({ action, metadata, reason, request, response }): Verdict => {
-        const changed = mode === "pre_call" ? request : response
-        return {
-          action,
-          reason: reason ?? null,
-          metadata: metadata ?? {},
-          ...(changed !== undefined && changed !== null && { text: JSON.stringify(changed) })
-        }
-      }
+    const decoded = decodeReply(body)
+    if (Result.isFailure(decoded)) return Result.fail(unreadable)
+    const { action, metadata, reason } = decoded.success
+    const [own, other] =
+      call.mode === "pre_call" ? (["request", "response"] as const) : (["response", "request"] as const)
+    const text = memberText(body, own)
+    // A reply that changes the wrong member would let the unchanged text pass.
+    if (text === undefined && memberText(body, other) !== undefined) return Result.fail(unreadable)
+    const replacesResponse = text !== undefined && call.mode !== "pre_call"
+    if (replacesResponse && isObject(call.text) && !isObject(text)) return Result.fail(unreadable)
+    return Result.succeed({
+      action,
+      reason: reason ?? null,
+      metadata: metadata ?? {},
+      ...(text !== undefined && { text })
     })
   } catch {
     // Decoding throws if the JSON nests more deeply than the call stack allows.
     return Result.fail(unreadable)
   }
 }
+
+/** Returns the JSON of a member as it was sent, so that its numbers keep their digits; `undefined` for `null`. */
+const memberText = (json: string, name: string): string | undefined => {
+  const member = JsonMembers.topLevel(json).findLast(({ key }) => key === name)
+  const text = member && json.slice(member.valueStart, member.end)
+  return text === "null" ? undefined : text
+}
+
+const isObject = (json: string): boolean => json.trimStart().startsWith("{")
 
 const unreadable: GuardrailFailure = { code: "invalid_guardrail_request" }

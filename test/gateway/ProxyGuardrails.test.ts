@@ -333,7 +333,9 @@ layer(Proxy.database)("ProxyApp, guardrails", (it) => {
     ["the model", { model: "dearer" }],
     ["streaming", { model: "m", stream: true }],
     ["tools", { model: "m", tools: [{}] }],
-    ["the object", ["model", "m"]]
+    ["the object", ["model", "m"]],
+    ["the objects that it uses", { model: "m", previous_response_id: "resp_1" }],
+    ["the guardrails", { model: "m", guardrails: ["other"] }]
   ] as const)("a guardrail may change words, and not what was decided: %s", ([, request]) =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({
