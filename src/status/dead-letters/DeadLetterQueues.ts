@@ -92,6 +92,6 @@ const verdictOf = (
   }
   return {
     verdict: "agrees",
-    explanation: `${messages === indexed_count ? "The queue has as many messages as records." : "Each record that was not replayed has its message in the queue."} ${open_count} records were not replayed. A replay leaves the original message in the queue. POST /dlq/queues/remove-replayed removes the messages of replayed records.`
+    explanation: `${messages === indexed_count ? "The queue has as many messages as records." : "Each record that was not replayed has its message in the queue."} ${open_count} records were not replayed. A replay leaves the dead letter in the queue. POST /dlq/queues/remove-replayed removes the messages of replayed records.`
   }
 }

@@ -127,7 +127,7 @@ const toUnavailable =
 /**
  * Moves a message to the end of its queue if the broker has requeued it before. A quorum queue counts requeues, and
  * drops a message above its delivery limit (20 by default on RabbitMQ 4). The copy at the end has a new count. A crash
- * before the original is acknowledged leaves both in the queue, with the same `dlq_id`.
+ * before the old message is acknowledged leaves both in the queue, with the same `dlq_id`.
  */
 const requeueAtEnd = (channel: Channel, { content, properties, queue, settle }: Delivery) =>
   Effect.gen(function* () {

@@ -178,7 +178,7 @@ export const PolicyApi = HttpApiGroup.make("policy")
       .annotateMerge(operation("Explain the decision on a past request", "policies:update", "usage:read"))
       .annotate(
         OpenApi.Description,
-        "Uses the audit log and the usage record of the request. The usage record exists a second or two after the request ends. Returns the original decision, the current decision of each policy layer, and the changes in between."
+        "Uses the audit log and the usage record of the request. The usage record exists a second or two after the request ends. Returns the recorded decision, the current decision of each policy layer, and the changes in between."
       )
   )
   .prefix("/policy")
