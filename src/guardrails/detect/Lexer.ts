@@ -49,6 +49,10 @@ export class Lexer {
     return this.#held.length
   }
 
+  get heldText(): string {
+    return this.#held
+  }
+
   push(piece: string): void {
     this.#held += piece
     this.#text = this.#at === this.#text.length ? piece : this.#text.slice(this.#at) + piece

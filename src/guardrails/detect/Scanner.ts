@@ -47,6 +47,10 @@ export class Scanner {
     return this.#lexer.held
   }
 
+  get heldText(): string {
+    return this.#lexer.heldText
+  }
+
   /** Takes the next piece and returns what is settled: no later piece can change it. */
   push(piece: string): ReadonlyArray<Segment> {
     const segments: Array<Segment> = []

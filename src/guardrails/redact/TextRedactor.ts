@@ -1,4 +1,4 @@
-import { Scanner, type Segment, type Writing } from "../detect/Scanner.ts"
+import { Scanner, type Segment, scan, type Writing } from "../detect/Scanner.ts"
 import { JsonPosition } from "./JsonPosition.ts"
 import { LinkContext } from "./LinkContext.ts"
 import type { Redaction } from "./Redaction.ts"
@@ -26,6 +26,8 @@ export class TextRedactor {
   readonly #replacements: Array<Replacement> = []
   /** The replacements of the text that this text repeats. */
   readonly #expected: ReadonlyArray<Replacement>
+  /** The number of held characters that were sent by `release`. */
+  #released = 0
 
   constructor(redaction: Redaction, options: TextOptions, expected: ReadonlyArray<Replacement> = []) {
     this.#redaction = redaction
@@ -53,6 +55,20 @@ export class TextRedactor {
     return this.render(this.#scanner.flush())
   }
 
+  /**
+   * Returns the held text if it is a word, so that it is sent before another text. The word stays held: if a later piece
+   * completes a value with it, the placeholder follows the word.
+   */
+  release(): string {
+    const { heldText } = this.#scanner
+    if (this.#released === heldText.length || !word.test(heldText)) return ""
+    const { detectors } = this.#redaction
+    if (scan(detectors, this.#options.writing, heldText).some(({ _tag }) => _tag !== "Text")) return ""
+    const rest = heldText.slice(this.#released)
+    this.#released = heldText.length
+    return rest
+  }
+
   /** Redacts a text that repeats the whole text of this redactor. Equal findings get the same placeholders. */
   copy(text: string, options: TextOptions): string {
     return new TextRedactor(this.#redaction, options, this.#replacements).whole(text)
@@ -66,14 +82,18 @@ export class TextRedactor {
   render(segments: ReadonlyArray<Segment>): string {
     let out = ""
     for (const segment of segments) {
-      out +=
+      const { raw } = segment
+      const text =
         segment._tag === "Text"
-          ? segment.raw
+          ? raw
           : segment._tag === "Found"
-            ? this.#replace(segment.kind, segment.value, segment.raw)
-            : this.#restore(segment.raw)
+            ? this.#replace(segment.kind, segment.value, raw)
+            : this.#restore(raw)
+      const released = Math.min(this.#released, raw.length)
+      this.#released -= released
+      out += text === raw ? raw.slice(released) : text
       const position = this.#json ?? this.#link
-      position?.add(segment.raw)
+      position?.add(raw)
     }
     return out
   }
@@ -100,5 +120,8 @@ export class TextRedactor {
     return this.#options.writing === "json" ? JSON.stringify(value).slice(1, -1) : value
   }
 }
+
+/** The last word of a sentence. It has no digit, because a part of a number may be enough to guess the number. */
+const word = /^[\p{L}\p{M}.,'’-]{1,64}$/u
 
 const jsonNumber = /^\d+(?:\.\d+)?$/

@@ -3,6 +3,7 @@ import { TextRedactor } from "../redact/TextRedactor.ts"
 import { EventReader, type EventSpan, type EventText } from "../text/EventReader.ts"
 import { literalAt, withLiterals } from "../text/Literals.ts"
 import type { Place, TextRoute } from "../text/Place.ts"
+import { choiceOf, choicesWithTools } from "./Choices.ts"
 import { eventWith, type Template } from "./HeldText.ts"
 import * as SequenceNumbers from "./SequenceNumbers.ts"
 import { dataOf, mapValues, nameOf, type SseEvent, withData } from "./SseEvents.ts"
@@ -23,6 +24,8 @@ export class EventRedactor {
   readonly #redaction: Redaction
   readonly #reader: EventReader
   readonly #lanes = new Map<string, Lane>()
+  /** The lane of the last piece, by the choice of a chat stream. */
+  readonly #currentLanes = new Map<string, string>()
   /** The number of events that were added so far. */
   #added = 0
   /** The upstream's number of the last event. */
@@ -53,7 +56,8 @@ export class EventRedactor {
     if (text === undefined) return [this.#redactOther(checked, data)]
     for (const place of text.unreadable) this.#unreadable.add(place)
     const delivered = new Set(text.spans.flatMap(({ lane, role }) => (role === "delta" ? [lane] : [])))
-    const added = this.#rest(text.ends, delivered)
+    const words = delivered.size === 0 ? this.#wordsBeforeTools(data) : this.#wordsBefore(text.spans)
+    const added = [...words, ...this.#rest(text.ends, delivered)]
     const changed = this.#redactSpans(checked, data, text)
     return [...added, changed]
   }
@@ -136,10 +140,39 @@ export class EventRedactor {
   }
 
   /**
+   * A choice of a chat stream has no event between its reasoning, its content and its tool calls. Clients show these texts
+   * in the order in which they begin, so that the last word of one text is sent before the next one.
+   */
+  #wordsBefore(spans: ReadonlyArray<EventSpan>): ReadonlyArray<SseEvent> {
+    return spans.flatMap(({ lane, role }) => {
+      const choice = role === "delta" ? choiceOf(lane) : undefined
+      if (choice === undefined) return []
+      const previous = this.#currentLanes.get(choice)
+      if (previous === lane) return []
+      this.#currentLanes.set(choice, lane)
+      return this.#wordOf(previous)
+    })
+  }
+
+  /** A tool call begins with its name, and without a piece of its arguments. */
+  #wordsBeforeTools(data: string): ReadonlyArray<SseEvent> {
+    if (this.#currentLanes.size === 0) return []
+    return choicesWithTools(data).flatMap((choice) => this.#wordOf(this.#currentLanes.get(choice)))
+  }
+
+  #wordOf(name: string | undefined): ReadonlyArray<SseEvent> {
+    const lane = name === undefined ? undefined : this.#lanes.get(name)
+    const word = lane?.template && lane.text.release()
+    if (name === undefined || !lane?.template || !word) return []
+    return [eventWith(lane.template, new Map([[name, word]]), this.#lastNumber + ++this.#added)]
+  }
+
+  /**
    * Ends the lanes and returns events with their held texts, one for each event that began to hold. The current event
    * itself flushes the lanes of which it has a piece.
    */
   #rest(ends: EventText["ends"], delivered: ReadonlySet<string>): ReadonlyArray<SseEvent> {
+    if (ends === "all") this.#currentLanes.clear()
     const texts = new Map<Template, Map<string, string>>()
     for (const name of ends === "all" ? [...this.#lanes.keys()] : ends) {
       const lane = this.#lanes.get(name)

@@ -56,7 +56,13 @@ layer(GuardedBench.layer, { excludeTestServices: true })("guarded streams and th
         reasoning.set(index, (reasoning.get(index) ?? "") + piece)
       }
     })
+    const contents: Array<string | null> = []
+    stream.on("content.done", ({ content }) => {
+      contents.push(content)
+    })
     const streamed = await stream.finalChatCompletion()
+    const whole = streamed.choices.map(({ message }) => message.content)
+    assert.includeMembers(whole, contents, "the event at the end of the content has all of it")
     return streamed.choices.map(({ finish_reason, index, message }) => {
       const reasoning_content = reasoning.get(index)
       return { finish_reason, index, message: { ...message, ...(reasoning_content && { reasoning_content }) } }

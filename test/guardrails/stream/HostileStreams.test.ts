@@ -116,6 +116,37 @@ describe("a guarded stream", () => {
     assert.strictEqual(contentOf(out.replace("\ufeff", "")), "To [EMAIL_2]")
   })
 
+  it("sends the last word of reasoning before the content, and that of the content before tool calls", () => {
+    const call = { index: 0, id: "call_1", type: "function", function: { name: "mail", arguments: "" } }
+    const events = [
+      chunk({ reasoning_content: "I think" }),
+      content("Let me"),
+      content(" see."),
+      chunk({ tool_calls: [call] })
+    ]
+    assert.deepStrictEqual(deltasOf(redact("chat", [...events, end])), [
+      { reasoning_content: "I " },
+      { reasoning_content: "think" },
+      { content: "Let " },
+      { content: "me " },
+      { content: "see." },
+      { tool_calls: [call] },
+      {}
+    ])
+  })
+
+  it("finds values also where another text of the choice interrupts them", () => {
+    const between = (before: string, after: string) =>
+      contentOf(
+        redact("chat", [content(before), chunk({ refusal: "x" }), content(after), chunk({ refusal: "y" }), end])
+      )
+    assert.strictEqual(between("To jane", "@example.com"), "To jane[EMAIL_2]")
+    assert.strictEqual(between("To jane@exam", "ple.com"), "To [EMAIL_2]")
+    assert.strictEqual(between("To 555-12", "3-4567"), "To [PHONE_1]")
+    assert.strictEqual(between("To j", "ane now"), "To jane now")
+    assert.strictEqual(between("To [EMA", "IL_1] now"), "To joe@example.org now")
+  })
+
   it("names the role and a tool call once, also if all of the text is held", () => {
     const first = { role: "assistant", content: "jane" }
     const deltas = deltasOf(redact("chat", [chunk(first), end]))
