@@ -398,7 +398,7 @@ export const readers: ReadonlyArray<Reader> = [
   // what upstreams answer
   ...ofStream(
     "guarded streams",
-    ["stream/SseEvents", "stream/HeldText", "text/Literals", "redact/TextRedactor"].map(
+    ["stream/SseEvents", "stream/HeldText", "stream/Choices", "text/Literals", "redact/TextRedactor"].map(
       (name) => `src/guardrails/${name}.ts`
     ),
     () => {
