@@ -1,6 +1,7 @@
 import { Result } from "effect"
 import type { EffectivePolicy } from "./EffectivePolicy.ts"
 import * as Facts from "./facts/Facts.ts"
+import * as NamedModels from "./facts/NamedModels.ts"
 import * as Query from "./facts/Query.ts"
 import type { KeyPolicy } from "./KeyPolicy.ts"
 import { allowsModel } from "./ModelPattern.ts"
@@ -38,6 +39,7 @@ export const beforeBody = <Full = never>(
   if (!target.config.enabled) return disabledRoute
   const misplaced = target.routeId === "service" ? undefined : Query.decidingParameter(target.target, Facts.bodyMembers)
   if (misplaced !== undefined && method === "POST") return memberInQuery(misplaced)
+  if (namesSeveralModels(target)) return commaInPath
   const decision = Policy.decideBeforeBody(effective.policy, request)
   if (decision._tag === "Denied") return refusalOfDenial(decision.denial, effective, request)
   const filled = full?.()
@@ -110,6 +112,16 @@ const memberInQuery = (member: string): PolicyRefusal => ({
   message: `Send "${member}" in the body, not in the query: some upstreams would use the query's value.`,
   param: member
 })
+
+/** On other routes the path either is fixed or belongs to a registered service. */
+const namesSeveralModels = ({ model, provider, target }: Target): boolean =>
+  model?.includes(",") === true || (provider === "compat" && NamedModels.hasCommaInPath(target))
+
+const commaInPath: PolicyRefusal = {
+  code: "invalid_request_body",
+  message: NamedModels.commaMessage("the path"),
+  param: "path"
+}
 
 const modelNotFound = (model: string): PolicyRefusal => ({
   code: "object_not_found",

@@ -190,6 +190,7 @@ layer(Proxy.database)("ProxyApp, to the direct compatible upstream", (it) => {
     ["its model", { allowed_models: ["a"] }, form('name="model"', "a"), 200],
     ["a stream", { allow_streaming: false }, form('name="stream"', "true"), 403],
     ["two models", {}, form('name="model"', "a", 'name="model"', "b"), 400],
+    ["several models in one name", {}, form('name="model"', "a,b"), 400],
     ["no boolean", {}, form('name="stream"', "on"), 400],
     ["no end", {}, form('name="model"', "a").slice(0, -4), 400]
   ])("a form says what a policy looks at: %s", ([, policy, body, status]) =>

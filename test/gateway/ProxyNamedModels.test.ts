@@ -1,6 +1,6 @@
 import { assert, it as check, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { namedInPath, namedInRequest } from "../../src/policy/facts/NamedModels.ts"
+import { hasCommaInPath, namedInPath, namedInRequest } from "../../src/policy/facts/NamedModels.ts"
 import type { GuardrailPolicyPatch } from "../../src/policy/GuardrailPolicy.ts"
 import { Database } from "../../src/services/Database.ts"
 import * as Proxy from "./Proxy.ts"
@@ -59,6 +59,53 @@ layer(Proxy.database)("models beside model", (it) => {
     [{ ...small, extra_body: { top_k: 3 } }]
   ] as const)("lets go what names only models of the list: %j", ([body]) =>
     Effect.map(ask({ allowed_models: ["small"] }, Proxy.chat, body), ({ status }) => assert.strictEqual(status, 200))
+  )
+
+  const listed = "gpt-5-mini,claude-opus-4"
+  const deployment = "/providers/compat/openai/deployments"
+  const inBody: ReadonlyArray<readonly [target: string, body: object, param: string]> = [
+    ...["/v1/chat/completions", "/v1/responses", "/v1/embeddings", "/v1/messages", "/v1/messages/count_tokens"].map(
+      (target) => [target, { model: listed }, "model"] as const
+    ),
+    ["/providers/compat/v1/completions", { model: listed }, "model"],
+    ["/v1/messages/batches", { requests: [{ params: { model: listed } }] }, "requests.0.params.model"],
+    [Proxy.chat, { model: "gpt-5", models: [listed] }, "models"],
+    [Proxy.chat, { model: "gpt-5", fallbacks: [{ model: listed }] }, "fallbacks"],
+    [Proxy.chat, { model: "gpt-5", extra_body: { model: listed } }, "extra_body.model"]
+  ]
+  const inPath = [
+    `${deployment}/${listed}/chat/completions`,
+    `${deployment}/gpt-5%2Cclaude-opus-4/chat/completions`,
+    // LiteLLM reads all that is between `deployments` and `chat` as one name.
+    `${deployment}/gpt-5/x,claude-opus-4/chat/completions`,
+    "/providers/compat/v1beta/models/gpt-5,b:generateContent"
+  ].map((target) => [target, {}, "path"] as const)
+
+  it.effect.each([...inBody, ...inPath])(
+    "is sent nothing that names several models at once: %s %j",
+    ([target, body, param]) =>
+      Effect.gen(function* () {
+        for (const policy of [{ allowed_models: ["gpt-5*"] }, { daily_budget_usd: 5 }, {}]) {
+          const refused = { status: 400, code: "invalid_request_body", param, sent: 0 }
+          assert.deepStrictEqual(yield* ask(policy, target, body), refused)
+        }
+      })
+  )
+
+  it.effect("is asked about no model whose name has a comma", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make()
+      const key = yield* Proxy.issueKey({ allowed_models: ["gpt-5*"] })
+      const wire = yield* gateway.ask({ method: "GET", target: `/v1/models/${listed}`, headers: key.headers })
+      assert.deepStrictEqual([wire.status, gateway.sent.length], [400, 0])
+    })
+  )
+
+  it.effect("sends on a text with commas that names no model", () =>
+    Effect.map(
+      ask({ allowed_models: ["gpt-5*"] }, Proxy.chat, { model: "gpt-5", user: "a,b", metadata: { model: "a,b" } }),
+      ({ status }) => assert.strictEqual(status, 200)
+    )
   )
 
   it.effect.each(["?x=/engines/zzz/", "?x=/engines/%zz", "?x=/models/zzz:generate"])(
@@ -175,7 +222,11 @@ layer(Proxy.database)("models beside model", (it) => {
 describe("NamedModels", () => {
   check("finds each model of each form", () => {
     const request = { fallbacks: ["a", { model: "b" }, { x: ["c", { model: "d" }] }], models: ["e"] }
-    assert.deepStrictEqual(namedInRequest(request), { models: ["a", "b", "c", "d", "e"], unjudgedMember: undefined })
+    assert.deepStrictEqual(namedInRequest(request), {
+      models: ["a", "b", "c", "d", "e"],
+      unjudgedMember: undefined,
+      commaMember: undefined
+    })
   })
 
   check.each<[path: string, models: ReadonlyArray<string>]>([
@@ -205,4 +256,18 @@ describe("NamedModels", () => {
       assert.deepStrictEqual(namedInPath(path), { models: [], unjudgedMember: "path" })
     }
   )
+
+  check.each([
+    ["/openai/deployments/a,b/chat/completions", true],
+    ["/openai/DEPLOYMENTS/a%2cb/chat/completions", true],
+    ["/v1/engines/a/b,c/completions", true],
+    ["/v1beta/models/a:x,y", true],
+    ["/v1/engines/a%EF%BC%85,b", true],
+    ["/v1/engines/a%EF%BC%85b", false],
+    ["/v1/engines/a/completions?x=a,b", false],
+    ["/v1/files/a,b", false],
+    ["/a,b/v1/models/c", false]
+  ] as const)("a comma in a model of the path %s: %s", (path, expected) => {
+    assert.strictEqual(hasCommaInPath(path), expected)
+  })
 })

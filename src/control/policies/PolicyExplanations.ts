@@ -2,6 +2,7 @@ import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import * as EffectivePolicy from "../../policy/EffectivePolicy.ts"
 import * as Estimate from "../../policy/Estimate.ts"
 import * as Facts from "../../policy/facts/Facts.ts"
+import * as NamedModels from "../../policy/facts/NamedModels.ts"
 import type { KeyPolicy } from "../../policy/KeyPolicy.ts"
 import * as Policy from "../../policy/Policy.ts"
 import { applicableLayers, type LayerScope } from "../../policy/PolicyLayer.ts"
@@ -150,7 +151,7 @@ const factsOf = (record: typeof Row.Type, route: PolicyRoute, models: ReadonlyAr
   return {
     ...Facts.noFacts,
     models,
-    omitsModel: models.length === 0 && hasReadBody(record) && id !== undefined && Facts.modelRoutes.has(id),
+    omitsModel: models.length === 0 && hasReadBody(record) && id !== undefined && NamedModels.modelRoutes.has(id),
     stream: record.streamed,
     tools: record.tools ?? false,
     inputTokens: record.estimated_input_tokens ?? 0

@@ -103,6 +103,7 @@ export const ofForm = (
     request[name] = value
   }
   const { background, model, stream } = request
+  if (typeof model === "string" && model.includes(",")) return Result.fail(commaProblem("model"))
   return Result.succeed({
     ...factsOfSize(Math.ceil(form.textBytes / 4) + form.files * InputEstimate.imageTokens),
     models: typeof model === "string" ? [model] : [],
@@ -177,6 +178,8 @@ export const ofJson = (routeId: BodyRoute, { json, shape, text }: JsonText): Res
   const requests = requestsOf(routeId, json)
   const mistake = TypeMistakes.find(json, requests, routeId)
   if (mistake !== undefined) return Result.fail(problem(`"${mistake.path}" must be ${mistake.type}.`, mistake.path))
+  const named = NamedModels.ofRequests(routeId, json, requests)
+  if (Result.isFailure(named)) return Result.fail(commaProblem(named.failure))
   const priceMember = routeId === "service" ? undefined : priceMemberIn(json, requests)
   if (priceMember !== undefined) {
     return Result.fail(
@@ -209,6 +212,7 @@ export const ofJson = (routeId: BodyRoute, { json, shape, text }: JsonText): Res
     facts: factsOf(routeId, json, {
       inputTokens: input.tokens,
       requests,
+      named: named.success,
       guardrails,
       toolBytes: scanned.success,
       references: routeId === "service" ? [] : referencedObjects(text, json),
@@ -248,6 +252,8 @@ const problem = (message: string, param?: string): BodyProblem => ({
   message,
   ...(param === undefined ? {} : { param })
 })
+
+const commaProblem = (member: string): BodyProblem => problem(NamedModels.commaMessage(`"${member}"`), member)
 
 /** Makes a name from a client safe for an error message. */
 export const printable = (name: string): string => name.replace(/[^\x20-\x7e]/g, "?").slice(0, 64)
@@ -346,12 +352,14 @@ const factsOf = (
     guardrails,
     inputTokens,
     itemIds,
+    named,
     references,
     requests,
     stored,
     toolBytes
   }: Pick<Facts, "audio" | "guardrails" | "inputTokens" | "itemIds" | "references" | "stored"> & {
     readonly requests: ReadonlyArray<Json>
+    readonly named: Pick<Facts, "models" | "alternativeModels" | "omitsModel" | "unjudgedMember">
     readonly toolBytes: number
   }
 ): Facts => {
@@ -360,7 +368,7 @@ const factsOf = (
   const toolCount = requestVariants.reduce((most, variants) => Math.max(most, toolCountOf(variants)), 0)
   return {
     requests: requests.length,
-    ...modelsOf(routeId, requestVariants),
+    ...named,
     stream: requestVariants.some((variants) => variants.some(({ stream }) => stream === true)),
     background:
       routeId === "responses" &&
@@ -379,30 +387,6 @@ const factsOf = (
     itemIds
   }
 }
-
-const modelsOf = (
-  routeId: BodyRoute,
-  requestVariants: ReadonlyArray<OutputBounds.RequestVariants>
-): Pick<Facts, "models" | "alternativeModels" | "omitsModel" | "unjudgedMember"> => {
-  const models: Array<string> = []
-  const alternativeModels: Array<string> = []
-  let omitsModel = false
-  let unjudgedMember: string | undefined
-  for (const [request] of requestVariants) {
-    const { model } = request
-    if (typeof model === "string" && model !== "") models.push(model)
-    else omitsModel ||= modelRoutes.has(routeId)
-    if (routeId === "service") continue
-    const named = NamedModels.namedInRequest(request)
-    alternativeModels.push(...named.models)
-    unjudgedMember ??= named.unjudgedMember
-  }
-  return { models: models.length < 2 ? models : [...new Set(models)], alternativeModels, omitsModel, unjudgedMember }
-}
-
-export const modelRoutes: ReadonlySet<string> = new Set([
-  ...["chat-completions", "responses", "embeddings", "messages", "messages-count-tokens", "message-batches"]
-])
 
 const toolsOf = (request: JsonObject): number => {
   const { functions, mcp_servers, plugins, prompt, tools, web_search_options } = request

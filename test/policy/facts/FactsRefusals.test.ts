@@ -85,6 +85,38 @@ describe("Facts refuses a body that two readers could understand differently", (
     assert.isTrue(Result.isSuccess(Facts.parse("service", Buffer.from(text))))
   })
 
+  it.each<[RouteId | "compat" | "service", object, string]>([
+    ["chat-completions", { model: "a,b" }, "model"],
+    ["responses", { model: "a," }, "model"],
+    ["service", { model: "a,b" }, "model"],
+    ["compat", { models: ["a", "b,c"] }, "models"],
+    ["chat-completions", { model: "a", fallbacks: [{ a: ["b", "c,d"] }] }, "fallbacks"],
+    ["chat-completions", { model: "a", context_window_fallbacks: "b,c" }, "context_window_fallbacks"],
+    ["chat-completions", { model: "a", extra_body: { model: "b,c" } }, "extra_body.model"],
+    ["chat-completions", { model: "a", extra_body: { models: ["b,c"] } }, "extra_body.models"],
+    ["responses", { model: "a", tools: [{ model: "b,c" }] }, "tools"],
+    [
+      "message-batches",
+      { requests: [{ params: { model: "a" } }, { params: { model: "b,c" } }] },
+      "requests.1.params.model"
+    ],
+    [
+      "message-batches",
+      { requests: [{ params: { extra_body: { model: "b,c" } } }] },
+      "requests.0.params.extra_body.model"
+    ]
+  ])("a model name with a comma, which LiteLLM reads as several models: %s %j", (route, body, param) => {
+    const message = `A model name in "${param}" must not contain a comma, because some upstreams would use several models. Send one request per model.`
+    const refused = Result.getOrThrow(Result.flip(parse(route, JSON.stringify(body))))
+    assert.deepStrictEqual(refused, { code: "invalid_request_body", message, param })
+  })
+
+  it.each(["compat", "service"] as const)("a form with a comma in its model name: %s", (route) => {
+    const form = (model: string) => Facts.ofForm(route, { fields: new Map([["model", model]]), files: 0, textBytes: 4 })
+    assert.strictEqual(Result.getOrThrow(Result.flip(form("a,b"))).param, "model")
+    assert.deepStrictEqual(Result.getOrThrow(form("a")).models, ["a"])
+  })
+
   describe("plain members in disguise", () => {
     it.each(["model", "stream", "tools", "max_tokens", "n", "guardrails", "stream_options"])(
       "%s is seen wherever an escape stands, also behind a body that misleads V8",
