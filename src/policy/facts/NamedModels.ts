@@ -138,7 +138,7 @@ export const ofRequests = (
     }
     if (typeof model === "string" && model !== "") models.push(model)
     else omitsModel ||= modelRoutes.has(routeId)
-    alternativeModels.push(...named.models)
+    for (const name of named.models) alternativeModels.push(name)
     unjudgedMember ??= named.unjudgedMember
   }
   return Result.succeed({

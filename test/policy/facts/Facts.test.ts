@@ -89,6 +89,11 @@ describe("Facts", () => {
     )
   })
 
+  it("reads a list of as many models as a body has room for", () => {
+    const fallbacks = Array<string>(300_000).fill("")
+    assert.lengthOf(factsOf({ model: "a", fallbacks }).alternativeModels, fallbacks.length)
+  })
+
   it("takes the service from service, else from service_name", () => {
     const services = [{ service: "ocr", service_name: "x" }, { service_name: "x" }, { service: "" }, { service: 1 }]
     assert.deepStrictEqual(
