@@ -92,6 +92,26 @@ layer(Proxy.database)("models beside model", (it) => {
       })
   )
 
+  it.effect.each([
+    [Proxy.chat, { ...small, Fallbacks: ["big"] }, "Fallbacks"],
+    ["/v1/responses", { ...small, Prompt: { id: "pmpt_1" } }, "Prompt"],
+    ["/providers/compat/v1/completions", { ...small, Api_Base: "https://elsewhere.test" }, "Api_Base"],
+    ["/v1/messages/batches", { requests: [], Requests: [{ params: { model: "big" } }] }, "Requests"],
+    ["/v1/messages/batches", { requests: [{ params: small, Params: { model: "big" } }] }, "Params"]
+  ] as const)(
+    "is sent no member that an upstream could take for one that policy reads: %s %j",
+    ([target, body, param]) =>
+      Effect.map(ask({ allowed_models: ["small"] }, target, body), (answer) =>
+        assert.deepStrictEqual(answer, { status: 400, code: "invalid_request_body", param, sent: 0 })
+      )
+  )
+
+  it.effect("lets a query use the name of a member that selects models", () =>
+    Effect.map(ask({ allowed_models: ["small"] }, `${Proxy.chat}?provider=x&Route=y`, small), ({ status }) =>
+      assert.strictEqual(status, 200)
+    )
+  )
+
   it.effect("is asked about no model whose name has a comma", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make()

@@ -293,6 +293,7 @@ const nothingFound = Result.succeed(0)
  * earlier body (nodejs/node#63785). Returns the maximum bytes of tools in one object.
  */
 const scanMembers = (routeId: BodyRoute, objects: ReadonlyArray<string>): Result.Result<number, BodyProblem> => {
+  const spelled = spelledMembers(routeId)
   let maxBytes = 0
   for (const object of objects) {
     const seen = new Set<string>()
@@ -305,7 +306,7 @@ const scanMembers = (routeId: BodyRoute, objects: ReadonlyArray<string>): Result
         return Result.fail(problem(`The member name "${key.slice(0, 64)}" must be written without escapes.`, key))
       }
       const folded = key.normalize("NFKC").trim().toLowerCase()
-      if (routeId !== "service" && folded !== key && bodyMembers.has(folded)) {
+      if (folded !== key && spelled?.has(folded) === true) {
         return Result.fail(problem(`"${printable(key)}" must be written "${folded}".`, printable(key)))
       }
       if (toolMembers.includes(key)) bytes += Buffer.byteLength(object.slice(valueStart, end))
@@ -422,6 +423,15 @@ export const decidingMembers: ReadonlySet<string> = new Set([
 ])
 
 export const bodyMembers: ReadonlySet<string> = new Set([...decidingMembers, ...referringMembers])
+
+/** A query may contain the names that `bodyMembers` lacks, such as `provider`. */
+const selectingMembers: ReadonlySet<string> = new Set([...bodyMembers, ...NamedModels.relevantMembers])
+
+const batchMembers: ReadonlySet<string> = new Set([...selectingMembers, "requests", "params"])
+
+/** Returns the members whose names must be spelled exactly. A registered service spells its members as it likes. */
+const spelledMembers = (routeId: BodyRoute): ReadonlySet<string> | undefined =>
+  routeId === "service" ? undefined : routeId === "message-batches" ? batchMembers : selectingMembers
 
 export const estimateInput = (json: Json, media: InputEstimate.Media): number =>
   InputEstimate.estimateInput(json, media, OutputBounds.outputMembers).tokens

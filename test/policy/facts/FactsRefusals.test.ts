@@ -146,6 +146,46 @@ describe("Facts refuses a body that two readers could understand differently", (
       }
     )
 
+    const selecting = [
+      ...["fallbacks", "models", "context_window_fallbacks", "content_policy_fallbacks", "default_fallbacks"],
+      ...["agent", "agent_id", "api_base", "api_key", "base_url", "custom_llm_provider", "deployment_id", "prompt"],
+      ...["extra_headers", "extra_query", "litellm_params", "model_id", "model_list", "preset", "prompt_id"],
+      ...["provider", "route", "router_settings_override", "user_config"]
+    ]
+    const titled = (name: string) => name.replace(/(?:^|_)[a-z]/g, (start) => start.toUpperCase())
+    const misspelled = (name: string): Facts.BodyProblem => ({
+      code: "invalid_request_body",
+      message: `"${titled(name)}" must be written "${name}".`,
+      param: titled(name)
+    })
+
+    it.each(selecting)(
+      "%s, which selects models, is refused with capitals on every route that policy reads",
+      (name) => {
+        const request = { model: "m", [titled(name)]: null }
+        const problem = misspelled(name)
+        for (const route of ["chat-completions", "responses", "messages", "embeddings", "compat"] as const) {
+          assert.deepStrictEqual(refusal(route, JSON.stringify(request)), problem)
+        }
+        assert.deepStrictEqual(refusal("compat", JSON.stringify({ extra_body: request })), problem)
+        assert.deepStrictEqual(refusal("message-batches", JSON.stringify({ requests: [{ params: request }] })), problem)
+        assert.isTrue(Result.isSuccess(parse("service", JSON.stringify(request))))
+        assert.isFalse(Facts.bodyMembers.has(name))
+      }
+    )
+
+    it.each([
+      ["requests", { requests: [], Requests: [{ params: { model: "dear" } }] }],
+      ["requests", { Requests: [] }],
+      ["params", { requests: [{ params: {}, Params: { model: "dear" } }] }]
+    ])("a batch has no other spelling of %s: %j", (name, batch) => {
+      assert.deepStrictEqual(refusal("message-batches", JSON.stringify(batch)), misspelled(name))
+    })
+
+    it("names of a batch are free elsewhere", () => {
+      assert.isTrue(Result.isSuccess(parse("compat", '{"Params":{},"Requests":[]}')))
+    })
+
     it("in a batch as well", () => {
       const hidden = '{"requests":[{"params":{"mo\\u0064el":"dear"}}]}'
       assert.strictEqual(refusal("message-batches", hidden).param, "model")
