@@ -65,14 +65,15 @@ const originWideHeaders = namePattern([
 
 /** Fields of the same name are joined with commas (RFC 9110 §5.3). */
 const joinFields = (headers: RawHeaders, passes: (name: string) => boolean): Record<string, string> => {
-  const fields: Record<string, string> = {}
+  // An object would already have members such as `constructor`.
+  const fields = new Map<string, string>()
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i]!.toLowerCase()
     if (!passes(name)) continue
-    const before = fields[name]
-    fields[name] = before === undefined ? headers[i + 1]! : `${before}, ${headers[i + 1]!}`
+    const before = fields.get(name)
+    fields.set(name, before === undefined ? headers[i + 1]! : `${before}, ${headers[i + 1]!}`)
   }
-  return fields
+  return Object.fromEntries(fields)
 }
 
 export const valuesOf = (headers: RawHeaders, name: string): ReadonlyArray<string> =>

@@ -128,6 +128,8 @@ const isOwnRequest = (method: string, headers: HeaderFields, origin: string): bo
   const site = headers["sec-fetch-site"]
   if (site === "same-origin") return true
   if (!safeMethods.has(method)) return site === undefined && headers["origin"] === origin
+  // Browsers without `Sec-Fetch-Site` name the page that sent a request across origins.
+  if (headers["origin"] !== undefined && headers["origin"] !== origin) return false
   if (site === undefined || site === "none") return true
   return headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document"
 }
