@@ -25,27 +25,27 @@ const attempts = Metric.counter("gateway_identity_key_refreshes_total", {
 
 /** Fetches run in `scope`, because other requests may still need the keys when the first client disconnects. */
 export const make = (provider: IdentityProvider, egress: Egress["Service"], scope: Scope.Scope): IssuerKeys => {
-  let keys: KeySet.KeySet | undefined
+  let loaded: LoadedKeys | undefined
   let staleAt = 0
   let nextRefreshAt = 0
   let failure: GatewayError | undefined
   let loading: Deferred.Deferred<void> | undefined
 
   const refresh = Effect.gen(function* () {
-    const loaded = yield* Effect.result(load(provider, egress))
-    if (Result.isSuccess(loaded)) {
-      keys = loaded.success
+    const result = yield* Effect.result(load(provider, egress, loaded))
+    if (Result.isSuccess(result)) {
+      loaded = result.success
       staleAt = (yield* Clock.currentTimeMillis) + provider.keysTtlMs
       failure = undefined
     } else {
       // Loaded keys stay valid. An outage of the identity provider then affects only tokens with unknown keys.
-      failure = loaded.failure.refusal
+      failure = result.failure.refusal
       yield* Effect.logWarning(
         "cannot load the signing keys of the identity provider; only keys already loaded stay valid",
-        { why: loaded.failure.why }
+        { why: result.failure.why }
       )
     }
-    const outcome = Result.isSuccess(loaded) ? "loaded" : "failed"
+    const outcome = Result.isSuccess(result) ? "loaded" : "failed"
     yield* Metric.update(Metric.withAttributes(attempts, { outcome }), 1)
   })
 
@@ -64,17 +64,17 @@ export const make = (provider: IdentityProvider, egress: Egress["Service"], scop
   return {
     currentSet: (now) => {
       const isIssuerDown = failure !== undefined && (loading !== undefined || now < nextRefreshAt)
-      return now < staleAt || isIssuerDown ? keys : undefined
+      return now < staleAt || isIssuerDown ? loaded?.set : undefined
     },
     setFor: Effect.fnUntraced(function* (kid) {
       const now = yield* Clock.currentTimeMillis
-      const known = keys?.kids.has(kid) === true
+      const known = loaded?.set.kids.has(kid) === true
       if ((!known || now >= staleAt) && (loading !== undefined || now >= nextRefreshAt)) {
         const refreshing = yield* startRefresh
         // While fetches fail, requests with a known key do not wait for the next fetch. They use the old key set.
         if (!known || failure === undefined) yield* Deferred.await(refreshing)
       }
-      return keys ?? (yield* Effect.fail(failure ?? Claims.invalid))
+      return loaded?.set ?? (yield* Effect.fail(failure ?? Claims.invalid))
     })
   }
 }
@@ -82,14 +82,29 @@ export const make = (provider: IdentityProvider, egress: Egress["Service"], scop
 const Discovery = Schema.fromJsonString(Schema.Struct({ issuer: Schema.String, jwks_uri: Schema.String }))
 const decodeDiscovery = Schema.decodeUnknownEffect(Discovery)
 
-const load = Effect.fn("IssuerKeys.load")(function* (provider: IdentityProvider, egress: Egress["Service"]) {
+interface LoadedKeys {
+  /** The document at `jwks_uri`. */
+  readonly text: string
+  readonly set: KeySet.KeySet
+}
+
+/** Returns `before` if the document has not changed. Otherwise each unknown key id would discard all verified tokens. */
+const load = Effect.fn("IssuerKeys.load")(function* (
+  provider: IdentityProvider,
+  egress: Egress["Service"],
+  before: LoadedKeys | undefined
+) {
   const { issuer, jwks_uri } = yield* Effect.mapError(
     decodeDiscovery(yield* fetchDocument(egress, "discovery document", provider.discoveryUrl)),
     () => unavailable("the discovery document lacks issuer or jwks_uri")
   )
   if (issuer !== provider.issuer) return yield* Effect.fail(wrongDiscoveryIssuer)
-  const set = KeySet.parse(yield* fetchDocument(egress, "key set", jwks_uri))
-  return yield* Effect.mapError(Effect.fromOption(set), () => unavailable("the document at jwks_uri is not a key set"))
+  const text = yield* fetchDocument(egress, "key set", jwks_uri)
+  if (text === before?.text) return before
+  const set = yield* Effect.mapError(Effect.fromOption(KeySet.parse(text)), () =>
+    unavailable("the document at jwks_uri is not a key set")
+  )
+  return { text, set }
 })
 
 const fetchDocument = Effect.fnUntraced(function* (egress: Egress["Service"], what: string, url: string) {
