@@ -26,6 +26,18 @@ layer(Proxy.database)("ProxyApp, headers of an upstream's answer", (it) => {
   ]
   const configured = Proxy.registerService("words", { allowed_methods: ["POST"] })
 
+  it.effect.each([
+    [204, undefined],
+    [304, "5"]
+  ] as const)("an answer of %i has this content-length of the upstream's 5: %s", ([status, length]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ upstream: Upstream.answers(status, ["content-length", "5", "x-own", "1"]) })
+      const key = yield* Proxy.issueKey()
+      const wire = yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: {} })
+      assert.deepStrictEqual([wire.status, wire.header("content-length"), wire.header("x-own")], [status, length, "1"])
+    })
+  )
+
   for (const { origin, prefix, route, target } of routes) {
     it.effect(`a ${route} route sets no cookies, allows no origins, and shows no address of the upstream`, () =>
       Effect.gen(function* () {

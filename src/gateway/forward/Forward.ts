@@ -217,7 +217,7 @@ export class StreamedResponse implements ResponseSink {
     if (length !== undefined && length > 0 && !changesBytes) this.#bytesLeft = length
     this.#headSent = true
     const out = clientHeaders(options, headers, this.#mask)
-    this.#wire.head(status, changesBytes ? Headers.without(out, "content-length") : out)
+    this.#wire.head(status, changesBytes || status === 204 ? Headers.without(out, "content-length") : out)
     return "continue"
   }
 
