@@ -148,12 +148,7 @@ class NodeWire implements Wire {
 
   onDrain(resume: () => void, withinMs: number): void {
     const outgoing = this.#outgoing
-    // The connection is closed, because Node cannot end a pipelined response that has not begun.
-    const stalled = setTimeout(() => {
-      const { socket } = this.#incoming
-      if (this.#endsWithConnection) socket.resetAndDestroy()
-      else socket.destroy()
-    }, withinMs)
+    const stalled = setTimeout(() => this.#disconnect(), withinMs)
     const onClose = () => clearTimeout(stalled)
     outgoing.once("close", onClose)
     outgoing.once("drain", () => {
@@ -163,10 +158,57 @@ class NodeWire implements Wire {
     })
   }
 
-  end(last: Uint8Array | undefined): void {
-    if (last === undefined) this.#outgoing.end()
-    else if (last.length <= smallBytes && Buffer.isBuffer(last)) this.#outgoing.end(last.toString("latin1"), "latin1")
-    else this.#outgoing.end(last)
+  end(last: Uint8Array | undefined): boolean {
+    const outgoing = this.#outgoing
+    if (last === undefined) outgoing.end()
+    else if (last.length <= smallBytes && Buffer.isBuffer(last)) outgoing.end(last.toString("latin1"), "latin1")
+    else if (last.length <= sliceBytes) outgoing.end(last)
+    else this.#endInSlices(last)
+    return outgoing.writableLength === 0 || this.#incoming.socket.destroyed
+  }
+
+  /** Each slice is written when the client has taken the one before. `onFlushed` thereby sees slow progress. */
+  #endInSlices(bytes: Uint8Array): void {
+    const outgoing = this.#outgoing
+    let from = 0
+    const send = () => {
+      while (bytes.length - from > sliceBytes) {
+        const slice = bytes.subarray(from, from + sliceBytes)
+        from += sliceBytes
+        if (!outgoing.write(slice)) return
+      }
+      outgoing.off("drain", send)
+      outgoing.end(bytes.subarray(from))
+    }
+    outgoing.on("drain", send)
+    send()
+  }
+
+  onFlushed(done: () => void, withinMs: number): void {
+    const outgoing = this.#outgoing
+    const { socket } = this.#incoming
+    const stalled = setTimeout(() => {
+      // A pipelined response without a socket still waits for the responses before it.
+      if (outgoing.socket === null) stalled.refresh()
+      else this.#disconnect()
+    }, withinMs)
+    const onProgress = () => stalled.refresh()
+    const onOver = () => {
+      clearTimeout(stalled)
+      outgoing.off("drain", onProgress).off("finish", onOver)
+      socket.off("close", onOver)
+      done()
+    }
+    outgoing.on("drain", onProgress).once("finish", onOver)
+    // Node does not report to a pipelined response that its connection has closed.
+    socket.once("close", onOver)
+  }
+
+  /** Closes the connection, because Node cannot end a pipelined response that has not begun. */
+  #disconnect(): void {
+    const { socket } = this.#incoming
+    if (this.#endsWithConnection) socket.resetAndDestroy()
+    else socket.destroy()
   }
 
   abort(): void {
@@ -196,6 +238,9 @@ class NodeWire implements Wire {
 
 /** Node sends a string in one write with the headers, but not a buffer. This saves 1 of 10 µs per response. */
 const smallBytes = 4_096
+
+/** In bytes. A chunk of a streamed response is rarely longer. */
+const sliceBytes = 65_536
 
 const afterTickTasks: Array<() => void> = []
 

@@ -370,17 +370,19 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     }
     this.settleExchange(exchange, result.headSent, this.#objectObserver, (account, model) => {
       if (account.bill.costSource === "route_default" && account.status < 400) reportUnpriced(model)
-      if (result.error !== undefined && !result.headSent)
-        RequestLifecycle.sendRefusal(this.request, result.error, this.readings, now())
-      else finish()
-      this.lifecycle.end({
+      const outcome = {
         ...account,
         model,
         streamed: this.facts.stream,
         aborted: result.headSent && !result.isComplete,
         fallback,
         ...(result.firstByteAt === undefined ? {} : { firstByteMs: result.firstByteAt - this.#sentAt })
-      })
+      }
+      if (result.error !== undefined && !result.headSent) {
+        RequestLifecycle.sendRefusal(this.request, result.error, this.readings, now())
+        this.end(outcome)
+      } else if (finish()) this.end(outcome)
+      else this.request.wire.onFlushed(() => this.end(outcome), this.target.config.timeoutMs)
     })
   }
 

@@ -30,6 +30,7 @@ import { BodyAdmission } from "./request/BodyAdmission.ts"
 import type { Request } from "./request/Request.ts"
 import { ControlState } from "./snapshot/ControlState.ts"
 import type { KeyRecord } from "./snapshot/KeyRecord.ts"
+import type { RequestOutcome } from "./telemetry/RequestOutcome.ts"
 import type { Span } from "./telemetry/Tracing.ts"
 import * as Billing from "./usage/Billing.ts"
 import * as DenialRecords from "./usage/DenialRecords.ts"
@@ -76,7 +77,7 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
   protected readonly lifecycle: RequestLifecycle.RequestLifecycle
   /**
    * Memory for the request body, released when the upstream responds. If the response is inspected, the lease then
-   * holds memory for the response until the request ends.
+   * holds memory for the response until the client has taken it.
    */
   protected readonly lease: BodyLease
 
@@ -244,7 +245,6 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
       record,
       this.catching<void>(() => {
         endPhase()
-        this.lease.release()
         then()
       })
     )
@@ -258,7 +258,7 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
     const account = { ...unbilledAccount, status: error.status, error, provider: this.provider, denial }
     this.#settle(account, () => {
       RequestLifecycle.sendRefusal(this.request, error, this.readings, this.services.now())
-      this.lifecycle.end({ ...account, model: this.#model, streamed: this.facts.stream, aborted: false })
+      this.end({ ...account, model: this.#model, streamed: this.facts.stream, aborted: false })
     })
   }
 
@@ -325,7 +325,13 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
       error: undefined,
       provider: this.provider
     }
-    this.#settle(account, () => this.lifecycle.end(RequestLifecycle.clientClosedOutcome))
+    this.#settle(account, () => this.end(RequestLifecycle.clientClosedOutcome))
+  }
+
+  /** Frees the memory of the bodies and ends the request. Until then it counts as running. */
+  protected end(outcome: RequestOutcome) {
+    this.lease.release()
+    this.lifecycle.end(outcome)
   }
 
   /** Ends the request after a gateway defect. It is still billed if the upstream may have received it. */

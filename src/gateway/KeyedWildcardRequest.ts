@@ -10,6 +10,7 @@ import type { WildcardTarget } from "../policy/Routing.ts"
 import { ofRequests } from "../policy/routes/BodyLimit.ts"
 import * as CompatPaths from "../policy/routes/CompatPaths.ts"
 import type { Destination } from "./forward/Destination.ts"
+import type { RequestLifecycle } from "./forward/RequestLifecycle.ts"
 import * as StreamedRequest from "./forward/StreamedRequest.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as KeyedRequest from "./KeyedRequest.ts"
@@ -103,8 +104,12 @@ export class KeyedWildcardRequest extends KeyedRequest.KeyedRequest<WildcardServ
         this.settleExchange(exchange, headSent === true, observer, then)
       }
     }
-    const fail = (defect: unknown) => this.fail(defect)
-    this.cancelStep = StreamedRequest.run(upstream, options, now, this.span, { ...this.lifecycle, fail })
+    const lifecycle: RequestLifecycle = {
+      ...this.lifecycle,
+      end: (outcome) => this.end(outcome),
+      fail: (defect) => this.fail(defect)
+    }
+    this.cancelStep = StreamedRequest.run(upstream, options, now, this.span, lifecycle)
   }
 
   /** Tokens and cost of passthrough requests are unknown, so only the limits on requests apply. */

@@ -69,7 +69,8 @@ const client = (credential: string, failed: () => void): Wire => ({
   head: () => {},
   write: () => true,
   onDrain: () => {},
-  end: () => {},
+  end: () => true,
+  onFlushed: () => {},
   abort: failed,
   respond: failed
 })

@@ -6,7 +6,7 @@ import type { Meter } from "../../src/gateway/limits/Meters.ts"
 import * as LimitScopes from "../../src/gateway/snapshot/LimitScopes.ts"
 import { neutral } from "../../src/policy/KeyPolicy.ts"
 import * as Proxy from "./Proxy.ts"
-import type { RecordingWire } from "./RecordingWire.ts"
+import { type RecordingWire, make as wireOf } from "./RecordingWire.ts"
 import * as Upstream from "./ScriptedUpstream.ts"
 
 /** A client that would have to be waited for, if its body were read. */
@@ -211,6 +211,39 @@ layer(Proxy.database)("ProxyApp gives", (it) => {
       const next = yield* Effect.forkChild(gateway.ask(request))
       yield* Effect.repeat(Effect.yieldNow, { until: () => gateway.sent.length === 3 })
       yield* Fiber.interruptAll([running, otherRuns, next])
+    })
+  )
+
+  it.effect.each([
+    ["a guarded answer", Proxy.chat, "POST", { guardrails: { mandatory_guardrails: ["pii-redact"] } }],
+    ["a filtered list", "/v1/files", "GET", { project: true }]
+  ] as const)("a request counts, with the memory of its answer, until the client has taken %s", (row) =>
+    Effect.gen(function* () {
+      const [, target, method, state] = row
+      const gateway = yield* Proxy.make({
+        configured: Proxy.openWildcard(),
+        upstream: Upstream.json({ data: [] }),
+        settings: { maxBufferedRequests: 1 }
+      })
+      const key = yield* Proxy.issueKey({ max_concurrent_requests: 1 }, state)
+      const other = yield* Proxy.issueKey({}, state)
+      const request = (headers: ReadonlyArray<string>) => ({
+        method,
+        target,
+        headers,
+        body: method === "GET" ? "" : {}
+      })
+      const wire = wireOf({ ...request(key.headers), unread: true })
+      const unread = yield* Effect.forkChild(gateway.handle(wire))
+      yield* Effect.repeat(Effect.yieldNow, { until: () => wire.ending === "whole" })
+      assert.lengthOf(yield* gateway.records, 1)
+      const second = yield* gateway.ask(request(key.headers))
+      assert.deepStrictEqual([second.status, codeOf(second)], [429, "concurrency_limit_exceeded"])
+      const withoutRoom = yield* gateway.ask(request(other.headers))
+      assert.deepStrictEqual([withoutRoom.status, codeOf(withoutRoom)], [503, "gateway_overloaded"])
+      wire.takeRest()
+      assert.strictEqual((yield* Fiber.join(unread)).status, 200)
+      assert.strictEqual((yield* gateway.ask(request(key.headers))).status, 200)
     })
   )
 

@@ -10,6 +10,8 @@ export interface ClientRequest {
   readonly body?: string | object | "stalls" | "cut"
   /** The client takes each chunk only when it is told to go on. */
   readonly slow?: boolean
+  /** The client takes the end of its answer only with `takeRest`. */
+  readonly unread?: boolean
   /** Default: 192.0.2.1. */
   readonly address?: string
 }
@@ -20,6 +22,7 @@ export interface RecordingWire extends Wire {
   readonly received: Headers.RawHeaders
   readonly header: (name: string) => string | undefined
   readonly text: string
+  readonly takeRest: () => void
   /** A body that stalls is given up. */
   readonly tooSlow: () => void
   /** `whole`: the client had the end of its answer. `cut`: it saw that there is more. `open`: neither, yet. */
@@ -28,13 +31,22 @@ export interface RecordingWire extends Wire {
 
 /** `journal` gets a line for everything that reaches the client, in its order among all else that is noted there. */
 export const make = (request: ClientRequest, journal: Array<string> = []): RecordingWire => {
-  const { address = "192.0.2.1", body = "", headers = [], method = "POST", slow = false, target } = request
+  const {
+    address = "192.0.2.1",
+    body = "",
+    headers = [],
+    method = "POST",
+    slow = false,
+    target,
+    unread = false
+  } = request
   const bytes = Buffer.from(typeof body === "string" ? body : JSON.stringify(body))
   const chunks: Array<Buffer> = []
   let status: number | undefined
   let received: Headers.RawHeaders = []
   let ending: RecordingWire["ending"] = "open"
   let stalled = () => {}
+  let flushed = () => {}
   const fail = (failure: BodyFailure) => Result.fail(failure)
   const keep = (chunk: Uint8Array) => {
     if (status === undefined || ending !== "open") throw new Error("a write outside of the answer")
@@ -92,7 +104,12 @@ export const make = (request: ClientRequest, journal: Array<string> = []): Recor
       if (last !== undefined) keep(last)
       ending = "whole"
       journal.push("end")
+      return !unread
     },
+    onFlushed: (done) => {
+      flushed = done
+    },
+    takeRest: () => flushed(),
     abort: () => {
       ending = "cut"
       journal.push("cut")

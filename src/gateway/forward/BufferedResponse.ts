@@ -136,7 +136,10 @@ export class BufferedResponse implements Forward.ResponseSink {
     if (Exit.isSuccess(exit)) return this.#released(undefined)
     const clientDisconnected = Cause.hasInterrupts(exit.cause)
     if (clientDisconnected)
-      return this.#pending({ clientDisconnected, requestSent, isComplete: false }, () => this.#wire.abort())
+      return this.#pending({ clientDisconnected, requestSent, isComplete: false }, () => {
+        this.#wire.abort()
+        return true
+      })
     return this.#withheld(
       this.#error ?? ExchangeErrors.errorOf(exit, this.#cutBy, this.#options, this.#options.limits.whole),
       false
@@ -152,7 +155,7 @@ export class BufferedResponse implements Forward.ResponseSink {
     this.#options.responseHash?.complete()
     return this.#pending({ status, isComplete: true, headSent: true }, () => {
       this.#wire.head(status, this.#headersFor(status, body.length, mask))
-      this.#wire.end(body.length === 0 ? undefined : body)
+      return this.#wire.end(body.length === 0 ? undefined : body)
     })
   }
 
@@ -162,12 +165,12 @@ export class BufferedResponse implements Forward.ResponseSink {
     const fallsBack =
       mayFallBack &&
       (this.#fallbackStatus !== undefined || (this.#status === undefined && ExchangeErrors.isFallbackError(error)))
-    return this.#pending({ error, isComplete: whole, canFallBack: fallsBack, withheldStatus: withheld }, () => {})
+    return this.#pending({ error, isComplete: whole, canFallBack: fallsBack, withheldStatus: withheld }, () => true)
   }
 
   #pending(
     passed: Pick<Forward.ForwardResult, "isComplete"> & Partial<Forward.ForwardResult>,
-    finish: () => void
+    finish: () => boolean
   ): Forward.PendingResponse {
     const body = this.#collected.toBuffer()
     this.#usageTap.push(body)

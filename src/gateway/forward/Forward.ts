@@ -75,10 +75,11 @@ export interface ForwardResult {
   readonly endedAt: number
 }
 
-/** A finished exchange. `finish` sends the end of the response to the client. */
+/** A finished exchange. */
 export interface PendingResponse {
   readonly result: ForwardResult
-  readonly finish: () => void
+  /** Sends the end of the response. Returns `false` if the caller must wait for the client with `Wire.onFlushed`. */
+  readonly finish: () => boolean
 }
 
 /** A sink that also knows how the exchange has ended. */
@@ -329,20 +330,23 @@ export class StreamedResponse implements ResponseSink {
     clientDisconnected: boolean,
     last: Buffer | undefined,
     error: GatewayError | undefined
-  ): void {
+  ): boolean {
     const isCut = this.#cutBy !== undefined || this.#blockedBy !== undefined
     if (isCut && this.#headSent && this.#canAppendEvent && error !== undefined) {
       const event = this.#options.renderErrorEvent(error)
-      this.#wire.end(Buffer.from(this.#isWithinEvent ? `\n\n${event}` : event))
-    } else if (whole) {
+      return this.#wire.end(Buffer.from(this.#isWithinEvent ? `\n\n${event}` : event))
+    }
+    if (whole) {
       if (last !== undefined) this.#held.push(last)
       const end = this.#held.pop()
       for (const bytes of this.#held) this.#wire.write(bytes)
-      this.#wire.end(end)
-    } else if (this.#headSent || clientDisconnected) {
+      return this.#wire.end(end)
+    }
+    if (this.#headSent || clientDisconnected) {
       if (!clientDisconnected && !isCut) for (const bytes of this.#held) this.#wire.write(bytes)
       this.#wire.abort()
     }
+    return true
   }
 
   #block(error: GatewayError): Flow {

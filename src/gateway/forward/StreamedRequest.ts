@@ -72,15 +72,18 @@ export const run = (
       headSent: result.headSent
     }
     settle(outcome, () => {
-      if (result.error !== undefined && !result.headSent)
+      const end = () =>
+        lifecycle.end({
+          ...outcome,
+          streamed: false,
+          aborted: result.headSent && !result.isComplete,
+          bill: Billing.unbilled
+        })
+      if (result.error !== undefined && !result.headSent) {
         RequestLifecycle.sendRefusal(request, result.error, appliedPolicy.readings, now())
-      else finish()
-      lifecycle.end({
-        ...outcome,
-        streamed: false,
-        aborted: result.headSent && !result.isComplete,
-        bill: Billing.unbilled
-      })
+        end()
+      } else if (finish()) end()
+      else request.wire.onFlushed(end, options.target.config.timeoutMs)
     })
   }
   return inspector === undefined

@@ -43,7 +43,13 @@ export interface Wire {
   readonly write: (bytes: Uint8Array) => boolean
   /** Calls `resume` once the client has caught up. Disconnects a client that takes longer than `withinMs`. */
   readonly onDrain: (resume: () => void, withinMs: number) => void
-  readonly end: (last: Uint8Array | undefined) => void
+  /** Returns `false` if the operating system has not taken the whole response yet, because the client reads slowly. */
+  readonly end: (last: Uint8Array | undefined) => boolean
+  /**
+   * After `end` returned `false`: calls `done` once the whole response has left this process, or its connection has
+   * closed. Disconnects a client that takes nothing for `withinMs`.
+   */
+  readonly onFlushed: (done: () => void, withinMs: number) => void
   /** Closes the connection without the end of the response, so that the client notices the failure. */
   readonly abort: () => void
   /** Sends a complete response and discards the rest of the request body, up to a limit. */
