@@ -9,7 +9,7 @@ export interface ChatStream {
 }
 
 interface Style {
-  readonly lineEnd: "\n" | "\r\n"
+  readonly lineEnd: "\n" | "\r\n" | "\r"
   /** What stands behind `data:`. */
   readonly gap: "" | " "
   /** What stands behind `,` and `:` in JSON. */
@@ -17,7 +17,7 @@ interface Style {
 }
 
 const style: fc.Arbitrary<Style> = fc.record({
-  lineEnd: fc.constantFrom("\n", "\r\n"),
+  lineEnd: fc.constantFrom("\n", "\r\n", "\r"),
   gap: fc.constantFrom(" ", ""),
   space: fc.constantFrom("", " ")
 })

@@ -63,12 +63,28 @@ describe("UsageTap that hides the usage which the client did not ask for", () =>
     const long = `data: {"choices":[{"text":"${"x".repeat(300)}"}],"usage":null}`
     const short = 'data: {"choices":[{}],"usage":null}'
     fc.assert(
-      fc.property(fc.constantFrom("\n\n", "\r\n\r\n"), splitting, (end, sizes) => {
+      fc.property(fc.constantFrom("\n\n", "\r\n\r\n", "\r\r"), splitting, (end, sizes) => {
         const asked = Buffer.from(long + end + short + end)
         const { bytes } = through(UsageTap.hidingUsage("a", 200), split(asked, sizes))
         assert.strictEqual(bytes, `${long}${end}data: {"choices":[{}]}${end}`)
       }),
       { numRuns: 200 }
+    )
+  })
+
+  it("reads and hides also in an event behind a byte order mark", () => {
+    const usage = '"usage":{"prompt_tokens":5,"completion_tokens":6}'
+    fc.assert(
+      fc.property(fc.constantFrom("\n", "\r\n", "\r"), splitting, (end, sizes) => {
+        const asked = Buffer.from(`\ufeffdata: {"choices":[{}],"usage":null}${end}${end}data: [DONE]${end}${end}`)
+        const { bytes } = through(UsageTap.hidingUsage("a", 1_000), split(asked, sizes))
+        assert.strictEqual(bytes, asked.toString("latin1").replace(',"usage":null', ""))
+        const first = split(Buffer.from(`\ufeffdata: {"choices":[],${usage}}${end}${end}`), sizes)
+        for (const tap of [UsageTap.hidingUsage("a", 1_000), UsageTap.events("a", 1_000)]) {
+          assert.deepStrictEqual(through(tap, first).seen.reported, { usage: { input: 5, output: 6 } })
+        }
+      }),
+      { numRuns: 100 }
     )
   })
 
@@ -97,4 +113,4 @@ describe("UsageTap that hides the usage which the client did not ask for", () =>
 
 /** Where the last event ends that is complete. */
 const wholeUpTo = (text: string): number =>
-  Math.max(0, ...Array.from(text.matchAll(/\n\r?\n/g), (end) => end.index + end[0].length))
+  Math.max(0, ...Array.from(text.matchAll(/(?:\r\n|\n|\r(?!\n)){2}/g), (end) => end.index + end[0].length))

@@ -1,5 +1,5 @@
 import * as Headers from "../../http/Headers.ts"
-import { forEachLinePart } from "../../http/SseLines.ts"
+import { LineScanner } from "../../http/SseLines.ts"
 import * as JsonBounds from "../../policy/facts/JsonBounds.ts"
 import { markersOf, type ObjectSearch, objectsIn, type UpstreamObject } from "../../policy/routes/UpstreamObjects.ts"
 import { CollectedBytes } from "../../services/CollectedBytes.ts"
@@ -16,6 +16,7 @@ export class CreatedObjects implements Forward.ResponseObserver {
   /** Text without any of these strings names no further objects. */
   #marks: ReadonlyArray<string> = []
   readonly #collected = new CollectedBytes()
+  readonly #lines = new LineScanner()
   #isLineSkipped = false
   #awaitsCreation: boolean
   #bytesBefore = 0
@@ -62,9 +63,9 @@ export class CreatedObjects implements Forward.ResponseObserver {
   }
 
   #readEvents(bytes: Buffer): void {
-    forEachLinePart(bytes, (_, from, end, isEnd) => {
+    this.#lines.scan(bytes, (part, from, end, isEnd) => {
       if (this.#format === "nothing") return
-      this.#collect(bytes.subarray(from, end))
+      this.#collect(part.subarray(from, end))
       if (!isEnd) return
       const line = this.#isLineSkipped ? undefined : this.#collected.take()
       this.#isLineSkipped = false

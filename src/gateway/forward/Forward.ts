@@ -1,5 +1,6 @@
 import { Cause, Exit, type Redacted, Result } from "effect"
 import * as Headers from "../../http/Headers.ts"
+import * as SseLines from "../../http/SseLines.ts"
 import type { ClientKind } from "../../policy/facts/ResponseHeaders.ts"
 import type { Limit } from "../../policy/Limit.ts"
 import type { BodyLimit, ResponseLimits } from "../../policy/routes/BodyLimit.ts"
@@ -258,7 +259,7 @@ export class StreamedResponse implements ResponseSink {
       for (const held of this.#held.splice(0)) this.#wire.write(held)
       this.#heldBytes = 0
     }
-    this.#isWithinEvent = this.#canAppendEvent && !endsWithBlankLine(bytes)
+    this.#isWithinEvent = this.#canAppendEvent && !SseLines.endsWithBlankLine(bytes)
     return this.#wire.write(bytes)
   }
 
@@ -388,18 +389,6 @@ const encodedStream = new GatewayError({
   message:
     "The upstream compressed its event stream, so the guardrails of this key cannot read it and the gateway withholds it. Ask an operator to check the upstream."
 })
-
-/** Event streams may end lines with CR LF, so carriage returns are ignored. */
-const endsWithBlankLine = (bytes: Buffer): boolean => {
-  const [before, last] = bytes
-    .subarray(-3)
-    .filter((byte) => byte !== carriageReturn)
-    .subarray(-2)
-  return before === lineFeed && last === lineFeed
-}
-
-const lineFeed = 0x0a
-const carriageReturn = 0x0d
 
 export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

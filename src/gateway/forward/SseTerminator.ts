@@ -1,4 +1,4 @@
-import { forEachLinePart } from "../../http/SseLines.ts"
+import { LineScanner } from "../../http/SseLines.ts"
 
 /**
  * OpenAI and Anthropic SDKs treat a stream as complete after one of these lines, even if the connection then fails. The
@@ -11,7 +11,7 @@ const terminatorLines: ReadonlySet<string> = new Set(
     ["event", "response.completed"],
     ["event", "response.incomplete"],
     ["event", "response.failed"]
-  ].flatMap(([field, value]) => [`${field}:${value}`, `${field}: ${value}`].flatMap((line) => [line, `${line}\r`]))
+  ].flatMap(([field, value]) => [`${field}:${value}`, `${field}: ${value}`])
 )
 const maxTerminatorLength = Math.max(...[...terminatorLines].map((line) => line.length))
 
@@ -25,6 +25,7 @@ type StreamPosition = "before" | "within" | "after"
  * Another event after a terminator makes the stream incomplete again.
  */
 export const makeDetector = (): ((chunk: Buffer) => boolean) => {
+  const lines = new LineScanner()
   let partialLine = ""
   let position: StreamPosition = "before"
   const onPart = (bytes: Buffer, from: number, end: number, isEnd: boolean) => {
@@ -38,13 +39,13 @@ export const makeDetector = (): ((chunk: Buffer) => boolean) => {
     else if (position !== "before") position = positionAfter(line, position)
   }
   return (chunk) => {
-    forEachLinePart(chunk, onPart)
+    lines.scan(chunk, onPart)
     return position !== "before"
   }
 }
 
 const positionAfter = (line: string, place: StreamPosition): StreamPosition => {
-  if (line === "" || line === "\r") return "after"
+  if (line === "") return "after"
   return place === "within" || line.charCodeAt(0) === colon ? place : "before"
 }
 

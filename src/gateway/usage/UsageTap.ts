@@ -1,4 +1,4 @@
-import { forEachLinePart, LineLength } from "../../http/SseLines.ts"
+import { carriageReturn, LineScanner, lineFeed } from "../../http/SseLines.ts"
 import * as JsonBounds from "../../policy/facts/JsonBounds.ts"
 import * as JsonMembers from "../../policy/facts/JsonMembers.ts"
 import type { Family } from "../../policy/routes/CanonicalRoute.ts"
@@ -75,16 +75,19 @@ export const unreadJson = (length: number): UsageTap => ({
 
 const usageKey = Buffer.from('"usage"')
 const dataField = Buffer.from("data:")
+/** In latin1. A byte order mark may precede the first line of a stream. */
+const dataLine = /^(?:\xef\xbb\xbf)?data:/
 
 const countText = (text: StreamTokenCounter.StreamTokenCounter, event: Buffer): void =>
-  forEachLinePart(event, (_, from, end) => {
-    if (startsWithAt(event, from, dataField)) text.addLine(event.subarray(from, end))
+  new LineScanner().scan(event, (bytes, from, end) => {
+    if (startsWithAt(bytes, from, dataField)) text.addLine(bytes.subarray(from, end))
   })
 
 /** Reads the usage of an event stream. For speed it parses only lines with a `"usage"` object. */
 export const events = (family: Family, maxLine: number): UsageTap => {
   let reported: TokenUsage.ReportedUsage | undefined
   const text = StreamTokenCounter.make()
+  const lines = new LineScanner()
   const pending = new CollectedBytes()
   let pendingLength = 0
   let tail: TailBuffer | undefined
@@ -127,7 +130,7 @@ export const events = (family: Family, maxLine: number): UsageTap => {
 
   return {
     push: (chunk) => {
-      forEachLinePart(chunk, onPart)
+      lines.scan(chunk, onPart)
       return chunk
     },
     flush: () => {
@@ -147,8 +150,12 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
   let reported: TokenUsage.ReportedUsage | undefined
   const text = StreamTokenCounter.make()
   const pending = new CollectedBytes()
-  const lineLength = new LineLength()
+  const scanner = new LineScanner()
+  let isBlankLine = true
   let isEmpty = true
+  /** The last chunk ended with the carriage return of a blank line. A line feed that follows belongs to that event. */
+  let endedAtReturn = false
+  let isLastKept = true
   let tail: TailBuffer | undefined
   let tailedLength = 0
 
@@ -175,11 +182,12 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
     countText(text, bytes)
     if (bytes.indexOf(usageKey) === -1) return bytes
     // In latin1 each byte is one character, so the forwarded bytes stay unchanged.
-    const lines = bytes.toString("latin1").split("\n")
-    const at = lines.findIndex((text) => text.startsWith("data:"))
+    const lines = bytes.toString("latin1").split(/(\r\n|\n|\r)/)
+    const at = lines.findIndex((text) => dataLine.test(text))
     const line = lines[at]
     if (line === undefined) return bytes
-    const json = line.slice("data:".length)
+    const valueStart = line.indexOf(":") + 1
+    const json = line.slice(valueStart)
     if (JsonBounds.isExcessive(bytes)) {
       report(readEitherEnd(family, bytes))
       return bytes
@@ -190,16 +198,18 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
     const { choices, usage } = parsed
     if (TokenUsage.isObject(usage)) return Array.isArray(choices) && choices.length === 0 ? undefined : bytes
     if (usage !== null) return bytes
-    lines[at] = `data:${JsonMembers.without(json, (key) => key === "usage")}`
-    return Buffer.from(lines.join("\n"), "latin1")
+    lines[at] = line.slice(0, valueStart) + JsonMembers.without(json, (key) => key === "usage")
+    return Buffer.from(lines.join(""), "latin1")
   }
 
   const endEvent = (rest: Buffer, out: Array<Buffer>) => {
+    isLastKept = true
     if (tail !== undefined) out.push(passOversized(rest))
     else {
       pending.add(rest)
       const whole = pending.take()
       const kept = whole.length > maxEvent ? passOversized(whole) : withoutUsage(whole)
+      isLastKept = kept !== undefined
       if (kept !== undefined) out.push(kept)
     }
     endOversized()
@@ -209,16 +219,22 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
     push: (chunk) => {
       const out: Array<Buffer> = []
       let from = 0
-      forEachLinePart(chunk, (_, start, end, isLineEnd) => {
-        lineLength.add(chunk, start, end)
+      if (endedAtReturn && chunk[0] === lineFeed) {
+        if (isLastKept) out.push(chunk.subarray(0, 1))
+        from = 1
+      }
+      if (chunk.length > 0) endedAtReturn = false
+      scanner.scan(chunk, (_, start, end, isLineEnd, next) => {
+        if (end > start) isBlankLine = false
         if (!isLineEnd) return
         // A blank line ends the event, unless it is the event's first line.
-        const isEnd = lineLength.isBlank && !isEmpty
+        const isEnd = isBlankLine && !isEmpty
         isEmpty = isEnd
-        lineLength.reset()
+        isBlankLine = true
         if (!isEnd) return
-        endEvent(chunk.subarray(from, end + 1), out)
-        from = end + 1
+        endEvent(chunk.subarray(from, next), out)
+        from = next
+        endedAtReturn = next === chunk.length && chunk[end] === carriageReturn && next === end + 1
       })
       const rest = chunk.subarray(from)
       if (tail !== undefined) out.push(passOversized(rest))

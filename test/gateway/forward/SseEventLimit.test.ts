@@ -17,6 +17,8 @@ describe("the size of an event", () => {
     ["several lines of one event, their breaks counted", 11, ["a: 12\nb: 34\n\n"], -1],
     ["and one byte more", 10, ["a: 12\nb: 34\n\n"], 0],
     ["CRLF ends an event as well", 9, ["data: 1\r\n\r", "\ndata: 2\r\n\r\n"], -1],
+    ["CR ends an event as well", 7, ["data: 1\r\r", "data: 2\r\r"], -1],
+    ["CR, one event too long", 7, ["data: 1\r\rdata: 22\r\r"], 0],
     ["CRLF, one event too long", 9, ["data: 1\r\n\r\n", "data: 2345\r\n\r\n"], 1]
   ])("%s", (_, most, chunks, expected) => {
     assert.strictEqual(outgrows(most, ...chunks), expected)
@@ -25,7 +27,7 @@ describe("the size of an event", () => {
   it("does not depend on how the stream is cut", () => {
     const line = fc.array(fc.constantFrom("a", "é", ":", " "), { maxLength: 6 }).map((parts) => parts.join(""))
     const stream = fc
-      .array(fc.tuple(line, fc.constantFrom("\n", "\r\n")), { maxLength: 12 })
+      .array(fc.tuple(line, fc.constantFrom("\n", "\r\n", "\r")), { maxLength: 12 })
       .map((lines) => lines.flat().join(""))
     fc.assert(
       fc.property(stream, fc.array(fc.nat(60)), fc.nat(20), (text, cuts, most) => {

@@ -10,16 +10,20 @@ describe("SseTerminator", () => {
     "event:message_stop\n",
     "event: response.completed\r\n",
     "event: response.incomplete\n",
-    "event: response.failed\n"
+    "event: response.failed\n",
+    "data: [DONE]\r",
+    "event: message_stop\r"
   ])("%j is the last, in the chunk that ends its line, however the stream is cut", (last) => {
     fc.assert(
       fc.property(said, cuts, (before, at) => {
+        // A carriage return ends the line, whether or not a line feed follows.
+        const line = last.replace("\r\n", "\r")
         const stream = `${before}${last}\n`
         const chunks = split(stream, at)
         const follows = SseTerminator.makeDetector()
         const found = chunks.findIndex((chunk) => follows(chunk))
         const seen = Buffer.concat(chunks.slice(0, found + 1)).length
-        const ends = Buffer.byteLength(before + last)
+        const ends = Buffer.byteLength(before + line)
         assert.isAtLeast(seen, ends)
         assert.isBelow(Buffer.concat(chunks.slice(0, found)).length, ends)
       })
