@@ -1,5 +1,5 @@
 import { Effect, Predicate, Schema } from "effect"
-import { Config, FailurePolicy, Mode } from "../policy/Guardrail.ts"
+import { Config, FailurePolicy, Mode, StreamMode } from "../policy/Guardrail.ts"
 import { credentialFor, missing, originOf, type StoredCredential } from "../policy/routes/StoredCredential.ts"
 import { Database } from "../services/Database.ts"
 import { open as openCredential } from "../state/SealedCredential.ts"
@@ -8,7 +8,15 @@ import type { RowColumns, RowReader, TableReader } from "../state/StoredRows.ts"
 /** A guardrail runs in the gateway itself (`pii-redact`) or on a server at `url`. */
 export type GuardrailProvider =
   | { readonly _tag: "BuiltIn" }
-  | { readonly _tag: "Http"; readonly url: string; readonly timeoutMs: number; readonly token: StoredCredential }
+  | {
+      readonly _tag: "Http"
+      readonly url: string
+      readonly timeoutMs: number
+      readonly token: StoredCredential
+      readonly streamMode: StreamMode
+      /** The length of a piece of text in the stream mode `window`. */
+      readonly windowChars: number
+    }
 
 export interface GuardrailDefinition {
   readonly name: string
@@ -39,12 +47,15 @@ const Row = Schema.Struct({
   enabled: Schema.Boolean,
   endpoint_url: Schema.NullOr(Schema.String),
   timeout_ms: Schema.NullOr(Schema.Int),
+  stream_mode: StreamMode,
+  window_chars: Schema.Int,
   sealed_token: Schema.NullOr(Schema.String),
   credential_origin: Schema.NullOr(Schema.String)
 })
 const decodeRow = Schema.decodeUnknownSync(Row)
 
 export const defaultTimeoutMs = 1500
+export const defaultWindowChars = 512
 
 export const tokenContext = (name: string): string => `guardrail_definitions/${name}`
 
@@ -85,7 +96,14 @@ const providerOf = (row: typeof Row.Type): GuardrailProvider | undefined => {
   if (row.provider_kind === "built_in") return row.name === builtIn ? { _tag: "BuiltIn" } : undefined
   return row.endpoint_url === null
     ? undefined
-    : { _tag: "Http", url: row.endpoint_url, timeoutMs: row.timeout_ms ?? defaultTimeoutMs, token: missing }
+    : {
+        _tag: "Http",
+        url: row.endpoint_url,
+        timeoutMs: row.timeout_ms ?? defaultTimeoutMs,
+        token: missing,
+        streamMode: row.stream_mode,
+        windowChars: row.window_chars
+      }
 }
 
 /**
@@ -126,7 +144,8 @@ const table: TableReader<SealedEntry | undefined> = {
 export const load = Effect.fnUntraced(function* (reader: RowReader) {
   const { sql } = yield* Database
   const rows = yield* sql<RowColumns>`SELECT name, description, provider_kind, modes, default_on, failure_policy,
-    config_schema, runtime_config, enabled, endpoint_url, timeout_ms, sealed_token, credential_origin
+    config_schema, runtime_config, enabled, endpoint_url, timeout_ms, stream_mode, window_chars, sealed_token,
+    credential_origin
     FROM guardrail_definitions ORDER BY name COLLATE "C"`
   const entries = reader.read(table, rows).filter((found) => found !== undefined)
   const complete = yield* Effect.forEach(entries, openToken)

@@ -10,6 +10,13 @@ export type Action = typeof Action.Type
 export const FailurePolicy = Schema.Literals(["fail_closed", "fail_open", "dry_run"])
 export type FailurePolicy = typeof FailurePolicy.Type
 
+/**
+ * How an HTTP guardrail judges an event stream. `buffer` judges all texts before the first event is sent. `window` judges
+ * each text in pieces and sends the events of judged pieces.
+ */
+export const StreamMode = Schema.Literals(["buffer", "window"])
+export type StreamMode = typeof StreamMode.Type
+
 export const Config = Schema.Record(Schema.String, Schema.Json)
 export type Config = typeof Config.Type
 

@@ -38,7 +38,9 @@ const guardrail = (name: string) =>
     runtime_config: oneOf([{}, { b: 1, a: { c: [1.5, null] } }]),
     enabled: fc.boolean(),
     endpoint_url: oneOf(["https://guard.example/check?v=1", "http://127.0.0.1:9/"]),
-    timeout_ms: oneOf([100, 1500, 10_000])
+    timeout_ms: oneOf([100, 1500, 10_000]),
+    stream_mode: oneOf(["buffer", "window"]),
+    window_chars: oneOf([64, 512, 16_384])
   })
 
 const service = (projects: ReadonlyArray<string>) => (name: string) =>

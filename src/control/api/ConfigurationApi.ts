@@ -1,6 +1,7 @@
 import { Effect, Schema, Struct } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { AuthSettings } from "../../policy/AuthSettings.ts"
+import { StreamMode } from "../../policy/Guardrail.ts"
 import { GuardrailPolicyPatch } from "../../policy/GuardrailPolicy.ts"
 import { KeyPolicyInput } from "../../policy/KeyPolicy.ts"
 import { LayerKind } from "../../policy/PolicyLayer.ts"
@@ -10,7 +11,7 @@ import { Endpoint, EndpointPricingRule, PricingRule, ServiceMethod } from "../..
 import { Vendor } from "../../policy/routes/Vendor.ts"
 import { SharedLimitsPatch } from "../../policy/SharedLimits.ts"
 import { Key, OwnerType, TeamId } from "./keys/KeysApi.ts"
-import { Description, Guardrail, Modes, timeoutBounds } from "./policies/GuardrailsApi.ts"
+import { Description, Guardrail, Modes, timeoutBounds, WindowChars } from "./policies/GuardrailsApi.ts"
 import { LayerScopeId } from "./policies/PolicyLayersApi.ts"
 import { ModelPrice, PricedModel } from "./providers/ModelPricesApi.ts"
 import { Provider } from "./providers/ProvidersApi.ts"
@@ -28,7 +29,10 @@ export const GuardrailEntry = Guardrail.mapFields(Struct.omit(["endpoint_configu
   Schema.fieldsAssign({
     description: Description,
     modes: Modes,
-    timeout_ms: Schema.NullOr(Schema.Int.check(Schema.isBetween(timeoutBounds)))
+    timeout_ms: Schema.NullOr(Schema.Int.check(Schema.isBetween(timeoutBounds))),
+    /** Documents of older versions lack these settings. An HTTP guardrail then gets the defaults. */
+    stream_mode: Schema.NullOr(StreamMode).pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(null))),
+    window_chars: Schema.NullOr(WindowChars).pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(null)))
   })
 )
 export type GuardrailEntry = typeof GuardrailEntry.Type

@@ -1,4 +1,5 @@
 import { Schema, Struct } from "effect"
+import { defaultWindowChars } from "../../guardrails/Definitions.ts"
 import type * as Settings from "../../policy/AuthSettings.ts"
 import * as GuardrailPolicy from "../../policy/GuardrailPolicy.ts"
 import * as KeyPolicy from "../../policy/KeyPolicy.ts"
@@ -85,6 +86,16 @@ export const roundedPrice = (price: PriceEntry): PriceEntry => {
 
 export const guardrailEntry = ({ endpoint_configured: _, token_configured: _1, ...entry }: Guardrail): GuardrailEntry =>
   entry
+
+/** Without these settings, as in a document of an older version, an HTTP guardrail has the defaults of a new one. */
+export const withStreamDefaults = (entry: GuardrailEntry): GuardrailEntry =>
+  entry.provider_kind === "built_in"
+    ? entry
+    : {
+        ...entry,
+        stream_mode: entry.stream_mode ?? "buffer",
+        window_chars: entry.window_chars ?? defaultWindowChars
+      }
 
 /** Returns only the settings that operators choose. State such as credentials and sync results is left out. */
 export const serviceEntry = (service: Service, project: string | null): ServiceEntry => ({

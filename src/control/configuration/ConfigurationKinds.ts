@@ -142,20 +142,28 @@ export const make = Effect.gen(function* () {
       schema: GuardrailEntry,
       identity: ({ name }) => name,
       read: Effect.map(guardrails.list, (all) => all.map(Entries.guardrailEntry)),
-      fromDocument: ({ guardrails }) => guardrails,
-      create: ({ endpoint_url, provider_kind, timeout_ms, ...entry }) =>
+      fromDocument: ({ guardrails }) => guardrails?.map(Entries.withStreamDefaults),
+      create: ({ endpoint_url, provider_kind, stream_mode, timeout_ms, window_chars, ...entry }) =>
         provider_kind === "built_in"
           ? Effect.fail(
               new ControlError("invalid_guardrail_request", "This gateway has no built-in guardrail of this name.")
             )
-          : guardrails.create({ ...entry, endpoint_url: endpoint_url ?? "", ...(timeout_ms && { timeout_ms }) }),
-      update: ({ description, endpoint_url, name, provider_kind, timeout_ms, ...patch }) =>
+          : guardrails.create({
+              ...entry,
+              endpoint_url: endpoint_url ?? "",
+              ...(timeout_ms && { timeout_ms }),
+              ...(stream_mode && { stream_mode }),
+              ...(window_chars && { window_chars })
+            }),
+      update: ({ description, endpoint_url, name, provider_kind, stream_mode, timeout_ms, window_chars, ...patch }) =>
         guardrails.update(name, {
           ...patch,
           ...(provider_kind === "http" && {
             description,
             ...(endpoint_url !== null && { endpoint_url }),
-            ...(timeout_ms !== null && { timeout_ms })
+            ...(timeout_ms !== null && { timeout_ms }),
+            ...(stream_mode !== null && { stream_mode }),
+            ...(window_chars !== null && { window_chars })
           })
         }),
       remove: ({ name }) => guardrails.remove(name),

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, Schema } from "effect"
-import { defaultTimeoutMs, tokenContext } from "../../guardrails/Definitions.ts"
+import { defaultTimeoutMs, defaultWindowChars, tokenContext } from "../../guardrails/Definitions.ts"
 import * as PiiRedact from "../../guardrails/PiiRedact.ts"
 import { Database } from "../../services/Database.ts"
 import { Vault } from "../../state/Vault.ts"
@@ -48,7 +48,10 @@ const make = Effect.gen(function* () {
   const vault = yield* Vault
   const columns = sql.literal(
     `name, description, provider_kind, modes, default_on, failure_policy, config_schema, runtime_config, enabled,
-     endpoint_url IS NOT NULL AS endpoint_configured, endpoint_url, timeout_ms, sealed_token IS NOT NULL AS token_configured`
+     endpoint_url IS NOT NULL AS endpoint_configured, endpoint_url, timeout_ms,
+     CASE provider_kind WHEN 'built_in' THEN NULL ELSE stream_mode END AS stream_mode,
+     CASE provider_kind WHEN 'built_in' THEN NULL ELSE window_chars END AS window_chars,
+     sealed_token IS NOT NULL AS token_configured`
   )
 
   const columnsOf = Effect.fnUntraced(function* (
@@ -122,6 +125,8 @@ const make = Effect.gen(function* () {
       {
         description: "",
         timeout_ms: defaultTimeoutMs,
+        stream_mode: "buffer",
+        window_chars: defaultWindowChars,
         ...input,
         modes: modes.length === 0 ? ["pre_call", "post_call"] : modes
       },
@@ -255,9 +260,11 @@ const configText = (param: string, config: Guardrail["runtime_config"]): Effect.
     text.length > maxConfigLength ? `may have at most ${maxConfigLength} characters of JSON` : undefined
   )
 
+const httpFields = ["description", "endpoint_url", "timeout_ms", "stream_mode", "window_chars", "bearer_token"] as const
+
 /** A built-in guardrail has no HTTP endpoint, and it reads its configuration itself. */
 const checkBuiltInPatch = (patch: GuardrailPatch): Effect.Effect<void, Invalid> => {
-  const field = (["description", "endpoint_url", "timeout_ms", "bearer_token"] as const).find((name) => name in patch)
+  const field = httpFields.find((name) => name in patch)
   if (field !== undefined) return Effect.fail(invalid(field, "cannot be set: this guardrail is built in"))
   const mistake = patch.runtime_config && PiiRedact.mistakeIn(patch.runtime_config)
   return mistake === undefined ? Effect.void : Effect.fail(invalid(`runtime_config.${mistake.field}`, mistake.reason))

@@ -26,6 +26,8 @@ suite("Guardrails", (it) => {
         endpoint_configured: false,
         endpoint_url: null,
         timeout_ms: null,
+        stream_mode: null,
+        window_chars: null,
         token_configured: false
       })
       const body = { name: "new.one", endpoint_url: "https://guard.example/check?x=1", failure_policy: "fail_open" }
@@ -40,6 +42,8 @@ suite("Guardrails", (it) => {
         enabled: true,
         endpoint_configured: true,
         timeout_ms: 1500,
+        stream_mode: "buffer",
+        window_chars: 512,
         token_configured: false
       })
       assert.deepStrictEqual(
@@ -157,11 +161,16 @@ suite("Guardrails", (it) => {
         ["POST", "", { ...good, runtime_config: [] }, 422, "invalid_request", "runtime_config"],
         ["POST", "", { ...good, modes: ["sometimes"] }, 422, "invalid_request", "modes.0"],
         ["POST", "", { ...good, token: "x" }, 422, "invalid_request", "token"],
+        ["POST", "", { ...good, stream_mode: "sometimes" }, 422, "invalid_request", "stream_mode"],
+        ["POST", "", { ...good, window_chars: 63 }, 422, "invalid_request", "window_chars"],
+        ["POST", "", { ...good, window_chars: 16_385 }, 422, "invalid_request", "window_chars"],
         ["PATCH", `/${name}`, { modes: [] }, 400, "invalid_guardrail_request", "modes"],
         ["PATCH", "/unknown", { enabled: false }, 400, "invalid_guardrail_request", "name"],
         ["PATCH", "/pii-redact", { endpoint_url: "https://x" }, 400, "invalid_guardrail_request", "endpoint_url"],
         ["PATCH", "/pii-redact", { description: "mine" }, 400, "invalid_guardrail_request", "description"],
         ["PATCH", "/pii-redact", { bearer_token: null }, 400, "invalid_guardrail_request", "bearer_token"],
+        ["PATCH", "/pii-redact", { stream_mode: "window" }, 400, "invalid_guardrail_request", "stream_mode"],
+        ["PATCH", "/pii-redact", { window_chars: 64 }, 400, "invalid_guardrail_request", "window_chars"],
         [
           "PATCH",
           "/pii-redact",
@@ -198,6 +207,8 @@ suite("Guardrails", (it) => {
           body: {
             bearer_token: "sk-cAnArY",
             timeout_ms: 1,
+            stream_mode: "window",
+            window_chars: 1024,
             modes: ["post_call", "post_call"],
             runtime_config: { a: 1 }
           }
@@ -205,6 +216,8 @@ suite("Guardrails", (it) => {
         assert.deepInclude(patched, {
           token_configured: true,
           timeout_ms: 100,
+          stream_mode: "window",
+          window_chars: 1024,
           modes: ["post_call"],
           runtime_config: { a: 1 },
           failure_policy: "fail_closed"

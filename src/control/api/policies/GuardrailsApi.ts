@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Action, Config, Execution, FailurePolicy, Mode } from "../../../policy/Guardrail.ts"
+import { Action, Config, Execution, FailurePolicy, Mode, StreamMode } from "../../../policy/Guardrail.ts"
 import { GuardrailName } from "../../../policy/GuardrailPolicy.ts"
 import { Credential } from "../providers/ProvidersApi.ts"
 import { refusals } from "../schema/Errors.ts"
@@ -8,7 +8,7 @@ import { bodyExample } from "../schema/Examples.ts"
 import { CredentialCleared, Cursor, Id, orUnreadable, PageLimit, RangeTime, Timestamp } from "../schema/Fields.ts"
 import { operation, skipsUnreadable } from "../schema/Security.ts"
 
-/** A guardrail of the catalogue. Only guardrails of kind `http` have an address, a timeout and a token. */
+/** A guardrail of the catalogue. Only guardrails of kind `http` have an address, a timeout, a token and a stream mode. */
 export const Guardrail = Schema.Struct({
   name: GuardrailName,
   description: Schema.String,
@@ -22,6 +22,8 @@ export const Guardrail = Schema.Struct({
   endpoint_configured: Schema.Boolean,
   endpoint_url: Schema.NullOr(Schema.String),
   timeout_ms: Schema.NullOr(Schema.Int),
+  stream_mode: Schema.NullOr(StreamMode),
+  window_chars: Schema.NullOr(Schema.Int),
   token_configured: Schema.Boolean
 }).annotate({ identifier: "Guardrail" })
 export type Guardrail = typeof Guardrail.Type
@@ -34,12 +36,23 @@ export const Description = Schema.String.check(Schema.isMaxLength(1000))
 
 export const timeoutBounds = { minimum: 100, maximum: 10_000 }
 
+/** The number of characters that a guardrail judges at a time in the stream mode `window`. */
+export const WindowChars = Schema.Int.check(Schema.isBetween({ minimum: 64, maximum: 16_384 }))
+
 const optional = {
   description: Schema.optionalKey(Description),
   modes: Schema.optionalKey(Modes),
   default_on: Schema.optionalKey(Schema.Boolean),
   /** The timeout in milliseconds. A value outside the bounds is replaced by the nearest bound. */
   timeout_ms: Schema.optionalKey(Schema.Int),
+  stream_mode: Schema.optionalKey(StreamMode).annotate({
+    description:
+      "How the guardrail judges a streamed response; default: buffer. With buffer, one call judges all texts before the client receives the first event. With window, a call judges each window_chars characters of a text, and the client receives what was allowed. A window cannot be changed: the action modify then counts as an invalid reply."
+  }),
+  window_chars: Schema.optionalKey(WindowChars).annotate({
+    description:
+      "The characters of a piece of text in the stream mode window; default: 512. Each call also has the last quarter of the window before, as context."
+  }),
   /** Sent to the guardrail as `Authorization: Bearer …`, and never returned. `null` clears the token. */
   bearer_token: Schema.optionalKey(Schema.NullOr(Credential)),
   config_schema: Schema.optionalKey(Config),
