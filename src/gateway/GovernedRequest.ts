@@ -242,7 +242,11 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     const { upstream } = this.services
     const { wire } = this.request
     const inspector = this.#inspector()
-    const streamFilter = this.#runner?.inspectsResponse === true ? this.#runner.streamFilter() : undefined
+    const onDefect = (defect: unknown) => this.fail(defect)
+    const streamFilter =
+      this.#runner?.inspectsResponse === true
+        ? this.#runner.streamFilter({ lease: this.lease, schedule: this.services.schedule, onDefect })
+        : undefined
     const optionsWith = (traceparent: string | undefined): Forward.ForwardOptions => ({
       ...this.#forwardOptions(candidate, body, mayFallBack, headersAt, inspector !== undefined, traceparent),
       streamFilter
@@ -258,7 +262,6 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
       exchange.end(response.result.status ?? response.result.withheldStatus)
       then(response)
     }
-    const onDefect = (defect: unknown) => this.fail(defect)
     const cancel =
       inspector === undefined
         ? Forward.send(upstream, wire, options, done, onDefect)

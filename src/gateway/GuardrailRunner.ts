@@ -1,14 +1,15 @@
 import { type Context, Effect, Exit, type Fiber, Metric, Option, Result } from "effect"
 import { type Guardrails, type RunReport, runOnNonJson } from "../guardrails/Guardrails.ts"
 import type { RequestContext as GuardrailContext } from "../guardrails/HttpGuardrail.ts"
-import { PiiStream } from "../guardrails/PiiStream.ts"
 import * as Selection from "../guardrails/Selection.ts"
+import * as StreamChain from "../guardrails/StreamChain.ts"
+import type { Reply, StreamCall } from "../guardrails/StreamJudge.ts"
 import type { TextRoute } from "../guardrails/text/Place.ts"
 import * as Facts from "../policy/facts/Facts.ts"
 import type { Execution, Mode } from "../policy/Guardrail.ts"
 import type { Target } from "../policy/Routing.ts"
 import * as MetricLabel from "../policy/routes/MetricLabel.ts"
-import type { StreamFilter } from "./forward/Forward.ts"
+import type { StreamFilterOptions } from "./forward/FilteredStream.ts"
 import { GatewayError } from "./GatewayError.ts"
 import type { Request } from "./request/Request.ts"
 import type { KeyRecord } from "./snapshot/KeyRecord.ts"
@@ -19,6 +20,11 @@ export interface RunnerServices {
   readonly context: Context.Context<never>
   readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
   readonly now: () => number
+}
+
+/** What the guardrails of a stream need of its request. */
+interface StreamResources extends Pick<StreamFilterOptions, "lease" | "schedule"> {
+  readonly onDefect: (defect: unknown) => void
 }
 
 /** Runs the selected guardrails on one request and its response. */
@@ -34,7 +40,7 @@ export class GuardrailRunner {
   readonly #context: GuardrailContext
   readonly #route: TextRoute
   readonly #placeholders = new Map<string, string>()
-  #streams: ReadonlyArray<PiiStream> = []
+  #stream: StreamChain.StreamChain | undefined
 
   constructor(
     services: RunnerServices,
@@ -95,30 +101,59 @@ export class GuardrailRunner {
   }
 
   /** Returns the filter for an event stream. Each exchange with an upstream needs its own. */
-  streamFilter(): StreamFilter {
+  streamFilter(resources: StreamResources): StreamFilterOptions {
+    const { lease, onDefect, schedule } = resources
     const { now } = this.#services
-    const options = { route: this.#route, known: this.#placeholders, now }
-    const streams = this.#streamSteps.map((step) => new PiiStream(step, options))
-    this.#streams = streams
-    const through = (bytes: Buffer, isLast: boolean): Result.Result<Buffer, GatewayError> => {
-      let passing = bytes
-      for (const stream of streams) {
-        const passed = isLast ? stream.end(passing) : stream.push(passing)
-        if (Result.isFailure(passed)) return Result.fail(new GatewayError(passed.failure))
-        passing = passed.success
+    this.#stream = undefined
+    return {
+      holdsWholeStream: this.#streamSteps.some(StreamChain.holdsWholeStream),
+      lease,
+      schedule,
+      open: (output) => {
+        const call: StreamCall = (step, response, done) => this.#judgeStream(step, response, done, onDefect)
+        const options = { route: this.#route, known: this.#placeholders, now, call }
+        this.#stream = new StreamChain.StreamChain(this.#streamSteps, options, {
+          push: (bytes) => output.push(bytes),
+          end: () => output.end(),
+          ready: () => output.ready(),
+          stop: (by) => output.block(new GatewayError(by))
+        })
+        return this.#stream
       }
-      return Result.succeed(passing)
     }
-    return { push: (bytes) => through(bytes, false), end: () => through(emptyBuffer, true) }
   }
 
   /** Records the guardrails that read the event stream of the last exchange. */
   endStream(): void {
-    const used = this.#streams.filter(({ hasStarted }) => hasStarted)
-    this.#streams = []
-    if (used.length === 0) return
-    const executions = used.map((stream) => stream.execution())
-    this.#record({ executions, failures: [], stopped: undefined }, this.#services.now())
+    const { executions = [], failures = [] } = this.#stream?.report() ?? {}
+    this.#stream = undefined
+    if (executions.length > 0) this.#record({ executions, failures, stopped: undefined }, this.#services.now())
+  }
+
+  #judgeStream(
+    step: Selection.SelectedGuardrail,
+    response: string,
+    done: (reply: Reply) => void,
+    onDefect: (defect: unknown) => void
+  ): () => void {
+    const { fork, guardrails } = this.#services
+    const { requestId } = this.#request
+    const fiber = fork(guardrails.judgeStream(step, { requestId, context: this.#context, text: response }))
+    let isCancelled = false
+    fiber.addObserver((exit) => {
+      if (isCancelled) return
+      if (Exit.isFailure(exit))
+        fork(Effect.logError("a guardrail failed because of a gateway defect; its failure policy applies", exit.cause))
+      try {
+        done(Exit.isSuccess(exit) ? exit.value : unavailable)
+      } catch (defect) {
+        onDefect(defect)
+      }
+    })
+    return () => {
+      isCancelled = true
+      fiber.interruptUnsafe()
+    }
   }
 
   inspectResponse(text: string, done: (guarded: Result.Result<string, GatewayError>) => void): void {
@@ -205,8 +240,6 @@ const applyRewrite = (
   return same ? Result.succeed(body) : Result.fail(rewroteTooMuch)
 }
 
-const emptyBuffer = Buffer.alloc(0)
-
 const textRouteOf = (routeId: Target["routeId"]): TextRoute => textRoutes[routeId] ?? "other"
 
 const textRoutes: Partial<Record<Target["routeId"], TextRoute>> = {
@@ -235,6 +268,8 @@ const rewroteTooMuch = new GatewayError({
   message:
     "A guardrail may change only the text of a request, but it changed something else, such as the model, the tools or the output limit. The gateway refused the request. Ask the operator to check the guardrail."
 })
+
+const unavailable: Reply = Result.fail({ code: "guardrail_unavailable" })
 
 const guardrailsFailed = new GatewayError({
   code: "guardrail_unavailable",

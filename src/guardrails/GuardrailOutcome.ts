@@ -38,7 +38,7 @@ const messages = {
     `The guardrail ${name} returned an invalid response, and requests cannot pass without it. Ask an operator to check the guardrail.`
 }
 
-interface GuardrailOutcome {
+export interface GuardrailOutcome {
   readonly action: Action
   /** True if the guardrail did not reply or its reply is invalid. */
   readonly failed: boolean

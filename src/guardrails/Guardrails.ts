@@ -5,6 +5,7 @@ import * as GuardrailOutcome from "./GuardrailOutcome.ts"
 import * as HttpGuardrail from "./HttpGuardrail.ts"
 import * as PiiRedact from "./PiiRedact.ts"
 import type { SelectedGuardrail, Selection } from "./Selection.ts"
+import type { Reply } from "./StreamJudge.ts"
 import type { TextRoute } from "./text/Place.ts"
 
 /** A text to check, and the placeholders that replaced values in its request. */
@@ -37,6 +38,11 @@ export class Guardrails extends Context.Service<
   {
     /** Runs the guardrails in order. Each one gets the text of the previous one. All must support the mode. */
     readonly run: (selection: Selection, input: GuardrailInput) => Effect.Effect<GuardrailRun>
+    /** Calls an HTTP guardrail once with texts of an event stream. */
+    readonly judgeStream: (
+      step: SelectedGuardrail,
+      input: Pick<GuardrailInput, "requestId" | "context" | "text">
+    ) => Effect.Effect<Reply>
   }
 >()("svc/guardrails/Guardrails") {
   static readonly layer = Layer.effect(
@@ -44,12 +50,24 @@ export class Guardrails extends Context.Service<
     Effect.gen(function* () {
       const egress = yield* Egress
 
+      const call = (
+        { config, definition }: SelectedGuardrail,
+        { context, mode, requestId, text }: Pick<GuardrailInput, "requestId" | "context" | "mode" | "text">
+      ): Effect.Effect<Reply> =>
+        definition.provider._tag === "BuiltIn"
+          ? Effect.succeed(notCalled)
+          : HttpGuardrail.call(egress, definition.provider, {
+              requestId,
+              guardrail: definition.name,
+              mode,
+              context,
+              config,
+              text
+            })
+
       const judge = (step: SelectedGuardrail, input: GuardrailInput): Effect.Effect<JudgedText> => {
-        const { config, definition } = step
-        if (definition.provider._tag === "BuiltIn") return Effect.sync(() => redact(step, input))
-        const { context, mode, requestId, text } = input
-        const call = { requestId, guardrail: definition.name, mode, context, config, text }
-        return Effect.map(HttpGuardrail.call(egress, definition.provider, call), (verdict) => ({ verdict }))
+        if (step.definition.provider._tag === "BuiltIn") return Effect.sync(() => redact(step, input))
+        return Effect.map(call(step, input), (verdict) => ({ verdict }))
       }
 
       const run: Guardrails["Service"]["run"] = Effect.fnUntraced(function* (selection, input) {
@@ -85,7 +103,7 @@ export class Guardrails extends Context.Service<
         return { text, executions, failures, stopped: undefined }
       })
 
-      return Guardrails.of({ run })
+      return Guardrails.of({ run, judgeStream: (step, input) => call(step, { ...input, mode: "during_call" }) })
     })
   )
 }

@@ -15,7 +15,7 @@ export type Selection = ReadonlyArray<SelectedGuardrail>
 export interface SelectionRefusal {
   readonly code: "guardrail_forbidden" | "guardrail_unavailable" | "invalid_guardrail_request"
   readonly message: string
-  readonly param?: "background" | "guardrails" | "stream"
+  readonly param?: "background" | "guardrails"
 }
 
 /**
@@ -80,23 +80,14 @@ export const inMode = (selection: Selection, mode: Mode): Selection =>
 export const ofResponses = (selection: Selection): Selection =>
   selection.filter(({ definition: { modes } }) => modes.includes("post_call") || modes.includes("during_call"))
 
-interface ResponseDelivery {
-  readonly stream: boolean
-  readonly background: boolean
-}
-
-/** Refuses a streamed or background response that a selected guardrail must read. */
-export const forRequest = (selected: SelectionResult, { background, stream }: ResponseDelivery): SelectionResult => {
-  if (Result.isFailure(selected)) return selected
-  const readers = ofResponses(selected.success)
-  const responseGuardrail = background
-    ? readers[0]
-    : stream
-      ? readers.find(({ definition }) => definition.provider._tag === "Http")
-      : undefined
-  if (responseGuardrail === undefined) return selected
-  const { name } = responseGuardrail.definition
-  return Result.fail(background ? cannotRunInBackground(name) : cannotStream(name))
+/** Refuses a background response that a selected guardrail must read. */
+export const forRequest = (
+  selected: SelectionResult,
+  { background }: { readonly background: boolean }
+): SelectionResult => {
+  if (Result.isFailure(selected) || !background) return selected
+  const [reader] = ofResponses(selected.success)
+  return reader === undefined ? selected : Result.fail(cannotRunInBackground(reader.definition.name))
 }
 
 export type SelectionResult = Result.Result<Selection, SelectionRefusal>
@@ -136,12 +127,6 @@ const unavailable = (name: string): SelectionRefusal => ({
 const unreadable = (name: string): SelectionRefusal => ({
   code: "guardrail_unavailable",
   message: `Every request must pass the guardrail ${name}, but this version of the gateway cannot decode its catalogue entry. Ask an operator to update the gateway or to save the guardrail again.`
-})
-
-const cannotStream = (name: string): SelectionRefusal => ({
-  code: "guardrail_unavailable",
-  message: `The guardrail ${name} must read the whole response, so the response cannot be streamed. Send the request without "stream": true.`,
-  param: "stream"
 })
 
 const cannotRunInBackground = (name: string): SelectionRefusal => ({

@@ -1,4 +1,4 @@
-import { Cause, Exit, type Redacted, Result } from "effect"
+import { Cause, Exit, type Redacted } from "effect"
 import * as Headers from "../../http/Headers.ts"
 import * as SseLines from "../../http/SseLines.ts"
 import type { ClientKind } from "../../policy/facts/ResponseHeaders.ts"
@@ -11,6 +11,7 @@ import type { Wire } from "../request/Wire.ts"
 import type { ExceededLimit } from "../usage/DenialRecords.ts"
 import * as UsageTap from "../usage/UsageTap.ts"
 import * as ExchangeErrors from "./ExchangeErrors.ts"
+import { FilteredStream, type StreamFilterOptions } from "./FilteredStream.ts"
 import * as ResponseUsage from "./ResponseUsage.ts"
 import { SecretMask } from "./SecretMask.ts"
 import * as SseEventLimit from "./SseEventLimit.ts"
@@ -36,7 +37,7 @@ export interface ForwardOptions {
   readonly requestBodyRefusal?: (() => GatewayError | undefined) | undefined
   readonly observer?: ResponseObserver | undefined
   /** Changes an event stream on its way to the client. It does not see other responses. */
-  readonly streamFilter?: StreamFilter | undefined
+  readonly streamFilter?: StreamFilterOptions | undefined
   readonly responseHash?: BodyHash | undefined
   readonly now: () => number
 }
@@ -44,12 +45,6 @@ export interface ForwardOptions {
 export interface ResponseObserver {
   readonly onHead: (status: number, headers: Headers.RawHeaders) => void
   readonly onChunk: (bytes: Buffer) => void
-}
-
-export interface StreamFilter {
-  /** Returns the bytes to send now, or the error that ends the stream. */
-  readonly push: (bytes: Buffer) => Result.Result<Buffer, GatewayError>
-  readonly end: () => Result.Result<Buffer, GatewayError>
 }
 
 interface StreamLimits {
@@ -91,6 +86,8 @@ export interface ResponseSink extends Sink {
     requestSent: boolean,
     done: (response: PendingResponse) => void
   ) => void
+  /** Called if the client disconnects after `ended`, which may not have called `done` yet. */
+  readonly cancel?: () => void
 }
 
 /**
@@ -118,7 +115,8 @@ export const exchange = (
   let isDone = false
   let cancel: CancelExchange = () => true
   const stop = () => {
-    if (!isDone) ended(Exit.interrupt(), cancel())
+    if (isDone) sink.cancel?.()
+    else ended(Exit.interrupt(), cancel())
   }
   const sink = makeSink(stop)
   const conclude = (response: PendingResponse) => {
@@ -170,9 +168,9 @@ export class StreamedResponse implements ResponseSink {
   readonly #stop: () => void
   #cancelTimer: (() => void) | undefined
   #mask: SecretMask | undefined
-  #filter: StreamFilter | undefined
-  /** The filter's error, which ends the stream. */
-  #blockedBy: GatewayError | undefined
+  #filtered: FilteredStream | undefined
+  /** The error of a stream that no filter can read. */
+  #unreadable: GatewayError | undefined
   #exceedsEventLimit: ((chunk: Buffer) => boolean) | undefined
   #isTerminated: ((chunk: Buffer) => boolean) | undefined
   #firstByteAt: number | undefined
@@ -195,7 +193,11 @@ export class StreamedResponse implements ResponseSink {
     this.#firstByteAt = options.now()
     options.onResponse()
     const streams = Headers.isEventStream(headers)
-    if (streams) this.#limit = options.limits.stream
+    if (streams) {
+      this.#filtered = this.#filteredStream()
+      // A filter may hold a whole stream in memory, so the limit for other responses applies to it.
+      this.#limit = options.streamFilter?.holdsWholeStream === true ? options.limits.whole : options.limits.stream
+    }
     // Responses to HEAD and with status 204 or 304 have no body. Their content-length does not apply here.
     const length =
       options.exchange.method === "HEAD" || !statusAllowsBody(status) ? undefined : Headers.contentLength(headers)
@@ -207,37 +209,44 @@ export class StreamedResponse implements ResponseSink {
     this.#usageTap = tap
     options.observer?.onHead(status, headers)
     if (streams) {
-      this.#filter = options.streamFilter
-      if (this.#filter !== undefined && Headers.contentEncoding(headers) !== "identity")
-        return this.#block(encodedStream)
-      this.#canAppendEvent = length === undefined && Headers.contentEncoding(headers) === "identity"
+      const isPlain = Headers.contentEncoding(headers) === "identity"
+      const unreadable = isPlain ? this.#filtered?.reserve(length ?? this.#limit.bytes) : encodedStream
+      if (this.#filtered !== undefined && unreadable !== undefined) {
+        this.#unreadable = unreadable
+        return "stop"
+      }
+      this.#canAppendEvent = isPlain && (length === undefined || this.#filtered !== undefined)
       if (options.hasTerminalEvent) this.#isTerminated = SseTerminator.makeDetector()
       if (options.streamLimits !== undefined) this.#applyStreamLimits(options.streamLimits)
     }
     // If the tap or the filter changes bytes, the response no longer has its content-length.
-    const changesBytes = removesBytes || this.#filter !== undefined
+    const changesBytes = removesBytes || this.#filtered !== undefined
     if (length !== undefined && length > 0 && !changesBytes) this.#bytesLeft = length
     this.#headSent = true
     const out = clientHeaders(options, headers, this.#mask)
     this.#wire.head(status, changesBytes || status === 204 ? Headers.without(out, "content-length") : out)
+    this.#filtered?.begin()
     return "continue"
   }
 
   chunk(bytes: Uint8Array): Flow {
     this.#receivedBytes += bytes.length
     if (this.#receivedBytes > this.#limit.bytes) return this.#cutOff("size")
-    const unfiltered = this.#mask === undefined ? asBuffer(bytes) : this.#mask.push(asBuffer(bytes))
-    const filtered = this.#filter?.push(unfiltered)
-    if (filtered !== undefined && Result.isFailure(filtered)) return this.#block(filtered.failure)
-    const chunk = filtered?.success ?? unfiltered
+    const chunk = this.#mask === undefined ? asBuffer(bytes) : this.#mask.push(asBuffer(bytes))
     if (this.#exceedsEventLimit?.(chunk) === true) return this.#cutOff("event")
+    if (this.#filtered !== undefined) return this.#filtered.receive(chunk)
+    return this.#send(chunk) ? "continue" : "pause"
+  }
+
+  /** Returns `false` if the client reads too slowly. */
+  #send(chunk: Buffer): boolean {
     if (this.#usageTap.collectedBody === undefined) this.#options.observer?.onChunk(chunk)
     const out = this.#usageTap.push(chunk)
-    if (out === undefined || out.length === 0) return "continue"
+    if (out === undefined || out.length === 0) return true
     this.#options.responseHash?.update(out)
     this.#bytesLeft -= out.length
     const held = this.#isTerminated?.(out) === true || this.#bytesLeft <= 0
-    return (held ? this.#hold(out) : this.#write(out)) ? "continue" : "pause"
+    return held ? this.#hold(out) : this.#write(out)
   }
 
   /** Holds back only the newest bytes and sends older ones. Returns `false` if the client reads too slowly. */
@@ -264,27 +273,46 @@ export class StreamedResponse implements ResponseSink {
   }
 
   onDrain(resume: () => void): void {
+    if (this.#filtered === undefined) this.#awaitClient(resume)
+    else this.#filtered.onDrain(resume)
+  }
+
+  #awaitClient(resume: () => void): void {
     this.#wire.onDrain(resume, this.#options.exchange.idleWithinMs)
   }
 
   ended(exit: Exit.Exit<void, UpstreamError>, requestSent: boolean, done: (response: PendingResponse) => void): void {
-    done(this.conclude(exit, requestSent))
+    const filtered = this.#filtered
+    if (filtered !== undefined && Exit.isSuccess(exit)) {
+      filtered.complete(this.#mask?.flush(), (isComplete) =>
+        done(this.conclude(isComplete ? exit : Exit.interrupt(), requestSent))
+      )
+    } else {
+      filtered?.cancel()
+      done(this.conclude(exit, requestSent))
+    }
+  }
+
+  cancel(): void {
+    this.#filtered?.cancel()
   }
 
   conclude(exit: Exit.Exit<void, UpstreamError>, requestSent: boolean): PendingResponse {
     const { responseHash, mayFallBack, now } = this.#options
     this.#cancelTimer?.()
-    const last = this.#takeLastBytes(Exit.isSuccess(exit))
-    const whole = Exit.isSuccess(exit) && this.#blockedBy === undefined
+    const last = this.#takeLastBytes()
+    const blockedBy = this.#blockedBy
+    const whole = Exit.isSuccess(exit) && blockedBy === undefined
     const collectedBody = this.#usageTap.collectedBody?.()
     if (collectedBody !== undefined) this.#options.observer?.onChunk(collectedBody)
     if (whole) {
       if (last !== undefined) responseHash?.update(last)
       responseHash?.complete()
     }
-    const clientDisconnected = this.#cutBy === undefined && Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
+    const isCut = this.#cutBy !== undefined || blockedBy !== undefined
+    const clientDisconnected = !isCut && Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
     const error =
-      this.#blockedBy ??
+      blockedBy ??
       (whole || clientDisconnected ? undefined : ExchangeErrors.errorOf(exit, this.#cutBy, this.#options, this.#limit))
     return {
       result: {
@@ -299,6 +327,7 @@ export class StreamedResponse implements ResponseSink {
         canFallBack:
           mayFallBack &&
           !this.#headSent &&
+          !isCut &&
           !clientDisconnected &&
           (this.#fallbackStatus !== undefined || ExchangeErrors.isFallbackError(error)),
         observedUsage: this.#usageTap.observed(),
@@ -309,21 +338,40 @@ export class StreamedResponse implements ResponseSink {
     }
   }
 
-  #takeLastBytes(isComplete: boolean): Buffer | undefined {
-    const heldBack = this.#filterEnd(this.#mask?.flush(), isComplete)
+  get #blockedBy(): GatewayError | undefined {
+    return this.#unreadable ?? this.#filtered?.blockedBy
+  }
+
+  #filteredStream(): FilteredStream | undefined {
+    const { streamFilter } = this.#options
+    return (
+      streamFilter &&
+      new FilteredStream(streamFilter, {
+        send: (bytes) => this.#send(bytes),
+        sendComment: (comment) => this.#wire.write(comment),
+        onDrain: (resume) => this.#awaitClient(resume),
+        stop: this.#stop
+      })
+    )
+  }
+
+  #takeLastBytes(): Buffer | undefined {
+    if (this.#filtered !== undefined) {
+      this.#count(this.#filtered.takeUnsent())
+      return this.#usageTap.flush()
+    }
+    const heldBack = this.#mask?.flush()
     const masked = heldBack === undefined || heldBack.length === 0 ? undefined : this.#usageTap.push(heldBack)
     const rest = this.#usageTap.flush()
     if (masked === undefined) return rest
     return rest === undefined ? masked : Buffer.concat([masked, rest])
   }
 
-  /** The filter may hold the end of a text. A stream that fails loses it. */
-  #filterEnd(masked: Buffer | undefined, isComplete: boolean): Buffer | undefined {
-    if (this.#filter === undefined || this.#blockedBy !== undefined || !isComplete) return masked
-    const last = Result.all([this.#filter.push(masked ?? Buffer.alloc(0)), this.#filter.end()])
-    if (Result.isSuccess(last)) return Buffer.concat([...last.success])
-    this.#blockedBy = last.failure
-    return undefined
+  /** Bytes that were produced and not sent have usage and name created objects as well. */
+  #count(unsent: Buffer): void {
+    if (unsent.length === 0) return
+    if (this.#usageTap.collectedBody === undefined) this.#options.observer?.onChunk(unsent)
+    this.#usageTap.push(unsent)
   }
 
   #finish(
@@ -348,11 +396,6 @@ export class StreamedResponse implements ResponseSink {
       this.#wire.abort()
     }
     return true
-  }
-
-  #block(error: GatewayError): Flow {
-    this.#blockedBy = error
-    return "stop"
   }
 
   #cutOff(cutBy: ExceededLimit): Flow {

@@ -57,4 +57,8 @@ class GuardedResponse implements Forward.ResponseSink {
   ): void {
     this.#chosen.ended(exit, requestSent, done)
   }
+
+  cancel(): void {
+    this.#chosen.cancel?.()
+  }
 }

@@ -15,6 +15,9 @@ export interface SseLine {
   readonly lineEnd: string
 }
 
+/** Characters. The last event of OpenAI's responses repeats the whole response. */
+export const maxEventLength = 16_777_216
+
 /** The event exceeds the maximum size. Nothing of it was passed on. */
 export class EventTooLarge extends Error {}
 
@@ -33,7 +36,7 @@ export class SseSplitter {
   /** The last piece ended with a carriage return, which may be the first half of a line end. */
   #isReturnPending = false
 
-  constructor(maxLength: number) {
+  constructor(maxLength = maxEventLength) {
     this.#maxLength = maxLength
   }
 

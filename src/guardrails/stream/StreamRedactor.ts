@@ -5,7 +5,7 @@ import { type SseEvent, SseSplitter, textOf } from "./SseEvents.ts"
 
 /** Redacts the text of one event stream. An event passes as soon as it is complete. */
 export class StreamRedactor {
-  readonly #splitter = new SseSplitter(maxEventLength)
+  readonly #splitter = new SseSplitter()
   readonly #events: EventRedactor
 
   constructor(redaction: Redaction, route: TextRoute) {
@@ -47,6 +47,3 @@ export class StreamRedactor {
 }
 
 const joined = (events: ReadonlyArray<SseEvent>): string => events.map(textOf).join("")
-
-/** Characters. The last event of OpenAI's responses repeats the whole response. */
-const maxEventLength = 16_777_216

@@ -1,0 +1,150 @@
+import { Option, Result, Schema } from "effect"
+import type { Execution } from "../policy/Guardrail.ts"
+import { CollectedBytes } from "../services/CollectedBytes.ts"
+import { type Consequence, stoppedBy, type Verdict } from "./GuardrailOutcome.ts"
+import type { SelectedGuardrail } from "./Selection.ts"
+import type { StreamGuardrail, StreamOutlet } from "./StreamGuardrail.ts"
+import { type HttpStreamOptions, invalidReply, type Reply, StreamJudge } from "./StreamJudge.ts"
+import { type LaneChanges, LaneTexts } from "./stream/LaneTexts.ts"
+import { EventTooLarge, type SseEvent, SseSplitter } from "./stream/SseEvents.ts"
+import type { TextRoute } from "./text/Place.ts"
+
+/** An HTTP guardrail that judges all texts of a stream in one call, before the first event passes. */
+export class BufferedStream implements StreamGuardrail {
+  readonly #step: SelectedGuardrail
+  readonly #route: TextRoute
+  readonly #outlet: StreamOutlet
+  readonly #judge: StreamJudge
+  readonly #texts: LaneTexts
+  readonly #splitter = new SseSplitter()
+  readonly #collected = new CollectedBytes()
+  #hasStarted = false
+  #isJudged = false
+  #heldCharacters = 0
+  /** True if the rest of the stream passes unread, because the guardrail failed and its failure policy lets it pass. */
+  #isGivenUp = false
+  #isStopped = false
+
+  constructor(step: SelectedGuardrail, { call, now, route }: HttpStreamOptions, outlet: StreamOutlet) {
+    this.#step = step
+    this.#route = route
+    this.#outlet = outlet
+    this.#judge = new StreamJudge(step, call, now)
+    this.#texts = new LaneTexts(route)
+  }
+
+  get hasStarted(): boolean {
+    return this.#hasStarted
+  }
+
+  get hasFailed(): boolean {
+    return this.#judge.hasFailed
+  }
+
+  get isBusy(): boolean {
+    return this.#judge.isBusy
+  }
+
+  push(bytes: Buffer): void {
+    this.#hasStarted = true
+    if (this.#isStopped) return
+    if (this.#isGivenUp) {
+      this.#outlet.push(bytes)
+      return
+    }
+    this.#collected.add(bytes)
+    this.#read(() => this.#splitter.push(bytes))
+  }
+
+  end(): void {
+    if (!this.#isGivenUp && !this.#isStopped) this.#read(() => this.#splitter.end())
+    if (this.#isGivenUp) this.#release(noBytes)
+    else if (!this.#isStopped) this.#judgeAll()
+  }
+
+  #judgeAll(): void {
+    const { unreadable } = this.#texts
+    if (unreadable.length > 0 && !this.#survives(this.#judge.fail(`cannot read: ${unreadable.join(", ")}`))) return
+    const texts = this.#texts.texts()
+    this.#heldCharacters = texts.reduce((sum, { text }) => sum + text.length, 0)
+    const done = (consequence: Consequence) => {
+      if (this.#survives(consequence)) this.#release(this.#changedBy(consequence))
+    }
+    if (texts.length === 0) done({ _tag: "Goes" })
+    else this.#judge.judge(texts, (verdict) => this.#checked(verdict), done)
+  }
+
+  cancel(): void {
+    this.#isStopped = true
+    this.#judge.cancel()
+  }
+
+  takeUnsent(): Buffer {
+    return this.#collected.take()
+  }
+
+  execution(): Execution {
+    const { unreadable } = this.#texts
+    return this.#judge.execution(this.#isJudged, {
+      held_characters: this.#heldCharacters,
+      ...(unreadable.length > 0 && { unguarded: unreadable })
+    })
+  }
+
+  #read(split: () => ReadonlyArray<SseEvent>): void {
+    try {
+      for (const event of split()) this.#texts.add(event)
+    } catch (error) {
+      if (!(error instanceof EventTooLarge)) throw error
+      if (!this.#survives(this.#judge.fail("event_too_large"))) return
+      this.#isGivenUp = true
+      this.#outlet.push(this.#collected.take())
+    }
+  }
+
+  /** Returns false and stops the stream if it may not pass. */
+  #survives(consequence: Consequence): boolean {
+    if (this.#isStopped) return false
+    if (consequence._tag !== "Stops") return true
+    this.#isStopped = true
+    this.#outlet.stop(stoppedBy(consequence.code, this.#step.definition.name))
+    return false
+  }
+
+  #release(bytes: Buffer): void {
+    this.#isJudged = true
+    if (bytes.length > 0) this.#outlet.push(bytes)
+    this.#outlet.end()
+  }
+
+  /** A signed text cannot change without making the next turn fail. The failure policy decides whether it passes. */
+  #checked(verdict: Verdict): Reply {
+    if (verdict.action !== "modify" || verdict.text === undefined) return Result.succeed(verdict)
+    const changes = this.#changesOf(verdict.text)
+    if (changes === undefined) return invalidReply
+    if (!changes.hasSigned) return Result.succeed(verdict)
+    const action = this.#step.definition.failurePolicy === "fail_closed" ? "block" : "modify"
+    return Result.succeed({ ...verdict, action, metadata: { ...verdict.metadata, unguarded: ["signed text"] } })
+  }
+
+  #changedBy(consequence: Consequence): Buffer {
+    const collected = this.#collected.take()
+    const changes = consequence._tag === "GoesAs" ? this.#changesOf(consequence.text) : undefined
+    return changes === undefined ? collected : Buffer.from(changes.apply(this.#route, collected))
+  }
+
+  /** Returns `undefined` if the reply is not as described, or names a lane twice or an unknown one. */
+  #changesOf(reply: string): LaneChanges | undefined {
+    const decoded = Option.getOrUndefined(decodeTexts(reply))
+    if (decoded === undefined) return undefined
+    const texts = new Map(decoded.texts.map(({ lane, text }) => [lane, text]))
+    return texts.size === decoded.texts.length ? this.#texts.changes(texts) : undefined
+  }
+}
+
+const noBytes = Buffer.alloc(0)
+
+const ChangedTexts = Schema.fromJsonString(
+  Schema.Struct({ texts: Schema.Array(Schema.Struct({ lane: Schema.String, text: Schema.String })) })
+)
+const decodeTexts = Schema.decodeUnknownOption(ChangedTexts)
