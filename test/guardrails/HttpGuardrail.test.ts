@@ -8,7 +8,14 @@ const verdictOf = (reply: string, mode: Mode = "pre_call", text = '{"model":"m"}
   Effect.map(
     HttpGuardrail.call(
       { fetch: () => Effect.succeed({ status: 200, headers: {}, body: Buffer.from(reply) }) },
-      { _tag: "Http", url: "http://guardrail.example", timeoutMs: 1000, token: { _tag: "Missing" } },
+      {
+        _tag: "Http",
+        url: "http://guardrail.example",
+        timeoutMs: 1000,
+        streamMode: "buffer",
+        windowChars: 512,
+        token: { _tag: "Missing" }
+      },
       {
         requestId: "r",
         guardrail: "g",

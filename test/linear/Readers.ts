@@ -370,7 +370,14 @@ export const readers: ReadonlyArray<Reader> = [
             fetch: () =>
               Effect.succeed({ status: 200, headers: {}, body: bytes(`{"action":"modify","request":${text}}`) })
           },
-          { _tag: "Http", streamMode: "buffer", windowChars: 512, url: "http://g", timeoutMs: 1, token: { _tag: "Missing" } },
+          {
+            _tag: "Http",
+            streamMode: "buffer",
+            windowChars: 512,
+            url: "http://g",
+            timeoutMs: 1,
+            token: { _tag: "Missing" }
+          },
           {
             requestId: "r",
             guardrail: "g",

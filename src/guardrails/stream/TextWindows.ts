@@ -1,5 +1,5 @@
 import { createHash, type Hash } from "node:crypto"
-import { maxLanes } from "../text/EventReader.ts"
+import { maxLanes } from "../text/Lanes.ts"
 import type { Place, TextRoute } from "../text/Place.ts"
 import { type EventPiece, EventTexts } from "./EventTexts.ts"
 import type { StreamText } from "./LaneTexts.ts"
