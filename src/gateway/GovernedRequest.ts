@@ -247,10 +247,9 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
       this.#runner?.inspectsResponse === true
         ? this.#runner.streamFilter({ lease: this.lease, schedule: this.services.schedule, onDefect })
         : undefined
-    const optionsWith = (traceparent: string | undefined): Forward.ForwardOptions => ({
-      ...this.#forwardOptions(candidate, body, mayFallBack, headersAt, inspector !== undefined, traceparent),
-      streamFilter
-    })
+    const readsResponse = inspector !== undefined
+    const optionsWith = (traceparent: string | undefined) =>
+      this.#forwardOptions(candidate, body, mayFallBack, headersAt, readsResponse, streamFilter, traceparent)
     if (this.clientGone) return then(Forward.neverSent(wire, optionsWith(undefined)))
     const exchange = this.span.startExchange(phase, candidate.destination.base.origin)
     const options = optionsWith(exchange.traceparent)
@@ -278,6 +277,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     mayFallBack: boolean,
     headersAt: number,
     isInspected: boolean,
+    streamFilter: Forward.ForwardOptions["streamFilter"],
     traceparent: string | undefined
   ): Forward.ForwardOptions {
     const { control, schedule, now } = this.services
@@ -312,6 +312,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
       mayFallBack,
       requestBodyRefusal: body.streamed?.refusal,
       observer: this.#objectObserver,
+      streamFilter,
       responseHash: this.#responseHash,
       rewriteHeaders: LocationHeaders.forClient(request.wire.target, target.target, destination.base),
       now
@@ -334,7 +335,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     }
   }
 
-  /** Returns an inspector if the response must be buffered, and `undefined` if it can be streamed. */
+  /** Returns what must read the response before the client does. An event stream passes through its own filter instead. */
   #inspector(): BufferedResponse.ResponseInspector | undefined {
     const runner = this.#runner?.inspectsResponse === true ? this.#runner : undefined
     const filter = this.target.routeId === "models" ? this.#modelFilter() : this.objectFilter()

@@ -89,7 +89,7 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
   protected provider: RoutedRequest["provider"]
   /** Cancels the current step when the client disconnects. `undefined` if the current step cannot be cancelled. */
   protected cancelStep: (() => void) | undefined
-  /** True if the client disconnected during a step that cannot be cancelled. Nothing is sent upstream afterwards. */
+  /** True if the client disconnected during a step that cannot be cancelled. The request is then not sent upstream. */
   protected clientGone = false
 
   /** The reservation that must be settled. After a Redis error it is set too, because Redis may have stored it. */

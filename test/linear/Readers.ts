@@ -28,10 +28,14 @@ import { Scanner, scan } from "../../src/guardrails/detect/Scanner.ts"
 import * as GuardrailOutcome from "../../src/guardrails/GuardrailOutcome.ts"
 import * as HttpGuardrail from "../../src/guardrails/HttpGuardrail.ts"
 import * as PiiRedact from "../../src/guardrails/PiiRedact.ts"
+
 import { LinkContext } from "../../src/guardrails/redact/LinkContext.ts"
+import { StreamChain } from "../../src/guardrails/StreamChain.ts"
+import type { StreamCall } from "../../src/guardrails/StreamJudge.ts"
 import { StreamRedactor } from "../../src/guardrails/stream/StreamRedactor.ts"
 import * as DocumentText from "../../src/guardrails/text/DocumentText.ts"
 import { EventReader } from "../../src/guardrails/text/EventReader.ts"
+
 import * as Headers from "../../src/http/Headers.ts"
 import * as RequestHost from "../../src/http/RequestHost.ts"
 import * as CanonicalJson from "../../src/messaging/envelope/CanonicalJson.ts"
@@ -63,7 +67,10 @@ import * as RequestParameters from "../../src/status/http/RequestParameters.ts"
 import * as StatusMessage from "../../src/status/hub/StatusMessage.ts"
 import * as EventFrames from "../../src/status/stream/EventFrames.ts"
 import { exportedCsv } from "../control/usage/ExportedEvent.ts"
+
 import { allDetectors } from "../guardrails/detect/Texts.ts"
+import { streamStep } from "../guardrails/stream/StreamSteps.ts"
+
 import { type Sizes, usualSizes } from "./Growth.ts"
 import { documents, type Shape, texts } from "./Shapes.ts"
 
@@ -111,6 +118,21 @@ const ofStream = (name: string, files: ReadonlyArray<string>, follow: () => (chu
     { longest: 16_384, cheapMs: 15 }
   )
 ]
+
+/** A stream of which everything is allowed. */
+const guardedStream = (streamMode: "buffer" | "window") => {
+  const nothing = { push: () => {}, end: () => {}, stop: () => {}, ready: () => {} }
+  const call: StreamCall = (_step, _response, done) => {
+    done(Result.succeed({ action: "allow", reason: null, metadata: {} }))
+    return () => {}
+  }
+  const chain = new StreamChain(
+    [streamStep(streamMode)],
+    { route: "chat", known: new Map(), now: () => 0, call },
+    nothing
+  )
+  return (chunk: Buffer) => chain.push(chunk)
+}
 
 const tapped = (tap: UsageTap.UsageTap) => (chunk: Buffer) => {
   tap.push(chunk)
@@ -359,6 +381,18 @@ export const readers: ReadonlyArray<Reader> = [
       return scanner.flush()
     },
     { longest: 16_384, cheapMs: 15 }
+  ),
+  ...(["buffer", "window"] as const).flatMap((streamMode) =>
+    ofStream(
+      `event streams under an HTTP guardrail, ${streamMode}`,
+      [
+        "src/guardrails/BufferedStream.ts",
+        "src/guardrails/stream/EventTexts.ts",
+        "src/guardrails/stream/SseEvents.ts",
+        "src/guardrails/stream/TextWindows.ts"
+      ],
+      () => guardedStream(streamMode)
+    )
   ),
   ofJson(
     "replies of guardrails",
