@@ -35,7 +35,7 @@ describe.skipIf(!RabbitmqProcess.available)("a status stream that RabbitMQ lost 
         yield* server.start
         const hub = yield* StatusHub.make({ idleRetrySeconds: 0.2 })
         yield* Effect.forkScoped(hub.run)
-        const told = /svc-status-hub: queue status\.queue cannot be consumed.*home node .*README\.md says how/
+        const told = /svc-status-hub: queue status\.queue cannot be consumed.*home node .*README\.md describes/
         yield* eventually(Effect.sync(log.lines), (lines) => lines.some((line) => told.test(line)))
         // for good, and not as a stream is until its leader is there
         yield* Effect.sleep("3 seconds")

@@ -497,7 +497,7 @@ describe("BrokerClient", () => {
       Effect.gen(function* () {
         const { publishToStage } = yield* BrokerClient
         const error = yield* Effect.flip(publishToStage({ task_id: "t", priority: 6 }, "write"))
-        assert.match(error.message, /workflow_max_priority 5/)
+        assert.match(error.message, /at most 5 \(workflow_max_priority\)/)
       }).pipe(Effect.provide(using({ topology: workflow({ workflow_max_priority: 5 }) })))
     )
 

@@ -76,7 +76,7 @@ describe("a task", () => {
   it("is refused with a priority above the queue's maximum, which is named; without a maximum none is", () => {
     const refused = Publications.task(shared, task({ priority: 11 }))
     assert.strictEqual(reason(refused), "priority_above_maximum")
-    assert.include(Result.isFailure(refused) ? refused.failure.message : "", "task_max_priority 10")
+    assert.include(Result.isFailure(refused) ? refused.failure.message : "", "at most 10 (task_max_priority)")
     assert.strictEqual(reason(Publications.task(shared, task({ priority: 10 }))), "taken")
     assert.strictEqual(reason(Publications.task(unlimited, task({ priority: 255 }))), "taken")
   })

@@ -100,7 +100,7 @@ describe("a manual retry", () => {
 
   it("is refused with a reason that leaves no room for other headers", () => {
     const refused = ManualRetry.prepare(task, handling, { reason: `${"r".repeat(16_383)}é` })
-    assert.match(Result.isFailure(refused) ? refused.failure.message : "", /^reason has 16385 bytes.* at most 16384/)
+    assert.match(Result.isFailure(refused) ? refused.failure.message : "", /^reason has 16385 bytes.* At most 16384/)
     assert.strictEqual(prepare({ reason: "r".repeat(16_384) }).status.message?.length, 16_384)
   })
 

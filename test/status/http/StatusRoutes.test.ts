@@ -393,7 +393,7 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, broker: Layer.Laye
             yield* publish("t1", "queued", "running", "completed")
             const { body, status } = yield* Fiber.join(scan)
             assert.strictEqual(status, 409)
-            assert.match(body.detail, /has a consumer.*use source=store/)
+            assert.match(body.detail, /has a consumer.*Use source=store/)
             yield* eventually(Effect.succeed(met), ({ length }) => length >= 3)
             yield* consumer.cancel
           })
