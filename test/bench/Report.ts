@@ -1,5 +1,6 @@
 import { includes, type Name, titles } from "./Entrants.ts"
 import { type Figures, type Metric, metrics } from "./Figures.ts"
+import type { Guarded } from "./Guarded.ts"
 import type { Hostile } from "./Hostile.ts"
 import type { Inner } from "./Inner.ts"
 import { cell, line, number, row } from "./Markdown.ts"
@@ -160,12 +161,20 @@ export const soakReport = (soaked: Soaked, machine: string): string =>
     )
   ].join("\n")
 
-export const innerReport = ({ leastMicros, medianMicros, requestsPerRound, rounds }: Inner, machine: string): string =>
+export const innerReport = (
+  { leastMicros, medianMicros, requestsPerRound, rounds }: Inner,
+  guarded: Guarded,
+  machine: string
+): string =>
   [
     machine,
     "",
     `The gateway's own work for a request, without sockets and servers, in ${rounds} rounds of ${number(requestsPerRound, 0)}: ` +
-      `${number(leastMicros, 2)} µs in the fastest, ${number(medianMicros, 2)} µs in the middle.`
+      `${number(leastMicros, 2)} µs in the fastest, ${number(medianMicros, 2)} µs in the middle.`,
+    "",
+    `pii-redact on a stream of ${number(guarded.chunks, 0)} chunks, with values to redact and placeholders to restore, in ${guarded.rounds} rounds: ` +
+      `${number(guarded.leastMicros, 2)} µs per chunk in the fastest, ${number(guarded.medianMicros, 2)} µs in the middle; ` +
+      `at most ${guarded.maxHeld} characters held.`
   ].join("\n")
 
 export const hostileReport = (

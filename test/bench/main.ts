@@ -5,6 +5,7 @@ import { Command, Flag } from "effect/cli"
 import { type AttackName, attackNames } from "./Attacks.ts"
 import { BenchFailed } from "./Child.ts"
 import * as Entrants from "./Entrants.ts"
+import * as Guarded from "./Guarded.ts"
 import * as Hostile from "./Hostile.ts"
 import * as Inner from "./Inner.ts"
 import * as Machine from "./Machine.ts"
@@ -58,7 +59,8 @@ const hostile = Effect.fnUntraced(function* (
 })
 
 const inner = Effect.gen(function* () {
-  yield* Console.log(Report.innerReport(yield* Inner.run(innerRounds), yield* Machine.describe))
+  const measured = yield* Inner.run(innerRounds)
+  yield* Console.log(Report.innerReport(measured, yield* Guarded.run, yield* Machine.describe))
 })
 const innerRounds = 40
 
