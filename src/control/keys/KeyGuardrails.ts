@@ -1,7 +1,10 @@
-import { Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Option, Result, Schema } from "effect"
 import * as Definitions from "../../guardrails/Definitions.ts"
 import * as Runner from "../../guardrails/Guardrails.ts"
 import * as Selection from "../../guardrails/Selection.ts"
+import type { StreamCall } from "../../guardrails/StreamJudge.ts"
+import * as StreamTest from "../../guardrails/StreamTest.ts"
+import type { Mode } from "../../policy/Guardrail.ts"
 import type { Database } from "../../services/Database.ts"
 import { RowReader } from "../../state/StoredRows.ts"
 import type { Vault } from "../../state/Vault.ts"
@@ -35,6 +38,8 @@ export class KeyGuardrails extends Context.Service<
 const make = Effect.gen(function* () {
   const runner = yield* Runner.Guardrails
   const context = yield* Effect.context<Database | Vault>()
+  const clock = yield* Clock.Clock
+  const fork = Effect.runForkWith(context)
   const runOneTest = oneTestAtATime()
   const catalogue = toStoreFailures(
     Effect.suspend(() => Effect.provideContext(Definitions.load(new RowReader()), context))
@@ -57,30 +62,45 @@ const make = Effect.gen(function* () {
         }))
     }).pipe(Effect.withSpan("KeyGuardrails.offered")),
 
-    test: Effect.fn("KeyGuardrails.test")(function* ({ guardrails: requested = [], input, mode }) {
-      if (mode === "during_call") return yield* needsStream
+    test: Effect.fn("KeyGuardrails.test")(function* ({ chunks, guardrails: requested = [], input, mode }) {
+      if (mode === "during_call" ? chunks === undefined : input === undefined) return yield* missingText(mode)
       const { guardrails, keyId, projectId, teamId } = yield* KeyHolder
       const selected = Selection.select(yield* catalogue, guardrails, requested)
       if (Result.isFailure(selected)) {
         const { code, message, param } = selected.failure
         return yield* new ControlError(code, message, param === undefined ? {} : { param })
       }
-      const steps = Selection.inMode(selected.success, mode)
+      const isStream = mode === "during_call"
+      const steps = isStream ? Selection.ofResponses(selected.success) : Selection.inMode(selected.success, mode)
       const names = steps.map(({ definition }) => definition.name)
       if (requested.some((name) => !names.includes(name))) return yield* wrongMode
+      const requestId = yield* RequestId
+      const requestContext = {
+        key_id: keyId,
+        team_id: Option.getOrNull(teamId),
+        user_id: null,
+        project_id: Option.getOrNull(projectId),
+        model: null,
+        route: testRoute,
+        provider: "none"
+      }
+      if (isStream) {
+        const call: StreamCall = (step, text, done) => {
+          const fiber = fork(runner.judgeStream(step, { requestId, context: requestContext, text }))
+          fiber.addObserver((exit) => done(Exit.isSuccess(exit) ? exit.value : unavailable))
+          return () => fiber.interruptUnsafe()
+        }
+        const run = yield* runOneTest(keyId)(
+          StreamTest.run(steps, chunks ?? [], call, () => clock.currentTimeMillisUnsafe())
+        )
+        if (run.stopped !== undefined) return yield* new ControlError(run.stopped.code, run.stopped.message)
+        return { sent: run.sent, applied_guardrails: names, results: run.executions }
+      }
       const run = yield* runOneTest(keyId)(
         runner.run(steps, {
-          requestId: yield* RequestId,
+          requestId,
           mode,
-          context: {
-            key_id: keyId,
-            team_id: Option.getOrNull(teamId),
-            user_id: null,
-            project_id: Option.getOrNull(projectId),
-            model: null,
-            route: testRoute,
-            provider: "none"
-          },
+          context: requestContext,
           route: "chat",
           text: JSON.stringify(input),
           placeholders: new Map()
@@ -124,11 +144,12 @@ const testRoute = "/admin-ui/v1/guardrails/test"
 /** The text is JSON, because the gateway encodes the results of guardrails as JSON. */
 const parseJson = (text: string) => Effect.orDie(Schema.decodeEffect(Schema.fromJsonString(Schema.Json))(text))
 
-const needsStream = new ControlError(
-  "invalid_guardrail_request",
-  "mode during_call needs a stream and cannot be tested. Use pre_call or post_call.",
-  { param: "mode" }
-)
+const unavailable = Result.fail({ code: "guardrail_unavailable" } as const)
+
+const missingText = (mode: Mode) => {
+  const param = mode === "during_call" ? "chunks" : "input"
+  return new ControlError("invalid_guardrail_request", `The mode ${mode} needs ${param}.`, { param })
+}
 
 const wrongMode = new ControlError(
   "invalid_guardrail_request",

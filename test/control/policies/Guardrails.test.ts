@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { assert } from "@effect/vitest"
-import { Effect, type Schema } from "effect"
+import { Effect, Schema } from "effect"
 import type { GuardrailPolicyPatch } from "../../../src/policy/GuardrailPolicy.ts"
 import { Database } from "../../../src/services/Database.ts"
 import * as Fixtures from "../Fixtures.ts"
@@ -8,6 +8,17 @@ import { admin, at, type Call, call, idOf, ok, refusalOf, suite } from "../Liste
 
 const guardrails = `${admin}/guardrails`
 const mine = "/admin-ui/v1/guardrails"
+
+/** Makes a guardrail at a path of the scripted server. */
+const entryAt = (path: string, more: object = {}) =>
+  Effect.flatMap(Fixtures.guardrail, (name) =>
+    Effect.as(
+      ok("PATCH", `${guardrails}/${name}`, { body: { endpoint_url: `https://guard.test${path}`, ...more } }),
+      name
+    )
+  )
+
+const asTexts = Schema.decodeUnknownSync(Schema.Array(Schema.String))
 
 suite("Guardrails", (it) => {
   it.effect("the catalogue begins with pii-redact, and shows a new entry with its defaults", () =>
@@ -489,13 +500,6 @@ suite("Guardrails", (it) => {
   it.effect("the test endpoint selects, asks and fails as a request does, and leaves no trace", () =>
     Effect.gen(function* () {
       const { sql } = yield* Database
-      const entryAt = (path: string, more: object = {}) =>
-        Effect.flatMap(Fixtures.guardrail, (name) =>
-          Effect.as(
-            ok("PATCH", `${guardrails}/${name}`, { body: { endpoint_url: `https://guard.test${path}`, ...more } }),
-            name
-          )
-        )
       const names = {
         allow: yield* entryAt("/allow"),
         block: yield* entryAt("/block"),
@@ -532,7 +536,7 @@ suite("Guardrails", (it) => {
         refusalOf(yield* test("pre_call", names.late)),
         refused("invalid_guardrail_request", 400, "guardrails")
       )
-      assert.deepStrictEqual(refusalOf(yield* test("during_call")), refused("invalid_guardrail_request", 400, "mode"))
+      assert.deepStrictEqual(refusalOf(yield* test("during_call")), refused("invalid_guardrail_request", 400, "chunks"))
       for (const name of [forbidden, "pii-redact"]) {
         assert.deepStrictEqual(
           refusalOf(yield* test("pre_call", name)),
@@ -548,6 +552,24 @@ suite("Guardrails", (it) => {
 
       assert.deepStrictEqual(yield* sql`SELECT 1 FROM guardrail_execution_events WHERE key_id = ${key.id}`, [])
       assert.deepStrictEqual(yield* sql`SELECT 1 FROM usage_events WHERE key_id = ${key.id}`, [])
+    })
+  )
+
+  it.effect("the test endpoint takes the chunks of a stream, and returns what is sent after each", () =>
+    Effect.gen(function* () {
+      const pii = yield* keyWith({ mandatory_guardrails: ["pii-redact"] })
+      const test = (key: typeof pii, chunks: ReadonlyArray<string>) =>
+        call("POST", `${mine}/test`, { ...as(key), body: { mode: "during_call", chunks } })
+      const redacted = yield* test(pii, ["Write to ", "jane@exam", "ple.com", " now. ", "Or call 555"])
+      assert.deepStrictEqual(at(redacted.json, "sent"), ["Write to ", "", "", "[EMAIL_1] now. ", "Or call ", "555"])
+      assert.deepStrictEqual(at(redacted.json, "results", 0, "metadata", "email_count"), 1)
+
+      const allow = yield* entryAt("/allow", { modes: ["during_call"], stream_mode: "window", window_chars: 64 })
+      const http = yield* keyWith({ mandatory_guardrails: ["pii-redact", allow] })
+      const judged = yield* test(http, ["One sentence. ", "x".repeat(100), " The end."])
+      assert.strictEqual(asTexts(at(judged.json, "sent")).join(""), `One sentence. ${"x".repeat(100)} The end.`)
+      const block = yield* keyWith({ mandatory_guardrails: [yield* entryAt("/block", { modes: ["post_call"] })] })
+      assert.strictEqual(refusalOf(yield* test(block, ["anything"])).code, "guardrail_blocked")
     })
   )
 

@@ -11,17 +11,27 @@ export const OfferedGuardrail = Guardrail.mapFields(
 )
 export type OfferedGuardrail = typeof OfferedGuardrail.Type
 
+const maxChunks = 1000
+const maxChunkLength = 4096
+
 export const GuardrailTest = Schema.Struct({
   /** Additional guardrails, as a request would select them in its member `guardrails`. */
   guardrails: Schema.optionalKey(Schema.Array(GuardrailName).check(Schema.isMaxLength(100))),
   mode: Mode,
   /** The body to check: a request body for `pre_call`, a response body for `post_call`. */
-  input: Schema.Json
+  input: Schema.optionalKey(Schema.Json),
+  /** For `during_call`: the pieces of a model's text, as an event stream would deliver them. */
+  chunks: Schema.optionalKey(
+    Schema.Array(Schema.String.check(Schema.isMaxLength(maxChunkLength))).check(Schema.isMaxLength(maxChunks))
+  )
 })
 export type GuardrailTest = typeof GuardrailTest.Type
 
 export const GuardrailTestResult = Schema.Struct({
-  input: Schema.Json,
+  /** Only of `pre_call` and `post_call`. */
+  input: Schema.optionalKey(Schema.Json),
+  /** Only of `during_call`: what is sent to the client after each chunk. One more item has what follows at the end. */
+  sent: Schema.optionalKey(Schema.Array(Schema.String)),
   applied_guardrails: Schema.Array(Schema.String),
   results: Schema.Array(Execution)
 })
@@ -50,7 +60,7 @@ export const KeyGuardrailsApi = HttpApiGroup.make("key-guardrails")
       .annotate(OpenApi.Summary, "Try guardrails on a text")
       .annotate(
         OpenApi.Description,
-        "Runs the same guardrails as a request, but calls no upstream, counts against no limit and writes no usage record."
+        "Runs the same guardrails as a request, but calls no upstream, counts against no limit and writes no usage record. Send `input` with the modes pre_call and post_call, and `chunks` with the mode during_call."
       )
   )
   .prefix("/guardrails")

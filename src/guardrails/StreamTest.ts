@@ -1,0 +1,82 @@
+import { Effect, Option, Schema } from "effect"
+import type { Execution } from "../policy/Guardrail.ts"
+import type { StoppedBy } from "./GuardrailOutcome.ts"
+import type { Selection } from "./Selection.ts"
+import { StreamChain } from "./StreamChain.ts"
+import type { StreamCall } from "./StreamJudge.ts"
+
+interface StreamTestRun {
+  /** The text that is sent after each chunk, and what follows at the end. */
+  readonly sent: ReadonlyArray<string>
+  readonly executions: ReadonlyArray<Execution>
+  readonly stopped: StoppedBy | undefined
+}
+
+/** Runs guardrails on a text that arrives in chunks, as the pieces of one chat completion. */
+export const run = (
+  steps: Selection,
+  chunks: ReadonlyArray<string>,
+  call: StreamCall,
+  now: () => number
+): Effect.Effect<StreamTestRun> =>
+  Effect.callback((resume) => {
+    const sent: Array<string> = []
+    let received = ""
+    let next = 0
+    let isProceeding = false
+    let isEnded = false
+    const takeSent = () => {
+      sent.push(textOf(received))
+      received = ""
+    }
+    const finish = (stopped: StoppedBy | undefined) => {
+      takeSent()
+      resume(Effect.succeed({ sent, executions: chain.report().executions, stopped }))
+    }
+    /** Pushes chunks until a guardrail is busy. Then `ready` goes on. */
+    const proceed = () => {
+      isProceeding = true
+      while (next < chunks.length && !chain.isBusy) {
+        chain.push(eventOf(chunks[next++] ?? ""))
+        if (!chain.isBusy) takeSent()
+      }
+      isProceeding = false
+      if (chain.isBusy || isEnded) return
+      isEnded = true
+      chain.end()
+    }
+    const chain = new StreamChain(
+      steps,
+      { route: "chat", known: new Map(), now, call },
+      {
+        push: (bytes) => {
+          received += bytes.toString()
+        },
+        end: () => finish(undefined),
+        stop: finish,
+        ready: () => {
+          if (isProceeding || isEnded) return
+          takeSent()
+          proceed()
+        }
+      }
+    )
+    proceed()
+    return Effect.sync(() => chain.cancel())
+  })
+
+const eventOf = (content: string): Buffer =>
+  Buffer.from(`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`)
+
+const Chunk = Schema.fromJsonString(
+  Schema.Struct({ choices: Schema.Array(Schema.Struct({ delta: Schema.Struct({ content: Schema.String }) })) })
+)
+const decodeChunk = Schema.decodeUnknownOption(Chunk)
+
+/** Returns the text of the events. Comments have none. */
+const textOf = (events: string): string =>
+  events
+    .split("\n\n")
+    .flatMap((event) => Option.toArray(decodeChunk(event.replace(/^data: /, ""))))
+    .flatMap(({ choices }) => choices.map(({ delta }) => delta.content))
+    .join("")
