@@ -1,4 +1,4 @@
-import { type Context, Effect, Exit, type Fiber, Metric, Option, Result } from "effect"
+import { type Context, Effect, Exit, type Fiber, Option, Result } from "effect"
 import { type Guardrails, type RunReport, runOnNonJson } from "../guardrails/Guardrails.ts"
 import type { RequestContext as GuardrailContext } from "../guardrails/HttpGuardrail.ts"
 import * as Selection from "../guardrails/Selection.ts"
@@ -8,12 +8,11 @@ import type { TextRoute } from "../guardrails/text/Place.ts"
 import * as Facts from "../policy/facts/Facts.ts"
 import type { Execution, Mode } from "../policy/Guardrail.ts"
 import type { Target } from "../policy/Routing.ts"
-import * as MetricLabel from "../policy/routes/MetricLabel.ts"
 import type { StreamFilterOptions } from "./forward/FilteredStream.ts"
 import { GatewayError } from "./GatewayError.ts"
 import type { Request } from "./request/Request.ts"
 import type { KeyRecord } from "./snapshot/KeyRecord.ts"
-import { boundaries } from "./telemetry/RequestMetrics.ts"
+import * as GuardrailMetrics from "./telemetry/GuardrailMetrics.ts"
 
 export interface RunnerServices {
   readonly guardrails: Guardrails["Service"]
@@ -189,21 +188,11 @@ export class GuardrailRunner {
     })
   }
 
-  #record({ executions, failures }: RunReport, startedAt: number) {
-    this.executions.push(...executions)
+  #record(report: RunReport, startedAt: number) {
+    this.executions.push(...report.executions)
     const { context, now } = this.#services
     const { provider, route } = this.#target
-    const labels = { route: MetricLabel.of(route), provider, stream: String(this.#facts.stream) }
-    const tookMs = now() - startedAt
-    Metric.withAttributes(duration, { ...labels, route }).updateUnsafe(tookMs / 1000, context)
-    Metric.withAttributes(durationMs, labels).updateUnsafe(tookMs, context)
-    for (const execution of executions) {
-      const { action, failure_policy, guardrail_name: guardrail, latency_ms, mode } = execution
-      const labels = { guardrail, mode, action, failure_policy }
-      Metric.withAttributes(runs, labels).updateUnsafe(1, context)
-      Metric.withAttributes(latency, labels).updateUnsafe(latency_ms, context)
-      if (failures.includes(execution)) Metric.withAttributes(failed, labels).updateUnsafe(1, context)
-    }
+    GuardrailMetrics.record(report, { route, provider, stream: this.#facts.stream, tookMs: now() - startedAt }, context)
   }
 }
 
@@ -274,18 +263,4 @@ const unavailable: Reply = Result.fail({ code: "guardrail_unavailable" })
 const guardrailsFailed = new GatewayError({
   code: "guardrail_unavailable",
   message: "The guardrails of this key failed, so the gateway refused the request. Give the operator the request id."
-})
-
-const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
-const runs = counter("gateway_guardrail_executions_total", "Runs of guardrails")
-const failed = counter("gateway_guardrail_failures_total", "Runs in which the guardrail failed to decide")
-const latency = counter("gateway_guardrail_latency_ms_total", "Total time of guardrail runs, in milliseconds")
-const duration = Metric.histogram("gateway_guardrail_duration_seconds", {
-  description: "Time for all guardrails of a request, or of its response",
-  boundaries: boundaries.map((ms) => ms / 1000),
-  attributes: { unit: "s" }
-})
-const durationMs = Metric.histogram("gateway_guardrail_duration_ms", {
-  description: "Time for all guardrails of a request, or of its response, in milliseconds",
-  boundaries
 })
