@@ -46,7 +46,7 @@ const redactDocument = (
   Result.map(redactionOf(kind, options), (redaction) => {
     const document = (kind === "request" ? ofRequest : ofResponse)(options.route, text)
     const redacted = DocumentRedactor.redact(redaction, text, document?.spans ?? [], kind)
-    const verdict = verdictOf(redaction, document?.unreadable ?? ["file"], options.config, failurePolicy)
+    const verdict = verdictOf(redaction, new Set(document?.unreadable ?? ["file"]), options.config, failurePolicy)
     return { text: redacted, found: redaction.found, verdict: { ...verdict, text: redacted } }
   })
 
@@ -88,17 +88,20 @@ export const redactionOf = (
  */
 export const verdictOf = (
   redaction: Redaction,
-  unreadable: ReadonlyArray<Place>,
+  unreadable: ReadonlySet<Place>,
   config: Config,
   failurePolicy: FailurePolicy
 ): Verdict => {
-  const unguarded = redaction.signedFindings === 0 ? unreadable : [...unreadable, "signed text"]
+  const unguarded = [...unreadable, ...(redaction.signedFindings === 0 ? [] : ["signed text"])]
   const metadata = redaction.counts()
   if (unguarded.length === 0) return { action: "modify", reason: null, metadata }
-  const blocks = config["unreadable"] === undefined ? failurePolicy === "fail_closed" : config["unreadable"] === "block"
   return {
-    action: blocks ? "block" : "modify",
+    action: blocksUnreadable(config, failurePolicy) ? "block" : "modify",
     reason: `cannot redact: ${unguarded.join(", ")}`,
     metadata: { ...metadata, unguarded }
   }
 }
+
+/** True if content that detectors cannot read stops a text. */
+export const blocksUnreadable = (config: Config, failurePolicy: FailurePolicy): boolean =>
+  config["unreadable"] === undefined ? failurePolicy === "fail_closed" : config["unreadable"] === "block"

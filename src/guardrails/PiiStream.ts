@@ -22,6 +22,7 @@ export class PiiStream {
   readonly #now: () => number
   readonly #redaction: Redaction | undefined
   readonly #redactor: StreamRedactor | undefined
+  readonly #blocksUnreadable: boolean
   #hasStarted = false
   /** True if the rest of the stream passes unread, because the guardrail failed and its failure policy lets it pass. */
   #isGivenUp = false
@@ -31,6 +32,7 @@ export class PiiStream {
   constructor(step: SelectedGuardrail, { known, now, route }: StreamOptions) {
     this.#step = step
     this.#now = now
+    this.#blocksUnreadable = PiiRedact.blocksUnreadable(step.config, step.definition.failurePolicy)
     this.#redaction = Result.getOrUndefined(PiiRedact.redactionOf("response", { config: step.config, route, known }))
     this.#redactor = this.#redaction && new StreamRedactor(this.#redaction, route)
     if (this.#redactor === undefined) this.#failure = "guardrail_unavailable"
@@ -91,7 +93,7 @@ export class PiiStream {
     }
     try {
       const redacted = run(redactor)
-      if (this.#verdict(this.#redaction).action === "block" && failurePolicy !== "dry_run") {
+      if (this.#blocksUnreadable && hasUnreadable(redactor, this.#redaction) && failurePolicy !== "dry_run") {
         return Result.fail(stoppedBy("guardrail_blocked", name))
       }
       return Result.succeed(failurePolicy === "dry_run" ? bytes : Buffer.from(redacted))
@@ -106,8 +108,11 @@ export class PiiStream {
 
   #verdict(redaction: Redaction): GuardrailOutcome.Verdict {
     const { config, definition } = this.#step
-    const unreadable = this.#redactor?.unreadable ?? []
+    const unreadable = this.#redactor?.unreadable ?? new Set()
     const verdict = PiiRedact.verdictOf(redaction, unreadable, config, definition.failurePolicy)
     return { ...verdict, metadata: { ...verdict.metadata, held_characters: this.#redactor?.maxHeld ?? 0 } }
   }
 }
+
+const hasUnreadable = (redactor: StreamRedactor, redaction: Redaction): boolean =>
+  redactor.unreadable.size > 0 || redaction.signedFindings > 0

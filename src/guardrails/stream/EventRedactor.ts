@@ -43,9 +43,9 @@ export class EventRedactor {
     return this.#maxHeld
   }
 
-  /** The places of content that is no text, each once. */
-  get unreadable(): ReadonlyArray<Place> {
-    return [...this.#unreadable]
+  /** The places of content that is no text. */
+  get unreadable(): ReadonlySet<Place> {
+    return this.#unreadable
   }
 
   redact(event: SseEvent): ReadonlyArray<SseEvent> {

@@ -17,8 +17,8 @@ export class StreamRedactor {
     return this.#events.maxHeld
   }
 
-  /** The places of content that is no text, each once. */
-  get unreadable(): ReadonlyArray<Place> {
+  /** The places of content that is no text. */
+  get unreadable(): ReadonlySet<Place> {
     return this.#events.unreadable
   }
 
