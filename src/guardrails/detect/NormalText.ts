@@ -15,9 +15,9 @@ export class NormalText {
   /** True if no character follows the last one. */
   isComplete = false
   #released = 0
-  #codes = new Uint16Array(initialCapacity)
-  #starts = new Float64Array(initialCapacity)
-  #ends = new Float64Array(initialCapacity)
+  #codes = new Array<number>(initialCapacity)
+  #starts = new Array<number>(initialCapacity)
+  #ends = new Array<number>(initialCapacity)
   #mask = initialCapacity - 1
 
   add(code: number, start: number, end: number): void {
@@ -75,9 +75,9 @@ export class NormalText {
 
   #grow(): void {
     const size = (this.#mask + 1) * 2
-    const codes = new Uint16Array(size)
-    const starts = new Float64Array(size)
-    const ends = new Float64Array(size)
+    const codes = new Array<number>(size)
+    const starts = new Array<number>(size)
+    const ends = new Array<number>(size)
     for (let index = Math.max(0, this.end - this.#mask - 1); index < this.end; index++) {
       const from = index & this.#mask
       const to = index & (size - 1)
@@ -94,4 +94,4 @@ export class NormalText {
 
 /** So many characters before a value tell whether it is a part of something longer. */
 export const lookBehind = 64
-const initialCapacity = 512
+const initialCapacity = 256
