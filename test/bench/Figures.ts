@@ -14,6 +14,8 @@ export const metrics = {
   firstByteP99: { title: "time to first token, p99, ms", digits: 3 },
   chunk: { title: "unpaced stream: time per chunk, µs", digits: 1 },
   chunkCpu: { title: "unpaced stream: processor time per chunk, µs", digits: 1 },
+  gapP50: { title: "16 paced streams: gap between chunks, p50, ms", digits: 2 },
+  gapP99: { title: "16 paced streams: gap between chunks, p99, ms", digits: 2 },
   crowdWhole: { title: "512 paced streams: whole", digits: 0 },
   crowdAtOnce: { title: "512 paced streams: at once", digits: 0 },
   crowdFirstByteP99: { title: "512 paced streams: time to first token, p99, ms", digits: 1 },

@@ -9,8 +9,8 @@ export interface Gateway {
   readonly child: Child
   readonly origin: string
   readonly store: Store.Store
-  /** Makes a key with `policy` and answers it raw. */
-  readonly key: (policy: object) => Effect.Effect<string, BenchFailed>
+  /** Makes a key with these policies and answers it raw. */
+  readonly key: (policy: object, guardrailPolicy?: object) => Effect.Effect<string, BenchFailed>
   readonly setPrices: Effect.Effect<void, BenchFailed>
   /** What the control API answers to a GET. */
   readonly read: (path: string) => Effect.Effect<string, BenchFailed>
@@ -62,8 +62,8 @@ export const make = Effect.fnUntraced(function* (name: string, upstream: string,
     child,
     origin: `http://127.0.0.1:${port}`,
     store,
-    key: (policy) =>
-      send("POST", "/admin/keys", { owner_type: "individual", policy }).pipe(
+    key: (policy, guardrailPolicy = {}) =>
+      send("POST", "/admin/keys", { owner_type: "individual", policy, guardrail_policy: guardrailPolicy }).pipe(
         Effect.flatMap((text) => decodeMinted(text)),
         Effect.map(({ raw_key }) => raw_key),
         Effect.catchTag("SchemaError", ({ message }) => Effect.fail(new BenchFailed({ message })))

@@ -124,6 +124,8 @@ export interface Crowd {
   readonly atOnce: number
   readonly firstByteMs: ReadonlyArray<number>
   readonly longestGapMs: ReadonlyArray<number>
+  /** Nanoseconds between two arrivals, of all streams. */
+  readonly gaps: RecordableHistogram
 }
 
 /** `size` paced streams, begun over `rampMs`, each on a connection of its own. */
@@ -131,6 +133,7 @@ export const crowd = (target: Target, size: number, rampMs: number) =>
   Effect.callback<Crowd>((resume) => {
     const clients = Array.from({ length: size }, () => connect(target))
     const all: Array<Seen> = []
+    const gaps = createHistogram()
     let underWay = 0
     let atOnce = 0
     const finished = (seen: Seen) => {
@@ -145,7 +148,8 @@ export const crowd = (target: Target, size: number, rampMs: number) =>
           problems: all.flatMap(({ problem }) => (problem === undefined ? [] : [problem])),
           atOnce,
           firstByteMs: whole.map((seen) => seen.firstByteMs),
-          longestGapMs: whole.map((seen) => seen.longestGapMs)
+          longestGapMs: whole.map((seen) => seen.longestGapMs),
+          gaps
         })
       )
     }
@@ -154,7 +158,7 @@ export const crowd = (target: Target, size: number, rampMs: number) =>
         () => {
           underWay++
           atOnce = Math.max(atOnce, underWay)
-          ask(client, target, "paced", finished)
+          ask(client, target, "paced", finished, gaps)
         },
         (index / size) * rampMs
       )

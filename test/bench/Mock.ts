@@ -1,5 +1,5 @@
 import { createServer, type Socket } from "node:net"
-import { answer, contentEvent, doneEvent, models, path, silentModel, slowMs, streams, usageEvent } from "./Scenario.ts"
+import { answer, contentEvents, doneEvent, models, path, silentModel, slowMs, streams, usageEvent } from "./Scenario.ts"
 
 /**
  * The mock upstream, a process of its own: `node test/bench/Mock.ts` prints the port it listens on.
@@ -14,8 +14,9 @@ const framed = (event: string): string => `${Buffer.byteLength(event).toString(1
 
 const plain = Buffer.from(head(["content-type: application/json", `content-length: ${answer.length}`]) + answer)
 const streamHead = head(["content-type: text/event-stream", "cache-control: no-cache", "transfer-encoding: chunked"])
-const content = Buffer.from(framed(contentEvent))
-const first = Buffer.from(streamHead + framed(contentEvent))
+const contents = contentEvents.map((event) => Buffer.from(framed(event)))
+const contentAt = (index: number): Buffer => contents[index % contents.length]!
+const first = Buffer.concat([Buffer.from(streamHead), contentAt(0)])
 const ending = (withUsage: boolean) =>
   Buffer.from(`${withUsage ? framed(usageEvent) : ""}${framed(doneEvent)}0\r\n\r\n`)
 const endings = { plain: ending(false), withUsage: ending(true) }
@@ -26,8 +27,8 @@ const paced = (socket: Socket, { chunks, everyMs }: { chunks: number; everyMs: n
   let sent = 1
   socket.write(first)
   const timer = setInterval(() => {
-    if (sent++ < chunks) {
-      socket.write(content)
+    if (sent < chunks) {
+      socket.write(contentAt(sent++))
       return
     }
     clearInterval(timer)
@@ -44,8 +45,8 @@ const burst = (socket: Socket, end: Buffer): void => {
   socket.write(first)
   const next = (): void => {
     if (socket.destroyed) return
-    if (sent++ === streams.burst.chunks) socket.write(end)
-    else if (socket.write(content)) setImmediate(next)
+    if (sent === streams.burst.chunks) socket.write(end)
+    else if (socket.write(contentAt(sent++))) setImmediate(next)
     else socket.once("drain", next)
   }
   setImmediate(next)

@@ -11,7 +11,9 @@ export interface Plan {
   readonly burstMs: number
   readonly crowds: number
   readonly crowdSize: number
-  readonly crowdRampMs: number
+  readonly gapStreams: number
+  /** Paced streams at once begin over so long. */
+  readonly pacedRampMs: number
   readonly proofRequests: number
 }
 
@@ -27,7 +29,8 @@ export const full: Plan = {
   burstMs: 2_000,
   crowds: 3,
   crowdSize: 512,
-  crowdRampMs: 600,
+  gapStreams: 16,
+  pacedRampMs: 600,
   proofRequests: 20_000
 }
 

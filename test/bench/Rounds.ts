@@ -11,8 +11,10 @@ import { percentile } from "./Statistics.ts"
 
 export type Measured = ReadonlyMap<Name, Figures>
 
+type Asked = Pick<Entrant, "child" | "target">
+
 /** One way of asking one entrant, for a while. */
-type Measure = (entrant: Entrant, into: Figures, plan: Plan) => Effect.Effect<void, BenchFailed>
+type Measure = (entrant: Asked, into: Figures, plan: Plan) => Effect.Effect<void, BenchFailed>
 
 const always = (kind: Kind) => () => kind
 
@@ -40,7 +42,7 @@ const slow: Measure = Effect.fnUntraced(function* ({ target }, into, { slowMs })
   count(into, seen.failed, seen.problem)
 })
 
-const burst: Measure = Effect.fnUntraced(function* ({ child, target }, into, { burstMs }) {
+export const burst: Measure = Effect.fnUntraced(function* ({ child, target }, into, { burstMs }) {
   const before = cpuMicros(child.pid)
   const seen = yield* Load.loop(target, { connections: 1, forMs: burstMs, kindOf: always("burst") })
   const chunks = seen.answered * eventsOf("burst")
@@ -49,21 +51,29 @@ const burst: Measure = Effect.fnUntraced(function* ({ child, target }, into, { b
   count(into, seen.failed, seen.problem)
 })
 
-const brief: Measure = Effect.fnUntraced(function* ({ target }, into, { briefMs }) {
+export const brief: Measure = Effect.fnUntraced(function* ({ target }, into, { briefMs }) {
   const seen = yield* Load.loop(target, { connections: 1, forMs: briefMs, kindOf: always("brief") })
   into.add("firstByteP50", ms(seen.firstByte, 50))
   into.add("firstByteP99", ms(seen.firstByte, 99))
   count(into, seen.failed, seen.problem)
 })
 
-const crowd: Measure = Effect.fnUntraced(function* ({ child, target }, into, { crowdRampMs, crowdSize }) {
+export const crowd: Measure = Effect.fnUntraced(function* ({ child, target }, into, { crowdSize, pacedRampMs }) {
   const before = cpuMicros(child.pid)
-  const seen = yield* Load.crowd(target, crowdSize, crowdRampMs)
+  const seen = yield* Load.crowd(target, crowdSize, pacedRampMs)
   into.add("crowdWhole", seen.whole)
   into.add("crowdAtOnce", seen.atOnce)
   into.add("crowdFirstByteP99", percentile(seen.firstByteMs, 99))
   into.add("crowdGapP99", percentile(seen.longestGapMs, 99))
   into.add("crowdCpu", (cpuMicros(child.pid) - before) / (crowdSize * eventsOf("paced")))
+  count(into, seen.problems.length, seen.problems[0])
+})
+
+/** Few enough that no stream waits for another. */
+export const gaps: Measure = Effect.fnUntraced(function* ({ target }, into, { gapStreams, pacedRampMs }) {
+  const seen = yield* Load.crowd(target, gapStreams, pacedRampMs)
+  into.add("gapP50", ms(seen.gaps, 50))
+  into.add("gapP99", ms(seen.gaps, 99))
   count(into, seen.problems.length, seen.problems[0])
 })
 
@@ -76,22 +86,30 @@ const count = (into: Figures, failed: number, problem: string | undefined): void
  * Interleaved: a measure is taken of every entrant before the next measure begins, in an order that moves by one with
  * each round. What others do to the machine meanwhile meets all of them alike.
  */
-export const run = Effect.fnUntraced(function* (
-  entrants: ReadonlyArray<Entrant>,
+export const interleaved = <N extends string>(
+  entrants: ReadonlyArray<Asked & { readonly name: N }>,
   plan: Plan,
   say: (line: string) => void
-) {
-  const measured = new Map(entrants.map(({ name }) => [name, new Figures()]))
+) => {
+  const measured: ReadonlyMap<N, Figures> = new Map(entrants.map(({ name }) => [name, new Figures()]))
   const each = (title: string, round: number, measure: Measure) =>
     Effect.forEach(
       turned(entrants, round),
       (entrant) => {
         say(`${title}: ${entrant.name}`)
-        return measure(entrant, figuresOf(measured, entrant.name), plan)
+        return measure(entrant, measured.get(entrant.name) ?? new Figures(), plan)
       },
       { discard: true }
     )
+  return { measured, each }
+}
 
+export const run = Effect.fnUntraced(function* (
+  entrants: ReadonlyArray<Entrant>,
+  plan: Plan,
+  say: (line: string) => void
+) {
+  const { each, measured } = interleaved(entrants, plan, say)
   yield* each("memory at rest", 0, (entrant, into) =>
     Effect.sync(() => into.add("memoryBefore", residentMiB(entrant.child.pid)))
   )
@@ -106,6 +124,7 @@ export const run = Effect.fnUntraced(function* (
     yield* each(`${of}, slow upstream`, round, slow)
     yield* each(`${of}, short streams`, round, brief)
     yield* each(`${of}, unpaced streams`, round, burst)
+    yield* each(`${of}, gaps of paced streams`, round, gaps)
   }
   for (let round = 0; round < plan.crowds; round++) {
     yield* each(`${plan.crowdSize} streams, ${round + 1} of ${plan.crowds}`, round, crowd)
@@ -116,19 +135,16 @@ export const run = Effect.fnUntraced(function* (
       into.add("memoryPeak", peakMiB(entrant.child.pid))
     })
   )
-  const result: Measured = measured
-  return result
+  return measured
 })
 
 /** Begins with another one in each round. */
 export const turned = <A>(entrants: ReadonlyArray<A>, round: number): ReadonlyArray<A> =>
   entrants.map((_, index) => entrants[(index + round) % entrants.length]!)
 
-const warm: Measure = Effect.fnUntraced(function* ({ target }, into, { warmSeconds }) {
+export const warm: Measure = Effect.fnUntraced(function* ({ target }, into, { warmSeconds }) {
   const seen = yield* Load.rate(target, 32, warmSeconds)
   const streams = yield* Load.loop(target, { connections: 4, forMs: 500, kindOf: always("burst") })
   count(into, seen.failed, "see autocannon")
   count(into, streams.failed, streams.problem)
 })
-
-const figuresOf = (measured: ReadonlyMap<Name, Figures>, name: Name): Figures => measured.get(name) ?? new Figures()

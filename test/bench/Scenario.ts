@@ -34,8 +34,17 @@ const question = {
 
 export const streamed = (kind: Kind): kind is StreamKind => kind in streams
 
+/** The address is one that a guardrail replaces by the placeholder in `report`. */
+const streamedQuestion = {
+  ...question,
+  messages: [
+    { role: "user", content: "Tell joe.miller@accounting.example.org in a few words how far the report for him is." }
+  ],
+  stream: true
+}
+
 const bodyOf = (kind: Kind): Buffer =>
-  Buffer.from(JSON.stringify({ model: models[kind], ...question, ...(streamed(kind) ? { stream: true } : {}) }))
+  Buffer.from(JSON.stringify({ model: models[kind], ...(streamed(kind) ? streamedQuestion : question) }))
 
 export const bodies: Readonly<Record<Kind, Buffer>> = {
   instant: bodyOf("instant"),
@@ -63,9 +72,18 @@ export const answer: string = (() => {
   return of("It counts. ".repeat(50).slice(0, 500 - of("").length))
 })()
 
+const pieceLength = 4
 const event = (data: string): string => `data: ${data}\n\n`
 const chunk = (more: object): string => event(JSON.stringify({ ...stamp, object: "chat.completion.chunk", ...more }))
 
-export const contentEvent: string = chunk({ choices: [{ index: 0, delta: { content: " word" }, finish_reason: null }] })
+/** What a guardrail finds in it: a placeholder that it knows, an address of 54 characters, and a telephone number. */
+export const report =
+  "The report for [EMAIL_1] is ready. Send it to jane.doe@the-department-of-accounting.mail.example.com or call +1 (555) 123-4567. "
+/** The report again and again, in pieces of four characters, as a model's tokens are. */
+export const contentEvents: ReadonlyArray<string> = Array.from({ length: report.length }, (_, index) => {
+  const at = (index * pieceLength) % report.length
+  const content = (report + report).slice(at, at + pieceLength)
+  return chunk({ choices: [{ index: 0, delta: { content }, finish_reason: null }] })
+})
 export const usageEvent: string = chunk({ choices: [], usage })
 export const doneEvent: string = event("[DONE]")

@@ -6,6 +6,7 @@ import { type AttackName, attackNames } from "./Attacks.ts"
 import { BenchFailed } from "./Child.ts"
 import * as Entrants from "./Entrants.ts"
 import * as Guarded from "./Guarded.ts"
+import * as GuardedStreams from "./GuardedStreams.ts"
 import * as Hostile from "./Hostile.ts"
 import * as Inner from "./Inner.ts"
 import * as Machine from "./Machine.ts"
@@ -58,6 +59,12 @@ const hostile = Effect.fnUntraced(function* (
   yield* Console.log(Report.hostileReport(result, yield* Machine.describe))
 })
 
+const guarded = Effect.fnUntraced(function* (plan: Plan.Plan, nodeFlags: ReadonlyArray<string>) {
+  const { origin } = yield* Entrants.upstream
+  const result = yield* GuardedStreams.run(origin, plan, nodeFlags, say)
+  yield* Console.log(GuardedStreams.report(result, plan, yield* Machine.describe))
+})
+
 const inner = Effect.gen(function* () {
   const measured = yield* Inner.run(innerRounds)
   yield* Console.log(Report.innerReport(measured, yield* Guarded.run, yield* Machine.describe))
@@ -107,6 +114,10 @@ const command = Command.make(
       Flag.optional,
       Flag.withDescription("Instead: minutes of a steady key beside 2,000 connections of hostile ones (10 show it)")
     ),
+    guarded: Flag.Boolean("guarded").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Instead: event streams with pii-redact beside the same streams without it")
+    ),
     inner: Flag.Boolean("inner").pipe(
       Flag.withDefault(false),
       Flag.withDescription("Instead: the gateway's own work for a request, without sockets and servers (15 seconds)")
@@ -123,6 +134,7 @@ const command = Command.make(
     )
   },
   Effect.fnUntraced(function* ({
+    guarded: guardedOnly,
     hostile: hostileMinutes,
     inner: innerOnly,
     messaging,
@@ -149,7 +161,9 @@ const command = Command.make(
     }
     if (Option.isSome(rows)) return yield* usage(rows.value, nodeFlags)
     if (Option.isSome(minutes)) return yield* soak(minutes.value, nodeFlags)
-    yield* compare(yield* chosen(only, Entrants.names), quick ? Plan.quick : Plan.full, nodeFlags)
+    const plan = quick ? Plan.quick : Plan.full
+    if (guardedOnly) return yield* guarded(plan, nodeFlags)
+    yield* compare(yield* chosen(only, Entrants.names), plan, nodeFlags)
   }, Effect.scoped)
 ).pipe(Command.withDescription("Measures the runtime against others, on this machine, in one run"))
 
