@@ -8,7 +8,7 @@ import type { Redis, RedisError } from "../src/services/Redis.ts"
 import type { Upstream } from "../src/services/Upstream.ts"
 import { type CliOptions, isTasksRole, type Role, selectVariants } from "./DoorOptions.ts"
 import type { Settings } from "./Environment.ts"
-import * as SessionName from "./SessionName.ts"
+import * as SessionName from "./postgres/SessionName.ts"
 
 /** The program prints `variant` and `remark` at startup. */
 interface SelectedVariant<A, E> {

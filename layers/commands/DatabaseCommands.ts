@@ -11,8 +11,8 @@ import { OperatorTokens } from "../../src/control/operators/OperatorTokens.ts"
 import { keyId } from "../../src/state/Vault.ts"
 import * as DatabasePostgres from "../DatabasePostgres.ts"
 import type { Settings } from "../Environment.ts"
+import * as SessionName from "../postgres/SessionName.ts"
 import * as Installation from "../roles/Installation.ts"
-import * as SessionName from "../SessionName.ts"
 import * as Startup from "../Startup.ts"
 
 /** The command failed, or its check found a problem. */

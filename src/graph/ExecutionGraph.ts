@@ -6,13 +6,13 @@ import { SharedStatusWorkflowTopology } from "../messaging/topology/WorkflowTopo
 import type { DeadLetterSummary } from "../status/dead-letters/DeadLetterStore.ts"
 import type { StatusHistory } from "../status/store/StatusStore.ts"
 import { Incomplete, type IncompleteReason, IncompleteReasons } from "./Completeness.ts"
-import * as DeadLetterNodes from "./DeadLetterNodes.ts"
-import * as DeliveryNodes from "./DeliveryNodes.ts"
-import * as Evidence from "./Evidence.ts"
-import { GraphBuilder, GraphEdge, GraphNode, type Instant, type Timed } from "./GraphBuilder.ts"
-import type { ObservationHistory } from "./ObservationStore.ts"
-import * as RetryNodes from "./RetryNodes.ts"
-import * as StatusNodes from "./StatusNodes.ts"
+import * as DeadLetterNodes from "./draw/DeadLetterNodes.ts"
+import * as DeliveryNodes from "./draw/DeliveryNodes.ts"
+import * as Evidence from "./draw/Evidence.ts"
+import { GraphBuilder, GraphEdge, GraphNode, type Instant, type Timed } from "./draw/GraphBuilder.ts"
+import * as RetryNodes from "./draw/RetryNodes.ts"
+import * as StatusNodes from "./draw/StatusNodes.ts"
+import type { ObservationHistory } from "./observations/ObservationStore.ts"
 
 const N = Schema.NullOr(Schema.String)
 

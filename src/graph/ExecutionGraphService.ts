@@ -9,7 +9,7 @@ import * as WaitingMessages from "../status/history/WaitingMessages.ts"
 import { type HistoryOptions, type StatusHistory, StatusStore } from "../status/store/StatusStore.ts"
 import { TerminalStatusSet } from "../status/store/TerminalStatusSet.ts"
 import type { IncompleteReason } from "./Completeness.ts"
-import * as Evidence from "./Evidence.ts"
+import * as Evidence from "./draw/Evidence.ts"
 import { buildExecutionGraph, type ExecutionGraph, type GraphEvidence, isKnown } from "./ExecutionGraph.ts"
 import {
   type ExaminedChildren,
@@ -21,7 +21,7 @@ import {
   openChildren,
   queueToInspect
 } from "./Explain.ts"
-import { type ObservationHistory, ObservationStore } from "./ObservationStore.ts"
+import { type ObservationHistory, ObservationStore } from "./observations/ObservationStore.ts"
 import { TaskQueues } from "./TaskQueues.ts"
 import { taskState } from "./TaskState.ts"
 

@@ -19,8 +19,8 @@ import type { TerminalStatusSet } from "../status/store/TerminalStatusSet.ts"
 import * as EventStream from "../status/stream/EventStream.ts"
 import type { OutputAdapter } from "../status/stream/PublicEvent.ts"
 import * as ExecutionGraphService from "./ExecutionGraphService.ts"
-import type { ObservationStore } from "./ObservationStore.ts"
-import * as RedisObservationStore from "./RedisObservationStore.ts"
+import type { ObservationStore } from "./observations/ObservationStore.ts"
+import * as RedisObservationStore from "./observations/RedisObservationStore.ts"
 import { TaskQueues } from "./TaskQueues.ts"
 
 /**

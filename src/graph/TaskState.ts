@@ -1,7 +1,7 @@
 import { isAggregationStatus } from "../messaging/envelope/StatusEvent.ts"
 import type { DeadLetterSummary } from "../status/dead-letters/DeadLetterStore.ts"
-import { instantOf, type RecordedObservation, type RecordedStatus } from "./Evidence.ts"
-import { type Instant, unknownInstant } from "./GraphBuilder.ts"
+import { instantOf, type RecordedObservation, type RecordedStatus } from "./draw/Evidence.ts"
+import { type Instant, unknownInstant } from "./draw/GraphBuilder.ts"
 import type { TaskQueues } from "./TaskQueues.ts"
 
 export type TaskState =

@@ -3,6 +3,7 @@
  * done. Exported names follow the specification. A module with a `layer` is exported as a namespace.
  */
 export type { Incomplete, IncompleteReason } from "./Completeness.ts"
+export type { EdgeKind, GraphEdge, GraphNode, NodeKind } from "./draw/GraphBuilder.ts"
 export {
   buildExecutionGraph,
   ExecutionGraph,
@@ -14,10 +15,9 @@ export * as ExecutionGraphs from "./ExecutionGraphService.ts"
 export { ExecutionGraphService } from "./ExecutionGraphService.ts"
 export { buildExecutionView, ExecutionView } from "./ExecutionView.ts"
 export { Explanation } from "./Explain.ts"
-export type { EdgeKind, GraphEdge, GraphNode, NodeKind } from "./GraphBuilder.ts"
 export * as GraphRoutes from "./GraphRoutes.ts"
 export { executionGraphMermaid } from "./Mermaid.ts"
-export { type ObservationHistory, ObservationStore, type StoredObservation } from "./ObservationStore.ts"
-export * as RedisObservationStore from "./RedisObservationStore.ts"
-export { makeRedisObservationSink } from "./RedisObservationStore.ts"
+export { type ObservationHistory, ObservationStore, type StoredObservation } from "./observations/ObservationStore.ts"
+export * as RedisObservationStore from "./observations/RedisObservationStore.ts"
+export { makeRedisObservationSink } from "./observations/RedisObservationStore.ts"
 export * as StatusRuntime from "./StatusRuntime.ts"

@@ -1,5 +1,5 @@
 import type { ExecutionGraph, GraphEvidence } from "../../src/graph/ExecutionGraph.ts"
-import type { ObservationHistory } from "../../src/graph/ObservationStore.ts"
+import type { ObservationHistory } from "../../src/graph/observations/ObservationStore.ts"
 import { ofMillis, toMillis, withOffset } from "../../src/messaging/envelope/Timestamp.ts"
 import { encode, type FieldsOf, type Observed, of } from "../../src/messaging/observe/Observation.ts"
 import type { DeadLetterSummary } from "../../src/status/dead-letters/DeadLetterStore.ts"

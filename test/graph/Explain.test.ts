@@ -1,6 +1,6 @@
 import { assert, describe, it, vi } from "@effect/vitest"
 import { Result } from "effect"
-import * as Evidence from "../../src/graph/Evidence.ts"
+import * as Evidence from "../../src/graph/draw/Evidence.ts"
 import {
   delayMsOf,
   type ExaminedChildren,

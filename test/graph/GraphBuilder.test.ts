@@ -1,6 +1,6 @@
 import { assert, describe, it, vi } from "@effect/vitest"
 import fc from "fast-check"
-import { GraphBuilder } from "../../src/graph/GraphBuilder.ts"
+import { GraphBuilder } from "../../src/graph/draw/GraphBuilder.ts"
 
 const drawn = (ids: ReadonlyArray<string>) => {
   const drawing = new GraphBuilder()

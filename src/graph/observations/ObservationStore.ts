@@ -1,6 +1,6 @@
 import { Context, type Effect } from "effect"
-import type { Observed } from "../messaging/observe/Observation.ts"
-import type { RedisError } from "../services/Redis.ts"
+import type { Observed } from "../../messaging/observe/Observation.ts"
+import type { RedisError } from "../../services/Redis.ts"
 
 export interface StoredObservation {
   /** The position among the observations of its task. It starts at 1 and has no gaps. */

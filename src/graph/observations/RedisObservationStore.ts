@@ -1,10 +1,10 @@
 import { Effect, Layer, type Scope } from "effect"
-import { SettingsError } from "../messaging/envelope/Errors.ts"
-import { encode, type Observed } from "../messaging/observe/Observation.ts"
-import { type ObservationSink, queued } from "../messaging/observe/ObservationSink.ts"
-import { ValidationIssues } from "../messaging/topology/Parameters.ts"
-import { Redis, type Reply, type Script } from "../services/Redis.ts"
-import * as TimeToLive from "../status/store/TimeToLive.ts"
+import { SettingsError } from "../../messaging/envelope/Errors.ts"
+import { encode, type Observed } from "../../messaging/observe/Observation.ts"
+import { type ObservationSink, queued } from "../../messaging/observe/ObservationSink.ts"
+import { ValidationIssues } from "../../messaging/topology/Parameters.ts"
+import { Redis, type Reply, type Script } from "../../services/Redis.ts"
+import * as TimeToLive from "../../status/store/TimeToLive.ts"
 import { type ObservationHistory, ObservationStore } from "./ObservationStore.ts"
 
 export interface Parameters {

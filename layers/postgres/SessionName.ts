@@ -1,18 +1,19 @@
-import { Effect, Option } from "effect"
-import { Database } from "../src/services/Database.ts"
-import { keyId } from "../src/state/Vault.ts"
-import type { Settings } from "./Environment.ts"
+import { Effect, Option, type Redacted } from "effect"
+import { Database } from "../../src/services/Database.ts"
+import { keyId } from "../../src/state/Vault.ts"
 
 const program = "svc-runtime"
+
+interface EncryptionKeys {
+  readonly encryptionKey: Option.Option<Redacted.Redacted<Uint8Array>>
+  readonly previousEncryptionKey: Option.Option<Redacted.Redacted<Uint8Array>>
+}
 
 /**
  * The `application_name` of this process's database sessions, with the ids of its encryption keys. `secrets rotate`
  * reads these ids to find processes that could not decrypt new secrets. PostgreSQL keeps up to 63 bytes of a name.
  */
-export const of = ({
-  encryptionKey,
-  previousEncryptionKey
-}: Pick<Settings, "encryptionKey" | "previousEncryptionKey">): string =>
+export const of = ({ encryptionKey, previousEncryptionKey }: EncryptionKeys): string =>
   `${program} keys=${[encryptionKey, previousEncryptionKey].flatMap(Option.toArray).map(keyId).join(",")}`
 
 /** Counts the database sessions of processes that do not report the encryption key `id`. */

@@ -1,4 +1,4 @@
-import { isJsonObject } from "../messaging/envelope/Envelope.ts"
+import { isJsonObject } from "../../messaging/envelope/Envelope.ts"
 import type { Attempt, Attempts } from "./Attempts.ts"
 import type { TaskNodes } from "./DeliveryNodes.ts"
 import type { RecordedStatus } from "./Evidence.ts"

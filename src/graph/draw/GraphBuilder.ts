@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { JsonObject } from "../messaging/envelope/Envelope.ts"
+import { JsonObject } from "../../messaging/envelope/Envelope.ts"
 
 const N = Schema.NullOr(Schema.String)
 

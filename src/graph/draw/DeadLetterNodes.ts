@@ -1,4 +1,4 @@
-import type { DeadLetterSummary } from "../status/dead-letters/DeadLetterStore.ts"
+import type { DeadLetterSummary } from "../../status/dead-letters/DeadLetterStore.ts"
 import { type Attempt, type Attempts, failedAttempt } from "./Attempts.ts"
 import type { TaskNodes } from "./DeliveryNodes.ts"
 import { instantOf, type RecordedObservation } from "./Evidence.ts"

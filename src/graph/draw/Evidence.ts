@@ -1,9 +1,9 @@
-import { isJsonObject, type JsonObject } from "../messaging/envelope/Envelope.ts"
-import * as ExactJson from "../messaging/envelope/ExactJson.ts"
-import * as Timestamp from "../messaging/envelope/Timestamp.ts"
-import type { StatusHistory } from "../status/store/StatusStore.ts"
+import { isJsonObject, type JsonObject } from "../../messaging/envelope/Envelope.ts"
+import * as ExactJson from "../../messaging/envelope/ExactJson.ts"
+import * as Timestamp from "../../messaging/envelope/Timestamp.ts"
+import type { StatusHistory } from "../../status/store/StatusStore.ts"
+import type { ObservationHistory } from "../observations/ObservationStore.ts"
 import { compare, type Instant, unknownInstant } from "./GraphBuilder.ts"
-import type { ObservationHistory } from "./ObservationStore.ts"
 
 /** A stored observation. Its members are read one by one, because other releases may write other members. */
 export interface RecordedObservation extends Instant {
