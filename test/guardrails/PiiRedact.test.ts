@@ -133,12 +133,38 @@ describe("pii-redact", () => {
     )
   })
 
-  it("looks at strings only, never at keys, and at what escapes stand for", () => {
-    const text = '{ "a@b.co":1.50,"n":5551234567, "e":"\\u0061@b.co\\n", "big":12345678901234567890 }'
+  it("looks at strings only, and at what escapes stand for", () => {
+    const text = '{ "n":5551234567, "e":"\\u0061@b.co\\n", "big":12345678901234567890 }'
+    assert.strictEqual(redactText(text).text, '{ "n":5551234567, "e":"[EMAIL_1]\\n", "big":12345678901234567890 }')
+  })
+
+  it("replaces the names of members, whatever they hold, and keeps their order", () => {
+    const text = '{ "c\\u0040d.co":1.50, "a@b.co" : {"x 555-123-4567":null}, "e@f.co":"", "a@b.co":["g@h.co"] }'
+    const { found, text: redacted } = redactText(text)
     assert.strictEqual(
-      redactText(text).text,
-      '{ "a@b.co":1.50,"n":5551234567, "e":"[EMAIL_1]\\n", "big":12345678901234567890 }'
+      redacted,
+      '{ "[EMAIL_4]":1.50, "[EMAIL_1]" : {"x [PHONE_1]":null}, "[EMAIL_5]":"", "[EMAIL_2]":["[EMAIL_3]"] }'
     )
+    assert.strictEqual(found.get("[EMAIL_4]"), "c@d.co")
+  })
+
+  it("keeps names distinct from each other and from placeholders that are names already", () => {
+    const names = Object.keys(Object(redact({ "[EMAIL_1]": 1, "a@b.co": 2, "A@b.co": 3, "c@d.co": 4 }).value))
+    assert.deepStrictEqual(names, ["[EMAIL_1]", "[EMAIL_3]", "[EMAIL_2]", "[EMAIL_4]"])
+  })
+
+  it("restores the names of members in responses, and escapes them as the name requires", () => {
+    const known = new Map([["[EMAIL_1]", 'jo"hn@example.com']])
+    assert.deepStrictEqual(redact({ input: { "to [EMAIL_1]": 1, "jane@example.com": 2 } }, known, true).value, {
+      input: { 'to jo"hn@example.com': 1, "[EMAIL_2]": 2 }
+    })
+  })
+
+  it("cannot read the names in token probabilities, so the failure policy decides about them", () => {
+    const body = JSON.stringify({ choices: [{ index: 0, text: "", logprobs: { top_logprobs: [{ "a@b.co": -1 }] } }] })
+    const options = { config: {}, route: "completions", known: nothing } as const
+    const { text, verdict } = Result.getOrThrow(PiiRedact.redactResponse(body, options, "fail_closed"))
+    assert.deepStrictEqual([text, verdict.action], [body, "block"])
   })
 
   it("sees new findings first and restores known ones then, so that what is restored is seen", () => {

@@ -7,6 +7,7 @@ import {
   quote,
   stringEnd
 } from "../../policy/facts/JsonScan.ts"
+import { isPlainName } from "../text/JsonTape.ts"
 
 interface StringStart {
   readonly start: number
@@ -25,8 +26,9 @@ interface Member {
 type Node = StringStart | ObjectNode
 
 /**
- * Returns where the string values of a JSON text begin: members sorted by name, array items in order. The function does
- * not recurse, because a client's body may nest more deeply than the call stack allows.
+ * Returns where the string values of a JSON text begin, and the names that are not plain, each before the values of its
+ * member. Members are sorted by name, array items are in order. The function does not recurse, because a client's body
+ * may nest more deeply than the call stack allows.
  */
 export const stringStarts = (text: string): ReadonlyArray<number> => {
   const starts: Array<number> = []
@@ -104,6 +106,7 @@ const parseNodes = (text: string): Array<Node> => {
         if (level.isObject && level.keyStart === -1) {
           level.keyStart = at
           level.keyEnd = end
+          if (!isPlainName(text, at, end)) nodes.push({ start: at })
         } else {
           nodes.push({ start: at })
         }

@@ -1,6 +1,7 @@
 import {
   formatSchema,
   functionTool,
+  namedMember,
   type PlaceExample,
   type PlaceRow,
   pieces,
@@ -50,6 +51,7 @@ const responseExamples: ReadonlyArray<PlaceExample> = [
   ["token probabilities", (token) => ({ choices: [{ index: 0, logprobs: { content: [{ token }] } }] })],
   ["error message", (text) => ({ error: { message: text, type: "server_error", code: "500" } })],
   ["metadata", (text) => ({ metadata: { name: text } })],
+  namedMember,
   ["other text", (text) => ({ choices: [{ index: 0, unheard_of: text }] })]
 ]
 
@@ -116,6 +118,7 @@ export const chatPlaces: ReadonlyArray<PlaceRow> = [
   ...rows({ route: "embeddings", direction: "response", delivery: "plain" }, [
     ["error message", (text) => ({ error: { message: text } })],
     ["metadata", (text) => ({ metadata: { name: text } })],
+    namedMember,
     ["other text", (text) => ({ data: [{ index: 0, embedding: "AAAA", note: text }] })]
   ])
 ]

@@ -10,13 +10,16 @@ import {
 } from "../../policy/facts/JsonScan.ts"
 import type { Rule } from "./Rule.ts"
 
-export type NodeKind = "object" | "array" | "string" | "number"
+export type NodeKind = "object" | "array" | "string" | "number" | "name"
 
-/** A value of a JSON text. `start` and `end` are set for strings and numbers; a string's literal has its quotes. */
+/**
+ * A value of a JSON text, or the name of a member, whose parent is the object. `start` and `end` are set for strings,
+ * numbers and names; the literal of a string or name has its quotes.
+ */
 export interface Node {
   readonly kind: NodeKind
   readonly parent: Node | undefined
-  /** The member's name, "" for an item of an array and for a whole document. */
+  /** The member's name, "" for an item of an array, for a whole document and for a name. */
   readonly key: string
   /** The item's index in its array, -1 for a member. */
   readonly position: number
@@ -38,8 +41,9 @@ export interface Node {
 }
 
 /**
- * Reads a JSON text into the list of its strings that are not empty, each after the containers around it. The list leaves out numbers
- * (but not the indexes), `true`, `false`, `null`, and containers without strings. The result is `undefined` exactly
+ * Reads a JSON text into the list of its strings that are not empty, each after the containers around it. Member names
+ * are in the list unless they are plain. The list leaves out numbers (but not the indexes), `true`, `false`, `null`, and
+ * containers without strings and names. The result is `undefined` exactly
  * where `JSON.parse` throws. With `several` the text may hold documents one after another, as JSON lines do.
  */
 export const nodesOf = (text: string, several = false): ReadonlyArray<Node> | undefined => {
@@ -129,11 +133,12 @@ class Reader {
     level.keyStart = at
     level.keyEnd = stringEnd(text, at)
     if (level.keyEnd === -1) return -1
+    if (!isPlainName(text, at, level.keyEnd)) this.add("name", at, level.keyEnd)
     const after = spaceEnd(text, level.keyEnd)
     return text.charCodeAt(after) === colon ? spaceEnd(text, after + 1) : -1
   }
 
-  private add(kind: "string" | "number", start: number, end: number): void {
+  private add(kind: "string" | "number" | "name", start: number, end: number): void {
     const { levels } = this
     let depth = levels.length
     while (depth > 0 && levels[depth - 1]?.node === undefined) depth--
@@ -147,7 +152,7 @@ class Reader {
     const node = this.node(kind, level, start, end)
     this.nodes.push(node)
     const parent = level?.node
-    if (parent === undefined || parent.kind !== "object") return
+    if (parent === undefined || parent.kind !== "object" || kind === "name") return
     const { key } = node
     if (kind === "number") {
       parent.indexes ??= []
@@ -162,7 +167,7 @@ class Reader {
     return {
       kind,
       parent: level?.node,
-      key: isMember ? valueAt(this.text, level.keyStart, level.keyEnd) : "",
+      key: isMember && kind !== "name" ? valueAt(this.text, level.keyStart, level.keyEnd) : "",
       position: level === undefined || isMember ? -1 : level.position,
       start,
       end,
@@ -176,6 +181,16 @@ class Reader {
       path: ""
     }
   }
+}
+
+/** No detector finds anything in a name of letters, `_`, `-` and `$`, and nearly all names are such. */
+export const isPlainName = (text: string, start: number, end: number): boolean => {
+  for (let at = start + 1; at < end - 1; at++) {
+    const code = text.charCodeAt(at)
+    const letter = code | 0x20
+    if ((letter < 0x61 || letter > 0x7a) && code !== 0x5f && code !== 0x2d && code !== 0x24) return false
+  }
+  return true
 }
 
 /** The value of the string literal between the two offsets. */

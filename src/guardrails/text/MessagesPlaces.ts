@@ -13,6 +13,7 @@ const growing: ReadonlyArray<PlaceExample> = [
 const whole: ReadonlyArray<PlaceExample> = [
   ["citation", (text) => ({ type: "text", text: "a", citations: [{ type: "char_location", cited_text: text }] })],
   ["tool arguments", (text) => ({ type: "tool_use", id: "toolu_1", name: "f", input: { type: { id: text } } })],
+  ["member name", (text) => ({ type: "tool_use", id: "toolu_1", name: "f", input: { to: [{ [text]: null }] } })],
   ["tool result", (text) => ({ type: "tool_result", tool_use_id: "toolu_1", content: text })],
   [
     "tool result",

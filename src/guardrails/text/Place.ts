@@ -18,6 +18,7 @@ export const textPlaces = [
   "participant name",
   "user",
   "metadata",
+  "member name",
   "stop sequence",
   "error message",
   "compaction summary",

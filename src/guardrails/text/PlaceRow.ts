@@ -60,9 +60,13 @@ export const pieces = (
 
 const schema = (text: string) => ({ type: "object", properties: { type: { type: "string", description: text } } })
 
+/** Users choose the names of these members. A number has no text, so only the name holds the value. */
+export const namedMember: PlaceExample = ["member name", (text) => ({ metadata: { [text]: 1 } })]
+
 /** Definitions that requests of OpenAI's routes share. Some of them come back in responses. */
 export const requestExamples: ReadonlyArray<PlaceExample> = [
   ["metadata", (text) => ({ metadata: { id: text } })],
+  namedMember,
   ["user", (text) => ({ user: text })],
   ["stop sequence", (text) => ({ stop: [text] })],
   ["other text", (text) => ({ unheard_of: [{ new: text }] })]

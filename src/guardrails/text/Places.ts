@@ -1,8 +1,9 @@
 import { chatPlaces } from "./ChatPlaces.ts"
 import { messagesPlaces } from "./MessagesPlaces.ts"
-import { type PlaceRow, pieces, rows } from "./PlaceRow.ts"
+import { namedMember, type PlaceExample, type PlaceRow, pieces, rows } from "./PlaceRow.ts"
 import { responsesPlaces } from "./ResponsesPlaces.ts"
 
+const anyExamples: ReadonlyArray<PlaceExample> = [["other text", (text) => ({ a: [{ b: text }] })], namedMember]
 const anyRoute = { route: "other", delivery: "plain" } as const
 
 /**
@@ -13,8 +14,9 @@ export const places: ReadonlyArray<PlaceRow> = [
   ...chatPlaces,
   ...responsesPlaces,
   ...messagesPlaces,
-  ...rows({ ...anyRoute, direction: "request" }, [["other text", (text) => ({ a: [{ b: text }] })]]),
-  ...rows({ ...anyRoute, direction: "response" }, [["other text", (text) => ({ a: [{ b: text }] })]]),
+  ...rows({ ...anyRoute, direction: "request" }, anyExamples),
+  ...rows({ ...anyRoute, direction: "response" }, anyExamples),
+  ...rows({ ...anyRoute, direction: "response", delivery: "copy" }, [namedMember]),
   ...(["other", "embeddings", "message_batches"] as const).flatMap((route) =>
     pieces(route, [["other text", (text) => ({ parts: [{ text }] })]], ["[DONE]"])
   )

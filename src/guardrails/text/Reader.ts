@@ -29,6 +29,10 @@ export const read = (json: string, nodes: ReadonlyArray<Node>, root: Rule, visit
   for (const node of nodes) {
     if (node.kind === "number") continue
     const { parent } = node
+    if (node.kind === "name") {
+      readName(node, visitor)
+      continue
+    }
     const inherited = parent === undefined ? root : ruleIn(parent, parent.rule ?? root, node.key)
     node.rule = node.kind === "object" ? variant(json, node, inherited) : inherited
     if (node.kind === "string") readString(json, node, inherited, visitor)
@@ -43,6 +47,13 @@ const variant = (json: string, node: Node, rule: Rule): Rule => {
   if (rule.variants.size === 0) return rule
   const name = rule.variantBy === "type" ? node.type : node.role
   return (name && rule.variants.get(valueAt(json, name.start, name.end))) ?? rule
+}
+
+/** The names in token probabilities are the tokens. */
+const readName = (node: Node, visitor: Visitor): void => {
+  const meaning = node.parent?.rule?.meaning
+  if (meaning?._tag === "Never" && meaning.unreadable !== undefined) visitor.unreadable(meaning.unreadable)
+  else add(nameMeaning, node, visitor)
 }
 
 const readString = (json: string, node: Node, rule: Rule, visitor: Visitor): void => {
@@ -67,6 +78,9 @@ const add = (meaning: TextMeaning, node: Node, visitor: Visitor): void =>
     meaning,
     meaning.signed === "always" || (meaning.signed === "with signature" && node.parent?.isSigned === true)
   )
+
+/** A name arrives whole, and it is no part of the text that the member holds. */
+const nameMeaning = meaningOf("member name", { lane: "member name" })
 
 const addAs = (place: TextPlace, node: Node, visitor: Visitor): void => add(meaningOf(place), node, visitor)
 

@@ -14,9 +14,9 @@ const own = "john@example.com"
 const request = `I am ${own}.`
 
 const words = "Dear [EMAIL_1], ask jane.roe@example.org 😀 or call +1-555-123-4567; SSN 987-65-4321. See you"
-/** A model may escape what it likes, and nest JSON in JSON. */
+/** A model may escape what it likes, nest JSON in JSON, and write values as names of members. */
 const input = String.raw`{"a":"jane.roe\u0040example.org", "body":"Tel.\n+1-555-123-4567 \"987-65-4321\"", "cc":["[EMAIL_1]"],
-  "nested":"{\"to\":\"jane.roe\\u0040example.org\"}", "order":5551234567}`
+  "for [EMAIL_1]":{"555-123-4567":true}, "nested":"{\"to\":\"jane.roe\\u0040example.org\"}", "order":5551234567}`
 const call = { id: "call_8Zr2aVqIYQKd0LYvF5m1hT3x", tool: "send", input }
 const answer = { text: words, calls: [call] }
 

@@ -13,16 +13,17 @@ export const renumbered = (value: unknown): unknown => {
     numbers.set(placeholder, `[${kind}_${count}]`)
     return `[${kind}_${count}]`
   }
+  const renumberAll = (text: string): string => text.replaceAll(/\[([A-Z]+)_\d+\]/g, renumber)
   const walk = (value: unknown): unknown =>
     typeof value === "string"
-      ? value.replaceAll(/\[([A-Z]+)_\d+\]/g, renumber)
+      ? renumberAll(value)
       : Array.isArray(value)
         ? value.map(walk)
         : typeof value === "object" && value !== null
           ? Object.fromEntries(
               Object.entries(value)
                 .sort(([a], [b]) => (a < b ? -1 : 1))
-                .map(([key, member]) => [key, walk(member)])
+                .map(([key, member]) => [renumberAll(key), walk(member)])
             )
           : value
   return walk(value)
