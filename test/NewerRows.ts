@@ -17,6 +17,12 @@ export const statements = {
     VALUES ('upstream', 'newer', 'https://other.test', 'signature')`,
   guardrail: `INSERT INTO guardrail_definitions (name, description, provider_kind, modes, failure_policy)
     VALUES ('newer', '', 'wasm', '{pre_call}', 'fail_closed')`,
+  streamMode: `INSERT INTO guardrail_definitions
+      (name, description, provider_kind, modes, failure_policy, enabled, endpoint_url, stream_mode)
+    VALUES ('newer-mode', '', 'http', '{during_call}', 'fail_closed', true, 'https://newer.test', 'sentence')`,
+  streamWindow: `INSERT INTO guardrail_definitions
+      (name, description, provider_kind, modes, failure_policy, enabled, endpoint_url, stream_mode, window_chars)
+    VALUES ('newer-window', '', 'http', '{during_call}', 'fail_closed', true, 'https://newer.test', 'window', 0)`,
   service: `INSERT INTO service_registrations (name, route_pattern, upstream_base_url, enabled, cost_mode)
     VALUES ('newer', '/internal/newer/*', 'https://newer.test', true, 'auction')`,
   passthrough: `UPDATE upstream_passthrough_settings SET enabled = true, admin_api_exposure = 'by_role'`,

@@ -1,5 +1,5 @@
 import { Effect, Predicate, Schema } from "effect"
-import { Config, FailurePolicy, Mode, StreamMode } from "../policy/Guardrail.ts"
+import { Config, FailurePolicy, Mode, StreamMode, WindowChars } from "../policy/Guardrail.ts"
 import { credentialFor, missing, originOf, type StoredCredential } from "../policy/routes/StoredCredential.ts"
 import { Database } from "../services/Database.ts"
 import { open as openCredential } from "../state/SealedCredential.ts"
@@ -48,7 +48,7 @@ const Row = Schema.Struct({
   endpoint_url: Schema.NullOr(Schema.String),
   timeout_ms: Schema.NullOr(Schema.Int),
   stream_mode: StreamMode,
-  window_chars: Schema.Int,
+  window_chars: WindowChars,
   sealed_token: Schema.NullOr(Schema.String),
   credential_origin: Schema.NullOr(Schema.String)
 })

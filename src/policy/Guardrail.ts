@@ -17,6 +17,9 @@ export type FailurePolicy = typeof FailurePolicy.Type
 export const StreamMode = Schema.Literals(["buffer", "window"])
 export type StreamMode = typeof StreamMode.Type
 
+/** The number of characters that a guardrail judges at a time in the stream mode `window`. */
+export const WindowChars = Schema.Int.check(Schema.isBetween({ minimum: 64, maximum: 16_384 }))
+
 export const Config = Schema.Record(Schema.String, Schema.Json)
 export type Config = typeof Config.Type
 

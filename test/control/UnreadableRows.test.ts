@@ -101,6 +101,17 @@ const kinds: ReadonlyArray<Kind> = [
     ],
     change: ["PATCH", { default_on: true }]
   },
+  ...["stream_mode = 'sentence'", "window_chars = 0"].map((newerValue) => ({
+    path: "guardrails",
+    table: "guardrail_definitions",
+    make: Fixtures.guardrail,
+    statement: `UPDATE guardrail_definitions SET ${newerValue} WHERE name = $1`,
+    ends: [
+      ["PATCH", "", { enabled: false }],
+      ["DELETE", ""]
+    ] satisfies Kind["ends"],
+    change: ["PATCH", { default_on: true }] satisfies Kind["change"]
+  })),
   {
     path: "policy-layers",
     table: "policy_layers",

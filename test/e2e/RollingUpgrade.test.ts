@@ -39,7 +39,7 @@ describe.skipIf(!Deployment.available)("beside a newer version", { timeout: 120_
         { discard: true }
       )
       yield* Effect.forEach([all, gateway], degraded)
-      for (const row of ["team:newer-field", "embeddings", "rerank", "newer"]) {
+      for (const row of ["team:newer-field", "embeddings", "rerank", "newer", "newer-mode", "newer-window"]) {
         assert.include(gateway.output(), row)
       }
       const late = yield* deployment.start({ role: "gateway" })

@@ -16,7 +16,7 @@ const written = (...statements: ReadonlyArray<string>) =>
     yield* sql`DELETE FROM service_registrations`
     yield* sql`DELETE FROM provider_configs`
     yield* sql`UPDATE canonical_routes SET mode = 'managed_by_gateway'`
-    yield* sql`DELETE FROM guardrail_definitions WHERE name = 'newer'`
+    yield* sql`DELETE FROM guardrail_definitions WHERE name LIKE 'newer%'`
     yield* Effect.forEach(statements, (statement) => sql.unsafe(statement), { discard: true })
   })
 
@@ -194,6 +194,41 @@ layer(Proxy.database)("A row that this version cannot decode", (it) => {
         const wire = yield* everybody.ask({ target: Proxy.chat, headers: key.headers, body })
         assert.deepStrictEqual(answerOf(wire), expected, failurePolicy)
       }
+    })
+  )
+
+  it.effect.each([
+    ["newer-mode", NewerRows.statements.streamMode],
+    ["newer-window", NewerRows.statements.streamWindow]
+  ] as const)("a guardrail that reads streams in a way of a newer version is absent: %s", ([name, statement]) =>
+    Effect.gen(function* () {
+      const gateway = yield* beside(statement)
+      const demanding = yield* Proxy.issueKey({}, { guardrails: { mandatory_guardrails: [name] } })
+      const others = yield* Proxy.issueKey()
+      const refused = [502, "guardrail_unavailable"]
+      for (const stream of [true, false]) {
+        const ask = { target: Proxy.chat, body: { ...body, stream } }
+        assert.deepStrictEqual(answerOf(yield* gateway.ask({ ...ask, headers: demanding.headers })), refused)
+        assert.strictEqual((yield* gateway.ask({ ...ask, headers: others.headers })).status, 200)
+      }
+      const everybody = yield* beside(
+        statement,
+        `UPDATE guardrail_definitions SET default_on = true WHERE name = '${name}'`
+      )
+      const { headers } = yield* Proxy.issueKey()
+      assert.deepStrictEqual(answerOf(yield* everybody.ask({ target: Proxy.chat, headers, body })), refused)
+    })
+  )
+
+  it.effect("a guardrail that an older version stores has the defaults of its stream mode", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      yield* written(
+        `INSERT INTO guardrail_definitions (name, description, provider_kind, modes, failure_policy, enabled, endpoint_url)
+          VALUES ('newer', '', 'http', '{post_call}', 'fail_closed', true, 'https://older.test')`
+      )
+      const rows = yield* sql`SELECT stream_mode, window_chars FROM guardrail_definitions WHERE name = 'newer'`
+      assert.deepStrictEqual(rows, [{ stream_mode: "buffer", window_chars: 512 }])
     })
   )
 

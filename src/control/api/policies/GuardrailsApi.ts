@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Action, Config, Execution, FailurePolicy, Mode, StreamMode } from "../../../policy/Guardrail.ts"
+import { Action, Config, Execution, FailurePolicy, Mode, StreamMode, WindowChars } from "../../../policy/Guardrail.ts"
 import { GuardrailName } from "../../../policy/GuardrailPolicy.ts"
 import { Credential } from "../providers/ProvidersApi.ts"
 import { refusals } from "../schema/Errors.ts"
@@ -23,7 +23,7 @@ export const Guardrail = Schema.Struct({
   endpoint_url: Schema.NullOr(Schema.String),
   timeout_ms: Schema.NullOr(Schema.Int),
   stream_mode: Schema.NullOr(StreamMode),
-  window_chars: Schema.NullOr(Schema.Int),
+  window_chars: Schema.NullOr(WindowChars),
   token_configured: Schema.Boolean
 }).annotate({ identifier: "Guardrail" })
 export type Guardrail = typeof Guardrail.Type
@@ -35,9 +35,6 @@ export const Modes = Schema.Array(Mode).check(Schema.isMaxLength(16))
 export const Description = Schema.String.check(Schema.isMaxLength(1000))
 
 export const timeoutBounds = { minimum: 100, maximum: 10_000 }
-
-/** The number of characters that a guardrail judges at a time in the stream mode `window`. */
-export const WindowChars = Schema.Int.check(Schema.isBetween({ minimum: 64, maximum: 16_384 }))
 
 const optional = {
   description: Schema.optionalKey(Description),
