@@ -10,6 +10,10 @@ export interface Reply {
   readonly plain?: Json
   /** The numbers of bytes that are written at once, used over and over. */
   readonly sizes: ReadonlyArray<number>
+  /** The stream ends after this, and its events arrive before. */
+  readonly ends?: Promise<void>
+  /** True if the connection breaks instead of ending. */
+  readonly breaks?: boolean
 }
 
 export interface StreamingVendor {
@@ -43,7 +47,7 @@ const start = async () => {
     const chunks = await Array.fromAsync(incoming)
     const body = Buffer.concat(chunks).toString()
     bodies.push(body)
-    const { events, plain, sizes } = replyTo(body)
+    const { breaks, ends, events, plain, sizes } = replyTo(body)
     if (!/"stream" ?: ?true/.test(body)) {
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(plain))
       return
@@ -54,7 +58,9 @@ const start = async () => {
       // Pieces that are written in the same turn of the event loop arrive together.
       await setImmediate()
     }
-    response.end()
+    await ends
+    if (breaks) response.destroy()
+    else response.end()
   })
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
   return {
