@@ -1,8 +1,8 @@
-import { Predicate, Schema } from "effect"
+import { Option, Predicate, Schema } from "effect"
 import type { EventSpan } from "../text/EventReader.ts"
 import { withLiterals } from "../text/Literals.ts"
 import * as SequenceNumbers from "./SequenceNumbers.ts"
-import { type SseEvent, withData, withName } from "./SseEvents.ts"
+import { type SseEvent, withData, withEnd, withName } from "./SseEvents.ts"
 
 /** An event with pieces of texts that are partly held. The held texts are sent in an event like this one. */
 export interface Template {
@@ -32,24 +32,27 @@ export const eventWith = (
     })
   )
   const json = Schema.decodeUnknownSync(Json)(marked)
-  if (Predicate.isObject(json) && json["type"] === "content_block_start") {
-    return withData(withName(event, blockDelta), continuedBlock(json, placed.join("")))
+  const complete = withEnd(event)
+  const started = decodeStartedBlock(json)
+  if (Option.isSome(started)) {
+    return withData(withName(complete, blockDelta), continuedBlock(started.value, placed.join("")))
   }
   const only = withoutOthers(json, placed, 0, false)
   const changed = only === undefined ? unpruned(marked, placed) : JSON.stringify(only)
-  return withData(event, SequenceNumbers.withNumber(changed, number))
+  return withData(complete, SequenceNumbers.withNumber(changed, number))
 }
 
 /** A block of Anthropic's messages starts once. The text with which it starts continues in an event of another type. */
 const blockDelta = "content_block_delta"
 const Json = Schema.fromJsonString(Schema.Unknown)
 const StartedBlock = Schema.Struct({
+  type: Schema.Literal("content_block_start"),
   index: Schema.optionalKey(Schema.Number),
   content_block: Schema.Struct({ type: Schema.String })
 })
+const decodeStartedBlock = Schema.decodeUnknownOption(StartedBlock)
 
-const continuedBlock = (started: object, text: string): string => {
-  const { content_block: block, index } = Schema.decodeUnknownSync(StartedBlock)(started)
+const continuedBlock = ({ content_block: block, index }: typeof StartedBlock.Type, text: string): string => {
   const delta = block.type === "thinking" ? { type: "thinking_delta", thinking: text } : { type: "text_delta", text }
   return JSON.stringify({ type: blockDelta, index, delta })
 }

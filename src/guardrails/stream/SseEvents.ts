@@ -18,7 +18,7 @@ export interface SseLine {
 /** Characters. The last event of OpenAI's responses repeats the whole response. */
 export const maxEventLength = 16_777_216
 
-/** The event exceeds the maximum size. Nothing of it was passed on. */
+/** The event that has not ended exceeds the maximum size. No bytes are lost: `rest` returns what there is of it. */
 export class EventTooLarge extends Error {}
 
 /**
@@ -40,9 +40,9 @@ export class SseSplitter {
     this.#maxLength = maxLength
   }
 
-  /** Returns the events that these bytes complete. Throws `EventTooLarge`. */
+  /** Returns the events that these bytes complete. Throws `EventTooLarge` if they complete none. */
   push(bytes: Uint8Array): ReadonlyArray<SseEvent> {
-    return this.#split(this.#decoder.decode(bytes, { stream: true }), false)
+    return this.#split(this.decode(bytes), false)
   }
 
   /** Returns the rest of the stream, which lacks the blank line at its end. */
@@ -54,12 +54,17 @@ export class SseSplitter {
     return last.length === 0 ? events : [...events, { lines: last, end: "" }]
   }
 
-  /** Returns the text of the event that has not ended. */
+  /** Returns the text of the event that has not ended. Later bytes are no longer split but go through `decode`. */
   rest(): string {
     const lines = this.#lines.map(({ lineEnd, raw }) => raw + lineEnd).join("")
-    const rest = lines + this.#parts.join("") + (this.#isReturnPending ? "\r" : "") + this.#decoder.decode()
+    const rest = lines + this.#parts.join("") + (this.#isReturnPending ? "\r" : "")
     this.#clear()
     return rest
+  }
+
+  /** Returns the text of bytes after `rest`. They may begin within a character. */
+  decode(bytes: Uint8Array): string {
+    return this.#decoder.decode(bytes, { stream: true })
   }
 
   #split(piece: string, isLast: boolean): ReadonlyArray<SseEvent> {
@@ -77,7 +82,8 @@ export class SseSplitter {
       this.#parts.push(text.slice(from))
       this.#length += text.length - from
     }
-    if (this.#length > this.#maxLength) throw new EventTooLarge()
+    // Complete events are returned first, because the error would lose them.
+    if (events.length === 0 && this.#length > this.#maxLength) throw new EventTooLarge()
     return events
   }
 
@@ -130,13 +136,12 @@ export const textOf = ({ end, lines }: SseEvent): string =>
 
 /** Returns the event with other data. Several lines of data become one, because JSON has no line breaks in strings. */
 export const withData = (event: SseEvent, data: string): SseEvent => {
-  const value = data.replace(/[\r\n]/g, " ")
   let isFirst = true
   const lines = event.lines.flatMap((own): ReadonlyArray<SseLine> => {
     if (own.field !== "data") return [own]
     if (!isFirst) return []
     isFirst = false
-    return [{ raw: `data: ${value}`, field: "data", value, lineEnd: own.lineEnd }]
+    return [lineWith(own, data)]
   })
   return { lines, end: event.end }
 }
@@ -145,6 +150,12 @@ export const withData = (event: SseEvent, data: string): SseEvent => {
 export const withName = (event: SseEvent, name: string): SseEvent =>
   mapValues(event, ({ field, value }) => (field === "event" ? name : value))
 
+/** Returns the event with the blank line at its end that is missing if the stream ended within the event. */
+export const withEnd = (event: SseEvent): SseEvent =>
+  event.end === ""
+    ? { lines: event.lines.map((line) => (line.lineEnd === "" ? { ...line, lineEnd: "\n" } : line)), end: "\n" }
+    : event
+
 /** Returns the event with other values of the fields that `change` changes. */
 export const mapValues = (event: SseEvent, change: (line: SseLine) => string): SseEvent => {
   let isChanged = false
@@ -152,7 +163,13 @@ export const mapValues = (event: SseEvent, change: (line: SseLine) => string): S
     const value = change(line)
     if (value === line.value) return line
     isChanged = true
-    return { ...line, raw: `${line.field}: ${value}`, value }
+    return lineWith(line, value)
   })
   return isChanged ? { lines, end: event.end } : event
+}
+
+/** A line break in a value would begin another line of the event. */
+const lineWith = ({ field, lineEnd }: SseLine, text: string): SseLine => {
+  const value = text.replace(/[\r\n]/g, " ")
+  return { raw: `${field}: ${value}`, field, value, lineEnd }
 }

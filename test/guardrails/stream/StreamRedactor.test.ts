@@ -94,6 +94,41 @@ describe("a stream", () => {
     assert.strictEqual(contentOf(cut), "to [EMAIL_2]")
   })
 
+  it("ends each event that it adds after a stream that ended within an event", () => {
+    const cut = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: "x.com" } }] })}`
+    const out = chat(chunk("to jane@", 0), chunk("to joe@b.co", 1), cut)
+    assert.deepStrictEqual([contentOf(out, 0), contentOf(out, 1)], ["to [EMAIL_2]", "to [EMAIL_3]"])
+  })
+
+  it("sends all of a text before the choice ends, also beside a copy of it", () => {
+    const last = { index: 0, delta: { content: "ple.com" }, message: { content: "to jane@example.com" } }
+    const out = chat(chunk("to jane@exam"), event({ choices: [{ ...last, finish_reason: "stop" }] }))
+    assert.deepStrictEqual(
+      eventsOf(out).map((text) => JSON.parse(text).choices[0]),
+      [
+        { index: 0, delta: { content: "to " }, finish_reason: null },
+        { ...last, delta: { content: "[EMAIL_2]" }, message: { content: "to [EMAIL_2]" }, finish_reason: "stop" }
+      ]
+    )
+  })
+
+  it.each([
+    ["without an index", { content_block: { type: "text", text: "to jane@" } }],
+    ["whose index is no number", { index: "0", content_block: { type: "text", text: "to jane@" } }],
+    ["without a type", { content_block: { text: "to jane@" } }],
+    ["that is a string", { content_block: "to jane@" }]
+  ])("sends the text of a started block %s", (_, block) => {
+    const out = redact("messages", [event({ type: "content_block_start", ...block }), event({ type: "message_stop" })])
+    assert.deepStrictEqual([...out.matchAll(/to |jane@/g)].map(String), ["to ", "jane@"])
+  })
+
+  it("puts no line break of a value into a line that is no data", () => {
+    const values = new Map([["[EMAIL_1]", "first\ndata: second\r\n\r\nthird"]])
+    const redactor = new StreamRedactor(new Redaction({ detectors: usual, known: values, restore: true }), "chat")
+    const out = redactor.push(Buffer.from(": to [EMAIL_1]\ndata: {}\n\n"))
+    assert.strictEqual(out, ": to first data: second    third\ndata: {}\n\n")
+  })
+
   it("keeps the texts of choices apart", () => {
     const out = chat(
       chunk("jane@", 0),
