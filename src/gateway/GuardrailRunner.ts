@@ -2,8 +2,8 @@ import { type Context, Effect, Exit, type Fiber, Option, Result } from "effect"
 import { type Guardrails, type RunReport, runOnNonJson } from "../guardrails/Guardrails.ts"
 import type { RequestContext as GuardrailContext } from "../guardrails/HttpGuardrail.ts"
 import * as Selection from "../guardrails/Selection.ts"
+import * as StreamCalls from "../guardrails/StreamCalls.ts"
 import * as StreamChain from "../guardrails/StreamChain.ts"
-import type { Reply, StreamCall } from "../guardrails/StreamJudge.ts"
 import type { TextRoute } from "../guardrails/text/Place.ts"
 import * as Facts from "../policy/facts/Facts.ts"
 import type { Execution, Mode } from "../policy/Guardrail.ts"
@@ -102,14 +102,15 @@ export class GuardrailRunner {
   /** Returns the filter for an event stream. Each exchange with an upstream needs its own. */
   streamFilter(resources: StreamResources): StreamFilterOptions {
     const { lease, onDefect, schedule } = resources
-    const { now } = this.#services
+    const { fork, guardrails, now } = this.#services
+    const { requestId } = this.#request
     this.#stream = undefined
     return {
       holdsWholeStream: this.#streamSteps.some(StreamChain.holdsWholeStream),
       lease,
       schedule,
       open: (output) => {
-        const call: StreamCall = (step, response, done) => this.#judgeStream(step, response, done, onDefect)
+        const call = StreamCalls.make(guardrails, { fork, requestId, context: this.#context, onDefect })
         const options = { route: this.#route, known: this.#placeholders, now, call }
         this.#stream = new StreamChain.StreamChain(this.#streamSteps, options, {
           push: (bytes) => output.push(bytes),
@@ -127,32 +128,6 @@ export class GuardrailRunner {
     const { executions = [], failures = [] } = this.#stream?.report() ?? {}
     this.#stream = undefined
     if (executions.length > 0) this.#record({ executions, failures, stopped: undefined }, this.#services.now())
-  }
-
-  #judgeStream(
-    step: Selection.SelectedGuardrail,
-    response: string,
-    done: (reply: Reply) => void,
-    onDefect: (defect: unknown) => void
-  ): () => void {
-    const { fork, guardrails } = this.#services
-    const { requestId } = this.#request
-    const fiber = fork(guardrails.judgeStream(step, { requestId, context: this.#context, text: response }))
-    let isCancelled = false
-    fiber.addObserver((exit) => {
-      if (isCancelled) return
-      if (Exit.isFailure(exit))
-        fork(Effect.logError("a guardrail failed because of a gateway defect; its failure policy applies", exit.cause))
-      try {
-        done(Exit.isSuccess(exit) ? exit.value : unavailable)
-      } catch (defect) {
-        onDefect(defect)
-      }
-    })
-    return () => {
-      isCancelled = true
-      fiber.interruptUnsafe()
-    }
   }
 
   inspectResponse(text: string, done: (guarded: Result.Result<string, GatewayError>) => void): void {
@@ -257,8 +232,6 @@ const rewroteTooMuch = new GatewayError({
   message:
     "A guardrail may change only the text of a request, but it changed something else, such as the model, the tools or the output limit. The gateway refused the request. Ask the operator to check the guardrail."
 })
-
-const unavailable: Reply = Result.fail({ code: "guardrail_unavailable" })
 
 const guardrailsFailed = new GatewayError({
   code: "guardrail_unavailable",

@@ -1,25 +1,28 @@
-import { Effect, Option, Schema } from "effect"
+import { Clock, Effect, Option, Result, Schema } from "effect"
 import type { Execution } from "../policy/Guardrail.ts"
 import type { StoppedBy } from "./GuardrailOutcome.ts"
+import type { Guardrails } from "./Guardrails.ts"
+import type { RequestContext } from "./HttpGuardrail.ts"
 import type { Selection } from "./Selection.ts"
+import * as StreamCalls from "./StreamCalls.ts"
 import { StreamChain } from "./StreamChain.ts"
-import type { StreamCall } from "./StreamJudge.ts"
 
 interface StreamTestRun {
   /** The text that is sent after each chunk, and what follows at the end. */
   readonly sent: ReadonlyArray<string>
   readonly executions: ReadonlyArray<Execution>
-  readonly stopped: StoppedBy | undefined
 }
 
 /** Runs guardrails on a text that arrives in chunks, as the pieces of one chat completion. */
-export const run = (
+export const run = Effect.fnUntraced(function* (
+  guardrails: Guardrails["Service"],
   steps: Selection,
   chunks: ReadonlyArray<string>,
-  call: StreamCall,
-  now: () => number
-): Effect.Effect<StreamTestRun> =>
-  Effect.callback((resume) => {
+  request: { readonly requestId: string; readonly context: RequestContext }
+) {
+  const clock = yield* Clock.Clock
+  const fork = Effect.runForkWith(yield* Effect.context<never>())
+  return yield* Effect.callback<Result.Result<StreamTestRun, StoppedBy>>((resume) => {
     const sent: Array<string> = []
     let received = ""
     let next = 0
@@ -28,10 +31,6 @@ export const run = (
     const takeSent = () => {
       sent.push(textOf(received))
       received = ""
-    }
-    const finish = (stopped: StoppedBy | undefined) => {
-      takeSent()
-      resume(Effect.succeed({ sent, executions: chain.report().executions, stopped }))
     }
     /** Pushes chunks until a guardrail is busy. Then `ready` goes on. */
     const proceed = () => {
@@ -45,15 +44,23 @@ export const run = (
       isEnded = true
       chain.end()
     }
+    const call = StreamCalls.make(guardrails, {
+      ...request,
+      fork,
+      onDefect: (defect) => resume(Effect.die(defect))
+    })
     const chain = new StreamChain(
       steps,
-      { route: "chat", known: new Map(), now, call },
+      { route: "chat", known: new Map(), now: () => clock.currentTimeMillisUnsafe(), call },
       {
         push: (bytes) => {
           received += bytes.toString()
         },
-        end: () => finish(undefined),
-        stop: finish,
+        end: () => {
+          takeSent()
+          resume(Effect.succeed(Result.succeed({ sent, executions: chain.report().executions })))
+        },
+        stop: (by) => resume(Effect.succeed(Result.fail(by))),
         ready: () => {
           if (isProceeding || isEnded) return
           takeSent()
@@ -64,6 +71,7 @@ export const run = (
     proceed()
     return Effect.sync(() => chain.cancel())
   })
+})
 
 const eventOf = (content: string): Buffer =>
   Buffer.from(`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`)

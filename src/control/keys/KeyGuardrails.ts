@@ -1,8 +1,7 @@
-import { Clock, Context, Effect, Exit, Layer, Option, Result, Schema } from "effect"
+import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import * as Definitions from "../../guardrails/Definitions.ts"
 import * as Runner from "../../guardrails/Guardrails.ts"
 import * as Selection from "../../guardrails/Selection.ts"
-import type { StreamCall } from "../../guardrails/StreamJudge.ts"
 import * as StreamTest from "../../guardrails/StreamTest.ts"
 import type { Mode } from "../../policy/Guardrail.ts"
 import type { Database } from "../../services/Database.ts"
@@ -38,8 +37,6 @@ export class KeyGuardrails extends Context.Service<
 const make = Effect.gen(function* () {
   const runner = yield* Runner.Guardrails
   const context = yield* Effect.context<Database | Vault>()
-  const clock = yield* Clock.Clock
-  const fork = Effect.runForkWith(context)
   const runOneTest = oneTestAtATime()
   const catalogue = toStoreFailures(
     Effect.suspend(() => Effect.provideContext(Definitions.load(new RowReader()), context))
@@ -85,16 +82,11 @@ const make = Effect.gen(function* () {
         provider: "none"
       }
       if (isStream) {
-        const call: StreamCall = (step, text, done) => {
-          const fiber = fork(runner.judgeStream(step, { requestId, context: requestContext, text }))
-          fiber.addObserver((exit) => done(Exit.isSuccess(exit) ? exit.value : unavailable))
-          return () => fiber.interruptUnsafe()
-        }
         const run = yield* runOneTest(keyId)(
-          StreamTest.run(steps, chunks ?? [], call, () => clock.currentTimeMillisUnsafe())
+          StreamTest.run(runner, steps, chunks ?? [], { requestId, context: requestContext })
         )
-        if (run.stopped !== undefined) return yield* new ControlError(run.stopped.code, run.stopped.message)
-        return { sent: run.sent, applied_guardrails: names, results: run.executions }
+        if (Result.isFailure(run)) return yield* new ControlError(run.failure.code, run.failure.message)
+        return { sent: run.success.sent, applied_guardrails: names, results: run.success.executions }
       }
       const run = yield* runOneTest(keyId)(
         runner.run(steps, {
@@ -143,8 +135,6 @@ const testRoute = "/admin-ui/v1/guardrails/test"
 
 /** The text is JSON, because the gateway encodes the results of guardrails as JSON. */
 const parseJson = (text: string) => Effect.orDie(Schema.decodeEffect(Schema.fromJsonString(Schema.Json))(text))
-
-const unavailable = Result.fail({ code: "guardrail_unavailable" } as const)
 
 const missingText = (mode: Mode) => {
   const param = mode === "during_call" ? "chunks" : "input"
