@@ -1,44 +1,33 @@
 import { Option, Result, Schema } from "effect"
-import type { Execution } from "../policy/Guardrail.ts"
 import { CollectedBytes } from "../services/CollectedBytes.ts"
-import { type Consequence, stoppedBy, type Verdict } from "./GuardrailOutcome.ts"
-import type { SelectedGuardrail } from "./Selection.ts"
-import type { StreamGuardrail, StreamOutlet } from "./StreamGuardrail.ts"
-import { type HttpStreamOptions, invalidReply, type Reply, StreamJudge } from "./StreamJudge.ts"
+import type { Verdict } from "./GuardrailOutcome.ts"
+import type { HttpStep } from "./Selection.ts"
+import { noBytes, type StreamGuardrail, type StreamOutlet, type StreamReport } from "./StreamGuardrail.ts"
+import { type HttpStreamOptions, invalidReply, type Passing, type Reply, StreamJudge } from "./StreamJudge.ts"
 import { type LaneChanges, LaneTexts } from "./stream/LaneTexts.ts"
 import { EventTooLarge, type SseEvent, SseSplitter } from "./stream/SseEvents.ts"
 import type { TextRoute } from "./text/Place.ts"
 
 /** An HTTP guardrail that judges all texts of a stream in one call, before the first event passes. */
 export class BufferedStream implements StreamGuardrail {
-  readonly #step: SelectedGuardrail
+  readonly #step: HttpStep
   readonly #route: TextRoute
   readonly #outlet: StreamOutlet
   readonly #judge: StreamJudge
   readonly #texts: LaneTexts
   readonly #splitter = new SseSplitter()
   readonly #collected = new CollectedBytes()
-  #hasStarted = false
   #isJudged = false
   #heldCharacters = 0
   /** True if the rest of the stream passes unread, because the guardrail failed and its failure policy lets it pass. */
   #isGivenUp = false
-  #isStopped = false
 
-  constructor(step: SelectedGuardrail, { call, now, route }: HttpStreamOptions, outlet: StreamOutlet) {
+  constructor(step: HttpStep, options: HttpStreamOptions, outlet: StreamOutlet) {
     this.#step = step
-    this.#route = route
+    this.#route = options.route
     this.#outlet = outlet
-    this.#judge = new StreamJudge(step, call, now)
-    this.#texts = new LaneTexts(route)
-  }
-
-  get hasStarted(): boolean {
-    return this.#hasStarted
-  }
-
-  get hasFailed(): boolean {
-    return this.#judge.hasFailed
+    this.#judge = new StreamJudge(step, options, outlet)
+    this.#texts = new LaneTexts(options.route)
   }
 
   get isBusy(): boolean {
@@ -46,8 +35,6 @@ export class BufferedStream implements StreamGuardrail {
   }
 
   push(bytes: Buffer): void {
-    this.#hasStarted = true
-    if (this.#isStopped) return
     if (this.#isGivenUp) {
       this.#outlet.push(bytes)
       return
@@ -57,25 +44,22 @@ export class BufferedStream implements StreamGuardrail {
   }
 
   end(): void {
-    if (!this.#isGivenUp && !this.#isStopped) this.#read(() => this.#splitter.end())
+    if (!this.#isGivenUp) this.#read(() => this.#splitter.end())
     if (this.#isGivenUp) this.#release(noBytes)
-    else if (!this.#isStopped) this.#judgeAll()
+    else if (!this.#judge.isStopped) this.#judgeAll()
   }
 
   #judgeAll(): void {
     const { unreadable } = this.#texts
-    if (unreadable.length > 0 && !this.#survives(this.#judge.fail(`cannot read: ${unreadable.join(", ")}`))) return
+    if (unreadable.length > 0 && !this.#judge.fail(`cannot read: ${unreadable.join(", ")}`)) return
     const texts = this.#texts.texts()
     this.#heldCharacters = texts.reduce((sum, { text }) => sum + text.length, 0)
-    const done = (consequence: Consequence) => {
-      if (this.#survives(consequence)) this.#release(this.#changedBy(consequence))
-    }
-    if (texts.length === 0) done({ _tag: "Goes" })
-    else this.#judge.judge(texts, (verdict) => this.#checked(verdict), done)
+    const pass = (consequence: Passing) => this.#release(this.#changedBy(consequence))
+    if (texts.length === 0) pass({ _tag: "Goes" })
+    else this.#judge.judge(texts, (verdict) => this.#checked(verdict), pass)
   }
 
   cancel(): void {
-    this.#isStopped = true
     this.#judge.cancel()
   }
 
@@ -83,9 +67,9 @@ export class BufferedStream implements StreamGuardrail {
     return this.#collected.take()
   }
 
-  execution(): Execution {
+  report(): StreamReport {
     const { unreadable } = this.#texts
-    return this.#judge.execution(this.#isJudged, {
+    return this.#judge.report(this.#isJudged, {
       held_characters: this.#heldCharacters,
       ...(unreadable.length > 0 && { unguarded: unreadable })
     })
@@ -96,19 +80,10 @@ export class BufferedStream implements StreamGuardrail {
       for (const event of split()) this.#texts.add(event)
     } catch (error) {
       if (!(error instanceof EventTooLarge)) throw error
-      if (!this.#survives(this.#judge.fail("event_too_large"))) return
+      if (!this.#judge.fail("event_too_large")) return
       this.#isGivenUp = true
       this.#outlet.push(this.#collected.take())
     }
-  }
-
-  /** Returns false and stops the stream if it may not pass. */
-  #survives(consequence: Consequence): boolean {
-    if (this.#isStopped) return false
-    if (consequence._tag !== "Stops") return true
-    this.#isStopped = true
-    this.#outlet.stop(stoppedBy(consequence.code, this.#step.definition.name))
-    return false
   }
 
   #release(bytes: Buffer): void {
@@ -127,7 +102,7 @@ export class BufferedStream implements StreamGuardrail {
     return Result.succeed({ ...verdict, action, metadata: { ...verdict.metadata, unguarded: ["signed text"] } })
   }
 
-  #changedBy(consequence: Consequence): Buffer {
+  #changedBy(consequence: Passing): Buffer {
     const collected = this.#collected.take()
     const changes = consequence._tag === "GoesAs" ? this.#changesOf(consequence.text) : undefined
     return changes === undefined ? collected : Buffer.from(changes.apply(this.#route, collected))
@@ -141,8 +116,6 @@ export class BufferedStream implements StreamGuardrail {
     return texts.size === decoded.texts.length ? this.#texts.changes(texts) : undefined
   }
 }
-
-const noBytes = Buffer.alloc(0)
 
 const ChangedTexts = Schema.fromJsonString(
   Schema.Struct({ texts: Schema.Array(Schema.Struct({ lane: Schema.String, text: Schema.String })) })

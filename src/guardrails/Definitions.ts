@@ -5,18 +5,18 @@ import { Database } from "../services/Database.ts"
 import { open as openCredential } from "../state/SealedCredential.ts"
 import type { RowColumns, RowReader, TableReader } from "../state/StoredRows.ts"
 
-/** A guardrail runs in the gateway itself (`pii-redact`) or on a server at `url`. */
-export type GuardrailProvider =
-  | { readonly _tag: "BuiltIn" }
-  | {
-      readonly _tag: "Http"
-      readonly url: string
-      readonly timeoutMs: number
-      readonly token: StoredCredential
-      readonly streamMode: StreamMode
-      /** The length of a piece of text in the stream mode `window`. */
-      readonly windowChars: number
-    }
+/** A guardrail runs in the gateway itself (`pii-redact`) or on a server of its own. */
+export type GuardrailProvider = { readonly _tag: "BuiltIn" } | HttpProvider
+
+export interface HttpProvider {
+  readonly _tag: "Http"
+  readonly url: string
+  readonly timeoutMs: number
+  readonly token: StoredCredential
+  readonly streamMode: StreamMode
+  /** The length of a piece of text in the stream mode `window`. */
+  readonly windowChars: number
+}
 
 export interface GuardrailDefinition {
   readonly name: string

@@ -4,7 +4,7 @@ import { Egress } from "../services/Egress.ts"
 import * as GuardrailOutcome from "./GuardrailOutcome.ts"
 import * as HttpGuardrail from "./HttpGuardrail.ts"
 import * as PiiRedact from "./PiiRedact.ts"
-import type { SelectedGuardrail, Selection } from "./Selection.ts"
+import { type HttpStep, isHttp, type SelectedGuardrail, type Selection } from "./Selection.ts"
 import type { Reply } from "./StreamJudge.ts"
 import type { TextRoute } from "./text/Place.ts"
 
@@ -40,7 +40,7 @@ export class Guardrails extends Context.Service<
     readonly run: (selection: Selection, input: GuardrailInput) => Effect.Effect<GuardrailRun>
     /** Calls an HTTP guardrail once with texts of an event stream. */
     readonly judgeStream: (
-      step: SelectedGuardrail,
+      step: HttpStep,
       input: Pick<GuardrailInput, "requestId" | "context" | "text">
     ) => Effect.Effect<Reply>
   }
@@ -51,24 +51,15 @@ export class Guardrails extends Context.Service<
       const egress = yield* Egress
 
       const call = (
-        { config, definition }: SelectedGuardrail,
+        { config, definition: { name: guardrail, provider } }: HttpStep,
         { context, mode, requestId, text }: Pick<GuardrailInput, "requestId" | "context" | "mode" | "text">
       ): Effect.Effect<Reply> =>
-        definition.provider._tag === "BuiltIn"
-          ? Effect.succeed(notCalled)
-          : HttpGuardrail.call(egress, definition.provider, {
-              requestId,
-              guardrail: definition.name,
-              mode,
-              context,
-              config,
-              text
-            })
+        HttpGuardrail.call(egress, provider, { requestId, guardrail, mode, context, config, text })
 
-      const judge = (step: SelectedGuardrail, input: GuardrailInput): Effect.Effect<JudgedText> => {
-        if (step.definition.provider._tag === "BuiltIn") return Effect.sync(() => redact(step, input))
-        return Effect.map(call(step, input), (verdict) => ({ verdict }))
-      }
+      const judge = (step: SelectedGuardrail, input: GuardrailInput): Effect.Effect<JudgedText> =>
+        isHttp(step)
+          ? Effect.map(call(step, input), (verdict) => ({ verdict }))
+          : Effect.sync(() => redact(step, input))
 
       const run: Guardrails["Service"]["run"] = Effect.fnUntraced(function* (selection, input) {
         const executions: Array<Execution> = []
@@ -131,14 +122,14 @@ export const runOnNonJson = (selection: Selection, mode: Mode): RunReport => {
   return { executions, failures: executions, stopped: undefined }
 }
 
-const notCalled = Result.fail<GuardrailOutcome.GuardrailFailure>({ code: "guardrail_unavailable" })
+const notCalled: Reply = Result.fail({ code: "guardrail_unavailable" })
 
 const remember = (placeholders: Map<string, string>, values: PiiRedact.PlaceholderValues = new Map()): void => {
   for (const [placeholder, value] of values) placeholders.set(placeholder, value)
 }
 
 interface JudgedText {
-  readonly verdict: Result.Result<GuardrailOutcome.Verdict, GuardrailOutcome.GuardrailFailure>
+  readonly verdict: Reply
   readonly found?: PiiRedact.PlaceholderValues
 }
 

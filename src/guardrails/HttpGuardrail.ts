@@ -3,7 +3,7 @@ import * as JsonBounds from "../policy/facts/JsonBounds.ts"
 import * as JsonMembers from "../policy/facts/JsonMembers.ts"
 import { Action, Config, type Mode } from "../policy/Guardrail.ts"
 import type { Egress } from "../services/Egress.ts"
-import type { GuardrailProvider } from "./Definitions.ts"
+import type { HttpProvider } from "./Definitions.ts"
 import type { GuardrailFailure, Verdict } from "./GuardrailOutcome.ts"
 
 /** Tells an HTTP guardrail to which request the text belongs. */
@@ -43,7 +43,7 @@ const maxReplyBytes = (text: string): number => 65_536 + 6 * Buffer.byteLength(t
 /** Calls an HTTP guardrail once, without a retry. Anything other than a valid reply is a failure. */
 export const call = (
   egress: Egress["Service"],
-  provider: Extract<GuardrailProvider, { readonly _tag: "Http" }>,
+  provider: HttpProvider,
   request: GuardrailCall
 ): Effect.Effect<Result.Result<Verdict, GuardrailFailure>> => {
   const { timeoutMs, token, url } = provider

@@ -1,118 +1,118 @@
 import { Result } from "effect"
-import type { Execution } from "../policy/Guardrail.ts"
 import * as GuardrailOutcome from "./GuardrailOutcome.ts"
 import { type StoppedBy, stoppedBy } from "./GuardrailOutcome.ts"
 import * as PiiRedact from "./PiiRedact.ts"
-import type { PlaceholderValues, Redaction } from "./redact/Redaction.ts"
+import type { PlaceholderValues } from "./redact/Redaction.ts"
 import type { SelectedGuardrail } from "./Selection.ts"
+import { noBytes, type StreamGuardrail, type StreamOutlet, type StreamReport } from "./StreamGuardrail.ts"
 import { EventTooLarge } from "./stream/SseEvents.ts"
 import { StreamRedactor } from "./stream/StreamRedactor.ts"
 import type { TextRoute } from "./text/Place.ts"
 
-interface StreamOptions {
+interface PiiStreamOptions {
   readonly route: TextRoute
   /** The placeholders of the request, with the values that they replaced. */
   readonly known: PlaceholderValues
   readonly now: () => number
 }
 
-/** One run of `pii-redact` on an event stream. */
-export class PiiStream {
+/** `pii-redact` on one event stream. It decides without a call, so it is never busy. */
+export class PiiStream implements StreamGuardrail {
+  readonly isBusy = false
   readonly #step: SelectedGuardrail
+  readonly #outlet: StreamOutlet
   readonly #now: () => number
-  readonly #redaction: Redaction | undefined
-  readonly #redactor: StreamRedactor | undefined
+  /** The failure is a configuration that cannot be read. */
+  readonly #redactor: Result.Result<StreamRedactor, string>
   readonly #blocksUnreadable: boolean
-  #hasStarted = false
-  /** True if the rest of the stream passes unread, because the guardrail failed and its failure policy lets it pass. */
+  /** True after an event that was too large, if the failure policy lets the rest of the stream pass unread. */
   #isGivenUp = false
-  #failure: string | undefined
+  #failure: "guardrail_unavailable" | "event_too_large" | undefined
   #tookMs = 0
 
-  constructor(step: SelectedGuardrail, { known, now, route }: StreamOptions) {
+  constructor(step: SelectedGuardrail, { known, now, route }: PiiStreamOptions, outlet: StreamOutlet) {
     this.#step = step
+    this.#outlet = outlet
     this.#now = now
     this.#blocksUnreadable = PiiRedact.blocksUnreadable(step.config, step.definition.failurePolicy)
-    this.#redaction = Result.getOrUndefined(PiiRedact.redactionOf("response", { config: step.config, route, known }))
-    this.#redactor = this.#redaction && new StreamRedactor(this.#redaction, route)
-    if (this.#redactor === undefined) this.#failure = "guardrail_unavailable"
+    this.#redactor = Result.map(
+      PiiRedact.redactionOf("response", { config: step.config, route, known }),
+      (redaction) => new StreamRedactor(redaction, route)
+    )
+    if (Result.isFailure(this.#redactor)) this.#failure = "guardrail_unavailable"
   }
 
-  /** False until the first bytes arrive: the response may be no stream at all. */
-  get hasStarted(): boolean {
-    return this.#hasStarted
+  push(bytes: Buffer): void {
+    this.#send(bytes, (redactor) => redactor.push(bytes))
   }
 
-  get hasFailed(): boolean {
-    return this.#failure !== undefined
+  end(): void {
+    if (this.#send(noBytes, (redactor) => redactor.end())) this.#outlet.end()
   }
 
-  /** Returns the bytes to send now, or why the stream ends here. */
-  push(bytes: Buffer): Result.Result<Buffer, StoppedBy> {
-    return this.#timed(bytes, (redactor) => redactor.push(bytes))
+  /** No call is running, and the chain passes on nothing that is sent afterwards. */
+  cancel(): void {}
+
+  takeUnsent(): Buffer {
+    return noBytes
   }
 
-  /** Returns the last bytes. `bytes` are the last ones that arrived. */
-  end(bytes: Buffer): Result.Result<Buffer, StoppedBy> {
-    return this.#timed(bytes, (redactor) => redactor.push(bytes) + redactor.end())
-  }
-
-  execution(): Execution {
-    const { definition } = this.#step
-    const verdict =
-      this.#redaction === undefined || this.#failure !== undefined
-        ? Result.fail({ code: "guardrail_unavailable" } as const)
-        : Result.succeed(this.#verdict(this.#redaction))
-    const { action, metadata, reason } = GuardrailOutcome.of(definition.failurePolicy, verdict)
-    return {
-      guardrail_name: definition.name,
-      mode: "during_call",
-      action,
-      failure_policy: definition.failurePolicy,
-      latency_ms: this.#tookMs,
-      reason: this.#failure ?? reason,
-      metadata
-    }
-  }
-
-  #timed(bytes: Buffer, run: (redactor: StreamRedactor) => string): Result.Result<Buffer, StoppedBy> {
-    this.#hasStarted = true
-    const startedAt = this.#now()
-    const passed = this.#pass(bytes, run)
-    this.#tookMs += this.#now() - startedAt
-    return passed
-  }
-
-  #pass(bytes: Buffer, run: (redactor: StreamRedactor) => string): Result.Result<Buffer, StoppedBy> {
+  report(): StreamReport {
     const { failurePolicy, name } = this.#step.definition
-    const redactor = this.#redactor
-    if (this.#isGivenUp) return Result.succeed(bytes)
-    if (redactor === undefined || this.#redaction === undefined) {
-      this.#isGivenUp = failurePolicy !== "fail_closed"
-      return this.#isGivenUp ? Result.succeed(bytes) : Result.fail(stoppedBy("guardrail_unavailable", name))
+    const { action, metadata, reason } = GuardrailOutcome.of(failurePolicy, this.#verdict())
+    return {
+      execution: {
+        guardrail_name: name,
+        mode: "during_call",
+        action,
+        failure_policy: failurePolicy,
+        latency_ms: this.#tookMs,
+        reason: this.#failure ?? reason,
+        metadata
+      },
+      hasFailed: this.#failure !== undefined
     }
+  }
+
+  /** Returns false if the stream stops here. */
+  #send(bytes: Buffer, redact: (redactor: StreamRedactor) => string): boolean {
+    const startedAt = this.#now()
+    const passed = this.#pass(bytes, redact)
+    this.#tookMs += this.#now() - startedAt
+    if (Result.isFailure(passed)) this.#outlet.stop(passed.failure)
+    else if (passed.success.length > 0) this.#outlet.push(passed.success)
+    return Result.isSuccess(passed)
+  }
+
+  #pass(bytes: Buffer, redact: (redactor: StreamRedactor) => string): Result.Result<Buffer, StoppedBy> {
+    const { failurePolicy, name } = this.#step.definition
+    const unavailable = () => Result.fail(stoppedBy("guardrail_unavailable", name))
+    if (Result.isFailure(this.#redactor)) return failurePolicy === "fail_closed" ? unavailable() : Result.succeed(bytes)
+    const redactor = this.#redactor.success
+    const passed = (text: string) => Result.succeed(failurePolicy === "dry_run" ? bytes : Buffer.from(text))
+    if (this.#isGivenUp) return passed(redactor.passUnread(bytes))
     try {
-      const redacted = run(redactor)
-      if (this.#blocksUnreadable && hasUnreadable(redactor, this.#redaction) && failurePolicy !== "dry_run") {
+      const redacted = redact(redactor)
+      if (this.#blocksUnreadable && failurePolicy !== "dry_run" && redactor.hasUnreadable) {
         return Result.fail(stoppedBy("guardrail_blocked", name))
       }
-      return Result.succeed(failurePolicy === "dry_run" ? bytes : Buffer.from(redacted))
+      return passed(redacted)
     } catch (error) {
       if (!(error instanceof EventTooLarge)) throw error
       this.#failure = "event_too_large"
-      if (failurePolicy === "fail_closed") return Result.fail(stoppedBy("guardrail_unavailable", name))
+      if (failurePolicy === "fail_closed") return unavailable()
       this.#isGivenUp = true
-      return Result.succeed(failurePolicy === "dry_run" ? bytes : Buffer.from(redactor.giveUp()))
+      return passed(redactor.giveUp())
     }
   }
 
-  #verdict(redaction: Redaction): GuardrailOutcome.Verdict {
+  #verdict(): Result.Result<GuardrailOutcome.Verdict, GuardrailOutcome.GuardrailFailure> {
+    if (Result.isFailure(this.#redactor) || this.#failure !== undefined) {
+      return Result.fail({ code: "guardrail_unavailable" })
+    }
+    const { maxHeld, redaction, unreadable } = this.#redactor.success
     const { config, definition } = this.#step
-    const unreadable = this.#redactor?.unreadable ?? new Set()
     const verdict = PiiRedact.verdictOf(redaction, unreadable, config, definition.failurePolicy)
-    return { ...verdict, metadata: { ...verdict.metadata, held_characters: this.#redactor?.maxHeld ?? 0 } }
+    return Result.succeed({ ...verdict, metadata: { ...verdict.metadata, held_characters: maxHeld } })
   }
 }
-
-const hasUnreadable = (redactor: StreamRedactor, redaction: Redaction): boolean =>
-  redactor.unreadable.size > 0 || redaction.signedFindings > 0

@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import type { Config, Mode } from "../policy/Guardrail.ts"
 import type { GuardrailPolicy } from "../policy/GuardrailPolicy.ts"
-import type { GuardrailCatalogue, GuardrailDefinition } from "./Definitions.ts"
+import type { GuardrailCatalogue, GuardrailDefinition, HttpProvider } from "./Definitions.ts"
 
 /** A guardrail that a request must pass. `config` is the catalogue's configuration, overridden by the key's policy. */
 export interface SelectedGuardrail {
@@ -10,6 +10,13 @@ export interface SelectedGuardrail {
 }
 
 export type Selection = ReadonlyArray<SelectedGuardrail>
+
+/** A selected guardrail that runs on a server of its own. */
+export interface HttpStep extends SelectedGuardrail {
+  readonly definition: GuardrailDefinition & { readonly provider: HttpProvider }
+}
+
+export const isHttp = (step: SelectedGuardrail): step is HttpStep => step.definition.provider._tag === "Http"
 
 /** The reason to refuse a request whose guardrails cannot be determined. */
 export interface SelectionRefusal {

@@ -18,14 +18,19 @@ export interface StreamOutlet extends StreamReceiver {
 
 /** One guardrail on one event stream. It sends to its outlet at once, or later after a call. */
 export interface StreamGuardrail extends StreamReceiver {
-  /** False until the first bytes arrive: the response may be no stream at all. */
-  readonly hasStarted: boolean
-  readonly hasFailed: boolean
   /** True while a call decides about events that wait. The upstream should then send no more. */
   readonly isBusy: boolean
   /** Cancels a running call. The guardrail sends nothing afterwards. */
   readonly cancel: () => void
   /** Returns the bytes of a whole stream that was held and not sent. */
   readonly takeUnsent: () => Buffer
-  readonly execution: () => Execution
+  readonly report: () => StreamReport
 }
+
+export interface StreamReport {
+  readonly execution: Execution
+  /** True if the guardrail did not reply, its reply was invalid, or it could not read the stream. */
+  readonly hasFailed: boolean
+}
+
+export const noBytes = Buffer.alloc(0)

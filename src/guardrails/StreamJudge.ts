@@ -1,7 +1,8 @@
 import { Result } from "effect"
-import type { Action, Config, Execution } from "../policy/Guardrail.ts"
+import type { Action, Config } from "../policy/Guardrail.ts"
 import * as GuardrailOutcome from "./GuardrailOutcome.ts"
-import type { SelectedGuardrail } from "./Selection.ts"
+import type { HttpStep } from "./Selection.ts"
+import type { StreamOutlet, StreamReport } from "./StreamGuardrail.ts"
 import type { StreamText } from "./stream/LaneTexts.ts"
 import type { WindowText } from "./stream/TextWindows.ts"
 import type { TextRoute } from "./text/Place.ts"
@@ -9,7 +10,7 @@ import type { TextRoute } from "./text/Place.ts"
 export type Reply = Result.Result<GuardrailOutcome.Verdict, GuardrailOutcome.GuardrailFailure>
 
 /** Calls a guardrail with the JSON of a response, and calls `done` once. The returned function cancels a running call. */
-export type StreamCall = (step: SelectedGuardrail, response: string, done: (reply: Reply) => void) => () => void
+export type StreamCall = (step: HttpStep, response: string, done: (reply: Reply) => void) => () => void
 
 export interface HttpStreamOptions {
   readonly route: TextRoute
@@ -17,13 +18,22 @@ export interface HttpStreamOptions {
   readonly now: () => number
 }
 
-/** Makes the calls of one HTTP guardrail for one stream, and sums them up as one execution. */
+/** The consequence for a stream, or a part of it, that goes on. */
+export type Passing = Exclude<GuardrailOutcome.Consequence, { readonly _tag: "Stops" }>
+
+interface RunningCall {
+  readonly startedAt: number
+  cancel: () => void
+}
+
+/** Makes the calls of one HTTP guardrail for one stream, and stops the stream if it may not pass. */
 export class StreamJudge {
-  readonly #step: SelectedGuardrail
+  readonly #step: HttpStep
   readonly #call: StreamCall
   readonly #now: () => number
-  #cancel: (() => void) | undefined
-  #startedAt: number | undefined
+  readonly #stop: StreamOutlet["stop"]
+  #isStopped = false
+  #running: RunningCall | undefined
   #calls = 0
   #tookMs = 0
   #longestMs = 0
@@ -31,76 +41,97 @@ export class StreamJudge {
   #outcome: GuardrailOutcome.GuardrailOutcome | undefined
   #hasFailed = false
 
-  constructor(step: SelectedGuardrail, call: StreamCall, now: () => number) {
+  constructor(step: HttpStep, { call, now }: HttpStreamOptions, { stop }: StreamOutlet) {
     this.#step = step
     this.#call = call
     this.#now = now
+    this.#stop = stop
   }
 
   get isBusy(): boolean {
-    return this.#startedAt !== undefined
+    return this.#running !== undefined
   }
 
-  get hasFailed(): boolean {
-    return this.#hasFailed
+  /** True after `cancel`, and when the stream may not pass. */
+  get isStopped(): boolean {
+    return this.#isStopped
   }
 
-  /** Calls the guardrail. `check` may refuse its reply. `done` may be called before this method returns. */
+  /**
+   * Calls the guardrail. `check` may refuse its reply. `pass` is called unless the reply stops the stream, possibly before
+   * this method returns.
+   */
   judge(
     texts: ReadonlyArray<StreamText | WindowText>,
     check: (verdict: GuardrailOutcome.Verdict) => Reply,
-    done: (consequence: GuardrailOutcome.Consequence) => void
+    pass: (consequence: Passing) => void
   ): void {
     this.#calls++
-    this.#startedAt = this.#now()
+    const running: RunningCall = { startedAt: this.#now(), cancel: () => {} }
+    this.#running = running
     const cancel = this.#call(this.#step, JSON.stringify({ texts }), (reply) => {
-      if (this.#startedAt === undefined) return
-      this.#endCall()
-      done(this.#note(GuardrailOutcome.of(this.#step.definition.failurePolicy, Result.flatMap(reply, check))))
+      if (this.#running !== running) return
+      this.#endCall(running.startedAt)
+      const outcome = GuardrailOutcome.of(this.#step.definition.failurePolicy, Result.flatMap(reply, check))
+      const passing = this.#passing(outcome)
+      if (passing !== undefined) pass(passing)
     })
-    if (this.isBusy) this.#cancel = cancel
+    // The client may have left while the call began.
+    if (this.#running === running) running.cancel = cancel
     else cancel()
   }
 
-  /** Applies the failure policy to a stream, or to a part of it, that the guardrail cannot judge. */
-  fail(reason: string): GuardrailOutcome.Consequence {
-    return this.#note({ ...GuardrailOutcome.of(this.#step.definition.failurePolicy, unavailable), reason })
+  /**
+   * Applies the failure policy to a stream, or to a part of it, that the guardrail cannot judge. Returns false if that
+   * stops the stream.
+   */
+  fail(reason: string): boolean {
+    const outcome = GuardrailOutcome.of(this.#step.definition.failurePolicy, unavailable)
+    return this.#passing({ ...outcome, reason }) !== undefined
   }
 
   cancel(): void {
-    const cancel = this.#cancel
-    if (!this.isBusy) return
-    this.#endCall()
-    cancel?.()
+    this.#isStopped = true
+    const running = this.#running
+    if (running === undefined) return
+    this.#endCall(running.startedAt)
+    running.cancel()
   }
 
   /** `isJudged` is false if the stream failed or the client left before the first call returned. */
-  execution(isJudged: boolean, metadata: Config): Execution {
+  report(isJudged: boolean, metadata: Config): StreamReport {
     const { failurePolicy, name } = this.#step.definition
     const outcome = this.#outcome ?? (isJudged ? allowed : notJudged)
     return {
-      guardrail_name: name,
-      mode: "during_call",
-      action: outcome.action,
-      failure_policy: failurePolicy,
-      latency_ms: this.#tookMs,
-      reason: outcome.reason,
-      metadata: { ...outcome.metadata, calls: this.#calls, longest_call_ms: this.#longestMs, ...metadata }
+      execution: {
+        guardrail_name: name,
+        mode: "during_call",
+        action: outcome.action,
+        failure_policy: failurePolicy,
+        latency_ms: this.#tookMs,
+        reason: outcome.reason,
+        metadata: { ...outcome.metadata, calls: this.#calls, longest_call_ms: this.#longestMs, ...metadata }
+      },
+      hasFailed: this.#hasFailed
     }
   }
 
-  #endCall(): void {
-    const took = this.#now() - (this.#startedAt ?? this.#now())
-    this.#startedAt = undefined
+  #endCall(startedAt: number): void {
+    const took = this.#now() - startedAt
+    this.#running = undefined
     this.#tookMs += took
     this.#longestMs = Math.max(this.#longestMs, took)
-    this.#cancel = undefined
   }
 
-  #note(outcome: GuardrailOutcome.GuardrailOutcome): GuardrailOutcome.Consequence {
+  #passing(outcome: GuardrailOutcome.GuardrailOutcome): Passing | undefined {
     if (outcome.failed) this.#hasFailed = true
     if (this.#outcome === undefined || gravity[outcome.action] > gravity[this.#outcome.action]) this.#outcome = outcome
-    return outcome.consequence
+    if (this.#isStopped) return undefined
+    const { consequence } = outcome
+    if (consequence._tag !== "Stops") return consequence
+    this.#isStopped = true
+    this.#stop(GuardrailOutcome.stoppedBy(consequence.code, this.#step.definition.name))
+    return undefined
   }
 }
 

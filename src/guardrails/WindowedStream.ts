@@ -1,15 +1,13 @@
 import { Result } from "effect"
-import type { Execution } from "../policy/Guardrail.ts"
-import { type Consequence, stoppedBy, type Verdict } from "./GuardrailOutcome.ts"
-import type { SelectedGuardrail } from "./Selection.ts"
-import type { StreamGuardrail, StreamOutlet } from "./StreamGuardrail.ts"
+import type { Verdict } from "./GuardrailOutcome.ts"
+import type { HttpStep } from "./Selection.ts"
+import { noBytes, type StreamGuardrail, type StreamOutlet, type StreamReport } from "./StreamGuardrail.ts"
 import { type HttpStreamOptions, invalidReply, type Reply, StreamJudge } from "./StreamJudge.ts"
 import { EventTooLarge, type SseEvent, SseSplitter } from "./stream/SseEvents.ts"
 import { TextWindows } from "./stream/TextWindows.ts"
 
 /** An HTTP guardrail that judges a stream in pieces. An event passes when all of its texts were allowed. */
 export class WindowedStream implements StreamGuardrail {
-  readonly #step: SelectedGuardrail
   readonly #outlet: StreamOutlet
   readonly #judge: StreamJudge
   readonly #windows: TextWindows
@@ -17,32 +15,16 @@ export class WindowedStream implements StreamGuardrail {
   /** The events that arrived during a call. */
   #arrived: Array<SseEvent> = []
   /** Bytes that arrived after an event that was too large. They pass unread after the events before them. */
-  readonly #unread: Array<string | Buffer> = []
+  readonly #unread: Array<string> = []
   #isAdvancing = false
-  #hasStarted = false
   #hasEnded = false
   #isGivenUp = false
-  #isStopped = false
   #notedUnreadable = false
 
-  constructor(
-    step: SelectedGuardrail,
-    windowChars: number,
-    { call, now, route }: HttpStreamOptions,
-    outlet: StreamOutlet
-  ) {
-    this.#step = step
+  constructor(step: HttpStep, options: HttpStreamOptions, outlet: StreamOutlet) {
     this.#outlet = outlet
-    this.#judge = new StreamJudge(step, call, now)
-    this.#windows = new TextWindows(route, windowChars)
-  }
-
-  get hasStarted(): boolean {
-    return this.#hasStarted
-  }
-
-  get hasFailed(): boolean {
-    return this.#judge.hasFailed
+    this.#judge = new StreamJudge(step, options, outlet)
+    this.#windows = new TextWindows(options.route, step.definition.provider.windowChars)
   }
 
   get isBusy(): boolean {
@@ -50,33 +32,29 @@ export class WindowedStream implements StreamGuardrail {
   }
 
   push(bytes: Buffer): void {
-    this.#hasStarted = true
-    if (this.#isStopped) return
-    if (this.#isGivenUp) this.#unread.push(bytes)
+    if (this.#isGivenUp) this.#unread.push(this.#splitter.decode(bytes))
     else this.#split(() => this.#splitter.push(bytes))
     this.#advance()
   }
 
   end(): void {
-    if (this.#isStopped) return
     if (!this.#isGivenUp) this.#split(() => this.#splitter.end())
     this.#hasEnded = true
     this.#advance()
   }
 
   cancel(): void {
-    this.#isStopped = true
     this.#judge.cancel()
   }
 
   /** Held events are not billed: the client is billed for what was sent. */
   takeUnsent(): Buffer {
-    return Buffer.alloc(0)
+    return noBytes
   }
 
-  execution(): Execution {
+  report(): StreamReport {
     const { maxHeld, unreadable } = this.#windows
-    return this.#judge.execution(this.#hasEnded && !this.#isStopped, {
+    return this.#judge.report(this.#hasEnded && !this.#judge.isStopped, {
       held_characters: maxHeld,
       ...(unreadable.length > 0 && { unguarded: unreadable })
     })
@@ -87,7 +65,7 @@ export class WindowedStream implements StreamGuardrail {
       for (const event of split()) this.#arrived.push(event)
     } catch (error) {
       if (!(error instanceof EventTooLarge)) throw error
-      if (!this.#survives(this.#judge.fail("event_too_large"))) return
+      if (!this.#judge.fail("event_too_large")) return
       this.#isGivenUp = true
       this.#unread.push(this.#splitter.rest())
     }
@@ -97,10 +75,12 @@ export class WindowedStream implements StreamGuardrail {
   #advance(): void {
     if (this.#isAdvancing) return
     this.#isAdvancing = true
-    while (!this.isBusy && !this.#isStopped) {
+    while (!this.isBusy && !this.#judge.isStopped) {
       const isComplete = this.#addArrived()
-      if (this.#isStopped) break
+      if (this.#judge.isStopped) break
       this.#send(this.#windows.release())
+      // A later guardrail may have stopped the stream.
+      if (this.#judge.isStopped) break
       if (this.#windows.isDue) this.#startCall()
       else if (isComplete) {
         this.#finish()
@@ -129,33 +109,24 @@ export class WindowedStream implements StreamGuardrail {
     const { unreadable } = this.#windows
     if (unreadable.length === 0) return true
     this.#notedUnreadable = true
-    return this.#survives(this.#judge.fail(`cannot read: ${unreadable.join(", ")}`))
+    return this.#judge.fail(`cannot read: ${unreadable.join(", ")}`)
   }
 
   #startCall(): void {
-    this.#judge.judge(this.#windows.takeDue(), checked, (consequence) => {
-      if (!this.#survives(consequence) || this.#isAdvancing) return
+    this.#judge.judge(this.#windows.takeDue(), checked, () => {
+      if (this.#isAdvancing) return
       this.#advance()
       if (!this.isBusy) this.#outlet.ready()
     })
   }
 
   #finish(): void {
-    for (const bytes of this.#unread.splice(0)) this.#send(bytes)
+    for (const text of this.#unread.splice(0)) this.#send(text)
     if (this.#hasEnded) this.#outlet.end()
   }
 
-  #send(text: string | Buffer): void {
-    if (text.length > 0) this.#outlet.push(Buffer.from(text))
-  }
-
-  /** Returns false and stops the stream if it may not pass. */
-  #survives(consequence: Consequence): boolean {
-    if (this.#isStopped) return false
-    if (consequence._tag !== "Stops") return true
-    this.#isStopped = true
-    this.#outlet.stop(stoppedBy(consequence.code, this.#step.definition.name))
-    return false
+  #send(text: string): void {
+    if (text !== "") this.#outlet.push(Buffer.from(text))
   }
 }
 

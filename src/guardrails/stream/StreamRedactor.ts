@@ -5,10 +5,12 @@ import { type SseEvent, SseSplitter, textOf } from "./SseEvents.ts"
 
 /** Redacts the text of one event stream. An event passes as soon as it is complete. */
 export class StreamRedactor {
+  readonly redaction: Redaction
   readonly #splitter = new SseSplitter()
   readonly #events: EventRedactor
 
   constructor(redaction: Redaction, route: TextRoute) {
+    this.redaction = redaction
     this.#events = new EventRedactor(redaction, route)
   }
 
@@ -20,6 +22,11 @@ export class StreamRedactor {
   /** The places of content that is no text. */
   get unreadable(): ReadonlySet<Place> {
     return this.#events.unreadable
+  }
+
+  /** True if the stream has content that is no text, or findings in texts that must not change. */
+  get hasUnreadable(): boolean {
+    return this.unreadable.size > 0 || this.redaction.signedFindings > 0
   }
 
   /** Throws `EventTooLarge`. */
@@ -34,9 +41,13 @@ export class StreamRedactor {
     return rest !== "" && last.at(-1)?.end === "" ? `${sent}\n\n${rest}` : sent + rest
   }
 
-  /** Returns what was received and not sent, after an event that was too large. */
+  /** Returns what was received and not sent, after an event that was too large. Later bytes go through `passUnread`. */
   giveUp(): string {
     return joined(this.#events.end()) + this.#splitter.rest()
+  }
+
+  passUnread(bytes: Uint8Array): string {
+    return this.#splitter.decode(bytes)
   }
 
   #redact(events: ReadonlyArray<SseEvent>): string {

@@ -112,14 +112,6 @@ export class TextWindows {
     return out
   }
 
-  /** Returns all waiting events, judged or not. */
-  releaseAll(): string {
-    const all = this.#waiting.map(({ text }) => text).join("")
-    this.#waiting = []
-    this.#waitingLength = 0
-    return all
-  }
-
   #continued(piece: EventPiece): Lane {
     const lane = this.#lanes.get(piece.lane) ?? laneOf(piece, false)
     if (lane.received === 0) this.#remember(lane)

@@ -27,3 +27,19 @@ export const streamStep = (
   },
   config: {}
 })
+
+/** `pii-redact` on streams. */
+export const piiStep = (failurePolicy: FailurePolicy, config: SelectedGuardrail["config"] = {}): SelectedGuardrail => ({
+  definition: {
+    name: "pii-redact",
+    description: "",
+    provider: { _tag: "BuiltIn" },
+    modes: ["pre_call", "post_call"],
+    defaultOn: false,
+    failurePolicy,
+    configSchema: {},
+    runtimeConfig: {},
+    enabled: true
+  },
+  config
+})
