@@ -164,7 +164,13 @@ class RunningExchange implements Dispatcher.DispatchHandler, ConnectionWaiter {
   #flushSmall(controller: Dispatcher.DispatchController): void {
     const pending = this.#smallChunks
     this.#smallChunks = undefined
-    if (pending !== undefined && !this.#ended) this.#applyFlow(controller, this.#sink.chunk(pending.take()))
+    if (pending === undefined || this.#ended) return
+    try {
+      this.#applyFlow(controller, this.#sink.chunk(pending.take()))
+    } catch (defect) {
+      // In a microtask, nothing else would catch it, and the process would end.
+      this.#end(thrownBySink, Exit.die(defect))
+    }
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
@@ -282,6 +288,7 @@ const expire = (running: RunningExchange): void => running.onDeadline()
 const clampTimeout = (milliseconds: number): number => Math.min(milliseconds, 2_147_483_647)
 
 const cancelled = new Error("cancelled")
+const thrownBySink = new Error("the receiver of the response failed")
 
 /** For HTTP/1.1, undici passes an array of alternating names and values. Its type also allows other forms. */
 const headerTexts = (raw: Dispatcher.DispatchController["rawHeaders"]): ReadonlyArray<string> => {

@@ -224,6 +224,23 @@ layer(UpstreamHttp.layer, { excludeTestServices: true })("UpstreamHttp: faults",
       }
     })
   )
+
+  it.effect.each([
+    ["goes on", "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nok"],
+    ["ends", answer("ok")]
+  ] as const)("a sink that throws at a small chunk of a response that %s is a defect of its exchange", ([, response]) =>
+    Effect.gen(function* () {
+      const { origin } = yield* serve(async (peer) => {
+        await peer.request()
+        await peer.write(response)
+      })
+      const bug = new Error("bug")
+      const chunk = () => {
+        throw bug
+      }
+      assert.deepStrictEqual(yield* Effect.exit(exchange(origin, collector({ chunk }))), Exit.die(bug))
+    })
+  )
 })
 
 function cut(first: string | Uint8Array, then: string | Uint8Array): Script {
