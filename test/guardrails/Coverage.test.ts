@@ -5,9 +5,9 @@ import * as PiiRedact from "../../src/guardrails/PiiRedact.ts"
 import { StreamRedactor } from "../../src/guardrails/stream/StreamRedactor.ts"
 import { EventReader } from "../../src/guardrails/text/EventReader.ts"
 import { literalAt } from "../../src/guardrails/text/Literals.ts"
-import type { PlaceRow } from "../../src/guardrails/text/PlaceRow.ts"
-import { places } from "../../src/guardrails/text/Places.ts"
 import * as Coverage from "./Coverage.ts"
+import type { PlaceRow } from "./text/PlaceRow.ts"
+import { places } from "./text/Places.ts"
 
 const known = new Map<string, string>()
 

@@ -1,5 +1,5 @@
 import { unreadablePlaces } from "../../src/guardrails/text/Place.ts"
-import type { PlaceRow } from "../../src/guardrails/text/PlaceRow.ts"
+import type { PlaceRow } from "./text/PlaceRow.ts"
 
 /** A value for each detector, which the detector finds and no other one. */
 export const samples: ReadonlyArray<readonly [detector: string, kind: string, value: string]> = [

@@ -1,4 +1,4 @@
-/** Where text stands for people or models. Every name has rows in the table of `Places.ts`. */
+/** Where text stands for people or models. The tests have an example of each place on each route. */
 export const textPlaces = [
   "message content",
   "system prompt",

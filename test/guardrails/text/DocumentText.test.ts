@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { type DocumentText, ofRequest, ofResponse } from "../../../src/guardrails/text/DocumentText.ts"
 import { EventReader } from "../../../src/guardrails/text/EventReader.ts"
 import { type TextRoute, textRoutes } from "../../../src/guardrails/text/Place.ts"
-import { places } from "../../../src/guardrails/text/Places.ts"
+import { places } from "./Places.ts"
 
 const valuesOf = (json: string, found: DocumentText | undefined): ReadonlyArray<string> =>
   (found?.spans ?? []).map(({ end, start }) => JSON.parse(json.slice(start, end)))

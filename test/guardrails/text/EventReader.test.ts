@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { EventReader, type EventText } from "../../../src/guardrails/text/EventReader.ts"
 import { maxLanes } from "../../../src/guardrails/text/Lanes.ts"
 import { textRoutes } from "../../../src/guardrails/text/Place.ts"
-import { places } from "../../../src/guardrails/text/Places.ts"
+import { places } from "./Places.ts"
 
 const chunk = (choice: object) => ({ object: "chat.completion.chunk", choices: [choice] })
 

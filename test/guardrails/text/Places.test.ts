@@ -2,10 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { ofRequest, ofResponse } from "../../../src/guardrails/text/DocumentText.ts"
 import { EventReader, type EventSpan } from "../../../src/guardrails/text/EventReader.ts"
 import { type Place, textPlaces, textRoutes, unreadablePlaces } from "../../../src/guardrails/text/Place.ts"
-import type { PlaceRow } from "../../../src/guardrails/text/PlaceRow.ts"
-import { places } from "../../../src/guardrails/text/Places.ts"
 import { routeRules } from "../../../src/guardrails/text/Routes.ts"
 import type { Rule } from "../../../src/guardrails/text/Rule.ts"
+import type { PlaceRow } from "./PlaceRow.ts"
+import { places } from "./Places.ts"
 
 const isUnreadable = (place: Place) => unreadablePlaces.some((one) => one === place)
 const nameOf = ({ delivery, direction, place, route }: Cell) => `${route} ${direction} ${delivery}: ${place}`

@@ -1,4 +1,4 @@
-import type { Place, TextPlace, TextRoute, UnreadablePlace, Writing } from "./Place.ts"
+import type { Place, TextPlace, TextRoute, UnreadablePlace, Writing } from "../../../src/guardrails/text/Place.ts"
 
 export type Direction = "request" | "response"
 
