@@ -7,7 +7,7 @@ import {
   quote,
   stringEnd
 } from "../../policy/facts/JsonScan.ts"
-import { isPlainName } from "../text/JsonTape.ts"
+import { isPlainName, valueAt } from "../text/JsonTape.ts"
 
 interface StringStart {
   readonly start: number
@@ -44,11 +44,6 @@ export const stringStarts = (text: string): ReadonlyArray<number> => {
     }
   }
   return starts
-}
-
-const valueAt = (text: string, start: number, end: number): string => {
-  const plain = text.slice(start + 1, end - 1)
-  return plain.includes("\\") ? JSON.parse(text.slice(start, end)) : plain
 }
 
 /** An open object or array. All containers of the same depth reuse one instance. */

@@ -1,3 +1,5 @@
+import { valueAt } from "./JsonTape.ts"
+
 interface LiteralSpan {
   /** The offsets of the whole literal with its quotes. */
   readonly start: number
@@ -5,10 +7,7 @@ interface LiteralSpan {
 }
 
 /** Returns the value of the string literal at `span` of a JSON text. */
-export const literalAt = (json: string, { end, start }: LiteralSpan): string => {
-  const plain = json.slice(start + 1, end - 1)
-  return plain.includes("\\") ? JSON.parse(json.slice(start, end)) : plain
-}
+export const literalAt = (json: string, { end, start }: LiteralSpan): string => valueAt(json, start, end)
 
 /** Replaces string literals of a JSON text and keeps all other characters. `changes` need not be in order. */
 export const withLiterals = (
