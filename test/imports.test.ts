@@ -27,7 +27,18 @@ const areas: ReadonlyArray<Area> = [
   {
     path: "src/gateway",
     may: [...shared, "src/guardrails"],
-    rooms: ["GatewayError.ts", "auth", "snapshot", "request", "limits", "usage", "telemetry", "forward", "."]
+    rooms: [
+      "GatewayError.ts",
+      "auth",
+      "snapshot",
+      "request",
+      "limits",
+      "usage",
+      "telemetry",
+      "forward",
+      "forward/objects",
+      "."
+    ]
   },
   {
     path: "src/control",

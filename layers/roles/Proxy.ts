@@ -1,7 +1,7 @@
 import { Layer } from "effect"
 import { IdentityVerifier } from "../../src/gateway/auth/IdentityVerifier.ts"
 import { Destinations } from "../../src/gateway/forward/Destination.ts"
-import { ObjectOwners } from "../../src/gateway/forward/ObjectOwners.ts"
+import { ObjectOwners } from "../../src/gateway/forward/objects/ObjectOwners.ts"
 import { GovernedRequests } from "../../src/gateway/GovernedRequests.ts"
 import * as EvictionWarning from "../../src/gateway/limits/EvictionWarning.ts"
 import { UsageLimits } from "../../src/gateway/limits/UsageLimits.ts"

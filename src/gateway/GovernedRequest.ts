@@ -9,13 +9,14 @@ import type * as Routing from "../policy/Routing.ts"
 import { ofRequests, ofResponses } from "../policy/routes/BodyLimit.ts"
 import { filteredList, listedIds } from "../policy/routes/UpstreamObjects.ts"
 import * as BufferedResponse from "./forward/BufferedResponse.ts"
-import type { CreatedObjects } from "./forward/CreatedObjects.ts"
 import * as Fallback from "./forward/Fallback.ts"
-import * as Forward from "./forward/Forward.ts"
+import type * as Forward from "./forward/Forward.ts"
 import * as GuardedResponse from "./forward/GuardedResponse.ts"
 import * as LocationHeaders from "./forward/LocationHeaders.ts"
 import * as MaxTokens from "./forward/MaxTokens.ts"
+import type { CreatedObjects } from "./forward/objects/CreatedObjects.ts"
 import * as RequestLifecycle from "./forward/RequestLifecycle.ts"
+import * as StreamedResponse from "./forward/StreamedResponse.ts"
 import * as UpstreamRequest from "./forward/UpstreamRequest.ts"
 import { errorEvent, GatewayError } from "./GatewayError.ts"
 import type { GuardrailRunner } from "./GuardrailRunner.ts"
@@ -250,7 +251,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     const readsResponse = inspector !== undefined
     const optionsWith = (traceparent: string | undefined) =>
       this.#forwardOptions(candidate, body, mayFallBack, headersAt, readsResponse, streamFilter, traceparent)
-    if (this.clientGone) return then(Forward.neverSent(wire, optionsWith(undefined)))
+    if (this.clientGone) return then(StreamedResponse.neverSent(wire, optionsWith(undefined)))
     const exchange = this.span.startExchange(phase, candidate.destination.base.origin)
     const options = optionsWith(exchange.traceparent)
     this.#maybeSent = true
@@ -263,7 +264,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     }
     const cancel =
       inspector === undefined
-        ? Forward.send(upstream, wire, options, done, onDefect)
+        ? StreamedResponse.send(upstream, wire, options, done, onDefect)
         : streamFilter === undefined
           ? BufferedResponse.send(upstream, wire, options, inspector, done, onDefect)
           : GuardedResponse.send(upstream, wire, options, inspector, done, onDefect)

@@ -13,8 +13,8 @@ import * as UpstreamUiPaths from "../../src/control/upstream-ui/UpstreamUiPaths.
 import * as IdentityToken from "../../src/gateway/auth/IdentityToken.ts"
 import * as KeySet from "../../src/gateway/auth/KeySet.ts"
 import * as TrustedHeaders from "../../src/gateway/auth/TrustedHeaders.ts"
-import { CreatedObjects } from "../../src/gateway/forward/CreatedObjects.ts"
 import * as LocationHeaders from "../../src/gateway/forward/LocationHeaders.ts"
+import { CreatedObjects } from "../../src/gateway/forward/objects/CreatedObjects.ts"
 import { SecretMask } from "../../src/gateway/forward/SecretMask.ts"
 import * as SseEventLimit from "../../src/gateway/forward/SseEventLimit.ts"
 import * as SseTerminator from "../../src/gateway/forward/SseTerminator.ts"
@@ -470,13 +470,13 @@ export const readers: ReadonlyArray<Reader> = [
     return (chunk) => mask.push(chunk)
   }),
   ...ofStream("last events", ["src/gateway/forward/SseTerminator.ts"], () => SseTerminator.makeDetector()),
-  ...ofStream("objects in events", ["src/gateway/forward/CreatedObjects.ts"], watched("text/event-stream")),
+  ...ofStream("objects in events", ["src/gateway/forward/objects/CreatedObjects.ts"], watched("text/event-stream")),
   ...ofStream(
     "objects in one event",
-    ["src/gateway/forward/CreatedObjects.ts"],
+    ["src/gateway/forward/objects/CreatedObjects.ts"],
     watched("text/event-stream", 'data: {"response":"')
   ),
-  ...ofStream("objects in an answer", ["src/gateway/forward/CreatedObjects.ts"], watched("application/json")),
+  ...ofStream("objects in an answer", ["src/gateway/forward/objects/CreatedObjects.ts"], watched("application/json")),
   ofJson("usage in an answer", ["src/gateway/usage/UsageTap.ts", "src/gateway/usage/TrailingUsage.ts"], (text) =>
     tapped(UsageTap.json("a", 1_048_576))(bytes(`{"usage":${text}}`)).observed()
   ),

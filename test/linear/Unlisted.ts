@@ -20,7 +20,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/guardrails/StreamTest.ts",
       "src/gateway/request/LenientBody.ts",
       "src/gateway/forward/BufferedResponse.ts",
-      "src/gateway/forward/ObjectAccess.ts",
+      "src/gateway/forward/objects/ObjectAccess.ts",
       "src/gateway/request/RequestBody.ts",
       "src/gateway/WildcardBody.ts",
       "src/gateway/auth/Claims.ts",
@@ -38,7 +38,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
     [
       "src/control/policies/PolicyLayers.ts",
       "src/gateway/limits/LimitsScripts.ts",
-      "src/gateway/forward/ObjectOwners.ts",
+      "src/gateway/forward/objects/ObjectOwners.ts",
       "src/state/UsageRow.ts",
       "src/gateway/usage/UsageWriter.ts",
       "src/state/Changes.ts",

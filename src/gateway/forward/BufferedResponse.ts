@@ -24,7 +24,7 @@ export interface ResponseInspector {
 }
 
 /**
- * Like `Forward.send`, but buffers the response and inspects it. Error responses are inspected too if they are JSON. A
+ * Like `StreamedResponse.send`, but buffers the response and inspects it. Error responses are inspected too if they are JSON. A
  * successful response that is not JSON is withheld, unless it has no body.
  */
 export const send = (

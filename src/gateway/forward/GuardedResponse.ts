@@ -4,9 +4,10 @@ import type { Flow, Upstream, UpstreamError } from "../../services/Upstream.ts"
 import type { Wire } from "../request/Wire.ts"
 import { BufferedResponse, type ResponseInspector } from "./BufferedResponse.ts"
 import * as Forward from "./Forward.ts"
+import { StreamedResponse } from "./StreamedResponse.ts"
 
 /**
- * Like `Forward.send`, but no byte of the response passes unseen: an event stream passes through the filter of `options`,
+ * Like `StreamedResponse.send`, but no byte of the response passes unseen: an event stream passes through the filter of `options`,
  * and another response is buffered and inspected.
  */
 export const send = (
@@ -27,12 +28,12 @@ export const send = (
 
 /** The headers of the response decide which of the two sinks takes it. */
 class GuardedResponse implements Forward.ResponseSink {
-  readonly #streamed: Forward.StreamedResponse
+  readonly #streamed: StreamedResponse
   readonly #buffered: BufferedResponse
   #chosen: Forward.ResponseSink
 
   constructor(wire: Wire, options: Forward.ForwardOptions, inspector: ResponseInspector, stop: () => void) {
-    this.#streamed = new Forward.StreamedResponse(wire, options, stop)
+    this.#streamed = new StreamedResponse(wire, options, stop)
     this.#buffered = new BufferedResponse(wire, options, inspector)
     this.#chosen = this.#buffered
   }

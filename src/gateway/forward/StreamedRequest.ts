@@ -14,9 +14,10 @@ import type * as Tracing from "../telemetry/Tracing.ts"
 import * as Billing from "../usage/Billing.ts"
 import * as BufferedResponse from "./BufferedResponse.ts"
 import type { Destination } from "./Destination.ts"
-import * as Forward from "./Forward.ts"
+import type * as Forward from "./Forward.ts"
 import * as LocationHeaders from "./LocationHeaders.ts"
 import * as RequestLifecycle from "./RequestLifecycle.ts"
+import * as StreamedResponse from "./StreamedResponse.ts"
 import * as UpstreamRequest from "./UpstreamRequest.ts"
 
 /** The result of the upstream exchange. It is known before the client receives the end of the response. */
@@ -87,7 +88,7 @@ export const run = (
     })
   }
   return inspector === undefined
-    ? Forward.send(upstream, request.wire, forwardOptions, conclude, lifecycle.fail)
+    ? StreamedResponse.send(upstream, request.wire, forwardOptions, conclude, lifecycle.fail)
     : BufferedResponse.send(upstream, request.wire, forwardOptions, inspector, conclude, lifecycle.fail)
 }
 

@@ -1,9 +1,9 @@
-import * as Headers from "../../http/Headers.ts"
-import { LineScanner } from "../../http/SseLines.ts"
-import * as JsonBounds from "../../policy/facts/JsonBounds.ts"
-import { markersOf, type ObjectSearch, objectsIn, type UpstreamObject } from "../../policy/routes/UpstreamObjects.ts"
-import { CollectedBytes } from "../../services/CollectedBytes.ts"
-import type * as Forward from "./Forward.ts"
+import * as Headers from "../../../http/Headers.ts"
+import { LineScanner } from "../../../http/SseLines.ts"
+import * as JsonBounds from "../../../policy/facts/JsonBounds.ts"
+import { markersOf, type ObjectSearch, objectsIn, type UpstreamObject } from "../../../policy/routes/UpstreamObjects.ts"
+import { CollectedBytes } from "../../../services/CollectedBytes.ts"
+import type * as Forward from "../Forward.ts"
 
 /**
  * Finds upstream objects (such as stored responses and files) that a response names. In a stream, calls `found` at

@@ -1,10 +1,10 @@
 import { Cause, Context, Data, Effect, Exit, Layer, Option, Schedule, Semaphore } from "effect"
-import type { Provider } from "../../policy/routes/CanonicalRoute.ts"
-import type { Ownership } from "../../policy/routes/Ownership.ts"
-import type { UpstreamObject } from "../../policy/routes/UpstreamObjects.ts"
-import { Database } from "../../services/Database.ts"
-import { Redis } from "../../services/Redis.ts"
-import type { KeyRecord } from "../snapshot/KeyRecord.ts"
+import type { Provider } from "../../../policy/routes/CanonicalRoute.ts"
+import type { Ownership } from "../../../policy/routes/Ownership.ts"
+import type { UpstreamObject } from "../../../policy/routes/UpstreamObjects.ts"
+import { Database } from "../../../services/Database.ts"
+import { Redis } from "../../../services/Redis.ts"
+import type { KeyRecord } from "../../snapshot/KeyRecord.ts"
 
 class OwnersUnavailable extends Data.TaggedError("OwnersUnavailable")<{ readonly cause: unknown }> {}
 

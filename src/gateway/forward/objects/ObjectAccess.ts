@@ -1,5 +1,5 @@
 import { Exit, Result } from "effect"
-import type { RoutedRequest } from "../../policy/Routing.ts"
+import type { RoutedRequest } from "../../../policy/Routing.ts"
 import {
   type CreationRequest,
   filteredList,
@@ -8,9 +8,9 @@ import {
   type ObjectUse,
   objectSearchOf,
   type UpstreamObject
-} from "../../policy/routes/UpstreamObjects.ts"
-import { GatewayError } from "../GatewayError.ts"
-import type { KeyRecord } from "../snapshot/KeyRecord.ts"
+} from "../../../policy/routes/UpstreamObjects.ts"
+import { GatewayError } from "../../GatewayError.ts"
+import type { KeyRecord } from "../../snapshot/KeyRecord.ts"
 import { CreatedObjects } from "./CreatedObjects.ts"
 import type { ObjectOwners } from "./ObjectOwners.ts"
 
