@@ -439,7 +439,7 @@ export const readers: ReadonlyArray<Reader> = [
   // what upstreams answer
   ...ofStream(
     "guarded streams",
-    ["stream/SseEvents", "stream/HeldText", "stream/Choices", "text/Literals", "redact/TextRedactor"].map(
+    ["stream/SseEvents", "stream/HeldText", "stream/ChatChoices", "text/Literals", "redact/TextRedactor"].map(
       (name) => `src/guardrails/${name}.ts`
     ),
     () => {
