@@ -178,7 +178,10 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
           ? Estimate.unpricedModels(accounting, facts, prices)
           : []
     }
-    const runner = guardrails.runnerFor(this.request, target, key, this.#subject, effective.guardrails, facts)
+    const runner = guardrails.runnerFor(
+      { request: this.request, target, key, subject: this.#subject, facts },
+      effective.guardrails
+    )
     const refusal = Refusals.afterBody(effective, this.#policyRequest, this.#modelLayers(), runner)
     if (refusal !== undefined) return this.refuseByPolicy(refusal)
     this.#runner = Result.getOrUndefined(runner)

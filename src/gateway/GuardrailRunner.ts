@@ -21,6 +21,16 @@ export interface RunnerServices {
   readonly now: () => number
 }
 
+/** The request whose body and response are guarded. */
+export interface GuardedRequest {
+  readonly request: Request
+  readonly target: Target
+  readonly key: KeyRecord
+  /** The user of the verified identity. */
+  readonly subject: string | undefined
+  readonly facts: Facts.Facts
+}
+
 /** What the guardrails of a stream need of its request. */
 interface StreamResources extends Pick<StreamFilterOptions, "lease" | "schedule"> {
   readonly onDefect: (defect: unknown) => void
@@ -44,11 +54,7 @@ export class GuardrailRunner {
   constructor(
     services: RunnerServices,
     selection: Selection.Selection,
-    request: Request,
-    target: Target,
-    key: KeyRecord,
-    subject: string | undefined,
-    facts: Facts.Facts
+    { facts, key, request, subject, target }: GuardedRequest
   ) {
     this.#services = services
     this.#request = request

@@ -1,24 +1,18 @@
 import { Clock, Context, Effect, Layer, Result } from "effect"
 import { Guardrails } from "../guardrails/Guardrails.ts"
 import * as Selection from "../guardrails/Selection.ts"
-import type * as Facts from "../policy/facts/Facts.ts"
 import type { GuardrailPolicy } from "../policy/GuardrailPolicy.ts"
-import type { Target } from "../policy/Routing.ts"
-import { GuardrailRunner, type RunnerServices } from "./GuardrailRunner.ts"
-import type { Request } from "./request/Request.ts"
+import { type GuardedRequest, GuardrailRunner, type RunnerServices } from "./GuardrailRunner.ts"
 import { ControlState } from "./snapshot/ControlState.ts"
-import type { KeyRecord } from "./snapshot/KeyRecord.ts"
+
+/** Selects the guardrails of each request. */
 export class RequestGuardrails extends Context.Service<
   RequestGuardrails,
   {
-    /** Returns `undefined` when `policy` selects no guardrail. `subject` is the user of the verified identity. */
+    /** Returns `undefined` when `policy` selects no guardrail. */
     readonly runnerFor: (
-      request: Request,
-      target: Target,
-      key: KeyRecord,
-      subject: string | undefined,
-      policy: GuardrailPolicy,
-      facts: Facts.Facts
+      guarded: GuardedRequest,
+      policy: GuardrailPolicy
     ) => Result.Result<GuardrailRunner | undefined, Selection.SelectionRefusal>
     /** The guardrails that apply when the request names none. */
     readonly defaultSelection: (policy: GuardrailPolicy) => Selection.SelectionResult
@@ -44,7 +38,8 @@ export class RequestGuardrails extends Context.Service<
           const selected = selectDefault(control.snapshot().guardrails, policy)
           return Result.isFailure(selected) || Selection.inMode(selected.success, "pre_call").length > 0
         },
-        runnerFor: (request, target, key, subject, policy, facts) => {
+        runnerFor: (guarded, policy) => {
+          const { facts, target } = guarded
           if (target.config.mode !== "managed_by_gateway") return noRunner
           const definitions = control.snapshot().guardrails
           const selected = Selection.forRequest(
@@ -56,7 +51,7 @@ export class RequestGuardrails extends Context.Service<
           if (Result.isFailure(selected)) return Result.fail(selected.failure)
           const selection = selected.success
           if (selection.length === 0) return noRunner
-          return Result.succeed(new GuardrailRunner(services, selection, request, target, key, subject, facts))
+          return Result.succeed(new GuardrailRunner(services, selection, guarded))
         }
       })
     })

@@ -1,5 +1,6 @@
 import { Result } from "effect"
-import type { Action, Config, FailurePolicy } from "../policy/Guardrail.ts"
+import type { Action, Config, Execution, FailurePolicy, Mode } from "../policy/Guardrail.ts"
+import type { GuardrailDefinition } from "./Definitions.ts"
 
 export interface Verdict {
   readonly action: Action
@@ -75,6 +76,22 @@ export const of = (policy: FailurePolicy, verdict: Result.Result<Verdict, Guardr
 }
 
 const goes: Consequence = { _tag: "Goes" }
+
+/** Returns the record of one run of a guardrail. */
+export const executionOf = (
+  { failurePolicy, name }: Pick<GuardrailDefinition, "failurePolicy" | "name">,
+  mode: Mode,
+  { action, metadata, reason }: Pick<GuardrailOutcome, "action" | "metadata" | "reason">,
+  tookMs: number
+): Execution => ({
+  guardrail_name: name,
+  mode,
+  action,
+  failure_policy: failurePolicy,
+  latency_ms: tookMs,
+  reason,
+  metadata
+})
 
 const secretKey = /secret|token|password|authorization/i
 

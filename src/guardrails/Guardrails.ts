@@ -66,23 +66,17 @@ export class Guardrails extends Context.Service<
         const failures: Array<Execution> = []
         let { text } = input
         for (const step of selection) {
-          const { failurePolicy, name } = step.definition
+          const { definition } = step
           const startedAt = yield* Clock.currentTimeMillis
           const { found, verdict } = yield* judge(step, { ...input, text })
-          const { action, consequence, failed, metadata, reason } = GuardrailOutcome.of(failurePolicy, verdict)
-          const execution: Execution = {
-            guardrail_name: name,
-            mode: input.mode,
-            action,
-            failure_policy: failurePolicy,
-            latency_ms: (yield* Clock.currentTimeMillis) - startedAt,
-            reason,
-            metadata
-          }
+          const outcome = GuardrailOutcome.of(definition.failurePolicy, verdict)
+          const tookMs = (yield* Clock.currentTimeMillis) - startedAt
+          const execution = GuardrailOutcome.executionOf(definition, input.mode, outcome, tookMs)
           executions.push(execution)
-          if (failed) failures.push(execution)
+          if (outcome.failed) failures.push(execution)
+          const { consequence } = outcome
           if (consequence._tag === "Stops") {
-            const stopped = GuardrailOutcome.stoppedBy(consequence.code, name)
+            const stopped = GuardrailOutcome.stoppedBy(consequence.code, definition.name)
             return { text, executions, failures, stopped }
           }
           if (consequence._tag === "GoesAs") {
@@ -103,19 +97,11 @@ export class Guardrails extends Context.Service<
 export const runOnNonJson = (selection: Selection, mode: Mode): RunReport => {
   const executions: Array<Execution> = []
   for (const { definition } of selection) {
-    const { failurePolicy, name } = definition
-    const { action, consequence, metadata } = GuardrailOutcome.of(failurePolicy, notCalled)
-    executions.push({
-      guardrail_name: name,
-      mode,
-      action,
-      failure_policy: failurePolicy,
-      latency_ms: 0,
-      reason: "not_json",
-      metadata
-    })
+    const outcome = GuardrailOutcome.of(definition.failurePolicy, notCalled)
+    executions.push(GuardrailOutcome.executionOf(definition, mode, { ...outcome, reason: "not_json" }, 0))
+    const { consequence } = outcome
     if (consequence._tag === "Stops") {
-      const message = `The guardrail ${name} reads only JSON, and this body is not JSON. Send JSON, or ask an operator for a policy without this guardrail.`
+      const message = `The guardrail ${definition.name} reads only JSON, and this body is not JSON. Send JSON, or ask an operator for a policy without this guardrail.`
       return { executions, failures: executions, stopped: { code: consequence.code, message } }
     }
   }

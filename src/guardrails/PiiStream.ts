@@ -58,18 +58,11 @@ export class PiiStream implements StreamGuardrail {
   }
 
   report(): StreamReport {
-    const { failurePolicy, name } = this.#step.definition
-    const { action, metadata, reason } = GuardrailOutcome.of(failurePolicy, this.#verdict())
+    const { definition } = this.#step
+    const outcome = GuardrailOutcome.of(definition.failurePolicy, this.#verdict())
+    const summary = { ...outcome, reason: this.#failure ?? outcome.reason }
     return {
-      execution: {
-        guardrail_name: name,
-        mode: "during_call",
-        action,
-        failure_policy: failurePolicy,
-        latency_ms: this.#tookMs,
-        reason: this.#failure ?? reason,
-        metadata
-      },
+      execution: GuardrailOutcome.executionOf(definition, "during_call", summary, this.#tookMs),
       hasFailed: this.#failure !== undefined
     }
   }

@@ -100,18 +100,11 @@ export class StreamJudge {
 
   /** `isJudged` is false if the stream failed or the client left before the first call returned. */
   report(isJudged: boolean, metadata: Config): StreamReport {
-    const { failurePolicy, name } = this.#step.definition
     const outcome = this.#outcome ?? (isJudged ? allowed : notJudged)
+    const calls = { calls: this.#calls, longest_call_ms: this.#longestMs }
+    const summary = { ...outcome, metadata: { ...outcome.metadata, ...calls, ...metadata } }
     return {
-      execution: {
-        guardrail_name: name,
-        mode: "during_call",
-        action: outcome.action,
-        failure_policy: failurePolicy,
-        latency_ms: this.#tookMs,
-        reason: outcome.reason,
-        metadata: { ...outcome.metadata, calls: this.#calls, longest_call_ms: this.#longestMs, ...metadata }
-      },
+      execution: GuardrailOutcome.executionOf(this.#step.definition, "during_call", summary, this.#tookMs),
       hasFailed: this.#hasFailed
     }
   }
