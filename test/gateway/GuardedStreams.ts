@@ -161,3 +161,20 @@ export const registered = (
         ${`https://${entry.name ?? "guard"}.test/check`}, 1500, ${entry.mode ?? "buffer"}, ${entry.windowChars ?? 512})`
     yield* transaction(Effect.andThen(Effect.orDie(row), Changes.publish({ _tag: "Configuration" })))
   })
+
+export const guard = { mandatory_guardrails: ["guard"] }
+
+/** Without it the gateway asks for the usage itself, and hides it from the client. */
+const usageToo = { stream_options: { include_usage: true } }
+
+/** A gateway whose key has the guardrail `guard`, and a request of the family for a stream. */
+export const guarded = Effect.fnUntraced(function* (
+  family: Family,
+  options: Proxy.Options,
+  entry: Parameters<typeof registered>[0] = {}
+) {
+  const gateway = yield* Proxy.make({ configured: registered(entry), ...options })
+  const key = yield* Proxy.issueKey({}, { guardrails: guard })
+  const body = { model: "m", max_tokens: 100, stream: true, ...usageToo, messages: [{ role: "user", content: "hi" }] }
+  return { gateway, key, request: { target: family.target, headers: key.headers, body } }
+})
