@@ -87,7 +87,8 @@ export class EventRedactor {
   #redactSpans(event: SseEvent, data: string, { ends, spans }: EventText): SseEvent {
     const template: Template = { event, data, spans }
     const ended = ends === "all" ? undefined : new Set(ends)
-    const lastPieces = new Map(spans.flatMap((span) => (span.role === "delta" ? [[span.lane, span]] : [])))
+    const lastPieces = new Map<string, EventSpan>()
+    for (const span of spans) if (span.role === "delta") lastPieces.set(span.lane, span)
     const changes = spans.flatMap((span) => {
       const value = literalAt(data, span)
       const isLast = lastPieces.get(span.lane) === span && ended?.has(span.lane) !== false
