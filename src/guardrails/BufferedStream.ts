@@ -1,5 +1,6 @@
 import { Option, Result, Schema } from "effect"
 import { CollectedBytes } from "../services/CollectedBytes.ts"
+import { FirstTextDelay } from "./FirstTextDelay.ts"
 import type { Verdict } from "./GuardrailOutcome.ts"
 import type { HttpStep } from "./Selection.ts"
 import { noBytes, type StreamGuardrail, type StreamOutlet, type StreamReport } from "./StreamGuardrail.ts"
@@ -17,6 +18,7 @@ export class BufferedStream implements StreamGuardrail {
   readonly #texts: LaneTexts
   readonly #splitter = new SseSplitter()
   readonly #collected = new CollectedBytes()
+  readonly #firstText: FirstTextDelay
   #isJudged = false
   #heldCharacters = 0
   /** True if the rest of the stream passes unread, because the guardrail failed and its failure policy lets it pass. */
@@ -28,6 +30,7 @@ export class BufferedStream implements StreamGuardrail {
     this.#outlet = outlet
     this.#judge = new StreamJudge(step, options, outlet)
     this.#texts = new LaneTexts(options.route)
+    this.#firstText = new FirstTextDelay(options.now)
   }
 
   get isBusy(): boolean {
@@ -71,6 +74,7 @@ export class BufferedStream implements StreamGuardrail {
     const { unreadable } = this.#texts
     return this.#judge.report(this.#isJudged, {
       held_characters: this.#heldCharacters,
+      ...this.#firstText.metadata,
       ...(unreadable.length > 0 && { unguarded: unreadable })
     })
   }
@@ -78,16 +82,19 @@ export class BufferedStream implements StreamGuardrail {
   #read(split: () => ReadonlyArray<SseEvent>): void {
     try {
       for (const event of split()) this.#texts.add(event)
+      if (this.#texts.hasTexts) this.#firstText.arrived()
     } catch (error) {
       if (!(error instanceof EventTooLarge)) throw error
       if (!this.#judge.fail("event_too_large")) return
       this.#isGivenUp = true
+      this.#firstText.sent()
       this.#outlet.push(this.#collected.take())
     }
   }
 
   #release(bytes: Buffer): void {
     this.#isJudged = true
+    this.#firstText.sent()
     if (bytes.length > 0) this.#outlet.push(bytes)
     this.#outlet.end()
   }

@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import { FirstTextDelay } from "./FirstTextDelay.ts"
 import * as GuardrailOutcome from "./GuardrailOutcome.ts"
 import { type StoppedBy, stoppedBy } from "./GuardrailOutcome.ts"
 import * as PiiRedact from "./PiiRedact.ts"
@@ -25,6 +26,7 @@ export class PiiStream implements StreamGuardrail {
   /** The failure is a configuration that cannot be read. */
   readonly #redactor: Result.Result<StreamRedactor, string>
   readonly #blocksUnreadable: boolean
+  readonly #firstText: FirstTextDelay
   /** True after an event that was too large, if the failure policy lets the rest of the stream pass unread. */
   #isGivenUp = false
   #failure: "guardrail_unavailable" | "event_too_large" | undefined
@@ -34,6 +36,7 @@ export class PiiStream implements StreamGuardrail {
     this.#step = step
     this.#outlet = outlet
     this.#now = now
+    this.#firstText = new FirstTextDelay(now)
     this.#blocksUnreadable = PiiRedact.blocksUnreadable(step.config, step.definition.failurePolicy)
     this.#redactor = Result.map(
       PiiRedact.redactionOf("response", { config: step.config, route, known }),
@@ -82,13 +85,16 @@ export class PiiStream implements StreamGuardrail {
     const unavailable = () => Result.fail(stoppedBy("guardrail_unavailable", name))
     if (Result.isFailure(this.#redactor)) return failurePolicy === "fail_closed" ? unavailable() : Result.succeed(bytes)
     const redactor = this.#redactor.success
-    const passed = (text: string) => Result.succeed(failurePolicy === "dry_run" ? bytes : Buffer.from(text))
+    const isDryRun = failurePolicy === "dry_run"
+    const passed = (text: string) => Result.succeed(isDryRun ? bytes : Buffer.from(text))
     if (this.#isGivenUp) return passed(redactor.passUnread(bytes))
     try {
       const redacted = redact(redactor)
-      if (this.#blocksUnreadable && failurePolicy !== "dry_run" && redactor.hasUnreadable) {
+      if (redactor.hasText) this.#firstText.arrived()
+      if (this.#blocksUnreadable && !isDryRun && redactor.hasUnreadable) {
         return Result.fail(stoppedBy("guardrail_blocked", name))
       }
+      if (redactor.hasSentText || isDryRun) this.#firstText.sent()
       return passed(redacted)
     } catch (error) {
       if (!(error instanceof EventTooLarge)) throw error
@@ -106,6 +112,7 @@ export class PiiStream implements StreamGuardrail {
     const { maxHeld, redaction, unreadable } = this.#redactor.success
     const { config, definition } = this.#step
     const verdict = PiiRedact.verdictOf(redaction, unreadable, config, definition.failurePolicy)
-    return Result.succeed({ ...verdict, metadata: { ...verdict.metadata, held_characters: maxHeld } })
+    const metadata = { ...verdict.metadata, held_characters: maxHeld, ...this.#firstText.metadata }
+    return Result.succeed({ ...verdict, metadata })
   }
 }

@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import { FirstTextDelay } from "./FirstTextDelay.ts"
 import type { Verdict } from "./GuardrailOutcome.ts"
 import type { HttpStep } from "./Selection.ts"
 import { noBytes, type StreamGuardrail, type StreamOutlet, type StreamReport } from "./StreamGuardrail.ts"
@@ -12,6 +13,7 @@ export class WindowedStream implements StreamGuardrail {
   readonly #judge: StreamJudge
   readonly #windows: TextWindows
   readonly #splitter = new SseSplitter()
+  readonly #firstText: FirstTextDelay
   /** The events that arrived during a call. */
   #arrived: Array<SseEvent> = []
   /** Bytes that arrived after an event that was too large. They pass unread after the events before them. */
@@ -25,6 +27,7 @@ export class WindowedStream implements StreamGuardrail {
     this.#outlet = outlet
     this.#judge = new StreamJudge(step, options, outlet)
     this.#windows = new TextWindows(options.route, step.definition.provider.windowChars)
+    this.#firstText = new FirstTextDelay(options.now)
   }
 
   get isBusy(): boolean {
@@ -56,6 +59,7 @@ export class WindowedStream implements StreamGuardrail {
     const { maxHeld, unreadable } = this.#windows
     return this.#judge.report(this.#hasEnded && !this.#judge.isStopped, {
       held_characters: maxHeld,
+      ...this.#firstText.metadata,
       ...(unreadable.length > 0 && { unguarded: unreadable })
     })
   }
@@ -79,6 +83,7 @@ export class WindowedStream implements StreamGuardrail {
       const isComplete = this.#addArrived()
       if (this.#judge.isStopped) break
       this.#send(this.#windows.release())
+      if (this.#windows.hasReleasedText) this.#firstText.sent()
       // A later guardrail may have stopped the stream.
       if (this.#judge.isStopped) break
       if (this.#windows.isDue) this.#startCall()
@@ -96,6 +101,7 @@ export class WindowedStream implements StreamGuardrail {
     for (const event of this.#arrived) {
       if (this.#windows.isDue) break
       this.#windows.add(event)
+      if (this.#windows.hasText) this.#firstText.arrived()
       count++
       if (!this.#notedUnreadable && !this.#noteUnreadable()) break
     }

@@ -38,7 +38,7 @@ layer(Proxy.database)("ProxyApp, HTTP guardrails on whole streams", (it) => {
             failure_policy: "fail_closed",
             latency_ms: 0,
             reason: null,
-            metadata: { score: 1, calls: 1, longest_call_ms: 0, held_characters: 8 }
+            metadata: { score: 1, calls: 1, longest_call_ms: 0, held_characters: 8, first_text_delay_ms: 0 }
           }
         ])
       })

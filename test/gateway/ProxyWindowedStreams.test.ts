@@ -28,7 +28,7 @@ layer(Proxy.database)("ProxyApp, HTTP guardrails on windows of streams", (it) =>
       assert.deepInclude(record, { usage_source: "reported", error_code: null })
       assert.deepStrictEqual(
         record?.guardrails?.map(({ action, metadata, mode }) => [mode, action, metadata]),
-        [["during_call", "allow", { calls: 3, longest_call_ms: 0, held_characters: 64 }]]
+        [["during_call", "allow", { calls: 3, longest_call_ms: 0, held_characters: 64, first_text_delay_ms: 0 }]]
       )
     })
   )

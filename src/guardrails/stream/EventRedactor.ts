@@ -31,6 +31,8 @@ export class EventRedactor {
   /** The upstream's number of the last event. */
   #lastNumber = -1
   #maxHeld = 0
+  #hasText = false
+  #hasSentText = false
   readonly #unreadable = new Set<Place>()
 
   constructor(redaction: Redaction, route: TextRoute) {
@@ -41,6 +43,16 @@ export class EventRedactor {
   /** The maximum number of characters that one text has held. */
   get maxHeld(): number {
     return this.#maxHeld
+  }
+
+  /** True if a text, or a piece of one, has arrived. */
+  get hasText(): boolean {
+    return this.#hasText
+  }
+
+  /** True if a text, or a part of one, was sent. */
+  get hasSentText(): boolean {
+    return this.#hasSentText
   }
 
   /** The places of content that is no text. */
@@ -93,6 +105,8 @@ export class EventRedactor {
       const value = literalAt(data, span)
       const isLast = lastPieces.get(span.lane) === span && ended?.has(span.lane) !== false
       const redacted = span.role === "copy" ? this.#copy(span, value) : this.#piece(template, span, value, isLast)
+      this.#hasText = true
+      if (redacted !== "") this.#hasSentText = true
       return redacted === value ? [] : [{ ...span, value: redacted }]
     })
     const changed = changes.length === 0 ? data : withLiterals(data, changes)
@@ -165,7 +179,7 @@ export class EventRedactor {
     const lane = name === undefined ? undefined : this.#lanes.get(name)
     const word = lane?.template && lane.text.release()
     if (name === undefined || !lane?.template || !word) return []
-    return [eventWith(lane.template, new Map([[name, word]]), this.#lastNumber + ++this.#added)]
+    return [this.#addedEvent(lane.template, new Map([[name, word]]))]
   }
 
   /**
@@ -185,7 +199,12 @@ export class EventRedactor {
       const ofTemplate = texts.get(template) ?? new Map<string, string>()
       texts.set(template, ofTemplate.set(name, held))
     }
-    return [...texts].map(([template, ofTemplate]) => eventWith(template, ofTemplate, this.#lastNumber + ++this.#added))
+    return [...texts].map(([template, ofTemplate]) => this.#addedEvent(template, ofTemplate))
+  }
+
+  #addedEvent(template: Template, texts: ReadonlyMap<string, string>): SseEvent {
+    this.#hasSentText = true
+    return eventWith(template, texts, this.#lastNumber + ++this.#added)
   }
 }
 

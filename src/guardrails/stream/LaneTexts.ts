@@ -43,6 +43,10 @@ export class LaneTexts {
     return [...this.#unreadable]
   }
 
+  get hasTexts(): boolean {
+    return this.#lanes.size > 0
+  }
+
   add(event: SseEvent): void {
     const { pieces, unreadable } = this.#events.read(event)
     for (const place of unreadable) this.#unreadable.add(place)

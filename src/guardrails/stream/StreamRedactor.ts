@@ -19,6 +19,16 @@ export class StreamRedactor {
     return this.#events.maxHeld
   }
 
+  /** True if a text, or a piece of one, has arrived. */
+  get hasText(): boolean {
+    return this.#events.hasText
+  }
+
+  /** True if a text, or a part of one, was sent. */
+  get hasSentText(): boolean {
+    return this.#events.hasSentText
+  }
+
   /** The places of content that is no text. */
   get unreadable(): ReadonlySet<Place> {
     return this.#events.unreadable

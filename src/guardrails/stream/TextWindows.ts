@@ -44,6 +44,8 @@ export class TextWindows {
   #waitingLength = 0
   #pendingLength = 0
   #maxHeld = 0
+  #hasText = false
+  #hasReleasedText = false
   #isDue = false
   /** True if the next call judges the incomplete windows too. */
   #isFlush = false
@@ -61,6 +63,16 @@ export class TextWindows {
   /** The maximum number of characters that waited for a call. */
   get maxHeld(): number {
     return this.#maxHeld
+  }
+
+  /** True if a text, or a piece of one, has arrived. */
+  get hasText(): boolean {
+    return this.#hasText
+  }
+
+  /** True if a text, or a piece of one, was released. */
+  get hasReleasedText(): boolean {
+    return this.#hasReleasedText
   }
 
   /** The places of content that is no text, each once. */
@@ -105,6 +117,7 @@ export class TextWindows {
     for (const { needs, text } of this.#waiting) {
       if (needs.some(({ end, lane }) => lane.judged < end)) break
       out += text
+      if (needs.length > 0) this.#hasReleasedText = true
       count++
     }
     if (count > 0) this.#waiting = this.#waiting.slice(count)
@@ -132,6 +145,7 @@ export class TextWindows {
   }
 
   #append(lane: Lane, text: string): void {
+    this.#hasText = true
     lane.pending += text
     lane.received += text.length
     this.#pendingLength += text.length
