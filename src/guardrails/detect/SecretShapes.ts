@@ -1,4 +1,4 @@
-import { dot, isAlphanumeric, isAsciiLetter, isBase64Url, isDigit, isUpper } from "./Characters.ts"
+import { colon, dot, isAlphanumeric, isBase64Url, isDigit, isHexDigit, isUpper } from "./Characters.ts"
 
 /** A secret that begins with a published prefix. */
 export interface SecretShape {
@@ -9,7 +9,7 @@ export interface SecretShape {
   readonly max: number
   /** Matches the part of the secret that counts; everything if it is missing. */
   readonly pattern?: RegExp
-  /** True if such a character may not stand before the secret. Otherwise long runs would be read for each prefix in them. */
+  /** True if no such character may stand before the secret. Otherwise long runs would be read for each prefix in them. */
   readonly isWholeRun?: true
 }
 
@@ -21,18 +21,37 @@ const slash = 0x2f
 const isUpperOrDigit = (code: number): boolean => isUpper(code) || isDigit(code)
 const isWordCharacter = (code: number): boolean => isAlphanumeric(code) || code === 0x5f
 const isBase64UrlOrDot = (code: number): boolean => isBase64Url(code) || code === dot
+const isBase64UrlOrEquals = (code: number): boolean => isBase64Url(code) || code === 0x3d
 
 /** The longest JSON Web Token that is found. */
 const maxToken = 8192
 
-export const secretShapes: ReadonlyArray<SecretShape> = [
-  // AWS access key ids
+const secretShapes: ReadonlyArray<SecretShape> = [
+  // AWS access key ids; the keys themselves are named secrets
   ...shapes("AKIA ASIA ABIA ACCA", { isPart: isUpperOrDigit, min: 16, max: 16 }),
+  // Google
+  ...shapes("AIza", { isPart: isBase64Url, min: 35, max: 35 }),
+  ...shapes("GOCSPX-", { isPart: isBase64Url, min: 28, max: 28 }),
+  ...shapes("ya29.", { isPart: isBase64UrlOrDot, min: 20, max: 500, pattern: /^ya29\..*[\w-]/ }),
+  // Alibaba, DigitalOcean, Databricks, Vault, Pulumi and Terraform
+  ...shapes("LTAI", { isPart: isAlphanumeric, min: 12, max: 20 }),
+  ...shapes("dop_v1_ doo_v1_ dor_v1_", { isPart: isHexDigit, min: 64, max: 64 }),
+  ...shapes("dapi", { isPart: isHexDigit, min: 32, max: 32 }),
+  ...shapes("hvs. hvb.", { isPart: isBase64Url, min: 24, max: 300 }),
+  ...shapes("pul-", { isPart: isHexDigit, min: 40, max: 40 }),
   // GitHub
   ...shapes("ghp_ gho_ ghu_ ghs_ ghr_", { isPart: isAlphanumeric, min: 36, max: 251 }),
   ...shapes("github_pat_", { isPart: isWordCharacter, min: 22, max: 244 }),
   // GitLab
-  ...shapes("glpat-", { isPart: isBase64UrlOrDot, min: 20, max: 300, pattern: /^glpat-.*[\w-]/ }),
+  ...shapes("glpat- gldt- glrt- glft- glptt- glsoat- glcbt-", {
+    isPart: isBase64UrlOrDot,
+    min: 20,
+    max: 300,
+    pattern: /^gl.*[\w-]/
+  }),
+  // Docker and Atlassian
+  ...shapes("dckr_pat_ dckr_oat_", { isPart: isBase64Url, min: 27, max: 40 }),
+  ...shapes("ATATT3 ATCTT3 ATBB", { isPart: isBase64UrlOrEquals, min: 28, max: 300 }),
   // Slack
   ...shapes("xoxa- xoxb- xoxp- xoxr- xoxs- xoxe- xapp-", {
     isPart: isBase64Url,
@@ -46,15 +65,47 @@ export const secretShapes: ReadonlyArray<SecretShape> = [
     max: 200,
     pattern: /^https:\/\/hooks\.slack\.com\/(?:services|workflows|triggers)\/.*/
   }),
-  // Google
-  ...shapes("AIza", { isPart: isBase64Url, min: 35, max: 35 }),
+  // Discord
+  ...shapes("https://discord.com/api/webhooks/ https://discordapp.com/api/webhooks/", {
+    isPart: (code) => isBase64Url(code) || code === slash,
+    min: 60,
+    max: 120,
+    pattern: /^https:.*\/\d{17,20}\/.*/
+  }),
+  ...shapes("M N O", { isPart: isBase64UrlOrDot, min: 55, max: 75, pattern: /^[\w-]{24,28}\.[\w-]{6}\.[\w-]{27,38}$/ }),
+  // Telegram
+  ...shapes("bot 1 2 3 4 5 6 7 8 9", {
+    isPart: (code) => isBase64Url(code) || code === colon,
+    min: 42,
+    max: 48,
+    pattern: /^(?:bot)?\d{8,12}:[\w-]{35}$/
+  }),
   // OpenAI, Anthropic, and others that use the same prefix; words have no digit
   ...shapes("sk-", { isPart: isBase64Url, min: 20, max: 256, pattern: /^\D*\d.*/ }),
+  // Groq, xAI, Perplexity, Replicate, NVIDIA, LangSmith and Pinecone
+  ...shapes("gsk_", { isPart: isAlphanumeric, min: 40, max: 80 }),
+  ...shapes("xai-", { isPart: isAlphanumeric, min: 60, max: 120 }),
+  ...shapes("pplx-", { isPart: isAlphanumeric, min: 40, max: 80 }),
+  ...shapes("r8_", { isPart: isAlphanumeric, min: 37, max: 37 }),
+  ...shapes("nvapi-", { isPart: isBase64Url, min: 60, max: 80 }),
+  ...shapes("lsv2_pt_ lsv2_sk_ pcsk_", { isPart: isWordCharacter, min: 40, max: 100 }),
   // Stripe, and the keys and operator tokens of this gateway
   ...shapes("sk_live_ sk_test_ rk_live_ rk_test_ op_live_", { isPart: isAlphanumeric, min: 16, max: 247 }),
   ...shapes("whsec_", { isPart: isAlphanumeric, min: 24, max: 100 }),
-  // npm, PyPI and Hugging Face
+  // SendGrid, Shopify, Linear, Notion, Figma, Grafana, New Relic, Sentry, Postman, Supabase and age
+  ...shapes("SG.", { isPart: isBase64UrlOrDot, min: 60, max: 70, pattern: /^SG\.[\w-]{16,32}\.[\w-]{40,45}/ }),
+  ...shapes("shpat_ shpca_ shppa_ shpss_", { isPart: isHexDigit, min: 32, max: 32 }),
+  ...shapes("lin_api_ ntn_ figd_", { isPart: isBase64Url, min: 40, max: 60 }),
+  ...shapes("glsa_ glc_", { isPart: isWordCharacter, min: 32, max: 400 }),
+  ...shapes("NRAK-", { isPart: isUpperOrDigit, min: 27, max: 27 }),
+  ...shapes("sntryu_", { isPart: isHexDigit, min: 64, max: 64 }),
+  ...shapes("sntrys_", { isPart: isBase64UrlOrEquals, min: 60, max: 500 }),
+  ...shapes("PMAK-", { isPart: isBase64Url, min: 59, max: 59 }),
+  ...shapes("sbp_", { isPart: isHexDigit, min: 40, max: 40 }),
+  ...shapes("AGE-SECRET-KEY-1", { isPart: isUpperOrDigit, min: 58, max: 58 }),
+  // npm, RubyGems, PyPI and Hugging Face
   ...shapes("npm_", { isPart: isAlphanumeric, min: 36, max: 36 }),
+  ...shapes("rubygems_", { isPart: isHexDigit, min: 48, max: 48 }),
   ...shapes("pypi-", { isPart: isBase64Url, min: 50, max: 500 }),
   ...shapes("hf_", { isPart: isAlphanumeric, min: 30, max: 60 }),
   // JSON Web Tokens
@@ -67,11 +118,7 @@ export const secretShapes: ReadonlyArray<SecretShape> = [
   })
 ]
 
-const firstCodes: ReadonlySet<number> = new Set(secretShapes.map(({ prefix }) => prefix.charCodeAt(0)))
-
-export const isFirstOfShape = (code: number): boolean => firstCodes.has(code)
-
-/** What may follow the name of an AWS secret access key. */
-export const isBetweenNameAndValue = (code: number): boolean => " \t\n\"'`\\:=>".includes(String.fromCharCode(code))
-
-export const isInName = (code: number): boolean => isAsciiLetter(code) || code === 0x5f || code === 0x2d
+/** The shapes by the code of their first character. */
+export const shapesByFirst: ReadonlyMap<number, ReadonlyArray<SecretShape>> = Map.groupBy(secretShapes, ({ prefix }) =>
+  prefix.charCodeAt(0)
+)

@@ -55,12 +55,47 @@ export const secrets: fc.Arbitrary<string> = fc.oneof(
   prefixed(["AKIA", "ASIA"], of(`${digits}ABCDEFGHIJKLMNOPQRSTUVWXYZ`, 16)),
   prefixed(["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], of(alphanumeric, 36)),
   prefixed(["github_pat_"], of(`${alphanumeric}_`, 82)),
-  prefixed(["glpat-"], of(url, 20)),
+  prefixed(["GOCSPX-"], of(url, 28)),
+  prefixed(["ya29.a0"], of(url, 60, 200)),
+  prefixed(["LTAI5t"], of(alphanumeric, 18)),
+  prefixed(["dop_v1_", "doo_v1_", "dor_v1_"], of(hex, 64)),
+  prefixed(["dapi"], of(hex, 32)),
+  prefixed(["hvs.CAESI"], of(url, 90, 120)),
+  prefixed(["pul-", "sbp_"], of(hex, 40)),
+  prefixed(["glpat-", "gldt-", "glrt-", "glft-", "glptt-", "glsoat-", "glcbt-"], of(url, 20)),
+  prefixed(["dckr_pat_"], of(url, 27)),
+  prefixed(["ATATT3xFfGF0", "ATCTT3xFfGN0"], of(`${url}=`, 180)),
+  prefixed(["ATBB"], of(alphanumeric, 32)),
   prefixed(["xoxb-1", "xoxp-1", "xoxa-1", "xoxr-1", "xoxs-1"], of(url, 20, 60)),
   fc
     .tuple(of(alphanumeric, 9), of(alphanumeric, 9), of(alphanumeric, 24))
     .map((parts) => `https://hooks.slack.com/services/${parts.join("/")}`),
+  fc
+    .tuple(fc.constantFrom("discord.com", "discordapp.com"), of(digits, 18, 19), of(url, 68))
+    .map(([host, id, token]) => `https://${host}/api/webhooks/${id}/${token}`),
+  fc
+    .tuple(fc.constantFrom("M", "N", "O"), of(url, 23, 25), of(url, 6), of(url, 27, 38))
+    .map(([first, ...parts]) => first + parts.join(".")),
+  fc
+    .tuple(fc.constantFrom("", "bot"), fc.constantFrom("1", "7"), of(digits, 7, 9), of(url, 33))
+    .map(([bot, first, id, rest]) => `${bot}${first}${id}:AA${rest}`),
   prefixed(["AIza"], of(url, 35)),
+  prefixed(["gsk_"], of(alphanumeric, 52)),
+  prefixed(["xai-"], of(alphanumeric, 80)),
+  prefixed(["pplx-"], of(alphanumeric, 48)),
+  prefixed(["r8_"], of(alphanumeric, 37)),
+  prefixed(["nvapi-"], of(url, 64)),
+  fc.tuple(of(hex, 32), of(hex, 10)).map((parts) => `lsv2_pt_${parts.join("_")}`),
+  fc.tuple(of(url, 22), of(url, 43)).map((parts) => `SG.${parts.join(".")}`),
+  prefixed(["shpat_", "shpca_", "shppa_", "shpss_"], of(hex, 32)),
+  prefixed(["lin_api_", "figd_"], of(alphanumeric, 40)),
+  prefixed(["ntn_"], of(alphanumeric, 46)),
+  fc.tuple(of(alphanumeric, 32), of(hex, 8)).map((parts) => `glsa_${parts.join("_")}`),
+  prefixed(["NRAK-"], of(`${digits}ABCDEFGHIJKLMNOPQRSTUVWXYZ`, 27)),
+  prefixed(["sntryu_"], of(hex, 64)),
+  fc.tuple(of(hex, 24), of(hex, 34)).map((parts) => `PMAK-${parts.join("-")}`),
+  prefixed(["AGE-SECRET-KEY-1"], of("QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", 58)),
+  prefixed(["rubygems_"], of(hex, 48)),
   prefixed(["sk-1", "sk-proj-1", "sk-ant-api03-"], of(url, 40, 120)),
   prefixed(["sk_live_", "rk_live_", "sk_test_", "rk_test_"], of(alphanumeric, 24, 99)),
   prefixed(["rk_live_"], of(hex, 72)),
