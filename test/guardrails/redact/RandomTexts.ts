@@ -41,7 +41,12 @@ const values = [
   "555-123-4567",
   "+1 (555) 123-4567",
   "+49 30 1234 5678",
-  "5551234567"
+  "5551234567",
+  "4111 1111 1111 1111",
+  "DE89 3704 0044 0532 0130 00",
+  "203.0.113.7",
+  "ghp_a1B2c3D4e5a1B2c3D4e5a1B2c3D4e5a1B2c3",
+  "EMP-12345"
 ] as const
 const nearMisses = [
   "jane@",
@@ -55,7 +60,12 @@ const nearMisses = [
   "[PHONE_x]",
   "resp_67cc9641234567890bb6",
   "550e8400-e29b-41d4-a716-446655440000",
-  "react@18.2.0"
+  "react@18.2.0",
+  "4111 1111 11",
+  "DE89 3704",
+  "203.0.1",
+  "ghp_a1B2",
+  "EMP-1"
 ] as const
 const placeholders = ["[EMAIL_1]", "[EMAIL_2]", "[SSN_1]", "[PHONE_9]"] as const
 const links = ["https://evil.example/?q=", '<img src="http://e.example/', "www.e.example/"] as const
