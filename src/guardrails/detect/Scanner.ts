@@ -72,6 +72,12 @@ export class Scanner {
     return segments
   }
 
+  /** Returns the segments of a text that is there as a whole. */
+  scan(text: string): ReadonlyArray<Segment> {
+    const segments = this.push(text)
+    return [...segments, ...this.flush()]
+  }
+
   #scan(segments: Array<Segment>): void {
     const text = this.#text
     while (this.#next < text.end) {
@@ -124,8 +130,5 @@ export class Scanner {
 }
 
 /** Scans a text that is there as a whole. */
-export const scan = (detectors: DetectorSet, writing: Writing, text: string): ReadonlyArray<Segment> => {
-  const scanner = new Scanner(detectors, writing)
-  const segments = scanner.push(text)
-  return [...segments, ...scanner.flush()]
-}
+export const scan = (detectors: DetectorSet, writing: Writing, text: string): ReadonlyArray<Segment> =>
+  new Scanner(detectors, writing).scan(text)

@@ -1,4 +1,4 @@
-import { type Segment, scan } from "../detect/Scanner.ts"
+import { Scanner, type Segment, type Writing } from "../detect/Scanner.ts"
 import { literalAt, withLiterals } from "../text/Literals.ts"
 import type { TextSpan } from "../text/Reader.ts"
 import { stringStarts } from "./MemberOrder.ts"
@@ -21,9 +21,10 @@ export const redact = (
   spans: ReadonlyArray<TextSpan>,
   kind: "request" | "response"
 ): string => {
+  const scanners = new Map<Writing, Scanner>()
   const scanned = spans.flatMap((span): ReadonlyArray<ScannedSpan> => {
     const value = literalAt(json, span)
-    const segments = scan(redaction.detectors, span.writing, value)
+    const segments = scannerOf(scanners, redaction, span.writing).scan(value)
     return segments.every(({ _tag }) => _tag === "Text") ? [] : [{ span, value, segments }]
   })
   if (kind === "request") {
@@ -35,6 +36,15 @@ export const redact = (
     return redacted === value ? [] : [{ ...span, value: redacted }]
   })
   return changes.length === 0 ? json : withLiterals(json, changes)
+}
+
+/** Many texts are short, so that a scanner for each would take more time than the texts. */
+const scannerOf = (scanners: Map<Writing, Scanner>, { detectors }: Redaction, writing: Writing): Scanner => {
+  const known = scanners.get(writing)
+  if (known !== undefined) return known
+  const created = new Scanner(detectors, writing)
+  scanners.set(writing, created)
+  return created
 }
 
 const inMemberOrder = (json: string, scanned: ReadonlyArray<ScannedSpan>): ReadonlyArray<ScannedSpan> => {
