@@ -1,4 +1,4 @@
-import { Cause, Clock, Effect, Exit, Result } from "effect"
+import { Cause, Clock, Effect, Exit, type Fiber, Result } from "effect"
 import type { EffectivePolicy } from "../policy/EffectivePolicy.ts"
 import * as Estimate from "../policy/Estimate.ts"
 import * as Facts from "../policy/facts/Facts.ts"
@@ -37,9 +37,24 @@ import * as DenialRecords from "./usage/DenialRecords.ts"
 import * as RequestAccount from "./usage/RequestAccount.ts"
 import { UsageLog } from "./usage/UsageLog.ts"
 
+export interface KeyedServices {
+  readonly admission: BodyAdmission["Service"]
+  readonly control: ControlState["Service"]
+  readonly destinations: Destinations["Service"]
+  readonly guardrails: RequestGuardrails["Service"]
+  readonly limits: UsageLimits["Service"]
+  readonly owners: ObjectOwners["Service"]
+  readonly upstream: Upstream["Service"]
+  readonly usageLog: UsageLog["Service"]
+  readonly metersFor: ReturnType<typeof Meters.memoizedMeters>
+  readonly now: () => number
+  readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
+  readonly logThrottle: LogThrottle.LogThrottle
+}
+
 export const makeServices = Effect.gen(function* () {
   const clock = yield* Clock.Clock
-  return {
+  const services: KeyedServices = {
     admission: yield* BodyAdmission,
     control: yield* ControlState,
     destinations: yield* Destinations,
@@ -53,9 +68,8 @@ export const makeServices = Effect.gen(function* () {
     fork: Effect.runForkWith(yield* Effect.context<never>()),
     logThrottle: yield* LogThrottle.make
   }
+  return services
 })
-
-export type KeyedServices = Effect.Success<typeof makeServices>
 
 type Account = Pick<
   RequestAccount.RequestAccount,

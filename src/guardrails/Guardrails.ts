@@ -9,7 +9,7 @@ import type { Reply } from "./StreamJudge.ts"
 import type { TextRoute } from "./text/Place.ts"
 
 /** A text to check, and the placeholders that replaced values in its request. */
-interface GuardrailInput {
+export interface GuardrailInput {
   readonly requestId: string
   readonly mode: Mode
   readonly context: HttpGuardrail.RequestContext
@@ -28,7 +28,7 @@ export interface RunReport {
   readonly stopped: GuardrailOutcome.StoppedBy | undefined
 }
 
-interface GuardrailRun extends RunReport {
+export interface GuardrailRun extends RunReport {
   readonly text: string
 }
 

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from "n
 import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 
 /** The error for a stored secret that cannot be decrypted. `reason` names the cause. */
-class UnreadableSecret extends Schema.TaggedError<UnreadableSecret>()("UnreadableSecret", {
+export class UnreadableSecret extends Schema.TaggedError<UnreadableSecret>()("UnreadableSecret", {
   context: Schema.String,
   reason: Schema.Literals(["no_key", "other_key", "damaged"])
 }) {

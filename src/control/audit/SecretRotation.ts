@@ -1,9 +1,9 @@
 import { Effect, Schema } from "effect"
 import { Database } from "../../services/Database.ts"
 import type { Change } from "../../state/Changes.ts"
-import { Vault } from "../../state/Vault.ts"
-import { computedRows } from "../store/Rows.ts"
-import { Audit, Mutation, Snapshots } from "./Audit.ts"
+import { type UnreadableSecret, Vault } from "../../state/Vault.ts"
+import { computedRows, type StoreFailure } from "../store/Rows.ts"
+import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 
 /** A column that contains encrypted secrets. Encryption binds each secret to `<table>/<key>` of its row. */
 interface SealedColumn {
@@ -25,7 +25,7 @@ export const sealedColumns: ReadonlyArray<SealedColumn> = [
 const Resealed = Schema.Record(Schema.String, Schema.Int)
 
 /** The number of re-encrypted secrets for each column. `kept` counts secrets that already used the current key. */
-interface Rotation {
+export interface Rotation {
   readonly resealed: Readonly<Record<string, number>>
   readonly kept: number
 }
@@ -34,49 +34,50 @@ interface Rotation {
  * Encrypts every secret with the current key, in one transaction. This includes secrets in clear text and secrets under
  * the previous key. A gateway that has both keys can always read the secrets. A second run changes nothing.
  */
-export const rotate = Effect.gen(function* () {
-  const { sql } = yield* Database
-  const vault = yield* Vault
-  const audit = yield* Audit
+export const rotate: Effect.Effect<Rotation, UnreadableSecret | StoreFailure, Database | Vault | Audit | Actor> =
+  Effect.gen(function* () {
+    const { sql } = yield* Database
+    const vault = yield* Vault
+    const audit = yield* Audit
 
-  const resealColumn = Effect.fnUntraced(function* ({ column, key, table }: SealedColumn) {
-    const { write } = yield* Mutation
-    let resealed = 0
-    let kept = 0
-    let afterKey = ""
-    while (true) {
-      const batch = yield* secretRows.all(sql`
+    const resealColumn = Effect.fnUntraced(function* ({ column, key, table }: SealedColumn) {
+      const { write } = yield* Mutation
+      let resealed = 0
+      let kept = 0
+      let afterKey = ""
+      while (true) {
+        const batch = yield* secretRows.all(sql`
         SELECT ${sql(key)}::text AS key, ${sql(column)} AS sealed FROM ${sql(table)}
         WHERE ${sql(column)} IS NOT NULL AND ${sql(key)}::text > ${afterKey} ORDER BY ${sql(key)}::text
         LIMIT ${batchSize} FOR NO KEY UPDATE`)
-      for (const { key: id, sealed } of batch) {
-        if (vault.isCurrent(sealed)) kept++
-        else {
-          const context = `${table}/${id}`
-          const sealedAgain = vault.seal(yield* vault.open(sealed, context), context)
-          yield* write`UPDATE ${sql(table)} SET ${sql(column)} = ${sealedAgain} WHERE ${sql(key)} = ${id}`
-          resealed++
+        for (const { key: id, sealed } of batch) {
+          if (vault.isCurrent(sealed)) kept++
+          else {
+            const context = `${table}/${id}`
+            const sealedAgain = vault.seal(yield* vault.open(sealed, context), context)
+            yield* write`UPDATE ${sql(table)} SET ${sql(column)} = ${sealedAgain} WHERE ${sql(key)} = ${id}`
+            resealed++
+          }
         }
+        const last = batch.at(-1)
+        if (last === undefined || batch.length < batchSize) return { name: `${table}.${column}`, resealed, kept }
+        afterKey = last.key
       }
-      const last = batch.at(-1)
-      if (last === undefined || batch.length < batchSize) return { name: `${table}.${column}`, resealed, kept }
-      afterKey = last.key
-    }
-  })
+    })
 
-  return yield* audit.mutate(function* () {
-    const columns = yield* Effect.forEach(sealedColumns, resealColumn)
-    const resealed = Object.fromEntries(columns.map(({ name, resealed }) => [name, resealed]))
-    const rotation: Rotation = { resealed, kept: columns.reduce((sum, { kept }) => sum + kept, 0) }
-    return {
-      result: rotation,
-      auditAction: { target: "vault", action: "secrets:rotate" },
-      targetId: "singleton",
-      snapshots: yield* snapshots(null, resealed),
-      changes: [{ _tag: "Configuration" }, ...(yield* mappingNotices)]
-    }
+    return yield* audit.mutate(function* () {
+      const columns = yield* Effect.forEach(sealedColumns, resealColumn)
+      const resealed = Object.fromEntries(columns.map(({ name, resealed }) => [name, resealed]))
+      const rotation: Rotation = { resealed, kept: columns.reduce((sum, { kept }) => sum + kept, 0) }
+      return {
+        result: rotation,
+        auditAction: { target: "vault", action: "secrets:rotate" },
+        targetId: "singleton",
+        snapshots: yield* snapshots(null, resealed),
+        changes: [{ _tag: "Configuration" }, ...(yield* mappingNotices)]
+      }
+    })
   })
-})
 
 /** Gateways cache that a mapping's credential could not be decrypted. The notices make them read the mapping again. */
 const mappingNotices = Effect.gen(function* () {

@@ -59,12 +59,12 @@ export interface Aliased {
   readonly aliased: true
 }
 
-interface PublishTask {
+export interface PublishTask {
   (task: JsonObject, options: PublishOptions & Aliased): Effect.Effect<void, PublishError>
   (task: TaskEnvelope.TaskInput, options?: PublishOptions): Effect.Effect<void, PublishError>
 }
 
-interface PublishTasks {
+export interface PublishTasks {
   (
     tasks: ReadonlyArray<JsonObject>,
     options: PublishMany.ManyTasksOptions & Aliased
@@ -75,7 +75,7 @@ interface PublishTasks {
   ): Effect.Effect<void, PublishError | PublishMany.TasksUnpublished>
 }
 
-interface PublishWorkflow {
+export interface PublishWorkflow {
   (
     envelope: JsonObject,
     target: string,
@@ -88,7 +88,7 @@ interface PublishWorkflow {
   ): Effect.Effect<void, PublishError | ContractError>
 }
 
-interface PublishStatus {
+export interface PublishStatus {
   (event: JsonObject, options: Aliased): Effect.Effect<void, PublishError>
   (event: StatusInput): Effect.Effect<void, PublishError>
 }

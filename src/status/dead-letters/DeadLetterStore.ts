@@ -35,7 +35,7 @@ export interface IndexedQueue {
 }
 
 /** The records that were not replayed (`dead_lettered`) and have the same queue, reason and exception type. */
-interface DeadLetterGroup {
+export interface DeadLetterGroup {
   readonly queue_name: string
   readonly reason: string
   readonly exception_type: string | null
@@ -45,7 +45,7 @@ interface DeadLetterGroup {
 }
 
 /** The size of the index and the number of added and deleted records. Messages stay in their queues. */
-interface IndexTotals {
+export interface IndexTotals {
   readonly records: number
   /** The total size of the stored records. */
   readonly bytes: number
