@@ -11,10 +11,23 @@ export const isTasksRole = (role: Role): role is TasksRole => tasksRoles.some((o
 
 export type Door = "database" | "redis" | "broker" | "upstream"
 
-/** Returns the external services that a role uses. With the role `all`, only the example's tasks use the broker. */
-export const doorsUsedBy = ({ example, role }: Pick<CliOptions, "role" | "example">): ReadonlyArray<Door> => {
-  if (isTasksRole(role)) return ["redis", "broker"]
-  return role === "all" && example ? ["database", "redis", "broker", "upstream"] : ["database", "redis", "upstream"]
+/** Which tasks a process runs or serves. */
+export type TasksSource =
+  | { readonly _tag: "None" }
+  | { readonly _tag: "Example" }
+  | { readonly _tag: "Module"; readonly path: string }
+
+export const tasksSourceOf = ({ example, tasks }: Pick<CliOptions, "example" | "tasks">): TasksSource =>
+  Option.match(tasks, {
+    onNone: () => (example ? { _tag: "Example" } : { _tag: "None" }),
+    onSome: (path) => ({ _tag: "Module", path })
+  })
+
+/** Returns the external services that a role uses. With the role `all`, only tasks use the broker. */
+export const doorsUsedBy = (options: Pick<CliOptions, "role" | "example" | "tasks">): ReadonlyArray<Door> => {
+  if (isTasksRole(options.role)) return ["redis", "broker"]
+  const hasTasks = options.role === "all" && tasksSourceOf(options)._tag !== "None"
+  return hasTasks ? ["database", "redis", "broker", "upstream"] : ["database", "redis", "upstream"]
 }
 
 export const databaseVariants = ["postgres", "embedded"] as const
@@ -29,7 +42,9 @@ export interface CliOptions {
   readonly redis: Option.Option<(typeof redisVariants)[number]>
   readonly broker: Option.Option<(typeof brokerVariants)[number]>
   readonly upstream: Option.Option<(typeof upstreamVariants)[number]>
-  /** Runs the example's workers and status routes also with a real RabbitMQ and Redis. */
+  /** The path of the module whose tasks the process runs. */
+  readonly tasks: Option.Option<string>
+  /** Runs the example's tasks. */
   readonly example: boolean
 }
 
@@ -64,11 +79,7 @@ export const selectVariants = <Database, Redis, Broker>(
 export const problemsOf = (options: CliOptions, urls: DoorUrls): ReadonlyArray<string> => {
   const { broker, database, redis } = selectVariants(options, urls)
   return [
-    ...(isTasksRole(options.role) && !options.example
-      ? [
-          `The role ${options.role} runs only the example's tasks. To run these tasks, add --example. To run your own tasks, write a program that uses the library.`
-        ]
-      : []),
+    ...tasksProblems(options),
     ...missingUrl("--database postgres", "DATABASE_URL", database),
     ...missingUrl("--redis ioredis", "REDIS_URL", redis),
     ...missingUrl("--broker amqp", "RABBITMQ_URL", broker),
@@ -76,6 +87,20 @@ export const problemsOf = (options: CliOptions, urls: DoorUrls): ReadonlyArray<s
     ...unsharedDoor(options, "redis", "Redis", "REDIS_URL", redis),
     ...unsharedDoor(options, "broker", "broker", "RABBITMQ_URL", broker)
   ]
+}
+
+const tasksProblems = ({ example, role, tasks }: CliOptions): ReadonlyArray<string> => {
+  if (example && Option.isSome(tasks)) return ["--tasks and --example exclude each other. Remove one of them."]
+  const hasTasks = example || Option.isSome(tasks)
+  if (isTasksRole(role) && !hasTasks) {
+    return [
+      `The role ${role} needs tasks. Name the module of your tasks with --tasks ./tasks.ts, or see the example's tasks with --example.`
+    ]
+  }
+  if (role !== "all" && !isTasksRole(role) && hasTasks) {
+    return [`The role ${role} has no tasks. Remove ${example ? "--example" : "--tasks"}.`]
+  }
+  return []
 }
 
 interface VariantSelection<Url> {

@@ -6,7 +6,16 @@ import type { Broker, BrokerError } from "../src/services/Broker.ts"
 import type { Database } from "../src/services/Database.ts"
 import type { Redis, RedisError } from "../src/services/Redis.ts"
 import type { Upstream } from "../src/services/Upstream.ts"
-import { type CliOptions, isTasksRole, type Role, selectVariants } from "./DoorOptions.ts"
+import {
+  type CliOptions,
+  type Door,
+  doorsUsedBy,
+  isTasksRole,
+  type Role,
+  selectVariants,
+  type TasksSource,
+  tasksSourceOf
+} from "./DoorOptions.ts"
 import type { Settings } from "./Environment.ts"
 import * as SessionName from "./postgres/SessionName.ts"
 
@@ -19,7 +28,9 @@ interface SelectedVariant<A, E> {
 
 export interface Doors {
   readonly role: Role
-  readonly example: boolean
+  readonly tasks: TasksSource
+  /** The doors that the process opens. */
+  readonly used: ReadonlyArray<Door>
   readonly database: SelectedVariant<Database, SqlError.SqlError>
   readonly redis: SelectedVariant<Redis, RedisError>
   readonly broker: SelectedVariant<Broker, BrokerError>
@@ -31,10 +42,10 @@ export interface Doors {
 /** The caller must first reject options for which `problemsOf` returns a problem. */
 export const select = (options: CliOptions, settings: Settings): Doors => {
   const { broker, database, redis } = selectVariants(options, settings)
-  const isAllInProcess = Option.isNone(database.url) && Option.isNone(redis.url) && Option.isNone(broker.url)
   return {
     role: options.role,
-    example: options.example || (options.role === "all" && isAllInProcess),
+    tasks: tasksSourceOf(options),
+    used: doorsUsedBy(options),
     database: Option.match(database.url, {
       onNone: () => ({
         variant: "embedded",

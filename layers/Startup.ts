@@ -2,7 +2,6 @@ import { Console, Data, type Effect, Option, Runtime } from "effect"
 import { Migrator, SqlError } from "effect/sql"
 import { BrokerError } from "../src/services/Broker.ts"
 import { RedisError } from "../src/services/Redis.ts"
-import { doorsUsedBy } from "./DoorOptions.ts"
 import type { Doors } from "./Doors.ts"
 import type { Address, Settings } from "./Environment.ts"
 
@@ -21,7 +20,7 @@ export class ListenerRefused extends Data.TaggedError("ListenerRefused")<{
 export const bannerLine = (name: string, text: string) => `  ${name.padEnd(10)}${text}`
 
 export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> => {
-  const used = doorsUsedBy(doors)
+  const { used } = doors
   const warnings = [
     ...(used.includes("database") && doors.database.variant === "postgres" && Option.isNone(settings.encryptionKey)
       ? ["GATEWAY_ENCRYPTION_KEY is not set: upstream credentials are stored unencrypted"]
@@ -41,12 +40,23 @@ export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> =>
     [
       `svc-runtime, role ${doors.role}`,
       ...used.map((door) => bannerLine(door, `${doors[door].variant} (${doors[door].remark})`)),
-      ...(doors.role === "all" && !doors.example
-        ? [bannerLine("example", "off: add --example to run the example's tasks on real servers")]
-        : []),
+      ...tasksLines(doors),
       ...warnings.map((warning) => bannerLine("warning", warning))
     ].join("\n")
   )
+}
+
+const tasksLines = ({ role, tasks }: Doors): ReadonlyArray<string> => {
+  switch (tasks._tag) {
+    case "None":
+      return role === "all"
+        ? [bannerLine("tasks", "none: --tasks ./tasks.ts runs those of a module, --example shows an example's")]
+        : []
+    case "Example":
+      return [bannerLine("tasks", "the example's")]
+    case "Module":
+      return [bannerLine("tasks", tasks.path)]
+  }
 }
 
 const serviceKeyVariable = (name: string) => name.replace("BASE_URL", "SERVICE_KEY")

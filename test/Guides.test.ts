@@ -13,7 +13,8 @@ const examples = {
     "test/messaging/PublishProgram.ts",
     "test/messaging/WorkerTest.test.ts",
     "test/messaging/WorkflowExample.ts",
-    "test/messaging/AggregationExample.ts"
+    "test/messaging/AggregationExample.ts",
+    "test/messaging/MailTasks.ts"
   ],
   "src/status/README.md": [
     "test/graph/ServerExample.ts",
@@ -38,7 +39,8 @@ const ofReaders = new Set([
   "worker.test.ts",
   "recorded.ts",
   "server.ts",
-  "statuses.ts"
+  "statuses.ts",
+  "mails.ts"
 ])
 
 /** All code of the program. */

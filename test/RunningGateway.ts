@@ -36,8 +36,10 @@ export interface Options {
   readonly role?: Role
   readonly environment?: Readonly<Record<string, string>>
   readonly flags?: ReadonlyArray<string>
-  /** Whether the example's tasks are worked on, also on real servers. Default: in the roles that have nothing else. */
+  /** Runs the example's tasks. Default: in the roles that need tasks, unless `tasks` names others. */
   readonly example?: boolean
+  /** The module of the tasks. */
+  readonly tasks?: string
   /** Node strips the types itself, as with `npm start`, or has tsx do it. Default: `node`. */
   readonly types?: "node" | "tsx"
   /** The operator token to use; by default a fresh one, set as `GATEWAY_ADMIN_TOKEN`. */
@@ -58,8 +60,10 @@ const bare = () => ({
 /** Starts a process and answers at once, whether or not it will ever listen. */
 export const launch = (options: Options) => {
   const { environment = {}, flags = [], role = "all", types = "node" } = options
-  const example = options.example ?? isTasksRole(role)
-  return command([role, ...flags, ...(example ? ["--example"] : [])], environment, types)
+  const { tasks } = options
+  const example = options.example ?? (isTasksRole(role) && tasks === undefined)
+  const ofTasks = [...(example ? ["--example"] : []), ...(tasks === undefined ? [] : ["--tasks", tasks])]
+  return command([role, ...flags, ...ofTasks], environment, types)
 }
 
 /** The program with those words behind its name. */
@@ -118,8 +122,8 @@ const listeners: Readonly<Record<Role, ReadonlyArray<string>>> = {
   all: ["control", "proxy"]
 }
 
-const listenersOf = (role: Role, example = false): ReadonlyArray<string> =>
-  role === "all" && example ? [...listeners.all, "status"] : listeners[role]
+const listenersOf = (role: Role, hasTasks: boolean): ReadonlyArray<string> =>
+  role === "all" && hasTasks ? [...listeners.all, "status"] : listeners[role]
 
 /** A started process, ended with the scope. */
 export const start = (options: Options): Effect.Effect<RunningGateway, never, Scope.Scope> =>
@@ -131,7 +135,8 @@ export const start = (options: Options): Effect.Effect<RunningGateway, never, Sc
         ...options,
         environment: { GATEWAY_ADMIN_TOKEN: adminToken, ...options.environment }
       })
-      await ready(child, output, listenersOf(role, options.example))
+      const hasTasks = options.example === true || options.tasks !== undefined
+      await ready(child, output, listenersOf(role, hasTasks))
       const control = listening(output(), "control") ?? ""
       const running: RunningGateway = {
         pid: child.pid ?? 0,

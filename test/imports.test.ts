@@ -61,7 +61,9 @@ const areas: ReadonlyArray<Area> = [
     rooms: ["store", "dead-letters", "replay", "hub", "history", "stream", "http", "."]
   },
   { path: "src/graph", may: ["src/services", "src/messaging", "src/status"], rooms: ["observations", "draw", "."] },
-  { path: "src/example", may: ["src/messaging"], rooms: ["."] },
+  { path: "src/tasks", may: ["src/services", "src/messaging", "src/status", "src/graph"], rooms: ["."] },
+  { path: "src/example", may: ["src/messaging", "src/tasks"], rooms: ["."] },
+  { path: "src/index.ts", may: ["src/tasks"], rooms: ["."] },
   {
     path: "layers",
     may: ["src", "migrations"],

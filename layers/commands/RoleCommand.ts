@@ -23,8 +23,9 @@ const runRole = Effect.fnUntraced(function* (options: CliOptions) {
     Promise.all([import("../Doors.ts"), import("../Observability.ts"), import("../roles/Roles.ts")])
   )
   const doors = Doors.select(options, settings)
+  const program = yield* Roles.load(doors, settings)
   yield* Startup.banner(doors, settings)
-  yield* Layer.launch(Roles.layer(doors, settings).pipe(Layer.provide(Observability.layer(settings, options.role))))
+  yield* Layer.launch(program.pipe(Layer.provide(Observability.layer(settings, options.role))))
 })
 
 const variant = <const Variants extends ReadonlyArray<string>>(door: string, variants: Variants, variable: string) =>
@@ -39,18 +40,23 @@ export const role = Command.make(
     role: Argument.Literals("role", roles).pipe(
       Argument.withDefault("all"),
       Argument.withDescription(
-        "gateway: the proxy listener; control: the operator API; all: both in one process, and the example's tasks if no real server is used; messaging: the workers of the example's tasks; status: the statuses, event streams and dead letters of these tasks; graph: the execution graphs of these tasks. The last three roles need --example"
+        "gateway: the proxy listener; control: the operator API; all: both in one process, and tasks if they are named; messaging: the workers of your tasks; status: the statuses, event streams and dead letters of these tasks; graph: the execution graphs of these tasks. The last three roles need --tasks or --example"
       )
     ),
     database: variant("database", databaseVariants, "DATABASE_URL"),
     redis: variant("redis", redisVariants, "REDIS_URL"),
     broker: variant("broker", brokerVariants, "RABBITMQ_URL"),
     upstream: variant("upstream", upstreamVariants, "UPSTREAM_BASE_URL (or the variable of an API family)"),
+    tasks: Flag.String("tasks").pipe(
+      Flag.optional,
+      Flag.withMetavar("FILE"),
+      Flag.withDescription(
+        'The module of your tasks, such as ./tasks.ts: it exports what defineTasks returns as "default" or "tasks"'
+      )
+    ),
     example: Flag.Boolean("example").pipe(
       Flag.withDefault(false),
-      Flag.withDescription(
-        "Run the example's tasks even on real servers; the role all runs them by default if no real server is used"
-      )
+      Flag.withDescription("Run the example's tasks, which read and summarise books")
     )
   },
   runRole

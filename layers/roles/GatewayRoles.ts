@@ -1,4 +1,4 @@
-import { Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { StudioOfEnvironment } from "../../src/control/services/StudioConnection.ts"
 import { Guardrails } from "../../src/guardrails/Guardrails.ts"
 import { StartupAuthSettings } from "../../src/policy/AuthSettings.ts"
@@ -19,14 +19,12 @@ import * as ServingLifecycle from "./ServingLifecycle.ts"
 type GatewayRole = Exclude<Role, TasksRole>
 
 /** The program of the roles `gateway`, `control` and `all`. All modules are loaded before anything starts. */
-export const load = async (doors: Doors, role: GatewayRole, settings: Settings) => {
-  const [listening, example] = await Promise.all([
-    listeners(role, settings),
-    doors.example ? import("./TaskRoles.ts").then(({ all }) => all(settings)) : Layer.empty
-  ])
+export const layer = Effect.fnUntraced(function* (doors: Doors, role: GatewayRole, settings: Settings) {
+  const listening = yield* Effect.promise(() => listeners(role, settings))
+  const tasks = yield* tasksOf(doors, settings)
   return ServingLifecycle.layer(settings).pipe(
     Layer.provide(listening),
-    Layer.provide(example.pipe(Layer.provide(doors.broker.layer))),
+    Layer.provide(tasks.pipe(Layer.provide(doors.broker.layer))),
     Layer.provide(Installation.prepare(settings)),
     Layer.provide([
       ServingLifecycle.lifecycle,
@@ -45,7 +43,13 @@ export const load = async (doors: Doors, role: GatewayRole, settings: Settings) 
       EgressHttp.layer(settings.addressPolicy)
     ])
   )
-}
+})
+
+const tasksOf = Effect.fnUntraced(function* ({ tasks }: Doors, settings: Settings) {
+  if (tasks._tag === "None") return Layer.empty
+  const { all, load } = yield* Effect.promise(() => import("./TaskRoles.ts"))
+  return all(yield* load(tasks), settings)
+})
 
 const listeners = async (role: GatewayRole, settings: Settings) => {
   switch (role) {

@@ -1,30 +1,33 @@
 import { Effect, Layer } from "effect"
-import * as ExamplePublisher from "../../src/example/ExamplePublisher.ts"
-import * as Workers from "../../src/example/Workers.ts"
 import { ObservationStore } from "../../src/graph/observations/ObservationStore.ts"
 import * as RedisObservationStore from "../../src/graph/observations/RedisObservationStore.ts"
+import * as StatusRuntime from "../../src/graph/StatusRuntime.ts"
+import { DefaultDeadLetterSink } from "../../src/messaging/failure/DeadLetter.ts"
 import { ExceptionDetails, omitted } from "../../src/messaging/failure/ExceptionDetails.ts"
 import * as ObservationMetrics from "../../src/messaging/observe/ObservationMetrics.ts"
+import { DefaultObservationSink } from "../../src/messaging/observe/ObservationSink.ts"
 import { Readiness } from "../../src/process/Readiness.ts"
 import { Broker } from "../../src/services/Broker.ts"
 import { Redis } from "../../src/services/Redis.ts"
 import { DeadLetterStore } from "../../src/status/dead-letters/DeadLetterStore.ts"
-import * as RedisDLQStore from "../../src/status/dead-letters/RedisDLQStore.ts"
+import type { Tasks } from "../../src/tasks/Tasks.ts"
 import type { Settings } from "../Environment.ts"
 
-/** The example's workers, which also record dead letters and observations. */
-const workers = Layer.unwrap(
-  Effect.gen(function* () {
-    const storedSink = yield* RedisObservationStore.makeRedisObservationSink(yield* ObservationStore)
-    return Workers.layer({
-      dlqStore: yield* DeadLetterStore,
-      observationSink: yield* ObservationMetrics.countingSink(storedSink)
-    })
-  })
-).pipe(Layer.provide([RedisDLQStore.layer(), RedisObservationStore.layer()]))
+/** The sinks that record dead letters and observations of consumers in the stores of the role. */
+const sinks = ({ runtime }: Tasks) =>
+  Layer.merge(
+    Layer.effect(DefaultDeadLetterSink, DeadLetterStore),
+    Layer.effect(
+      DefaultObservationSink,
+      Effect.flatMap(ObservationStore, (store) =>
+        Effect.flatMap(RedisObservationStore.makeRedisObservationSink(store), ObservationMetrics.countingSink)
+      )
+    )
+  ).pipe(Layer.provide(StatusRuntime.stores(runtime)))
 
-export const layer = ({ storeExceptionDetails }: Settings) =>
-  Layer.merge(workers, ExamplePublisher.layer).pipe(
+export const layer = (tasks: Tasks, { storeExceptionDetails }: Settings) =>
+  tasks.workers.pipe(
+    Layer.provide(sinks(tasks)),
     Layer.provide(storeExceptionDetails ? Layer.empty : Layer.succeed(ExceptionDetails, omitted))
   )
 

@@ -1,6 +1,5 @@
 import { Layer, Option } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
-import { readTopology, scanTopology, summaryTopology } from "../../src/example/Topologies.ts"
 import * as GraphRoutes from "../../src/graph/GraphRoutes.ts"
 import * as StatusRuntime from "../../src/graph/StatusRuntime.ts"
 import * as FairShare from "../../src/services/FairShare.ts"
@@ -10,47 +9,38 @@ import * as DeadLetterRoutes from "../../src/status/http/DeadLetterRoutes.ts"
 import * as ErrorResponses from "../../src/status/http/ErrorResponses.ts"
 import * as StatusRoutes from "../../src/status/http/StatusRoutes.ts"
 import * as EventStream from "../../src/status/stream/EventStream.ts"
+import type { Tasks } from "../../src/tasks/Tasks.ts"
 import type { Settings } from "../Environment.ts"
 import * as Listeners from "../Listeners.ts"
 import * as Startup from "../Startup.ts"
 
-/** The example tasks read, scan and summarise books. They share one status stream. */
-const runtimeOptions = { topology: readTopology, otherTopologies: [scanTopology, summaryTopology] }
-
-const statusRuntimeOptions = ({ eventStreams: { most, perAddress } }: Settings) => ({
-  ...runtimeOptions,
+const runtimeOptions = ({ runtime }: Tasks, { eventStreams: { most, perAddress } }: Settings) => ({
+  ...runtime,
   sseMaxOpenStreams: most,
   ...(Option.isSome(perAddress) && { sseMaxOpenStreamsPerAddress: perAddress.value })
 })
 
-/** All queues of the example tasks, each with its dead-letter queue. */
-const queues = [readTopology, scanTopology, summaryTopology]
-  .flatMap(({ queues, status }) => queues.filter(({ name }) => name !== status.queue))
-  .map(({ name }) => name)
-  .concat("svc.example.books.0", "svc.example.books.1")
-  .flatMap((name) => [name, `${name}.dlq`])
-
 const statusRoutes = Layer.merge(StatusRoutes.layer(), DeadLetterRoutes.layer({ brokerDlqQueueNames: [] }))
 
-export const status = (settings: Settings) =>
+export const status = (tasks: Tasks, settings: Settings) =>
   EventStream.drainFirst.pipe(
     Layer.provide(listener(statusRoutes, settings)),
-    Layer.merge(QueueMetrics.layer({ queues })),
-    Layer.provide(StatusRuntime.statuses(statusRuntimeOptions(settings))),
-    Layer.provide(StatusRuntime.stores(runtimeOptions))
+    Layer.merge(QueueMetrics.layer({ queues: tasks.queues })),
+    Layer.provide(StatusRuntime.statuses(runtimeOptions(tasks, settings))),
+    Layer.provide(StatusRuntime.stores(tasks.runtime))
   )
 
-export const graph = (settings: Settings) =>
+export const graph = ({ runtime }: Tasks, settings: Settings) =>
   listener(GraphRoutes.layer(), settings).pipe(
-    Layer.provide(StatusRuntime.graphs(runtimeOptions)),
-    Layer.provide(StatusRuntime.stores(runtimeOptions))
+    Layer.provide(StatusRuntime.graphs(runtime)),
+    Layer.provide(StatusRuntime.stores(runtime))
   )
 
-export const all = (settings: Settings) =>
+export const all = (tasks: Tasks, settings: Settings) =>
   EventStream.drainFirst.pipe(
     Layer.provide(listener(Layer.merge(statusRoutes, GraphRoutes.layer()), settings)),
-    Layer.merge(QueueMetrics.layer({ queues })),
-    Layer.provide(StatusRuntime.layer(statusRuntimeOptions(settings)))
+    Layer.merge(QueueMetrics.layer({ queues: tasks.queues })),
+    Layer.provide(StatusRuntime.layer(runtimeOptions(tasks, settings)))
   )
 
 /** Adds the limit of event streams to the default limits, so that other requests still get connections. */

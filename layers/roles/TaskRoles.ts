@@ -1,36 +1,43 @@
-import { Layer } from "effect"
+import { Effect, Layer } from "effect"
 import type { Broker } from "../../src/services/Broker.ts"
 import type { Redis } from "../../src/services/Redis.ts"
-import type { TasksRole } from "../DoorOptions.ts"
+import type { Tasks } from "../../src/tasks/Tasks.ts"
+import type { TasksRole, TasksSource } from "../DoorOptions.ts"
 import type { Doors } from "../Doors.ts"
 import type { Settings } from "../Environment.ts"
+import type { StartRefused } from "../Startup.ts"
 import { probes } from "./ControlListener.ts"
 import * as Messaging from "./Messaging.ts"
 import * as ServingLifecycle from "./ServingLifecycle.ts"
 import * as Status from "./Status.ts"
+import * as TasksModule from "./TasksModule.ts"
 
 /** The program of the roles messaging, status and graph, which need no database. */
-export const layer = (doors: Doors, role: TasksRole, settings: Settings) =>
+export const layer = (doors: Doors, role: TasksRole, tasks: Tasks, settings: Settings) =>
   ServingLifecycle.layer(settings).pipe(
-    Layer.provide(tasks(role, settings)),
+    Layer.provide(program(role, tasks, settings)),
     Layer.provide(probes(settings).pipe(Layer.provide(Messaging.readiness))),
     Layer.provide(ServingLifecycle.lifecycle),
     Layer.provide([doors.broker.layer, doors.redis.layer])
   )
 
-const tasks = (
-  role: TasksRole,
-  settings: Settings
-): Layer.Layer<never, Layer.Error<ReturnType<typeof Messaging.layer | typeof Status.all>>, Broker | Redis> => {
+const program = (role: TasksRole, tasks: Tasks, settings: Settings): Layer.Layer<never, unknown, Broker | Redis> => {
   switch (role) {
     case "messaging":
-      return Messaging.layer(settings)
+      return Messaging.layer(tasks, settings)
     case "status":
-      return Status.status(settings)
+      return Status.status(tasks, settings)
     case "graph":
-      return Status.graph(settings)
+      return Status.graph(tasks, settings)
   }
 }
 
 /** Layers that are provided later close later. So the last statuses of the workers are still stored. */
-export const all = (settings: Settings) => Messaging.layer(settings).pipe(Layer.provide(Status.all(settings)))
+export const all = (tasks: Tasks, settings: Settings) =>
+  Messaging.layer(tasks, settings).pipe(Layer.provide(Status.all(tasks, settings)))
+
+/** Loads the tasks of the example or of a module. */
+export const load = (source: Exclude<TasksSource, { readonly _tag: "None" }>): Effect.Effect<Tasks, StartRefused> =>
+  source._tag === "Module"
+    ? TasksModule.load(source.path)
+    : Effect.promise(() => import("../../src/example/ExampleTasks.ts").then((module) => module.default))

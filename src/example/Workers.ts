@@ -1,7 +1,6 @@
 import { Effect, Layer, Schema } from "effect"
 import * as AggregationHandler from "../messaging/consume/AggregationHandler.ts"
 import * as AggregationWorkerRuntime from "../messaging/consume/AggregationWorkerRuntime.ts"
-import type { ConsumerOptions } from "../messaging/consume/ConsumerOptions.ts"
 import * as Handler from "../messaging/consume/Handler.ts"
 import type { HandlerContext } from "../messaging/consume/HandlerContext.ts"
 import * as TaskConsumer from "../messaging/consume/TaskConsumer.ts"
@@ -38,96 +37,82 @@ const report = ({ book, page, pages, text }: Page, context: HandlerContext) =>
     result: { page, pages, words: text.split(/\s+/).length }
   })
 
-type WorkerSinks = Pick<ConsumerOptions, "dlqStore" | "observationSink">
-
 const isReplayed = ({ headers }: HandlerContext) => headers["x-svc-replayed-from-dlq"] === true
 
 /**
  * Shows three features: a retry (the first page of each book fails once), a manual retry by another worker (pictures),
  * and the replay of a dead letter (sealed pages).
  */
-const reader = (watched: WorkerSinks) =>
-  TaskConsumer.layer({
-    ...taskOptions,
-    ...watched,
-    consumerName: "svc-example-reader",
-    handler: Handler.byTaskType({
-      read: Handler.withPayload(Page, ({ payload }, context) => {
-        if (payload.isSealed) {
-          const refused = new Handler.PermanentFailure({
-            message:
-              "This page of the example fails on purpose, so that it becomes a dead letter. Replay it, and it succeeds."
-          })
-          return isReplayed(context) ? report(payload, context) : Effect.fail(refused)
-        }
-        if (payload.isPicture) return context.manualRetry({ taskType: "scan", reason: "the page is a picture" })
-        const sticks = payload.page === 1 && context.retryAttempt === 0
-        return sticks ? Effect.fail(new Error("The page sticks to the cover.")) : report(payload, context)
-      })
+const reader = TaskConsumer.layer({
+  ...taskOptions,
+  consumerName: "svc-example-reader",
+  handler: Handler.byTaskType({
+    read: Handler.withPayload(Page, ({ payload }, context) => {
+      if (payload.isSealed) {
+        const refused = new Handler.PermanentFailure({
+          message:
+            "This page of the example fails on purpose, so that it becomes a dead letter. Replay it, and it succeeds."
+        })
+        return isReplayed(context) ? report(payload, context) : Effect.fail(refused)
+      }
+      if (payload.isPicture) return context.manualRetry({ taskType: "scan", reason: "the page is a picture" })
+      const sticks = payload.page === 1 && context.retryAttempt === 0
+      return sticks ? Effect.fail(new Error("The page sticks to the cover.")) : report(payload, context)
     })
-  }).pipe(Layer.provide(BrokerClient.layer({ topology: readTopology })))
+  })
+}).pipe(Layer.provide(BrokerClient.layer({ topology: readTopology })))
 
-const scanner = (watched: WorkerSinks) =>
-  TaskConsumer.layer({
-    ...taskOptions,
-    ...watched,
-    consumerName: "svc-example-scanner",
-    handler: Handler.byTaskType({ scan: Handler.withPayload(Page, ({ payload }, context) => report(payload, context)) })
-  }).pipe(Layer.provide(BrokerClient.layer({ topology: scanTopology })))
+const scanner = TaskConsumer.layer({
+  ...taskOptions,
+  consumerName: "svc-example-scanner",
+  handler: Handler.byTaskType({ scan: Handler.withPayload(Page, ({ payload }, context) => report(payload, context)) })
+}).pipe(Layer.provide(BrokerClient.layer({ topology: scanTopology })))
 
 /** Collects the pages of a book. The last page starts the workflow that makes the summary. */
-const bookbinder = (watched: WorkerSinks) =>
-  Layer.unwrap(
-    Effect.map(BrokerClient.make({ topology: summaryTopology }), (workflow) => {
-      const shelf = new PendingBooks()
-      return AggregationWorkerRuntime.layer({
-        topology: readTopology,
-        shardGroups: [[0], [1]],
-        retryPolicy,
-        retryStatuses,
-        ...watched,
-        consumerName: "svc-example-bookbinder",
-        handler: AggregationHandler.make((event, { client, parentTaskId: book = "" }) =>
-          Effect.gen(function* () {
-            const read = yield* Schema.decodeUnknownEffect(ReadPage)(event.result)
-            const words = shelf.put(book, read)
-            if (words === undefined) return
-            yield* client.publishStatus({ task_id: book, status: "aggregation-complete", result: { words } })
-            yield* workflow.publishToEntry({ task_id: book, payload: { pages: read.pages, words } }, "book")
-          })
-        )
-      })
-    })
-  )
-
-const outliner = (watched: WorkerSinks) =>
-  WorkflowConsumer.layer({
-    ...watched,
-    stage: "outline",
-    consumerName: "svc-example-outliner",
-    retryPolicy,
-    handler: WorkflowHandler.withPayload(Book, ({ payload: { pages, words } }, context) =>
-      context.publishToStage("write", { payload: { chapters: Math.ceil(pages / 2), words } })
-    )
-  })
-
-const writer = (watched: WorkerSinks) =>
-  WorkflowConsumer.layer({
-    ...watched,
-    stage: "write",
-    consumerName: "svc-example-writer",
-    retryPolicy,
-    handler: WorkflowHandler.withPayload(Outline, ({ payload: { chapters, words }, task_id }, context) => {
-      const summary = `${chapters} chapters, ${words} words`
-      return Effect.andThen(
-        context.publishStatus("completed", { message: summary, result: { chapters, words } }),
-        Effect.logInfo(`The example has summarised ${task_id}: ${summary}`)
+const bookbinder = Layer.unwrap(
+  Effect.map(BrokerClient.make({ topology: summaryTopology }), (workflow) => {
+    const shelf = new PendingBooks()
+    return AggregationWorkerRuntime.layer({
+      topology: readTopology,
+      shardGroups: [[0], [1]],
+      retryPolicy,
+      retryStatuses,
+      consumerName: "svc-example-bookbinder",
+      handler: AggregationHandler.make((event, { client, parentTaskId: book = "" }) =>
+        Effect.gen(function* () {
+          const read = yield* Schema.decodeUnknownEffect(ReadPage)(event.result)
+          const words = shelf.put(book, read)
+          if (words === undefined) return
+          yield* client.publishStatus({ task_id: book, status: "aggregation-complete", result: { words } })
+          yield* workflow.publishToEntry({ task_id: book, payload: { pages: read.pages, words } }, "book")
+        })
       )
     })
   })
+)
 
-const summarisers = (watched: WorkerSinks) =>
-  Layer.merge(outliner(watched), writer(watched)).pipe(Layer.provide(BrokerClient.layer({ topology: summaryTopology })))
+const outliner = WorkflowConsumer.layer({
+  stage: "outline",
+  consumerName: "svc-example-outliner",
+  retryPolicy,
+  handler: WorkflowHandler.withPayload(Book, ({ payload: { pages, words } }, context) =>
+    context.publishToStage("write", { payload: { chapters: Math.ceil(pages / 2), words } })
+  )
+})
 
-export const layer = (watched: WorkerSinks = {}) =>
-  Layer.mergeAll(reader(watched), scanner(watched), bookbinder(watched), summarisers(watched))
+const writer = WorkflowConsumer.layer({
+  stage: "write",
+  consumerName: "svc-example-writer",
+  retryPolicy,
+  handler: WorkflowHandler.withPayload(Outline, ({ payload: { chapters, words }, task_id }, context) => {
+    const summary = `${chapters} chapters, ${words} words`
+    return Effect.andThen(
+      context.publishStatus("completed", { message: summary, result: { chapters, words } }),
+      Effect.logInfo(`The example has summarised ${task_id}: ${summary}`)
+    )
+  })
+})
+
+const summarisers = Layer.merge(outliner, writer).pipe(Layer.provide(BrokerClient.layer({ topology: summaryTopology })))
+
+export const layer = Layer.mergeAll(reader, scanner, bookbinder, summarisers)

@@ -45,6 +45,7 @@ export {
   type DeadLettered,
   DeadLetterRecord,
   type DeadLetterSink,
+  DefaultDeadLetterSink,
   recordOf as deadLetterRecordOf
 } from "./failure/DeadLetter.ts"
 export {
@@ -53,7 +54,11 @@ export {
   omitted as omittedExceptionDetails
 } from "./failure/ExceptionDetails.ts"
 export * as Observation from "./observe/Observation.ts"
-export { type ObservationSink, queued as queuedObservations } from "./observe/ObservationSink.ts"
+export {
+  DefaultObservationSink,
+  type ObservationSink,
+  queued as queuedObservations
+} from "./observe/ObservationSink.ts"
 export {
   type Aliased,
   BrokerClient,

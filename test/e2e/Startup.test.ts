@@ -82,9 +82,9 @@ describe.skipIf(!Deployment.available)("start-up: a role", () => {
 })
 
 describe("start-up: the example", () => {
-  it.live("runs in the role all where no real server is used", () =>
+  it.live("runs where it is asked for, without a real server", () =>
     Effect.gen(function* () {
-      const gateway = yield* RunningGateway.start({})
+      const gateway = yield* RunningGateway.start({ example: true })
       assert.match(gateway.output(), /^ {2}broker +memory/m)
       assert.isNotEmpty(gateway.status)
       yield* eventually(
@@ -95,11 +95,14 @@ describe("start-up: the example", () => {
     })
   )
 
-  it.live.skipIf(!Deployment.available)("is left alone on real servers, and keeps nothing there", () =>
+  it.live.skipIf(!Deployment.available)("does not run by default, and keeps nothing on the servers", () =>
     Effect.gen(function* () {
       const deployment = yield* Deployment.make({ environment: { RABBITMQ_URL: "amqp://127.0.0.1:1" } })
       const gateway = yield* deployment.start()
-      assert.match(gateway.output(), /^ {2}example +off: add --example to run the example's tasks on real servers$/m)
+      assert.match(
+        gateway.output(),
+        /^ {2}tasks +none: --tasks \.\/tasks\.ts runs those of a module, --example shows an example's$/m
+      )
       assert.notMatch(gateway.output(), /^ {2}(broker|status) /m)
       // one answer, so that the process is at work
       assert.strictEqual((yield* Effect.promise(() => fetch(`${gateway.control}/admin-ui/readyz`))).status, 200)

@@ -1,7 +1,11 @@
 import { execFile } from "node:child_process"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Redacted, type Scope } from "effect"
 import manifest from "../../package.json" with { type: "json" }
+import { root } from "../Guides.ts"
 import * as RedisProcess from "../RedisProcess.ts"
 import * as RunningBroker from "../RunningBroker.ts"
 import * as RunningGateway from "../RunningGateway.ts"
@@ -24,6 +28,11 @@ const refused = (options: RunningGateway.Options) =>
         await exited
       })
   )
+
+const temporaryFolder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "svc-test-"))),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+)
 
 /** Says what it must in a few lines, without a stack, and gives up in time. */
 const readable = ([took, { code, output }]: Effect.Success<ReturnType<typeof refused>>, sentence: RegExp) => {
@@ -154,12 +163,48 @@ describe("a start that cannot be: configuration", () => {
     })
   )
 
-  it.live.each(["messaging", "status", "graph"] as const)("the role %s without --example", (role) =>
+  it.live.each(["messaging", "status", "graph"] as const)("the role %s without tasks", (role) =>
     Effect.gen(function* () {
       const environment = { RABBITMQ_URL: "amqp://127.0.0.1:1", REDIS_URL: "redis://127.0.0.1:1" }
       const ended = yield* refused({ role, environment, example: false })
       assert.strictEqual(ended[1].code, 78)
-      readable(ended, new RegExp(`The role ${role} runs only the example's tasks.* add --example`))
+      readable(ended, new RegExp(`The role ${role} needs tasks\\. .*--tasks ./tasks\\.ts.*--example`))
+    })
+  )
+
+  it.live.each([
+    ["gateway", { example: true }, /The role gateway has no tasks\. Remove --example\./],
+    ["control", { tasks: "./tasks.ts" }, /The role control has no tasks\. Remove --tasks\./],
+    ["all", { example: true, tasks: "./tasks.ts" }, /--tasks and --example exclude each other/]
+  ] as const)("tasks that the role %s cannot run: %j", ([role, tasks, sentence]) =>
+    Effect.gen(function* () {
+      const environment = { DATABASE_URL: "postgres://127.0.0.1:1/x", REDIS_URL: "redis://127.0.0.1:1" }
+      const ended = yield* refused({ role, environment, ...tasks })
+      assert.strictEqual(ended[1].code, 78)
+      readable(ended, sentence)
+    })
+  )
+
+  it.live.each([
+    ["is missing", undefined, /The tasks module \S+tasks\.ts does not exist: there is no file \S+tasks\.ts$/m],
+    ["cannot be parsed", "export default {{", /cannot be loaded: SyntaxError: .*tasks\.ts:1/s],
+    ["throws", 'const a = 1\nthrow new Error("no ink")', /cannot be loaded: Error: no ink \(at \S*tasks\.ts:2:7\)/],
+    ["imports nothing", 'import "./missing.ts"', /cannot be loaded: Error: Cannot find module '\S+missing\.ts'/],
+    ["exports nothing", "export {}", /exports no tasks\. Export what defineTasks .*The module exports nothing\./],
+    ["exports others", "export const topology = 1, workers = 2", /The module exports topology, workers\./],
+    [
+      "defines them wrongly",
+      `import { defineTasks } from "ROOT/src/index.ts"\nexport default defineTasks({ topologies: [] })`,
+      /cannot be loaded: TasksError: .*topologies must be a list of at least one topology \(at \S*tasks\.ts:2:16\)/
+    ]
+  ] as const)("a tasks module that %s", ([, text, sentence]) =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const tasks = join(folder, "tasks.ts")
+      if (text !== undefined) writeFileSync(tasks, text.replace("ROOT", root))
+      const ended = yield* refused({ tasks, environment: database })
+      assert.strictEqual(ended[1].code, 78)
+      readable(ended, sentence)
     })
   )
 

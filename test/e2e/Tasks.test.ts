@@ -150,7 +150,7 @@ describe("tasks, in the one process of the role all", () => {
     "are followed, drawn, explained and replayed, over doors in memory",
     () =>
       Effect.gen(function* () {
-        const all = yield* RunningGateway.start({})
+        const all = yield* RunningGateway.start({ example: true })
         yield* told(all, all, all)
         const text = yield* metrics(all)
         for (const line of [...shown.working, ...shown.telling]) assert.match(text, line)
@@ -163,7 +163,10 @@ describe("tasks, in the one process of the role all", () => {
     "are told of to nobody without the token, where there is one",
     () =>
       Effect.gen(function* () {
-        const { status } = yield* RunningGateway.start({ environment: { SVC_STATUS_TOKEN: "the-token" } })
+        const { status } = yield* RunningGateway.start({
+          environment: { SVC_STATUS_TOKEN: "the-token" },
+          example: true
+        })
         for (const path of ["/events/t", "/status/t", "/dlq/messages", "/executions/t/graph", "/nowhere"]) {
           for (const headers of [{}, { authorization: "Bearer another" }]) {
             const refused = yield* ask(status + path, headers)

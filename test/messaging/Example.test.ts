@@ -9,7 +9,7 @@ import * as Workers from "../../src/example/Workers.ts"
 import { listening } from "./StatusStream.ts"
 import { settleDown } from "./TaskWorker.ts"
 
-const atWork = Layer.merge(Workers.layer(), ExamplePublisher.layer).pipe(Layer.provideMerge(BrokerMemory.layer()))
+const atWork = Layer.merge(Workers.layer, ExamplePublisher.layer).pipe(Layer.provideMerge(BrokerMemory.layer()))
 
 describe("the example", () => {
   it.effect("reads, scans, binds and summarises a book a minute", () =>

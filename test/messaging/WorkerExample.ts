@@ -7,7 +7,7 @@ import {
   TaskConsumer
 } from "../../src/messaging/index.ts"
 
-const topology = new RoutedTasksSharedStatusTopology({
+export const topology = new RoutedTasksSharedStatusTopology({
   tasks_exchange: "mail.tasks",
   tasks_queue: "mail.send",
   task_types: ["send"],

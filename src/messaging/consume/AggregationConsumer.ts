@@ -9,7 +9,7 @@ import * as FailurePath from "../failure/FailurePath.ts"
 import type { RedeliveryError } from "../failure/Redelivery.ts"
 import * as HandlerMetrics from "../observe/HandlerMetrics.ts"
 import * as Observation from "../observe/Observation.ts"
-import { makeObserve } from "../observe/ObservationSink.ts"
+import { DefaultObservationSink, makeObserve } from "../observe/ObservationSink.ts"
 import { BrokerClient } from "../publish/BrokerClient.ts"
 import * as HandlerFailure from "../retry/HandlerFailure.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
@@ -59,7 +59,7 @@ export const make = Effect.fnUntraced(function* <R>(
   } = yield* Effect.fromResult(aggregationQueue(client.topology, shards, queueName))
   const consumer = { client, name, queue, maxRetries: options.retryPolicy?.maxRetries ?? null }
   const consumerFields = { consumer_name: name, queue_name: queue }
-  const observe = yield* makeObserve(options.observationSink)
+  const observe = yield* makeObserve(options.observationSink ?? (yield* DefaultObservationSink))
   const { fail, prepare } = yield* FailurePath.make<ChildFields>(broker, consumer, options, observe, {
     failed: ({ fields, status }, exception) => {
       if (status === undefined) return

@@ -20,7 +20,8 @@ export interface ConsumerOptions extends FailureOptions {
   readonly consumeTimeoutSeconds?: number | null | undefined
   /** Aliases of the top-level members of message bodies. Default: the client's `aliasConfig`. */
   readonly aliasConfig?: ContractAliasConfig | undefined
-  /** Receives every observation synchronously. For a slow sink, use `queuedObservations`. Default: none. */
+  /** Receives every observation synchronously. For a slow sink, use `queuedObservations`. Default:
+   * `DefaultObservationSink`. */
   readonly observationSink?: ObservationSink | undefined
   /**
    * The maximum number of messages in progress, from 1 to 65,535. It is also the AMQP prefetch count. Default: the

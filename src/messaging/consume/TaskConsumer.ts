@@ -2,7 +2,7 @@ import { Duration, Effect, Layer } from "effect"
 import { Broker } from "../../services/Broker.ts"
 import { SettingsError } from "../envelope/Errors.ts"
 import * as Observation from "../observe/Observation.ts"
-import { makeObserve } from "../observe/ObservationSink.ts"
+import { DefaultObservationSink, makeObserve } from "../observe/ObservationSink.ts"
 import { BrokerClient } from "../publish/BrokerClient.ts"
 import type { LifecycleStatusConfig } from "../topology/StatusSettings.ts"
 import { TaskTopology } from "../topology/TaskTopology.ts"
@@ -63,7 +63,7 @@ export const make = Effect.fnUntraced(function* <R>(
   const { concurrency = topology.prefetchCount, consumerName: name = "svc-task-consumer" } = options
 
   const { family, queue, routing } = topology.tasks
-  const observe = yield* makeObserve(options.observationSink)
+  const observe = yield* makeObserve(options.observationSink ?? (yield* DefaultObservationSink))
   const handleWithin = options.handleWithin === undefined ? undefined : Duration.fromInputUnsafe(options.handleWithin)
   const delivery = yield* TaskDelivery.make<R>({
     ...options,

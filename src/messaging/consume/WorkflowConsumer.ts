@@ -8,7 +8,7 @@ import * as FailurePath from "../failure/FailurePath.ts"
 import { holdSchedule, type RedeliveryError, redeliveryEvents } from "../failure/Redelivery.ts"
 import * as HandlerMetrics from "../observe/HandlerMetrics.ts"
 import * as Observation from "../observe/Observation.ts"
-import { makeObserve } from "../observe/ObservationSink.ts"
+import { DefaultObservationSink, makeObserve } from "../observe/ObservationSink.ts"
 import { BrokerClient } from "../publish/BrokerClient.ts"
 import * as RoutingKey from "../publish/RoutingKey.ts"
 import * as HandlerFailure from "../retry/HandlerFailure.ts"
@@ -92,7 +92,7 @@ export const make = <R>(
     const { consumerName = "svc-workflow-consumer", handler } = options
     const aliases = options.aliasConfig ?? client.aliases
     const retryPolicy = yield* Effect.fromResult(RetryPolicy.ofStage(contract, options.retryPolicy))
-    const observe = yield* makeObserve(options.observationSink)
+    const observe = yield* makeObserve(options.observationSink ?? (yield* DefaultObservationSink))
     const failures = yield* FailurePath.make<Observation.FieldsOf<"WorkflowStageAcked">>(
       broker,
       { client, name: consumerName, queue },

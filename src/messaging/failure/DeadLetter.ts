@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { type Effect, Schema } from "effect"
+import { Context, type Effect, Schema } from "effect"
 import type { Delivery, Field, Fields, Properties } from "../../services/Broker.ts"
 import { JsonObject } from "../envelope/Envelope.ts"
 import { type Timestamp, withOffset } from "../envelope/Timestamp.ts"
@@ -59,6 +59,12 @@ export type DeadLetterRecord = typeof DeadLetterRecord.Type
 export interface DeadLetterSink {
   readonly record: (record: DeadLetterRecord) => Effect.Effect<unknown, unknown>
 }
+
+/** The sink of consumers whose options name none. The roles provide their store here. Default: none. */
+export const DefaultDeadLetterSink = Context.Reference<DeadLetterSink | undefined>(
+  "svc/messaging/DefaultDeadLetterSink",
+  { defaultValue: () => undefined }
+)
 
 /** The input of `recordOf`. It describes a dead letter that a worker has published. */
 export interface DeadLettered {

@@ -6,7 +6,7 @@ import type { BrokerClient } from "../publish/BrokerClient.ts"
 import * as TaskStatuses from "../publish/TaskStatuses.ts"
 import type { RetryPolicy } from "../topology/RetryPolicy.ts"
 import { RetryStatusConfig } from "../topology/StatusSettings.ts"
-import type { DeadLetterSink } from "./DeadLetter.ts"
+import { type DeadLetterSink, DefaultDeadLetterSink } from "./DeadLetter.ts"
 import * as DeadLetterRecording from "./DeadLetterRecording.ts"
 import { ExceptionDetails, redacted } from "./ExceptionDetails.ts"
 import type { DeliveryFields, FailedDelivery, FailureStatus } from "./FailedDelivery.ts"
@@ -22,7 +22,7 @@ export interface FailureOptions {
   readonly retryPolicy?: RetryPolicy | undefined
   /**
    * Stores a record of each message in the dead-letter queue. A failure of the sink is logged and has no other effect.
-   * Requires a retry policy. Default: none.
+   * Requires a retry policy. Default: `DefaultDeadLetterSink`.
    */
   readonly dlqStore?: DeadLetterSink | undefined
   /** Publishes statuses about retries and dead letters. Default: disabled, as in `new RetryStatusConfig()`. */
@@ -68,7 +68,7 @@ export const make = Effect.fnUntraced(function* <Fields extends DeliveryFields>(
   const { client, name, queue } = consumer
   const redelivery = retryPolicy && (yield* Effect.fromResult(Redelivery.make(broker, client, queue, retryPolicy)))
   const redact = yield* ExceptionDetails
-  const record = DeadLetterRecording.make(name, dlqStore, observe)
+  const record = DeadLetterRecording.make(name, dlqStore ?? (yield* DefaultDeadLetterSink), observe)
 
   const fail = Effect.fnUntraced(function* (
     original: FailedDelivery<Fields>

@@ -1,10 +1,16 @@
-import { Cause, Clock, Effect, Fiber, Queue, type Scope } from "effect"
+import { Cause, Clock, Context, Effect, Fiber, Queue, type Scope } from "effect"
 import * as Timestamp from "../envelope/Timestamp.ts"
 import * as TraceContext from "../envelope/TraceContext.ts"
 import type * as Observation from "./Observation.ts"
 
 /** Receives observations in order. Runs synchronously during message processing and must return at once. */
 export type ObservationSink = (observation: Observation.Observed) => void
+
+/** The sink of consumers whose options name none. The roles provide their store here. Default: none. */
+export const DefaultObservationSink = Context.Reference<ObservationSink | undefined>(
+  "svc/messaging/DefaultObservationSink",
+  { defaultValue: () => undefined }
+)
 
 type MakeObservation = (at: Timestamp.Timestamp) => Observation.Observed
 

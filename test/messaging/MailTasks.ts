@@ -1,0 +1,9 @@
+import { defineTasks } from "../../src/index.ts"
+import { topology, worker } from "./WorkerExample.ts"
+
+export default defineTasks({
+  topologies: [topology],
+  workers: worker,
+  terminalStatuses: ["sent", "failed"],
+  prefixes: { statuses: "mail", deadLetters: "mail" }
+})
