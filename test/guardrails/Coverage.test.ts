@@ -9,7 +9,7 @@ import * as Coverage from "./Coverage.ts"
 import type { PlaceRow } from "./text/PlaceRow.ts"
 import { places } from "./text/Places.ts"
 
-const known = new Map<string, string>()
+const known = new Map([["[EMAIL_7]", "joe@example.org"]])
 
 /** Runs the guardrail on an example with the text, and returns the texts that are sent and the verdict. */
 const run = (row: PlaceRow, text: string, config: Record<string, unknown> = Coverage.everyDetector) => {
@@ -73,6 +73,9 @@ describe("every place of every route", () => {
           assert.strictEqual(verdict.action, "modify", detector)
         }
       }
+      if (row.direction === "request" || Coverage.isUnreadable(row)) return
+      const text = row.writing === "json" ? JSON.stringify({ to: "[EMAIL_7] now" }) : "Send [EMAIL_7] now"
+      assert.include(run(row, text).sent, row.signed ? "[EMAIL_7]" : "joe@example.org now")
     })
   }
 

@@ -12,9 +12,11 @@ import {
   type Rule,
   reference,
   scores,
+  serviceText,
   text,
   token,
   unknown,
+  unknownMember,
   unknownPiece
 } from "./Rule.ts"
 import { outputFormat, toolChoice, toolDefinitions } from "./ToolRules.ts"
@@ -29,7 +31,7 @@ const file = object({
 const parts = (place: TextPlace, role: Role, lane: string): Rule => {
   const content = text(place, { role, lane })
   const reasoning = text("reasoning", { role, lane: "reasoning" })
-  const others = role === "delta" ? unknownPiece : unknown
+  const others = role === "delta" ? unknownMember : unknown
   return text(place, { role, lane })
     .withOthers(others)
     .withTypes({
@@ -58,7 +60,8 @@ const assistantMembers = (role: Role): Readonly<Record<string, Rule>> => {
     reasoning_content: reasoning("reasoning_content"),
     reasoning: reasoning("reasoning"),
     thinking: reasoning("thinking"),
-    reasoning_details: text("reasoning", { role, signed: "with signature" })
+    // In a stream, the signature arrives after the text.
+    reasoning_details: text("reasoning", { role, signed: role === "copy" ? "with signature" : "always" })
       .with({ data: binary() })
       .numbered({ name: "detail", member: "index" }),
     tool_calls: object({ function: called, custom: called }).numbered({ name: "tool", member: "index" }),
@@ -105,6 +108,9 @@ export const error: Rule = text("error message", { ends: "all" }).with({
 
 const responseMembers: Readonly<Record<string, Rule>> = { error, metadata: freeText("metadata") }
 
+/** A service may send the events of any family. */
+export const anyChunk: Rule = serviceText("loose")
+
 const choice = { name: "choice", member: "index" }
 const message = object(assistantMembers("copy"))
 
@@ -118,7 +124,7 @@ export const chatChunk: Rule = object({
   ...responseMembers,
   delta: unknownPiece,
   choices: object({
-    delta: object(assistantMembers("delta")).withOthers(unknownPiece),
+    delta: object(assistantMembers("delta")).withOthers(unknownMember),
     message,
     logprobs: scores,
     finish_reason: ending("scope")
@@ -139,7 +145,19 @@ export const completionsRequest: Rule = object({
   suffix: text("prompt")
 })
 export const completionsResponse: Rule = object({ ...responseMembers, choices: completionChoices("copy") })
-export const completionsChunk: Rule = object({ ...responseMembers, choices: completionChoices("delta") })
+const completionsChoice = completionChoices("delta")
+anyChunk.with({
+  choices: object({
+    delta: object(assistantMembers("delta")).withOthers(unknownMember),
+    message,
+    text: text("message content", { role: "delta", lane: "text" }),
+    logprobs: scores,
+    finish_reason: ending("scope")
+  })
+    .withOthers(anyChunk)
+    .numbered(choice)
+})
+export const completionsChunk: Rule = object({ ...responseMembers, choices: completionsChoice })
 
 export const embeddingsRequest: Rule = object({ ...requestMembers, input: text("embedding input") })
 export const embeddingsResponse: Rule = object({

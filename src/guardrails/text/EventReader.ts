@@ -74,6 +74,9 @@ export class EventReader {
   }
 }
 
+/** No provider nests the text of an event more deeply. The event in which held text follows repeats what is around it. */
+const maxDepth = 64
+
 /** What one event holds. Methods instead of closures: a stream makes one of these for each event. */
 class Findings implements Visitor {
   readonly spans: Array<EventSpan> = []
@@ -92,10 +95,11 @@ class Findings implements Visitor {
     locate(this.#data, node, rule)
   }
 
-  text(node: Node, { lane: name, place, role, writing }: TextMeaning, signed: boolean): void {
+  text(node: Node, { lane: name, place, role: usual, writing }: TextMeaning, signed: boolean): void {
+    const role = usual === "delta" && node.depth > maxDepth ? "loose" : usual
     if (node.rule !== undefined) locate(this.#data, node, node.rule)
     const lane = join(node.scope, name ?? node.path)
-    if (role === "delta" && !this.#lanes.open(node.group, lane)) this.endsAll = true
+    if (role !== "copy" && !this.#lanes.open(node.group, lane)) this.endsAll = true
     this.spans.push({ start: node.start, end: node.end, place, writing, signed, lane, role })
   }
 

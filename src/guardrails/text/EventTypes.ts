@@ -1,7 +1,17 @@
 import { error } from "./ChatRules.ts"
 import { deltaOfBlock, deltaOfMessage, startedBlock, startedMessage, stoppedBlock } from "./MessagesRules.ts"
 import type { TextPlace, Writing } from "./Place.ts"
-import { citations, items, onePart, oneSummary, responsesResponse, shellOutput } from "./ResponsesRules.ts"
+import {
+  addedItem,
+  addedPart,
+  addedSummary,
+  citations,
+  items,
+  onePart,
+  oneSummary,
+  responsesResponse,
+  shellOutput
+} from "./ResponsesRules.ts"
 import { binary, object, type Rule, scores, text, token, unknownPiece } from "./Rule.ts"
 
 /** What an event of one type holds, and which lanes get no more pieces after it. */
@@ -34,31 +44,34 @@ const nothing = event({})
 const withResponse = event({ response: responsesResponse })
 const lastResponse = event({ response: responsesResponse }, "all")
 
+/** An error of either family. */
+export const responsesError = event({ message: text("error message"), code: token, param: token, error }, "all")
+
 /** The event types of OpenAI's responses. Other types are read by `unknownEvent`. */
 export const responsesEvents: Readonly<Record<string, EventType>> = {
-  error: event({ message: text("error message"), code: token, param: token, error }, "all"),
+  error: responsesError,
   "response.created": withResponse,
   "response.queued": withResponse,
   "response.in_progress": withResponse,
   "response.completed": lastResponse,
   "response.incomplete": lastResponse,
   "response.failed": lastResponse,
-  "response.output_item.added": event({ item: items }),
+  "response.output_item.added": event({ item: addedItem }),
   "response.output_item.done": event({ item: items }, "scope"),
-  "response.content_part.added": event({ part: onePart }),
+  "response.content_part.added": event({ part: addedPart }),
   "response.content_part.done": event({ part: onePart }, [""]),
   ...pair("response.output_text", "text", "message content"),
   "response.output_text.annotation.added": event({ annotation: citations }),
   ...pair("response.refusal", "refusal", "refusal"),
   ...pair("response.reasoning_text", "text", "reasoning"),
   ...pair("response.reasoning_summary_text", "text", "reasoning"),
-  "response.reasoning_summary_part.added": event({ part: oneSummary }),
+  "response.reasoning_summary_part.added": event({ part: addedSummary }),
   "response.reasoning_summary_part.done": event({ part: oneSummary }, [""]),
   ...pair("response.function_call_arguments", "arguments", "tool arguments", "arguments", "json"),
   ...pair("response.mcp_call_arguments", "arguments", "tool arguments", "arguments", "json"),
   ...pair("response.custom_tool_call_input", "input", "tool arguments", "input"),
   ...pair("response.code_interpreter_call_code", "code", "code", "code"),
-  "response.shell_call_command.added": event({ command: text("code", { lane: "" }) }),
+  "response.shell_call_command.added": event({ command: text("code", { role: "loose", lane: "" }) }),
   ...pair("response.shell_call_command", "command", "code"),
   "response.shell_call_output_content.delta": event({
     delta: object({

@@ -23,6 +23,8 @@ export interface Node {
   readonly key: string
   /** The item's index in its array, -1 for a member. */
   readonly position: number
+  /** The number of containers around it. */
+  readonly depth: number
   readonly start: number
   readonly end: number
   /** The string members `type` and `role` of an object: what it is may stand after its content. */
@@ -169,6 +171,7 @@ class Reader {
       parent: level?.node,
       key: isMember && kind !== "name" ? valueAt(this.text, level.keyStart, level.keyEnd) : "",
       position: level === undefined || isMember ? -1 : level.position,
+      depth: level?.node === undefined ? 0 : level.node.depth + 1,
       start,
       end,
       type: undefined,

@@ -3,6 +3,7 @@ import type { TextPlace } from "./Place.ts"
 import {
   address,
   binary,
+  credential,
   ending,
   freeText,
   id,
@@ -13,18 +14,32 @@ import {
   reference,
   text,
   token,
-  unknown
+  unknown,
+  unknownMember
 } from "./Rule.ts"
 import { outputFormat, toolChoice, toolDefinitions } from "./ToolRules.ts"
 
 export const citations: Rule = text("citation").with({ type: token, file_id: id, encrypted_index: binary() })
 
+/** What a picture or a document is made of. The data of the type `text` is no base64. */
 const source = (unreadable: "picture" | "file"): Rule =>
-  object({ data: binary(unreadable, "document"), url: address(unreadable), file_id: reference(unreadable) })
+  object({
+    data: binary(unreadable, "document"),
+    url: address(unreadable),
+    file_id: reference(unreadable),
+    content: documentContent
+  }).withTypes({ text: { data: text("document") } })
+
+/** The blocks of a document: texts and pictures. */
+const documentContent = text("document")
+const picture = source("picture")
+documentContent.withTypes({ image: { source: picture } })
 
 /** Blocks whose text has the place `place`. `role` is that of texts which deltas continue. */
 const blocks = (place: TextPlace, role: Role): Rule => {
   const content = text(place, { role, lane: "" })
+  // In a stream, the signature arrives after the text.
+  const signed = role === "copy" ? "with signature" : "always"
   const rule = text(place, { role, lane: "" })
     .with({ cache_control: token, caller: token, server_name: token, toolset_name: token })
     .numbered({ name: "block" })
@@ -32,15 +47,13 @@ const blocks = (place: TextPlace, role: Role): Rule => {
   const result = toolResults
   const input = { name: token, input: freeText("tool arguments") }
   const results = { name: token, content: result }
-  const documentSource = source("file")
-  documentSource.with({ content: rule.like() })
-  const document = { source: documentSource, title: text("document"), context: text("document"), citations: unknown }
+  const document = { source: source("file"), title: text("document"), context: text("document"), citations: unknown }
   return rule.withTypes({
     text: { text: content, citations },
-    image: { source: source("picture") },
+    image: { source: picture },
     document,
     search_result: { source: text("document"), title: text("document"), content: text("document"), citations: unknown },
-    thinking: { thinking: text("reasoning", { role, lane: "", signed: "with signature" }), signature: binary() },
+    thinking: { thinking: text("reasoning", { role, lane: "", signed }), signature: binary() },
     redacted_thinking: { data: binary() },
     tool_use: input,
     server_tool_use: input,
@@ -55,7 +68,7 @@ const blocks = (place: TextPlace, role: Role): Rule => {
     tool_search_tool_result: results,
     advisor_tool_result: results,
     container_upload: { file_id: reference("file") },
-    compaction: { content: text("compaction summary", { role, lane: "", signed: "with signature" }) },
+    compaction: { content: text("compaction summary", { role, lane: "", signed }) },
     tool_addition: { tool: toolDefinitions },
     tool_removal: { tool: toolDefinitions },
     mcp_tool_listing: { tools: toolDefinitions },
@@ -67,7 +80,7 @@ const blocks = (place: TextPlace, role: Role): Rule => {
 const toolResults = text("tool result").with({ encrypted_stdout: binary(), tool_name: token, file_type: token })
 const resultDocument = text("tool result").with({ source: source("file") })
 toolResults.withTypes({
-  image: { source: source("picture") },
+  image: { source: picture },
   document: { source: source("file") },
   code_execution_output: { file_id: reference("file") },
   bash_code_execution_output: { file_id: reference("file") },
@@ -76,7 +89,7 @@ toolResults.withTypes({
 
 const contentBlocks = blocks("message content", "copy")
 
-const container = object({ name: token, skills: token }).withOthers(unknown)
+const container = id.like().with({ name: token, skills: token })
 
 export const messagesRequest: Rule = object({
   model: modelName,
@@ -88,7 +101,7 @@ export const messagesRequest: Rule = object({
   stop_sequences: text("stop sequence"),
   output_config: object({ format: outputFormat }),
   output_format: outputFormat,
-  mcp_servers: object({ name: token, url: address(), authorization_token: token, tool_configuration: token }),
+  mcp_servers: object({ name: token, url: address(), authorization_token: credential, tool_configuration: token }),
   container
 })
 
@@ -112,7 +125,7 @@ export const startedBlock: Rule = object({ content_block: blocks("message conten
 )
 
 export const deltaOfBlock: Rule = object({
-  delta: text("other text", { role: "delta" }).withTypes({
+  delta: unknownMember.like().withTypes({
     text_delta: { text: text("message content", { role: "delta", lane: "" }) },
     input_json_delta: { partial_json: text("tool arguments", { role: "delta", lane: "", writing: "json" }) },
     thinking_delta: { thinking: text("reasoning", { role: "delta", lane: "", signed: "always" }) },

@@ -1,7 +1,7 @@
 import { backslash } from "../../policy/facts/JsonScan.ts"
 import { type Node, valueAt } from "./JsonTape.ts"
 import type { Place, TextPlace, Writing } from "./Place.ts"
-import { commonRule, type Ends, meaningOf, type Rule, type TextMeaning } from "./Rule.ts"
+import { commonRule, type Ends, type Meaning, meaningOf, type Rule, type TextMeaning } from "./Rule.ts"
 
 /** A string of a JSON document that holds text for people or models. */
 export interface TextSpan {
@@ -41,7 +41,7 @@ export const read = (json: string, nodes: ReadonlyArray<Node>, root: Rule, visit
 }
 
 const ruleIn = (parent: Node, rule: Rule, key: string): Rule =>
-  parent.kind === "array" ? rule : (rule.members.get(key) ?? (rule.isFree ? undefined : commonRule(key)) ?? rule.others)
+  parent.kind === "array" ? rule : (rule.members.get(key) ?? commonRule(key, rule) ?? rule.others)
 
 const variant = (json: string, node: Node, rule: Rule): Rule => {
   if (rule.variants.size === 0) return rule
@@ -60,12 +60,14 @@ const readString = (json: string, node: Node, rule: Rule, visitor: Visitor): voi
   const { meaning } = rule
   if (meaning._tag === "Text") {
     if (meaning.ends !== undefined) visitor.ends?.(meaning.ends, node)
-    if (isDataUrl(json, node)) visitor.unreadable("file")
-    else add(meaning, node, visitor)
+    const isFile = isDataUrl(json, node)
+    if (isFile) visitor.unreadable("file")
+    // A piece that looks like one keeps its place between the pieces before and after it.
+    if (!isFile || meaning.role !== "copy") add(meaning, node, visitor)
     return
   }
   if (meaning._tag === "Token" && meaning.ends !== undefined) visitor.ends?.(meaning.ends, node)
-  if (meaning._tag === "Token" && !isToken(json, node, meaning.isId)) addAs("other text", node, visitor)
+  if (meaning._tag === "Token" && !isToken(json, node, meaning)) addAs("other text", node, visitor)
   else if (meaning._tag === "Binary" && !isBase64(json, node) && !isDataUrl(json, node))
     addAs(meaning.place, node, visitor)
   else if (meaning._tag === "Address" && !isAddress(json, node)) addAs(meaning.place, node, visitor)
@@ -84,14 +86,17 @@ const nameMeaning = meaningOf("member name", { lane: "member name" })
 
 const addAs = (place: TextPlace, node: Node, visitor: Visitor): void => add(meaningOf(place), node, visitor)
 
+type TokenMeaning = Extract<Meaning, { readonly _tag: "Token" }>
+
 /** Printable ASCII without `@`, spaces and what can encode them. A word with many digits may be a value. */
-const isToken = (json: string, { end, start }: Node, isId: boolean): boolean => {
+const isToken = (json: string, { end, start }: Node, { isId, isNumber, mayHaveAt }: TokenMeaning): boolean => {
   let digits = 0
-  for (let at = start + 1; at < end - 1; at++) {
-    const code = json.charCodeAt(at)
-    if (code <= 0x20 || code > 0x7e || code === 0x40) return false
+  for (let index = start + 1; index < end - 1; index++) {
+    const code = json.charCodeAt(index)
+    if (code <= 0x20 || code > 0x7e || (code === at && mayHaveAt !== true)) return false
     if (code === backslash || code === percent || code === ampersand) return false
     if (code >= 0x30 && code <= 0x39) digits++
+    else if (isNumber) return false
   }
   return digits < 9 || (isId && !socialSecurityNumber.test(json.slice(start + 1, end - 1)))
 }
@@ -99,6 +104,7 @@ const isToken = (json: string, { end, start }: Node, isId: boolean): boolean => 
 /** Some forms use such a number as an id. */
 const socialSecurityNumber = /^\d{3}-\d{2}-\d{4}$/
 
+const at = 0x40
 const percent = 0x25
 const ampersand = 0x26
 

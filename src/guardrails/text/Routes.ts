@@ -1,4 +1,5 @@
 import {
+  anyChunk,
   chatChunk,
   chatRequest,
   chatResponse,
@@ -8,11 +9,11 @@ import {
   embeddingsRequest,
   embeddingsResponse
 } from "./ChatRules.ts"
-import { type EventType, messagesEvents, responsesEvents, unknownEvent } from "./EventTypes.ts"
+import { type EventType, messagesEvents, responsesError, responsesEvents, unknownEvent } from "./EventTypes.ts"
 import { batchesRequest, batchesResponse, messagesRequest, messagesResponse } from "./MessagesRules.ts"
 import type { TextRoute } from "./Place.ts"
 import { responsesRequest, responsesResponse } from "./ResponsesRules.ts"
-import { type Rule, unknown, unknownPiece } from "./Rule.ts"
+import { type Rule, serviceText, unknownMember } from "./Rule.ts"
 
 interface RouteRules {
   readonly request: Rule
@@ -23,7 +24,7 @@ interface RouteRules {
   readonly event: EventType
 }
 
-const pieces = { rule: unknownPiece, ends: [] }
+const loose = { rule: unknownMember, ends: [] }
 
 export const routeRules: Readonly<Record<TextRoute, RouteRules>> = {
   chat: { request: chatRequest, response: chatResponse, events: {}, event: { rule: chatChunk, ends: [] } },
@@ -40,7 +41,13 @@ export const routeRules: Readonly<Record<TextRoute, RouteRules>> = {
     event: unknownEvent
   },
   messages: { request: messagesRequest, response: messagesResponse, events: messagesEvents, event: unknownEvent },
-  message_batches: { request: batchesRequest, response: batchesResponse, events: {}, event: pieces },
-  embeddings: { request: embeddingsRequest, response: embeddingsResponse, events: {}, event: pieces },
-  other: { request: unknown, response: unknown, events: {}, event: pieces }
+  message_batches: { request: batchesRequest, response: batchesResponse, events: {}, event: loose },
+  embeddings: { request: embeddingsRequest, response: embeddingsResponse, events: {}, event: loose },
+  // Services choose the names of members, and may send the events of any family.
+  other: {
+    request: serviceText("copy"),
+    response: serviceText("copy"),
+    events: { ...responsesEvents, ...messagesEvents, error: responsesError },
+    event: { rule: anyChunk, ends: [] }
+  }
 }

@@ -1,14 +1,26 @@
 import type { TextPlace, UnreadablePlace, Writing } from "./Place.ts"
 
-/** In a stream, a piece continues its lane; a copy repeats a lane's whole text or arrives whole. */
-export type Role = "delta" | "copy"
+/**
+ * In a stream, a `delta` continues its lane; a `copy` repeats a lane's whole text or arrives whole. A `loose` piece may
+ * continue its lane, but may as well be a word of its own, such as a state. It is therefore never held.
+ */
+export type Role = "delta" | "loose" | "copy"
 
 /** What a string means. */
 export type Meaning =
   | TextMeaning
   /** An id or a name or a fixed word of the protocol. What does not look like one is other text. */
-  | { readonly _tag: "Token"; readonly isId: boolean; readonly unreadable?: UnreadablePlace; readonly ends?: Ends }
-  /** A model's name may look like an e-mail address, and changing it makes the request fail. */
+  | {
+      readonly _tag: "Token"
+      readonly isId: boolean
+      /** A model's name may look like an e-mail address, and changing it makes the request fail. */
+      readonly mayHaveAt?: true
+      /** True if only a number is an id. */
+      readonly isNumber?: true
+      readonly unreadable?: UnreadablePlace
+      readonly ends?: Ends
+    }
+  /** Scored tokens, and credentials of servers that the vendor calls. */
   | { readonly _tag: "Never"; readonly unreadable?: UnreadablePlace }
   /** Base64. What is not base64 is text at `place`. */
   | { readonly _tag: "Binary"; readonly place: TextPlace; readonly unreadable?: UnreadablePlace }
@@ -48,6 +60,8 @@ export class Rule {
   others: Rule = this
   /** True where users choose the member names, so that `id` or `type` may hold any text. */
   isFree = false
+  /** True if a number in a member with an id's name is an id, although users choose the names. */
+  hasNumericIds = false
   scopes: ReadonlyArray<Scope> = []
 
   readonly meaning: Meaning
@@ -81,12 +95,20 @@ export class Rule {
     return this
   }
 
+  /** A copy that can also be told the types of the original. */
+  likeWithTypes(meaning = this.meaning): Rule {
+    const copy = this.like(meaning)
+    for (const [type, variant] of this.variants) copy.variants.set(type, variant)
+    return copy
+  }
+
   /** A copy without the types. */
   like(meaning = this.meaning): Rule {
     const copy = new Rule(meaning)
     for (const [name, rule] of this.members) copy.members.set(name, rule)
     copy.others = this.others === this ? copy : this.others
     copy.isFree = this.isFree
+    copy.hasNumericIds = this.hasNumericIds
     copy.scopes = this.scopes
     return copy
   }
@@ -116,11 +138,15 @@ export const jsonText = (place: TextPlace, options: TextOptions = {}): Rule =>
 /** An object or a list that is no text itself. */
 export const unknown = text("other text")
 export const unknownPiece = text("other text", { role: "delta" })
+/** Whatever else stands beside the pieces of texts. */
+export const unknownMember = text("other text", { role: "loose" })
 
 /** A name or a fixed word, which has few digits, and an id, which may be a long number. */
 export const token = new Rule({ _tag: "Token", isId: false }).withOthers(unknown)
 export const id = new Rule({ _tag: "Token", isId: true }).withOthers(unknown)
-export const modelName = new Rule({ _tag: "Never" }).withOthers(unknown)
+export const modelName = new Rule({ _tag: "Token", isId: true, mayHaveAt: true }).withOthers(unknown)
+/** The token of a server that the vendor calls: without it, the call fails. */
+export const credential = new Rule({ _tag: "Never" }).withOthers(unknown)
 export const ending = (ends: Ends): Rule => new Rule({ _tag: "Token", isId: false, ends }).withOthers(unknown)
 export const reference = (unreadable: UnreadablePlace): Rule =>
   new Rule({ _tag: "Token", isId: true, unreadable }).withOthers(unknown)
@@ -134,23 +160,38 @@ export const scores = new Rule({ _tag: "Never", unreadable: "token probabilities
 export const object = (members: Readonly<Record<string, Rule>>): Rule =>
   text("other text").withOthers(unknown).with(members)
 
+/** The bodies and events of a service, whose protocol the gateway does not know. */
+export const serviceText = (role: Role): Rule => {
+  const rule = freeText("other text", { role })
+  rule.hasNumericIds = true
+  return rule
+}
+
 /** The rule of a member by its name alone; `undefined` for names without a common meaning. */
-export const commonRule = (name: string): Rule | undefined =>
-  common.get(name) ??
-  (name.endsWith("_id") || name.endsWith("_ids") ? id : name.startsWith("encrypted_") ? bytes : undefined)
+export const commonRule = (name: string, { hasNumericIds, isFree }: Rule): Rule | undefined => {
+  if (isFree) return hasNumericIds && (name === "id" || isIdName(name)) ? numericId : undefined
+  return common.get(name) ?? (isIdName(name) ? id : name.startsWith("encrypted_") ? bytes : undefined)
+}
+
+const isIdName = (name: string): boolean => name.endsWith("_id") || name.endsWith("_ids")
+
+const numericId = new Rule({ _tag: "Token", isId: true, isNumber: true }).withOthers(serviceText("copy"))
 
 const bytes = binary()
 
 const common: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ["model", modelName],
   ...["signature", "b64_json", "file_data", "partial_image_b64"].map((name) => [name, bytes] as const),
-  ...[...["id", "fingerprint", "system_fingerprint", "obfuscation", "prompt_cache_key", "created_by"]].map(
-    (name) => [name, id] as const
-  ),
+  ["recommended_model", modelName],
+  ...[
+    ...["id", "fingerprint", "system_fingerprint", "obfuscation", "prompt_cache_key", "created_by"],
+    ...["fallback_credit_token", "server_name", "mcp_server_name"]
+  ].map((name) => [name, id] as const),
   ...[
     ...["type", "object", "role", "status", "finish_reason", "native_finish_reason", "stop_reason", "service_tier"],
     ...["format", "encoding_format", "media_type", "mime_type", "detail", "effort", "truncation", "tool_choice"],
     ...["reasoning_effort", "verbosity", "modalities", "include", "mode", "phase", "ttl", "speed", "background"],
-    ...["quality", "size", "output_format", "error_code", "prompt_cache_retention", "inference_geo", "guardrails"]
+    ...["quality", "size", "output_format", "error_code", "prompt_cache_retention", "inference_geo", "guardrails"],
+    "betas"
   ].map((name) => [name, token] as const)
 ])

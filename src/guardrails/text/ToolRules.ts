@@ -1,5 +1,5 @@
 import type { TextPlace } from "./Place.ts"
-import { freeText, object, type Rule, text, token } from "./Rule.ts"
+import { address, binary, credential, freeText, object, type Rule, reference, text, token } from "./Rule.ts"
 
 /** A JSON Schema. Its property names are the user's; its keywords with fixed words are the protocol's. */
 const schema = (place: TextPlace): Rule => {
@@ -25,8 +25,13 @@ export const toolDefinitions: Rule = definition.with({
   name: token,
   server_label: token,
   connector_id: token,
-  server_url: token,
-  authorization: token,
+  server_url: address(),
+  authorization: credential,
+  environment: text("tool definition").with({
+    type: token,
+    skills: text("tool definition").with({ type: token, source: object({ data: binary("file") }) })
+  }),
+  input_image_mask: object({ image_url: address("picture"), file_id: reference("picture") }),
   allowed_callers: token,
   allowed_tools: token,
   require_approval: token,
@@ -37,7 +42,7 @@ export const toolDefinitions: Rule = definition.with({
   input_schema: parameters,
   output_schema: parameters,
   input_examples: freeText("tool definition"),
-  headers: freeText("tool definition"),
+  headers: freeText("tool definition").with({ Authorization: credential, authorization: credential }),
   filters: freeText("tool definition"),
   function: definition,
   custom: definition,

@@ -63,12 +63,16 @@ const schema = (text: string) => ({ type: "object", properties: { type: { type: 
 /** Users choose the names of these members. A number has no text, so only the name holds the value. */
 export const namedMember: PlaceExample = ["member name", (text) => ({ metadata: { [text]: 1 } })]
 
+const png = (data: string) => `data:image/png;base64,${data}`
+
 /** Definitions that requests of OpenAI's routes share. Some of them come back in responses. */
 export const requestExamples: ReadonlyArray<PlaceExample> = [
   ["metadata", (text) => ({ metadata: { id: text } })],
   namedMember,
   ["user", (text) => ({ user: text })],
   ["stop sequence", (text) => ({ stop: [text] })],
+  ["picture", (data) => ({ tools: [{ type: "image_generation", input_image_mask: { image_url: png(data) } }] })],
+  ["file", (data) => ({ tools: [{ type: "shell", environment: { skills: [{ type: "inline", source: { data } }] } }] })],
   ["other text", (text) => ({ unheard_of: [{ new: text }] })]
 ]
 
