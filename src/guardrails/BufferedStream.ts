@@ -99,14 +99,14 @@ export class BufferedStream implements StreamGuardrail {
     this.#outlet.end()
   }
 
-  /** A signed text cannot change without making the next turn fail. The failure policy decides whether it passes. */
+  /** The failure policy decides whether a text passes that should change and cannot. */
   #checked(verdict: Verdict): Reply {
     if (verdict.action !== "modify" || verdict.text === undefined) return Result.succeed(verdict)
     const changes = this.#changesOf(verdict.text)
     if (changes === undefined) return invalidReply
-    if (!changes.hasSigned) return Result.succeed(verdict)
+    if (changes.fixed.size === 0) return Result.succeed(verdict)
     const action = this.#step.definition.failurePolicy === "fail_closed" ? "block" : "modify"
-    return Result.succeed({ ...verdict, action, metadata: { ...verdict.metadata, unguarded: ["signed text"] } })
+    return Result.succeed({ ...verdict, action, metadata: { ...verdict.metadata, unguarded: [...changes.fixed] } })
   }
 
   #changedBy(consequence: Passing): Buffer {

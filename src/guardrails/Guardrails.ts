@@ -6,6 +6,7 @@ import * as HttpGuardrail from "./HttpGuardrail.ts"
 import * as PiiRedact from "./PiiRedact.ts"
 import { type HttpStep, isHttp, type SelectedGuardrail, type Selection } from "./Selection.ts"
 import type { Reply } from "./StreamJudge.ts"
+import { nodesOf } from "./text/JsonTape.ts"
 import type { TextRoute } from "./text/Place.ts"
 
 /** A text to check, and the placeholders that replaced values in its request. */
@@ -57,9 +58,11 @@ export class Guardrails extends Context.Service<
         HttpGuardrail.call(egress, provider, { requestId, guardrail, mode, context, config, text })
 
       const judge = (step: SelectedGuardrail, input: GuardrailInput): Effect.Effect<JudgedText> =>
-        isHttp(step)
-          ? Effect.map(call(step, input), (verdict) => ({ verdict }))
-          : Effect.sync(() => redact(step, input))
+        !isHttp(step)
+          ? Effect.sync(() => redact(step, input))
+          : isSeveralDocuments(input)
+            ? Effect.succeed({ verdict: notCalled })
+            : Effect.map(call(step, input), (verdict) => ({ verdict }))
 
       const run: Guardrails["Service"]["run"] = Effect.fnUntraced(function* (selection, input) {
         const executions: Array<Execution> = []
@@ -109,6 +112,10 @@ export const runOnNonJson = (selection: Selection, mode: Mode): RunReport => {
 }
 
 const notCalled: Reply = Result.fail({ code: "guardrail_unavailable" })
+
+/** The results of a batch are JSON documents in lines, which the protocol of HTTP guardrails cannot carry. */
+const isSeveralDocuments = ({ route, text }: GuardrailInput): boolean =>
+  route === "message_batches" && nodesOf(text) === undefined
 
 const remember = (placeholders: Map<string, string>, values: PiiRedact.PlaceholderValues = new Map()): void => {
   for (const [placeholder, value] of values) placeholders.set(placeholder, value)

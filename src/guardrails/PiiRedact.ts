@@ -83,7 +83,8 @@ export const redactionOf = (
   )
 
 /**
- * Detectors cannot read pictures, audio and files, and a signed text must not change. The member `unreadable` of the
+ * Detectors cannot read pictures, audio and files, a signed text must not change, and a value in unknown text may have
+ * been sent in part before it was whole. The member `unreadable` of the
  * configuration decides whether such content passes: `pass` or `block`. By default the failure policy decides.
  */
 export const verdictOf = (
@@ -92,7 +93,11 @@ export const verdictOf = (
   config: Config,
   failurePolicy: FailurePolicy
 ): Verdict => {
-  const unguarded = [...unreadable, ...(redaction.signedFindings === 0 ? [] : ["signed text"])]
+  const unguarded = [
+    ...unreadable,
+    ...(redaction.signedFindings === 0 ? [] : ["signed text"]),
+    ...(redaction.lateFindings === 0 ? [] : ["unknown text"])
+  ]
   const metadata = redaction.counts()
   if (unguarded.length === 0) return { action: "modify", reason: null, metadata }
   return {

@@ -85,7 +85,6 @@ describe("pii-redact", () => {
       id: "1234567890123",
       custom_id: "5551234567",
       ids: ["x"],
-      signature: "1234567890",
       idea: "1234567890"
     }
     assert.deepStrictEqual<unknown>(redact(ids).value, { ...ids, idea: "[PHONE_1]" })

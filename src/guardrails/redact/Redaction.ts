@@ -23,6 +23,7 @@ export class Redaction {
   readonly #lastNumbers = new Map<string, number>()
   readonly #counts = new Map<string, number>()
   #signedFindings = 0
+  #lateFindings = 0
 
   constructor({ detectors, known, restore }: RedactionOptions) {
     this.detectors = detectors
@@ -40,6 +41,15 @@ export class Redaction {
   /** The number of findings in texts that must not change. */
   get signedFindings(): number {
     return this.#signedFindings
+  }
+
+  /** The number of findings of which a part was sent before they were whole. */
+  get lateFindings(): number {
+    return this.#lateFindings
+  }
+
+  addLateFinding(): void {
+    this.#lateFindings++
   }
 
   /** A client may see a value that it sent itself. */

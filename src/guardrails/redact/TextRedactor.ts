@@ -4,7 +4,7 @@ import { LinkContext } from "./LinkContext.ts"
 import type { Redaction } from "./Redaction.ts"
 
 /** A finding and what replaced it, so that a copy of the text gets the same placeholders. */
-interface Replacement {
+export interface Replacement {
   readonly kind: string
   readonly value: string
   readonly replacement: string
@@ -28,6 +28,8 @@ export class TextRedactor {
   readonly #expected: ReadonlyArray<Replacement>
   /** The number of held characters that were sent by `release`. */
   #released = 0
+  /** True if held text was sent by `pass`. */
+  #isLoose = false
 
   constructor(redaction: Redaction, options: TextOptions, expected: ReadonlyArray<Replacement> = []) {
     this.#redaction = redaction
@@ -43,8 +45,9 @@ export class TextRedactor {
     return this.#scanner.held
   }
 
-  get hasReplacements(): boolean {
-    return this.#replacements.length > 0
+  /** The findings so far. A copy of the text gets the same placeholders by them. */
+  get replacements(): ReadonlyArray<Replacement> {
+    return this.#replacements
   }
 
   push(piece: string): string {
@@ -53,6 +56,23 @@ export class TextRedactor {
 
   flush(): string {
     return this.render(this.#scanner.flush())
+  }
+
+  /**
+   * Redacts the next piece and holds nothing. If a later piece completes a value, its placeholder follows the part of
+   * the value that was sent. If the piece ends with a whole value, the next piece does not continue it.
+   */
+  pass(piece: string): string {
+    const sent = this.push(piece)
+    const { heldText } = this.#scanner
+    if (heldText.length === this.#released) return sent
+    if (scan(this.#redaction.detectors, this.#options.writing, heldText).some(({ _tag }) => _tag !== "Text")) {
+      return sent + this.flush()
+    }
+    this.#isLoose = true
+    const rest = heldText.slice(this.#released)
+    this.#released = heldText.length
+    return sent + rest
   }
 
   /**
@@ -90,6 +110,7 @@ export class TextRedactor {
             ? this.#replace(segment.kind, segment.value, raw)
             : this.#restore(raw)
       const released = Math.min(this.#released, raw.length)
+      if (this.#isLoose && released > 0 && segment._tag === "Found") this.#redaction.addLateFinding()
       this.#released -= released
       out += text === raw ? raw.slice(released) : text
       const position = this.#json ?? this.#link

@@ -1,18 +1,19 @@
 import type { Redaction } from "../redact/Redaction.ts"
-import { TextRedactor } from "../redact/TextRedactor.ts"
+import { type Replacement, TextRedactor } from "../redact/TextRedactor.ts"
 import { EventReader, type EventSpan, type EventText } from "../text/EventReader.ts"
+import { nodesOf } from "../text/JsonTape.ts"
+import { maxLanes } from "../text/Lanes.ts"
 import { literalAt, withLiterals } from "../text/Literals.ts"
 import type { Place, TextRoute } from "../text/Place.ts"
 import { choiceOf, choicesWithTools } from "./ChatChoices.ts"
-import { eventWith, type Template } from "./HeldText.ts"
+import { eventWith, Template } from "./HeldText.ts"
 import * as SequenceNumbers from "./SequenceNumbers.ts"
 import { dataOf, mapValues, nameOf, type SseEvent, withData } from "./SseEvents.ts"
 
 interface Lane {
   readonly text: TextRedactor
+  /** The event with which the held text came. */
   template: Template | undefined
-  /** True if the text arrived whole, so that later pieces do not continue it. */
-  readonly isCopy: boolean
 }
 
 /**
@@ -23,7 +24,11 @@ interface Lane {
 export class EventRedactor {
   readonly #redaction: Redaction
   readonly #reader: EventReader
-  readonly #lanes = new Map<string, Lane>()
+  readonly #open = new Map<string, Lane>()
+  /** The findings of texts that have ended, for copies of them. Of too many, the oldest are forgotten. */
+  readonly #ended = new Map<string, ReadonlyArray<Replacement>>()
+  /** The data that is no JSON. */
+  #raw: TextRedactor | undefined
   /** The lane of the last piece, by the choice of a chat stream. */
   readonly #currentLanes = new Map<string, string>()
   /** The number of events that were added so far. */
@@ -67,11 +72,18 @@ export class EventRedactor {
     const text = this.#reader.read(nameOf(event), data)
     if (text === undefined) return [this.#redactOther(checked, data)]
     for (const place of text.unreadable) this.#unreadable.add(place)
-    const delivered = new Set(text.spans.flatMap(({ lane, role }) => (role === "delta" ? [lane] : [])))
-    const words = delivered.size === 0 ? this.#wordsBeforeTools(data) : this.#wordsBefore(text.spans)
+    const delivered = new Set(text.spans.flatMap(({ lane, role }) => (role === "copy" ? [] : [lane])))
+    const hasPieces = text.spans.some(({ role }) => role === "delta")
+    const words = hasPieces ? this.#wordsBefore(text.spans) : this.#wordsBeforeTools(data)
     const added = [...words, ...this.#rest(text.ends, delivered)]
     const changed = this.#redactSpans(checked, data, text)
     return [...added, changed]
+  }
+
+  /** True if the event's data is JSON. */
+  isReadable(event: SseEvent): boolean {
+    const data = dataOf(event)
+    return data !== undefined && nodesOf(data) !== undefined
   }
 
   /** Returns events with all text that is held. */
@@ -86,9 +98,10 @@ export class EventRedactor {
     )
   }
 
-  /** Data that is no JSON is text. */
+  /** Data that is no JSON is one text, as where a server sends bare tokens. */
   #redactOther(event: SseEvent, data: string): SseEvent {
-    const redacted = this.#redactWhole(data)
+    this.#raw ??= new TextRedactor(this.#redaction, plainText)
+    const redacted = this.#raw.pass(data)
     return redacted === data ? event : withData(event, redacted)
   }
 
@@ -97,10 +110,10 @@ export class EventRedactor {
   }
 
   #redactSpans(event: SseEvent, data: string, { ends, spans }: EventText): SseEvent {
-    const template: Template = { event, data, spans }
+    const template = new Template(event, data, spans)
     const ended = ends === "all" ? undefined : new Set(ends)
     const lastPieces = new Map<string, EventSpan>()
-    for (const span of spans) if (span.role === "delta") lastPieces.set(span.lane, span)
+    for (const span of spans) if (span.role !== "copy") lastPieces.set(span.lane, span)
     const changes = spans.flatMap((span) => {
       const value = literalAt(data, span)
       const isLast = lastPieces.get(span.lane) === span && ended?.has(span.lane) !== false
@@ -118,22 +131,24 @@ export class EventRedactor {
   }
 
   #copy(span: EventSpan, value: string): string {
-    const lane = this.#lanes.get(span.lane)
+    const lane = this.#open.get(span.lane)
     if (lane !== undefined) return lane.text.copy(value, span)
-    const text = new TextRedactor(this.#redaction, span)
+    const expected = this.#ended.get(span.lane) ?? []
+    const text = new TextRedactor(this.#redaction, span, expected)
     const redacted = text.whole(value)
-    if (text.hasReplacements) this.#lanes.set(span.lane, { text, template: undefined, isCopy: true })
+    if (expected.length === 0) this.#keep(span.lane, text)
     return redacted
   }
 
   #piece(template: Template, span: EventSpan, value: string, isLast: boolean): string {
     const lane = this.#laneOf(span)
-    const sent = lane.text.push(value)
+    const sent = span.role === "loose" ? lane.text.pass(value) : lane.text.push(value)
     if (isLast) {
       const rest = lane.text.flush()
       this.#end(span.lane, lane)
       return sent + rest
     }
+    if (span.role === "loose") return sent
     const { held } = lane.text
     if (held > this.#maxHeld) this.#maxHeld = held
     lane.template = held > 0 ? template : undefined
@@ -141,17 +156,24 @@ export class EventRedactor {
   }
 
   #laneOf(span: EventSpan): Lane {
-    const found = this.#lanes.get(span.lane)
-    if (found?.isCopy === false) return found
-    const created: Lane = { text: new TextRedactor(this.#redaction, span), template: undefined, isCopy: false }
-    this.#lanes.set(span.lane, created)
+    const found = this.#open.get(span.lane)
+    if (found !== undefined) return found
+    const created: Lane = { text: new TextRedactor(this.#redaction, span), template: undefined }
+    this.#open.set(span.lane, created)
     return created
   }
 
-  /** An ended lane is needed only for copies of its findings. */
-  #end(name: string, lane: Lane): void {
-    lane.template = undefined
-    if (!lane.text.hasReplacements) this.#lanes.delete(name)
+  #end(name: string, { text }: Lane): void {
+    this.#open.delete(name)
+    this.#keep(name, text)
+  }
+
+  #keep(name: string, { replacements }: TextRedactor): void {
+    if (replacements.length === 0) return
+    this.#ended.delete(name)
+    this.#ended.set(name, replacements)
+    const [oldest] = this.#ended.keys()
+    if (this.#ended.size > maxLanes && oldest !== undefined) this.#ended.delete(oldest)
   }
 
   /**
@@ -176,7 +198,7 @@ export class EventRedactor {
   }
 
   #wordOf(name: string | undefined): ReadonlyArray<SseEvent> {
-    const lane = name === undefined ? undefined : this.#lanes.get(name)
+    const lane = name === undefined ? undefined : this.#open.get(name)
     const word = lane?.template && lane.text.release()
     if (name === undefined || !lane?.template || !word) return []
     return [this.#addedEvent(lane.template, new Map([[name, word]]))]
@@ -189,8 +211,8 @@ export class EventRedactor {
   #rest(ends: EventText["ends"], delivered: ReadonlySet<string>): ReadonlyArray<SseEvent> {
     if (ends === "all") this.#currentLanes.clear()
     const texts = new Map<Template, Map<string, string>>()
-    for (const name of ends === "all" ? [...this.#lanes.keys()] : ends) {
-      const lane = this.#lanes.get(name)
+    for (const name of ends === "all" ? [...this.#open.keys()] : ends) {
+      const lane = this.#open.get(name)
       if (lane === undefined || delivered.has(name)) continue
       const { template } = lane
       const held = lane.text.flush()

@@ -5,41 +5,52 @@ import * as SequenceNumbers from "./SequenceNumbers.ts"
 import { type SseEvent, withData, withEnd, withName } from "./SseEvents.ts"
 
 /** An event with pieces of texts that are partly held. The held texts are sent in an event like this one. */
-export interface Template {
+export class Template {
   readonly event: SseEvent
   readonly data: string
   readonly spans: ReadonlyArray<EventSpan>
+  #outline: Outline | undefined
+
+  constructor(event: SseEvent, data: string, spans: ReadonlyArray<EventSpan>) {
+    this.event = event
+    this.data = data
+    this.spans = spans
+  }
+
+  /** It is read once for all lanes of the event, which end one by one. */
+  get outline(): Outline {
+    this.#outline ??= outlineOf(this.data, this.spans)
+    return this.#outline
+  }
+}
+
+/** The data as an object, and where in it each lane has its last piece. A client sees the last of equal member names. */
+interface Outline {
+  readonly json: unknown
+  readonly places: ReadonlyMap<string, Place>
+}
+
+/** A member or an item, and the place of the object or array around it. */
+interface Place {
+  readonly container: object
+  readonly key: string
+  readonly parent: Place | undefined
 }
 
 /**
  * Returns an event with a text for each of the lanes. It repeats nothing else of the template than ids, numbers and short
  * words beside the texts: no other text, no usage, and no piece of audio.
  */
-export const eventWith = (
-  { data, event, spans }: Template,
-  texts: ReadonlyMap<string, string>,
-  number: number
-): SseEvent => {
-  const waiting = new Map(texts)
-  const placed: Array<string> = []
-  const marked = withLiterals(
-    data,
-    spans.map((span) => {
-      const text = span.role === "delta" ? waiting.get(span.lane) : undefined
-      if (text === undefined) return { ...span, value: "" }
-      waiting.delete(span.lane)
-      return { ...span, value: marker + (placed.push(text) - 1) }
-    })
-  )
-  const json = Schema.decodeUnknownSync(Json)(marked)
+export const eventWith = (template: Template, texts: ReadonlyMap<string, string>, number: number): SseEvent => {
+  const { event, outline } = template
   const complete = withEnd(event)
-  const started = decodeStartedBlock(json)
+  const started = decodeStartedBlock(outline.json)
   if (Option.isSome(started)) {
-    return withData(withName(complete, blockDelta), continuedBlock(started.value, placed.join("")))
+    const text = [...texts.values()].join("")
+    return withData(withName(complete, blockDelta), continuedBlock(started.value, text))
   }
-  const only = withoutOthers(json, placed, 0, false)
-  const changed = only === undefined ? unpruned(marked, placed) : JSON.stringify(only)
-  return withData(complete, SequenceNumbers.withNumber(changed, number))
+  const json = JSON.stringify(prune(outline, texts))
+  return withData(complete, SequenceNumbers.withNumber(json, number))
 }
 
 /** A block of Anthropic's messages starts once. The text with which it starts continues in an event of another type. */
@@ -57,40 +68,81 @@ const continuedBlock = ({ content_block: block, index }: typeof StartedBlock.Typ
   return JSON.stringify({ type: blockDelta, index, delta })
 }
 
-/** Stands for a held text, with the text's position in the list, while its place is searched. */
+/** Stands for a text while the places are searched. The position of its span follows it. */
 const marker = "\u0000held"
 
-const unpruned = (marked: string, texts: ReadonlyArray<string>): string =>
-  marked.replace(/"\\u0000held(\d+)"/g, (_, position: string) => JSON.stringify(texts[Number(position)] ?? ""))
-
-/** Replaces the markers by the texts, and drops what is not beside one. Returns `undefined` without a marker. */
-const withoutOthers = (json: unknown, texts: ReadonlyArray<string>, depth: number, isDelta: boolean): unknown => {
-  if (typeof json === "string") return json.startsWith(marker) ? texts[Number(json.slice(marker.length))] : undefined
-  if (depth > maxDepth) return undefined
-  if (Array.isArray(json)) {
-    const kept = json.map((item) => withoutOthers(item, texts, depth + 1, isDelta)).filter((item) => item !== undefined)
-    return kept.length === 0 ? undefined : kept
+const outlineOf = (data: string, spans: ReadonlyArray<EventSpan>): Outline => {
+  const lanes = new Map<string, number>()
+  const marked = withLiterals(
+    data,
+    spans.map((span, position) => {
+      if (span.role !== "delta") return { ...span, value: marker }
+      lanes.set(span.lane, position)
+      return { ...span, value: marker + position }
+    })
+  )
+  const json = Schema.decodeUnknownSync(Json)(marked)
+  const found = new Map<string, Place>()
+  const pending: Array<{ readonly value: unknown; readonly place: Place | undefined }> = [
+    { value: json, place: undefined }
+  ]
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { place, value } = next
+    if (typeof value === "string" && place !== undefined) found.set(value, place)
+    if (!Predicate.isObjectOrArray(value)) continue
+    for (const [key, member] of Object.entries(value))
+      pending.push({ value: member, place: { container: value, key, parent: place } })
   }
-  if (!Predicate.isObject(json)) return undefined
-  const members = Object.entries(json).flatMap(([key, value]) =>
-    isDelta && labels.has(key)
-      ? []
-      : [[key, value, withoutOthers(value, texts, depth + 1, isDelta || key === "delta")] as const]
-  )
-  if (members.every(([, , kept]) => kept === undefined)) return undefined
-  return Object.fromEntries(
-    members.flatMap(([key, value, kept]) => (kept !== undefined ? [[key, kept]] : isShort(value) ? [[key, value]] : []))
-  )
+  const places = new Map<string, Place>()
+  for (const [lane, position] of lanes) {
+    const place = found.get(marker + position)
+    if (place !== undefined) places.set(lane, place)
+  }
+  return { json, places }
+}
+
+type Kept = Map<object, Map<string, object | string>>
+
+/** Keeps the texts of the lanes, the containers around them, and what is short beside them. */
+const prune = ({ json, places }: Outline, texts: ReadonlyMap<string, string>): unknown => {
+  const kept: Kept = new Map()
+  for (const [lane, text] of texts) {
+    let child: object | string = text
+    for (let place = places.get(lane); place !== undefined; place = place.parent) {
+      const children = kept.get(place.container) ?? new Map<string, object | string>()
+      kept.set(place.container, children.set(place.key, child))
+      child = place.container
+    }
+  }
+  return Predicate.isObjectOrArray(json) ? write(json, kept, false) : [...texts.values()].join("")
+}
+
+const write = (container: object, kept: Kept, isDelta: boolean): unknown => {
+  const children = kept.get(container) ?? new Map<string, object | string>()
+  const written = (key: string, child: object | string) =>
+    typeof child === "string" ? child : write(child, kept, isDelta || key === "delta")
+  if (Array.isArray(container)) return [...children].map(([key, child]) => written(key, child))
+  const members: Record<string, unknown> = {}
+  let besides = 0
+  for (const [key, value] of Object.entries(container).slice(0, mostMembers)) {
+    const child = children.get(key)
+    if (child !== undefined) members[key] = written(key, child)
+    else if (isShort(key, value) && !(isDelta && labels.has(key)) && besides++ < mostBesides) members[key] = value
+  }
+  for (const [key, child] of children) if (!Object.hasOwn(members, key)) members[key] = written(key, child)
+  return members
 }
 
 /** A delta names the role, and the id and name of a tool call, once. Some clients append repetitions. */
 const labels: ReadonlySet<string> = new Set(["role", "id", "name"])
 
-/** No provider nests the text of an event more deeply. */
-const maxDepth = 64
+/** An event with many members would otherwise be repeated for each of its lanes. No provider has as many. */
+const mostMembers = 64
+const mostBesides = 16
 
-const isShort = (value: unknown): boolean =>
-  value === null ||
-  typeof value === "number" ||
-  typeof value === "boolean" ||
-  (typeof value === "string" && value.length <= 64)
+const isShort = (key: string, value: unknown): boolean =>
+  key.length <= 64 &&
+  (value === null ||
+    typeof value === "number" ||
+    typeof value === "boolean" ||
+    (typeof value === "string" && value.length <= 64 && !value.startsWith(marker)))

@@ -15,8 +15,12 @@ interface Lane {
   readonly deltas: Array<string>
   /** The different texts that arrived whole. */
   readonly copies: Set<string>
-  isSigned: boolean
+  /** Why the text cannot change. */
+  fixed: FixedText | undefined
 }
+
+/** Changing a signed text makes the next turn fail, and pieces of unknown text may be words of their own. */
+export type FixedText = "signed text" | "unknown text"
 
 interface DistinctText {
   /** The lane's own name, which several texts may share. */
@@ -52,9 +56,10 @@ export class LaneTexts {
     for (const place of unreadable) this.#unreadable.add(place)
     for (const piece of pieces) {
       const lane = this.#laneOf(piece)
-      if (piece.signed) lane.isSigned = true
-      if (piece.role === "delta") lane.deltas.push(piece.text)
-      else lane.copies.add(piece.text)
+      if (piece.signed) lane.fixed = "signed text"
+      if (piece.role === "loose") lane.fixed ??= "unknown text"
+      if (piece.role === "copy") lane.copies.add(piece.text)
+      else lane.deltas.push(piece.text)
     }
   }
 
@@ -72,19 +77,27 @@ export class LaneTexts {
     for (const { isOfDeltas, key, lane, name, text } of found) {
       const value = texts.get(name)
       if (value === undefined || value === text) continue
-      if (lane.isSigned) changes.hasSigned = true
+      if (lane.fixed !== undefined) changes.fixed.add(lane.fixed)
       else changes.add(key, text, value, isOfDeltas)
     }
     return changes
   }
 
   #distinct(): ReadonlyArray<DistinctText> {
+    const names = new Set(this.#lanes.keys())
+    const nameOf = (key: string, index: number): string => {
+      if (index === 0) return key
+      let number = index + 1
+      while (names.has(`${key} (${number})`)) number++
+      names.add(`${key} (${number})`)
+      return `${key} (${number})`
+    }
     return [...this.#lanes].flatMap(([key, lane]) => {
       const hasDeltas = lane.deltas.length > 0
       const texts = new Set(hasDeltas ? [lane.deltas.join(""), ...lane.copies] : lane.copies)
       return [...texts].map((text, index) => {
         const isOfDeltas = hasDeltas && index === 0
-        return { key, name: index === 0 ? key : `${key} (${index + 1})`, lane, text, isOfDeltas }
+        return { key, name: nameOf(key, index), lane, text, isOfDeltas }
       })
     })
   }
@@ -92,7 +105,7 @@ export class LaneTexts {
   #laneOf({ lane, place }: EventPiece): Lane {
     const found = this.#lanes.get(lane)
     if (found !== undefined) return found
-    const created: Lane = { place, deltas: [], copies: new Set(), isSigned: false }
+    const created: Lane = { place, deltas: [], copies: new Set(), fixed: undefined }
     this.#lanes.set(lane, created)
     return created
   }
@@ -104,8 +117,8 @@ export class LaneChanges {
   readonly #texts = new Map<string, Map<string, string>>()
   /** The new texts of the lanes whose deltas change. They are `undefined` once they were written. */
   readonly #deltas = new Map<string, string | undefined>()
-  /** True if a signed text should change. It stays as it is, because the next turn would fail. */
-  hasSigned = false
+  /** The texts that should change and stay as they are. */
+  readonly fixed = new Set<FixedText>()
 
   add(lane: string, from: string, to: string, isOfDeltas: boolean): void {
     const texts = this.#texts.get(lane) ?? new Map<string, string>()

@@ -115,10 +115,17 @@ const lineCost = 64
 const lineOf = (raw: string, lineEnd: string): SseLine => {
   const start = raw.startsWith("\ufeff") ? 1 : 0
   const colon = raw.indexOf(":")
-  if (colon === -1) return { raw, field: raw.slice(start), value: "", lineEnd }
+  if (colon === -1) {
+    const field = raw.slice(start)
+    return fields.has(field) ? { raw, field, value: "", lineEnd } : { raw, field: "", value: raw, lineEnd }
+  }
+  // A client ignores other fields, as it ignores comments. Their names may hold text, too.
+  if (!fields.has(raw.slice(start, colon))) return { raw, field: "", value: raw, lineEnd }
   const valueStart = raw.charAt(colon + 1) === " " ? colon + 2 : colon + 1
   return { raw, field: raw.slice(start, colon), value: raw.slice(valueStart), lineEnd }
 }
+
+const fields: ReadonlySet<string> = new Set(["", "data", "event", "id", "retry"])
 
 /** Returns the data of an event as a client reads it; `undefined` if the event has none. */
 export const dataOf = ({ lines }: SseEvent): string | undefined => {

@@ -34,9 +34,9 @@ export class StreamRedactor {
     return this.#events.unreadable
   }
 
-  /** True if the stream has content that is no text, or findings in texts that must not change. */
+  /** True if the stream has content that is no text, or findings that were not replaced, or not as a whole. */
   get hasUnreadable(): boolean {
-    return this.unreadable.size > 0 || this.redaction.signedFindings > 0
+    return this.unreadable.size > 0 || this.redaction.signedFindings > 0 || this.redaction.lateFindings > 0
   }
 
   /** Throws `EventTooLarge`. */
@@ -46,9 +46,12 @@ export class StreamRedactor {
 
   end(): string {
     const last = this.#splitter.end()
+    const half = last.findLast(({ end }) => end === "")
+    // Half of an event is no place for more text, unless its data is complete.
+    if (half !== undefined && !this.#events.isReadable(half)) return joined(this.#events.end()) + this.#redact(last)
     const sent = this.#redact(last)
     const rest = joined(this.#events.end())
-    return rest !== "" && last.at(-1)?.end === "" ? `${sent}\n\n${rest}` : sent + rest
+    return rest !== "" && half !== undefined ? `${sent}\n\n${rest}` : sent + rest
   }
 
   /** Returns what was received and not sent, after an event that was too large. Later bytes go through `passUnread`. */

@@ -84,7 +84,7 @@ export class TextWindows {
     const { ends, pieces, unreadable } = this.#events.read(event)
     for (const place of unreadable) this.#unreadable.add(place)
     const needs = pieces.flatMap((piece) => {
-      const lane = piece.role === "delta" ? this.#continued(piece) : this.#repeated(piece)
+      const lane = piece.role === "copy" ? this.#repeated(piece) : this.#continued(piece)
       return lane === undefined ? [] : [{ lane, end: lane.received }]
     })
     const text = textOf(event)
