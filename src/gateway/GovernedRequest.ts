@@ -355,7 +355,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
         })
       )
     }
-    return { lease: this.lease, inspect }
+    return { lease: this.lease, inspect, acceptsLines: this.target.routeId === "message-batch-results" }
   }
 
   // Step 6: bill the request.

@@ -12,6 +12,7 @@ import type { StreamFilterOptions } from "./forward/FilteredStream.ts"
 import { GatewayError } from "./GatewayError.ts"
 import type { Request } from "./request/Request.ts"
 import type { KeyRecord } from "./snapshot/KeyRecord.ts"
+import * as TextRoutes from "./TextRoutes.ts"
 import * as GuardrailMetrics from "./telemetry/GuardrailMetrics.ts"
 
 export interface RunnerServices {
@@ -63,7 +64,7 @@ export class GuardrailRunner {
     this.#preCallSteps = Selection.inMode(selection, "pre_call")
     this.#postCallSteps = Selection.inMode(selection, "post_call")
     this.#streamSteps = Selection.ofResponses(selection)
-    this.#route = textRouteOf(target.routeId)
+    this.#route = TextRoutes.of(target)
     this.#context = {
       key_id: key.id,
       team_id: Option.getOrNull(key.teamId),
@@ -137,7 +138,9 @@ export class GuardrailRunner {
   }
 
   inspectResponse(text: string, done: (guarded: Result.Result<string, GatewayError>) => void): void {
-    this.#run("post_call", this.#postCallSteps, text, done)
+    // The upstream may respond to a request for a stream without one.
+    if (this.#facts.stream) this.#run("during_call", this.#streamSteps, text, done)
+    else this.#run("post_call", this.#postCallSteps, text, done)
   }
 
   #run(
@@ -208,18 +211,6 @@ const applyRewrite = (
     sameStrings(after.models, before.models) &&
     sameStrings(after.alternativeModels, before.alternativeModels)
   return same ? Result.succeed(body) : Result.fail(rewroteTooMuch)
-}
-
-const textRouteOf = (routeId: Target["routeId"]): TextRoute => textRoutes[routeId] ?? "other"
-
-const textRoutes: Partial<Record<Target["routeId"], TextRoute>> = {
-  "chat-completions": "chat",
-  responses: "responses",
-  embeddings: "embeddings",
-  messages: "messages",
-  "messages-count-tokens": "messages",
-  "message-batches": "message_batches",
-  "message-batch-results": "message_batches"
 }
 
 /** A guardrail must not make a request use an object whose owner was not checked. */

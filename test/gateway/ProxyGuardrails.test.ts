@@ -408,7 +408,7 @@ layer(Proxy.database)("ProxyApp, guardrails", (it) => {
   it.effect.each([
     ["an encoded stream", ["content-type", "text/event-stream", "content-encoding", "br"], "data: a@b.co\n\n"],
     ["text", ["content-type", "text/plain"], "a@b.co"],
-    ["lines of JSON", ["content-type", "application/x-jsonl"], '{"a":1}\n{"a":2}\n'],
+    ["lines of JSON on a route that has none", ["content-type", "application/x-jsonl"], '{"a":1}\n{"a":2}\n'],
     ["no type", [], '{"a":1}'],
     ["something encoded", [...["content-type", "application/json"], "content-encoding", "br"], "…"],
     ["broken JSON", ["content-type", "application/json"], '{"a":'],
@@ -421,6 +421,36 @@ layer(Proxy.database)("ProxyApp, guardrails", (it) => {
       assert.deepStrictEqual([wire.status, codeOf(wire)], [502, "guardrail_unavailable"])
       assert.notInclude(wire.text, "a@b.co")
     })
+  )
+
+  it.effect.each(["application/x-jsonl", "application/binary", "application/json"])(
+    "the results of a batch are read line by line, as %s",
+    (type) =>
+      Effect.gen(function* () {
+        const result = (text: string) =>
+          JSON.stringify({
+            custom_id: "a-1",
+            result: { type: "succeeded", message: { content: [{ type: "text", text }] } }
+          })
+        const lines = [result("to a@b.co"), result("to c@d.co"), ""]
+        const results = Upstream.answers(200, ["content-type", type], lines.join("\n"))
+        const gateway = yield* Proxy.make({
+          upstream: (sink, request) =>
+            (request.method === "POST" ? Upstream.json({ id: "msgbatch_1", type: "message_batch" }) : results)(
+              sink,
+              request
+            )
+        })
+        const key = yield* Proxy.issueKey({}, { guardrails: pii })
+        const target = "/v1/messages/batches"
+        const batch = { requests: [{ custom_id: "a-1", params: { model: "m", max_tokens: 9, messages: [] } }] }
+        yield* gateway.ask({ target, headers: key.headers, body: batch })
+        const wire = yield* gateway.ask({ method: "GET", target: `${target}/msgbatch_1/results`, headers: key.headers })
+        assert.deepStrictEqual(
+          [wire.status, wire.text],
+          [200, [result("to [EMAIL_1]"), result("to [EMAIL_2]"), ""].join("\n")]
+        )
+      })
   )
 
   it.effect("what has no body passes, and so does a refusal of the upstream that is no JSON", () =>

@@ -19,6 +19,8 @@ export interface ResponseInspector {
   readonly lease: BodyLease
   /** The error for a successful response that is not JSON. The default says that guardrails cannot inspect it. */
   readonly notJsonError?: GatewayError
+  /** True if the response may be several JSON documents, one in each line, of whatever type. */
+  readonly acceptsLines?: boolean
   /** Calls `done` exactly once, with the text to send or with the error that replaces the response. */
   readonly inspect: (text: string, done: (inspected: Result.Result<string, GatewayError>) => void) => void
 }
@@ -80,7 +82,7 @@ export class BufferedResponse implements Forward.ResponseSink {
     }
     this.#usageTap = ResponseUsage.tapFor(options.usageReading, status, headers).tap
     options.observer?.onHead(status, headers)
-    this.#isJson = isPlainJson(headers)
+    this.#isJson = isPlain(headers) && (isJson(headers) || this.#inspector.acceptsLines === true)
     if (!this.#isJson && status < 300 && Forward.statusAllowsBody(status) && length !== 0)
       return this.#fail(this.#notJsonError)
     // A response of unknown length reserves the maximum in advance. Otherwise memory could run out half-way.
@@ -106,7 +108,8 @@ export class BufferedResponse implements Forward.ResponseSink {
     if (JsonBounds.shapeOf(bytes).excess !== undefined) return Result.fail(jsonTooLarge)
     try {
       const text = utf8.decode(bytes)
-      JSON.parse(text)
+      const documents = this.#inspector.acceptsLines ? text.split("\n").filter((line) => line.trim() !== "") : [text]
+      for (const document of documents) JSON.parse(document)
       return Result.succeed(text)
     } catch {
       return Result.fail(this.#notJsonError)
@@ -216,8 +219,10 @@ export class BufferedResponse implements Forward.ResponseSink {
   }
 }
 
-const isPlainJson = (headers: Headers.RawHeaders): boolean =>
-  (Headers.get(headers, "content-encoding") ?? "identity").toLowerCase() === "identity" &&
+const isPlain = (headers: Headers.RawHeaders): boolean =>
+  (Headers.get(headers, "content-encoding") ?? "identity").toLowerCase() === "identity"
+
+const isJson = (headers: Headers.RawHeaders): boolean =>
   /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/.test(Headers.contentType(headers))
 
 const notJson = new GatewayError({
