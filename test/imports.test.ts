@@ -69,7 +69,7 @@ const areas: ReadonlyArray<Area> = [
     may: ["src", "migrations"],
     rooms: [
       ...["drivers", "amqp", "broker-memory/queues", "broker-memory", "http", "ioredis", "postgres", "redis-memory"],
-      ...["simulator", "telemetry", "environment", ".", "roles", "commands"]
+      ...["simulator", "telemetry", "environment", ".", "testing", "roles", "commands"]
     ]
   },
   { path: "src/main.ts", may: ["layers", "src/node-version.mjs"], rooms: ["."] },

@@ -1,0 +1,91 @@
+import { Effect, Random } from "effect"
+import { type FailedRun, type Finished, hasFailed } from "./Run.ts"
+import { type Fault, type FaultKind, faultsAt, type Operation, type Schedule } from "./Schedule.ts"
+
+export interface Limits {
+  readonly seed: number
+  readonly maxRuns: number
+  readonly maxFaults: number
+  readonly kinds: ReadonlySet<FaultKind>
+}
+
+export interface Found {
+  /** The first run that failed. */
+  readonly failed: FailedRun | undefined
+  readonly runs: number
+  /** The operations of the run without faults. */
+  readonly operations: ReadonlyArray<Operation>
+  /** How many schedules with one fault there are, and how many of them ran. */
+  readonly single: { readonly possible: number; readonly ran: number }
+  /** How many schedules with several faults ran. */
+  readonly combined: number
+}
+
+/** A run that passed. Longer schedules extend it. */
+interface Passed {
+  readonly faults: ReadonlyArray<Fault>
+  /** The faults that may follow in a longer schedule and were not tried yet. */
+  readonly next: Array<Fault>
+}
+
+/**
+ * Runs without faults, then with each single fault at each operation in order, then with random combinations. Stops at the first run that fails, or after `maxRuns`.
+ */
+export const search = Effect.fnUntraced(function* (
+  { kinds, maxFaults, maxRuns, seed }: Limits,
+  run: (schedule: Schedule) => Effect.Effect<Finished>
+): Effect.fn.Return<Found> {
+  let runs = 0
+  const attempt = (faults: ReadonlyArray<Fault>) => {
+    runs++
+    return run({ seed, faults })
+  }
+  /** A hang takes half an hour of virtual time, and otherwise has the effect of a lost connection. */
+  const combinable = new Set(kinds)
+  combinable.delete("hang")
+  const following = ({ operations }: Finished, faults: ReadonlyArray<Fault>): Passed => {
+    const last = faults.at(-1)?.at ?? 0
+    return {
+      faults,
+      next: operations.flatMap((operation) => (operation.number > last ? faultsOf(operation, combinable) : []))
+    }
+  }
+
+  const first = yield* attempt([])
+  const { operations } = first
+  const singles = operations.flatMap((operation) => faultsOf(operation, kinds))
+  const found = (failed: FailedRun | undefined): Found => {
+    const ran = Math.min(runs - 1, singles.length)
+    return { failed, runs, operations, single: { possible: singles.length, ran }, combined: runs - 1 - ran }
+  }
+  if (hasFailed(first)) return found(first)
+
+  const passed: Array<Passed> = []
+  for (const fault of singles) {
+    if (runs >= maxRuns) return found(undefined)
+    const finished = yield* attempt([fault])
+    if (hasFailed(finished)) return found(finished)
+    if (maxFaults > 1 && combinable.has(fault.what)) passed.push(following(finished, [fault]))
+  }
+
+  while (runs < maxRuns && passed.length > 0) {
+    const index = yield* indexIn(passed)
+    const parent = passed[index]
+    const [fault] = parent === undefined ? [] : parent.next.splice(yield* indexIn(parent.next), 1)
+    if (parent === undefined || fault === undefined) {
+      passed.splice(index, 1)
+      continue
+    }
+    const faults = [...parent.faults, fault]
+    const finished = yield* attempt(faults)
+    if (hasFailed(finished)) return found(finished)
+    if (faults.length < maxFaults) passed.push(following(finished, faults))
+  }
+  return found(undefined)
+})
+
+const indexIn = (list: ReadonlyArray<unknown>): Effect.Effect<number> =>
+  Effect.map(Random.next, (random) => Math.floor(random * list.length))
+
+const faultsOf = ({ kind, number }: Operation, kinds: ReadonlySet<FaultKind>): ReadonlyArray<Fault> =>
+  faultsAt[kind].filter((what) => kinds.has(what)).map((what) => ({ at: number, what }))
