@@ -69,7 +69,10 @@ export const run = <World, WorldError, WorkerError, InvariantError>(
   return Effect.gen(function* () {
     const kinds = new Set(check.faults ?? Object.values(faultsAt).flat())
     const { combined, failed, operations, runs, single } = yield* search({ kinds, maxFaults, maxRuns, seed }, attempt)
-    if (failed === undefined) return { seed, runs, operations: operations.length, single, combined }
+    if (failed === undefined) {
+      if (single.ran < single.possible) yield* Effect.logWarning(tooFewRuns(check.name, maxRuns, single))
+      return { seed, runs, operations: operations.length, single, combined }
+    }
     // A single fault is already the earliest one, because the search tries them in order.
     const needsShrinking = failed.schedule.faults.length > 1
     const shrunk = needsShrinking ? yield* shrink(failed, maxRuns, attempt) : { shortest: failed, runs: 0 }
@@ -85,6 +88,9 @@ export const replay = <World, WorldError, WorkerError, InvariantError>(
   Effect.flatMap(runOnce(check, schedule), (finished) =>
     hasFailed(finished) ? Effect.fail(failureOf(check, finished, { search: 0, shrink: 0 })) : Effect.void
   )
+
+const tooFewRuns = (name: string, maxRuns: number, { possible, ran }: Report["single"]): string =>
+  `${name}: only ${ran} of ${possible} single faults ran, because maxRuns is ${maxRuns}. Set it to ${possible + 1} or more`
 
 const failureOf = (
   { delay = defaults.delay, name }: Pick<Check, "name" | "delay">,

@@ -23,6 +23,8 @@ export class HandlerCheckFailed extends Data.TaggedError("HandlerCheckFailed")<{
   /** The code that runs this schedule again. */
   readonly replay: string
   readonly message: string
+  /** The error of the invariant or of the setup, for example an `AssertionError` with its stack. */
+  readonly cause?: unknown
 }> {}
 
 interface Described {
@@ -34,7 +36,7 @@ interface Described {
 
 export const make = ({ delay, finished, name, runs }: Described): HandlerCheckFailed => {
   const { failure, operations, schedule, struck } = finished
-  const { reason, said } = failure
+  const { cause, reason, said } = failure
   const sentences = [
     ...struck.map(({ fault, operation }) => sentenceOf(fault.what, operation, delay)),
     ...schedule.faults
@@ -56,7 +58,7 @@ export const make = ({ delay, finished, name, runs }: Described): HandlerCheckFa
     "What happened:",
     ...historyOf(finished).map((line) => `  ${line}`)
   ].join("\n")
-  return new HandlerCheckFailed({ reason, said, schedule, sentences, operations, runs, replay, message })
+  return new HandlerCheckFailed({ reason, said, schedule, sentences, operations, runs, replay, message, cause })
 }
 
 const headline: Readonly<Record<RunFailure["reason"], string>> = {

@@ -1,4 +1,4 @@
-import { Clock, Context, Data, Duration, Effect, Fiber, Layer, Random, References } from "effect"
+import { Cause, Clock, Context, Data, Duration, Effect, Fiber, Layer, Random, References } from "effect"
 import { TestClock } from "effect/testing"
 import { BrokerClient } from "../../src/messaging/publish/BrokerClient.ts"
 import { Broker } from "../../src/services/Broker.ts"
@@ -25,6 +25,8 @@ import * as Workers from "./Workers.ts"
 export class RunFailure extends Data.TaggedError("RunFailure")<{
   readonly reason: "invariant" | "unsettled" | "setup"
   readonly said: string
+  /** The error of the invariant or of the setup. */
+  readonly cause?: unknown
 }> {}
 
 export interface Finished {
@@ -97,14 +99,16 @@ const play = Effect.fnUntraced(function* <World, WorldError, WorkerError, Invari
   const services = Context.make(Broker, broker).pipe(Context.add(Redis, redis), Context.add(BrokerClient, client))
   const invariant = Effect.suspend(() => check.invariant(settled)).pipe(
     Effect.provideContext(Context.merge(world, services)),
-    Effect.catchCause((cause) => Effect.fail(new RunFailure({ reason: "invariant", said: causeText(cause) })))
+    Effect.catchCause((cause) =>
+      Effect.fail(new RunFailure({ reason: "invariant", said: causeText(cause), cause: Cause.squash(cause) }))
+    )
   )
   yield* withPassingTime(invariant)
 })
 
 const setUp = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, RunFailure, R> =>
   Effect.catchCause(effect, (cause) =>
-    Effect.fail(new RunFailure({ reason: "setup", said: `${what}: ${causeText(cause)}` }))
+    Effect.fail(new RunFailure({ reason: "setup", said: `${what}: ${causeText(cause)}`, cause: Cause.squash(cause) }))
   )
 
 /** Lets an hour pass if the effect waits for virtual time. */

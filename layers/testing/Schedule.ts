@@ -100,12 +100,15 @@ export const sentenceOf = (what: FaultKind, { kind, label, number, worker }: Ope
       case "hang":
         return `${label} never returns`
       case "duplicate":
-        return `the message of ${label} is in the queue twice`
+        return `the queue holds ${messageOf(label)} twice`
       case "reorder":
-        return `the message of ${label} moves to the end of its queue`
+        return `${messageOf(label)} moves to the end of its queue`
     }
   }
   return `${capitalized(text())} (operation ${number}).`
 }
+
+/** The message of a delivery, by the label of the delivery. */
+const messageOf = (label: string): string => label.replace("the delivery of ", "")
 
 export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)

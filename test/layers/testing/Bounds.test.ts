@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Random, Schema } from "effect"
 import { HandlerCheck, step } from "../../../layers/testing/index.ts"
 import { Broker, BrokerClient, Handler, RetryPolicy, TaskConsumer } from "../../../src/messaging/index.ts"
+import { logged } from "../../messaging/Logged.ts"
 import { correct, selling, topology } from "./Orders.ts"
 
 const retryPolicy = new RetryPolicy({ max_retries: 1, delay_ms: 1_000 })
@@ -88,9 +89,14 @@ describe("the seed", () => {
 })
 
 describe("bounds", () => {
-  it.effect("of runs: the report says how many single faults ran", () =>
+  it.effect("of runs: the report says how many single faults ran, and a warning that some are left out", () =>
     Effect.gen(function* () {
-      const report = yield* HandlerCheck.run({ ...selling("orders", correct), maxRuns: 20 })
+      const log = logged()
+      const few = HandlerCheck.run({ ...selling("orders", correct), maxRuns: 20 })
+      const report = yield* Effect.provide(few, log.layer)
+      assert.deepStrictEqual(log.lines(), [
+        "orders: only 19 of 68 single faults ran, because maxRuns is 20. Set it to 69 or more"
+      ])
       assert.deepStrictEqual([report.runs, report.single, report.combined], [20, { possible: 68, ran: 19 }, 0])
     })
   )

@@ -62,6 +62,7 @@ describe("a handler with a bug", () => {
       assert.deepStrictEqual(failed.sentences, ["The worker crashes after the step “charge o1” (operation 3)."])
       assert.strictEqual(failed.reason, "invariant")
       assert.strictEqual(failed.said, "charges of o1: expected 2 to equal 1")
+      assert.deepInclude(failed.cause, { name: "AssertionError", actual: 2, expected: 1 })
     })
   )
 
