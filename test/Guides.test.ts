@@ -12,6 +12,7 @@ const examples = {
     "test/messaging/WorkerProgram.ts",
     "test/messaging/PublishProgram.ts",
     "test/messaging/WorkerTest.test.ts",
+    "test/messaging/HandlerCheckExample.test.ts",
     "test/messaging/WorkflowExample.ts",
     "test/messaging/AggregationExample.ts",
     "test/messaging/MailTasks.ts"
@@ -37,6 +38,7 @@ const ofReaders = new Set([
   "run-worker.ts",
   "publish.ts",
   "worker.test.ts",
+  "orders.test.ts",
   "recorded.ts",
   "server.ts",
   "statuses.ts",
