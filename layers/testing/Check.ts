@@ -26,7 +26,10 @@ export interface Check<World = never, WorldError = never, WorkerError = never, I
    */
   readonly worker: Layer.Layer<never, WorkerError, Broker | BrokerClient | Redis | World>
 
-  /** The tasks to publish before the worker starts, or an effect that publishes them. */
+  /**
+   * The tasks to publish before the worker starts, or an effect that publishes them. Few tasks make a fast check. A run
+   * with 5,000 operations fails as unsettled.
+   */
   readonly tasks: ReadonlyArray<TaskInput> | Effect.Effect<unknown, unknown, BrokerClient>
 
   /**

@@ -32,7 +32,7 @@ export const make = (broker: Broker["Service"], worker: WorkerProcess, history: 
   const consume = (options: ConsumeOptions) => {
     const own = new Set<Delivery>()
     const forget = (isLost: (delivery: Delivery) => boolean) =>
-      worker.forget((delivery) => own.has(delivery) && isLost(delivery) && own.delete(delivery))
+      worker.forget((delivery) => own.has(delivery) && isLost(delivery))
     const wrapped: ConsumeOptions = {
       ...options,
       onDelivery: (delivery) => {
@@ -40,10 +40,7 @@ export const make = (broker: Broker["Service"], worker: WorkerProcess, history: 
         if (!worker.receive(delivery)) return
         options.onDelivery({
           ...delivery,
-          settle: (how) => {
-            own.delete(delivery)
-            return worker.settle(delivery, how)
-          }
+          settle: (how) => worker.settle(delivery, how)
         })
       },
       onLost: (epoch, reason) => {

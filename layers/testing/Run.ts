@@ -42,6 +42,9 @@ export interface FailedRun extends Finished {
 
 export const hasFailed = (finished: Finished): finished is FailedRun => finished.failure !== undefined
 
+/** The real time that one turn of the worker may take. A shorter limit makes runs on a busy machine differ. */
+const longestTurn = "10 seconds"
+
 /** Runs the worker under one schedule, with a broker, a Redis, a world and a clock of its own. */
 export const run = <World, WorldError, WorkerError, InvariantError>(
   check: Check<World, WorldError, WorkerError, InvariantError>,
@@ -57,7 +60,7 @@ export const run = <World, WorldError, WorkerError, InvariantError>(
     )
     return { schedule, operations: history.operations, struck: history.struck, failure }
   }).pipe(
-    Effect.provide(TestClock.layer()),
+    Effect.provide(TestClock.layer({ warningDelay: longestTurn })),
     Random.withSeed(schedule.seed),
     // Most runs fail on purpose. Their log lines would hide the result.
     Effect.provideService(References.MinimumLogLevel, "None")

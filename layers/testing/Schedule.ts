@@ -34,7 +34,8 @@ export interface Operation {
  * - `hang`: the step never returns. After 30 minutes, the connection is lost, as RabbitMQ's consumer timeout does it. A
  *   search tries `hang` alone, not in combinations.
  * - `duplicate`: the queue holds a second copy of the message.
- * - `reorder`: the message moves to the end of its queue.
+ * - `reorder`: the message moves to the end of its queue. A redelivered message returns to its queue as RabbitMQ returns
+ *   it: to the end of a quorum queue, and to its former position in a classic queue.
  */
 export type FaultKind =
   | "crash before"

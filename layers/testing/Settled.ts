@@ -11,9 +11,8 @@ export interface StoredMessage {
   readonly queue: string
   /** The `task_id` of the body, else the correlation id of the message. */
   readonly taskId: string | undefined
-  /** The parsed JSON body. `undefined` if the body is not JSON. */
+  /** The parsed JSON body, or the text of another body. */
   readonly body: unknown
-  readonly content: Uint8Array
   readonly properties: Properties
 }
 
@@ -34,16 +33,16 @@ export const read = Effect.fnUntraced(function* (
   topology: Topology,
   declared: Iterable<Queue>
 ): Effect.fn.Return<Settled, BrokerError> {
-  const queues = yield* takeAll(broker, Array.from(declared))
-  const statuses = (queues.get(topology.status.queue) ?? []).flatMap(({ content }) =>
+  const deliveries = yield* takeAll(broker, Array.from(declared))
+  const statuses = (deliveries.get(topology.status.queue) ?? []).flatMap(({ content }) =>
     Option.toArray(Result.getSuccess(StatusEvent.fromBytes(content, Timestamp.ofMillis(0))))
   )
   const own = new Set(topology.queues.map(({ name }) => name))
   return {
     statuses,
     statusesOf: (taskId) => statuses.flatMap(({ status, task_id }) => (task_id === taskId ? [status] : [])),
-    deadLetters: Array.from(queues).flatMap(([name, messages]) => (own.has(name) ? [] : messages)),
-    messagesIn: (queue) => queues.get(queue) ?? []
+    deadLetters: Array.from(deliveries).flatMap(([name, found]) => (own.has(name) ? [] : found.map(storedMessage))),
+    messagesIn: (queue) => (deliveries.get(queue) ?? []).map(storedMessage)
   }
 })
 
@@ -52,18 +51,18 @@ const mostPrefetched = 65_535
 /** Takes all messages without settling them, so that they return to their queues. */
 const takeAll = (broker: Broker["Service"], queues: ReadonlyArray<Queue>) =>
   Effect.gen(function* () {
-    const found = new Map<string, Array<StoredMessage>>()
+    const found = new Map<string, Array<Delivery>>()
     let count = 0
     for (const queue of queues) {
-      const messages: Array<StoredMessage> = []
-      found.set(queue.name, messages)
+      const deliveries: Array<Delivery> = []
+      found.set(queue.name, deliveries)
       yield* broker.consume({
         queue: queue.name,
         prefetch: mostPrefetched,
         ...(queue.arguments?.["x-queue-type"] === "stream" && { arguments: { "x-stream-offset": "first" } }),
         onDelivery: (delivery) => {
           count++
-          messages.push(storedMessage(delivery))
+          deliveries.push(delivery)
         }
       })
     }
@@ -73,5 +72,10 @@ const takeAll = (broker: Broker["Service"], queues: ReadonlyArray<Queue>) =>
 
 const storedMessage = ({ content, properties, queue }: Delivery): StoredMessage => {
   const body = bodyOf({ content })
-  return { queue, taskId: textOf(body, "task_id") ?? properties.correlationId, body, content, properties }
+  return {
+    queue,
+    taskId: textOf(body, "task_id") ?? properties.correlationId,
+    body: body ?? Buffer.from(content).toString(),
+    properties
+  }
 }

@@ -83,12 +83,7 @@ export class WorkerProcess {
     this.#strike(operation, "before")
     if (!this.unsettled.has(delivery)) return false
     if (this.#history.strikes(operation, "reorder")) {
-      this.#surroundings.fork(
-        Effect.andThen(
-          this.#surroundings.copyToEnd(delivery),
-          Effect.sync(() => this.#end(delivery, "ack"))
-        )
-      )
+      this.#moveToEnd(delivery)
       return false
     }
     if (this.#history.strikes(operation, "duplicate")) {
@@ -119,6 +114,13 @@ export class WorkerProcess {
     this.isDead = true
     this.unsettled.clear()
     this.#surroundings.onCrash(this)
+  }
+
+  /** A copy is no redelivery. So a message that is one returns to the queue instead, as RabbitMQ returns it. */
+  #moveToEnd(delivery: Delivery): void {
+    const { copyToEnd, fork } = this.#surroundings
+    const end = (how: Settlement) => Effect.sync(() => this.#end(delivery, how))
+    fork(delivery.redelivered ? end("requeue") : Effect.andThen(copyToEnd(delivery), end("ack")))
   }
 
   #end(delivery: Delivery, how: Settlement): Settled {

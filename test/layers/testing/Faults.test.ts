@@ -19,9 +19,9 @@ const note = (text: string) => Effect.flatMap(Diary, (diary) => Effect.sync(() =
 
 type Options = Partial<Consumer.Options<Diary | Redis>>
 
-/** Runs a handler under one fault, and returns its diary and what has settled. */
+/** Runs a handler under some faults, and returns its diary and what has settled. */
 const under = Effect.fnUntraced(function* (
-  fault: HandlerCheck.Fault | undefined,
+  faults: ReadonlyArray<HandlerCheck.Fault>,
   handle: Handler.TaskHandler<Diary | Redis>["handle"],
   { tasks = ["a"], ...options }: Options & { readonly tasks?: ReadonlyArray<string> } = {}
 ) {
@@ -42,11 +42,11 @@ const under = Effect.fnUntraced(function* (
         seen.settled = settled
       })
   })
-  yield* HandlerCheck.replay(check, { seed: 1, faults: fault === undefined ? [] : [fault] })
+  yield* HandlerCheck.replay(check, { seed: 1, faults })
   return seen
 })
 
-const at = (at: number, what: HandlerCheck.FaultKind): HandlerCheck.Fault => ({ at, what })
+const at = (at: number, what: HandlerCheck.FaultKind): ReadonlyArray<HandlerCheck.Fault> => [{ at, what }]
 
 /** Notes the beginning and the end of the handler, and a step between them. Operations: delivery, step, ack. */
 const working: Handler.TaskHandler<Diary>["handle"] = ({ task_id }, { redelivered, retryAttempt }) =>
@@ -149,7 +149,7 @@ describe("a failure", () => {
           yield* Effect.catch(command("INCR", "count"), ({ retryable }) => note(`retryable: ${retryable}`))
           yield* note(`count: ${yield* command("GET", "count")}`)
         })
-      assert.deepStrictEqual((yield* under(undefined, counting)).diary, ["count: 1"])
+      assert.deepStrictEqual((yield* under([], counting)).diary, ["count: 1"])
       assert.deepStrictEqual((yield* under(at(2, "fail before"), counting)).diary, ["retryable: true", "count: null"])
       assert.deepStrictEqual((yield* under(at(2, "fail after"), counting)).diary, ["retryable: true", "count: 1"])
     })
@@ -175,6 +175,15 @@ describe("a delivery", () => {
     Effect.gen(function* () {
       const { diary } = yield* under(at(1, "reorder"), working, { tasks: ["a", "b"] })
       assert.deepStrictEqual(diary, ["begin b", "work b", "end b", ...once])
+    })
+  )
+})
+
+describe("a redelivery", () => {
+  it.effect("that moves stays a redelivery", () =>
+    Effect.gen(function* () {
+      const twice = [...at(1, "disconnect before"), ...at(2, "reorder")]
+      assert.deepStrictEqual((yield* under(twice, working)).diary, again)
     })
   )
 })
