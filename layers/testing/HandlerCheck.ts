@@ -15,7 +15,7 @@ export type { Settled, StoredMessage } from "./Settled.ts"
 /** The result of a check that has found nothing. */
 export interface Report {
   readonly seed: number
-  /** All runs, including the one without faults. */
+  /** All runs, including two without faults, which must be equal. */
   readonly runs: number
   /** The number of operations in the run without faults. */
   readonly operations: number
@@ -35,8 +35,8 @@ export const make = <World, WorldError, WorkerError, InvariantError>(
  * faults: crashes, lost connections, failures, delays, duplicates and reordering. The operations of the worker are
  * numbered, and each fault happens at one of them. The effects that are wrapped with `step` are operations too.
  *
- * The first run has no faults. Then each possible fault happens alone at each operation, in order. The remaining runs
- * combine faults, as the seed decides. After each run, when the worker has nothing left to do, the invariant inspects
+ * Two runs without faults must be equal. Then each possible fault happens alone at each operation, in order. The
+ * remaining runs combine faults, as the seed decides. After each run, when the worker has nothing left to do, the invariant inspects
  * the world and the broker. The same check with the same seed does the same runs.
  *
  * Fails with a `HandlerCheckFailed` at the first failing run. Its message has the shortest schedule that fails, as
@@ -90,7 +90,7 @@ export const replay = <World, WorldError, WorkerError, InvariantError>(
   )
 
 const tooFewRuns = (name: string, maxRuns: number, { possible, ran }: Report["single"]): string =>
-  `${name}: only ${ran} of ${possible} single faults ran, because maxRuns is ${maxRuns}. Set it to ${possible + 1} or more`
+  `${name}: only ${ran} of ${possible} single faults ran, because maxRuns is ${maxRuns}. Set it to ${possible + 2} or more`
 
 const failureOf = (
   { delay = defaults.delay, name }: Pick<Check, "name" | "delay">,

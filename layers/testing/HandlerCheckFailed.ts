@@ -8,6 +8,8 @@ import { capitalized, type Operation, type Schedule, sentenceOf } from "./Schedu
  * - `invariant`: the invariant failed. `said` is the text of its error.
  * - `unsettled`: the worker had not settled at the deadline. `said` names what waits, one line each.
  * - `setup`: the world, the worker's layer or the publish of the tasks failed.
+ * - `unrepeatable`: two runs without faults took different courses. `said` names the first difference. The cause may be
+ *   state outside the layer of the world, real time, or random numbers that are not Effect's.
  */
 export class HandlerCheckFailed extends Data.TaggedError("HandlerCheckFailed")<{
   readonly reason: RunFailure["reason"]
@@ -64,13 +66,15 @@ export const make = ({ delay, finished, name, runs }: Described): HandlerCheckFa
 const headline: Readonly<Record<RunFailure["reason"], string>> = {
   invariant: "the invariant fails",
   unsettled: "the worker does not settle",
-  setup: "the run cannot start"
+  setup: "the run cannot start",
+  unrepeatable: "two runs differ"
 }
 
 const introduction: Readonly<Record<RunFailure["reason"], string>> = {
   invariant: "The invariant said:",
   unsettled: "What still waits at the deadline:",
-  setup: "The reason:"
+  setup: "The reason:",
+  unrepeatable: "Each run must start anew: make the state of the world in its layer. The difference:"
 }
 
 const indented = (text: string): ReadonlyArray<string> => text.split("\n").map((line) => `  ${line}`)

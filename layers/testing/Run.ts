@@ -21,9 +21,10 @@ import * as Workers from "./Workers.ts"
  * - `invariant`: the invariant failed. `said` is the text of its error.
  * - `unsettled`: the worker had not settled at the deadline. `said` names what waits, one line each.
  * - `setup`: the world, the worker's layer or the publish of the tasks failed.
+ * - `unrepeatable`: a second run of the same schedule took another course. `said` names the first difference.
  */
 export class RunFailure extends Data.TaggedError("RunFailure")<{
-  readonly reason: "invariant" | "unsettled" | "setup"
+  readonly reason: "invariant" | "unsettled" | "setup" | "unrepeatable"
   readonly said: string
   /** The error of the invariant or of the setup. */
   readonly cause?: unknown

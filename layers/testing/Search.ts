@@ -1,5 +1,5 @@
 import { Effect, Random } from "effect"
-import { type FailedRun, type Finished, hasFailed } from "./Run.ts"
+import { type FailedRun, type Finished, hasFailed, RunFailure } from "./Run.ts"
 import { type Fault, type FaultKind, faultsAt, type Operation, type Schedule } from "./Schedule.ts"
 
 export interface Limits {
@@ -10,7 +10,7 @@ export interface Limits {
 }
 
 export interface Found {
-  /** The first run that failed. */
+  /** The first run that failed. Two runs without faults that differ are a failure, too. */
   readonly failed: FailedRun | undefined
   readonly runs: number
   /** The operations of the run without faults. */
@@ -29,7 +29,8 @@ interface Passed {
 }
 
 /**
- * Runs without faults, then with each single fault at each operation in order, then with random combinations. Stops at the first run that fails, or after `maxRuns`.
+ * Runs twice without faults, then with each single fault at each operation in order, then with random combinations.
+ * Stops at the first run that fails, or after `maxRuns`.
  */
 export const search = Effect.fnUntraced(function* (
   { kinds, maxFaults, maxRuns, seed }: Limits,
@@ -55,10 +56,16 @@ export const search = Effect.fnUntraced(function* (
   const { operations } = first
   const singles = operations.flatMap((operation) => faultsOf(operation, kinds))
   const found = (failed: FailedRun | undefined): Found => {
-    const ran = Math.min(runs - 1, singles.length)
-    return { failed, runs, operations, single: { possible: singles.length, ran }, combined: runs - 1 - ran }
+    const withFaults = Math.max(runs - 2, 0)
+    const ran = Math.min(withFaults, singles.length)
+    return { failed, runs, operations, single: { possible: singles.length, ran }, combined: withFaults - ran }
   }
   if (hasFailed(first)) return found(first)
+  if (runs < maxRuns) {
+    const second = yield* attempt([])
+    const said = differenceOf(first, second)
+    if (said !== undefined) return found({ ...second, failure: new RunFailure({ reason: "unrepeatable", said }) })
+  }
 
   const passed: Array<Passed> = []
   for (const fault of singles) {
@@ -83,6 +90,19 @@ export const search = Effect.fnUntraced(function* (
   }
   return found(undefined)
 })
+
+/** Compares two runs of the same schedule. Labels may differ, because they may contain random ids. */
+const differenceOf = (first: Finished, second: Finished): string | undefined => {
+  if (hasFailed(second)) return `The first run passed. The second run failed: ${second.failure.said}`
+  const length = Math.max(first.operations.length, second.operations.length)
+  for (let index = 0; index < length; index++) {
+    const [one, other] = [first.operations[index], second.operations[index]]
+    if (one?.kind !== other?.kind) {
+      return `Operation ${index + 1} of the first run is ${one?.label ?? "missing"}. In the second run it is ${other?.label ?? "missing"}.`
+    }
+  }
+  return undefined
+}
 
 const indexIn = (list: ReadonlyArray<unknown>): Effect.Effect<number> =>
   Effect.map(Random.next, (random) => Math.floor(random * list.length))

@@ -47,7 +47,7 @@ describe("combinations", () => {
         failed.schedule.faults.map(({ at }) => at),
         [2, 6]
       )
-      assert.isAbove(failed.runs.search, 1 + 26)
+      assert.isAbove(failed.runs.search, 2 + 26)
       assert.lengthOf(failed.sentences, 2)
     })
   )
@@ -69,7 +69,7 @@ describe("combinations", () => {
     Effect.gen(function* () {
       const report = yield* HandlerCheck.run({ ...looking, maxFaults: 1 })
       assert.deepStrictEqual(report, {
-        ...{ seed: 1, runs: 27, operations: 4, combined: 0 },
+        ...{ seed: 1, runs: 28, operations: 4, combined: 0 },
         single: { possible: 26, ran: 26 }
       })
     })
@@ -95,16 +95,16 @@ describe("bounds", () => {
       const few = HandlerCheck.run({ ...selling("orders", correct), maxRuns: 20 })
       const report = yield* Effect.provide(few, log.layer)
       assert.deepStrictEqual(log.lines(), [
-        "orders: only 19 of 68 single faults ran, because maxRuns is 20. Set it to 69 or more"
+        "orders: only 18 of 68 single faults ran, because maxRuns is 20. Set it to 70 or more"
       ])
-      assert.deepStrictEqual([report.runs, report.single, report.combined], [20, { possible: 68, ran: 19 }, 0])
+      assert.deepStrictEqual([report.runs, report.single, report.combined], [20, { possible: 68, ran: 18 }, 0])
     })
   )
 
   it.effect("of kinds: only these happen", () =>
     Effect.gen(function* () {
       const report = yield* HandlerCheck.run({ ...selling("orders", correct), maxFaults: 1, faults: ["duplicate"] })
-      assert.deepStrictEqual([report.runs, report.single], [3, { possible: 2, ran: 2 }])
+      assert.deepStrictEqual([report.runs, report.single], [4, { possible: 2, ran: 2 }])
     })
   )
 
@@ -143,6 +143,38 @@ describe("bounds", () => {
       const failed = yield* Effect.flip(HandlerCheck.run(single(() => Effect.forever(step("spin", Effect.yieldNow)))))
       assert.strictEqual(failed.said, "the worker: it has performed 5000 operations and goes on")
       assert.include(failed.message, "… 4940 more operations …")
+    })
+  )
+})
+
+describe("two runs without faults that differ", () => {
+  it.effect("are a failure that names the first difference", () =>
+    Effect.gen(function* () {
+      let runs = 0
+      const counting = single(() => (runs++ === 0 ? Effect.void : step("only later", Effect.void)))
+      const failed = yield* Effect.flip(HandlerCheck.run(counting))
+      assert.deepStrictEqual([failed.reason, failed.runs.search], ["unrepeatable", 2])
+      assert.strictEqual(
+        failed.said,
+        "Operation 2 of the first run is the acknowledgement of task a. In the second run it is the step “only later”."
+      )
+    })
+  )
+
+  it.effect("are a failure where the world remembers the first one", () =>
+    Effect.gen(function* () {
+      const done: Array<string> = []
+      const remembering = single(
+        ({ task_id }) => Effect.sync(() => done.push(task_id)),
+        () => Effect.sync(() => assert.lengthOf(done, 1))
+      )
+      const failed = yield* Effect.flip(HandlerCheck.run(remembering))
+      assert.deepStrictEqual(failed.message.split("\n").slice(0, 4), [
+        "single: two runs differ without any fault.",
+        "",
+        "Each run must start anew: make the state of the world in its layer. The difference:",
+        "  The first run passed. The second run failed: expected [ 'a', 'a' ] to have a length of 1 but got 2"
+      ])
     })
   )
 })
