@@ -15,14 +15,16 @@ const failures: Failures<Outcome, never> = {
   after: Effect.succeed({ _tag: "Unknown", reason: "deadline", detail: "The test kit withheld the confirm" })
 }
 
-/** Remembers which queues are declared over this connection. */
+/** Remembers which queues are declared over this connection, without those that no other connection may use. */
 export const recorded = (broker: Broker["Service"], history: History): Broker["Service"] =>
   Broker.of({
     ...broker,
     declare: (declarations: Declarations) =>
       Effect.tap(broker.declare(declarations), () =>
         Effect.sync(() => {
-          for (const queue of declarations.queues) history.queues.set(queue.name, queue)
+          for (const queue of declarations.queues) {
+            if (queue.exclusive !== true) history.queues.set(queue.name, queue)
+          }
         })
       )
   })

@@ -111,7 +111,7 @@ const play = Effect.fnUntraced(function* <World, WorldError, WorkerError, Invari
 })
 
 const setUp = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, RunFailure, R> =>
-  Effect.catchCause(effect, (cause) =>
+  Effect.catchCause(withPassingTime(effect), (cause) =>
     Effect.fail(new RunFailure({ reason: "setup", said: `${what}: ${causeText(cause)}`, cause: Cause.squash(cause) }))
   )
 

@@ -54,6 +54,7 @@ const takeAll = (broker: Broker["Service"], queues: ReadonlyArray<Queue>) =>
     const found = new Map<string, Array<Delivery>>()
     let count = 0
     for (const queue of queues) {
+      if (Option.isNone(yield* broker.inspect(queue.name))) continue
       const deliveries: Array<Delivery> = []
       found.set(queue.name, deliveries)
       yield* broker.consume({

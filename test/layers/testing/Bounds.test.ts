@@ -179,6 +179,24 @@ describe("two runs without faults that differ", () => {
   )
 })
 
+it.effect("a world that takes virtual time to start, and a queue that only the worker may use, are no hindrance", () =>
+  Effect.gen(function* () {
+    const own = Layer.effectDiscard(
+      Effect.flatMap(Broker, (broker) =>
+        broker.declare({ exchanges: [], queues: [{ name: "own", exclusive: true, durable: false }], bindings: [] })
+      )
+    )
+    const working = single(() => Effect.void)
+    yield* HandlerCheck.run({
+      ...working,
+      world: Layer.effectDiscard(Effect.sleep("1 minute")),
+      worker: Layer.merge(own, working.worker),
+      invariant: () => Effect.sleep("1 minute"),
+      maxFaults: 1
+    })
+  })
+)
+
 describe("what cannot start", () => {
   class Missing extends Schema.TaggedError<Missing>()("Missing", { message: Schema.String }) {}
   const error = Effect.fail(new Missing({ message: "no password" }))
