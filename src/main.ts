@@ -1,3 +1,4 @@
+#!/usr/bin/env -S node --max-semi-space-size=64
 import "./node-version.mjs"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
