@@ -1,11 +1,14 @@
 import * as PgPool from "@effect/sql-pg/PgPool"
 import { PGlite } from "@electric-sql/pglite"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, type Scope } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlError } from "effect/sql"
 import { Database } from "../src/services/Database.ts"
 import * as SubscriberQueue from "../src/services/SubscriberQueue.ts"
+import { DataDirectory } from "./data/DataDirectory.ts"
+import { DataRefused } from "./data/DataRefused.ts"
 import * as DatabaseCommon from "./postgres/DatabaseCommon.ts"
+import * as EmbeddedStorage from "./postgres/EmbeddedStorage.ts"
 import * as InstrumentedSql from "./postgres/InstrumentedSql.ts"
 import * as PgliteWire from "./postgres/PgliteWire.ts"
 
@@ -14,11 +17,9 @@ import * as PgliteWire from "./postgres/PgliteWire.ts"
  * occupy this session. Change notices are therefore delivered inside the process, after the outermost transaction
  * commits.
  */
-const make = Effect.gen(function* () {
-  const postgres = yield* Effect.acquireRelease(
-    Effect.tryPromise({ try: () => PGlite.create(), catch: startFailure }),
-    (postgres) => Effect.promise(() => postgres.close()).pipe(Effect.timeoutOption("5 seconds"), Effect.ignoreCause)
-  )
+const make = Effect.fnUntraced(function* (
+  postgres: PGlite
+): Effect.fn.Return<Database["Service"], SqlError.SqlError, Reactivity.Reactivity | Scope.Scope> {
   const pool = yield* PgPool.make({
     stream: () => PgliteWire.connect(postgres),
     ssl: false,
@@ -48,6 +49,16 @@ const make = Effect.gen(function* () {
   })
 })
 
+const close = (postgres: PGlite) =>
+  Effect.promise(() => postgres.close()).pipe(Effect.timeoutOption("5 seconds"), Effect.ignoreCause)
+
+/** A checkpoint makes the next start faster, because it has less to recover. */
+const closeOnDisk = (postgres: PGlite) =>
+  Effect.andThen(
+    Effect.promise(() => postgres.exec("CHECKPOINT")).pipe(Effect.timeoutOption("5 seconds"), Effect.ignoreCause),
+    close(postgres)
+  )
+
 const startFailure = (cause: unknown) =>
   new SqlError.SqlError({
     reason: new SqlError.ConnectionError({
@@ -57,6 +68,26 @@ const startFailure = (cause: unknown) =>
     })
   })
 
-export const layer: Layer.Layer<Database, SqlError.SqlError> = Layer.effect(Database, make).pipe(
-  Layer.provide(Reactivity.layer)
-)
+/** The data is lost when the layer closes. */
+export const layer: Layer.Layer<Database, SqlError.SqlError> = Layer.effect(
+  Database,
+  Effect.flatMap(
+    Effect.acquireRelease(Effect.tryPromise({ try: () => PGlite.create(), catch: startFailure }), close),
+    make
+  )
+).pipe(Layer.provide(Reactivity.layer))
+
+/** The data stays in the data directory. */
+export const layerOnDisk: Layer.Layer<Database, SqlError.SqlError | DataRefused, DataDirectory> = Layer.effect(
+  Database,
+  Effect.gen(function* () {
+    const { path } = yield* DataDirectory
+    const open = Effect.tryPromise({
+      try: () => EmbeddedStorage.open(path),
+      catch: (cause) => (cause instanceof DataRefused ? cause : startFailure(cause))
+    })
+    const database = yield* make(yield* Effect.acquireRelease(open, closeOnDisk))
+    yield* EmbeddedStorage.maintain(database.sql)
+    return database
+  })
+).pipe(Layer.provide(Reactivity.layer))

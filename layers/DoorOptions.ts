@@ -44,6 +44,8 @@ export interface CliOptions {
   readonly upstream: Option.Option<(typeof upstreamVariants)[number]>
   /** The path of the module whose tasks the process runs. */
   readonly tasks: Option.Option<string>
+  /** The directory in which variants inside the process keep their data. Without it, `SVC_DATA_DIR` decides. */
+  readonly data: Option.Option<string>
   /** Runs the example's tasks. */
   readonly example: boolean
 }

@@ -1,3 +1,4 @@
+import { join } from "node:path"
 import { Effect, Layer, Option, Redacted } from "effect"
 import type { SqlError } from "effect/sql"
 import * as StartupUpstreams from "../src/policy/routes/StartupUpstreams.ts"
@@ -16,6 +17,7 @@ import {
   type TasksSource,
   tasksSourceOf
 } from "./DoorOptions.ts"
+import * as DataDirectory from "./data/DataDirectory.ts"
 import type { Settings } from "./Environment.ts"
 import * as SessionName from "./postgres/SessionName.ts"
 
@@ -31,7 +33,9 @@ export interface Doors {
   readonly tasks: TasksSource
   /** The doors that the process opens. */
   readonly used: ReadonlyArray<Door>
-  readonly database: SelectedVariant<Database, SqlError.SqlError>
+  /** The directory that the options or the environment name, whether or not a variant uses it. */
+  readonly dataDirectory: Option.Option<string>
+  readonly database: SelectedVariant<Database, SqlError.SqlError | DataDirectory.DataFailure>
   readonly redis: SelectedVariant<Redis, RedisError>
   readonly broker: SelectedVariant<Broker, BrokerError>
   readonly upstream: SelectedVariant<Upstream, never>
@@ -42,15 +46,22 @@ export interface Doors {
 /** The caller must first reject options for which `problemsOf` returns a problem. */
 export const select = (options: CliOptions, settings: Settings): Doors => {
   const { broker, database, redis } = selectVariants(options, settings)
+  const dataDirectory = Option.orElse(options.data, () => settings.dataDirectory)
+  const directory = Option.map(dataDirectory, DataDirectory.layer)
   return {
     role: options.role,
+    dataDirectory,
     tasks: tasksSourceOf(options),
     used: doorsUsedBy(options),
     database: Option.match(database.url, {
       onNone: () => ({
         variant: "embedded",
-        remark: lostAtExit,
-        layer: lazyLayer(() => import("./DatabaseEmbedded.ts").then(({ layer }) => layer))
+        remark: keptIn(dataDirectory, "database"),
+        layer: lazyLayer(() =>
+          import("./DatabaseEmbedded.ts").then(({ layer, layerOnDisk }) =>
+            Option.match(directory, { onNone: () => layer, onSome: (held) => Layer.provide(layerOnDisk, held) })
+          )
+        )
       }),
       onSome: (url) => ({
         variant: "postgres",
@@ -63,7 +74,7 @@ export const select = (options: CliOptions, settings: Settings): Doors => {
     redis: Option.match(redis.url, {
       onNone: () => ({
         variant: "memory",
-        remark: lostAtExit,
+        remark: Option.isSome(dataDirectory) ? lostAlways : lostAtExit,
         layer: lazyLayer(() =>
           import("./RedisMemory.ts").then(({ layer }) => layer({ prefix: settings.redisKeyPrefix }))
         )
@@ -85,7 +96,7 @@ export const select = (options: CliOptions, settings: Settings): Doors => {
     broker: Option.match(broker.url, {
       onNone: () => ({
         variant: "memory",
-        remark: lostAtExit,
+        remark: Option.isSome(dataDirectory) ? lostAlways : lostAtExit,
         layer: lazyLayer(() => import("./BrokerMemory.ts").then(({ layer }) => layer()))
       }),
       onSome: (url) => ({
@@ -140,7 +151,14 @@ const describeUpstreams = ({ a, b, both }: StartupUpstreams.UpstreamsByFamily): 
     ...Option.toArray(b).map(({ base }) => `Anthropic: ${UpstreamBase.addressOf(base)}`)
   ].join(", ")
 
-const lostAtExit = "in this process: its data is lost at exit"
+const lostAtExit = "in this process: its data is lost at exit; --data DIR or SVC_DATA_DIR keeps it"
+const lostAlways = "in this process: its data is lost at exit"
+
+const keptIn = (directory: Option.Option<string>, folder: string): string =>
+  Option.match(directory, {
+    onNone: () => lostAtExit,
+    onSome: (path) => `in this process: kept in ${join(path, folder)}, also after kill -9`
+  })
 
 /** Imports a module only when its layer is built, because a process does not use all variants. */
 const lazyLayer = <A, E>(load: () => Promise<Layer.Layer<A, E>>): Layer.Layer<A, E> =>

@@ -4,6 +4,7 @@ import { BrokerError } from "../src/services/Broker.ts"
 import { RedisError } from "../src/services/Redis.ts"
 import type { Doors } from "./Doors.ts"
 import type { Address, Settings } from "./Environment.ts"
+import * as UnreadVariables from "./environment/UnreadVariables.ts"
 
 /** The program cannot start, and prints `message`. */
 export class StartRefused extends Data.TaggedError("StartRefused")<{ readonly message: string }> {
@@ -22,7 +23,7 @@ export const bannerLine = (name: string, text: string) => `  ${name.padEnd(10)}$
 export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> => {
   const { used } = doors
   const warnings = [
-    ...(used.includes("database") && doors.database.variant === "postgres" && Option.isNone(settings.encryptionKey)
+    ...(used.includes("database") && isDatabaseKept(doors) && Option.isNone(settings.encryptionKey)
       ? ["GATEWAY_ENCRYPTION_KEY is not set: upstream credentials are stored unencrypted"]
       : []),
     ...(used.includes("upstream") && doors.role !== "control" && doors.upstream.variant === "http"
@@ -34,7 +35,9 @@ export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> =>
               `${serviceKeyVariable(name)} is not set: requests need a credential stored for their key, their project or the provider`
           )
       : []),
-    ...settings.unreadVariables.map(({ reason, variable }) => `${variable} is set but has no effect, because ${reason}`)
+    ...[...settings.unreadVariables, ...unusedDataDirectory(doors)].map(
+      ({ reason, variable }) => `${variable} is set but has no effect, because ${reason}`
+    )
   ]
   return Console.log(
     [
@@ -58,6 +61,17 @@ const tasksLines = ({ role, tasks }: Doors): ReadonlyArray<string> => {
       return [bannerLine("tasks", tasks.path)]
   }
 }
+
+const isDatabaseKept = ({ dataDirectory, database }: Doors): boolean =>
+  database.variant === "postgres" || Option.isSome(dataDirectory)
+
+const realServers = ["postgres", "ioredis", "amqp"]
+
+const unusedDataDirectory = (doors: Doors): ReadonlyArray<UnreadVariables.UnreadVariable> =>
+  Option.isSome(doors.dataDirectory) &&
+  doors.used.every((door) => door === "upstream" || realServers.includes(doors[door].variant))
+    ? [UnreadVariables.unusedDataDirectory]
+    : []
 
 const serviceKeyVariable = (name: string) => name.replace("BASE_URL", "SERVICE_KEY")
 

@@ -54,6 +54,12 @@ export const role = Command.make(
         'The module of your tasks, such as ./tasks.ts: it exports what defineTasks returns as "default" or "tasks"'
       )
     ),
+    data: Flag.String("data").pipe(
+      Flag.optional,
+      Flag.withDescription(
+        "A directory in which the database, Redis and broker inside the process keep their data; without this flag, SVC_DATA_DIR decides; without both, their data is lost at exit"
+      )
+    ),
     example: Flag.Boolean("example").pipe(
       Flag.withDefault(false),
       Flag.withDescription("Run the example's tasks, which read and summarise books")

@@ -19,6 +19,12 @@ const inMemoryOnly = "the gateway keeps PII placeholders only in the memory of a
 const noIdentityProvider = "IDENTITY_AUTH_ENABLED is not true"
 const noTrustedGateway = "TRUSTED_GATEWAY_HEADER_ENABLED is not true"
 
+/** Only the role and its options tell whether a variant inside the process uses the data directory. */
+export const unusedDataDirectory: UnreadVariable = {
+  variable: "SVC_DATA_DIR",
+  reason: "the role uses only real servers"
+}
+
 /** Returns the variables that only disabled parts of the program would read. */
 export const find = (isSet: (variable: string) => boolean, parts: EnabledParts): ReadonlyArray<UnreadVariable> => {
   const unless = (enabled: boolean, reason: string, variables: ReadonlyArray<string>) =>

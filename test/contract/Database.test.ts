@@ -6,6 +6,7 @@ import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
 import * as DatabasePostgres from "../../layers/DatabasePostgres.ts"
 import { Database, StatementDeadline } from "../../src/services/Database.ts"
 import * as TcpProxy from "../TcpProxy.ts"
+import * as TemporaryData from "../TemporaryData.ts"
 import * as TemporaryDatabase from "../TemporaryDatabase.ts"
 import { suite } from "./Database.ts"
 
@@ -15,6 +16,8 @@ const at = (parts: { readonly [part in "password" | "pathname" | "host"]?: strin
   Object.assign(new URL(server), parts).href
 
 suite("embedded", DatabaseEmbedded.layer)
+
+suite("embedded on disk", DatabaseEmbedded.layerOnDisk.pipe(Layer.provide(TemporaryData.layer)))
 
 describe.skipIf(TemporaryDatabase.server === null)("on a server", () => {
   suite("postgres", TemporaryDatabase.layer)

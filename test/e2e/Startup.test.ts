@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { eventually } from "../Eventually.ts"
 import * as RunningGateway from "../RunningGateway.ts"
+import * as TemporaryData from "../TemporaryData.ts"
 import { chat } from "./Calls.ts"
 import * as Deployment from "./Deployment.ts"
 
@@ -33,6 +34,36 @@ describe("start-up: one command, and nothing set", () => {
       const answer = yield* chat(gateway, key.raw)
       assert.strictEqual(answer.status, 200)
       assert.include(answer.text, "hello there")
+    })
+  )
+})
+
+describe("start-up: a data directory", () => {
+  it.live("keeps keys after kill -9, and a second process is refused", () =>
+    Effect.gen(function* () {
+      const path = yield* TemporaryData.path
+      const options = { adminToken: RunningGateway.newAdminToken(), flags: ["--data", path] }
+      const first = yield* RunningGateway.start(options)
+      assert.match(first.output(), /database +embedded .*kept in .*\/database, also after kill -9/)
+      const key = yield* Effect.promise(() => RunningGateway.createKey(first))
+      const second = RunningGateway.launch({ environment: { SVC_DATA_DIR: path } })
+      assert.strictEqual(yield* Effect.promise(() => second.exited), 1)
+      assert.include(
+        second.output(),
+        `The data directory ${path} is in use by another svc-runtime (process ${first.pid}`
+      )
+      first.signal("SIGKILL")
+      yield* Effect.promise(() => first.exited)
+      const again = yield* RunningGateway.start(options)
+      assert.strictEqual((yield* chat(again, key.raw)).status, 200)
+    })
+  )
+
+  it.live.skipIf(!Deployment.available)("has no effect where only real servers are used, and a warning says so", () =>
+    Effect.gen(function* () {
+      const deployment = yield* Deployment.make({ environment: { SVC_DATA_DIR: "/nonexistent/data" } })
+      const gateway = yield* deployment.start()
+      assert.include(gateway.output(), "SVC_DATA_DIR is set but has no effect, because the role uses only real servers")
     })
   )
 })

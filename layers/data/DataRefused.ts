@@ -1,0 +1,10 @@
+import { Data, Runtime } from "effect"
+
+/** The data directory cannot be used. The program prints `message` and ends. */
+export class DataRefused extends Data.TaggedError("DataRefused")<{ readonly message: string }> {
+  /** The exit code `EX_CONFIG`. Another start would fail in the same way. */
+  override readonly [Runtime.errorExitCode] = 78
+}
+
+/** Another process uses the directory. A start after the end of that process succeeds, so the exit code is 1. */
+export class DataInUse extends Data.TaggedError("DataInUse")<{ readonly message: string }> {}

@@ -1,0 +1,76 @@
+import { existsSync, readFileSync, renameSync, rmSync } from "node:fs"
+import { join } from "node:path"
+import { PGlite } from "@electric-sql/pglite"
+import { Duration, Effect, Schedule } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import { DataRefused } from "../data/DataRefused.ts"
+
+/** The major version of PostgreSQL in the installed PGlite. It reads only directories of the same major version. */
+export const postgresMajor = "18"
+
+/**
+ * Opens the database in `directory`, and creates it if there is none. PGlite writes every commit to the file before it
+ * replies, so the commit survives the end of the process. The next start recovers as PostgreSQL does after a crash.
+ */
+export const open = async (directory: string): Promise<PGlite> => {
+  const path = join(directory, "database")
+  if (!existsSync(path)) await create(path)
+  const major = readFileSync(join(path, "PG_VERSION"), "utf8").trim()
+  if (major !== postgresMajor) {
+    throw new DataRefused({
+      message: `The database in ${path} has the format of PostgreSQL ${major}, but this version of svc-runtime contains PostgreSQL ${postgresMajor}. Export it to a PostgreSQL server with the version of svc-runtime that wrote it (svc-runtime data export --data ${directory} --to postgres://…).`
+    })
+  }
+  return PGlite.create({ dataDir: path, relaxedDurability: false })
+}
+
+/** A process that ends during the creation leaves only the temporary directory, which the next one replaces. */
+const create = async (path: string) => {
+  const temporary = `${path}.new`
+  rmSync(temporary, { recursive: true, force: true })
+  const created = await PGlite.create({ dataDir: temporary, relaxedDurability: false })
+  await created.exec("CHECKPOINT")
+  await created.close()
+  renameSync(temporary, path)
+}
+
+/** A checkpoint follows this number of bytes of write-ahead log, in which each segment has 16 MiB. */
+const checkpointBytes = 33_554_432
+
+/**
+ * Does what background processes of a PostgreSQL server do, because PGlite has none: without checkpoints the
+ * write-ahead log grows for ever, and without VACUUM the tables do.
+ */
+export const maintain = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  yield* checkpointIfLarge(sql).pipe(Effect.ignoreCause, Effect.repeat(Schedule.spaced("1 minute")), Effect.forkScoped)
+  yield* vacuum(sql).pipe(
+    Effect.ignoreCause,
+    Effect.delay("10 minutes"),
+    Effect.repeat(Schedule.spaced("1 hour")),
+    Effect.forkScoped
+  )
+})
+
+const checkpointIfLarge = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient
+): Effect.fn.Return<void, SqlError.SqlError> {
+  const [wal] = yield* sql<{ bytes: number }>`
+    SELECT (pg_current_wal_lsn() - redo_lsn)::float8 AS bytes FROM pg_control_checkpoint()`
+  if ((wal?.bytes ?? 0) > checkpointBytes) yield* sql.unsafe("CHECKPOINT")
+})
+
+/** The thresholds are those of PostgreSQL's autovacuum. */
+export const vacuum = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient
+): Effect.fn.Return<ReadonlyArray<string>, SqlError.SqlError> {
+  yield* sql`SELECT pg_stat_force_next_flush()`
+  const tables = yield* sql<{ name: string }>`
+    SELECT format('%I.%I', schemaname, relname) AS name FROM pg_stat_user_tables
+    WHERE n_dead_tup > 50 + 0.2 * n_live_tup OR n_mod_since_analyze > 50 + 0.1 * n_live_tup ORDER BY relname`
+  for (const { name } of tables) {
+    yield* sql.unsafe(`VACUUM (ANALYZE) ${name}`)
+    // Requests that wait for the only session come first.
+    yield* Effect.sleep(Duration.millis(50))
+  }
+  return tables.map(({ name }) => name)
+})
