@@ -36,7 +36,7 @@ export interface Doors {
   /** The directory that the options or the environment name, whether or not a variant uses it. */
   readonly dataDirectory: Option.Option<string>
   readonly database: SelectedVariant<Database, SqlError.SqlError | DataDirectory.DataFailure>
-  readonly redis: SelectedVariant<Redis, RedisError>
+  readonly redis: SelectedVariant<Redis, RedisError | DataDirectory.DataFailure>
   readonly broker: SelectedVariant<Broker, BrokerError>
   readonly upstream: SelectedVariant<Upstream, never>
   /** The upstreams that the environment configures, or the simulator. */
@@ -56,7 +56,7 @@ export const select = (options: CliOptions, settings: Settings): Doors => {
     database: Option.match(database.url, {
       onNone: () => ({
         variant: "embedded",
-        remark: keptIn(dataDirectory, "database"),
+        remark: keptIn(dataDirectory, "database", "a power cut may damage it"),
         layer: lazyLayer(() =>
           import("./DatabaseEmbedded.ts").then(({ layer, layerOnDisk }) =>
             Option.match(directory, { onNone: () => layer, onSome: (held) => Layer.provide(layerOnDisk, held) })
@@ -74,9 +74,15 @@ export const select = (options: CliOptions, settings: Settings): Doors => {
     redis: Option.match(redis.url, {
       onNone: () => ({
         variant: "memory",
-        remark: Option.isSome(dataDirectory) ? lostAlways : lostAtExit,
+        remark: keptIn(dataDirectory, "redis", "a power cut may lose the last second"),
         layer: lazyLayer(() =>
-          import("./RedisMemory.ts").then(({ layer }) => layer({ prefix: settings.redisKeyPrefix }))
+          import("./RedisMemory.ts").then(({ layer, layerOnDisk }) => {
+            const options = { prefix: settings.redisKeyPrefix }
+            return Option.match(directory, {
+              onNone: () => layer(options),
+              onSome: (held) => Layer.provide(layerOnDisk(options), held)
+            })
+          })
         )
       }),
       onSome: (url) => ({
@@ -154,10 +160,10 @@ const describeUpstreams = ({ a, b, both }: StartupUpstreams.UpstreamsByFamily): 
 const lostAtExit = "in this process: its data is lost at exit; --data DIR or SVC_DATA_DIR keeps it"
 const lostAlways = "in this process: its data is lost at exit"
 
-const keptIn = (directory: Option.Option<string>, folder: string): string =>
+const keptIn = (directory: Option.Option<string>, folder: string, limit: string): string =>
   Option.match(directory, {
     onNone: () => lostAtExit,
-    onSome: (path) => `in this process: kept in ${join(path, folder)}, also after kill -9`
+    onSome: (path) => `in this process: kept in ${join(path, folder)}, also after kill -9; ${limit}`
   })
 
 /** Imports a module only when its layer is built, because a process does not use all variants. */

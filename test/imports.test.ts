@@ -68,19 +68,8 @@ const areas: ReadonlyArray<Area> = [
     path: "layers",
     may: ["src", "migrations"],
     rooms: [
-      ...[
-        "telemetry",
-        "data",
-        "drivers",
-        "amqp",
-        "broker-memory/queues",
-        "broker-memory",
-        "http",
-        "ioredis",
-        "postgres",
-        "redis-memory"
-      ],
-      ...["simulator", "environment", ".", "testing", "roles", "commands"]
+      ...["telemetry", "data", "journal", "drivers", "amqp", "broker-memory/queues", "broker-memory", "http"],
+      ...["ioredis", "postgres", "redis-memory", "simulator", "environment", ".", "testing", "roles", "commands"]
     ]
   },
   { path: "src/main.ts", may: ["layers", "src/node-version.mjs"], rooms: ["."] },

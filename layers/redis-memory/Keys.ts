@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto"
 import { type Arguments, type Commands, integer, type Server, unknownOption } from "./Arguments.ts"
 import { refuse } from "./Keyspace.ts"
 
@@ -20,8 +21,8 @@ const remaining =
     return deadline === undefined ? -1 : Math.round((deadline - keys.now) / unit)
   }
 
-/** The replication id never changes, because this Redis never loses data before the process ends. */
-const replication = `# Replication\r\nrole:master\r\nmaster_replid:${"0".repeat(40)}\r\n`
+/** As with a server, every start has another replication id, because a power cut may have lost the last second. */
+const replication = `# Replication\r\nrole:master\r\nmaster_replid:${randomBytes(20).toString("hex")}\r\n`
 
 const count = (of: Arguments, holds: (key: string) => boolean) =>
   of.reduce((total, key) => (holds(key) ? total + 1 : total), 0)

@@ -1,4 +1,4 @@
-import type { SortedSet } from "./SortedSet.ts"
+import { type Member, SortedSet } from "./SortedSet.ts"
 import type { Stream } from "./Stream.ts"
 
 /** An error reply. Its first word is the error kind, as in Redis. */
@@ -18,6 +18,18 @@ interface Values {
 }
 
 type Kind = keyof Values
+
+type StoredValues = Omit<Values, "zset"> & { readonly zset: ReadonlyArray<Member> }
+
+/** A key as a snapshot contains it. It shares nothing with the keyspace that could change. */
+export type StoredKey = {
+  [K in Kind]: {
+    readonly key: string
+    readonly deadline: number | undefined
+    readonly kind: K
+    readonly value: StoredValues[K]
+  }
+}[Kind]
 
 /** The maximum number of keys, instead of Redis's `maxmemory`. Further keys are refused. */
 const maxKeys = 1_000_000
@@ -39,6 +51,8 @@ export class Keyspace {
   }
   #sweeper = this.#deadlines.entries()
   #now = 0
+  /** While a log is replayed, expired keys may take the places of others, because nobody has read them. */
+  isReplaying = false
 
   get now(): number {
     return this.#now
@@ -72,7 +86,7 @@ export class Keyspace {
 
   write<K extends Kind>(key: string, kind: K, value: Values[K]): void {
     const found = this.kind(key)
-    if (found === undefined && this.#kinds.size >= maxKeys) {
+    if (found === undefined && this.#kinds.size >= maxKeys && !this.isReplaying) {
       refuse("OOM command not allowed when used memory > 'maxmemory'.")
     }
     if (found !== undefined && found !== kind) this.#values[found].delete(key)
@@ -105,6 +119,32 @@ export class Keyspace {
 
   persist(key: string): void {
     this.#deadlines.delete(key)
+  }
+
+  /** Copies all keys at once. */
+  capture(): ReadonlyArray<StoredKey> {
+    const { hash, list, set, stream, string, zset } = this.#values
+    const part = <K extends Kind, A>(kind: K, values: Map<string, A>, copy: (value: A) => StoredValues[K]) =>
+      Array.from(values, ([key, value]) => ({ key, deadline: this.#deadlines.get(key), kind, value: copy(value) }))
+    return [
+      ...part("string", string, (text) => text),
+      ...part("hash", hash, (fields) => new Map(fields)),
+      ...part("list", list, (items) => items.slice()),
+      ...part("set", set, (members) => new Set(members)),
+      ...part("zset", zset, (members) => members.members),
+      ...part("stream", stream, ({ entries, last }) => ({ entries: entries.slice(), last }))
+    ]
+  }
+
+  restore(stored: StoredKey): void {
+    const { deadline, key } = stored
+    if (stored.kind === "zset") this.write(key, "zset", SortedSet.of(stored.value))
+    else this.#restoreValue(stored)
+    if (deadline !== undefined) this.#deadlines.set(key, deadline)
+  }
+
+  #restoreValue<K extends Exclude<Kind, "zset">>({ key, kind, value }: { key: string; kind: K; value: Values[K] }) {
+    this.write(key, kind, value)
   }
 
   #forget(key: string): void {

@@ -4,6 +4,16 @@ export class SortedSet {
   readonly #scores = new Map<string, number>()
   #order: ReadonlyArray<Member> | undefined
 
+  static of(members: ReadonlyArray<Member>): SortedSet {
+    const set = new SortedSet()
+    for (const [member, score] of members) set.put(member, score)
+    return set
+  }
+
+  get members(): ReadonlyArray<Member> {
+    return Array.from(this.#scores)
+  }
+
   get size(): number {
     return this.#scores.size
   }

@@ -5,6 +5,7 @@ import fc from "fast-check"
 import { InstalledVersion } from "../../layers/drivers/InstalledDriver.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import { Redis, type Reply } from "../../src/services/Redis.ts"
+import * as TemporaryData from "../TemporaryData.ts"
 import * as TemporaryPrefix from "../TemporaryPrefix.ts"
 import { suite, take } from "./Redis.ts"
 import { families, type RandomCommand, sequence } from "./RedisCommands.ts"
@@ -12,6 +13,11 @@ import { families, type RandomCommand, sequence } from "./RedisCommands.ts"
 const memory = RedisMemory.layer({ prefix: "svc-test-memory:" })
 
 suite("memory", memory)
+
+suite(
+  "memory on disk",
+  RedisMemory.layerOnDisk({ prefix: "svc-test-memory:", rewriteBytes: 10_000 }).pipe(Layer.provide(TemporaryData.layer))
+)
 
 describe("Redis: memory on the test clock", () => {
   it.effect("expires exactly when told, lists what is left, and can be told otherwise", () =>
