@@ -2,7 +2,11 @@ import { Clock, Context, Duration, Effect, Layer, Scheduler, type Scope } from "
 import { Broker, type BrokerError } from "../src/services/Broker.ts"
 import { BrokerState } from "./broker-memory/BrokerState.ts"
 import * as Client from "./broker-memory/Client.ts"
+import { DurableState, isStep, type Step } from "./broker-memory/DurableState.ts"
 import { Timers } from "./broker-memory/queues/Timers.ts"
+import { DataDirectory } from "./data/DataDirectory.ts"
+import type { DataRefused } from "./data/DataRefused.ts"
+import * as Journal from "./journal/Journal.ts"
 
 export interface ServerOptions {
   /**
@@ -25,7 +29,7 @@ export interface ConnectOptions {
 
 /**
  * A model of RabbitMQ 3.10 inside the process. It uses the `Clock` of the fiber that made it, so a `TestClock` can skip
- * delays. The state is not shared with other processes, and is lost at exit.
+ * delays. The state is not shared with other processes. It is lost at exit, unless a data directory keeps it.
  */
 export class BrokerServer extends Context.Service<
   BrokerServer,
@@ -64,8 +68,21 @@ export class BrokerServer extends Context.Service<
 >()("svc/BrokerServer") {}
 
 /** Makes a server without queues. It stops when the scope closes. */
-export const makeServer = Effect.fnUntraced(function* (
-  options: ServerOptions = {}
+export const makeServer = (options: ServerOptions = {}): Effect.Effect<BrokerServer["Service"], never, Scope.Scope> =>
+  serverWith(options, undefined)
+
+/** What earlier processes stored, and the journal that keeps further changes. */
+interface Storage {
+  readonly state: DurableState
+  readonly journal: Journal.Journal<Step>
+}
+
+/** The delay before another attempt to write to a disk that is full or failing. */
+const writeRetryMs = 1_000
+
+const serverWith = Effect.fnUntraced(function* (
+  options: ServerOptions,
+  storage: Storage | undefined
 ): Effect.fn.Return<BrokerServer["Service"], never, Scope.Scope> {
   const clock = yield* Clock.Clock
   const context = yield* Effect.context<never>()
@@ -76,12 +93,31 @@ export const makeServer = Effect.fnUntraced(function* (
     Effect.sync(() => new Timers(now, Effect.runForkWith(context))),
     (timers) => Effect.sync(() => timers.stop())
   )
+  const fork = Effect.runForkWith(context)
+  const keeping = (storage: Storage) => ({
+    record: (step: Step) => {
+      storage.state.apply(step)
+      storage.journal.append(step)
+    },
+    commit: (retry: () => void) => {
+      try {
+        storage.journal.flush()
+        return true
+      } catch (failure) {
+        fork(Effect.logError("The broker confirms nothing, because its data cannot be written", failure))
+        timers.set(storage, now() + writeRetryMs, retry)
+        return false
+      }
+    }
+  })
   const broker = new BrokerState({
     now,
     timers,
+    storage: storage && keeping(storage),
     defer: (task) => dispatcher.scheduleTask(task, 0),
     memoryLimit: options.memoryLimit ?? 256 * 1_024 * 1_024
   })
+  if (storage !== undefined) broker.takeOver(storage.state)
   return BrokerServer.of({
     connect: ({ answerWithin = "5 seconds", name = "memory", publishWithin = "10 seconds", window = 256 } = {}) =>
       Client.connect(broker, {
@@ -109,6 +145,26 @@ export const makeServer = Effect.fnUntraced(function* (
 export const layerServer = (options?: ServerOptions): Layer.Layer<BrokerServer> =>
   Layer.effect(BrokerServer, makeServer(options))
 
+/** A server whose durable queues, exchanges, bindings and stored messages stay in the data directory. */
+export const layerServerOnDisk = (
+  options: ServerOptions & Pick<Journal.Options<unknown>, "rewriteBytes"> = {}
+): Layer.Layer<BrokerServer, DataRefused, DataDirectory> =>
+  Layer.effect(
+    BrokerServer,
+    Effect.gen(function* () {
+      const { folder } = yield* DataDirectory
+      const state = new DurableState()
+      const journal = yield* Journal.make<Step>({
+        folder: folder("broker"),
+        isRecord: isStep,
+        replay: state.apply,
+        capture: () => state.capture(),
+        rewriteBytes: options.rewriteBytes
+      })
+      return yield* serverWith(options, { state, journal })
+    })
+  )
+
 export const layerConnection = (options?: ConnectOptions): Layer.Layer<Broker, BrokerError, BrokerServer> =>
   Layer.effect(
     Broker,
@@ -118,3 +174,9 @@ export const layerConnection = (options?: ConnectOptions): Layer.Layer<Broker, B
 /** A server with one connection, for programs that run in a single process. */
 export const layer = (options?: ServerOptions & ConnectOptions): Layer.Layer<Broker, BrokerError> =>
   Layer.provide(layerConnection(options), layerServer(options))
+
+/** The same, with a server whose data stays in the data directory. */
+export const layerOnDisk = (
+  options?: ServerOptions & ConnectOptions
+): Layer.Layer<Broker, BrokerError | DataRefused, DataDirectory> =>
+  Layer.provide(layerConnection(options), layerServerOnDisk(options))

@@ -37,7 +37,7 @@ export interface Doors {
   readonly dataDirectory: Option.Option<string>
   readonly database: SelectedVariant<Database, SqlError.SqlError | DataDirectory.DataFailure>
   readonly redis: SelectedVariant<Redis, RedisError | DataDirectory.DataFailure>
-  readonly broker: SelectedVariant<Broker, BrokerError>
+  readonly broker: SelectedVariant<Broker, BrokerError | DataDirectory.DataFailure>
   readonly upstream: SelectedVariant<Upstream, never>
   /** The upstreams that the environment configures, or the simulator. */
   readonly upstreams: StartupUpstreams.UpstreamsByFamily
@@ -102,8 +102,12 @@ export const select = (options: CliOptions, settings: Settings): Doors => {
     broker: Option.match(broker.url, {
       onNone: () => ({
         variant: "memory",
-        remark: Option.isSome(dataDirectory) ? lostAlways : lostAtExit,
-        layer: lazyLayer(() => import("./BrokerMemory.ts").then(({ layer }) => layer()))
+        remark: keptIn(dataDirectory, "broker", "a power cut may lose the last second"),
+        layer: lazyLayer(() =>
+          import("./BrokerMemory.ts").then(({ layer, layerOnDisk }) =>
+            Option.match(directory, { onNone: () => layer(), onSome: (held) => Layer.provide(layerOnDisk(), held) })
+          )
+        )
       }),
       onSome: (url) => ({
         variant: "amqp",
@@ -158,7 +162,6 @@ const describeUpstreams = ({ a, b, both }: StartupUpstreams.UpstreamsByFamily): 
   ].join(", ")
 
 const lostAtExit = "in this process: its data is lost at exit; --data DIR or SVC_DATA_DIR keeps it"
-const lostAlways = "in this process: its data is lost at exit"
 
 const keptIn = (directory: Option.Option<string>, folder: string, limit: string): string =>
   Option.match(directory, {

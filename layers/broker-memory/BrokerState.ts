@@ -1,6 +1,8 @@
 import type { Binding, Exchange, Queue } from "../../src/services/Broker.ts"
 import { type ClientConnection, EventQueue } from "./ClientConnection.ts"
+import type { DurableState, Step } from "./DurableState.ts"
 import { Exchanges } from "./Exchanges.ts"
+import { type Change, survivesRestart } from "./queues/Changes.ts"
 import { describeResource, refuse, refuseMissing } from "./queues/ChannelException.ts"
 import { type DeathReason, deadLetterOf, isCycle } from "./queues/DeadLetters.ts"
 import { type LiveQueue, type QueueHost, textArgument } from "./queues/LiveQueue.ts"
@@ -18,6 +20,14 @@ interface BrokerStateOptions {
   readonly defer: (task: () => void) => void
   /** Publishes are blocked while messages take more than this number of bytes. */
   readonly memoryLimit: number
+  /** Keeps changes for the next start. Without it, all is lost at exit. */
+  readonly storage?: Storage | undefined
+}
+
+interface Storage {
+  readonly record: (step: Step) => void
+  /** Stores all recorded steps. If this returns false, it calls `retry` later. */
+  readonly commit: (retry: () => void) => boolean
 }
 
 export type RoutingResult = "taken" | "refused" | "unroutable"
@@ -34,18 +44,21 @@ export class BrokerState {
   readonly #host: QueueHost
   readonly #pendingDeadLetters: PendingDeadLetters
   readonly #memoryLimit: number
+  readonly #storage: Storage | undefined
   readonly #consequences: Array<() => void> = []
+  #changes: Array<Change> = []
   #depth = 0
   #heldBytes = 0
   #blockedBy: string | undefined
   #alarm: string | undefined
   #cutOff: { readonly name: string | undefined } | undefined
 
-  constructor({ defer, memoryLimit, now, timers }: BrokerStateOptions) {
-    this.events = new EventQueue(defer)
+  constructor({ defer, memoryLimit, now, storage, timers }: BrokerStateOptions) {
+    this.events = new EventQueue(defer, storage?.commit ?? (() => true))
     this.now = now
     this.timers = timers
     this.#memoryLimit = memoryLimit
+    this.#storage = storage
     this.#host = {
       now,
       wakeAt: (queue, time) => {
@@ -56,7 +69,8 @@ export class BrokerState {
       deleteQueue: (queue) => this.#consequences.push(() => this.#deleteQueue(queue)),
       addHeldBytes: (bytes) => {
         this.#heldBytes += bytes
-      }
+      },
+      record: storage && ((change) => this.#changes.push(change))
     }
     this.#pendingDeadLetters = new PendingDeadLetters(this.#host, timers, (change) => this.atomically(change))
   }
@@ -71,6 +85,10 @@ export class BrokerState {
         for (const next of this.#consequences) next()
         this.#consequences.length = 0
         this.#updateAlarm()
+        if (this.#changes.length > 0) {
+          this.#storage?.record(this.#changes)
+          this.#changes = []
+        }
       }
       this.#depth--
     }
@@ -116,13 +134,34 @@ export class BrokerState {
     })
   }
 
+  /** Takes over what earlier processes stored, before any client connects. */
+  takeOver({ bindings, exchanges, queues }: DurableState): void {
+    for (const exchange of exchanges.values()) this.#exchanges.declare(exchange)
+    for (const { declared } of queues.values()) this.#queues.set(declared.name, this.#createQueue(declared))
+    for (const binding of bindings.values()) this.#exchanges.bind(binding)
+    this.atomically(() => {
+      for (const [name, { entries, held, offsets }] of Array.from(queues)) {
+        const queue = this.#queues.get(name)
+        if (queue instanceof StreamLog) queue.restore(offsets)
+        if (queue instanceof WorkQueue) {
+          for (const letter of held.values()) {
+            this.#pendingDeadLetters.restore(letter, queue, this.#forwardOf(letter.message, letter.cause))
+          }
+          queue.restore(Array.from(entries.values()))
+        }
+      }
+    })
+  }
+
   block(reason: string | undefined): void {
     this.#blockedBy = reason
     this.#updateAlarm()
   }
 
   declareExchange(exchange: Exchange): void {
-    this.#exchanges.declare(exchange)
+    if (this.#exchanges.declare(exchange) && this.#exchanges.isDurable(exchange.name)) {
+      this.#host.record?.(["exchange", exchange])
+    }
   }
 
   /** Returns the difference in RabbitMQ's wording, or `undefined` if there is none. */
@@ -136,7 +175,9 @@ export class BrokerState {
     if (known === undefined) {
       QueueArguments.check(queue)
       const { exclusive } = queue
-      this.#queues.set(queue.name, this.#createQueue({ ...queue, autoDelete: queue.autoDelete ?? false }))
+      const declared = { ...queue, autoDelete: queue.autoDelete ?? false }
+      this.#queues.set(queue.name, this.#createQueue(declared))
+      if (survivesRestart(declared)) this.#host.record?.(["queue", declared])
       if (exclusive === true) this.#owners.set(queue.name, connection)
       return
     }
@@ -152,8 +193,11 @@ export class BrokerState {
   }
 
   bind(binding: Binding, connection: ClientConnection): void {
-    this.queue(binding.queue, connection)
-    this.#exchanges.bind(binding)
+    const { declared } = this.queue(binding.queue, connection)
+    const isNew = this.#exchanges.bind(binding)
+    if (isNew && survivesRestart(declared) && this.#exchanges.isDurable(binding.exchange)) {
+      this.#host.record?.(["bound", binding])
+    }
   }
 
   /** Throws if the queue does not exist, or is exclusive to another connection. */
@@ -173,7 +217,9 @@ export class BrokerState {
   }
 
   deleteExchange(name: string): void {
+    const isDurable = this.#exchanges.isDurable(name)
     this.#exchanges.delete(name)
+    if (isDurable) this.#host.record?.(["exchange-deleted", name])
   }
 
   publish(message: Message): RoutingResult {
@@ -199,15 +245,19 @@ export class BrokerState {
     if (exchange === undefined) return
     const routingKey = textArgument(declared, "x-dead-letter-routing-key")
     const dead = deadLetterOf(message, { cause, queue: declared.name, exchange, routingKey, now: this.now() })
+    this.#pendingDeadLetters.forward(dead, cause, queue, this.#forwardOf(dead, cause))
+  }
+
+  #forwardOf(dead: Message, cause: DeathReason): () => boolean {
     const reached = new Set<LiveQueue>()
-    this.#pendingDeadLetters.forward(dead, queue, () => {
-      const targets = this.#exchanges.has(exchange) ? this.#targetQueues(dead) : []
+    return () => {
+      const targets = this.#exchanges.has(dead.exchange) ? this.#targetQueues(dead) : []
       for (const target of targets) {
         const isEndless = cause !== "rejected" && isCycle(dead, target.declared.name)
         if (!reached.has(target) && !isEndless && target.enqueue(dead)) reached.add(target)
       }
       return targets.length > 0 && targets.every((target) => reached.has(target))
-    })
+    }
   }
 
   #deleteQueue(queue: LiveQueue): void {
@@ -220,6 +270,7 @@ export class BrokerState {
     this.#owners.delete(name)
     this.#exchanges.unbind(name)
     if (queue === undefined) return
+    if (survivesRestart(queue.declared)) this.#host.record?.(["queue-deleted", name])
     this.#pendingDeadLetters.forget(queue)
     queue.close()
   }

@@ -9,12 +9,18 @@ interface Event {
  */
 export class EventQueue {
   readonly #defer: (task: () => void) => void
+  readonly #commit: (retry: () => void) => boolean
   #events: Array<Event> = []
   #scheduled = false
   #frozen = false
 
-  constructor(defer: (task: () => void) => void) {
+  /**
+   * `commit` stores all changes before clients hear of them. If it returns false, the events wait, and it calls `retry`
+   * later.
+   */
+  constructor(defer: (task: () => void) => void, commit: (retry: () => void) => boolean) {
     this.#defer = defer
+    this.#commit = commit
   }
 
   set frozen(frozen: boolean) {
@@ -37,6 +43,10 @@ export class EventQueue {
   #deliver(): void {
     this.#scheduled = false
     if (this.#frozen) return
+    if (!this.#commit(() => this.#deliver())) {
+      this.#scheduled = true
+      return
+    }
     const events = this.#events
     this.#events = []
     for (const { run, connection } of events) if (connection.isOpen) run()

@@ -17,6 +17,10 @@ const predeclared: ReadonlyArray<Exchange> = [
   { name: "amq.match", kind: "headers" }
 ]
 
+/** Identifies a binding within its exchange. */
+export const bindingId = ({ arguments: fields, queue, routingKey }: Binding): string =>
+  JSON.stringify([queue, routingKey, Object.entries(fields ?? {}).map(String)])
+
 const withoutBindings = (exchange: Exchange): DeclaredExchange => ({ exchange, bindings: new Map() })
 
 const isDurable = (exchange: Exchange): boolean => exchange.durable ?? true
@@ -33,13 +37,20 @@ export class Exchanges {
     return name === "" || this.#exchanges.has(name)
   }
 
-  declare(exchange: Exchange): void {
+  /** Returns whether the exchange is new. */
+  declare(exchange: Exchange): boolean {
     const { name } = exchange
     const differs = this.difference(exchange)
     if (differs !== undefined) refuse(406, differs)
-    if (this.#exchanges.has(name)) return
+    if (this.#exchanges.has(name)) return false
     if (name.startsWith("amq.")) refuse(403, `exchange name '${name}' contains reserved prefix 'amq.*'`)
     this.#exchanges.set(name, withoutBindings(exchange))
+    return true
+  }
+
+  isDurable(name: string): boolean {
+    const found = this.#exchanges.get(name)
+    return found !== undefined && isDurable(found.exchange)
   }
 
   /** Returns how a declaration differs from an existing exchange, or `undefined` if it does not. */
@@ -64,12 +75,15 @@ export class Exchanges {
     this.#exchanges.delete(name)
   }
 
-  bind(binding: Binding): void {
+  /** Returns whether the binding is new. */
+  bind(binding: Binding): boolean {
     if (binding.exchange === "") refuseDefaultExchange()
     const found = this.#exchanges.get(binding.exchange) ?? refuseMissing("exchange", binding.exchange)
     if (found.exchange.kind === "headers") checkHeadersBinding(binding.arguments ?? {})
-    const id = JSON.stringify([binding.queue, binding.routingKey, Object.entries(binding.arguments ?? {}).map(String)])
+    const id = bindingId(binding)
+    const isNew = !found.bindings.has(id)
     found.bindings.set(id, binding)
+    return isNew
   }
 
   unbind(queue: string): void {

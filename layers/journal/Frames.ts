@@ -38,7 +38,8 @@ export interface End {
 export const read = (file: Buffer, onRecord: (record: unknown) => void): End => {
   let offset = 0
   for (let value = valueAt(file, 0); value !== undefined; value = valueAt(file, offset)) {
-    const record: unknown = deserialize(value)
+    // Byte arrays in a record are views of the deserialized bytes. Without a copy they would hold the whole file.
+    const record: unknown = deserialize(Buffer.from(value))
     onRecord(record)
     offset += headerBytes + value.length
   }

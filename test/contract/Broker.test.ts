@@ -9,6 +9,7 @@ import * as BrokerMemory from "../../layers/BrokerMemory.ts"
 import { InstalledVersion } from "../../layers/drivers/InstalledDriver.ts"
 import { Broker } from "../../src/services/Broker.ts"
 import * as TcpProxy from "../TcpProxy.ts"
+import * as TemporaryData from "../TemporaryData.ts"
 import { suite } from "./Broker.ts"
 import { ConnectionFaults } from "./broker/ConnectionFaults.ts"
 import { type Program, program, run, type Sight, type Subject } from "./broker/Programs.ts"
@@ -16,9 +17,13 @@ import { type Program, program, run, type Sight, type Subject } from "./broker/P
 const memory = Layer.effect(
   ConnectionFaults,
   Effect.map(BrokerMemory.BrokerServer, ({ cut, restore }) => ConnectionFaults.of({ cut: cut(), restore }))
-).pipe(Layer.provideMerge(BrokerMemory.layerConnection()), Layer.provideMerge(BrokerMemory.layerServer()))
+).pipe(Layer.provideMerge(BrokerMemory.layerConnection()))
 
-suite("memory", memory)
+suite("memory", memory.pipe(Layer.provideMerge(BrokerMemory.layerServer())))
+
+const onDisk = BrokerMemory.layerServerOnDisk({ rewriteBytes: 100_000 }).pipe(Layer.provide(TemporaryData.layer))
+
+suite("memory on disk", memory.pipe(Layer.provideMerge(onDisk)))
 
 /** `null`: no RabbitMQ on this machine. */
 const server = inject("rabbitmq")

@@ -46,6 +46,7 @@ describe("start-up: a data directory", () => {
       const first = yield* RunningGateway.start(options)
       assert.match(first.output(), /database +embedded .*kept in .*\/database, also after kill -9/)
       assert.match(first.output(), /redis +memory .*kept in .*\/redis, also after kill -9; a power cut may lose/)
+      assert.match(first.output(), /broker +memory .*kept in .*\/broker, also after kill -9; a power cut may lose/)
       const key = yield* Effect.promise(() => RunningGateway.createKey(first))
       const second = RunningGateway.launch({ environment: { SVC_DATA_DIR: path } })
       assert.strictEqual(yield* Effect.promise(() => second.exited), 1)

@@ -1,4 +1,5 @@
 import type { Field, Fields, Queue } from "../../../src/services/Broker.ts"
+import type { Change } from "./Changes.ts"
 import type { Consumer } from "./Consumers.ts"
 import type { DeathReason } from "./DeadLetters.ts"
 import type { Message } from "./Message.ts"
@@ -13,6 +14,8 @@ export interface QueueHost {
   readonly deleteQueue: (queue: LiveQueue) => void
   /** Reports that messages take more memory, or less if `bytes` is negative. */
   readonly addHeldBytes: (bytes: number) => void
+  /** Keeps a change for the next start. `undefined` if this broker loses everything at exit. */
+  readonly record: ((change: Change) => void) | undefined
 }
 
 export interface LiveQueue {

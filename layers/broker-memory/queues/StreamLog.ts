@@ -1,4 +1,5 @@
 import type { Field, Fields, Queue } from "../../../src/services/Broker.ts"
+import type { StoredOffset } from "./Changes.ts"
 import { describeResource, refuse } from "./ChannelException.ts"
 import { type Consumer, hasCapacity } from "./Consumers.ts"
 import { integerArgument, type LiveQueue, type QueueHost, textArgument } from "./LiveQueue.ts"
@@ -65,15 +66,13 @@ export class StreamLog implements LiveQueue {
   markUsed(): void {}
 
   enqueue(message: Message): boolean {
-    let segment = this.#lastSegment
-    if (segment.bytes >= this.#segmentBytes && segment.stored.length > 0) {
-      segment = { first: this.#nextOffset, stored: [], bytes: 0 }
-      this.#segments.push(segment)
+    if (this.#isLastSegmentFull) {
+      this.#segments.push({ first: this.#nextOffset, stored: [], bytes: 0 })
       this.#applyRetention()
     }
-    segment.stored.push({ message, time: this.#host.now() })
-    segment.bytes += message.content.byteLength
-    this.#addHeldBytes(memorySize(message))
+    const [offset, time] = [this.#nextOffset, this.#host.now()]
+    this.#store({ message, time })
+    this.#host.record?.(["appended", this.declared.name, { offset, time, message }])
     for (const consumer of this.#cursors.keys()) this.#deliverTo(consumer)
     return true
   }
@@ -116,6 +115,17 @@ export class StreamLog implements LiveQueue {
 
   restart(): void {}
 
+  /** Takes over the messages of an earlier process, with their offsets. */
+  restore(stored: ReadonlyArray<StoredOffset>): void {
+    const [oldest] = stored
+    if (oldest === undefined) return
+    this.#segments = [{ first: oldest.offset, stored: [], bytes: 0 }]
+    for (const { message, time } of stored) {
+      if (this.#isLastSegmentFull) this.#segments.push({ first: this.#nextOffset, stored: [], bytes: 0 })
+      this.#store({ message, time })
+    }
+  }
+
   close(): void {
     this.#addHeldBytes(-this.#heldBytes)
     for (const consumer of Array.from(this.#cursors.keys())) consumer.onCancelled()
@@ -125,12 +135,24 @@ export class StreamLog implements LiveQueue {
     return this.#segments[this.#segments.length - 1]!
   }
 
+  get #isLastSegmentFull(): boolean {
+    const { bytes, stored } = this.#lastSegment
+    return bytes >= this.#segmentBytes && stored.length > 0
+  }
+
   get #firstOffset(): number {
     return this.#segments[0]!.first
   }
 
   get #nextOffset(): number {
     return this.#lastSegment.first + this.#lastSegment.stored.length
+  }
+
+  #store(stored: StoredMessage): void {
+    const segment = this.#lastSegment
+    segment.stored.push(stored)
+    segment.bytes += stored.message.content.byteLength
+    this.#addHeldBytes(memorySize(stored.message))
   }
 
   #messageAt(offset: number): StoredMessage | undefined {
@@ -176,6 +198,7 @@ export class StreamLog implements LiveQueue {
       const newest = segment?.stored.at(-1)
       if (segment === undefined || newest === undefined || (newest.time >= oldest && total() <= this.#maxBytes)) return
       this.#segments.shift()
+      this.#host.record?.(["trimmed", this.declared.name, this.#firstOffset])
       this.#addHeldBytes(-segment.stored.reduce((sum, { message }) => sum + memorySize(message), 0))
     }
   }

@@ -1,4 +1,5 @@
 import type { Fields, Queue } from "../../../src/services/Broker.ts"
+import { type Change, type StoredEntry, survivesRestart } from "./Changes.ts"
 import { describeResource, refuse } from "./ChannelException.ts"
 import { type Consumer, Consumers } from "./Consumers.ts"
 import type { DeathReason } from "./DeadLetters.ts"
@@ -18,6 +19,8 @@ const size = ({ message }: Entry) => message.content.byteLength
 export class WorkQueue implements LiveQueue {
   readonly declared: Queue
   readonly #host: QueueHost
+  /** `undefined` if the queue does not survive a restart. */
+  readonly #record: ((change: Change) => void) | undefined
   readonly #isQuorum: boolean
   readonly #consumers: Consumers
   readonly #ttl: number | undefined
@@ -38,6 +41,7 @@ export class WorkQueue implements LiveQueue {
   constructor(declared: Queue, host: QueueHost) {
     this.declared = declared
     this.#host = host
+    this.#record = survivesRestart(declared) ? host.record : undefined
     this.#isQuorum = kindOf(declared) === "quorum"
     this.#consumers = new Consumers({
       singleActive: declared.arguments?.["x-single-active-consumer"] === true,
@@ -91,6 +95,7 @@ export class WorkQueue implements LiveQueue {
     }
     this.#addHeldBytes(memorySize(message))
     this.#add("add", entry)
+    if (this.#isRecorded(entry)) this.#record?.(["added", this.declared.name, { ...entry, isDelivered: false }])
     // A message with a time to live of 0 still reaches a consumer that is ready.
     this.#deliverReady(entry)
     const before = this.#ready.length
@@ -108,6 +113,7 @@ export class WorkQueue implements LiveQueue {
     }
     if (this.#isQuorum) this.#dropExpired()
     const entry = this.#take()
+    if (entry !== undefined) this.#recordDelivery(entry)
     this.#dropExpired()
     this.markUsed()
     return entry
@@ -129,7 +135,7 @@ export class WorkQueue implements LiveQueue {
   }
 
   settle(entry: Entry, how: "ack" | "requeue" | "reject", consumer: Consumer | undefined): void {
-    if (how === "ack") this.#addHeldBytes(-memorySize(entry.message))
+    if (how === "ack") this.#discard(entry)
     else if (how === "reject") this.#deadLetter(entry, "rejected")
     else this.#returnEntry("requeue", entry)
     if (consumer !== undefined) this.#consumers.onSettled(consumer)
@@ -163,6 +169,18 @@ export class WorkQueue implements LiveQueue {
       else this.#addHeldBytes(-memorySize(entry.message))
     }
     this.markUsed()
+  }
+
+  /** Takes over the messages of an earlier process. Those that a consumer had return to the queue. */
+  restore(stored: Iterable<StoredEntry>): void {
+    for (const { isDelivered, ...entry } of Array.from(stored).sort((a, b) => a.position - b.position)) {
+      this.#position = entry.position + 1
+      this.#addHeldBytes(memorySize(entry.message))
+      if (isDelivered) this.#returnEntry("recover", entry)
+      else this.#add("add", entry)
+    }
+    this.#dropExpired()
+    this.#scheduleTimer()
   }
 
   close(): void {
@@ -207,6 +225,7 @@ export class WorkQueue implements LiveQueue {
       const entry = this.#take()
       if (entry === undefined) return
       consumer.unsettled++
+      this.#recordDelivery(entry)
       consumer.deliver(entry)
       if (!this.#isQuorum) this.#dropExpired()
     }
@@ -214,8 +233,14 @@ export class WorkQueue implements LiveQueue {
 
   #returnEntry(where: "requeue" | "recover", entry: Entry): void {
     entry.returnCount++
-    if (entry.returnCount > this.#deliveryLimit) this.#deadLetter(entry, "delivery_limit")
-    else this.#add(where, entry)
+    if (entry.returnCount > this.#deliveryLimit) {
+      this.#deadLetter(entry, "delivery_limit")
+      return
+    }
+    this.#add(where, entry)
+    if (this.#isRecorded(entry)) {
+      this.#record?.(["returned", this.declared.name, entry.position, entry.returnCount])
+    }
   }
 
   #remove(consumers: ReadonlyArray<Consumer>): void {
@@ -225,8 +250,21 @@ export class WorkQueue implements LiveQueue {
     if (this.declared.autoDelete === true) this.#host.deleteQueue(this)
   }
 
-  #deadLetter(entry: Entry, cause: DeathReason): void {
+  #discard(entry: Entry): void {
     this.#addHeldBytes(-memorySize(entry.message))
+    if (this.#isRecorded(entry)) this.#record?.(["removed", this.declared.name, entry.position])
+  }
+
+  #isRecorded({ message }: Entry): boolean {
+    return this.#record !== undefined && (this.#isQuorum || message.properties.persistent !== false)
+  }
+
+  #recordDelivery(entry: Entry): void {
+    if (this.#isRecorded(entry)) this.#record?.(["delivered", this.declared.name, entry.position])
+  }
+
+  #deadLetter(entry: Entry, cause: DeathReason): void {
+    this.#discard(entry)
     this.#host.deadLetter(entry.message, cause, this)
   }
 
