@@ -6,6 +6,7 @@ import { Cause, Console, Effect, Result } from "effect"
 import { CliError, Command } from "effect/cli"
 import { audit } from "../layers/commands/AuditCommand.ts"
 import { configuration } from "../layers/commands/ConfigurationCommand.ts"
+import { data } from "../layers/commands/DataCommand.ts"
 import { deadLetters, replay } from "../layers/commands/DeadLetterCommands.ts"
 import { operatorToken } from "../layers/commands/OperatorTokenCommand.ts"
 import { role } from "../layers/commands/RoleCommand.ts"
@@ -21,7 +22,7 @@ const printFailure = (cause: Cause.Cause<unknown>) => {
   return CliError.isCliError(error.success) ? Effect.void : Console.error(Startup.describeFailure(error.success))
 }
 
-const program = Command.withSubcommands(role, [audit, secrets, operatorToken, configuration, replay, deadLetters])
+const program = Command.withSubcommands(role, [audit, secrets, operatorToken, configuration, replay, deadLetters, data])
 
 Command.run(program, { version }).pipe(
   Effect.provide(NodeServices.layer),
