@@ -42,7 +42,7 @@ describe("start-up: a data directory", () => {
   it.live("keeps keys after kill -9, and a second process is refused", () =>
     Effect.gen(function* () {
       const path = yield* TemporaryData.path
-      const options = { adminToken: RunningGateway.newAdminToken(), flags: ["--data", path] }
+      const options = { adminToken: RunningGateway.newAdminToken(), flags: ["--data", path], example: true }
       const first = yield* RunningGateway.start(options)
       assert.match(first.output(), /database +embedded .*kept in .*\/database, also after kill -9/)
       assert.match(first.output(), /redis +memory .*kept in .*\/redis, also after kill -9; a power cut may lose/)
