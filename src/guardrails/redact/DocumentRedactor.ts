@@ -1,6 +1,7 @@
 import { Scanner, type Segment, type Writing } from "../detect/Scanner.ts"
 import { literalAt, withLiterals } from "../text/Literals.ts"
 import type { TextSpan } from "../text/Reader.ts"
+import type { LinkContext } from "./LinkContext.ts"
 import { stringStarts } from "./MemberOrder.ts"
 import type { Redaction } from "./Redaction.ts"
 import { TextRedactor } from "./TextRedactor.ts"
@@ -31,12 +32,41 @@ export const redact = (
     for (const { segments } of scanned)
       for (const { _tag, raw } of segments) if (_tag === "Placeholder") redaction.reserve(raw)
   }
+  const isRestored =
+    redaction.restore && scanned.some(({ segments }) => segments.some(({ _tag }) => _tag === "Placeholder"))
+  const links = isRestored ? openLinks(redaction, json, spans) : undefined
   const changes = inMemberOrder(json, scanned).flatMap(({ segments, span, value }) => {
-    const redacted = new TextRedactor(redaction, span).render(segments)
+    const redacted = new TextRedactor(redaction, span, [], links?.get(span)).render(segments)
     return redacted === value ? [] : [{ ...span, value: redacted }]
   })
   return changes.length === 0 ? json : withLiterals(json, changes)
 }
+
+/**
+ * Returns the links that continue from one block of a message into the next, by the block that they continue in. A reader
+ * may see the blocks as one text. Choices are texts of their own.
+ */
+const openLinks = (
+  redaction: Redaction,
+  json: string,
+  spans: ReadonlyArray<TextSpan>
+): ReadonlyMap<TextSpan, LinkContext> => {
+  const links = new Map<TextSpan, LinkContext>()
+  let previous: LinkContext | undefined
+  for (const span of spans) {
+    if (span.place !== "message content" || span.writing === "json") continue
+    if (!blockText.test(json.slice(Math.max(0, span.start - maxBlockText), span.start))) {
+      previous = undefined
+      continue
+    }
+    if (previous !== undefined) links.set(span, previous)
+    previous = new TextRedactor(redaction, span, [], previous).linkAfter(literalAt(json, span))
+  }
+  return links
+}
+
+const blockText = /"text"\s{0,4}:\s{0,4}$/
+const maxBlockText = 16
 
 /** Many texts are short, so that a scanner for each would take more time than the texts. */
 const scannerOf = (scanners: Map<Writing, Scanner>, { detectors }: Redaction, writing: Writing): Scanner => {

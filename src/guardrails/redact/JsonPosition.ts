@@ -1,58 +1,126 @@
-import type { LinkContext } from "./LinkContext.ts"
+import { JsonText, stringClosed, stringOpened } from "./JsonText.ts"
+import { LinkContext } from "./LinkContext.ts"
 
-/** Follows a text that is the inside of tool arguments: an object in JSON, or anything else that a model writes. */
+/** JSON in so many strings around it is read as JSON. Inside more strings a text counts as prose. */
+const maxDepth = 4
+
+export interface PositionOptions {
+  /** True if the text as a whole is no text for people: links begin and end within its strings. */
+  readonly isDocument: boolean
+  /** The context in which the text begins; `undefined` if links do not matter. */
+  readonly link: LinkContext | undefined
+}
+
+/** A place outside of the strings of a JSON text, which later characters may show to be prose. */
+interface Bare {
+  readonly text: JsonText
+  readonly depth: number
+  readonly delimiters: number
+}
+
+/**
+ * Follows a text that may be JSON, with JSON in its strings, at each depth: a text at depth 2 is a string in the JSON that
+ * is a string of the whole text. Each of them has links of its own.
+ */
 export class JsonPosition {
-  readonly #link: LinkContext | undefined
-  #isObject: boolean | undefined
-  #isInString = false
-  /** The beginning of an escape that has not ended. */
-  #escape = ""
-  /** The last character outside strings that is no space. */
-  #last = ""
+  readonly #texts = [new JsonText()]
+  readonly #links: Array<LinkContext> | undefined
+  readonly #isDocument: boolean
+  #depth = 0
+  #bare: Bare | undefined
 
-  constructor(link: LinkContext | undefined) {
-    this.#link = link
+  constructor({ isDocument, link }: PositionOptions) {
+    this.#isDocument = isDocument
+    this.#links = link === undefined ? undefined : [link]
   }
 
-  /** True if a number that begins here is a value of the object, and not a part of a string. */
-  get isAtNumber(): boolean {
-    return this.#isObject === true && !this.#isInString && /[:,[-]/.test(this.#last)
+  /** The number of strings of JSON around this position. */
+  get depth(): number {
+    return this.#depth
   }
 
-  add(text: string): void {
-    for (let at = 0; at < text.length; at++) {
-      const character = text.charAt(at)
-      this.#isObject ??= /\s/.test(character) ? undefined : character === "{"
-      if (this.#escape !== "" || character === "\\") this.#continueEscape(character)
-      else if (this.#isObject && character === '"') this.#quote()
-      else this.#addCharacter(character)
+  /** True if no later character changes what this object tells. */
+  get isSettled(): boolean {
+    return this.#links === undefined && this.#depth === 0 && this.#texts[0]?.isProse === true
+  }
+
+  /** The context in which the next text begins if it continues this one. */
+  get nextLink(): LinkContext | undefined {
+    const link = this.#links?.[0]
+    return link?.isOpen === true && !this.#isDocument ? link : undefined
+  }
+
+  /** A word of the text around a string ends where the string begins, but a tag or a destination does not. */
+  get isInsideLink(): boolean {
+    if (this.#links === undefined) return false
+    const first = this.#isDocument && this.#texts[0]?.isProse === false ? 1 : 0
+    for (let depth = first; depth < this.#depth; depth++) if (this.#links[depth]?.isInMarkup === true) return true
+    return this.#depth >= first && this.#links[this.#depth]?.isInside === true
+  }
+
+  /** Remembers this position and returns true if it is inside JSON and outside of its strings. */
+  enterBare(): boolean {
+    const text = this.#texts[this.#depth]
+    if (text?.isStructure !== true) return false
+    this.#bare = { text, depth: this.#depth, delimiters: text.delimiters }
+    return true
+  }
+
+  /** True if the position is in the same text as the remembered one, and outside of its strings. */
+  get isStillBare(): boolean {
+    return this.#bare?.depth === this.#depth && !this.#bare.text.isProse
+  }
+
+  /**
+   * Returns true if the remembered position is in JSON, false if it is in prose, and `undefined` as long as later
+   * characters decide it. A number ends with a comma or a bracket. An array of nothing but numbers is JSON if it ends the text.
+   */
+  get isJson(): boolean | undefined {
+    if (this.#bare === undefined) return undefined
+    const { delimiters, depth, text } = this.#bare
+    if (depth > this.#depth) return text.isDone
+    if (!text.isList && text.delimiters !== delimiters) return true
+    return text.isProse ? false : undefined
+  }
+
+  /** The text ends here. Returns true if the remembered position is in JSON. */
+  end(): boolean {
+    const { depth, text } = this.#bare ?? { depth: -1, text: undefined }
+    return depth === 0 && text?.isDone === true
+  }
+
+  addCode(code: number): void {
+    let character = code
+    for (let depth = 0; ; depth++) {
+      this.#links?.[depth]?.addCode(character)
+      const read = this.#texts[depth]?.add(character)
+      if (read === undefined) return
+      if (read >= 0) {
+        character = read
+        continue
+      }
+      if (read === stringOpened) this.#open(depth)
+      else if (read === stringClosed) this.#close(depth)
+      return
     }
   }
 
-  /** The strings of an object are texts of their own: an address does not continue from one into the next. */
-  #quote(): void {
-    this.#isInString = !this.#isInString
-    this.#last = '"'
-    this.#link?.end()
+  /** A string opens in the text at `outer`. Only now it is certain that a string before it has ended as JSON demands. */
+  #open(outer: number): void {
+    const depth = outer + 1
+    this.#depth = depth
+    if (depth < maxDepth) {
+      this.#texts[depth] ??= new JsonText()
+      this.#texts[depth].begin()
+    }
+    if (this.#links === undefined) return
+    this.#links[outer]?.endWord()
+    this.#links[depth] ??= new LinkContext(true)
+    this.#links[depth].begin()
   }
 
-  #addCharacter(character: string): void {
-    if (!this.#isInString && !/\s/.test(character)) this.#last = character
-    this.#link?.add(character)
-  }
-
-  #continueEscape(character: string): void {
-    this.#escape += character
-    const { length } = this.#escape
-    if (length === 1 || (this.#escape.startsWith("\\u") && length < 6)) return
-    const hex = length === 6 ? Number.parseInt(this.#escape.slice(2), 16) : Number.NaN
-    this.#escape = ""
-    this.#addCharacter(Number.isNaN(hex) ? (spaces.get(character) ?? character) : String.fromCharCode(hex))
+  #close(outer: number): void {
+    this.#depth = outer
+    this.#texts[outer + 1]?.end()
   }
 }
-
-const spaces: ReadonlyMap<string, string> = new Map([
-  ["n", "\n"],
-  ["r", "\r"],
-  ["t", "\t"]
-])

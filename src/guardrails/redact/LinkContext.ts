@@ -1,78 +1,156 @@
+import { isAlphanumeric } from "../detect/Characters.ts"
+import { HtmlTag } from "./HtmlTag.ts"
+import { LinkDestination } from "./LinkDestination.ts"
+
 /**
- * Tells whether a text, read so far, has just entered an address. A value must not be restored there, because opening the
- * address would send the value to a foreign server. The check errs on the side of an address: text between two quotation
- * marks, or inside a tag, belongs to an address that began there, also after a space.
+ * Tells whether a text, read so far, is inside an address. A value must not be restored there, because opening the address
+ * would send the value to a foreign server. The check errs on the side of an address.
+ *
+ * - A word in which an address begins belongs to it up to a space, a tab or a line feed. Other spaces are characters of an
+ *   address. Between quotation marks that stand before the address, a space does not end it.
+ * - The rest of a tag belongs to an address that stands in it, and so does the rest of a Markdown link's destination.
+ * - If an address begins a string of tool arguments, then all of the string belongs to it.
  */
 export class LinkContext {
-  #isLink = false
-  #isAfterQuote = false
-  #isTag = false
-  /** The previous character was `<`. */
-  #isOpening = false
+  readonly #tag = new HtmlTag()
+  readonly #destination = new LinkDestination()
+  /** True if the text is a string that a tool gets. */
+  readonly #isArgument: boolean
+  #isAddress = false
+  /** True if the address ends with the text. */
+  #isWhole = false
+  /** The open quotation mark; 0 if there is none. */
+  #quote = 0
+  #previous = 0
+  /** True if the text has a space after its first word. */
+  #hasProse = false
   /** The last characters, in which an address may begin. */
   #recent = ""
 
+  constructor(isArgument = false) {
+    this.#isArgument = isArgument
+  }
+
   get isInside(): boolean {
-    return this.#isLink
+    return this.#isAddress || this.isInMarkup
   }
 
-  /** The text ends here, and another one begins. */
-  end(): void {
-    this.#isAfterQuote = false
-    this.#isTag = false
-    this.#isOpening = false
-    this.#begin()
+  /** True inside a tag or a destination with an address. */
+  get isInMarkup(): boolean {
+    return this.#tag.hasAddress || this.#destination.hasAddress
   }
 
-  add(text: string): void {
-    for (let at = 0; at < text.length; at++) {
-      const character = text.charAt(at)
-      if (this.#isOpening) {
-        this.#isOpening = false
-        if (/[A-Za-z/!?]/.test(character)) {
-          this.#begin()
-          this.#isTag = true
-        }
-      }
-      switch (character) {
-        case "<":
-          this.#isOpening = true
-          break
-        case ">":
-          this.#isTag = false
-          this.#isAfterQuote = false
-          this.#begin()
-          break
-        case '"':
-          if (!this.#isTag) {
-            this.#isAfterQuote = true
-            this.#begin()
-          }
-          break
-        case "\n":
-          if (!this.#isTag) {
-            this.#isAfterQuote = false
-            this.#begin()
-          }
-          break
-        default:
-          if (!this.#isTag && !this.#isAfterQuote && /\s/.test(character)) this.#begin()
-          else this.#continue(character)
-      }
-    }
+  /** True if the next text may continue an address of this one. */
+  get isOpen(): boolean {
+    return this.#isAddress || this.#tag.isOpen || this.#destination.isOpen
   }
 
-  #begin(): void {
-    this.#isLink = false
+  /** Returns the context of a text that continues this one. */
+  continued(): LinkContext {
+    const next = new LinkContext(this.#isArgument)
+    next.#tag.copyFrom(this.#tag)
+    next.#destination.copyFrom(this.#destination)
+    next.#isAddress = this.#isAddress
+    next.#isWhole = this.#isWhole
+    next.#quote = this.#quote
+    next.#previous = this.#previous
+    next.#hasProse = this.#hasProse
+    next.#recent = this.#recent
+    return next
+  }
+
+  /** Another text begins. */
+  begin(): void {
+    this.#tag.begin()
+    this.#destination.begin()
+    this.endWord()
+    this.#previous = 0
+    this.#hasProse = false
+  }
+
+  /** A string of JSON begins here. Only a tag or a destination continues in it. */
+  endWord(): void {
+    this.#isAddress = false
+    this.#isWhole = false
+    this.#quote = 0
     this.#recent = ""
   }
 
-  #continue(character: string): void {
-    if (this.#isLink) return
-    this.#recent = (this.#recent + character).slice(-maxStart)
-    if (/[:/\\.]/.test(character)) this.#isLink = linkStart.test(this.#recent)
+  add(text: string): void {
+    for (let at = 0; at < text.length; at++) this.addCode(text.charCodeAt(at))
+  }
+
+  addCode(code: number): void {
+    this.#tag.add(code)
+    this.#destination.add(code)
+    if (code === space || code === tab || code === lineFeed) this.#addSpace(code)
+    else this.#addCharacter(code)
+    this.#previous = code
+  }
+
+  #addSpace(code: number): void {
+    if (this.#previous !== 0) this.#hasProse = true
+    if (this.#isWhole) return
+    if (code === lineFeed && !this.#isArgument) this.#quote = 0
+    if (this.#quote === 0) this.#isAddress = false
+    this.#recent = ""
+  }
+
+  #addCharacter(code: number): void {
+    if (code === this.#quote) this.#quote = 0
+    else if (this.#quote === 0 && this.#isQuote(code)) this.#quote = code
+    if (this.#isAddress) return
+    if (this.#recent.length >= 2 * maxStart) this.#recent = this.#recent.slice(-maxStart)
+    this.#recent += String.fromCharCode(code)
+    if (code === semicolon) this.#decodeEntity()
+    else if (!isTrigger(code)) return
+    if (!addressStart.test(this.#recent)) return
+    this.#isAddress = true
+    this.#isWhole = this.#isArgument && !this.#hasProse
+  }
+
+  /** An apostrophe inside a word is no quotation mark. */
+  #isQuote(code: number): boolean {
+    return code === doubleQuote || (code === singleQuote && !isAlphanumeric(this.#previous))
+  }
+
+  /** Markdown and HTML decode entities in addresses. */
+  #decodeEntity(): void {
+    const start = this.#recent.lastIndexOf("&")
+    if (start === -1) return
+    const name = this.#recent.slice(start + 1, -1).toLowerCase()
+    const [, hex, decimal] = numericEntity.exec(name) ?? []
+    const code = hex === undefined ? Number(decimal ?? entities.get(name)) : Number.parseInt(hex, 16)
+    if (!(code < 0x80)) return
+    const isDropped = code === tab || code === lineFeed || code === carriageReturn
+    this.#recent = this.#recent.slice(0, start) + (isDropped ? "" : String.fromCharCode(code))
   }
 }
 
-const linkStart = /(?:(?:https?|ftp|wss?|file):|[/\\]{2}|\bwww\.)$/i
-const maxStart = 8
+const space = 0x20
+const tab = 0x09
+const lineFeed = 0x0a
+const carriageReturn = 0x0d
+const doubleQuote = 0x22
+const singleQuote = 0x27
+const semicolon = 0x3b
+
+const numericEntity = /^#(?:x([0-9a-f]{1,6})|(\d{1,7}))$/
+const entities: ReadonlyMap<string, number> = new Map([
+  ["colon", 0x3a],
+  ["sol", 0x2f],
+  ["bsol", 0x5c],
+  ["period", 0x2e],
+  ["quest", 0x3f],
+  ["num", 0x23],
+  ["tab", tab],
+  ["newline", lineFeed]
+])
+
+const isTrigger = (code: number): boolean =>
+  code === 0x3a || code === 0x2f || code === 0x5c || code === 0x2e || code === 0x3f || code === 0x23
+
+/** A scheme, two slashes, `www.`, or the name of a computer with what may follow it in an address. */
+const addressStart =
+  /(?:(?:https?|ftp|wss?|file|mailto|xmpp):|[/\\]{2}|\bwww\.|[a-z0-9]\.[a-z]{2,24}(?::\d{1,5})?[/\\?#])$/i
+const maxStart = 40

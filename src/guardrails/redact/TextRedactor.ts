@@ -1,28 +1,49 @@
 import { Scanner, type Segment, scan, type Writing } from "../detect/Scanner.ts"
+import type { Place } from "../text/Place.ts"
 import { JsonPosition } from "./JsonPosition.ts"
 import { LinkContext } from "./LinkContext.ts"
 import type { Redaction } from "./Redaction.ts"
 
 /** A finding and what replaced it, so that a copy of the text gets the same placeholders. */
-export interface Replacement {
+interface Replacement {
   readonly kind: string
   readonly value: string
   readonly replacement: string
+}
+
+/** What a text leaves for its copies. */
+export interface TextTrail {
+  readonly replacements: ReadonlyArray<Replacement>
+  /** The link in which the text begins. */
+  readonly start: LinkContext | undefined
 }
 
 export interface TextOptions {
   readonly writing: Writing
   /** True if the text must not change. Its findings are counted as `signedFindings`. */
   readonly signed: boolean
+  readonly place?: Place
 }
+
+/** A segment that waits because later characters tell whether a number before it belongs to JSON. */
+interface Waiting {
+  readonly segment: Segment
+  /** What becomes of a placeholder or of other text. */
+  readonly text: string
+}
+
+/** After so many characters an array of nothing but numbers is JSON. */
+const maxWaiting = 256
 
 /** Redacts one text, which may arrive in pieces. The result does not depend on the pieces. */
 export class TextRedactor {
   readonly #redaction: Redaction
   readonly #options: TextOptions
   readonly #scanner: Scanner
-  readonly #link: LinkContext | undefined
-  readonly #json: JsonPosition | undefined
+  /** The link context in which the text begins. */
+  readonly #start: LinkContext | undefined
+  #position: JsonPosition | undefined
+  #nextLink: LinkContext | undefined
   readonly #replacements: Array<Replacement> = []
   /** The replacements of the text that this text repeats. */
   readonly #expected: ReadonlyArray<Replacement>
@@ -30,28 +51,40 @@ export class TextRedactor {
   #released = 0
   /** True if held text was sent by `pass`. */
   #isLoose = false
+  #waiting: Array<Waiting> = []
+  #waitingLength = 0
 
-  constructor(redaction: Redaction, options: TextOptions, expected: ReadonlyArray<Replacement> = []) {
+  /** `previous` is the `nextLink` of the text that this one continues in the eyes of a reader. */
+  constructor(
+    redaction: Redaction,
+    options: TextOptions,
+    expected: ReadonlyArray<Replacement> = [],
+    previous?: LinkContext
+  ) {
     this.#redaction = redaction
     this.#options = options
     this.#expected = expected
+    this.#start = previous
     this.#scanner = new Scanner(redaction.detectors, options.writing)
-    this.#link = redaction.restore && redaction.known.size > 0 && !options.signed ? new LinkContext() : undefined
-    this.#json = options.writing === "json" ? new JsonPosition(this.#link) : undefined
   }
 
   /** The number of characters that wait for the next piece. */
   get held(): number {
-    return this.#scanner.held
+    return this.#scanner.held + this.#waitingLength
   }
 
-  /** The findings so far. A copy of the text gets the same placeholders by them. */
-  get replacements(): ReadonlyArray<Replacement> {
-    return this.#replacements
+  /** What a copy of the text needs to become the same. */
+  get trail(): TextTrail {
+    return { replacements: this.#replacements, start: this.#start }
+  }
+
+  /** The link that has not ended at the end of the text, for the text that continues this one. */
+  get nextLink(): LinkContext | undefined {
+    return this.#nextLink
   }
 
   push(piece: string): string {
-    return this.render(this.#scanner.push(piece))
+    return this.#add(this.#scanner.push(piece))
   }
 
   flush(): string {
@@ -65,6 +98,7 @@ export class TextRedactor {
   pass(piece: string): string {
     const sent = this.push(piece)
     const { heldText } = this.#scanner
+    if (this.#waitingLength > 0) return sent + this.flush()
     if (heldText.length === this.#released) return sent
     if (scan(this.#redaction.detectors, this.#options.writing, heldText).some(({ _tag }) => _tag !== "Text")) {
       return sent + this.flush()
@@ -81,7 +115,7 @@ export class TextRedactor {
    */
   release(): string {
     const { heldText } = this.#scanner
-    if (this.#released === heldText.length || !word.test(heldText)) return ""
+    if (this.#waitingLength > 0 || this.#released === heldText.length || !word.test(heldText)) return ""
     const { detectors } = this.#redaction
     if (scan(detectors, this.#options.writing, heldText).some(({ _tag }) => _tag !== "Text")) return ""
     const rest = heldText.slice(this.#released)
@@ -91,37 +125,118 @@ export class TextRedactor {
 
   /** Redacts a text that repeats the whole text of this redactor. Equal findings get the same placeholders. */
   copy(text: string, options: TextOptions): string {
-    return new TextRedactor(this.#redaction, options, this.#replacements).whole(text)
+    return new TextRedactor(this.#redaction, options, this.#replacements, this.#start).whole(text)
   }
 
   whole(text: string): string {
     return this.push(text) + this.flush()
   }
 
-  /** Redacts segments that were scanned elsewhere. */
+  /** Redacts the last segments of the text, or all if they were scanned elsewhere. */
   render(segments: ReadonlyArray<Segment>): string {
+    const out = this.#add(segments)
+    const rest = this.#waitingLength === 0 ? "" : this.#settle(this.#position?.end() === true)
+    this.#nextLink = this.#position?.nextLink
+    this.#position = undefined
+    return out + rest
+  }
+
+  /** Returns the `nextLink` of a whole text, without redacting it. */
+  linkAfter(text: string): LinkContext | undefined {
+    const position = this.#begin()
+    follow(position, text)
+    return position.nextLink
+  }
+
+  #add(segments: ReadonlyArray<Segment>): string {
     let out = ""
-    for (const segment of segments) {
-      const { raw } = segment
-      const text =
-        segment._tag === "Text"
-          ? raw
-          : segment._tag === "Found"
-            ? this.#replace(segment.kind, segment.value, raw)
-            : this.#restore(raw)
-      const released = Math.min(this.#released, raw.length)
-      if (this.#isLoose && released > 0 && segment._tag === "Found") this.#redaction.addLateFinding()
-      this.#released -= released
-      out += text === raw ? raw.slice(released) : text
-      const position = this.#json ?? this.#link
-      position?.add(raw)
+    for (const segment of segments) out += this.#addSegment(segment)
+    return out
+  }
+
+  #addSegment(segment: Segment): string {
+    this.#position ??= this.#begin()
+    const { raw } = segment
+    if (this.#position.isSettled) return this.#sent(raw, this.#rendered(segment))
+    const text = segment._tag === "Found" ? raw : this.#rendered(segment)
+    if (this.#waitingLength > 0 || (segment._tag === "Found" && this.#position.enterBare())) {
+      return this.#wait(this.#position, { segment, text })
+    }
+    const changed = segment._tag === "Found" ? this.#rendered(segment) : text
+    follow(this.#position, raw)
+    return this.#sent(raw, changed)
+  }
+
+  /** The first segment that waits is a finding that may be a JSON number. */
+  #wait(position: JsonPosition, waiting: Waiting): string {
+    const { _tag, raw } = waiting.segment
+    const isJson = this.#decide(position, raw)
+    // a finding that goes on into a string is a value and no number
+    const isNumber = _tag !== "Found" || (isJson !== false && position.isStillBare)
+    if (isJson === undefined && isNumber) {
+      this.#waiting.push(waiting)
+      this.#waitingLength += raw.length
+      return ""
+    }
+    const before = this.#settle(isJson !== false)
+    return before + this.#sent(raw, isNumber ? waiting.text : this.#rendered(waiting.segment))
+  }
+
+  /** Sends what waits. */
+  #settle(isJson: boolean): string {
+    const waiting = this.#waiting
+    this.#waiting = []
+    this.#waitingLength = 0
+    let out = ""
+    for (const { segment, text } of waiting) {
+      const isFound = segment._tag === "Found" && !isJson
+      out += this.#sent(segment.raw, isFound ? this.#rendered(segment) : text)
     }
     return out
   }
 
+  /** Returns whether what waits, or the segment itself, is JSON; `undefined` if it is not known yet. */
+  #decide(position: JsonPosition, raw: string): boolean | undefined {
+    let isJson: boolean | undefined
+    for (let at = 0; at < raw.length; at++) {
+      position.addCode(raw.charCodeAt(at))
+      isJson ??= position.isJson ?? (this.#waitingLength + at >= maxWaiting ? true : undefined)
+    }
+    return isJson
+  }
+
+  #begin(): JsonPosition {
+    const { known, restore } = this.#redaction
+    const { place, signed, writing } = this.#options
+    const link =
+      restore && known.size > 0 && !signed
+        ? (this.#start?.continued() ?? new LinkContext(writing === "json" || place === "tool arguments"))
+        : undefined
+    return new JsonPosition({ isDocument: writing === "json", link })
+  }
+
+  #rendered(segment: Segment): string {
+    switch (segment._tag) {
+      case "Text":
+        return segment.raw
+      case "Found":
+        return this.#replace(segment.kind, segment.value, segment.raw)
+      case "Placeholder":
+        return this.#restore(segment.raw)
+    }
+  }
+
+  /** Leaves out what `release` has sent. */
+  #sent(raw: string, text: string): string {
+    if (this.#released === 0) return text
+    const released = Math.min(this.#released, raw.length)
+    this.#released -= released
+    if (text === raw) return raw.slice(released)
+    if (this.#isLoose && released > 0) this.#redaction.addLateFinding()
+    return text
+  }
+
   #replace(kind: string, value: string, raw: string): string {
-    // A placeholder is no number, so the object would no longer be JSON. Numbers of other documents are not read either.
-    if (this.#json?.isAtNumber && jsonNumber.test(raw)) return raw
     if (this.#options.signed) {
       this.#redaction.addSignedFinding(value)
       return raw
@@ -135,14 +250,22 @@ export class TextRedactor {
     return replacement
   }
 
+  /** A value is written with the escapes of each string of JSON around its placeholder. */
   #restore(placeholder: string): string {
-    const value = this.#link?.isInside === false ? this.#redaction.known.get(placeholder) : undefined
-    if (value === undefined) return placeholder
-    return this.#options.writing === "json" ? JSON.stringify(value).slice(1, -1) : value
+    const value = this.#redaction.known.get(placeholder)
+    if (value === undefined || this.#options.signed || !this.#redaction.restore || this.#position === undefined)
+      return placeholder
+    if (this.#position.isInsideLink) return placeholder
+    let written = value
+    const depth = Math.max(this.#position.depth, this.#options.writing === "json" ? 1 : 0)
+    for (let count = 0; count < depth; count++) written = JSON.stringify(written).slice(1, -1)
+    return written
   }
+}
+
+const follow = (position: JsonPosition, text: string): void => {
+  for (let at = 0; at < text.length; at++) position.addCode(text.charCodeAt(at))
 }
 
 /** The last word of a sentence. It has no digit, because a part of a number may be enough to guess the number. */
 const word = /^[\p{L}\p{M}.,'’-]{1,64}$/u
-
-const jsonNumber = /^\d+(?:\.\d+)?$/

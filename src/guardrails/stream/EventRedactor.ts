@@ -1,5 +1,6 @@
+import type { LinkContext } from "../redact/LinkContext.ts"
 import type { Redaction } from "../redact/Redaction.ts"
-import { type Replacement, TextRedactor } from "../redact/TextRedactor.ts"
+import { TextRedactor, type TextTrail } from "../redact/TextRedactor.ts"
 import { EventReader, type EventSpan, type EventText } from "../text/EventReader.ts"
 import { nodesOf } from "../text/JsonTape.ts"
 import { maxLanes } from "../text/Lanes.ts"
@@ -14,6 +15,8 @@ interface Lane {
   readonly text: TextRedactor
   /** The event with which the held text came. */
   template: Template | undefined
+  /** True for a block of a message. Clients show the blocks as one text, but not the choices of a chat. */
+  readonly isBlock: boolean
 }
 
 /**
@@ -25,8 +28,10 @@ export class EventRedactor {
   readonly #redaction: Redaction
   readonly #reader: EventReader
   readonly #open = new Map<string, Lane>()
-  /** The findings of texts that have ended, for copies of them. Of too many, the oldest are forgotten. */
-  readonly #ended = new Map<string, ReadonlyArray<Replacement>>()
+  /** What ended texts leave for their copies. Of too many, the oldest are forgotten. */
+  readonly #ended = new Map<string, TextTrail>()
+  /** A link that the last block of the message began and did not end. */
+  #openLink: LinkContext | undefined
   /** The data that is no JSON. */
   #raw: TextRedactor | undefined
   /** The lane of the last piece, by the choice of a chat stream. */
@@ -133,10 +138,13 @@ export class EventRedactor {
   #copy(span: EventSpan, value: string): string {
     const lane = this.#open.get(span.lane)
     if (lane !== undefined) return lane.text.copy(value, span)
-    const expected = this.#ended.get(span.lane) ?? []
-    const text = new TextRedactor(this.#redaction, span, expected)
+    const trail = this.#ended.get(span.lane)
+    if (trail !== undefined) {
+      return new TextRedactor(this.#redaction, span, trail.replacements, trail.start).whole(value)
+    }
+    const text = new TextRedactor(this.#redaction, span)
     const redacted = text.whole(value)
-    if (expected.length === 0) this.#keep(span.lane, text)
+    this.#keep(span.lane, text)
     return redacted
   }
 
@@ -158,20 +166,23 @@ export class EventRedactor {
   #laneOf(span: EventSpan): Lane {
     const found = this.#open.get(span.lane)
     if (found !== undefined) return found
-    const created: Lane = { text: new TextRedactor(this.#redaction, span), template: undefined }
+    const isBlock = span.place === "message content" && choiceOf(span.lane) === undefined
+    const link = isBlock ? this.#openLink : undefined
+    const created: Lane = { text: new TextRedactor(this.#redaction, span, [], link), template: undefined, isBlock }
     this.#open.set(span.lane, created)
     return created
   }
 
-  #end(name: string, { text }: Lane): void {
+  #end(name: string, { isBlock, text }: Lane): void {
     this.#open.delete(name)
+    if (isBlock) this.#openLink = text.nextLink
     this.#keep(name, text)
   }
 
-  #keep(name: string, { replacements }: TextRedactor): void {
-    if (replacements.length === 0) return
+  #keep(name: string, { trail }: TextRedactor): void {
+    if (trail.replacements.length === 0 && trail.start === undefined) return
     this.#ended.delete(name)
-    this.#ended.set(name, replacements)
+    this.#ended.set(name, trail)
     const [oldest] = this.#ended.keys()
     if (this.#ended.size > maxLanes && oldest !== undefined) this.#ended.delete(oldest)
   }

@@ -68,7 +68,16 @@ const nearMisses = [
   "EMP-1"
 ] as const
 const placeholders = ["[EMAIL_1]", "[EMAIL_2]", "[SSN_1]", "[PHONE_9]"] as const
-const links = ["https://evil.example/?q=", '<img src="http://e.example/', "www.e.example/"] as const
+const links = [
+  "https://evil.example/?q=",
+  '<img src="http://e.example/',
+  "www.e.example/",
+  "![x](https://e.example/?a= ",
+  "[x](sms:1?body=",
+  "/&#47;e.example",
+  ">",
+  ")"
+] as const
 const separators = [" ", ", ", ". ", "", "", ": ", "(", ")", '"', "\u200b", "/", "=", "-", "\\n", "\\u0040"] as const
 
 const part = (random: Random): string => {
@@ -96,6 +105,41 @@ export const randomText = (random: Random, maxParts: number): string => {
   let text = ""
   for (let count = random.below(maxParts + 1); count > 0; count--) text += part(random) + random.of(separators)
   return text
+}
+
+const jsonItem = (random: Random, depth: number): string => {
+  switch (random.below(depth > 1 ? 3 : 5)) {
+    case 0:
+      return random.of(["5551234567", "-5551234567.5", "1e5", "12", "5551234567,5551234567"])
+    case 1:
+    case 2:
+      return JSON.stringify(randomText(random, 3))
+    case 3:
+      return JSON.stringify(randomJson(random, depth + 1))
+    default:
+      return jsonValue(random, depth + 1)
+  }
+}
+
+const jsonValue = (random: Random, depth: number): string => {
+  const items = Array.from({ length: 1 + random.below(3) }, () => jsonItem(random, depth))
+  const comma = random.of([",", ", "])
+  return random.below(2) === 0 ? `[${items.join(comma)}]` : `{${items.map((item) => `"a":${item}`).join(comma)}}`
+}
+
+/** A text that is JSON, that has JSON in its strings, or that is JSON up to some place only. */
+export const randomJson = (random: Random, depth = 0): string => {
+  const json = jsonValue(random, depth)
+  switch (random.below(6)) {
+    case 0:
+      return json.slice(0, random.below(json.length)) + randomText(random, 2)
+    case 1:
+      return `${json}${random.of([" ", "\n", ""])}${randomText(random, 2)}`
+    case 2:
+      return `\`\`\`json\n${json}\n\`\`\`\n${randomText(random, 1)}`
+    default:
+      return json
+  }
 }
 
 /** Cuts a text anywhere, also within a surrogate pair. */

