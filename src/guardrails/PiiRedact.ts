@@ -57,8 +57,17 @@ export interface ConfigMistake {
   readonly reason: string
 }
 
-/** Returns the first mistake in a configuration of `pii-redact`; `undefined` if there is none. */
+const members = ["restore_output", "unreadable", "detectors", "custom_patterns"]
+
+/**
+ * Returns the first mistake in a configuration of `pii-redact` that is to be saved; `undefined` if there is none. One
+ * that an older version saved may have members that this one does not know, and is read without them.
+ */
 export const mistakeIn = (config: Config): ConfigMistake | undefined => {
+  const unknown = Object.keys(config).find((name) => !members.includes(name))
+  if (unknown !== undefined) {
+    return { field: unknown.slice(0, 64), reason: `is unknown; the members are ${members.join(", ")}` }
+  }
   const { restore_output, unreadable } = config
   if (restore_output !== undefined && typeof restore_output !== "boolean") {
     return { field: "restore_output", reason: "must be true or false" }
@@ -66,9 +75,9 @@ export const mistakeIn = (config: Config): ConfigMistake | undefined => {
   if (unreadable !== undefined && unreadable !== "pass" && unreadable !== "block") {
     return { field: "unreadable", reason: 'must be "pass" or "block"' }
   }
-  const detectors = DetectorSet.of(config)
-  if (Result.isSuccess(detectors)) return undefined
-  const [field = "", ...reason] = detectors.failure.replace(/\.$/, "").split(" ")
+  const mistake = DetectorSet.mistakeIn(config)
+  if (mistake === undefined) return undefined
+  const [field = "", ...reason] = mistake.replace(/\.$/, "").split(" ")
   return { field, reason: reason.join(" ") }
 }
 

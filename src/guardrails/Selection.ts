@@ -70,7 +70,10 @@ export const select = (
   return Result.succeed([...selected.values()])
 }
 
-/** Returns the same object for the same configurations, because guardrails cache what they compile from it. */
+/**
+ * A member of the override replaces the catalogue's member as a whole, also `detectors`. Returns the same object for the
+ * same configurations, because guardrails cache what they compile from it.
+ */
 const overridden = (config: Config, override: Config): Config => {
   const known = overriddenConfigs.get(config) ?? new WeakMap<Config, Config>()
   const merged = known.get(override) ?? { ...config, ...override }

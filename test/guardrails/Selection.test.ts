@@ -73,6 +73,17 @@ describe("Selection", () => {
     )
   })
 
+  it("replaces the detectors of the catalogue by those of an override as a whole", () => {
+    const runtimeConfig = { restore_output: true, detectors: { secret: true, payment_card: true } }
+    const guardrail_config_overrides = { "pii-redact": { detectors: { phone: false } } }
+    const definitions = catalogue(definition("pii-redact", { defaultOn: true, runtimeConfig }))
+    const steps = Selection.select(definitions, { ...neutral, guardrail_config_overrides }, [])
+    assert.deepStrictEqual(
+      Result.getOrThrow(steps).map(({ config }) => config),
+      [{ restore_output: true, detectors: { phone: false } }]
+    )
+  })
+
   it("runs a guardrail in the modes that it declares, and skips it in any other", () => {
     const modes: ReadonlyArray<ReadonlyArray<Mode>> = [["pre_call"], ["post_call"], ["during_call"], []]
     const steps = modes.map((modes) => ({ definition: definition(modes.join(), { modes }), config: {} }))

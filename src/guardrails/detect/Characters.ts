@@ -4,13 +4,16 @@ export const edge = -1
 /** Backslashes with `n`, `r`, `t`, `b` or `f` count as this one character. */
 export const lineFeed = 0x0a
 export const space = 0x20
+export const percent = 0x25
 export const openParenthesis = 0x28
 export const closeParenthesis = 0x29
 export const plus = 0x2b
 export const hyphen = 0x2d
 export const dot = 0x2e
+export const slash = 0x2f
 export const zero = 0x30
 export const colon = 0x3a
+export const equalsSign = 0x3d
 export const at = 0x40
 export const openBracket = 0x5b
 export const closeBracket = 0x5d

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { RE2JS } from "re2js"
-import { edge } from "./Characters.ts"
+import { dash, edge, normalCode } from "./Characters.ts"
 import { type Detector, type Matcher, none, wait } from "./Detector.ts"
 import type { NormalText } from "./NormalText.ts"
 import { stringOf } from "./Numbers.ts"
@@ -8,6 +8,8 @@ import { stringOf } from "./Numbers.ts"
 const maxPattern = 500
 /** The time of a search grows with it. */
 const maxProgram = 1000
+/** The size of the program times `max_length`: a character of the worst text then takes at most 0.1 ms. */
+const maxSteps = 16_000
 const maxMaxLength = 256
 const defaultMaxLength = 64
 
@@ -18,15 +20,15 @@ const defaultMaxLength = 64
 export class CustomPattern implements Detector {
   readonly kind: string
   readonly maxCharacters: number
-  readonly maxLength: number
+  readonly source: string
   readonly canStart = undefined
   readonly pattern: RE2JS
 
-  private constructor(kind: string, pattern: RE2JS, maxCharacters: number) {
+  private constructor(kind: string, source: string, pattern: RE2JS, maxCharacters: number) {
     this.kind = kind
     this.pattern = pattern
     this.maxCharacters = maxCharacters
-    this.maxLength = 4 * (maxCharacters + 1)
+    this.source = source
   }
 
   /** `field` is where the item stands in the configuration. */
@@ -53,7 +55,16 @@ export class CustomPattern implements Detector {
     if (typeof pattern !== "string" || pattern.length === 0 || pattern.length > maxPattern) {
       return Result.fail(`${field}.pattern must be a text of 1 to ${maxPattern} characters.`)
     }
-    return Result.map(compile(field, pattern), (compiled) => new CustomPattern(name, compiled, max_length))
+    return Result.map(compile(field, pattern), (compiled) => new CustomPattern(name, pattern, compiled, max_length))
+  }
+
+  /** Returns why a new configuration may not have this pattern, beginning with the field. */
+  mistake(): string | undefined {
+    const limit = Math.floor(maxSteps / this.pattern.programSize())
+    if (this.maxCharacters > limit) {
+      return `pattern takes too long with max_length ${this.maxCharacters}: lower max_length to ${limit}, or repeat parts of the pattern less often.`
+    }
+    return literalMistake(this.source)
   }
 
   matcher(text: NormalText): Matcher {
@@ -76,6 +87,22 @@ const compile = (field: string, pattern: string): Result.Result<RE2JS, string> =
     }
   )
 
+/** A pattern never matches characters for which texts have others when they are searched. */
+const literalMistake = (pattern: string): string | undefined => {
+  for (const [literal, braced, short] of pattern.matchAll(/\\x\{([0-9a-f]{1,6})\}|\\x([0-9a-f]{2})|\\[^x]|[^\\]/giu)) {
+    const hex = braced ?? short
+    const codePoint = hex === undefined ? (literal.codePointAt(0) ?? 0) : Number.parseInt(hex, 16)
+    if (codePoint > 0x10ffff) continue
+    const normal = normalCode(codePoint)
+    if (normal === codePoint) continue
+    if (normal === undefined)
+      return "pattern has an invisible character, but texts are searched without them: remove it."
+    const character = normal === dash ? "-" : String.fromCodePoint(normal)
+    return `pattern has ${JSON.stringify(literal)}, which texts have as ${JSON.stringify(character)} when they are searched: write that.`
+  }
+  return undefined
+}
+
 class CustomMatcher implements Matcher {
   readonly #text: NormalText
   readonly #pattern: CustomPattern
@@ -89,11 +116,11 @@ class CustomMatcher implements Matcher {
 
   match(start: number): number {
     if (start < this.#nextStart) return none
-    const { maxCharacters, maxLength } = this.#pattern
+    const { maxCharacters } = this.#pattern
     const text = this.#text
     const enough = start + maxCharacters + 1
-    const windowEnd = Math.min(text.windowEnd(start, maxLength), enough)
-    if (windowEnd < enough && text.isOpen(start, maxLength)) return wait
+    const windowEnd = Math.min(text.windowEnd(start), enough)
+    if (windowEnd < enough && text.isOpen(start)) return wait
     // one search looks ahead for several places; only where it finds something does the exact window decide
     const end = Math.min(text.end, enough + maxCharacters)
     const found = this.#find(start, end)

@@ -3,8 +3,6 @@ import type { NormalText } from "./NormalText.ts"
 /** Finds the values of one kind. */
 export interface Detector {
   readonly kind: string
-  /** A value has at most so many characters, written as it is in the text. */
-  readonly maxLength: number
   /** Returns true if a value may begin with this character. `undefined`: with any. */
   readonly canStart: ((code: number) => boolean) | undefined
   readonly matcher: (text: NormalText) => Matcher

@@ -5,9 +5,9 @@ import { email } from "./Email.ts"
 import { internationalBankAccount } from "./InternationalBankAccount.ts"
 import { ipAddress } from "./IpAddress.ts"
 import { maxLexeme } from "./Lexer.ts"
+import { maxValue } from "./NormalText.ts"
 import { paymentCard } from "./PaymentCard.ts"
 import { phoneNumber } from "./PhoneNumber.ts"
-import { maxPlaceholder } from "./Placeholders.ts"
 import { secret } from "./Secret.ts"
 import { socialSecurityNumber } from "./SocialSecurityNumber.ts"
 
@@ -34,14 +34,13 @@ export class DetectorSet {
   /** The names in placeholders. */
   readonly kinds: ReadonlyArray<string>
   /** A scanner holds at most so many characters. */
-  readonly maxHeld: number
+  readonly maxHeld = maxValue + maxLexeme
   readonly #candidates: ReadonlyArray<ReadonlyArray<number>>
   readonly #otherCandidates = new Map<number, ReadonlyArray<number>>()
 
   private constructor(detectors: ReadonlyArray<Detector>) {
     this.detectors = detectors
     this.kinds = [...new Set(detectors.map(({ kind }) => kind))]
-    this.maxHeld = Math.max(maxPlaceholder, ...detectors.map(({ maxLength }) => maxLength)) + maxLexeme
     this.#candidates = Array.from({ length: 0x80 }, (_, code) => this.#candidatesOf(code))
   }
 
@@ -56,6 +55,21 @@ export class DetectorSet {
     })
     sets.set(config, set)
     return set
+  }
+
+  /**
+   * Returns a sentence about the first mistake in a configuration that is to be saved. It is stricter than `of`, which
+   * also reads configurations that an older version has saved.
+   */
+  static mistakeIn(config: Config): string | undefined {
+    const set = DetectorSet.of(config)
+    if (Result.isFailure(set)) return set.failure
+    const patterns = set.success.detectors.filter((detector) => detector instanceof CustomPattern)
+    for (const [index, pattern] of patterns.entries()) {
+      const mistake = pattern.mistake()
+      if (mistake !== undefined) return `custom_patterns[${index}].${mistake}`
+    }
+    return undefined
   }
 
   /** Returns the indexes of the detectors whose values may begin with this character. */

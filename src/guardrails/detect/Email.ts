@@ -1,10 +1,10 @@
-import { at, dash, dot, hyphen, isDigit, isLetter, plus, underscore } from "./Characters.ts"
+import { at, dash, dot, hyphen, isDigit, isLetter, percent, plus, underscore } from "./Characters.ts"
 import { type Detector, type Matcher, none, RunEnd, wait } from "./Detector.ts"
 import type { NormalText } from "./NormalText.ts"
 
-const maxLocalPart = 64
+/** Mailboxes have up to 64 characters; longer ones are found so that nothing of them is left. */
+const maxLocalPart = 256
 const maxDomain = 255
-const percent = 0x25
 
 const isLocal = (code: number): boolean =>
   isLetter(code) ||
@@ -20,7 +20,6 @@ const isLocalOrAt = (code: number): boolean => isLocal(code) || code === at
 
 export const email: Detector = {
   kind: "EMAIL",
-  maxLength: 2 * (maxLocalPart + 1 + maxDomain),
   canStart: (code) => code !== dot && isLocal(code),
   matcher: (text) => new EmailMatcher(text)
 }
@@ -48,7 +47,7 @@ class EmailMatcher implements Matcher {
       this.#nextStart = localEnd - maxLocalPart
       return none
     }
-    if (localEnd === text.end) return text.isOpen(start, email.maxLength) ? wait : none
+    if (localEnd === text.end) return text.isOpen(start) ? wait : none
     if (text.code(localEnd) !== at) {
       this.#nextStart = localEnd
       return none
@@ -59,10 +58,10 @@ class EmailMatcher implements Matcher {
   #matchDomain(start: number, atSign: number): number {
     const text = this.#text
     const from = atSign + 1
-    const windowEnd = text.windowEnd(start, email.maxLength)
+    const windowEnd = text.windowEnd(start)
     const end = Math.min(this.#domainEnd.from(from), from + maxDomain, windowEnd)
     const isCut = end === windowEnd && end < from + maxDomain
-    if (isCut && text.isOpen(start, email.maxLength)) return text.code(from) === dot ? none : wait
+    if (isCut && text.isOpen(start)) return text.code(from) === dot ? none : wait
     const label = text.code(from) === dot ? none : this.#lastLabel(from, end)
     if (label === none) {
       if (!isCut) this.#nextStart = atSign

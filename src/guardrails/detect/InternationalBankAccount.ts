@@ -1,20 +1,19 @@
-import { isAlphanumeric, isAsciiLetter, isDigit, space } from "./Characters.ts"
+import { isAlphanumeric, isAsciiLetter, isDigit, slash, space, underscore } from "./Characters.ts"
 import { type Detector, none, wait } from "./Detector.ts"
 import type { NormalText } from "./NormalText.ts"
-import { endOfNumber, isDash, isJoinedBefore } from "./Numbers.ts"
+import { endOfNumber, isAfterEscape, isDash, isJoinedBefore, stringOf } from "./Numbers.ts"
 
 export const internationalBankAccount: Detector = {
   kind: "IBAN",
-  maxLength: 256,
   canStart: isAsciiLetter,
   matcher: (text) => ({ match: (start) => match(text, start) })
 }
 
 /** Matches an IBAN without separators, or with one space or one dash after each four characters. */
 const match = (text: NormalText, start: number): number => {
-  if (isJoinedBefore(text, start)) return none
-  const windowEnd = text.windowEnd(start, internationalBankAccount.maxLength)
-  const isOpen = text.isOpen(start, internationalBankAccount.maxLength)
+  if (isPartOfId(text, start)) return none
+  const windowEnd = text.windowEnd(start)
+  const isOpen = text.isOpen(start)
   let account = ""
   let length = Number.POSITIVE_INFINITY
   let separator: number | undefined
@@ -33,8 +32,24 @@ const match = (text: NormalText, start: number): number => {
     account += String.fromCharCode(code).toUpperCase()
     if (place === 1) length = lengths.get(account) ?? 0
   }
-  return length > 0 && hasValidChecksum(account) ? endOfNumber(text, index, windowEnd, isOpen) : none
+  const isAccount = length > 0 && hasValidChecksum(account)
+  if (!isAccount || (index < windowEnd && isAlphanumeric(text.code(index)))) return none
+  return endOfNumber(text, index, windowEnd, isOpen, "shape")
 }
+
+/** Ids of letters and digits often look like an account, so that a letter may not stand before one. */
+const isPartOfId = (text: NormalText, start: number): boolean => {
+  if (isAfterEscape(text, start)) return false
+  const before = text.code(start - 1)
+  if (isAlphanumeric(before)) return true
+  if (before === underscore && isJoinedBefore(text, start, "digits")) return !isNamed(text, start)
+  if (before === slash) return /[0-9][a-z]{0,16}\/$/.test(stringOf(text, start - maxName, start).toLowerCase())
+  return isJoinedBefore(text, start, "shape")
+}
+
+const maxName = 16
+const isNamed = (text: NormalText, start: number): boolean =>
+  /(?:iban|account|acct|konto|bank)_{1,3}$/.test(stringOf(text, start - maxName, start).toLowerCase())
 
 const hasValidChecksum = (account: string): boolean => {
   let rest = 0

@@ -1,11 +1,10 @@
-import { at, lineFeed, normalCode } from "./Characters.ts"
+import { at, lineFeed, normalCode, percent } from "./Characters.ts"
 import type { NormalText } from "./NormalText.ts"
 
 /** How the text is written: as it is, or as the inside of a JSON string, as in tool arguments. */
 export type Writing = "plain" | "json"
 
 const backslash = 0x5c
-const percent = 0x25
 const fullWidthPercent = 0xff05
 const ampersand = 0x26
 const letterU = 0x75

@@ -46,9 +46,9 @@ export class NormalText {
     this.#released = index
   }
 
-  /** Returns the index after the last character that lies within `length` characters of the text from `start` on. */
-  windowEnd(start: number, length: number): number {
-    const limit = this.startOf(start) + length
+  /** Returns the index after the last character that a value which begins at `start` may have. */
+  windowEnd(start: number): number {
+    const limit = this.startOf(start) + maxValue
     if (this.knownTo <= limit) return this.end
     let low = start
     let high = this.end
@@ -60,9 +60,9 @@ export class NormalText {
     return low
   }
 
-  /** True if later characters may lie within `length` characters of the text from `start` on. */
-  isOpen(start: number, length: number): boolean {
-    return !this.isComplete && this.knownTo < this.startOf(start) + length
+  /** True if a value that begins at `start` may contain later characters. */
+  isOpen(start: number): boolean {
+    return !this.isComplete && this.knownTo < this.startOf(start) + maxValue
   }
 
   /** The next character begins a new text. */
@@ -92,6 +92,11 @@ export class NormalText {
   }
 }
 
+/**
+ * A value is written with at most so many characters of the text, which bounds the memory. It leaves room for a thousand
+ * invisible characters between two digits of a social security number.
+ */
+export const maxValue = 16_384
 /** So many characters before a value tell whether it is a part of something longer. */
 export const lookBehind = 64
 const initialCapacity = 256

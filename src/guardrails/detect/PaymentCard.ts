@@ -1,7 +1,7 @@
-import { isDigit, space } from "./Characters.ts"
+import { dot, equalsSign, isDigit, slash, space } from "./Characters.ts"
 import { type Detector, none, wait } from "./Detector.ts"
 import type { NormalText } from "./NormalText.ts"
-import { endOfNumber, isDash, isJoinedBefore } from "./Numbers.ts"
+import { endOfNumber, isDash, isJoinedBefore, stringOf } from "./Numbers.ts"
 
 const minDigits = 13
 const maxDigits = 19
@@ -10,16 +10,19 @@ const minGroup = 3
 
 export const paymentCard: Detector = {
   kind: "CARD",
-  maxLength: 256,
   canStart: (code) => code >= 0x32 && code <= 0x36,
   matcher: (text) => ({ match: (start) => match(text, start) })
 }
 
+/** Visa, Mastercard, Discover, UnionPay, JCB, Mir and American Express without separators. Other digits are mostly ids. */
+const isUsual = (digits: string): boolean =>
+  digits.length === 16 ? /^(?:4|5[1-5]|2[2-7]|6011|64[4-9]|65|62|35)/.test(digits) : /^3[47]\d{13}$/.test(digits)
+
 /** Matches 13 to 19 digits, alone or in groups that are all separated by one space or all by one dash. */
 const match = (text: NormalText, start: number): number => {
-  if (isDigit(text.code(start - 1)) || isJoinedBefore(text, start)) return none
-  const windowEnd = text.windowEnd(start, paymentCard.maxLength)
-  const isOpen = text.isOpen(start, paymentCard.maxLength)
+  if (isJoinedBefore(text, start, "shape")) return none
+  const windowEnd = text.windowEnd(start)
+  const isOpen = text.isOpen(start)
   let digits = ""
   let group = 0
   let separator: number | undefined
@@ -35,7 +38,13 @@ const match = (text: NormalText, start: number): number => {
       continue
     }
     if (group > 0 && digits.length >= minDigits && isCard(digits)) {
-      const end = endOfNumber(text, index, windowEnd, isOpen)
+      const isGrouped = separator !== undefined
+      const end =
+        isGrouped || isNamed(text, start)
+          ? endOfNumber(text, index, windowEnd, isOpen, "shape")
+          : isUsual(digits)
+            ? endOfBare(text, start, index, windowEnd, isOpen)
+            : none
       if (end === wait) return wait
       if (end !== none) found = end
     }
@@ -44,6 +53,25 @@ const match = (text: NormalText, start: number): number => {
     separator = code
     group = 0
   }
+}
+
+const maxName = 32
+const names =
+  /(?:card|visa|pan|amex|maestro|diners|discover|unionpay|jcb)(?:[ _-]?(?:number|num|no|nr))?[^a-z0-9]{0,8}$/
+
+/** True if a word before a number says that it is a card's. */
+const isNamed = (text: NormalText, start: number): boolean =>
+  names.test(stringOf(text, start - maxName, start).toLowerCase())
+
+/** Digits alone are a card's unless they are a part of an id or of a decimal. A date or the track's data may follow. */
+const endOfBare = (text: NormalText, start: number, end: number, windowEnd: number, isOpen: boolean): number => {
+  const isFraction = text.code(start - 1) === dot && isDigit(text.code(start - 2))
+  if (isFraction || isJoinedBefore(text, start, "digits")) return none
+  const code = end < windowEnd ? text.code(end) : space
+  if (code === slash || code === equalsSign) return end
+  if (code === dot && end + 1 >= windowEnd && isOpen) return wait
+  if (code === dot && end + 1 < windowEnd && isDigit(text.code(end + 1))) return none
+  return endOfNumber(text, end, windowEnd, isOpen, "digits")
 }
 
 const isCard = (digits: string): boolean =>

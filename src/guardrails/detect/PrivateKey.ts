@@ -1,25 +1,23 @@
-import { colon, dot, hyphen, isBase64, isDigit, isUpper, lineFeed, space } from "./Characters.ts"
+import { colon, hyphen, isBase64, isDigit, isUpper, lineFeed, space } from "./Characters.ts"
 import { type Matcher, none, wait } from "./Detector.ts"
-import type { NormalText } from "./NormalText.ts"
+import { lookBehind, type NormalText } from "./NormalText.ts"
 import { stringOf } from "./Numbers.ts"
 
-export const maxPrivateKey = 16_384
 const begin = "-----BEGIN "
 const end = "-----END "
 const dashes = "-----"
 const maxLabel = 40
-/** Shorter words are headers, the last line, a checksum, or prose. */
+/** A shorter word is a part of a header, the last line, a checksum, or what stands before or after a line. */
 const minLine = 20
-const maxHeaderWords = 12
-const maxLastWords = 2
+/** So many characters other than blanks may stand between two lines: `> `, `<br>`, line numbers, quotation marks. */
+const maxBetween = 40
+/** So many before the first line, without headers and with them. More are prose about keys. */
+const maxBefore = 20
+const maxHeaders = 400
 /** A key whose end is missing counts if so many characters of it are there. */
 const minBody = 64
-const comma = 0x2c
 
 const isBlank = (code: number): boolean => code === space || code === lineFeed || code === 0x0d || code === 0x09
-
-const isInWord = (code: number): boolean =>
-  isBase64(code) || code === hyphen || code === colon || code === comma || code === dot
 
 const isInLabel = (code: number): boolean => isUpper(code) || isDigit(code) || code === space
 
@@ -29,25 +27,36 @@ export class PrivateKeyMatcher implements Matcher {
   #start = -1
   #index = 0
   #wordStart = 0
-  #shortWords = 0
+  /** The number of characters since the last line, without blanks. */
+  #between = 0
+  #hasHeader = false
   #body = 0
+  #minBody = minBody
   #bodyEnd = 0
   #result: number = wait
+  /** Where a key continues that is longer than a value may be. */
+  #resume = -1
 
   constructor(text: NormalText) {
     this.#text = text
   }
 
+  /** True if a long key before may continue here. */
+  mayContinueAt(start: number): boolean {
+    return this.#resume >= this.#text.first && start >= this.#resume && start - this.#resume < lookBehind
+  }
+
   match(start: number): number {
-    const windowEnd = this.#text.windowEnd(start, maxPrivateKey)
-    const isOpen = this.#text.isOpen(start, maxPrivateKey)
+    const windowEnd = this.#text.windowEnd(start)
+    const isOpen = this.#text.isOpen(start)
     if (start !== this.#start) {
-      const body = this.#marker(start, begin, windowEnd, isOpen)
+      const body = this.#bodyStart(start, windowEnd, isOpen)
       if (body < 0) return body
       this.#start = start
       this.#index = body
       this.#wordStart = body
-      this.#shortWords = 0
+      this.#between = 0
+      this.#hasHeader = false
       this.#body = 0
       this.#result = wait
     }
@@ -55,41 +64,62 @@ export class PrivateKeyMatcher implements Matcher {
     return this.#result
   }
 
+  #bodyStart(start: number, windowEnd: number, isOpen: boolean): number {
+    this.#minBody = minBody
+    if (this.mayContinueAt(start)) {
+      const isOther = this.#text.code(start) === hyphen && this.#marker(start, begin, windowEnd, isOpen) !== none
+      if (!isOther) {
+        this.#minBody = 1
+        return start
+      }
+    }
+    return this.#text.code(start) === hyphen ? this.#marker(start, begin, windowEnd, isOpen) : none
+  }
+
   #matchBody(windowEnd: number, isOpen: boolean): number {
     const text = this.#text
     for (; this.#index < windowEnd; this.#index++) {
       const code = text.code(this.#index)
+      if (isBase64(code)) continue
       if (code === hyphen) {
         const after = this.#marker(this.#index, end, windowEnd, isOpen)
-        if (after !== none) return after
+        if (after === wait) return wait
+        if (after !== none) {
+          this.#resume = -1
+          return after
+        }
       }
-      if (isInWord(code)) continue
-      const isKey = this.#endWord() && isBlank(code)
-      if (!isKey) return this.#truncated()
+      this.#endWord()
+      this.#wordStart = this.#index + 1
+      if (!isBlank(code)) this.#between++
+      if (code === colon && this.#body === 0) this.#hasHeader = true
+      if (this.#between > this.#maxBetween()) return this.#truncated()
     }
     if (isOpen) return wait
     this.#endWord()
-    return this.#truncated()
+    const result = this.#truncated()
+    if (result !== none) this.#resume = result
+    return result
   }
 
-  /** Ends the word before the current character. Returns false if no private key continues with it. */
-  #endWord(): boolean {
+  #maxBetween(): number {
+    if (this.#body > 0 || this.#minBody < minBody) return maxBetween
+    return this.#hasHeader ? maxHeaders : maxBefore
+  }
+
+  #endWord(): void {
     const length = this.#index - this.#wordStart
-    const isFirst = this.#body === 0 && this.#shortWords === 0
-    if (length >= minLine && this.#text.code(this.#wordStart) !== hyphen) {
-      this.#body += length
-      this.#bodyEnd = this.#index
-      this.#shortWords = 0
-    } else if (length > 0) {
-      this.#shortWords++
-      if (isFirst && this.#text.code(this.#index - 1) !== colon) return false
+    if (length < minLine) {
+      this.#between += length
+      return
     }
-    this.#wordStart = this.#index + 1
-    return this.#shortWords <= (this.#body === 0 ? maxHeaderWords : maxLastWords)
+    this.#body += length
+    this.#bodyEnd = this.#index
+    this.#between = 0
   }
 
   #truncated(): number {
-    return this.#body >= minBody ? this.#bodyEnd : none
+    return this.#body >= this.#minBody ? this.#bodyEnd : none
   }
 
   /** Returns the index after a line such as `-----BEGIN PRIVATE KEY-----`. */

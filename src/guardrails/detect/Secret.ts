@@ -2,36 +2,44 @@ import { hyphen, isAlphanumeric, underscore } from "./Characters.ts"
 import { type Detector, type Matcher, none, RunEnd, wait } from "./Detector.ts"
 import { isFirstOfNamed, matchNamedSecret } from "./NamedSecret.ts"
 import type { NormalText } from "./NormalText.ts"
-import { stringOf } from "./Numbers.ts"
-import { maxPrivateKey, PrivateKeyMatcher } from "./PrivateKey.ts"
+import { isAfterEscape, stringOf } from "./Numbers.ts"
+import { PrivateKeyMatcher } from "./PrivateKey.ts"
 import { type SecretShape, shapesByFirst } from "./SecretShapes.ts"
+import { TokenMatcher } from "./Token.ts"
 
 export const secret: Detector = {
   kind: "SECRET",
-  maxLength: maxPrivateKey,
   canStart: (code) => isFirstOfNamed(code) || code === hyphen,
   matcher: (text) => new SecretMatcher(text)
 }
 
+const letterE = 0x65
+const maxUnderscores = 3
+
 class SecretMatcher implements Matcher {
   readonly #text: NormalText
   readonly #privateKey: PrivateKeyMatcher
+  readonly #token: TokenMatcher
   /** Most texts begin no secret, so that these are made when they are needed. */
   readonly #runEnds = new Map<SecretShape, RunEnd>()
 
   constructor(text: NormalText) {
     this.#text = text
     this.#privateKey = new PrivateKeyMatcher(text)
+    this.#token = new TokenMatcher(text)
   }
 
   match(start: number): number {
-    const text = this.#text
-    const code = text.code(start)
-    if (code === hyphen) return this.#privateKey.match(start)
-    const before = text.code(start - 1)
-    if (isAlphanumeric(before) || before === underscore) return none
-    const named = matchNamedSecret(text, start)
+    const code = this.#text.code(start)
+    if (this.#token.continuesAt(start)) return this.#token.continue(start)
+    if (code === hyphen || this.#privateKey.mayContinueAt(start)) {
+      const end = this.#privateKey.match(start)
+      if (end !== none || code === hyphen) return end
+    }
+    if (this.#isInWord(start)) return none
+    const named = matchNamedSecret(this.#text, start)
     if (named !== none) return named
+    if (code === letterE) return this.#token.match(start)
     for (const shape of shapesByFirst.get(code) ?? []) {
       const end = this.#matchShape(start, shape)
       if (end !== none) return end
@@ -39,12 +47,18 @@ class SecretMatcher implements Matcher {
     return none
   }
 
+  #isInWord(start: number): boolean {
+    if (isAfterEscape(this.#text, start)) return false
+    let index = start - 1
+    while (index >= start - maxUnderscores && this.#text.code(index) === underscore) index--
+    return isWordCharacter(this.#text.code(index))
+  }
+
   #matchShape(start: number, shape: SecretShape): number {
     const { max, min, pattern, prefix } = shape
     const text = this.#text
-    if (shape.isWholeRun && shape.isPart(text.code(start - 1))) return none
-    const windowEnd = text.windowEnd(start, maxPrivateKey)
-    const isOpen = text.isOpen(start, maxPrivateKey)
+    const windowEnd = text.windowEnd(start)
+    const isOpen = text.isOpen(start)
     for (let place = 0; place < prefix.length; place++) {
       if (start + place >= windowEnd) return isOpen ? wait : none
       if (text.code(start + place) !== prefix.charCodeAt(place)) return none
@@ -53,8 +67,11 @@ class SecretMatcher implements Matcher {
     const end = Math.min(this.#runEndOf(shape).from(from), windowEnd)
     if (end - from > max) return none
     if (end === windowEnd && isOpen) return wait
-    const next = text.code(end)
-    if (end - from < min || (end < windowEnd && (isAlphanumeric(next) || next === underscore))) return none
+    if (end - from < min) return none
+    let next = end
+    while (next < windowEnd && next < end + maxUnderscores && text.code(next) === underscore) next++
+    if (next >= windowEnd && isOpen) return wait
+    if (next < windowEnd && isWordCharacter(text.code(next))) return none
     if (pattern === undefined) return end
     const [found] = pattern.exec(stringOf(text, start, end)) ?? []
     return found === undefined ? none : start + found.length
@@ -68,3 +85,5 @@ class SecretMatcher implements Matcher {
     return created
   }
 }
+
+const isWordCharacter = (code: number): boolean => isAlphanumeric(code) || code === underscore

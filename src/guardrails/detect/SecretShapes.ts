@@ -1,4 +1,15 @@
-import { colon, dot, isAlphanumeric, isBase64Url, isDigit, isHexDigit, isUpper } from "./Characters.ts"
+import {
+  colon,
+  dot,
+  isAlphanumeric,
+  isBase64,
+  isBase64Url,
+  isDigit,
+  isHexDigit,
+  isUpper,
+  percent,
+  slash
+} from "./Characters.ts"
 
 /** A secret that begins with a published prefix. */
 export interface SecretShape {
@@ -9,22 +20,15 @@ export interface SecretShape {
   readonly max: number
   /** Matches the part of the secret that counts; everything if it is missing. */
   readonly pattern?: RegExp
-  /** True if no such character may stand before the secret. Otherwise long runs would be read for each prefix in them. */
-  readonly isWholeRun?: true
 }
 
 const shapes = (prefixes: string, shape: Omit<SecretShape, "prefix">): ReadonlyArray<SecretShape> =>
   prefixes.split(" ").map((prefix) => ({ prefix, ...shape }))
 
-const slash = 0x2f
-
 const isUpperOrDigit = (code: number): boolean => isUpper(code) || isDigit(code)
 const isWordCharacter = (code: number): boolean => isAlphanumeric(code) || code === 0x5f
 const isBase64UrlOrDot = (code: number): boolean => isBase64Url(code) || code === dot
 const isBase64UrlOrEquals = (code: number): boolean => isBase64Url(code) || code === 0x3d
-
-/** The longest JSON Web Token that is found. */
-const maxToken = 8192
 
 const secretShapes: ReadonlyArray<SecretShape> = [
   // AWS access key ids; the keys themselves are named secrets
@@ -59,6 +63,12 @@ const secretShapes: ReadonlyArray<SecretShape> = [
     max: 250,
     pattern: /^\D*\d.*/
   }),
+  ...shapes("xoxd-", {
+    isPart: (code) => isBase64(code) || isBase64Url(code) || code === percent,
+    min: 20,
+    max: 400,
+    pattern: /^\D*\d.*/
+  }),
   ...shapes("https://hooks.slack.com/", {
     isPart: (code) => isBase64Url(code) || code === slash,
     min: 30,
@@ -82,7 +92,13 @@ const secretShapes: ReadonlyArray<SecretShape> = [
   }),
   // OpenAI, Anthropic, and others that use the same prefix; words have no digit
   ...shapes("sk-", { isPart: isBase64Url, min: 20, max: 256, pattern: /^\D*\d.*/ }),
-  // Groq, xAI, Perplexity, Replicate, NVIDIA, LangSmith and Pinecone
+  // Fireworks, Groq, xAI, Perplexity, Replicate, NVIDIA, LangSmith and Pinecone
+  ...shapes("fw_", {
+    isPart: isAlphanumeric,
+    min: 20,
+    max: 48,
+    pattern: /^fw_(?=\D{0,47}\d)(?=[^A-Z]{0,47}[A-Z]).{1,48}/
+  }),
   ...shapes("gsk_", { isPart: isAlphanumeric, min: 40, max: 80 }),
   ...shapes("xai-", { isPart: isAlphanumeric, min: 60, max: 120 }),
   ...shapes("pplx-", { isPart: isAlphanumeric, min: 40, max: 80 }),
@@ -108,14 +124,8 @@ const secretShapes: ReadonlyArray<SecretShape> = [
   ...shapes("rubygems_", { isPart: isHexDigit, min: 48, max: 48 }),
   ...shapes("pypi-", { isPart: isBase64Url, min: 50, max: 500 }),
   ...shapes("hf_", { isPart: isAlphanumeric, min: 30, max: 60 }),
-  // JSON Web Tokens
-  ...shapes("eyJ", {
-    isPart: isBase64UrlOrDot,
-    min: 30,
-    max: maxToken - 3,
-    isWholeRun: true,
-    pattern: /^eyJ[\w-]{5,}\.eyJ[\w-]{5,}\.[\w-]{10,}/
-  })
+  // session tokens of AWS
+  ...shapes("IQoJb3JpZ2lu FwoGZXIvYXdz FQoGZXIvYXdz", { isPart: isBase64, min: 80, max: 4096 })
 ]
 
 /** The shapes by the code of their first character. */

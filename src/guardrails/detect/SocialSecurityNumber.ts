@@ -8,19 +8,18 @@ const shape = "ddd-dd-dddd"
 
 export const socialSecurityNumber: Detector = {
   kind: "SSN",
-  maxLength: 128,
   canStart: isDigit,
   matcher: (text) => ({ match: (start) => match(text, start) })
 }
 
 const match = (text: NormalText, start: number): number => {
-  if (isDigit(text.code(start - 1)) || isJoinedBefore(text, start)) return none
-  const windowEnd = text.windowEnd(start, socialSecurityNumber.maxLength)
-  const isOpen = text.isOpen(start, socialSecurityNumber.maxLength)
+  if (isJoinedBefore(text, start, "shape")) return none
+  const windowEnd = text.windowEnd(start)
+  const isOpen = text.isOpen(start)
   for (let place = 0; place < shape.length; place++) {
     if (start + place >= windowEnd) return isOpen ? wait : none
     const code = text.code(start + place)
     if (shape[place] === "d" ? !isDigit(code) : !isDash(code)) return none
   }
-  return endOfNumber(text, start + shape.length, windowEnd, isOpen)
+  return endOfNumber(text, start + shape.length, windowEnd, isOpen, "shape")
 }

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import fc from "fast-check"
 import { DetectorSet } from "../../../src/guardrails/detect/DetectorSet.ts"
 import { scan } from "../../../src/guardrails/detect/Scanner.ts"
-import { allDetectors, idShapes, secrets } from "./Texts.ts"
+import { allDetectors, idDetectors, idShapes, secrets } from "./Texts.ts"
 
 const valuesIn = (config: Readonly<Record<string, unknown>>, text: string) =>
   scan(Result.getOrThrow(DetectorSet.of(config)), "plain", text).flatMap((segment) =>
@@ -21,7 +21,12 @@ describe("payment cards", () => {
     ["４１１１ １１１１ １１１１ １１１１", ["４１１１ １１１１ １１１１ １１１１"]],
     ["4111 1111 1111 1112 and 4111 1111-1111 1111", []],
     ["a4111111111111111 41111111111111111111 4111111111111111b", []],
-    ["9111 1111 1111 1111", []]
+    ["9111 1111 1111 1111", []],
+    ["4111111111111111/12/27 card/4111111111111111", ["4111111111111111", "4111111111111111"]],
+    ["_4111111111111111_ %3A4111111111111111 card_4111111111111111", Array(3).fill("4111111111111111")],
+    ["card 4111111111111111110, pan: 4222222222222", ["4111111111111111110", "4222222222222"]],
+    ['{"lat":56.5716242958888} 4.4111111111111111 4111111111111111.5', []],
+    ["4111111111111111110 4222222222222 id_4111111111111111 /orders/4111111111111111/items", []]
   ])("%s", (text, cards) =>
     assert.deepStrictEqual(
       valuesIn({ detectors: { payment_card: true } }, text),
@@ -36,6 +41,11 @@ describe("bank accounts", () => {
     ["GB29NWBK60161331926819, nl91abna0417164300", ["GB29NWBK60161331926819", "nl91abna0417164300"]],
     ["NO93-8601-1117-947", ["NO93-8601-1117-947"]],
     ["DE88 3704 0044 0532 0130 00, DE89 3704 0044 0532 0130 0", []],
+    [
+      "IBAN/DE89370400440532013000 _DE89370400440532013000_ iban_DE89370400440532013000",
+      Array(3).fill("DE89370400440532013000")
+    ],
+    ["DE89370400440532013000/John x1/DE89370400440532013000 id_DE89370400440532013000", ["DE89370400440532013000"]],
     ["XX89370400440532013000 aDE89370400440532013000 DE893704004405320130001", []]
   ])("%s", (text, accounts) =>
     assert.deepStrictEqual(
@@ -54,6 +64,10 @@ describe("IP addresses", () => {
     ],
     ["2001:0db8:0000:0000:0000:ff00:0042:8329", ["2001:0db8:0000:0000:0000:ff00:0042:8329"]],
     ["IP:10.0.0.1", ["10.0.0.1"]],
+    ["_10.1.2.3_ %3A10.1.2.3 \u001b[1m10.1.2.3\u001b[0m", ["10.1.2.3", "10.1.2.3", "10.1.2.3"]],
+    ["ip:2001:db8::8a2e:370:7334 client:2001:db8::1", ["2001:db8::8a2e:370:7334", "2001:db8::1"]],
+    ['version 10.14.24.172, v8.1.4.1, Version: 8.1.4.1, "version":"8.1.4.1", release 8.1.4.1, ~8.1.4.1', []],
+    ["Chrome/120.0.0.0 std::vector<a2::b> 00:1a:2b:3c:4d:5e:6f:70 1a::2b face2::b", []],
     ["1.2.3, 1.2.3.4.5, v1.2.3.4, 1.2.3.4-beta, lib-1.2.3.4", []],
     ["127.0.0.1, 127.1.2.3, 0.0.0.0, ::1, ::, 0:0:0:0:0:0:0:1", []],
     ["256.1.1.1, 1.2.3.999, 10:20:30, a::b, std::vector, 00:1a:2b:3c:4d:5e", []]
@@ -105,6 +119,45 @@ describe("secrets", () => {
       assert.deepStrictEqual(found(text), [])
   })
 
+  it.each([
+    "Secret access key: KEY",
+    "| Secret access key | KEY |",
+    "aws_secret = KEY",
+    "AWS Secret Access Key [None]: KEY",
+    "AWS Secret Access Key [****************ABCD]: KEY",
+    "the secret access key is KEY"
+  ])("are keys of AWS in tables, prose and prompts: %s", (text) => {
+    const key = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+    const found = (text: string) => valuesIn({ detectors: { secret: true } }, text)
+    assert.deepStrictEqual(found(text.replace("KEY", key)), [`SECRET ${key}`])
+    assert.deepStrictEqual(found(text.replace("KEY", `${key}/`)), [])
+  })
+
+  const signed = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.c2lnbmF0dXJlX2hlcmU"
+  const encrypted = `eyJhbGciOiJSU0EtT0FFUCJ9.${"OKOawDo13g".repeat(34)}.48V1_ALb6US04U3b.5eym8TW_c8SuK0lt.XFBoMYUZodetZdvTiFvSkQ`
+  it.each([
+    ["a token after a dash", `x-${signed} y`, signed],
+    ["a token after dots", `Bearer ...${signed}. y`, signed],
+    ["an encrypted token", `x ${encrypted} y`, encrypted],
+    [
+      "an encrypted token without a key",
+      "eyJhbGciOiJkaXIifQ..48V1_ALb6US04U3b.5eym8TW.XFBoMYUZodetZdvTiFvSkQ",
+      undefined
+    ],
+    ["a session token of AWS", `x=IQoJb3JpZ2lu${"X2Vj/+".repeat(60)}== y`, `IQoJb3JpZ2lu${"X2Vj/+".repeat(60)}==`],
+    ["a cookie of Slack", "d=xoxd-abc%2Fdef%2Bghi1234567890%3D%3D; y", "xoxd-abc%2Fdef%2Bghi1234567890%3D%3D"],
+    ["a key of Fireworks", "x fw_3ZTQjb6r8xKpLmN2vYwQs9 y", "fw_3ZTQjb6r8xKpLmN2vYwQs9"],
+    ["a key in Markdown", `_ghp_${"a1B2".repeat(9)}_`, `ghp_${"a1B2".repeat(9)}`],
+    ["a key after a percent escape", `%3Dghp_${"a1B2".repeat(9)}`, `ghp_${"a1B2".repeat(9)}`]
+  ])("are %s", (_, text, secret = text) =>
+    assert.deepStrictEqual(valuesIn({ detectors: { secret: true } }, text), [`SECRET ${secret}`])
+  )
+
+  it.each([
+    ["eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9 and eyJhbGciOiJIUzI1NiJ9.a.b.c.d"],
+    [`a${signed} IQoJb3JpZ2luX2Vj fw_version_of_the_framework fw_0123456789abcdef01234567`]
+  ])("are not in: %s", (text) => assert.deepStrictEqual(valuesIn({ detectors: { secret: true } }, text), []))
+
   const line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
   it.each([
     ["in lines", `-----BEGIN PRIVATE KEY-----\n${line}\n${line}\nabc=\n-----END PRIVATE KEY-----`],
@@ -120,15 +173,61 @@ describe("secrets", () => {
     assert.deepStrictEqual(valuesIn({ detectors: { secret: true } }, `a ${key} "b"`), [`SECRET ${key}`])
   )
 
+  const pem = [
+    "-----BEGIN RSA PRIVATE KEY-----",
+    ...Array<string>(12).fill(line),
+    "ab==",
+    "-----END RSA PRIVATE KEY-----"
+  ]
+  it.each<[string, string]>([
+    ["quoted", pem.map((line) => `> ${line}`).join("\n")],
+    ["in a comment", pem.map((line) => `    # ${line}`).join("\n")],
+    ["that a patch removes", pem.map((line) => `-${line}`).join("\n")],
+    ["that a patch adds", pem.map((line) => `+${line}`).join("\n")],
+    ["with line numbers", pem.map((line, index) => `${index + 1} | ${line}`).join("\n")],
+    ["with line numbers and colons", pem.map((line, index) => `${index + 1}: ${line}`).join("\n")],
+    ["in a program", pem.map((line) => `  "${line}\\n" +`).join("\n")],
+    ["in HTML", pem.join("<br>\n")],
+    ["in a table", pem.map((line, index) => `| ${index} | ${line} |`).join("\n")],
+    ["in a table of HTML", pem.map((line) => `<tr><td>${line}</td></tr>`).join("\n")],
+    ["in a list of JSON", JSON.stringify(pem)]
+  ])("are private keys %s", (_, text) => {
+    const [found, ...more] = valuesIn({ detectors: { secret: true } }, `a ${text} b`)
+    assert.deepStrictEqual(more, [])
+    assert.match(found ?? "", /^SECRET -----BEGIN RSA PRIVATE KEY-----[\s\S]*-----END RSA PRIVATE KEY-----$/)
+  })
+
+  it.each([16_384, 26_053, 100_000])("are whole, in several parts, if they have %d characters", (length) => {
+    const word = line.repeat(length / line.length + 1).slice(0, length)
+    const texts = [
+      `-----BEGIN PRIVATE KEY-----\n${(word.match(/.{1,64}/g) ?? []).join("\n")}\n-----END PRIVATE KEY-----`,
+      `-----BEGIN PRIVATE KEY-----${word}-----END PRIVATE KEY-----`,
+      `eyJhbGciOiJIUzI1NiJ9.eyJ${word}.${line}`
+    ]
+    for (const text of texts) {
+      const left = scan(Result.getOrThrow(DetectorSet.of(allDetectors)), "plain", `a ${text} then jane`).flatMap(
+        (segment) => (segment._tag === "Text" ? [segment.raw.trim()] : [])
+      )
+      assert.deepStrictEqual(
+        left.filter((text) => text !== ""),
+        ["a", "then jane"]
+      )
+    }
+  })
+
   it.each([
+    "-----BEGIN PRIVATE KEY----- and then has lines of base64. Its hash is 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
     "A private key begins with -----BEGIN PRIVATE KEY----- and then has lines of base64.",
     "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
     "risk-averse-people-like-2-know task-123456789012345678901234 AKIA hf_hub_download sk-learn-estimators-and-others"
   ])("are not in: %s", (text) => assert.deepStrictEqual(valuesIn({ detectors: { secret: true } }, text), []))
 })
 
+/** `GUARDED_IDS=10000` looks at so many samples of each shape. */
+const idRuns = Number(process.env["GUARDED_IDS"] ?? 500)
+
 describe("ids and encodings", () => {
-  it("have no values of the default detectors in them, alone and in prose, URLs and JSON", () => {
+  it("have no values of any detector in them, alone and in prose, URLs and JSON", () => {
     fc.assert(
       fc.property(fc.tuple(...idShapes), (list) => {
         const texts = [
@@ -138,9 +237,9 @@ describe("ids and encodings", () => {
           ...list.map((id) => `https://api.example.com/v1/${id}?after=${id}&x=1#${id}`),
           JSON.stringify({ ids: list, nested: JSON.stringify(list) })
         ]
-        for (const text of texts) assert.deepStrictEqual(valuesIn({}, text), [], text)
+        for (const text of texts) assert.deepStrictEqual(valuesIn(idDetectors, text), [], text)
       }),
-      { numRuns: 4_000 }
+      { numRuns: idRuns }
     )
   })
 
@@ -190,9 +289,41 @@ describe("a configuration", () => {
     [{ custom_patterns: [{ name: "A", pattern: "a", max_length: 257 }] }, /^custom_patterns\[0\]\.max_length must be/],
     [{ custom_patterns: [{ name: "A", pattern: "a", max: 2 }] }, /^custom_patterns\[0\]\.max is unknown/]
   ])("is refused with a sentence about the field: %j", (config, sentence) => {
+    assert.match(DetectorSet.mistakeIn(config) ?? "", sentence)
     const failure = mistake(config)
     assert.match(failure._tag === "Some" ? failure.value : "", sentence)
   })
+})
+
+describe("a new custom pattern", () => {
+  const mistake = (pattern: string, max_length = 64) =>
+    DetectorSet.mistakeIn({ custom_patterns: [{ name: "A", pattern, max_length }] })
+
+  it.each([
+    ["EMP–[0-9]{5}", /^custom_patterns\[0\]\.pattern has "–", which texts have as "-" /],
+    ["ＥＭＰ", /has "Ｅ", which texts have as "E"/],
+    ["[٠-٩]{3}", /has "٠", which texts have as "0"/],
+    ["a\\x{2013}b", /which texts have as "-"/],
+    ["a\\xa0b", /which texts have as " "/],
+    ["a\u200bb", /has an invisible character/]
+  ])("has no characters that searched texts do not have: %s", (pattern, sentence) => {
+    assert.match(mistake(pattern) ?? "", sentence)
+    assert.isTrue(Result.isSuccess(DetectorSet.of({ custom_patterns: [{ name: "A", pattern }] })))
+  })
+
+  it("takes no longer than its length allows", () => {
+    const slow = "(?i)(?:[a-z ]{1,100}[0-9]){1,4}q"
+    assert.match(
+      mistake(slow, 256) ?? "",
+      /pattern takes too long with max_length 256: lower max_length to 19, or repeat/
+    )
+    assert.isUndefined(mistake(slow, 19))
+  })
+
+  it.each(["EMP-[0-9]{5}", "é+", "\\\\x41", "[^\\x00-\\x7f]", "(?i)project [a-z]{3,20}", "[A-Z]{2}\\d{6}"])(
+    "may be: %s",
+    (pattern) => assert.isUndefined(mistake(pattern))
+  )
 })
 
 describe("custom patterns", () => {

@@ -9,6 +9,15 @@ export const allDetectors = {
   ]
 }
 
+/** The same without the pattern that matches at the end of any text. */
+export const idDetectors = {
+  ...allDetectors,
+  custom_patterns: [
+    allDetectors.custom_patterns[0],
+    { name: "TICKET", pattern: "(?i)ticket .{1,30}?end", max_length: 40 }
+  ]
+}
+
 const of = (alphabet: string, minLength: number, maxLength = minLength): fc.Arbitrary<string> =>
   fc.array(fc.constantFrom(...alphabet), { minLength, maxLength }).map((characters) => characters.join(""))
 
@@ -26,7 +35,9 @@ const bytes = (minLength: number, maxLength: number): fc.Arbitrary<Buffer> =>
 
 const two = (min: number, max: number) => fc.integer({ min, max }).map((value) => String(value).padStart(2, "0"))
 
-/** Ids, encodings and times that no default detector may take for a value. */
+const year = fc.integer({ min: 1970, max: 2099 })
+
+/** Ids, encodings, times and numbers that no detector may take for a value. */
 export const idShapes: ReadonlyArray<fc.Arbitrary<string>> = [
   prefixed(["resp_", "msg_", "fc_", "rs_", "run_", "batch_", "file-", "req_"], of(hex, 48)),
   prefixed(
@@ -45,8 +56,33 @@ export const idShapes: ReadonlyArray<fc.Arbitrary<string>> = [
   fc
     .tuple(fc.integer({ min: 1970, max: 2099 }), two(1, 12), two(1, 28), two(0, 23), two(0, 59), two(0, 59))
     .map((parts) => parts.join("")),
-  fc.integer({ min: 1_262_304_000, max: 1_999_999_999 }).map(String),
-  fc.integer({ min: 1_000_000_000_000, max: 1_999_999_999_999 }).map(String)
+  fc.integer({ min: 1_000_000_000, max: 1_999_999_999 }).map(String),
+  fc.integer({ min: 1_000_000_000_000, max: 1_999_999_999_999 }).map(String),
+  fc
+    .tuple(year, two(1, 12), two(1, 28), two(0, 23), two(0, 59))
+    .chain(([year, month, day, hour, minute]) =>
+      fc.constantFrom(
+        `${year}${month}${day}${hour}`,
+        `${year}${month}${day}${hour}${minute}`,
+        `${year}${month}${day}-${hour}${minute}`,
+        `${year}-${month}-${day}-${hour}${minute}`,
+        `${year}.${month}.${day}.${hour}.${minute}`,
+        `${day}.${month}.${year}-${hour}.${minute}.00`,
+        `+${year}-${month}-${day} ${hour}:${minute}:00 started`
+      )
+    ),
+  fc.double({ min: -180, max: 180, noNaN: true }).map((value) => value.toFixed(8)),
+  fc.double({ min: 0, max: 1e9, noNaN: true }).map(String),
+  fc.float({ min: 0, max: 1000, noNaN: true }).map(String),
+  fc.tuple(of("123456789", 1), of(digits, 7), of(digits, 2)).map(([first, rest, cents]) => `$${first}${rest}.${cents}`),
+  fc.tuple(of(digits, 1), of(digits, 3), of(digits, 5), of(digits, 1)).map((parts) => `978-${parts.join("-")}`),
+  prefixed(["978", "979", "400", "036"], of(digits, 10)),
+  fc.tuple(of(digits, 5), of(digits, 5)).map((parts) => parts.join("-")),
+  of(digits, 12).map((account) => `arn:aws:iam::${account}:role/x`),
+  of(digits, 17, 19),
+  fc.array(of(hex, 2), { minLength: 6, maxLength: 9 }).map((groups) => groups.join(":")),
+  fc.tuple(fc.constantFrom("Chrome/1", "Edg/1"), two(0, 60)).map((parts) => `${parts.join("")}.0.0.0`),
+  fc.tuple(of(digits, 5), of(digits, 4)).map(([build, patch]) => `10.0.${build}.${patch}`)
 ]
 
 const ids = fc.oneof(...idShapes)
@@ -182,6 +218,22 @@ const fragments = fc.oneof(
     "the",
     "a"
   ),
+  fc.constantFrom(
+    "%3A",
+    "%20",
+    "%2",
+    "\u001b[1m",
+    "\u001b[",
+    "ext.",
+    "ext",
+    "/8",
+    "-John",
+    "SSN",
+    "_1",
+    "Secret access key | ",
+    "[None]: "
+  ),
+  fc.constantFrom("eyJhbGciOiJ9.", "..", "\n> ", "<br>", "$", "version ", "card/", "ip:", "2026-11-24", "%2B"),
   of(digits, 1, 20),
   of(lower, 1, 80)
 )
