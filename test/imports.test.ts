@@ -22,7 +22,7 @@ const areas: ReadonlyArray<Area> = [
   {
     path: "src/guardrails",
     may: ["src/services", "src/policy", "src/state"],
-    rooms: ["detect", "text", "redact", "stream", "."]
+    rooms: ["detect/lexing", "detect", "text", "redact", "stream", "."]
   },
   {
     path: "src/gateway",

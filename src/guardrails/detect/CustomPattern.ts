@@ -1,8 +1,8 @@
 import { Result } from "effect"
 import { RE2JS } from "re2js"
-import { dash, edge, normalCode } from "./Characters.ts"
 import { type Detector, type Matcher, none, wait } from "./Detector.ts"
-import type { NormalText } from "./NormalText.ts"
+import { dash, edge, normalCode } from "./lexing/Characters.ts"
+import type { NormalText } from "./lexing/NormalText.ts"
 import { stringOf } from "./Numbers.ts"
 
 const maxPattern = 500

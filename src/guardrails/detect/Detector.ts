@@ -1,4 +1,4 @@
-import type { NormalText } from "./NormalText.ts"
+import type { NormalText } from "./lexing/NormalText.ts"
 
 /** Finds the values of one kind. */
 export interface Detector {

@@ -1,6 +1,6 @@
-import { at, dash, dot, hyphen, isDigit, isLetter, percent, plus, underscore } from "./Characters.ts"
 import { type Detector, type Matcher, none, RunEnd, wait } from "./Detector.ts"
-import type { NormalText } from "./NormalText.ts"
+import { at, dash, dot, hyphen, isDigit, isLetter, percent, plus, underscore } from "./lexing/Characters.ts"
+import type { NormalText } from "./lexing/NormalText.ts"
 
 /** Mailboxes have up to 64 characters; longer ones are found so that nothing of them is left. */
 const maxLocalPart = 256

@@ -1,6 +1,6 @@
-import { isAlphanumeric, isAsciiLetter, isDigit, slash, space, underscore } from "./Characters.ts"
 import { type Detector, none, wait } from "./Detector.ts"
-import type { NormalText } from "./NormalText.ts"
+import { isAlphanumeric, isAsciiLetter, isDigit, slash, space, underscore } from "./lexing/Characters.ts"
+import type { NormalText } from "./lexing/NormalText.ts"
 import { endOfNumber, isAfterEscape, isDash, isJoinedBefore, stringOf } from "./Numbers.ts"
 
 export const internationalBankAccount: Detector = {

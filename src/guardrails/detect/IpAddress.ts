@@ -1,7 +1,16 @@
-import { colon, dot, hyphen, isAlphanumeric, isAsciiLetter, isDigit, isHexDigit, underscore } from "./Characters.ts"
 import { type Detector, none, wait } from "./Detector.ts"
+import {
+  colon,
+  dot,
+  hyphen,
+  isAlphanumeric,
+  isAsciiLetter,
+  isDigit,
+  isHexDigit,
+  underscore
+} from "./lexing/Characters.ts"
+import type { NormalText } from "./lexing/NormalText.ts"
 import { isIpv4 } from "./MachineNumbers.ts"
-import type { NormalText } from "./NormalText.ts"
 import { isAfterEscape, stringOf } from "./Numbers.ts"
 
 /** Eight groups of four digits with colons; the last two groups may be an IPv4 address. */

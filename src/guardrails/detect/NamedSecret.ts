@@ -1,6 +1,6 @@
-import { closeBracket, isAlphanumeric, isAsciiLetter, openBracket, plus, slash, space } from "./Characters.ts"
 import { none, wait } from "./Detector.ts"
-import { lookBehind, type NormalText } from "./NormalText.ts"
+import { closeBracket, isAlphanumeric, isAsciiLetter, openBracket, plus, slash, space } from "./lexing/Characters.ts"
+import { lookBehind, type NormalText } from "./lexing/NormalText.ts"
 import { stringOf } from "./Numbers.ts"
 
 /** A key of a cloud that is plain base64, so its name has to stand before it. */

@@ -1,3 +1,4 @@
+import { none, wait } from "./Detector.ts"
 import {
   dash,
   edge,
@@ -12,9 +13,8 @@ import {
   plus,
   slash,
   underscore
-} from "./Characters.ts"
-import { none, wait } from "./Detector.ts"
-import type { NormalText } from "./NormalText.ts"
+} from "./lexing/Characters.ts"
+import type { NormalText } from "./lexing/NormalText.ts"
 
 const letterM = 0x6d
 const semicolon = 0x3b

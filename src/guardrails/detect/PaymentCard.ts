@@ -1,6 +1,6 @@
-import { dot, equalsSign, isDigit, slash, space } from "./Characters.ts"
 import { type Detector, none, wait } from "./Detector.ts"
-import type { NormalText } from "./NormalText.ts"
+import { dot, equalsSign, isDigit, slash, space } from "./lexing/Characters.ts"
+import type { NormalText } from "./lexing/NormalText.ts"
 import { endOfNumber, isDash, isJoinedBefore, stringOf } from "./Numbers.ts"
 
 const minDigits = 13

@@ -1,7 +1,16 @@
-import { closeParenthesis, dot, isDigit, isHexDigit, openParenthesis, percent, plus, space } from "./Characters.ts"
 import { type Detector, type Matcher, none, RunEnd, wait } from "./Detector.ts"
+import {
+  closeParenthesis,
+  dot,
+  isDigit,
+  isHexDigit,
+  openParenthesis,
+  percent,
+  plus,
+  space
+} from "./lexing/Characters.ts"
+import type { NormalText } from "./lexing/NormalText.ts"
 import { isTime } from "./MachineNumbers.ts"
-import type { NormalText } from "./NormalText.ts"
 import { endOfNumber, isDash, isJoinedBefore, type KnownBy, stringOf } from "./Numbers.ts"
 
 /** A number without spaces, with its punctuation. */

@@ -1,6 +1,6 @@
-import { closeBracket, isDigit, openBracket, underscore, zero } from "./Characters.ts"
 import { none, wait } from "./Detector.ts"
-import type { NormalText } from "./NormalText.ts"
+import { closeBracket, isDigit, openBracket, underscore, zero } from "./lexing/Characters.ts"
+import type { NormalText } from "./lexing/NormalText.ts"
 
 const maxDigits = 9
 /** The longest name of a kind, its number and the brackets. */

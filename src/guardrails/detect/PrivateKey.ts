@@ -1,6 +1,6 @@
-import { colon, hyphen, isBase64, isDigit, isUpper, lineFeed, space } from "./Characters.ts"
 import { type Matcher, none, wait } from "./Detector.ts"
-import { lookBehind, type NormalText } from "./NormalText.ts"
+import { colon, hyphen, isBase64, isDigit, isUpper, lineFeed, space } from "./lexing/Characters.ts"
+import { lookBehind, type NormalText } from "./lexing/NormalText.ts"
 import { stringOf } from "./Numbers.ts"
 
 const begin = "-----BEGIN "

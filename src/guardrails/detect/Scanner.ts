@@ -1,11 +1,11 @@
-import { openBracket } from "./Characters.ts"
 import { type Matcher, none, wait } from "./Detector.ts"
 import type { DetectorSet } from "./DetectorSet.ts"
-import { Lexer, unescapeJson, type Writing } from "./Lexer.ts"
-import { NormalText } from "./NormalText.ts"
+import { openBracket } from "./lexing/Characters.ts"
+import { Lexer, unescapeJson, type Writing } from "./lexing/Lexer.ts"
+import { NormalText } from "./lexing/NormalText.ts"
 import { matchPlaceholder } from "./Placeholders.ts"
 
-export type { Writing } from "./Lexer.ts"
+export type { Writing } from "./lexing/Lexer.ts"
 
 /** A part of the scanned text. `raw` is always the exact characters of the input. */
 export type Segment =

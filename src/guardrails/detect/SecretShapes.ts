@@ -9,7 +9,7 @@ import {
   isUpper,
   percent,
   slash
-} from "./Characters.ts"
+} from "./lexing/Characters.ts"
 
 /** A secret that begins with a published prefix. */
 export interface SecretShape {

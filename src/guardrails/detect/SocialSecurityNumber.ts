@@ -1,6 +1,6 @@
-import { isDigit } from "./Characters.ts"
 import { type Detector, none, wait } from "./Detector.ts"
-import type { NormalText } from "./NormalText.ts"
+import { isDigit } from "./lexing/Characters.ts"
+import type { NormalText } from "./lexing/NormalText.ts"
 import { endOfNumber, isDash, isJoinedBefore } from "./Numbers.ts"
 
 /** `d` stands for a digit. */

@@ -1,6 +1,6 @@
-import { dot, isBase64Url, underscore } from "./Characters.ts"
 import { type Matcher, none, RunEnd, wait } from "./Detector.ts"
-import type { NormalText } from "./NormalText.ts"
+import { dot, isBase64Url, underscore } from "./lexing/Characters.ts"
+import type { NormalText } from "./lexing/NormalText.ts"
 
 const beginning = [0x65, 0x79, 0x4a] // "eyJ", which is the base64 of `{"`
 const minHeader = 8

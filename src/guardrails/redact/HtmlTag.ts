@@ -1,4 +1,4 @@
-import { isAsciiLetter } from "../detect/Characters.ts"
+import { isAsciiLetter } from "../detect/lexing/Characters.ts"
 
 /** Where the next character of a tag stands, in the terms of the HTML standard's tokenizer. */
 type State =

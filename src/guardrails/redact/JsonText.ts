@@ -1,4 +1,4 @@
-import { isDigit, isHexDigit } from "../detect/Characters.ts"
+import { isDigit, isHexDigit } from "../detect/lexing/Characters.ts"
 
 type NumberState =
   | "minus"

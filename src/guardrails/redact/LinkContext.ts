@@ -1,4 +1,4 @@
-import { isAlphanumeric } from "../detect/Characters.ts"
+import { isAlphanumeric } from "../detect/lexing/Characters.ts"
 import { HtmlTag } from "./HtmlTag.ts"
 import { LinkDestination } from "./LinkDestination.ts"
 

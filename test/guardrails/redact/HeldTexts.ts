@@ -3,7 +3,7 @@ import type { Writing } from "../../../src/guardrails/detect/Scanner.ts"
 /** A list of numbers waits for no longer until it is known to be JSON. */
 const maxList = 256
 /** The most characters of an e-mail address before its `@`. */
-const maxLocalPart = 64
+const maxLocalPart = 256
 
 /**
  * Returns true if the end of a text may still become a value or a placeholder. It may be one word of letters and digits, a
@@ -28,7 +28,8 @@ const isNumberCandidate = (text: string): boolean => isUsualCandidate(text) || g
 
 const asciiWord = /^[\w.@+-]*$/
 const word = /^[\p{L}\p{M}\p{N}\p{Pd}._%+@−]*$/u
-const phone = /^[\d+][\d\p{Zs}\p{Pd}().+−]{0,64}(?:x\d{0,6})?$/u
+/** What follows a number tells whether it is a part of an id. */
+const phone = /^[\d+][\d\p{Zs}\p{Pd}().+−]{0,64}[\p{L}\p{M}\p{N}\p{Pd}_/%=.:+@]{0,64}$/u
 const placeholder = /^\[[A-Z]*(?:_\d{0,9})?$/
 const groups = /^(?:[\p{L}\p{Pd}.:]*\d[\p{L}\p{N}\p{Pd}.:]*\p{Zs}){0,9}[\p{L}\p{M}\p{N}\p{Pd}._%+@:−]*$/u
 const startsAsJson = /^\s*(?:`{3}(?:json)?\s+)?[[{]/i
