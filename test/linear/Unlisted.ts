@@ -9,7 +9,8 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "layers/Environment.ts",
       "layers/environment/VariableKinds.ts",
       "layers/amqp/Link.ts",
-      "layers/drivers/InstalledDriver.ts"
+      "layers/drivers/InstalledDriver.ts",
+      "layers/roles/TasksModule.ts"
     ]
   ],
   [
