@@ -179,7 +179,16 @@ const rules = { tenantId: null, requiredScope: null, requiredRole: null, allowed
 const anything: PiiRedact.Options = { config: {}, route: "other", known: new Map([["[EMAIL_1]", "a@b.co"]]) }
 const detectors = Result.getOrThrow(DetectorSet.of(allDetectors))
 const detectorFiles = [
-  ...["lexing/Lexer", "NamedSecret", "Token", "Placeholders", "PaymentCard", "InternationalBankAccount", "IpAddress", "MachineNumbers"],
+  ...[
+    "lexing/Lexer",
+    "NamedSecret",
+    "Token",
+    "Placeholders",
+    "PaymentCard",
+    "InternationalBankAccount",
+    "IpAddress",
+    "MachineNumbers"
+  ],
   ...["Email", "PhoneNumber", "SocialSecurityNumber", "Secret", "SecretShapes", "PrivateKey", "CustomPattern"]
 ].map((name) => `src/guardrails/detect/${name}.ts`)
 const documentFiles = ["JsonTape", "Reader"].map((name) => `src/guardrails/text/${name}.ts`)

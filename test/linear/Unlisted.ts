@@ -1,5 +1,6 @@
 /** Source files that take text apart, and yet have no entry among the readers: why. */
 const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>]> = [
+  ["reads the texts of tests", ["layers/testing/HandlerCheckFailed.ts", "layers/testing/Labels.ts"]],
   [
     "reads what whoever starts or installs the process says: environment, command line, files of the operator, a package's own manifest",
     [
@@ -24,6 +25,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/gateway/forward/objects/ObjectAccess.ts",
       "src/gateway/request/RequestBody.ts",
       "src/gateway/WildcardBody.ts",
+      "src/gateway/TextRoutes.ts",
       "src/gateway/auth/Claims.ts",
       "src/gateway/auth/IssuerKeys.ts",
       "src/policy/ServiceCall.ts",
@@ -37,6 +39,9 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
   [
     "reads rows and values that this program wrote itself",
     [
+      "layers/data/DirectoryVersion.ts",
+      "layers/journal/Frames.ts",
+      "layers/journal/Recovery.ts",
       "src/control/policies/PolicyLayers.ts",
       "src/gateway/limits/LimitsScripts.ts",
       "src/gateway/forward/objects/ObjectOwners.ts",
