@@ -22,7 +22,9 @@ const guardrailPolicy = (guardrails: ReadonlyArray<string>) =>
       mandatory_guardrails: mandatory,
       forbidden_guardrails: forbidden,
       guardrail_config_overrides: Object.fromEntries(
-        overridden.filter((name) => !forbidden.includes(name)).map((name) => [name, { strict: true }])
+        overridden
+          .filter((name) => !forbidden.includes(name))
+          .map((name) => [name, name === "pii-redact" ? { restore_output: false } : { strict: true }])
       )
     }))
 
