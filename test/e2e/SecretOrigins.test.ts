@@ -270,8 +270,9 @@ describe("a stored secret stays with its address", () => {
 
   it.live("no registered service leads to a listener of the process itself", () =>
     Effect.gen(function* () {
-      // the simulator would answer for every address
-      const gateway = yield* RunningGateway.start({ environment: { UPSTREAM_BASE_URL: "http://127.0.0.1:9" } })
+      // the simulator would answer for every address; the example opens the listener of statuses
+      const environment = { UPSTREAM_BASE_URL: "http://127.0.0.1:9" }
+      const gateway = yield* RunningGateway.start({ environment, example: true })
       const operate = (method: string, path: string, body?: unknown) =>
         Effect.promise(() => gateway.operate(method, path, body))
       const key = yield* Effect.promise(() => RunningGateway.createKey(gateway))
