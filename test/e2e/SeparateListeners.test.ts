@@ -7,7 +7,8 @@ describe("listeners of one process", () => {
   it.live("have routes of their own", () =>
     Effect.gen(function* () {
       const process = yield* RunningGateway.start({
-        environment: { SVC_STATUS_TOKEN: "a-token", GATEWAY_UPSTREAM_UI_BIND_ADDR: "127.0.0.1:0" }
+        environment: { SVC_STATUS_TOKEN: "a-token", GATEWAY_UPSTREAM_UI_BIND_ADDR: "127.0.0.1:0" },
+        example: true
       })
       const asked = (origin: string, path: string) =>
         Effect.promise(async () => {
