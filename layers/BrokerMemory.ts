@@ -71,7 +71,7 @@ export class BrokerServer extends Context.Service<
 export const makeServer = (options: ServerOptions = {}): Effect.Effect<BrokerServer["Service"], never, Scope.Scope> =>
   serverWith(options, undefined)
 
-/** What earlier processes stored, and the journal that keeps further changes. */
+/** The state that earlier processes stored, and the journal that keeps further changes. */
 interface Storage {
   readonly state: DurableState
   readonly journal: Journal.Journal<Step>

@@ -185,7 +185,7 @@ const readSettings = (variables: Variables) => {
     redisKeyPrefix: variables.withDefault("REDIS_KEY_PREFIX", Kinds.KeyPrefix, "{svc}:"),
     /** One server, or all nodes of a cluster. */
     rabbitmqUrls: variables.optional("RABBITMQ_URL", Kinds.BrokerUrls),
-    /** Where variants inside the process keep their data. Without it, their data is lost at exit. */
+    /** The directory in which variants inside the process keep their data. Without it, their data is lost at exit. */
     dataDirectory: variables.optional("SVC_DATA_DIR", Schema.String),
     upstreams,
     /** Upstream paths that the upstream's web interface may load. A path is exact or ends in `/*`. */

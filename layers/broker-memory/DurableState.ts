@@ -17,7 +17,7 @@ export type Step = ReadonlyArray<Change>
 /** The checksum of a record shows that this program wrote it, so its kind is enough. */
 export const isStep = (value: unknown): value is Step => Array.isArray(value) && value.every(Array.isArray)
 
-/** What a journal contains, as the sum of its changes. The messages are those of the live queues, and not copies. */
+/** The content of a journal, as the sum of its changes. The messages are those of the live queues, and not copies. */
 export class DurableState {
   readonly exchanges = new Map<string, Exchange>()
   readonly queues = new Map<string, DurableQueue>()

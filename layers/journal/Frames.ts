@@ -27,8 +27,8 @@ const valueAt = (file: Buffer, offset: number): Buffer | undefined => {
 }
 
 /**
- * Where the whole records of a file end. After that follows nothing, a `tail` without any whole record, as the end of a
- * process or a power cut leaves it, or `damage` that whole records follow.
+ * The end of the whole records of a file. After it comes nothing, a `tail` without a whole record, as a killed process or
+ * a power cut leaves it, or `damage` that whole records follow.
  */
 export interface End {
   readonly offset: number

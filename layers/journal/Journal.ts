@@ -77,7 +77,7 @@ export class Journal<Record> {
       try {
         this.flush()
       } catch {
-        // Whoever confirms a change flushes first, and sees the failure.
+        // A caller that confirms a change flushes first, and sees the failure.
       }
     })
   }

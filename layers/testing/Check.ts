@@ -7,7 +7,7 @@ import type { Redis } from "../../src/services/Redis.ts"
 import type { FaultKind } from "./Schedule.ts"
 import type { Settled } from "./Settled.ts"
 
-/** What a check runs, and what must be true afterwards. `World` is the type of the services outside the worker. */
+/** A check runs a worker, and tells what must be true afterwards. `World` is the type of the services outside the worker. */
 export interface Check<World = never, WorldError = never, WorkerError = never, InvariantError = unknown> {
   /** The name of the variable that holds this check. Error messages show code with it. */
   readonly name: string
@@ -53,7 +53,7 @@ export interface Check<World = never, WorldError = never, WorkerError = never, I
   /** The kinds of fault that the search uses. Default: all. */
   readonly faults?: ReadonlyArray<FaultKind> | undefined
 
-  /** How late a delayed operation begins or returns, in virtual time. Default: 5 seconds. */
+  /** The time by which a delayed operation begins or returns late, in virtual time. Default: 5 seconds. */
   readonly delay?: Duration.Input | undefined
 
   /** The virtual time after which a worker that has not settled fails the check. Default: 2 hours. */

@@ -23,7 +23,7 @@ export interface Operation {
 }
 
 /**
- * What happens at an operation.
+ * The fault at an operation.
  *
  * - `crash before`, `crash after`: the worker is gone there, without finalizers, and another one starts a second later.
  * - `disconnect before`, `disconnect after`: the worker loses its connection to the broker and reconnects at once. The

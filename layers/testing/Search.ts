@@ -15,9 +15,9 @@ export interface Found {
   readonly runs: number
   /** The operations of the run without faults. */
   readonly operations: ReadonlyArray<Operation>
-  /** How many schedules with one fault there are, and how many of them ran. */
+  /** The number of schedules with one fault, and of those that ran. */
   readonly single: { readonly possible: number; readonly ran: number }
-  /** How many schedules with several faults ran. */
+  /** The number of schedules with several faults that ran. */
   readonly combined: number
 }
 

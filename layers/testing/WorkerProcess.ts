@@ -7,7 +7,7 @@ import type { FaultKind, Operation, OperationKind } from "./Schedule.ts"
 /** RabbitMQ's default of `consumer_timeout`. */
 const consumerTimeout = "30 minutes"
 
-/** What a fault does outside the process. */
+/** The effects of a fault outside the process. */
 export interface Surroundings {
   readonly history: History
   readonly delay: Duration.Duration

@@ -103,8 +103,8 @@ const isIpv6 = (text: string): boolean => {
 const isZero = (groups: ReadonlyArray<string>): boolean => groups.every((group) => /^0{0,4}1?$/.test(group))
 
 /**
- * How addresses begin that are written with `::`: global, local, of a group, and the translated ones. Others are names
- * in a program, such as `a2::b`.
+ * The beginnings of addresses with `::`: global, local, multicast and translated ones. Others are names in a program,
+ * such as `a2::b`.
  */
 const prefixes = /^(?:[23][0-9a-f]{3}|f[cd][0-9a-f]{2}|fe[89ab][0-9a-f]|ff[0-9a-f]{2}|64:ff9b|100):/i
 
