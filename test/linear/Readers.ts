@@ -466,20 +466,6 @@ export const readers: ReadonlyArray<Reader> = [
     },
     { longest: 2048, cheapMs: 15 }
   ),
-  ofText(
-    "guarded texts of one event that end one by one",
-    ["src/guardrails/stream/HeldText.ts"],
-    (text) => {
-      const stream = new StreamRedactor(Result.getOrThrow(PiiRedact.redactionOf("response", anything)), "chat")
-      const choices = text.split("").map((held, index) => ({ index, delta: { content: `a${held}` } }))
-      stream.push(bytes(`data: ${JSON.stringify({ choices })}\n\n`))
-      for (const { index } of choices)
-        stream.push(
-          bytes(`data: ${JSON.stringify({ choices: [{ index, finish_reason: "stop" }] })}\n\ndata: [DONE]\n\n`)
-        )
-    },
-    { longest: 2048, cheapMs: 15 }
-  ),
   ofText("addresses in guarded texts", ["src/guardrails/redact/LinkContext.ts"], (text) => new LinkContext().add(text)),
   ...ofStream("usage in events", ["src/gateway/usage/UsageTap.ts"], () => tapped(UsageTap.events("a", 1_048_576))),
   ...ofStream("usage in events that is hidden", ["src/gateway/usage/UsageTap.ts"], () =>
