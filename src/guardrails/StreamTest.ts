@@ -1,4 +1,4 @@
-import { Clock, Effect, Option, Result, Schema } from "effect"
+import { Clock, Effect, Option, Schema } from "effect"
 import type { Execution } from "../policy/Guardrail.ts"
 import type { StoppedBy } from "./GuardrailOutcome.ts"
 import type { Guardrails } from "./Guardrails.ts"
@@ -8,9 +8,10 @@ import * as StreamCalls from "./StreamCalls.ts"
 import { StreamChain } from "./StreamChain.ts"
 
 interface StreamTestRun {
-  /** The text that is sent after each chunk, and what follows at the end. */
+  /** The text that is sent after each chunk, and what follows at the end. It ends with the chunk that was stopped. */
   readonly sent: ReadonlyArray<string>
   readonly executions: ReadonlyArray<Execution>
+  readonly stopped?: StoppedBy
 }
 
 /** Runs guardrails on a text that arrives in chunks, as the pieces of one chat completion. */
@@ -22,7 +23,7 @@ export const run = Effect.fnUntraced(function* (
 ) {
   const clock = yield* Clock.Clock
   const fork = Effect.runForkWith(yield* Effect.context<never>())
-  return yield* Effect.callback<Result.Result<StreamTestRun, StoppedBy>>((resume) => {
+  return yield* Effect.callback<StreamTestRun>((resume) => {
     const sent: Array<string> = []
     let received = ""
     let next = 0
@@ -35,14 +36,19 @@ export const run = Effect.fnUntraced(function* (
     /** Pushes chunks until a guardrail is busy. Then `ready` goes on. */
     const proceed = () => {
       isProceeding = true
-      while (next < chunks.length && !chain.isBusy) {
+      while (next < chunks.length && !chain.isBusy && !isEnded) {
         chain.push(eventOf(chunks[next++] ?? ""))
-        if (!chain.isBusy) takeSent()
+        if (!chain.isBusy && !isEnded) takeSent()
       }
       isProceeding = false
       if (chain.isBusy || isEnded) return
       isEnded = true
       chain.end()
+    }
+    const finish = (end: Pick<StreamTestRun, "stopped">) => {
+      isEnded = true
+      takeSent()
+      resume(Effect.succeed({ sent, executions: chain.report().executions, ...end }))
     }
     const call = StreamCalls.make(guardrails, {
       ...request,
@@ -56,11 +62,8 @@ export const run = Effect.fnUntraced(function* (
         push: (bytes) => {
           received += bytes.toString()
         },
-        end: () => {
-          takeSent()
-          resume(Effect.succeed(Result.succeed({ sent, executions: chain.report().executions })))
-        },
-        stop: (by) => resume(Effect.succeed(Result.fail(by))),
+        end: () => finish({}),
+        stop: (stopped) => finish({ stopped }),
         ready: () => {
           if (isProceeding || isEnded) return
           takeSent()

@@ -5,10 +5,17 @@ import type { Reply } from "../../src/guardrails/StreamJudge.ts"
 import * as StreamTest from "../../src/guardrails/StreamTest.ts"
 import { streamStep } from "./stream/StreamSteps.ts"
 
-const replying = (reply: Reply): Guardrails["Service"] => ({
-  run: () => Effect.die("only streams are tested"),
-  judgeStream: () => Effect.delay(Effect.succeed(reply), 1)
-})
+/** Gives the replies in their order, and the last one again and again. */
+const replying = (replies: ReadonlyArray<Reply>): Guardrails["Service"] => {
+  let next = 0
+  return {
+    run: () => Effect.die("only streams are tested"),
+    judgeStream: () =>
+      Effect.suspend(() => Effect.succeed(replies[Math.min(next++, replies.length - 1)] ?? allow)).pipe(Effect.delay(1))
+  }
+}
+
+const allow: Reply = Result.succeed({ action: "allow", reason: null, metadata: {} })
 
 const request = {
   requestId: "r",
@@ -23,22 +30,29 @@ const request = {
   }
 }
 
-const test = (reply: Reply, ...chunks: ReadonlyArray<string>) =>
-  StreamTest.run(replying(reply), [streamStep("window")], chunks, request)
+const test = (replies: ReadonlyArray<Reply>, ...chunks: ReadonlyArray<string>) =>
+  StreamTest.run(replying(replies), [streamStep("window")], chunks, request)
 
 describe("a test of a stream", () => {
   it.live("returns what is sent after each chunk, and at the end", () =>
     Effect.gen(function* () {
       const letters = "a".repeat(63)
-      const run = yield* test(Result.succeed({ action: "allow", reason: null, metadata: {} }), "a", letters, "b")
-      assert.deepStrictEqual(Result.getOrThrow(run).sent, ["", `a${letters}`, "", "b"])
+      const run = yield* test([allow], "a", letters, "b")
+      assert.deepStrictEqual(run.sent, ["", `a${letters}`, "", "b"])
+      assert.isUndefined(run.stopped)
     })
   )
 
-  it.live("ends with the guardrail that stops it", () =>
+  it.live("ends with the guardrail that stops it, after what was sent before", () =>
     Effect.gen(function* () {
-      const run = yield* test(Result.succeed({ action: "block", reason: null, metadata: {} }), "text")
-      assert.strictEqual(Result.isFailure(run) && run.failure.code, "guardrail_blocked")
+      const replies: ReadonlyArray<Reply> = [allow, Result.succeed({ action: "block", reason: null, metadata: {} })]
+      const run = yield* test(replies, "a".repeat(128), "text", "b".repeat(64), "c".repeat(64))
+      assert.strictEqual(run.stopped?.code, "guardrail_blocked")
+      assert.deepStrictEqual(run.sent, ["a".repeat(128), "", ""])
+      assert.deepStrictEqual(
+        run.executions.map(({ action }) => action),
+        ["block"]
+      )
     })
   )
 
@@ -51,7 +65,7 @@ describe("a test of a stream", () => {
           throw bug
         }
       })
-      const exit = yield* Effect.exit(test(Result.succeed({ action: "allow", reason: null, metadata }), "text"))
+      const exit = yield* Effect.exit(test([Result.succeed({ action: "allow", reason: null, metadata })], "text"))
       assert.deepStrictEqual(exit, Exit.die(bug))
     })
   )

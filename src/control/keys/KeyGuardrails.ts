@@ -82,11 +82,10 @@ const make = Effect.gen(function* () {
         provider: "none"
       }
       if (isStream) {
-        const run = yield* runOneTest(keyId)(
+        const { executions, ...run } = yield* runOneTest(keyId)(
           StreamTest.run(runner, steps, chunks ?? [], { requestId, context: requestContext })
         )
-        if (Result.isFailure(run)) return yield* new ControlError(run.failure.code, run.failure.message)
-        return { sent: run.success.sent, applied_guardrails: names, results: run.success.executions }
+        return { ...run, applied_guardrails: names, results: executions }
       }
       const run = yield* runOneTest(keyId)(
         runner.run(steps, {

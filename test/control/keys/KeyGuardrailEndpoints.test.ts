@@ -240,7 +240,10 @@ suite("Guardrails of a key", (it) => {
       const judged = yield* test(http, ["One sentence. ", "x".repeat(100), " The end."])
       assert.strictEqual(asTexts(at(judged.json, "sent")).join(""), `One sentence. ${"x".repeat(100)} The end.`)
       const block = yield* keyWith({ mandatory_guardrails: [yield* entryAt("/block", { modes: ["post_call"] })] })
-      assert.strictEqual(refusalOf(yield* test(block, ["anything"])).code, "guardrail_blocked")
+      const blocked = yield* test(block, ["anything"])
+      assert.strictEqual(blocked.status, 200)
+      assert.strictEqual(at(blocked.json, "stopped", "code"), "guardrail_blocked")
+      assert.deepStrictEqual(asTexts(at(blocked.json, "sent")).join(""), "")
     })
   )
 

@@ -32,6 +32,8 @@ export const GuardrailTestResult = Schema.Struct({
   input: Schema.optionalKey(Schema.Json),
   /** Only of `during_call`: what is sent to the client after each chunk. One more item has what follows at the end. */
   sent: Schema.optionalKey(Schema.Array(Schema.String)),
+  /** Only of `during_call`: the error with which a guardrail ends the stream. The last item of `sent` stands before it. */
+  stopped: Schema.optionalKey(Schema.Struct({ code: Schema.String, message: Schema.String })),
   applied_guardrails: Schema.Array(Schema.String),
   results: Schema.Array(Execution)
 })
