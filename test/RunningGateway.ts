@@ -6,7 +6,7 @@ import { Effect, type Scope } from "effect"
 
 import { isTasksRole, type Role } from "../layers/DoorOptions.ts"
 
-const root = fileURLToPath(new URL("..", import.meta.url))
+const ownRoot = fileURLToPath(new URL("..", import.meta.url))
 
 /** The program as its users run it: a process of its own, on ports that the kernel chooses. */
 export interface RunningGateway {
@@ -42,6 +42,8 @@ export interface Options {
   readonly tasks?: string
   /** Node strips the types itself, as with `npm start`, or has tsx do it. Default: `node`. */
   readonly types?: "node" | "tsx"
+  /** The folder of the program. Default: this one. */
+  readonly root?: string
   /** The operator token to use; by default a fresh one, set as `GATEWAY_ADMIN_TOKEN`. */
   readonly adminToken?: string
 }
@@ -63,14 +65,15 @@ export const launch = (options: Options) => {
   const { tasks } = options
   const example = options.example ?? (isTasksRole(role) && tasks === undefined)
   const ofTasks = [...(example ? ["--example"] : []), ...(tasks === undefined ? [] : ["--tasks", tasks])]
-  return command([role, ...flags, ...ofTasks], environment, types)
+  return command([role, ...flags, ...ofTasks], environment, types, options.root)
 }
 
 /** The program with those words behind its name. */
 export const command = (
   args: ReadonlyArray<string>,
   environment: Readonly<Record<string, string>>,
-  types: "node" | "tsx" = "node"
+  types: "node" | "tsx" = "node",
+  root: string = ownRoot
 ) => {
   const child = spawn(process.execPath, [...(types === "tsx" ? ["--import", "tsx"] : []), "src/main.ts", ...args], {
     cwd: root,
