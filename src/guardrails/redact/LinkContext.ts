@@ -1,4 +1,4 @@
-import { isAlphanumeric } from "../detect/lexing/Characters.ts"
+import { isAlphanumeric, normalCode } from "../detect/lexing/Characters.ts"
 import { HtmlTag } from "./HtmlTag.ts"
 import { LinkDestination } from "./LinkDestination.ts"
 
@@ -9,7 +9,8 @@ import { LinkDestination } from "./LinkDestination.ts"
  * - A word in which an address begins belongs to it up to a space, a tab or a line feed. Other spaces are characters of an
  *   address. Between quotation marks that stand before the address, a space does not end it.
  * - The rest of a tag belongs to an address that stands in it, and so does the rest of a Markdown link's destination.
- * - If an address begins a string of tool arguments, then all of the string belongs to it.
+ * - If an address begins a string of tool arguments, then all of the string belongs to it. A tool may add the scheme, so
+ *   that numbers of computers, schemes of all kinds and `user@computer:` begin an address there.
  */
 export class LinkContext {
   readonly #tag = new HtmlTag()
@@ -24,15 +25,17 @@ export class LinkContext {
   #previous = 0
   /** True if the text has a space after its first word. */
   #hasProse = false
-  /** The last characters, in which an address may begin. */
+  /** The last characters, in which an address may begin. Characters that addresses leave out are left out. */
   #recent = ""
+  /** True if an address begins here unless a space follows, as in `to: ` and `from:`. */
+  #mayBegin = false
 
   constructor(isArgument = false) {
     this.#isArgument = isArgument
   }
 
   get isInside(): boolean {
-    return this.#isAddress || this.isInMarkup
+    return this.#isAddress || this.#mayBegin || this.isInMarkup
   }
 
   /** True inside a tag or a destination with an address. */
@@ -42,7 +45,7 @@ export class LinkContext {
 
   /** True if the next text may continue an address of this one. */
   get isOpen(): boolean {
-    return this.#isAddress || this.#tag.isOpen || this.#destination.isOpen
+    return this.#isAddress || this.#mayBegin || this.#tag.isOpen || this.#destination.isOpen
   }
 
   /** Returns the context of a text that continues this one. */
@@ -56,6 +59,7 @@ export class LinkContext {
     next.#previous = this.#previous
     next.#hasProse = this.#hasProse
     next.#recent = this.#recent
+    next.#mayBegin = this.#mayBegin
     return next
   }
 
@@ -74,6 +78,7 @@ export class LinkContext {
     this.#isWhole = false
     this.#quote = 0
     this.#recent = ""
+    this.#mayBegin = false
   }
 
   add(text: string): void {
@@ -94,19 +99,36 @@ export class LinkContext {
     if (code === lineFeed && !this.#isArgument) this.#quote = 0
     if (this.#quote === 0) this.#isAddress = false
     this.#recent = ""
+    this.#mayBegin = false
   }
 
   #addCharacter(code: number): void {
     if (code === this.#quote) this.#quote = 0
     else if (this.#quote === 0 && this.#isQuote(code)) this.#quote = code
     if (this.#isAddress) return
+    if (this.#mayBegin) {
+      this.#begin()
+      return
+    }
+    const letter = letterOf(code)
+    if (letter === undefined) return
     if (this.#recent.length >= 2 * maxStart) this.#recent = this.#recent.slice(-maxStart)
-    this.#recent += String.fromCharCode(code)
-    if (code === semicolon) this.#decodeEntity()
-    else if (!isTrigger(code)) return
-    if (!addressStart.test(this.#recent)) return
+    this.#recent += String.fromCharCode(letter)
+    if (letter === semicolon) this.#decodeEntity()
+    else if (!isTrigger(letter)) return
+    if (addressStart.test(this.#recent) || (this.#isFirstArgument && argumentStart.test(this.#recent))) this.#begin()
+    else if (this.#isFirstArgument) this.#mayBegin = possibleStart.test(this.#recent)
+  }
+
+  /** True in the first word of a string of tool arguments. */
+  get #isFirstArgument(): boolean {
+    return this.#isArgument && !this.#hasProse
+  }
+
+  #begin(): void {
+    this.#mayBegin = false
     this.#isAddress = true
-    this.#isWhole = this.#isArgument && !this.#hasProse
+    this.#isWhole = this.#isFirstArgument
   }
 
   /** An apostrophe inside a word is no quotation mark. */
@@ -150,7 +172,38 @@ const entities: ReadonlyMap<string, number> = new Map([
 const isTrigger = (code: number): boolean =>
   code === 0x3a || code === 0x2f || code === 0x5c || code === 0x2e || code === 0x3f || code === 0x23
 
-/** A scheme, two slashes, `www.`, or the name of a computer with what may follow it in an address. */
-const addressStart =
-  /(?:(?:https?|ftp|wss?|file|mailto|xmpp):|[/\\]{2}|\bwww\.|[a-z0-9]\.[a-z]{2,24}(?::\d{1,5})?[/\\?#])$/i
-const maxStart = 40
+/** Programs that open addresses leave out some characters, and take others for their ASCII form. */
+const letterOf = (code: number): number | undefined =>
+  code < 0x80 ? code : code === 0x3002 || code === 0xff61 ? dot : normalCode(code)
+
+const dot = 0x2e
+/** What may follow the name of a computer in an address. */
+const afterName = String.raw`\.?;?(?::\d{0,5})?[/\\?#]$`
+
+/** A scheme, two slashes, `www.`, or the name or the four numbers of a computer with what may follow it in an address. */
+const addressStart = new RegExp(
+  [
+    String.raw`(?:(?:https?|ftp|wss?|file|mailto|xmpp):|[/\\]{2}|\bwww\.)$`,
+    String.raw`[\p{L}\p{N}]\.(?:\p{L}{2,24}|xn--[a-z0-9-]{1,59})${afterName}`,
+    String.raw`(?:\d{1,3}\.){3}\d{1,3}${afterName}`
+  ].join("|"),
+  "iu"
+)
+
+const wordStart = String.raw`(?<![\p{L}\p{N}.])`
+
+/** The number of a computer as addresses may write it. */
+const argumentStart = new RegExp(
+  String.raw`(?:\[[\da-f:.]{2,45}\]|\d\.(?:0x[\da-f]{1,8}|\d{1,10})|${wordStart}(?:0x[\da-f]{1,8}|\d{8,11}))${afterName}`,
+  "iu"
+)
+
+/** Other schemes, and the name or the number of a computer before a port or a path. `to:` and `from:` begin nothing. */
+const possibleStart = new RegExp(
+  [
+    `${wordStart}(?:blob|data|dict|ftps|git|gopher|gs|imaps?|intent|irc|javascript|ldaps?|nfs|news|nntp|rtsp|s3|scp|sftp|sips?|smb|sms|ssh|tel|telnet|tftp|vbscript|view-source|webcal|whatsapp):$`,
+    String.raw`(?:[\p{L}\p{N}]\.(?:\p{L}{2,24}|xn--[a-z0-9-]{1,59})|\d\.\d{1,3}|\])\.?:$`
+  ].join("|"),
+  "iu"
+)
+const maxStart = 64

