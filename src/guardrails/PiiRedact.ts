@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto"
 import { Result } from "effect"
 import type { Config, FailurePolicy } from "../policy/Guardrail.ts"
 import { DetectorSet } from "./detect/DetectorSet.ts"
@@ -43,7 +44,7 @@ const redactDocument = (
   options: Options,
   failurePolicy: FailurePolicy
 ): Result.Result<DocumentRun, string> =>
-  Result.map(redactionOf(kind, options), (redaction) => {
+  Result.map(redactionOf(kind, options, kind === "request" ? lastNumberBefore(text) : 0), (redaction) => {
     const document = (kind === "request" ? ofRequest : ofResponse)(options.route, text)
     const redacted = DocumentRedactor.redact(redaction, text, document?.spans ?? [], kind)
     const verdict = verdictOf(redaction, new Set(document?.unreadable ?? ["file"]), options.config, failurePolicy)
@@ -83,13 +84,29 @@ export const mistakeIn = (config: Config): ConfigMistake | undefined => {
 
 export const redactionOf = (
   kind: "request" | "response",
-  { config, known }: Options
+  { config, known }: Options,
+  lastNumber: number = 0
 ): Result.Result<Redaction, string> =>
   Result.map(
     DetectorSet.of(config),
     (detectors) =>
-      new Redaction({ detectors, known, restore: kind === "response" && config["restore_output"] !== false })
+      new Redaction({
+        detectors,
+        known,
+        lastNumber,
+        restore: kind === "response" && config["restore_output"] !== false
+      })
   )
+
+/**
+ * The upstream may keep the turns of a conversation, with the placeholders of earlier requests, whose values the gateway
+ * has forgotten. A request that continues such a conversation gets numbers of its own, so that an earlier placeholder in
+ * the response is not taken for one of this request.
+ */
+const lastNumberBefore = (request: string): number =>
+  continuesConversation.test(request) ? randomInt(10_000_000, 900_000_000) : 0
+
+const continuesConversation = /"(?:previous_response_id|conversation)"\s{0,16}:\s{0,16}["{]/
 
 /**
  * Detectors cannot read pictures, audio and files, a signed text must not change, and a value in unknown text may have

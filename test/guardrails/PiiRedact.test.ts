@@ -207,6 +207,22 @@ describe("pii-redact", () => {
     })
   })
 
+  it.each([{ previous_response_id: "resp_1" }, { conversation: "conv_1" }, { conversation: { id: "conv_1" } }])(
+    "numbers the placeholders of a conversation that the upstream keeps, %j, unlike those of other requests",
+    (kept) => {
+      const request = (more: object) => redactText(JSON.stringify({ input: "a@b.co and c@d.co", ...more })).text
+      assert.include(request({ previous_response_id: null }), '"[EMAIL_1] and [EMAIL_2]"')
+      const numbers = [request(kept), request(kept)].map((text) =>
+        /\[EMAIL_(\d{8,9})\] and \[EMAIL_(\d{8,9})\]/.exec(text)
+      )
+      for (const [, first, second] of numbers.map((match) => match ?? []))
+        assert.strictEqual(Number(second), Number(first) + 1)
+      assert.notStrictEqual(numbers[0]?.[1], numbers[1]?.[1])
+      const { found } = redactText(JSON.stringify({ input: "a@b.co", ...kept }))
+      assert.include(redactText('{"output":"[EMAIL_1]"}', found, true).text, "[EMAIL_1]")
+    }
+  )
+
   it("gives no placeholder that the text has already", () => {
     assert.strictEqual(of("[EMAIL_1] is not a@b.co"), "[EMAIL_1] is not [EMAIL_2]")
   })

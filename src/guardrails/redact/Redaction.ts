@@ -9,6 +9,8 @@ export interface RedactionOptions {
   readonly known: PlaceholderValues
   /** True if `known` placeholders are replaced by their values, and values of the request stay. */
   readonly restore: boolean
+  /** The numbers of the placeholders begin after this one. Default: 0. */
+  readonly lastNumber?: number
 }
 
 /** One run of the guardrail on a request or a response. It numbers the placeholders and counts the findings. */
@@ -20,12 +22,14 @@ export class Redaction {
   readonly found = new Map<string, string>()
   readonly #used: Set<string>
   readonly #requestValues: ReadonlySet<string>
+  readonly #lastNumber: number
   readonly #lastNumbers = new Map<string, number>()
   readonly #counts = new Map<string, number>()
   #signedFindings = 0
   #lateFindings = 0
 
-  constructor({ detectors, known, restore }: RedactionOptions) {
+  constructor({ detectors, known, lastNumber = 0, restore }: RedactionOptions) {
+    this.#lastNumber = lastNumber
     this.detectors = detectors
     this.known = known
     this.restore = restore
@@ -61,7 +65,7 @@ export class Redaction {
   replace(kind: string, value: string, raw: string): string {
     if (this.#requestValues.has(value)) return raw
     this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1)
-    let number = this.#lastNumbers.get(kind) ?? 0
+    let number = this.#lastNumbers.get(kind) ?? this.#lastNumber
     let placeholder: string
     do placeholder = `[${kind}_${++number}]`
     while (this.#used.has(placeholder))
