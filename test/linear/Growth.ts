@@ -23,11 +23,13 @@ export const excessiveGrowth = (prepare: Prepare, { cheapMs, longest }: Sizes = 
   let length = longest / 4
   let run = prepare(length)
   // where a short input takes long, a longer one would keep the test busy for minutes
-  if (timeOf(run) < longMs || shortestOf(run) < longMs) {
+  if (timeOf(run) < longMs) {
     length = longest
     run = prepare(length)
-    if (timeOf(run) <= cheapMs || shortestOf(run) <= cheapMs) return undefined
+    if (timeOf(run) <= cheapMs) return undefined
   }
+  const whole = timeOf(run)
+  if (whole <= cheapMs || whole / shortestOf(prepare(length / 16)) <= surelyLinear) return undefined
   const lengths = [run, prepare(length / 4), prepare(length / 16)]
   let times = lengths.map(() => Number.POSITIVE_INFINITY)
   let growth = Number.POSITIVE_INFINITY
@@ -43,6 +45,9 @@ export const excessiveGrowth = (prepare: Prepare, { cheapMs, longest }: Sizes = 
 }
 
 const longMs = 40
+
+/** Sixteen times the input may take so many times as long at the first look: linear is 16, quadratic is 256. */
+const surelyLinear = 24
 
 /** A sum of times that says something. */
 const worthwhileMs = 10
