@@ -1,6 +1,7 @@
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
+import { LongestFirst } from "./LongestFirst.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 
@@ -18,6 +19,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     pool: "forks",
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     reporters: ["default"]
   }
 })

@@ -45,6 +45,6 @@ const decoded = (text: string, writing: Writing): string =>
     .replaceAll(/\\+[bfnrt]/g, "\n")
     .replaceAll(/\\+u([0-9a-f]{4})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
     .replaceAll(/&#x?0*(?:64|40);|&commat;|%40/gi, "@")
-    .replace(/[\ud800-\udbff]?(?:\\[\\u0-9a-f]*|&[#a-z0-9]{0,9})?$/i, "")
+    .replace(/[\ud800-\udbff]?(?:&[#a-z0-9]{0,9})?(?:\\[\\u0-9a-f]*)?$/i, "")
     .normalize("NFKC")
     .replaceAll(/\p{Default_Ignorable_Code_Point}/gu, "")
