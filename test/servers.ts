@@ -9,6 +9,7 @@ import { Effect, Redacted } from "effect"
 import { Redis as Ioredis } from "ioredis"
 import type { StartedTestContainer } from "testcontainers"
 import type { TestProject } from "vitest/node"
+import * as EmbeddedSnapshot from "./EmbeddedSnapshot.ts"
 
 declare module "vitest" {
   /** Where the real servers are; `null`: there is none, and what needs it is skipped. */
@@ -20,6 +21,8 @@ declare module "vitest" {
     chromium: string | null
     prometheus: string | null
     agents: Agents | null
+    /** The path of a snapshot of an embedded database with the product's schema. */
+    embeddedSnapshot: string
   }
 }
 
@@ -230,5 +233,6 @@ export default async function setup(project: TestProject) {
   const installed = agents()
   project.provide("agents", installed.missing === undefined ? installed.place : null)
   await report("agents", installed)
+  project.provide("embeddedSnapshot", await EmbeddedSnapshot.path())
   return stop
 }

@@ -2,7 +2,7 @@ import { request } from "node:http"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { HttpServer } from "effect/http"
-import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
+import * as EmbeddedDatabase from "../EmbeddedDatabase.ts"
 import { eventually } from "../Eventually.ts"
 import * as Upstream from "../gateway/ScriptedUpstream.ts"
 import { admin, layer as listener, operatorToken } from "./Listener.ts"
@@ -65,7 +65,7 @@ const answered = (post: Omit<Post, "length">, body = "{}", length = body.length)
 
 const upstream = Upstream.layer(Upstream.json({}), [])
 
-layer(listener(DatabaseEmbedded.layer, { upstream }), { excludeTestServices: true })("Bodies of requests", (it) => {
+layer(listener(EmbeddedDatabase.layer, { upstream }), { excludeTestServices: true })("Bodies of requests", (it) => {
   it.effect("take a bounded sum of memory, and an address leaves room to others", () =>
     Effect.gen(function* () {
       const large = 16 * 1024 * 1024

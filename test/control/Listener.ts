@@ -2,7 +2,6 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, layer as describeWith, type Vitest } from "@effect/vitest"
 import { Effect, Layer, Option, Predicate, Redacted, Schema } from "effect"
 import { type Headers, HttpBody, HttpClient, HttpClientRequest, type HttpMethod, HttpRouter } from "effect/http"
-import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
 import * as EgressHttp from "../../layers/EgressHttp.ts"
 import { allowPrivateAddresses } from "../../layers/http/AddressPolicy.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
@@ -19,6 +18,7 @@ import { Lifecycle } from "../../src/process/Lifecycle.ts"
 import type { Database } from "../../src/services/Database.ts"
 import type { Upstream } from "../../src/services/Upstream.ts"
 import { Vault } from "../../src/state/Vault.ts"
+import * as EmbeddedDatabase from "../EmbeddedDatabase.ts"
 import { settings, upstreams } from "../gateway/Proxy.ts"
 import * as MigratedDatabase from "../MigratedDatabase.ts"
 import * as ScriptedEgress from "../ScriptedEgress.ts"
@@ -83,7 +83,7 @@ type Services = Layer.Success<ReturnType<typeof layer>>
 /** The same tests on the embedded database and, where there is one, on a PostgreSQL server. */
 export const suite = (name: string, tests: (it: Vitest.MethodsNonLive<Services>) => void) => {
   const options = { excludeTestServices: true } as const
-  describeWith(layer(DatabaseEmbedded.layer), options)(`${name} (embedded)`, tests)
+  describeWith(layer(EmbeddedDatabase.layer), options)(`${name} (embedded)`, tests)
   describe.skipIf(TemporaryDatabase.server === null)("on a server", () => {
     describeWith(layer(TemporaryDatabase.layer), options)(`${name} (postgres)`, tests)
   })

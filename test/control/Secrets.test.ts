@@ -1,7 +1,7 @@
 import { assert, layer as describeWith } from "@effect/vitest"
 import { Effect, Layer, Logger, Option, References } from "effect"
-import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
 import { Database } from "../../src/services/Database.ts"
+import * as EmbeddedDatabase from "../EmbeddedDatabase.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { admin, at, call, idOf, layer, operatorToken, refusalOf } from "./Listener.ts"
 
@@ -15,7 +15,7 @@ const logs = Layer.mergeAll(
 
 const options = { excludeTestServices: true } as const
 
-describeWith(Layer.provideMerge(layer(DatabaseEmbedded.layer), logs), options)("Secrets", (it) => {
+describeWith(Layer.provideMerge(layer(EmbeddedDatabase.layer), logs), options)("Secrets", (it) => {
   it.effect("a credential is in no answer, no audit event, no log line and no table, whatever is done with it", () =>
     Effect.gen(function* () {
       const answers: Array<string> = []
@@ -87,7 +87,7 @@ describeWith(Layer.provideMerge(layer(DatabaseEmbedded.layer), logs), options)("
 })
 
 // Without a key the vault keeps credentials as they are, and the database would repeat them in the details of an error.
-describeWith(Layer.provideMerge(layer(DatabaseEmbedded.layer, { vaultKey: Option.none() }), logs), options)(
+describeWith(Layer.provideMerge(layer(EmbeddedDatabase.layer, { vaultKey: Option.none() }), logs), options)(
   "Failures",
   (it) => {
     it.effect("a failure of ours is said without a word of the request, logged under its id, and leaves no event", () =>

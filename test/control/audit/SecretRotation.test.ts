@@ -1,6 +1,5 @@
 import { assert, describe, layer as describeWith } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
-import * as DatabaseEmbedded from "../../../layers/DatabaseEmbedded.ts"
 import { RequestId } from "../../../src/control/api/schema/Errors.ts"
 import { Operator } from "../../../src/control/api/schema/Security.ts"
 import { Audit } from "../../../src/control/audit/Audit.ts"
@@ -8,6 +7,7 @@ import { AuditChain } from "../../../src/control/audit/AuditChain.ts"
 import { rotate, sealedColumns } from "../../../src/control/audit/SecretRotation.ts"
 import { Database } from "../../../src/services/Database.ts"
 import { Vault } from "../../../src/state/Vault.ts"
+import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
 import * as MigratedDatabase from "../../MigratedDatabase.ts"
 import * as TemporaryDatabase from "../../TemporaryDatabase.ts"
 
@@ -132,6 +132,6 @@ const rules = <E>(name: string, database: Layer.Layer<Database, E>) =>
     )
   })
 
-rules("embedded", DatabaseEmbedded.layer)
+rules("embedded", EmbeddedDatabase.layer)
 
 describe.skipIf(TemporaryDatabase.server === null)("on a server", () => rules("postgres", TemporaryDatabase.layer))

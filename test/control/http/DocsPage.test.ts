@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import { HttpServer } from "effect/http"
 import { chromium } from "playwright-core"
 import { inject } from "vitest"
-import * as DatabaseEmbedded from "../../../layers/DatabaseEmbedded.ts"
+import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
 import { at, call, layer, operatorToken, suite } from "../Listener.ts"
 
 const executable = inject("chromium")
@@ -87,7 +87,7 @@ suite("The documentation's examples", (it) => {
 })
 
 describe.skipIf(executable === null)("in a browser", () => {
-  describeWith(layer(DatabaseEmbedded.layer), { excludeTestServices: true })(
+  describeWith(layer(EmbeddedDatabase.layer), { excludeTestServices: true })(
     "The documentation of the control API",
     (it) => {
       it.effect("works under its policy, which lets no other script run", () =>

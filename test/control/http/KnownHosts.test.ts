@@ -4,15 +4,15 @@ import { Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { chromium } from "playwright-core"
 import { inject } from "vitest"
-import * as DatabaseEmbedded from "../../../layers/DatabaseEmbedded.ts"
 import * as ControlApp from "../../../src/control/ControlApp.ts"
 import { ControlHosts } from "../../../src/control/http/KnownHosts.ts"
+import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
 import { layer, operatorToken } from "../Listener.ts"
 
 const executable = inject("chromium")
 
 const routes = ControlApp.layer.pipe(Layer.provide(Layer.succeed(ControlHosts, ["gateway.example"])))
-const listener = layer(DatabaseEmbedded.layer, { routes })
+const listener = layer(EmbeddedDatabase.layer, { routes })
 const options = { excludeTestServices: true } as const
 
 const open = ["/admin-ui/healthz", "/admin-ui/readyz", "/admin-ui/metrics", "/admin-ui/docs", "/admin-ui/openapi.json"]

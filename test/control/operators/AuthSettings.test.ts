@@ -1,9 +1,9 @@
 import { assert, layer as describeWith } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
-import * as DatabaseEmbedded from "../../../layers/DatabaseEmbedded.ts"
 import { disabledAuth, StartupAuthSettings, secretContext } from "../../../src/policy/AuthSettings.ts"
 import { Database } from "../../../src/services/Database.ts"
 import { Vault } from "../../../src/state/Vault.ts"
+import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
 import { admin, at, call, layer, ok, refusalOf, suite } from "../Listener.ts"
 
 const path = `${admin}/auth/front-door`
@@ -146,7 +146,7 @@ const startup = Layer.succeed(
   })
 )
 
-describeWith(Layer.provide(layer(DatabaseEmbedded.layer), startup), {
+describeWith(Layer.provide(layer(EmbeddedDatabase.layer), startup), {
   excludeTestServices: true
 })("Front door, with an environment that asks for identities", (it) => {
   it.effect("shows the environment, starts from it, and then decides alone", () =>

@@ -1,10 +1,10 @@
 import { assert, describe, layer as describeWith, it } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
-import * as DatabaseEmbedded from "../../../layers/DatabaseEmbedded.ts"
 import * as DatabasePostgres from "../../../layers/DatabasePostgres.ts"
 import * as Migrations from "../../../layers/postgres/Migrations.ts"
 import { bootstrap, MalformedAdminToken } from "../../../src/control/operators/OperatorTokens.ts"
 import { Database } from "../../../src/services/Database.ts"
+import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
 import * as MigratedDatabase from "../../MigratedDatabase.ts"
 import * as TemporaryDatabase from "../../TemporaryDatabase.ts"
 
@@ -81,7 +81,7 @@ const rules = <E>(name: string, database: Layer.Layer<Database, E>) => {
   })
 }
 
-rules("embedded", DatabaseEmbedded.layer)
+rules("embedded", EmbeddedDatabase.layer)
 
 describe.skipIf(TemporaryDatabase.server === null)("on a server", () => {
   rules("postgres", TemporaryDatabase.layer)

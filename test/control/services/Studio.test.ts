@@ -1,7 +1,7 @@
 import { assert, describe, layer as describeWith } from "@effect/vitest"
 import { Effect, Option, Redacted } from "effect"
-import * as DatabaseEmbedded from "../../../layers/DatabaseEmbedded.ts"
 import { Database } from "../../../src/services/Database.ts"
+import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
 import { refusing } from "../../upstream/ScriptedServer.ts"
 import { admin, at, call, layer, ok, refusalOf, suite } from "../Listener.ts"
 import { json, type Saying, serve } from "../StudioServer.ts"
@@ -183,7 +183,7 @@ const ofEnvironment = Option.some({
 const options = { excludeTestServices: true } as const
 
 describe("Studio of the environment", () => {
-  describeWith(layer(DatabaseEmbedded.layer, { studio: ofEnvironment }), options)("start-up rule 5", (it) => {
+  describeWith(layer(EmbeddedDatabase.layer, { studio: ofEnvironment }), options)("start-up rule 5", (it) => {
     it.effect("what is stored overrides it as a whole; clearing the address makes it count again", () =>
       Effect.gen(function* () {
         const environment = {

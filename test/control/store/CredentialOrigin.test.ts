@@ -1,11 +1,10 @@
 import { assert, describe, layer as describeWith, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import * as DatabaseEmbedded from "../../../layers/DatabaseEmbedded.ts"
 import migration from "../../../migrations/0014_credential_origins.ts"
 import * as CredentialOrigin from "../../../src/control/store/CredentialOrigin.ts"
 import { Database } from "../../../src/services/Database.ts"
-import * as MigratedDatabase from "../../MigratedDatabase.ts"
+import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
 import { admin, call, layer, ok } from "../Listener.ts"
 
 const before = { configured: true, address: "https://a.example", origin: "https://a.example" }
@@ -40,7 +39,7 @@ describe("A stored credential", () => {
   })
 })
 
-describeWith(MigratedDatabase.of(DatabaseEmbedded.layer))("The migration", (it) => {
+describeWith(EmbeddedDatabase.layer)("The migration", (it) => {
   it.effect("binds what is stored already to the present address", () =>
     Effect.gen(function* () {
       const { sql } = yield* Database
@@ -74,7 +73,7 @@ describeWith(MigratedDatabase.of(DatabaseEmbedded.layer))("The migration", (it) 
   )
 })
 
-describeWith(layer(DatabaseEmbedded.layer), { excludeTestServices: true })("An answer", (it) => {
+describeWith(layer(EmbeddedDatabase.layer), { excludeTestServices: true })("An answer", (it) => {
   it.effect("and its audit event say that a credential was removed", () =>
     Effect.gen(function* () {
       const path = `${admin}/services/moving`

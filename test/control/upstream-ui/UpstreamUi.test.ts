@@ -1,12 +1,12 @@
 import { assert, layer as describeWith } from "@effect/vitest"
 import { Effect, Option, Redacted } from "effect"
 import { HttpServer } from "effect/http"
-import * as DatabaseEmbedded from "../../../layers/DatabaseEmbedded.ts"
 import type { Scope } from "../../../src/control/api/schema/Security.ts"
 import { UpstreamUiSessions } from "../../../src/control/upstream-ui/UpstreamUiSessions.ts"
 import { noUpstreams } from "../../../src/policy/routes/StartupUpstreams.ts"
 import { Database } from "../../../src/services/Database.ts"
 import * as Secret from "../../../src/state/Secret.ts"
+import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
 import * as Upstream from "../../gateway/ScriptedUpstream.ts"
 import { admin, at, type Call, call, layer, ok, operatorToken, refusalOf } from "../Listener.ts"
 
@@ -26,9 +26,9 @@ const answering = (next: Upstream.Script) =>
 const options = { excludeTestServices: true } as const
 
 /** Credentials are stored as they are, so that a test can store one. */
-const listener = layer(DatabaseEmbedded.layer, { vaultKey: Option.none(), upstream })
+const listener = layer(EmbeddedDatabase.layer, { vaultKey: Option.none(), upstream })
 
-describeWith(layer(DatabaseEmbedded.layer, { upstream, startup: noUpstreams }), options)(
+describeWith(layer(EmbeddedDatabase.layer, { upstream, startup: noUpstreams }), options)(
   "The UI of two upstreams",
   (it) => {
     it.effect("is none: each serves one family alone", () =>

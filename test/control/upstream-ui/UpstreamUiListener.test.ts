@@ -3,12 +3,12 @@ import { gunzipSync, gzipSync } from "node:zlib"
 import { assert, layer as describeWith } from "@effect/vitest"
 import { DateTime, Deferred, Effect, Option, Redacted } from "effect"
 import { HttpServer } from "effect/http"
-import * as DatabaseEmbedded from "../../../layers/DatabaseEmbedded.ts"
 import * as ControlApp from "../../../src/control/ControlApp.ts"
 import { UpstreamUiSessions } from "../../../src/control/upstream-ui/UpstreamUiSessions.ts"
 import { Database } from "../../../src/services/Database.ts"
 import { Redis } from "../../../src/services/Redis.ts"
 import * as Secret from "../../../src/state/Secret.ts"
+import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
 import * as Upstream from "../../gateway/ScriptedUpstream.ts"
 import { admin, at, call, layer, operatorToken, refusalOf, suite } from "../Listener.ts"
 
@@ -28,7 +28,7 @@ const answering = (next: Upstream.Script) =>
 
 const options = { excludeTestServices: true } as const
 const listener = (origin: string) =>
-  layer(DatabaseEmbedded.layer, { routes: ControlApp.upstreamUi(origin), upstream, vaultKey: Option.none() })
+  layer(EmbeddedDatabase.layer, { routes: ControlApp.upstreamUi(origin), upstream, vaultKey: Option.none() })
 
 describeWith(listener(origin), options)("The upstream's UI at its own origin", (it) => {
   it.effect("is the upstream from its root on, with the upstream's own credential", () =>
@@ -439,7 +439,7 @@ suite("The link to the upstream's UI", (it) => {
   )
 })
 
-describeWith(layer(DatabaseEmbedded.layer, { upstreamUiOrigin: origin }), options)(
+describeWith(layer(EmbeddedDatabase.layer, { upstreamUiOrigin: origin }), options)(
   "The link to the upstream's UI, with a listener",
   (it) => {
     it.effect("has a code that begins a session of the calling token", () =>
