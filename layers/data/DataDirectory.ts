@@ -2,7 +2,6 @@ import { mkdirSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { Context, Effect, Layer } from "effect"
 import { type DataInUse, DataRefused } from "./DataRefused.ts"
-import * as DirectoryLock from "./DirectoryLock.ts"
 import * as DirectoryVersion from "./DirectoryVersion.ts"
 
 export type DataFailure = DataRefused | DataInUse
@@ -24,6 +23,8 @@ export const layer = (directory: string): Layer.Layer<DataDirectory, DataFailure
     Effect.gen(function* () {
       const path = resolve(directory)
       yield* Effect.try({ try: () => createPrivate(path), catch: (cause) => notCreated(path, cause) })
+      // Node 22 warns when SQLite is loaded, so it is loaded only where a directory is locked.
+      const DirectoryLock = yield* Effect.promise(() => import("./DirectoryLock.ts"))
       yield* DirectoryLock.acquire(path)
       yield* DirectoryVersion.check(path)
       return DataDirectory.of({

@@ -165,7 +165,15 @@ export class Journal<Record> {
 
   /** Returns `undefined` if the journal was closed meanwhile. */
   async #writeRecords(path: string, records: Iterable<Record>): Promise<number | undefined> {
-    await using file = await Files.open(path, "w", 0o600)
+    const file = await Files.open(path, "w", 0o600)
+    try {
+      return await this.#writeFrames(file, records)
+    } finally {
+      await file.close()
+    }
+  }
+
+  async #writeFrames(file: Files.FileHandle, records: Iterable<Record>): Promise<number | undefined> {
     let total = 0
     let piece: Array<Buffer> = []
     let size = 0
