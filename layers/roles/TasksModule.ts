@@ -27,12 +27,28 @@ const describeExports = (names: ReadonlyArray<string>): string =>
 const describe = (cause: unknown, file: string): string => {
   if (!(cause instanceof Error)) return String(cause)
   const place = placeOf(cause, file)
-  return `${cause.name}: ${cause.message}${place === undefined ? "" : ` (at ${place})`}`
+  const hint = Predicate.hasProperty(cause, "code") ? hints.get(cause.code) : undefined
+  return `${cause.name}: ${cause.message}${place === undefined ? "" : ` (at ${place})`}${hint === undefined ? "" : `. ${hint}`}`
 }
 
-/** Node puts the place of a syntax error on the first line of the stack, and that of a thrown one into its frames. */
+/** What to do about errors of Node that name only a file. */
+const hints: ReadonlyMap<unknown, string> = new Map([
+  [
+    "ERR_UNKNOWN_FILE_EXTENSION",
+    `This Node (${process.version}) cannot load such a file. For TypeScript use the extension .ts and a Node that removes types, which is Node 22.18 or 23.6 or later without --no-experimental-strip-types.`
+  ],
+  [
+    "ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING",
+    "Node removes no types in node_modules. Name a module outside of it, or one in JavaScript."
+  ]
+])
+
+/**
+ * Node puts the place of a syntax error on the first line of the stack, and that of a thrown one into its frames. Frames
+ * of Node itself, such as `node:internal/modules/esm/resolve:272:11`, are no place.
+ */
 const placeOf = ({ stack = "" }: Error, file: string): string | undefined => {
-  const places = [...stack.matchAll(/(file:\/\/[^\s()]+?|\/[^\s():]+):(\d+)(?::(\d+))?/g)].map(
+  const places = [...stack.matchAll(/(?<![^\s(])(file:\/\/[^\s()]+?|\/[^\s():]+):(\d+)(?::(\d+))?/g)].map(
     ([, at = "", line, column]) => ({
       path: at.startsWith("file:") ? fileURLToPath(at.replace(/\?.*$/, "")) : at,
       position: column === undefined ? line : `${line}:${column}`

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Redacted, type Scope } from "effect"
 import manifest from "../../package.json" with { type: "json" }
@@ -189,7 +189,11 @@ describe("a start that cannot be: configuration", () => {
     ["is missing", undefined, /The tasks module \S+tasks\.ts does not exist: there is no file \S+tasks\.ts$/m],
     ["cannot be parsed", "export default {{", /cannot be loaded: SyntaxError: .*tasks\.ts:1/s],
     ["throws", 'const a = 1\nthrow new Error("no ink")', /cannot be loaded: Error: no ink \(at \S*tasks\.ts:2:7\)/],
-    ["imports nothing", 'import "./missing.ts"', /cannot be loaded: Error: Cannot find module '\S+missing\.ts'/],
+    [
+      "imports nothing",
+      'import "./missing.ts"',
+      /cannot be loaded: Error: Cannot find module '\S+missing\.ts' imported from \S+tasks\.ts$/m
+    ],
     ["exports nothing", "export {}", /exports no tasks\. Export what defineTasks .*The module exports nothing\./],
     ["exports others", "export const topology = 1, workers = 2", /The module exports topology, workers\./],
     [
@@ -202,6 +206,20 @@ describe("a start that cannot be: configuration", () => {
       const folder = yield* temporaryFolder
       const tasks = join(folder, "tasks.ts")
       if (text !== undefined) writeFileSync(tasks, text.replace("ROOT", root))
+      const ended = yield* refused({ tasks, environment: database })
+      assert.strictEqual(ended[1].code, 78)
+      readable(ended, sentence)
+    })
+  )
+
+  it.live.each([
+    ["tasks.tsx", /Unknown file extension "\.tsx" for \S+tasks\.tsx\. This Node \(v\d\S+\) cannot load such a file\./],
+    ["node_modules/own/tasks.ts", /for "\S+tasks\.ts"\. Node removes no types in node_modules\. Name a module outside/]
+  ] as const)("a tasks module whose types Node does not remove: %s", ([path, sentence]) =>
+    Effect.gen(function* () {
+      const tasks = join(yield* temporaryFolder, path)
+      mkdirSync(dirname(tasks), { recursive: true })
+      writeFileSync(tasks, "export {}")
       const ended = yield* refused({ tasks, environment: database })
       assert.strictEqual(ended[1].code, 78)
       readable(ended, sentence)
