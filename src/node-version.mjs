@@ -7,7 +7,7 @@ const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
 
 if (major < needed[0] || (major === needed[0] && minor < needed[1])) {
   process.stderr.write(
-    `svc-runtime needs Node ${needed.join(".")} or later, and this is ${process.version}: install a newer one, or run "npm ci" without --omit=dev, which brings its own.\n`
+    `svc-runtime needs Node ${needed.join(".")} or later, and this is ${process.version}: install a newer one. In a checkout of svc-runtime, "npm ci" without --omit=dev brings its own.\n`
   )
   process.exit(78)
 }
