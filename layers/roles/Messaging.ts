@@ -25,8 +25,13 @@ const sinks = ({ runtime }: Tasks) =>
     )
   ).pipe(Layer.provide(StatusRuntime.stores(runtime)))
 
+/**
+ * The workers are provided, not merged. Otherwise the listeners of the role would also use the router of a listener that
+ * a tasks module opens.
+ */
 export const layer = (tasks: Tasks, { storeExceptionDetails }: Settings) =>
-  tasks.workers.pipe(
+  Layer.empty.pipe(
+    Layer.provide(tasks.workers),
     Layer.provide(sinks(tasks)),
     Layer.provide(storeExceptionDetails ? Layer.empty : Layer.succeed(ExceptionDetails, omitted))
   )
