@@ -2,48 +2,10 @@ import { existsSync, globSync } from "node:fs"
 import { dirname, join, normalize } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { statusOf } from "../src/gateway/GatewayError.ts"
-import { blocks, guide, guides, headings, read, root, rows, section } from "./Guides.ts"
-
-/** Compiled programs that guides show. */
-const examples = {
-  "src/control/README.md": ["test/control/ClientExample.ts"],
-  "src/messaging/README.md": [
-    "test/messaging/WorkerExample.ts",
-    "test/messaging/WorkerProgram.ts",
-    "test/messaging/PublishProgram.ts",
-    "test/messaging/WorkerTest.test.ts",
-    "test/messaging/HandlerCheckExample.test.ts",
-    "test/messaging/WorkflowExample.ts",
-    "test/messaging/AggregationExample.ts",
-    "test/messaging/MailTasks.ts"
-  ],
-  "src/status/README.md": [
-    "test/graph/ServerExample.ts",
-    "test/graph/RecordedWorkerExample.ts",
-    "test/graph/RecordedProgram.ts"
-  ]
-}
-
-/** An example as a program of its own has it, in the folder of the repository. */
-const shown = (example: string): string =>
-  read(example)
-    .replaceAll("../../", "./")
-    .replaceAll(/"(?:\.\/|\.\.\/messaging\/)WorkerExample\.ts"/g, '"./worker.ts"')
-    .replaceAll("./RecordedWorkerExample.ts", "./recorded.ts")
-    .replaceAll("./ServerExample.ts", "./server.ts")
+import { blocks, guide, guides, headings, programs, read, root, rows, section, shown } from "./Guides.ts"
 
 /** Files of a reader's own program. */
-const ofReaders = new Set([
-  "worker.ts",
-  "run-worker.ts",
-  "publish.ts",
-  "worker.test.ts",
-  "orders.test.ts",
-  "recorded.ts",
-  "server.ts",
-  "statuses.ts",
-  "mails.ts"
-])
+const ofReaders = new Set<string>(programs.map(({ file }) => file))
 
 /** All code of the program. */
 const sources = globSync("{src,layers}/**/*.ts", { cwd: root }).map(read).join("\n")
@@ -122,10 +84,10 @@ describe.each([...guides])("%s", (path, text) => {
   })
 
   it("shows compiled programs only", () => {
-    const known = Object.entries(examples).find(([guide]) => guide === path)?.[1] ?? []
+    const known = programs.filter(({ guide }) => guide === path)
     // the clients of other people's packages
     const others = blocks(text, "ts").filter((block) => block.startsWith("import OpenAI"))
-    assert.sameMembers([...blocks(text, "ts")], [...known.map(shown), ...others])
+    assert.sameMembers([...blocks(text, "ts")], [...known.map(({ example }) => shown(example)), ...others])
   })
 })
 

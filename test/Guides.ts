@@ -12,9 +12,35 @@ export const read = (path: string): string => readFileSync(join(root, path), "ut
 export const guides: ReadonlyMap<string, string> = new Map(
   [
     "README.md",
-    ...globSync("{src,layers,test}/**/README.md", { cwd: root, exclude: ["**/node_modules/**"] }).sort()
+    ...globSync("{src,layers,test}/**/README.md", {
+      cwd: root,
+      exclude: ["**/node_modules/**", "**/template/**"]
+    }).sort()
   ].map((path) => [path, read(path)])
 )
+
+/** The compiled programs that guides show, each with the name of the file that readers give it. */
+export const programs = [
+  { guide: "src/control/README.md", example: "test/control/ClientExample.ts", file: "onboard.ts" },
+  { guide: "src/messaging/README.md", example: "test/messaging/WorkerExample.ts", file: "worker.ts" },
+  { guide: "src/messaging/README.md", example: "test/messaging/WorkerProgram.ts", file: "run-worker.ts" },
+  { guide: "src/messaging/README.md", example: "test/messaging/PublishProgram.ts", file: "publish.ts" },
+  { guide: "src/messaging/README.md", example: "test/messaging/WorkerTest.test.ts", file: "worker.test.ts" },
+  { guide: "src/messaging/README.md", example: "test/messaging/HandlerCheckExample.test.ts", file: "orders.test.ts" },
+  { guide: "src/messaging/README.md", example: "test/messaging/WorkflowExample.ts", file: "reports.ts" },
+  { guide: "src/messaging/README.md", example: "test/messaging/AggregationExample.ts", file: "books.ts" },
+  { guide: "src/messaging/README.md", example: "test/messaging/MailTasks.ts", file: "mails.ts" },
+  { guide: "src/status/README.md", example: "test/graph/ServerExample.ts", file: "server.ts" },
+  { guide: "src/status/README.md", example: "test/graph/RecordedWorkerExample.ts", file: "recorded.ts" },
+  { guide: "src/status/README.md", example: "test/graph/RecordedProgram.ts", file: "statuses.ts" }
+] as const
+
+/** A program as readers have it: it imports its neighbours by their names. */
+export const shown = (example: string): string =>
+  read(example).replaceAll(/"\.[\w./]*\/(\w+\.ts)"/g, (name, neighbour: string) => {
+    const program = programs.find(({ example }) => example.endsWith(`/${neighbour}`))
+    return program === undefined ? name : `"./${program.file}"`
+  })
 
 export const guide = (path: string): string => {
   const text = guides.get(path)

@@ -2,6 +2,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
 import { LongestFirst } from "./LongestFirst.ts"
+import { sourceOf } from "./PackageNames.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 
@@ -10,8 +11,11 @@ process.env["NODE_COMPILE_CACHE"] ??= join(root, "node_modules", ".cache", "comp
 
 export default defineConfig({
   root,
+  resolve: {
+    alias: Array.from(sourceOf, ([name, replacement]) => ({ find: new RegExp(`^${name}$`), replacement }))
+  },
   test: {
-    include: ["test/**/*.test.ts"],
+    include: ["test/**/*.test.ts", "layers/commands/init/template/*.test.ts"],
     exclude: ["**/node_modules/**", "test/bench/**"],
     globalSetup: ["test/servers.ts"],
     // of a machine that is slow, and busy: some tests start five processes

@@ -1,7 +1,7 @@
 /**
  * The public API of the task-messaging library. Exported names follow the specification. Modules with `make` and
- * `layer` functions are exported as namespaces. `layers/index.ts` exports two brokers: `BrokerAmqp` connects to
- * RabbitMQ, and `BrokerMemory` is a model of RabbitMQ inside the process.
+ * `layer` functions are exported as namespaces. `svc-runtime/layers/BrokerAmqp` connects to RabbitMQ, and
+ * `svc-runtime/layers/BrokerMemory` is a model of RabbitMQ inside the process.
  */
 export {
   Broker,

@@ -1,7 +1,7 @@
 import { Effect, Redacted } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
-import { ControlApi, Limit } from "../../src/control/api/index.ts"
+import { ControlApi, Limit } from "svc-runtime/control"
 
 /** Creates a key in the project of this name, and creates the project unless it exists. */
 export const onboard = Effect.fn(function* (baseUrl: string, token: string, name: string) {

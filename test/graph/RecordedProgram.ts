@@ -1,6 +1,8 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Config, Effect, Layer } from "effect"
-import { BrokerAmqp, RedisIoredis, Teardown } from "../../layers/index.ts"
+import * as BrokerAmqp from "svc-runtime/layers/BrokerAmqp"
+import * as RedisIoredis from "svc-runtime/layers/RedisIoredis"
+import * as Teardown from "svc-runtime/layers/Teardown"
 import { recorded } from "./RecordedWorkerExample.ts"
 import { server } from "./ServerExample.ts"
 

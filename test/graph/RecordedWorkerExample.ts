@@ -1,7 +1,7 @@
 import { Effect, Layer } from "effect"
-import { makeRedisObservationSink, ObservationStore, RedisObservationStore } from "../../src/graph/index.ts"
-import { TaskConsumer } from "../../src/messaging/index.ts"
-import { DeadLetterStore, RedisDLQStore } from "../../src/status/index.ts"
+import { makeRedisObservationSink, ObservationStore, RedisObservationStore } from "svc-runtime/graph"
+import { TaskConsumer } from "svc-runtime/messaging"
+import { DeadLetterStore, RedisDLQStore } from "svc-runtime/status"
 import { client, work } from "../messaging/WorkerExample.ts"
 
 /** The worker, with an index of its dead letters and a store of its observations. Needs a `Broker` and a `Redis`. */

@@ -2,9 +2,9 @@ import { createServer } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Layer } from "effect"
 import { HttpRouter } from "effect/http"
-import { GraphRoutes, StatusRuntime } from "../../src/graph/index.ts"
-import { RoutedTasksSharedStatusTopology } from "../../src/messaging/index.ts"
-import { DeadLetterRoutes, EventStream, StatusRoutes, TerminalStatusSet } from "../../src/status/index.ts"
+import { GraphRoutes, StatusRuntime } from "svc-runtime/graph"
+import { RoutedTasksSharedStatusTopology } from "svc-runtime/messaging"
+import { DeadLetterRoutes, EventStream, StatusRoutes, TerminalStatusSet } from "svc-runtime/status"
 
 const topology = new RoutedTasksSharedStatusTopology({
   tasks_exchange: "mail.tasks",

@@ -8,7 +8,7 @@ import {
   RetryPolicy,
   RoutedTasksSharedStatusShardedAggregationTopology,
   TaskConsumer
-} from "../../src/messaging/index.ts"
+} from "svc-runtime/messaging"
 
 const topology = new RoutedTasksSharedStatusShardedAggregationTopology({
   tasks_exchange: "books.tasks",

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
-import { HandlerCheck, step } from "../../layers/testing/index.ts"
-import { Handler, RetryPolicy, SharedTasksSharedStatusTopology, TaskConsumer } from "../../src/messaging/index.ts"
+import { Handler, RetryPolicy, SharedTasksSharedStatusTopology, TaskConsumer } from "svc-runtime/messaging"
+import { HandlerCheck, step } from "svc-runtime/testing"
 
 /** The provider of payments, as the handler sees it. A second call with the same key charges nothing. */
 class Payments extends Context.Service<

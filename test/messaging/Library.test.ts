@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import { BrokerMemory, RedisMemory } from "../../layers/index.ts"
+import { BrokerMemory, RedisMemory } from "../../layers/testing/index.ts"
 import { BrokerClient } from "../../src/messaging/index.ts"
 import { Broker } from "../../src/services/Broker.ts"
 import { end } from "../EndedProcess.ts"
@@ -89,8 +89,12 @@ describe("the guide's examples of messaging", () => {
       const { inspect, remove } = yield* Broker
       yield* Effect.addFinalizer(() => Effect.orDie(remove(ofWorker)))
       const program = fileURLToPath(new URL("./WorkerProgram.ts", import.meta.url))
+      const names = new URL("../ResolvePackageNames.ts", import.meta.url).href
       const env = { ...process.env, RABBITMQ_URL: Redacted.value(RunningBroker.url) }
-      const child = spawn(process.execPath, [program], { env, stdio: ["ignore", "ignore", "inherit"] })
+      const child = spawn(process.execPath, ["--import", names, program], {
+        env,
+        stdio: ["ignore", "ignore", "inherit"]
+      })
       yield* Effect.addFinalizer(() => end(child, "SIGKILL"))
       yield* eventually(
         inspect("mail.send"),

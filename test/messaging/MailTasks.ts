@@ -1,4 +1,4 @@
-import { defineTasks } from "../../src/index.ts"
+import { defineTasks } from "svc-runtime"
 import { topology, worker } from "./WorkerExample.ts"
 
 export default defineTasks({

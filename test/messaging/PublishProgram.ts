@@ -1,7 +1,7 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Config, Effect, Layer } from "effect"
-import { BrokerAmqp } from "../../layers/index.ts"
-import { BrokerClient } from "../../src/messaging/index.ts"
+import * as BrokerAmqp from "svc-runtime/layers/BrokerAmqp"
+import { BrokerClient } from "svc-runtime/messaging"
 import { client, send } from "./WorkerExample.ts"
 
 const broker = Layer.unwrap(Effect.map(Config.Redacted("RABBITMQ_URL"), (url) => BrokerAmqp.layer({ url })))

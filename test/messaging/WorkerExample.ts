@@ -5,7 +5,7 @@ import {
   RetryPolicy,
   RoutedTasksSharedStatusTopology,
   TaskConsumer
-} from "../../src/messaging/index.ts"
+} from "svc-runtime/messaging"
 
 export const topology = new RoutedTasksSharedStatusTopology({
   tasks_exchange: "mail.tasks",

@@ -1,8 +1,8 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
-import { BrokerMemory } from "../../layers/index.ts"
-import { BrokerClient } from "../../src/messaging/index.ts"
+import { BrokerClient } from "svc-runtime/messaging"
+import { BrokerMemory } from "svc-runtime/testing"
 import { client, worker } from "./WorkerExample.ts"
 
 it.effect("dead-letters a mail without a text", () =>

@@ -5,7 +5,7 @@ import {
   SharedStatusWorkflowTopology,
   WorkflowConsumer,
   WorkflowHandler
-} from "../../src/messaging/index.ts"
+} from "svc-runtime/messaging"
 
 const topology = new SharedStatusWorkflowTopology({
   workflow_exchange: "reports",
