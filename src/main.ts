@@ -8,6 +8,7 @@ import { audit } from "../layers/commands/AuditCommand.ts"
 import { configuration } from "../layers/commands/ConfigurationCommand.ts"
 import { data } from "../layers/commands/DataCommand.ts"
 import { deadLetters, replay } from "../layers/commands/DeadLetterCommands.ts"
+import { init } from "../layers/commands/InitCommand.ts"
 import { operatorToken } from "../layers/commands/OperatorTokenCommand.ts"
 import { role } from "../layers/commands/RoleCommand.ts"
 import { secrets } from "../layers/commands/SecretsCommand.ts"
@@ -22,7 +23,16 @@ const printFailure = (cause: Cause.Cause<unknown>) => {
   return CliError.isCliError(error.success) ? Effect.void : Console.error(Startup.describeFailure(error.success))
 }
 
-const program = Command.withSubcommands(role, [audit, secrets, operatorToken, configuration, replay, deadLetters, data])
+const program = Command.withSubcommands(role, [
+  init,
+  audit,
+  secrets,
+  operatorToken,
+  configuration,
+  replay,
+  deadLetters,
+  data
+])
 
 Command.run(program, { version }).pipe(
   Effect.provide(NodeServices.layer),

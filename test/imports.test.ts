@@ -69,7 +69,8 @@ const areas: ReadonlyArray<Area> = [
     may: ["src", "migrations"],
     rooms: [
       ...["telemetry", "data", "journal", "drivers", "amqp", "broker-memory/queues", "broker-memory", "http"],
-      ...["ioredis", "postgres", "redis-memory", "simulator", "environment", ".", "testing", "roles", "commands"]
+      ...["ioredis", "postgres", "redis-memory", "simulator", "environment", ".", "testing", "roles"],
+      ...["commands/init/template", "commands/init", "commands"]
     ]
   },
   { path: "src/main.ts", may: ["layers", "src/node-version.mjs"], rooms: ["."] },
