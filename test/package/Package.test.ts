@@ -1,27 +1,13 @@
-import { execFile } from "node:child_process"
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { delimiter, dirname, join } from "node:path"
+import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { inject } from "vitest"
 import manifest from "../../package.json" with { type: "json" }
-import { read, root } from "../Guides.ts"
-
-const bin = join(root, "node_modules", ".bin")
-const environment = { ...process.env, PATH: [dirname(process.execPath), bin, process.env["PATH"]].join(delimiter) }
-
-const run = (cwd: string, program: string, ...args: ReadonlyArray<string>) =>
-  new Promise<string>((resolve, reject) => {
-    execFile(program, args, { cwd, env: environment, maxBuffer: 1e8 }, (error, out, said) =>
-      error === null ? resolve(out) : reject(new Error(`${program} ${args.join(" ")}: ${out}${said}`))
-    )
-  })
-
-/** An example of a guide, as somebody writes it who has installed the package. */
-const asInstalled = (example: string): string =>
-  read(example)
-    .replaceAll("../../src/messaging/index.ts", "svc-runtime/messaging")
-    .replaceAll("../../src/index.ts", "svc-runtime")
-    .replaceAll("./WorkerExample.ts", "./worker.ts")
+import { root, shown } from "../Guides.ts"
+import { end, environment, installInto, pack, run } from "./InstalledPackage.ts"
+import * as NewProject from "./NewProject.ts"
+import * as NodeVersions from "./NodeVersions.ts"
 
 const program = `
 import { Effect, Layer } from "effect"
@@ -37,45 +23,30 @@ await Effect.runPromise(
 )
 `
 
+/** Prints the sources that this Node cannot parse, although it can remove their types. */
+const parse = `
+import { globSync, readFileSync } from "node:fs"
+import { stripTypeScriptTypes } from "node:module"
+import { SourceTextModule } from "node:vm"
+for (const file of globSync("{src,layers,migrations}/**/*.ts")) {
+  try {
+    new SourceTextModule(stripTypeScriptTypes(readFileSync(file, "utf8")))
+  } catch (error) {
+    console.log(file, error.message)
+  }
+}`
+
 const entries = Object.keys(manifest.exports).filter((entry) => entry !== "./package.json")
 const nameOf = (entry: string) => `svc-runtime${entry.slice(1)}`
 
-describe("the package", () => {
+describe.skipIf(inject("registry") === null)("the package", () => {
   const folder = mkdtempSync(join(tmpdir(), "svc-test-package-"))
   const app = join(folder, "app")
 
-  /** Builds a copy, because other tests read the repository meanwhile. */
   beforeAll(async () => {
-    const source = join(folder, "source")
-    const kept = [
-      "package.json",
-      "tsconfig.json",
-      "README.md",
-      "LICENSE",
-      "CHANGELOG.md",
-      "src",
-      "layers",
-      "migrations"
-    ]
-    for (const name of kept) cpSync(join(root, name), join(source, name), { recursive: true })
-    await run(source, "ln", "-s", join(root, "node_modules"), "node_modules")
-    await run(source, "tsc", "-p", "src/tsconfig.package.json")
-    await run(source, "npm", "pack", "--ignore-scripts", "--pack-destination", folder)
-    const [tarball = ""] = readdirSync(folder).filter((name) => name.endsWith(".tgz"))
-    mkdirSync(app)
-    writeFileSync(join(app, "package.json"), JSON.stringify({ name: "app", private: true, type: "module" }))
-    await run(
-      app,
-      "npm",
-      "install",
-      "--no-audit",
-      "--no-fund",
-      "--prefer-offline",
-      "--ignore-scripts",
-      join(folder, tarball)
-    )
-    writeFileSync(join(app, "worker.ts"), asInstalled("test/messaging/WorkerExample.ts"))
-    writeFileSync(join(app, "tasks.ts"), asInstalled("test/messaging/MailTasks.ts"))
+    await NodeVersions.install()
+    await installInto(app, await pack(folder))
+    writeFileSync(join(app, "worker.ts"), shown("test/messaging/WorkerExample.ts"))
     writeFileSync(join(app, "program.ts"), program)
     writeFileSync(
       join(app, "all.ts"),
@@ -85,10 +56,6 @@ console.log(JSON.stringify([${entries.map((_, index) => `Object.keys(e${index}).
   }, 600_000)
 
   afterAll(() => rmSync(folder, { recursive: true }))
-
-  it("runs the guide's worker", async () => {
-    assert.include(await run(app, "node", "program.ts"), "to a@b.co")
-  })
 
   it("has types for every entry, also for those who check libraries", async () => {
     const options = [
@@ -101,38 +68,52 @@ console.log(JSON.stringify([${entries.map((_, index) => `Object.keys(e${index}).
       "--noEmit"
     ]
     const types = ["--types", "node", "--typeRoots", join(root, "node_modules", "@types")]
-    await run(app, "tsc", ...options, ...types, "all.ts", "program.ts", "tasks.ts")
+    await run(app, ["tsc", ...options, ...types, "all.ts", "program.ts"])
   })
 
   it("has something in every entry", async () => {
-    const counts: ReadonlyArray<number> = JSON.parse(await run(app, "node", "all.ts"))
+    const counts: ReadonlyArray<number> = JSON.parse(await run(app, ["node", "all.ts"]))
     assert.lengthOf(counts, entries.length)
     for (const [index, count] of counts.entries()) assert.isAbove(count, 0, entries[index])
   })
 
-  it("starts the program under its name", async () => {
-    assert.include(await run(app, "npx", "--no-install", "svc-runtime", "--version"), manifest.version)
+  it.each([NodeVersions.oldest, NodeVersions.middle, process.versions.node])(
+    "runs the guide's worker and the program on Node %s",
+    async (version) => {
+      const env = version === process.versions.node ? environment() : environment(NodeVersions.folderOf(version))
+      assert.strictEqual(await run(app, ["node", "--version"], env), `v${version}\n`)
+      const worked = await end(app, ["node", "program.ts"], env)
+      assert.include(worked.out, "to a@b.co")
+      assert.deepInclude(worked, { code: 0, errors: "" })
+      assert.include(await run(app, ["npx", "--no-install", "svc-runtime", "--version"], env), manifest.version)
+    }
+  )
+
+  it("has sources that the oldest Node can read, for a checkout without its own", async () => {
+    const command = ["node", "--experimental-vm-modules", "--input-type=module", "--eval", parse]
+    assert.strictEqual(await run(root, command, environment(NodeVersions.folderOf(NodeVersions.oldest))), "")
   })
 
   it("loads no driver with the task library, and nothing of the gateway", async () => {
-    const said = await run(
-      app,
+    const said = await run(app, [
       "node",
       "--input-type=module",
       "--eval",
       `import { registerHooks } from "node:module"
        registerHooks({ load: (url, context, next) => (console.log(url), next(url, context)) })
        await import("svc-runtime/messaging"); await import("svc-runtime/status"); await import("svc-runtime/graph")`
-    )
+    ])
     assert.notMatch(said, /amqplib|ioredis|undici|pglite|node_modules\/pg\/|dist\/src\/(gateway|control|guardrails)\//)
     assert.match(said, /dist\/src\/messaging\/index\.js/)
   })
 
-  it("has its licence, its changes and no source of tests", () => {
+  it("has its licence, its changes, its guides and no source of tests", () => {
     const installed = join(app, "node_modules", "svc-runtime")
-    for (const file of ["LICENSE", "CHANGELOG.md", "README.md"])
+    for (const file of ["LICENSE", "CHANGELOG.md", "README.md", "layers/README.md", "src/messaging/README.md"])
       assert.isNotEmpty(readFileSync(join(installed, file), "utf8"))
     assert.include(readFileSync(join(installed, "CHANGELOG.md"), "utf8"), `## ${manifest.version}`)
     assert.notInclude(readdirSync(installed), "test")
   })
+
+  NewProject.suite(app)
 })
