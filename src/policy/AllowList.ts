@@ -16,7 +16,9 @@ export const intersection = <A>(a: AllowList<A>, b: AllowList<A>): AllowList<A> 
 }
 
 /** In JSON the list is an array of at most 1,000 items, or `null` for no restriction. */
-export const allowListOf = <A extends string | number>(item: Schema.Codec<A, A>) =>
+export const allowListOf = <A extends string | number>(
+  item: Schema.Codec<A, A>
+): Schema.Codec<AllowList<A>, ReadonlyArray<A> | null> =>
   Schema.NullOr(Schema.Array(item).check(Schema.isMaxLength(1000))).pipe(
     Schema.decodeTo(
       Schema.Union([

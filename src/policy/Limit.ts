@@ -21,13 +21,16 @@ const transformation = SchemaTransformation.transform<Limit, number | null>({
   encode: (limit) => (limit._tag === "Unlimited" ? null : limit.max)
 })
 
+/** In JSON a limit is a number, or `null` for no limit. */
+export type LimitSchema = Schema.Codec<Limit, number | null>
+
 /** In JSON the limit is an integer in the given range, or `null` for no limit. */
-export const between = (minimum: number, maximum: number) =>
+export const between = (minimum: number, maximum: number): LimitSchema =>
   Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum, maximum }))).pipe(Schema.decodeTo(Tagged, transformation))
 
 export const CountLimit = between(0, Number.MAX_SAFE_INTEGER)
 
 /** In JSON the limit is US dollars, or `null` for no limit. Redis counters are exact up to the maximum of 9,000,000. */
-export const DollarLimit = Schema.NullOr(
+export const DollarLimit: LimitSchema = Schema.NullOr(
   Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 }))
 ).pipe(Schema.decodeTo(Tagged, transformation))

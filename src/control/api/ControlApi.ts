@@ -1,4 +1,4 @@
-import { HttpApi, OpenApi } from "effect/http-api"
+import { HttpApi, type HttpApiGroup, type HttpApiMiddleware, OpenApi } from "effect/http-api"
 import { AuditApi } from "./AuditApi.ts"
 import { AuthSettingsApi } from "./AuthSettingsApi.ts"
 import { ConfigurationApi } from "./ConfigurationApi.ts"
@@ -24,6 +24,47 @@ import { ServicesApi } from "./services/ServicesApi.ts"
 import { StudioApi } from "./services/StudioApi.ts"
 import { DebugBundlesApi } from "./usage/DebugBundlesApi.ts"
 import { UsageApi } from "./usage/UsageApi.ts"
+
+type OperatorGroups =
+  | typeof OperatorTokenApi
+  | typeof OperatorTokensApi
+  | typeof ProjectsApi
+  | typeof KeysApi
+  | typeof PolicyLayersApi
+  | typeof PolicyApi
+  | typeof RoutesApi
+  | typeof FamilyARoutesApi
+  | typeof FamilyBRoutesApi
+  | typeof ProvidersApi
+  | typeof CredentialMappingsApi
+  | typeof UpstreamPassthroughApi
+  | typeof UpstreamUiApi
+  | typeof ModelPricesApi
+  | typeof ServiceImportApi
+  | typeof ServiceOpenApiApi
+  | typeof StudioApi
+  | typeof ServicesApi
+  | typeof ProviderHealthApi
+  | typeof AuthSettingsApi
+  | typeof GuardrailsApi
+  | typeof UsageApi
+  | typeof AuditApi
+  | typeof DebugBundlesApi
+  | typeof ConfigurationApi
+
+/** `Path` is the prefix of the groups, and `Caller` is the middleware that authenticates their callers. */
+type Authenticated<Groups, Caller extends HttpApiMiddleware.AnyId, Path extends `/${string}`> = HttpApiGroup.AddPrefix<
+  HttpApiGroup.AddMiddleware<HttpApiGroup.AddMiddleware<Groups, RequestDecoding>, Caller>,
+  Path
+>
+
+/** The type of the API. Without this name, every declaration that mentions the API would repeat all of its schemas. */
+type Groups = HttpApiGroup.AddPrefix<
+  | typeof OperationalApi
+  | Authenticated<OperatorGroups, Authorization, "/admin">
+  | Authenticated<typeof KeyGuardrailsApi, KeyAuthorization, "/v1">,
+  "/admin-ui"
+>
 
 /** The endpoints that require an operator token. The middleware below checks the token for every group in this list. */
 const OperatorApi = HttpApi.make("operator")
@@ -72,7 +113,7 @@ const KeyApi = HttpApi.make("key")
   .prefix("/v1")
 
 /** Defines the operator API for the server, the OpenAPI document and typed clients (also in browsers). */
-export const ControlApi = HttpApi.make("control")
+export const ControlApi: HttpApi.HttpApi<"control", Groups> = HttpApi.make("control")
   .add(OperationalApi)
   .addHttpApi(OperatorApi)
   .addHttpApi(KeyApi)

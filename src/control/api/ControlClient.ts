@@ -19,10 +19,13 @@ export interface ControlClientOptions {
  * const { key, raw_key } = yield* control.keys.create({ payload: { owner_type: "individual" } })
  * ```
  */
-export const make = ({ baseUrl, token }: ControlClientOptions) =>
+export const make = ({
+  baseUrl,
+  token
+}: ControlClientOptions): Effect.Effect<ControlClient, never, HttpClient.HttpClient> =>
   HttpApiClient.make(ControlApi, {
     baseUrl,
     transformClient: HttpClient.mapRequest(HttpClientRequest.bearerToken(Redacted.value(token)))
   })
 
-export type ControlClient = Effect.Success<ReturnType<typeof make>>
+export type ControlClient = HttpApiClient.ForApi<typeof ControlApi>

@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { type Option, Schema } from "effect"
 import { type Timestamp, withOffset } from "../envelope/Timestamp.ts"
 
 const S = Schema.String
@@ -183,7 +183,7 @@ export type EventType = keyof typeof events
  * - `requeue`: whether the message was returned to its queue.
  * - `delivery_tag`: identifies the delivery on its channel. `redelivered`: the broker has delivered the message before.
  */
-export const Observation = Schema.Union(Object.values(events))
+export const Observation: Schema.Union<ReadonlyArray<(typeof events)[EventType]>> = Schema.Union(Object.values(events))
 export type Observation = typeof Observation.Type
 
 /** The members of an event type, without those that all event types share. */
@@ -227,4 +227,6 @@ export const encode = (observation: { readonly event_type: EventType }): string 
   JSON.stringify(observation, [...membersOf(observation.event_type)])
 
 /** Decodes the JSON of an observation. Returns `None` for an unknown event type or invalid JSON. */
-export const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Observation))
+export const decode: (json: unknown) => Option.Option<Observation> = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Observation)
+)

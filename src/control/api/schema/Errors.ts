@@ -122,11 +122,17 @@ export const envelope = <Code extends ErrorCode>(error: ControlError<Code>, requ
   }
 })
 
+type Envelope<Code extends ErrorCode> = ReturnType<typeof envelopeOf<Code>>
+
+/** The schema of an error response with one of these codes. */
+export interface RefusalSchema<Code extends ErrorCode>
+  extends Schema.decodeTo<Schema.declare<ControlError<Code>>, Envelope<Code>, never, RequestId> {}
+
 /** Returns one error schema for each HTTP status. A handler that fails with another code does not compile. */
-export const refusals = <Code extends ErrorCode>(...codes: ReadonlyArray<Code>) =>
+export const refusals = <Code extends ErrorCode>(...codes: ReadonlyArray<Code>): ReadonlyArray<RefusalSchema<Code>> =>
   [...Map.groupBy(codes, (code) => statusOf[code])].map(([status, same]) => refusal(same, status))
 
-const refusal = <Code extends ErrorCode>(codes: ReadonlyArray<Code>, status: number) => {
+const refusal = <Code extends ErrorCode>(codes: ReadonlyArray<Code>, status: number): RefusalSchema<Code> => {
   const known = new Set<ErrorCode>(codes)
   return Schema.declare((u: unknown): u is ControlError<Code> => u instanceof ControlError && known.has(u.code)).pipe(
     Schema.encodeTo(envelopeOf(codes), {
