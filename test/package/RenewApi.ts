@@ -1,0 +1,4 @@
+import { store } from "./ApiFiles.ts"
+import { reports } from "./ApiReport.ts"
+
+store(reports())
