@@ -24,10 +24,10 @@ export const wait = -2
 /** Finds the end of the run of certain characters that an index is in. Each character is looked at once. */
 export class RunEnd {
   readonly #text: NormalText
-  readonly #isPart: (code: number) => boolean
+  readonly #isPart: (code: number, index: number) => boolean
   #end = 0
 
-  constructor(text: NormalText, isPart: (code: number) => boolean) {
+  constructor(text: NormalText, isPart: (code: number, index: number) => boolean) {
     this.#text = text
     this.#isPart = isPart
   }
@@ -35,7 +35,7 @@ export class RunEnd {
   /** Returns the index of the first character at or after `index` that is not in the run. Indexes must not decrease. */
   from(index: number): number {
     if (this.#end < index) this.#end = index
-    while (this.#end < this.#text.end && this.#isPart(this.#text.code(this.#end))) this.#end++
+    while (this.#end < this.#text.end && this.#isPart(this.#text.code(this.#end), this.#end)) this.#end++
     return this.#end
   }
 }

@@ -29,7 +29,7 @@ const isNumberCandidate = (text: string): boolean => isUsualCandidate(text) || g
 const asciiWord = /^[\w.@+-]*$/
 const word = /^[\p{L}\p{M}\p{N}\p{Pd}._%+@−]*$/u
 /** What follows a number tells whether it is a part of an id. */
-const phone = /^[\d+][\d\p{Zs}\p{Pd}().+−]{0,64}[\p{L}\p{M}\p{N}\p{Pd}_/%=.:+@]{0,64}$/u
+const phone = /^[\d+(][\d\p{Zs}\p{Pd}()./+−]{0,64}[\p{L}\p{M}\p{N}\p{Pd}_/%=.:+@]{0,64}$/u
 const placeholder = /^\[[A-Z]*(?:_\d{0,9})?$/
 const groups = /^(?:[\p{L}\p{Pd}.:]*\d[\p{L}\p{N}\p{Pd}.:]*\p{Zs}){0,9}[\p{L}\p{M}\p{N}\p{Pd}._%+@:−]*$/u
 const startsAsJson = /^\s*(?:`{3}(?:json)?\s+)?[[{]/i
