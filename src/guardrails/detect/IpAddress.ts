@@ -1,22 +1,14 @@
 import { type Detector, none, wait } from "./Detector.ts"
-import {
-  colon,
-  dot,
-  hyphen,
-  isAlphanumeric,
-  isAsciiLetter,
-  isDigit,
-  isHexDigit,
-  underscore
-} from "./lexing/Characters.ts"
+import { colon, dot, hyphen, isAlphanumeric, isHexDigit, underscore } from "./lexing/Characters.ts"
 import type { NormalText } from "./lexing/NormalText.ts"
 import { isIpv4 } from "./MachineNumbers.ts"
 import { isAfterEscape, stringOf } from "./Numbers.ts"
 
 /** Eight groups of four digits with colons; the last two groups may be an IPv4 address. */
 const maxAddress = 45
-/** A word before an address is looked for in so many characters. */
+/** A word before an address is looked for in so many characters, and a word after it. */
 const maxBefore = 32
+const maxAfter = 16
 
 const isInAddress = (code: number): boolean => isHexDigit(code) || code === colon || code === dot
 
@@ -27,7 +19,8 @@ export const ipAddress: Detector = {
 }
 
 const match = (text: NormalText, start: number): number => {
-  if (isInside(text, start)) return none
+  const before = isAfterEscape(text, start) ? "" : stringOf(text, start - maxBefore, start).toLowerCase()
+  if (/\d\.?$/.test(before)) return none
   const windowEnd = text.windowEnd(start)
   const isOpen = text.isOpen(start)
   let runEnd = start
@@ -35,41 +28,49 @@ const match = (text: NormalText, start: number): number => {
   while (runEnd < windowEnd && runEnd - start < maxAddress + 2 && isInAddress(text.code(runEnd))) runEnd++
   if (runEnd === windowEnd && isOpen) return wait
   const run = stringOf(text, start, runEnd)
-  const length = ipv4Length(run, text, start) || ipv6Length(run, text, start)
-  if (length === 0) return none
-  const end = start + length
-  if (end >= windowEnd) return isOpen ? wait : end
-  const code = text.code(end)
-  if (isAlphanumeric(code)) return none
-  if (code !== hyphen && code !== underscore) return end
-  if (end + 1 >= windowEnd) return isOpen ? wait : end
-  const after = text.code(end + 1)
-  return isAsciiLetter(after) || (code === underscore && (isDigit(after) || after === underscore)) ? none : end
+  const v4 = ipv4In(run, before)
+  if (v4 !== "") return endOfAddress(text, start + v4.length, windowEnd, isOpen, isSurelyAddress(v4, before))
+  const length = /[a-z]-?$|[a-z0-9_]_$/.test(before) ? 0 : ipv6Length(run, text, start)
+  return length === 0 ? none : endOfAddress(text, start + length, windowEnd, isOpen, false)
 }
 
-/** True if the character before belongs to the same number, version or name. */
-const isInside = (text: NormalText, start: number): boolean => {
-  const before = text.code(start - 1)
-  if (isAfterEscape(text, start)) return false
-  if (isAlphanumeric(before)) return true
-  if (before === underscore) return isAlphanumeric(text.code(start - 2)) || text.code(start - 2) === underscore
-  if (before === dot) return isDigit(text.code(start - 2))
-  return before === hyphen && isAsciiLetter(text.code(start - 2))
+/** Returns the end if no name or version continues after it. An address that is surely one may be followed by a name. */
+const endOfAddress = (text: NormalText, end: number, windowEnd: number, isOpen: boolean, isSurely: boolean): number => {
+  let last = end
+  while (last < windowEnd && last < end + maxAfter && isInName(text.code(last))) last++
+  if (last === windowEnd && isOpen && last < end + maxAfter) return wait
+  const after = stringOf(text, end, last).toLowerCase()
+  if (isSurely) return versionAfter.test(after) ? none : end
+  return /^[a-z0-9]|^-[a-z]|^_[a-z0-9_]/.test(after) ? none : end
 }
 
-/** Returns the length of the IPv4 address that the run begins with, or 0. */
-const ipv4Length = (run: string, text: NormalText, start: number): number => {
+const versionAfter = /^[a-z]{1,16}\d|^[-_]?(?:alpha|beta|dev|rc|pre|post|snapshot|final|release|patch)(?![a-z])/
+
+const isInName = (code: number): boolean => isAlphanumeric(code) || code === hyphen || code === underscore
+
+/** Returns true if what stands before, or a part that is rare in versions, tells an address from a version. */
+const isSurelyAddress = (address: string, before: string): boolean =>
+  isPrivate.test(address) || /(?:^|\.)[12]\d\d(?:\.|$)/.test(address) || nameBefore.test(before)
+
+const isPrivate = /^(?:10|172\.(?:1[6-9]|2\d|3[01])|192\.168)\./
+const nameBefore =
+  /(?:^|[^a-z])(?:ip|ipv4|ip_?addr|ip_?address|addr|address|host|server|client|from|to|src|dst)[-_]{0,3}$/
+
+/** Returns the IPv4 address that the run begins with, or nothing. */
+const ipv4In = (run: string, before: string): string => {
   const [dotted = ""] = /^[\d.]{0,47}/.exec(run) ?? []
   const address = dotted.replace(/\.{1,47}$/, "")
-  if (!isIpv4(address) || /^127\.|^0\.0\.0\.0$/.test(address)) return 0
-  return isVersion(address, text, start) ? 0 : address.length
+  if (!isIpv4(address) || /^127\.|^0\.0\.0\.0$/.test(address) || isVersion(address, before)) return ""
+  const isJoined = /[a-z][-_]{0,3}$|[a-z0-9]_{1,3}$|__$/.test(before)
+  return isJoined && !isSurelyAddress(address, before) ? "" : address
 }
 
-const isVersion = (address: string, text: NormalText, start: number): boolean => {
-  const before = stringOf(text, start - maxBefore, start).toLowerCase()
-  return versionBefore.test(before) || (isProductVersion.test(address) && /[a-z]\/$/.test(before))
-}
+const isVersion = (address: string, before: string): boolean =>
+  (versionBefore.test(before) && !optionBefore.test(before)) ||
+  (isProductVersion.test(address) && /[a-z]\/$/.test(before))
 
+/** The option `-v` of a command makes it verbose. */
+const optionBefore = /(?:^| )-v {1,6}$/
 const versionBefore =
   /(?:(?:^|[^a-z])(?:v|ver|versions?|rev|revision|releases?|build|firmware|driver|sdk|sections?|chapter|clause|oid)[^a-z0-9]{0,6}|§ ?|[~^]|[<>~]= ?)$/
 /** Browsers name themselves as in Chrome/120.0.0.0. */

@@ -72,8 +72,7 @@ export const isJoinedBefore = (text: NormalText, start: number, by: KnownBy): bo
   const joiner = text.code(start - 1)
   if (isAlphanumeric(joiner)) {
     if (by === "digits") return true
-    const { hasDigit, length } = wordFrom(text, start - 1, -1)
-    return hasDigit || length === 1
+    return wordFrom(text, start - 1, -1).hasDigit
   }
   if (joiner === slash) return by === "digits"
   if (joiner !== underscore && !isDash(joiner)) return false
@@ -121,10 +120,10 @@ const endBeforeWord = (text: NormalText, end: number, windowEnd: number, isOpen:
   const mayBeExtension = name === "x" || name === "ext" || (letters >= windowEnd && "ext".startsWith(name))
   if (letters >= windowEnd) {
     if (isOpen && (by === "shape" || mayBeExtension)) return wait
-    return by === "shape" && letters > end + 1 ? end : none
+    return by === "shape" ? end : none
   }
   if (mayBeExtension) return endOfExtension(text, end, letters, windowEnd, isOpen, by)
-  return by === "shape" && letters > end + 1 && !isDigit(text.code(letters)) ? end : none
+  return by === "shape" && letters > end && !isDigit(text.code(letters)) ? end : none
 }
 
 const endOfExtension = (
@@ -137,7 +136,7 @@ const endOfExtension = (
 ): number => {
   let index = digits
   while (index < windowEnd && index < digits + 6 && isDigit(text.code(index))) index++
-  const isWhole = index > digits || (by === "shape" && digits > end + 1)
+  const isWhole = index > digits || by === "shape"
   if (index >= windowEnd) return isOpen ? wait : isWhole ? end : none
   const code = text.code(index)
   return isWhole && !isAlphanumeric(code) && code !== underscore ? end : none

@@ -57,9 +57,9 @@ const match = (text: NormalText, start: number): number => {
 
 const maxName = 32
 const names =
-  /(?:card|visa|pan|amex|maestro|diners|discover|unionpay|jcb)(?:[ _-]?(?:number|num|no|nr))?[^a-z0-9]{0,8}$/
+  /(?:(?:card|visa|pan|amex|maestro|diners|discover|unionpay|jcb)(?:[ _-]?(?:number|num|no|nr))?[^a-z0-9]{0,8}|%b)$/
 
-/** True if a word before a number says that it is a card's. */
+/** True if a word before a number says that it is a card's, or the `%B` of a magnetic stripe. */
 const isNamed = (text: NormalText, start: number): boolean =>
   names.test(stringOf(text, start - maxName, start).toLowerCase())
 

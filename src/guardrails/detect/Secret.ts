@@ -54,6 +54,7 @@ class SecretMatcher implements Matcher {
     return isWordCharacter(this.#text.code(index))
   }
 
+  /** A `_` and a name may follow a secret. */
   #matchShape(start: number, shape: SecretShape): number {
     const { max, min, pattern, prefix } = shape
     const text = this.#text
@@ -64,14 +65,12 @@ class SecretMatcher implements Matcher {
       if (text.code(start + place) !== prefix.charCodeAt(place)) return none
     }
     const from = start + prefix.length
-    const end = Math.min(this.#runEndOf(shape).from(from), windowEnd)
+    const runEnd = Math.min(this.#runEndOf(shape).from(from), windowEnd)
+    const isNamed = min === max && runEnd - from > max && text.code(from + max) === underscore
+    const end = isNamed ? from + max : runEnd
     if (end - from > max) return none
     if (end === windowEnd && isOpen) return wait
-    if (end - from < min) return none
-    let next = end
-    while (next < windowEnd && next < end + maxUnderscores && text.code(next) === underscore) next++
-    if (next >= windowEnd && isOpen) return wait
-    if (next < windowEnd && isWordCharacter(text.code(next))) return none
+    if (end - from < min || (end < windowEnd && isAlphanumeric(text.code(end)))) return none
     if (pattern === undefined) return end
     const [found] = pattern.exec(stringOf(text, start, end)) ?? []
     return found === undefined ? none : start + found.length

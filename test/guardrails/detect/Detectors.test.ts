@@ -26,6 +26,8 @@ describe("payment cards", () => {
     ["_4111111111111111_ %3A4111111111111111 card_4111111111111111", Array(3).fill("4111111111111111")],
     ["card 4111111111111111110, pan: 4222222222222", ["4111111111111111110", "4222222222222"]],
     ['{"lat":56.5716242958888} 4.4111111111111111 4111111111111111.5', []],
+    ["x4111 1111 1111 1111 4111-1111-1111-1111x", ["4111 1111 1111 1111", "4111-1111-1111-1111"]],
+    ["%B4111111111111111^DOE/JOHN^27121010000000000000?", ["4111111111111111"]],
     ["4111111111111111110 4222222222222 id_4111111111111111 /orders/4111111111111111/items", []]
   ])("%s", (text, cards) =>
     assert.deepStrictEqual(
@@ -68,7 +70,15 @@ describe("IP addresses", () => {
     ["ip:2001:db8::8a2e:370:7334 client:2001:db8::1", ["2001:db8::8a2e:370:7334", "2001:db8::1"]],
     ['version 10.14.24.172, v8.1.4.1, Version: 8.1.4.1, "version":"8.1.4.1", release 8.1.4.1, ~8.1.4.1', []],
     ["Chrome/120.0.0.0 std::vector<a2::b> 00:1a:2b:3c:4d:5e:6f:70 1a::2b face2::b", []],
-    ["1.2.3, 1.2.3.4.5, v1.2.3.4, 1.2.3.4-beta, lib-1.2.3.4", []],
+    ["1.2.3, 1.2.3.4.5, v1.2.3.4, 1.2.3.4-beta, lib-1.2.3.4, lib_1.2.3.4, 1.2.3.4to 1.2.3.4_x", []],
+    ["lib-v10.1.2.3, 10.1.2.3-beta 10.1.2.3-rc1 10.1.2.3b1 10.1.2.3.4 x1.10.1.2.3 a__1.2.3.4", []],
+    ["IP10.1.2.3 T10.1.2.3 IP8.8.8.8 10.1.2.3to", ["10.1.2.3", "10.1.2.3", "8.8.8.8", "10.1.2.3"]],
+    [
+      "10.1.2.3-web web-10.1.2.3 10.1.2.3_x ip_10.1.2.3 host-203.0.113.7",
+      [...Array(4).fill("10.1.2.3"), "203.0.113.7"]
+    ],
+    ["ssh -v 10.1.2.3 and curl -v 8.1.2.3/x", ["10.1.2.3", "8.1.2.3"]],
+    ["_2001:db8::1_ 10.1.2.3-10.1.2.9", ["2001:db8::1", "10.1.2.3", "10.1.2.9"]],
     ["127.0.0.1, 127.1.2.3, 0.0.0.0, ::1, ::, 0:0:0:0:0:0:0:1", []],
     ["256.1.1.1, 1.2.3.999, 10:20:30, a::b, std::vector, 00:1a:2b:3c:4d:5e", []]
   ])("%s", (text, addresses) =>
@@ -148,6 +158,9 @@ describe("secrets", () => {
     ["a cookie of Slack", "d=xoxd-abc%2Fdef%2Bghi1234567890%3D%3D; y", "xoxd-abc%2Fdef%2Bghi1234567890%3D%3D"],
     ["a key of Fireworks", "x fw_3ZTQjb6r8xKpLmN2vYwQs9 y", "fw_3ZTQjb6r8xKpLmN2vYwQs9"],
     ["a key in Markdown", `_ghp_${"a1B2".repeat(9)}_`, `ghp_${"a1B2".repeat(9)}`],
+    ["a key before a name", `ghp_${"a1B2".repeat(9)}_backup`, `ghp_${"a1B2".repeat(9)}`],
+    ["a key of AWS before a name", "AKIAIOSFODNN7EXAMPLE_prod", "AKIAIOSFODNN7EXAMPLE"],
+    ["a key of Google before a name", `AIza${"a1B2_".repeat(7)}_x y`, `AIza${"a1B2_".repeat(7)}`],
     ["a key after a percent escape", `%3Dghp_${"a1B2".repeat(9)}`, `ghp_${"a1B2".repeat(9)}`]
   ])("are %s", (_, text, secret = text) =>
     assert.deepStrictEqual(valuesIn({ detectors: { secret: true } }, text), [`SECRET ${secret}`])

@@ -36,7 +36,7 @@ describe("the default detectors", () => {
     ["1 + 2 = 3, +1 5 2 3, +1 2022 12", undefined],
     ["phone=5551234567 555-123-4567x89 電話5551234567です", "phone=<PHONE> <PHONE>x89 電話<PHONE>です"],
     ["resp_67cc9641234567890bb6 call_1234567890 x1234567890 1234567890_", undefined],
-    ["/orders/1234567890123 1234567890/x 1234567890== a123-45-6789 123-45-6789b", undefined],
+    ["/orders/1234567890123 1234567890/x 1234567890==", undefined],
     ["550e8400-e29b-41d4-a716-446655440000", undefined],
     ["123 45 6789", undefined],
     [
@@ -62,7 +62,8 @@ describe("a number next to words and escapes", () => {
     ["%0A987-65-4321 %20987-65-4321 %20555-123-4567", "%0A<SSN> %20<SSN> %20<PHONE>"],
     ["tel=%2B15551234567 %2B442079460958", "tel=%2B<PHONE> %2B<PHONE>"],
     ["_5551234567_ id_5551234567 5551234567_id", "_<PHONE>_ id_5551234567 5551234567_id"],
-    ["a987-65-4321 987-65-4321b a1b2-987-65-4321 987-65-4321-a1b2", undefined],
+    ["x987-65-4321 987-65-4321x 555-123-4567x T555-123-4567", "x<SSN> <SSN>x <PHONE>x T<PHONE>"],
+    ["a1-987-65-4321 987-65-4321b2 a1b2-987-65-4321 987-65-4321-a1b2", undefined],
     ["a1b2c3d4_987-65-4321 987-65-4321_a1b2c3d4 9-987-65-4321 987-65-4321-9", undefined],
     ["550e8400-e29b-41d4-a716-446655440000 /orders/5551234567/items", undefined]
   ])("%s", (text, expected = text) => assert.strictEqual(replaced(text), expected))

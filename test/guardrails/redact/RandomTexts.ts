@@ -48,6 +48,7 @@ const values = [
   "4111 1111 1111 1111",
   "DE89 3704 0044 0532 0130 00",
   "203.0.113.7",
+  "web-10.1.2.3-beta",
   "ghp_a1B2c3D4e5a1B2c3D4e5a1B2c3D4e5a1B2c3",
   "EMP-12345"
 ] as const
