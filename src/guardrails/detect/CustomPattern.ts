@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import { RE2JS } from "re2js"
 import { type Detector, type Matcher, none, wait } from "./Detector.ts"
-import { dash, edge, normalCode } from "./lexing/Characters.ts"
+import { dash, edge, isControl, normalCode } from "./lexing/Characters.ts"
 import type { NormalText } from "./lexing/NormalText.ts"
 import { stringOf } from "./Numbers.ts"
 
@@ -94,7 +94,8 @@ const literalMistake = (pattern: string): string | undefined => {
     const codePoint = hex === undefined ? (literal.codePointAt(0) ?? 0) : Number.parseInt(hex, 16)
     if (codePoint > 0x10ffff) continue
     const normal = normalCode(codePoint)
-    if (normal === codePoint) continue
+    // control characters are mostly the ends of a range
+    if (normal === codePoint || isControl(codePoint)) continue
     if (normal === undefined)
       return "pattern has an invisible character, but texts are searched without them: remove it."
     const character = normal === dash ? "-" : String.fromCodePoint(normal)

@@ -1,6 +1,19 @@
 import { type Detector, type Matcher, none, RunEnd, wait } from "./Detector.ts"
-import { at, dash, dot, hyphen, isDigit, isLetter, percent, plus, underscore } from "./lexing/Characters.ts"
+import {
+  at,
+  colon,
+  dash,
+  dot,
+  hyphen,
+  isDigit,
+  isLetter,
+  percent,
+  plus,
+  slash,
+  underscore
+} from "./lexing/Characters.ts"
 import type { NormalText } from "./lexing/NormalText.ts"
+import { stringOf } from "./Numbers.ts"
 
 /** Mailboxes have up to 64 characters; longer ones are found so that nothing of them is left. */
 const maxLocalPart = 256
@@ -24,13 +37,24 @@ export const email: Detector = {
   matcher: (text) => new EmailMatcher(text)
 }
 
+const maxPicture = 16
+/** A picture for screens of a higher resolution, such as logo@2x.png. */
+const picture = /^\d(?:\.\d)?x\.(?:png|jpe?g|gif|svg|webp|avif|ico|icns|bmp|heic|pdf)$/i
+
+/** True for the address of a repository, such as git@github.com:a/b. */
+const isRepository = (text: NormalText, atSign: number, end: number): boolean => {
+  const after = text.code(end)
+  const isGit = stringOf(text, atSign - 3, atSign) === "git" && !isLocal(text.code(atSign - 4))
+  return isGit && (after === colon || after === slash)
+}
+
 class EmailMatcher implements Matcher {
   readonly #text: NormalText
   readonly #localEnd: RunEnd
   readonly #domainEnd: RunEnd
   /** No address begins before this index. */
   #nextStart = 0
-  /** Between the last `@` and this index no label begins with a letter. */
+  /** Between the last `@` and this index no label begins with two letters. */
   #noLabelBefore = 0
 
   constructor(text: NormalText) {
@@ -60,7 +84,7 @@ class EmailMatcher implements Matcher {
     const from = atSign + 1
     const windowEnd = text.windowEnd(start)
     const end = Math.min(this.#domainEnd.from(from), from + maxDomain, windowEnd)
-    const isCut = end === windowEnd && end < from + maxDomain
+    const isCut = end === windowEnd
     if (isCut && text.isOpen(start)) return text.code(from) === dot ? none : wait
     const label = text.code(from) === dot ? none : this.#lastLabel(from, end)
     if (label === none) {
@@ -69,15 +93,20 @@ class EmailMatcher implements Matcher {
     }
     let labelEnd = label + 1
     while (labelEnd < end && text.code(labelEnd) !== dot) labelEnd++
-    return labelEnd
+    const isOther =
+      isRepository(text, atSign, labelEnd) || picture.test(stringOf(text, from, Math.min(labelEnd, from + maxPicture)))
+    if (!isOther) return labelEnd
+    this.#nextStart = atSign
+    return none
   }
 
-  /** Returns where the last label that begins with a letter begins, because top-level domains do. */
+  /** Returns where the last label that begins with two letters begins, because top-level domains do. */
   #lastLabel(from: number, end: number): number {
     const text = this.#text
     const first = Math.max(from + 2, this.#noLabelBefore)
     for (let index = end - 1; index >= first; index--) {
-      if (text.code(index - 1) === dot && isLetter(text.code(index))) return index
+      const isLabel = text.code(index - 1) === dot && isLetter(text.code(index)) && isLetter(text.code(index + 1))
+      if (isLabel && index + 1 < end) return index
     }
     this.#noLabelBefore = Math.max(this.#noLabelBefore, end)
     return none

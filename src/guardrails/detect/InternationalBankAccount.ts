@@ -1,7 +1,7 @@
 import { type Detector, none, wait } from "./Detector.ts"
-import { isAlphanumeric, isAsciiLetter, isDigit, slash, space, underscore } from "./lexing/Characters.ts"
+import { isAlphanumeric, isAsciiLetter, isDigit, slash, underscore } from "./lexing/Characters.ts"
 import type { NormalText } from "./lexing/NormalText.ts"
-import { endOfNumber, isAfterEscape, isDash, isJoinedBefore, stringOf } from "./Numbers.ts"
+import { endOfNumber, isAfterEscape, isJoinedBefore, separatorAt, stringOf } from "./Numbers.ts"
 
 export const internationalBankAccount: Detector = {
   kind: "IBAN",
@@ -9,26 +9,31 @@ export const internationalBankAccount: Detector = {
   matcher: (text) => ({ match: (start) => match(text, start) })
 }
 
-/** Matches an IBAN without separators, or with one space or one dash after each four characters. */
+/** Matches an IBAN without separators, or in groups that the same character separates. */
 const match = (text: NormalText, start: number): number => {
   if (isPartOfId(text, start)) return none
   const windowEnd = text.windowEnd(start)
   const isOpen = text.isOpen(start)
   let account = ""
   let length = Number.POSITIVE_INFINITY
+  let group = ""
   let separator: number | undefined
   let index = start
   for (; account.length < length; index++) {
     if (index >= windowEnd) return isOpen ? wait : none
-    const code = text.code(index)
     const place = account.length
-    const isBoundary = place >= 4 && place % 4 === 0 && text.code(index - 1) !== separator
-    if (isBoundary && (place === 4 ? code === space || isDash(code) : code === separator)) {
-      separator = code
+    if (place >= 4 && group !== "" && !isAlphanumeric(text.code(index))) {
+      const next = isGroup(group) ? separatorAt(text, index, windowEnd, isOpen) : none
+      if (next === wait) return wait
+      if (next === none || (separator !== undefined && next.code !== separator)) return none
+      separator = next.code
+      group = ""
+      index = next.end - 1
       continue
     }
-    if (isBoundary && separator !== undefined) return none
+    const code = text.code(index)
     if (place < 2 ? !isAsciiLetter(code) : place < 4 ? !isDigit(code) : !isAlphanumeric(code)) return none
+    group += String.fromCharCode(code)
     account += String.fromCharCode(code).toUpperCase()
     if (place === 1) length = lengths.get(account) ?? 0
   }
@@ -36,6 +41,9 @@ const match = (text: NormalText, start: number): number => {
   if (!isAccount || (index < windowEnd && isAlphanumeric(text.code(index)))) return none
   return endOfNumber(text, index, windowEnd, isOpen, "shape")
 }
+
+/** Groups that are not of four characters have digits, so that words are none. */
+const isGroup = (group: string): boolean => group.length === 4 || (group.length > 1 && /\d/.test(group))
 
 /** Ids of letters and digits often look like an account, so that a letter may not stand before one. */
 const isPartOfId = (text: NormalText, start: number): boolean => {

@@ -1,5 +1,14 @@
 import { type Detector, none, wait } from "./Detector.ts"
-import { colon, dot, hyphen, isAlphanumeric, isHexDigit, underscore } from "./lexing/Characters.ts"
+import {
+  colon,
+  dot,
+  hyphen,
+  isAlphanumeric,
+  isAsciiLetter,
+  isDigit,
+  isHexDigit,
+  underscore
+} from "./lexing/Characters.ts"
 import type { NormalText } from "./lexing/NormalText.ts"
 import { isIpv4 } from "./MachineNumbers.ts"
 import { isAfterEscape, stringOf } from "./Numbers.ts"
@@ -19,8 +28,8 @@ export const ipAddress: Detector = {
 }
 
 const match = (text: NormalText, start: number): number => {
-  const before = isAfterEscape(text, start) ? "" : stringOf(text, start - maxBefore, start).toLowerCase()
-  if (/\d\.?$/.test(before)) return none
+  const isFree = isAfterEscape(text, start)
+  if (!isFree && isInside(text, start)) return none
   const windowEnd = text.windowEnd(start)
   const isOpen = text.isOpen(start)
   let runEnd = start
@@ -28,10 +37,19 @@ const match = (text: NormalText, start: number): number => {
   while (runEnd < windowEnd && runEnd - start < maxAddress + 2 && isInAddress(text.code(runEnd))) runEnd++
   if (runEnd === windowEnd && isOpen) return wait
   const run = stringOf(text, start, runEnd)
+  if (!/[.:]/.test(run)) return none
+  const before = isFree ? "" : stringOf(text, start - maxBefore, start).toLowerCase()
   const v4 = ipv4In(run, before)
   if (v4 !== "") return endOfAddress(text, start + v4.length, windowEnd, isOpen, isSurelyAddress(v4, before))
   const length = /[a-z]-?$|[a-z0-9_]_$/.test(before) ? 0 : ipv6Length(run, text, start)
   return length === 0 ? none : endOfAddress(text, start + length, windowEnd, isOpen, false)
+}
+
+/** True if the character before belongs to the same number or word. A letter may stand before an IPv4 address. */
+const isInside = (text: NormalText, start: number): boolean => {
+  const before = text.code(start - 1)
+  if (isDigit(before)) return true
+  return before === dot ? isDigit(text.code(start - 2)) : isAsciiLetter(before) && !isDigit(text.code(start))
 }
 
 /** Returns the end if no name or version continues after it. An address that is surely one may be followed by a name. */
@@ -60,10 +78,13 @@ const nameBefore =
 const ipv4In = (run: string, before: string): string => {
   const [dotted = ""] = /^[\d.]{0,47}/.exec(run) ?? []
   const address = dotted.replace(/\.{1,47}$/, "")
-  if (!isIpv4(address) || /^127\.|^0\.0\.0\.0$/.test(address) || isVersion(address, before)) return ""
+  if (!isIpv4(address) || isOther.test(address) || isVersion(address, before)) return ""
   const isJoined = /[a-z][-_]{0,3}$|[a-z0-9]_{1,3}$|__$/.test(before)
   return isJoined && !isSurelyAddress(address, before) ? "" : address
 }
+
+/** Loopback addresses, and object identifiers of X.500 and of the internet. */
+const isOther = /^(?:127\.|0\.0\.0\.0$|2\.5\.(?:4|29)\.|1\.3\.6\.1$)/
 
 const isVersion = (address: string, before: string): boolean =>
   (versionBefore.test(before) && !optionBefore.test(before)) ||
@@ -72,7 +93,7 @@ const isVersion = (address: string, before: string): boolean =>
 /** The option `-v` of a command makes it verbose. */
 const optionBefore = /(?:^| )-v {1,6}$/
 const versionBefore =
-  /(?:(?:^|[^a-z])(?:v|ver|versions?|rev|revision|releases?|build|firmware|driver|sdk|sections?|chapter|clause|oid)[^a-z0-9]{0,6}|§ ?|[~^]|[<>~]= ?)$/
+  /(?:(?:^|[^a-z])(?:v|ver|versions?|rev|revision|releases?|build|firmware|driver|sdk|sections?|chapter|clause|tables?|figures?|fig|appendix|annex|paragraph|oid)[^a-z0-9]{0,6}|§ ?|[~^]|[<>~]= ?)$/
 /** Browsers name themselves as in Chrome/120.0.0.0. */
 const isProductVersion = /\.0\.0$/
 

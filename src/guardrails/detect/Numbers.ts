@@ -1,6 +1,7 @@
 import { none, wait } from "./Detector.ts"
 import {
   dash,
+  dot,
   edge,
   equalsSign,
   hyphen,
@@ -12,6 +13,8 @@ import {
   percent,
   plus,
   slash,
+  space,
+  tab,
   underscore
 } from "./lexing/Characters.ts"
 import type { NormalText } from "./lexing/NormalText.ts"
@@ -23,6 +26,35 @@ const semicolon = 0x3b
 const isWord = (code: number): boolean => isAlphanumeric(code) || code === underscore || code === slash
 
 export const isDash = (code: number): boolean => code === hyphen || code === dash
+
+export const isBlank = (code: number): boolean => code === space || code === tab
+
+/** What separates two groups: up to three blanks, or one dash, dot or `+`, with at most one blank on each side. */
+export interface Separator {
+  /** `space` for blanks, `hyphen` for all dashes. */
+  readonly code: number
+  readonly end: number
+}
+
+const maxBlanks = 3
+
+/** Returns the separator that begins at `start`, none, or `wait` if only later characters can tell. */
+export const separatorAt = (
+  text: NormalText,
+  start: number,
+  windowEnd: number,
+  isOpen: boolean
+): Separator | typeof none | typeof wait => {
+  let end = start
+  while (end < windowEnd && end < start + maxBlanks && isBlank(text.code(end))) end++
+  if (end >= windowEnd) return isOpen ? wait : none
+  const code = text.code(end)
+  const isMark = isDash(code) || code === dot || code === plus
+  if (!isMark) return end > start ? { code: space, end } : none
+  if (end > start + 1) return none
+  if (end + 1 >= windowEnd) return isOpen ? wait : none
+  return { code: isDash(code) ? hyphen : code, end: isBlank(text.code(end + 1)) ? end + 2 : end + 1 }
+}
 
 /**
  * How a value is told from a part of an id. `digits`: it is a run of digits like that of any id, so that no letter, `_`

@@ -1,7 +1,7 @@
 import { type Detector, none, wait } from "./Detector.ts"
 import { dot, equalsSign, isDigit, slash, space } from "./lexing/Characters.ts"
 import type { NormalText } from "./lexing/NormalText.ts"
-import { endOfNumber, isDash, isJoinedBefore, stringOf } from "./Numbers.ts"
+import { endOfNumber, isDash, isJoinedBefore, separatorAt, stringOf } from "./Numbers.ts"
 
 const minDigits = 13
 const maxDigits = 19
@@ -15,19 +15,24 @@ export const paymentCard: Detector = {
 }
 
 /** Visa, Mastercard, Discover, UnionPay, JCB, Mir and American Express without separators. Other digits are mostly ids. */
-const isUsual = (digits: string): boolean =>
+const isUsualAlone = (digits: string): boolean =>
   digits.length === 16 ? /^(?:4|5[1-5]|2[2-7]|6011|64[4-9]|65|62|35)/.test(digits) : /^3[47]\d{13}$/.test(digits)
 
-/** Matches 13 to 19 digits, alone or in groups that are all separated by one space or all by one dash. */
+/** The groups of cards. Others count only with one space or dash between them, because columns of tables look alike. */
+const usualGroups = /^4(?: 4){2,3}(?: [1-4])?$|^4 6 [45]$/
+
+/** Matches 13 to 19 digits, alone or in groups that the same character separates. */
 const match = (text: NormalText, start: number): number => {
   if (isJoinedBefore(text, start, "shape")) return none
   const windowEnd = text.windowEnd(start)
   const isOpen = text.isOpen(start)
   let digits = ""
   let group = 0
+  let groups = ""
   let separator: number | undefined
+  let isWide = false
   let found = none
-  for (let index = start; ; index++) {
+  for (let index = start; ; ) {
     const isEnd = index >= windowEnd
     if (isEnd && isOpen) return wait
     const code = isEnd ? space : text.code(index)
@@ -35,24 +40,48 @@ const match = (text: NormalText, start: number): number => {
       if (digits.length === maxDigits) return found
       digits += String.fromCharCode(code)
       group++
+      index++
       continue
     }
-    if (group > 0 && digits.length >= minDigits && isCard(digits)) {
-      const isGrouped = separator !== undefined
-      const end =
-        isGrouped || isNamed(text, start)
-          ? endOfNumber(text, index, windowEnd, isOpen, "shape")
-          : isUsual(digits)
-            ? endOfBare(text, start, index, windowEnd, isOpen)
-            : none
+    const isUsual = !isWide || usualGroups.test(`${groups}${group}`)
+    if (group > 0 && digits.length >= minDigits && isUsual && isCard(digits)) {
+      const end = endOfCard(text, start, index, digits, separator !== undefined, windowEnd, isOpen)
       if (end === wait) return wait
       if (end !== none) found = end
     }
-    const isSeparator = separator === undefined ? code === space || isDash(code) : code === separator
-    if (isEnd || !isSeparator || group < minGroup) return found
-    separator = code
+    if (isEnd || group < minGroup) return found
+    const next = separatorAt(text, index, windowEnd, isOpen)
+    if (next === wait) return wait
+    if (next === none || (separator !== undefined && next.code !== separator)) return found
+    separator = next.code
+    isWide ||= next.end > index + 1 || (code !== space && !isDash(code))
+    groups += `${group} `
     group = 0
+    index = next.end
   }
+}
+
+const endOfCard = (
+  text: NormalText,
+  start: number,
+  end: number,
+  digits: string,
+  isGrouped: boolean,
+  windowEnd: number,
+  isOpen: boolean
+): number => {
+  if (isGrouped && isList(digits)) return none
+  if (isGrouped || isNamed(text, start)) return endOfNumber(text, end, windowEnd, isOpen, "shape")
+  return isUsualAlone(digits) ? endOfBare(text, start, end, windowEnd, isOpen) : none
+}
+
+/** True for ascending numbers of four digits that begin with the same two, such as 5401 5402 5403 5404. */
+const isList = (digits: string): boolean => {
+  if (digits.length !== 16) return false
+  const numbers = digits.match(/\d{4}/g) ?? []
+  return numbers.every(
+    (number, place) => place === 0 || (number.startsWith(digits.slice(0, 2)) && number > (numbers[place - 1] ?? ""))
+  )
 }
 
 const maxName = 32

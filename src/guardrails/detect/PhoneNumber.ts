@@ -7,12 +7,11 @@ import {
   openParenthesis,
   percent,
   plus,
-  slash,
-  space
+  slash
 } from "./lexing/Characters.ts"
 import type { NormalText } from "./lexing/NormalText.ts"
 import { isTime } from "./MachineNumbers.ts"
-import { endOfNumber, isDash, isJoinedBefore, stringOf } from "./Numbers.ts"
+import { endOfNumber, isBlank, isDash, isJoinedBefore, stringOf } from "./Numbers.ts"
 import { digitsOf, isSpacedPhone, maxDigits, minDigits, runKnownBy } from "./PhoneShapes.ts"
 
 /** A number without spaces, with its punctuation. */
@@ -31,7 +30,7 @@ const isPunctuation = (code: number): boolean =>
 
 const isInRun = (code: number): boolean => isCore(code) || isPunctuation(code)
 
-const isInSpaced = (code: number): boolean => code === space || code === slash || isDigit(code) || isPunctuation(code)
+const isInSpaced = (code: number): boolean => isBlank(code) || code === slash || isInRun(code)
 
 export const phoneNumber: Detector = {
   kind: "PHONE",
@@ -67,10 +66,12 @@ class PhoneMatcher implements Matcher {
     if (isInside) return none
     this.#runStart = start
     const runEnd = Math.min(this.#runEnd.from(start), windowEnd)
-    if (runEnd - start > maxRun || isJoinedBefore(text, start, "shape")) return none
+    const isCut = runEnd === windowEnd && isOpen
+    if (runEnd - start > maxRun || (runEnd - start < minDigits && !isCut)) return none
+    if (isJoinedBefore(text, start, "shape")) return none
     const run = stringOf(text, start, runEnd)
     if (digitsOf(run.split("(", 1).join()).length > maxDigits) return none
-    if (runEnd === windowEnd && isOpen) return wait
+    if (isCut) return wait
     const before = stringOf(text, start - maxBefore, start)
     for (const end of runEnds(run)) {
       const number = run.slice(0, end)
@@ -100,7 +101,7 @@ class PhoneMatcher implements Matcher {
     while (last < limit && isInSpaced(text.code(last))) last++
     if (last === windowEnd && isOpen && last - start < maxSpaced) return wait
     const before = stringOf(text, start - maxBefore, start)
-    const spaced = stringOf(text, start, last)
+    const spaced = stringOf(text, start, last).replaceAll("\t", " ")
     for (const end of groupEnds(spaced)) {
       const number = spaced.slice(0, end)
       if (isTime(number)) return none
@@ -116,11 +117,10 @@ class PhoneMatcher implements Matcher {
     const text = this.#text
     const code = text.code(start)
     if (code === openParenthesis) return start
-    if (isJoinedBefore(text, start, "shape")) return none
+    if ((code !== plus && code !== one) || isJoinedBefore(text, start, "shape")) return none
     if (code === plus) return start
-    if (code !== one) return none
     const next = text.code(start + 1)
-    const opening = next === space || isDash(next) || next === dot ? start + 2 : start + 1
+    const opening = isBlank(next) || isDash(next) || next === dot || next === plus ? start + 2 : start + 1
     return opening >= windowEnd || text.code(opening) === openParenthesis ? Math.min(opening, windowEnd - 1) : none
   }
 }

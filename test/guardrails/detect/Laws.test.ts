@@ -67,6 +67,17 @@ describe("a scanner", () => {
     assert.deepStrictEqual(scanned(new Scanner(all, "plain"), text.split("")), one)
   })
 
+  it.each(["10.1.2.3-beta", "10.1.2.3to 10.1.2.3rc1", "1.2.3.4_x", "10.1.2.3-"])(
+    "waits for the word after an address also where no other detector does: %s",
+    (text) => {
+      const addresses = Result.getOrThrow(DetectorSet.of({ detectors: { email: false, ip_address: true } }))
+      assert.deepStrictEqual(
+        scanned(new Scanner(addresses, "plain"), text.split("")),
+        merged(scan(addresses, "plain", text))
+      )
+    }
+  )
+
   it("holds no more than the longest value", () => {
     fc.assert(
       fc.property(sets, writings, fc.array(disguised, { maxLength: 30 }), (set, writing, list) => {

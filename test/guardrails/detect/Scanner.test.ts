@@ -20,6 +20,12 @@ describe("the default detectors", () => {
     ["@example.com a@localhost a@.com a@com-", undefined],
     ["ünï@example.com, иван@пример.рф, 请联系john@example.com谢谢", "<EMAIL>, <EMAIL>, 请联系<EMAIL>谢谢"],
     ["@john@example.com", "@<EMAIL>"],
+    [
+      "git@github.com:a/b.git ssh://git@github.com/a git@github.com",
+      "git@github.com:a/b.git ssh://git@github.com/a <EMAIL>"
+    ],
+    ["agit@github.com:a logo@2x.com A@B.TV john@example.com.x", "<EMAIL>:a <EMAIL> <EMAIL> <EMAIL>.x"],
+    ["logo@2x.png sprite@3x.JPG icon@1.5x.svg eslint@8.x node@lts.x A@B.T x@.b.c", undefined],
     ["john\uff20example.com jo\u200bhn\u00ad@example.com", "<EMAIL> <EMAIL>"],
     ["mailto:a@b.co?x user/a@b.co email=a@b.co", "mailto:<EMAIL>?x user/<EMAIL> email=<EMAIL>"],
     ["ssn 123-45-6789.", "ssn <SSN>."],
@@ -60,9 +66,9 @@ describe("a number next to words and escapes", () => {
     ["\u001b[1m987-65-4321\u001b[0m \u001b[38;5;208m555-123-4567", "\u001b[1m<SSN>\u001b[0m \u001b[38;5;208m<PHONE>"],
     ["phone%3A555-123-4567 name%3D987-65-4321", "phone%3A<PHONE> name%3D<SSN>"],
     ["%0A987-65-4321 %20987-65-4321 %20555-123-4567", "%0A<SSN> %20<SSN> %20<PHONE>"],
-    ["tel=%2B15551234567 %2B442079460958", "tel=%2B<PHONE> %2B<PHONE>"],
+    ["tel=%2B15551234567 %2B442079460958", "tel=<PHONE> <PHONE>"],
     ["_5551234567_ id_5551234567 5551234567_id", "_<PHONE>_ id_5551234567 5551234567_id"],
-    ["x987-65-4321 987-65-4321x 555-123-4567x T555-123-4567", "x<SSN> <SSN>x <PHONE>x T<PHONE>"],
+    ["x987-65-4321 987-65-4321x 987-65-4321b. 555-123-4567x T555-123-4567", "x<SSN> <SSN>x <SSN>b. <PHONE>x T<PHONE>"],
     ["a1-987-65-4321 987-65-4321b2 a1b2-987-65-4321 987-65-4321-a1b2", undefined],
     ["a1b2c3d4_987-65-4321 987-65-4321_a1b2c3d4 9-987-65-4321 987-65-4321-9", undefined],
     ["550e8400-e29b-41d4-a716-446655440000 /orders/5551234567/items", undefined]
@@ -163,6 +169,7 @@ describe("phone numbers", () => {
     "(0171) 1234567",
     "(0212) 345 67 89",
     "(01) 23 45 67 89",
+    "(0800) 123 456 789",
     "(02) 9876 5432",
     "(011) 91234-5678",
     "(11) 91234-5678",
@@ -197,6 +204,7 @@ describe("phone numbers", () => {
 
   it.each([
     "1 + 2 = 3, +1 5 2 3, +1 2022 12, +1 2 3 4 5 6 7 8 9 10 11",
+    "x+10+20+30+40+50 +1234+5678+9012 a+1+2+3",
     "+100 200 300 400 +1 234 567 890 +12 345 678",
     "Phys. B 234 (1990) 1123-1145 and 45(12) 1123-1145, (2019) 12345678",
     "(012) 2026-11-24 10:00 (1) 2345 6789 (200) 1234567 (01) 09501101530003",
@@ -206,6 +214,9 @@ describe("phone numbers", () => {
   it.each([
     "202611241000 2026112410 2026-11-24-1000 20261124-1000 2026.11.24.10.00 20020827-1745 202907181635",
     "24112026100000 24.11.2026-10.00.00 1262303999 1234567890.5 +1764000000 +1764000000123",
+    "2147483647 2147483648 4294967295 4294967296 8589934592 17179869184 2592000000 7776000000",
+    "+2147483647 Date.now()+2592000000 +10000000000 +364947-0845057 +404246.4-0740021.6/ +4042-07400 +364947+0845057",
+    "USD 2345678901, EUR2345678901 and $ 2345678901",
     "+2026-11-24 10:00:00 and +24.11.2026 10:00 and +20261124-100000",
     "arn:aws:iam::123456789012:role/x 123456789012 $65439677.68 $5551234567 €5551234567",
     "74.40849774 -74.4084977 +74.40849774 +40.20361-075.00417/ 0.30000001192092896 3.1415927410125732 1.2345678e-10",
@@ -217,7 +228,41 @@ describe("phone numbers", () => {
   ])("are not in the texts of machines: %s", (text) => assert.strictEqual(replaced(text), text))
 })
 
+describe("escapes of HTML and URLs", () => {
+  it.each([
+    ["(555)&nbsp;123-4567, +1%20555%20123%204567 +1+555+123+4567", "<PHONE>, <PHONE> <PHONE>"],
+    [
+      "%28555%29%20123%2D4567 &lpar;555&rpar; 123&ndash;4567 &plus;1&ensp;555&ensp;123&ensp;4567",
+      "<PHONE> <PHONE> <PHONE>"
+    ],
+    ["123&#45;45&#45;6789 123&#x2d;45&#X2D6789 123&minus;45&minus;6789", "<SSN> 123&#x2d;45&#X2D6789 <SSN>"],
+    [
+      "john@example&#46;com john%40example%2Ecom john@ex&shy;ample.com john@example&period;com",
+      Array(4).fill("<EMAIL>").join(" ")
+    ],
+    ["john&#64example.com john&#0000000064;example.com john&#X40;example.com", "<EMAIL> <EMAIL> <EMAIL>"],
+    [
+      "j&#x6f;hn@ex&#8203;ample.com &#120143;&#57; &#1114112;&#;&#x;&nbs;&",
+      "<EMAIL> &#120143;&#57; &#1114112;&#;&#x;&nbs;&"
+    ],
+    [`john&#${"0".repeat(31)}64;example.com`, undefined],
+    ["100%2Fa R&D a&b%2 AT&T &amp; %zz", undefined]
+  ])("count as their characters: %s", (text, expected = text) => assert.strictEqual(replaced(text), expected))
+})
+
 describe("invisible characters", () => {
+  it.each(["\u0000", "\u0001", "\u0008", "\u007f", "\u0080", "\ufff9", "\ud800", "\udc00", "&#0;"])(
+    "hide no value: %j",
+    (character) => {
+      for (const [value, kind] of [
+        ["987-65-4321", "SSN"],
+        ["555-123-4567", "PHONE"],
+        ["jane@example.com", "EMAIL"]
+      ] as const)
+        assert.strictEqual(replaced(`it is ${value.split("").join(character)} now`), `it is <${kind}> now`)
+    }
+  )
+
   it.each([
     ["987-65-4321", "SSN"],
     ["555-123-4567", "PHONE"],

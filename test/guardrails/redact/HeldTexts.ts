@@ -29,9 +29,10 @@ const isNumberCandidate = (text: string): boolean => isUsualCandidate(text) || g
 const asciiWord = /^[\w.@+-]*$/
 const word = /^[\p{L}\p{M}\p{N}\p{Pd}._%+@−]*$/u
 /** What follows a number tells whether it is a part of an id. */
-const phone = /^[\d+(][\d\p{Zs}\p{Pd}()./+−]{0,64}[\p{L}\p{M}\p{N}\p{Pd}_/%=.:+@]{0,64}$/u
+const phone = /^[\d+(][\d\p{Zs}\t\p{Pd}()./+−]{0,64}[\p{L}\p{M}\p{N}\p{Pd}_/%=.:+@]{0,64}$/u
 const placeholder = /^\[[A-Z]*(?:_\d{0,9})?$/
-const groups = /^(?:[\p{L}\p{Pd}.:]*\d[\p{L}\p{N}\p{Pd}.:]*\p{Zs}){0,9}[\p{L}\p{M}\p{N}\p{Pd}._%+@:−]*$/u
+const groups =
+  /^(?:[\p{L}\p{Pd}.:+−]*\d[\p{L}\p{N}\p{Pd}.:+−]*[\p{Zs}\t]{1,3}(?:[\p{Pd}.+−](?:[\p{Zs}\t]|$))?|[A-Z]{4}[\p{Zs}\t]{1,3}){0,17}[\p{L}\p{M}\p{N}\p{Pd}._%+@:−]*$/u
 const startsAsJson = /^\s*(?:`{3}(?:json)?\s+)?[[{]/i
 
 const isAfterNumbers = (text: string, isCandidate: (text: string) => boolean): boolean => {
@@ -41,10 +42,21 @@ const isAfterNumbers = (text: string, isCandidate: (text: string) => boolean): b
 }
 
 const decoded = (text: string, writing: Writing): string =>
-  (writing === "json" ? text.replaceAll(/\\["/]/g, "\n") : text)
+  (writing === "json" ? text.replaceAll(/\\["/]/g, "\n").replaceAll(/(?<!\\)((?:\\\\)*)\\t/g, "$1\t") : text)
     .replaceAll(/\\+[bfnrt]/g, "\n")
     .replaceAll(/\\+u([0-9a-f]{4})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
-    .replaceAll(/&#x?0*(?:64|40);|&commat;|%40/gi, "@")
-    .replace(/[\ud800-\udbff]?(?:&[#a-z0-9]{0,9})?(?:\\[\\u0-9a-f]*)?$/i, "")
+    .replaceAll(/%(09|2[089bde]|40)/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
+    .replaceAll(/&#(?:x([0-9a-f]+)(?:;|(?=[^\da-f]))|(\d+)(?:;|(?=\D)))/gi, (_, hex, decimal) =>
+      character(hex, decimal)
+    )
+    .replaceAll(/&(\w+);/g, (entity, name: string) => entities[name.toLowerCase()] ?? entity)
+    .replace(/(?:[\ud800-\udbff]|\\[\\u0-9a-f]*|&[#a-z0-9]{0,40}|%[0-9a-f]?)+$/i, "")
     .normalize("NFKC")
-    .replaceAll(/\p{Default_Ignorable_Code_Point}/gu, "")
+    .replaceAll(/[\p{Default_Ignorable_Code_Point}\p{Cs}\ufff9-\ufffb]|(?![\t-\r\x85])\p{Cc}/gu, "")
+
+const entities: Readonly<Record<string, string>> = { commat: "@", nbsp: " ", shy: "", ndash: "-", period: "." }
+
+const character = (hex: string | undefined, decimal: string | undefined): string => {
+  const value = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16)
+  return value <= 0x10ffff ? String.fromCodePoint(value) : "&"
+}

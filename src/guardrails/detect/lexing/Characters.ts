@@ -1,6 +1,7 @@
 /** The code of a position before the first or after the last character of a text. */
 export const edge = -1
 
+export const tab = 0x09
 /** Backslashes with `n`, `r`, `t`, `b` or `f` count as this one character. */
 export const lineFeed = 0x0a
 export const space = 0x20
@@ -25,7 +26,7 @@ const ignorable = -1
 
 /** Returns the code that stands for a character when values are looked for; `undefined` if it does not count. */
 export const normalCode = (codePoint: number): number | undefined => {
-  if (codePoint < 0x80) return codePoint
+  if (codePoint < 0x80) return isControl(codePoint) ? undefined : codePoint
   if (codePoint > 0xffff) return computeNormalCode(codePoint)
   // 0 means that the code has not been computed yet
   const known = normalCodes[codePoint]
@@ -35,6 +36,9 @@ export const normalCode = (codePoint: number): number | undefined => {
   return code
 }
 
+/** True for characters of ASCII that nobody sees, unlike tabs and ends of lines. */
+export const isControl = (code: number): boolean => code < 0x09 || (code > 0x0d && code < 0x20) || code === 0x7f
+
 const normalCodes = new Int32Array(0x10000)
 
 const computeNormalCode = (codePoint: number): number | undefined => {
@@ -42,12 +46,15 @@ const computeNormalCode = (codePoint: number): number | undefined => {
   if (isSurrogate) return codePoint
   if (codePoint >= 0xff01 && codePoint <= 0xff5e) return codePoint - 0xfee0
   const character = String.fromCodePoint(codePoint)
-  if (/^\p{Default_Ignorable_Code_Point}$/u.test(character)) return undefined
+  if (invisible.test(character)) return undefined
   if (character === "\ufe6b") return at
   if (/^[\u2010-\u2015\u2212\ufe63]$/.test(character)) return dash
   if (/^\p{Zs}$/u.test(character)) return space
   return isDigitCharacter(codePoint) ? zero + digitValue(codePoint) : codePoint
 }
+
+/** The second part is control characters and marks of annotations. */
+const invisible = /^(?:\p{Default_Ignorable_Code_Point}|[\x80-\x84\x86-\x9f\ufff9-\ufffb])$/u
 
 const isDigitCharacter = (codePoint: number): boolean => /^\p{Nd}$/u.test(String.fromCodePoint(codePoint))
 

@@ -1,4 +1,5 @@
-import { at, lineFeed, normalCode, percent } from "./Characters.ts"
+import { isControl, lineFeed, normalCode, percent } from "./Characters.ts"
+import { codePointOfEntity, codePointOfPercentEscape, isBeginningOfEntity, maxEntity } from "./MarkupEscapes.ts"
 import type { NormalText } from "./NormalText.ts"
 
 /** How the text is written: as it is, or as the inside of a JSON string, as in tool arguments. */
@@ -8,6 +9,7 @@ const backslash = 0x5c
 const fullWidthPercent = 0xff05
 const ampersand = 0x26
 const letterU = 0x75
+const semicolon = 0x3b
 
 /** Longer runs of backslashes are not an escape of JSON that is nested in JSON. */
 const maxBackslashes = 64
@@ -64,7 +66,7 @@ export class Lexer {
   finish(): void {
     this.#isFinal = true
     this.#run()
-    this.#flushHigh()
+    this.#high = 0
     this.#out.knownTo = this.#base + this.#at
     this.#isFinal = false
   }
@@ -85,8 +87,8 @@ export class Lexer {
     const text = this.#text
     while (this.#at < text.length) {
       const code = text.charCodeAt(this.#at)
-      if (code < 0x80 && code !== backslash && code !== percent && code !== ampersand) {
-        if (this.#high !== 0) this.#flushHigh()
+      if (code < 0x80 && isPlain[code] === 1) {
+        this.#high = 0
         this.#out.add(code, this.#base + this.#at, this.#base + ++this.#at)
         continue
       }
@@ -120,7 +122,7 @@ export class Lexer {
     const character = jsonEscapes.get(letter)
     if (character !== undefined) {
       this.#next = start + 2
-      return character
+      return escapeLetters.has(letter) && isControl(character) ? lineFeed : character
     }
     if (letter !== letterU) return code
     let value = 0
@@ -176,35 +178,45 @@ export class Lexer {
 
   #percentEscape(start: number, afterPercent: number): number {
     let place = afterPercent
-    for (const expected of [0x34, 0x30]) {
+    let digits = ""
+    while (digits.length < 2) {
       const code = this.#decode(place)
       if (code === incomplete && !this.#isFinal) return incomplete
-      if (code !== expected) return this.#literal(start, afterPercent)
+      if (hexValue(code) === -1) return this.#literal(start, afterPercent)
+      digits += String.fromCharCode(code)
       place = this.#next
     }
-    this.#emit(at, start, place)
+    const character = codePointOfPercentEscape(digits)
+    if (character === undefined) return this.#literal(start, afterPercent)
+    this.#emit(character, start, place)
     return place
   }
 
   #entity(start: number, afterAmpersand: number): number {
-    let entity = "&"
+    let entity = ""
     let place = afterAmpersand
-    while (!entity.endsWith(";")) {
+    for (;;) {
       const code = this.#decode(place)
       if (code === incomplete && !this.#isFinal) return incomplete
-      entity += code === incomplete ? " " : String.fromCharCode(code)
-      if (!startOfAtEntity.test(entity)) return this.#literal(start, afterAmpersand)
+      const next = entity + (code === incomplete ? " " : String.fromCharCode(code))
+      if (next.length > maxEntity || !isBeginningOfEntity(next)) break
+      entity = next
       place = this.#next
+      if (code === semicolon) break
     }
-    this.#emit(at, start, place)
+    const codePoint = codePointOfEntity(entity)
+    if (codePoint === undefined) return this.#literal(start, afterAmpersand)
+    for (const unit of String.fromCodePoint(codePoint).split("")) this.#emit(unit.charCodeAt(0), start, place)
     return place
   }
 
+  /** Halves of surrogate pairs without the other one do not count. */
   #emit(code: number, start: number, end: number): void {
-    const isLow = code >= 0xdc00 && code <= 0xdfff
-    if (this.#high !== 0) {
-      if (isLow && this.#emitPair(code, this.#base + end)) return
-      this.#flushHigh()
+    const high = this.#high
+    this.#high = 0
+    if (code >= 0xdc00 && code <= 0xdfff) {
+      if (high !== 0) this.#emitPair(high, code, start, end)
+      return
     }
     if (code >= 0xd800 && code <= 0xdbff) {
       this.#high = code
@@ -216,19 +228,14 @@ export class Lexer {
     if (normal !== undefined) this.#out.add(normal, this.#base + start, this.#base + end)
   }
 
-  /** Adds one character for a pair that is a digit, none for an invisible one. Returns false for other pairs. */
-  #emitPair(low: number, end: number): boolean {
-    const codePoint = (this.#high - 0xd800) * 0x400 + (low - 0xdc00) + 0x10000
+  /** Adds one character for a pair that is a digit, none for an invisible one, and both halves of other pairs. */
+  #emitPair(high: number, low: number, start: number, end: number): void {
+    const codePoint = (high - 0xd800) * 0x400 + (low - 0xdc00) + 0x10000
     const normal = normalCode(codePoint)
-    if (normal === codePoint) return false
-    if (normal !== undefined) this.#out.add(normal, this.#highStart, end)
-    this.#high = 0
-    return true
-  }
-
-  #flushHigh(): void {
-    if (this.#high !== 0) this.#out.add(this.#high, this.#highStart, this.#highEnd)
-    this.#high = 0
+    if (normal === codePoint) {
+      this.#out.add(high, this.#highStart, this.#highEnd)
+      this.#out.add(low, this.#base + start, this.#base + end)
+    } else if (normal !== undefined) this.#out.add(normal, this.#highStart, this.#base + end)
   }
 }
 
@@ -248,9 +255,10 @@ const jsonEscapes: ReadonlyMap<number, number> = new Map(
 
 const escapeLetters: ReadonlySet<number> = new Set([..."nrtbf"].map((letter) => letter.charCodeAt(0)))
 
-/** Matches `&#64;`, `&#x40;`, `&commat;` and each beginning of them. */
-const startOfAtEntity =
-  /^&(?:#(?:0{0,4}|0{0,4}6|0{0,4}64;?|x0{0,4}|x0{0,4}4|x0{0,4}40;?)|c(?:o(?:m(?:m(?:a(?:t;?)?)?)?)?)?)$/i
+/** 1 for each character of ASCII that stands for itself. */
+const isPlain = Uint8Array.from({ length: 0x80 }, (_, code) =>
+  code === backslash || code === percent || code === ampersand || isControl(code) ? 0 : 1
+)
 
 const hexValue = (code: number): number => {
   if (code >= 0x30 && code <= 0x39) return code - 0x30
