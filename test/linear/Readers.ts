@@ -181,7 +181,9 @@ const detectors = Result.getOrThrow(DetectorSet.of(allDetectors))
 const detectorFiles = [
   ...[
     "lexing/Lexer",
+    "lexing/MarkupEscapes",
     "NamedSecret",
+    "ClientSecret",
     "Token",
     "Placeholders",
     "PaymentCard",
@@ -189,7 +191,16 @@ const detectorFiles = [
     "IpAddress",
     "MachineNumbers"
   ],
-  ...["Email", "PhoneNumber", "SocialSecurityNumber", "Secret", "SecretShapes", "PrivateKey", "CustomPattern"]
+  ...[
+    "Email",
+    "PhoneNumber",
+    "PhoneShapes",
+    "SocialSecurityNumber",
+    "Secret",
+    "SecretShapes",
+    "PrivateKey",
+    "CustomPattern"
+  ]
 ].map((name) => `src/guardrails/detect/${name}.ts`)
 const documentFiles = ["JsonTape", "Reader"].map((name) => `src/guardrails/text/${name}.ts`)
 const isCursor = Schema.decodeUnknownOption(Fields.Cursor)

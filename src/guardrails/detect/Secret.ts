@@ -1,3 +1,4 @@
+import { matchClientSecret } from "./ClientSecret.ts"
 import { type Detector, type Matcher, none, RunEnd, wait } from "./Detector.ts"
 import { hyphen, isAlphanumeric, underscore } from "./lexing/Characters.ts"
 import type { NormalText } from "./lexing/NormalText.ts"
@@ -39,6 +40,8 @@ class SecretMatcher implements Matcher {
     if (this.#isInWord(start)) return none
     const named = matchNamedSecret(this.#text, start)
     if (named !== none) return named
+    const client = matchClientSecret(this.#text, start)
+    if (client !== none) return client
     if (code === letterE) return this.#token.match(start)
     for (const shape of shapesByFirst.get(code) ?? []) {
       const end = this.#matchShape(start, shape)

@@ -33,8 +33,11 @@ const isBase64UrlOrEquals = (code: number): boolean => isBase64Url(code) || code
 const secretShapes: ReadonlyArray<SecretShape> = [
   // AWS access key ids; the keys themselves are named secrets
   ...shapes("AKIA ASIA ABIA ACCA", { isPart: isUpperOrDigit, min: 16, max: 16 }),
+  ...shapes("ABSK", { isPart: isBase64, min: 109, max: 272 }),
+  ...shapes("bedrock-api-key-YmVkcm9jay5hbWF6b25hd3MuY29t", { isPart: isBase64, min: 0, max: 4096 }),
   // Google
   ...shapes("AIza", { isPart: isBase64Url, min: 35, max: 35 }),
+  ...shapes("AQ.Ab8RN6", { isPart: isBase64Url, min: 20, max: 200 }),
   ...shapes("GOCSPX-", { isPart: isBase64Url, min: 28, max: 28 }),
   ...shapes("ya29.", { isPart: isBase64UrlOrDot, min: 20, max: 500, pattern: /^ya29\..*[\w-]/ }),
   // Alibaba, DigitalOcean, Databricks, Vault, Pulumi and Terraform
@@ -53,11 +56,14 @@ const secretShapes: ReadonlyArray<SecretShape> = [
     max: 300,
     pattern: /^gl.*[\w-]/
   }),
+  ...shapes("glagent- glrtr- gloas-", { isPart: isBase64Url, min: 20, max: 100, pattern: /^\D*\d.*/ }),
+  ...shapes("glimt-", { isPart: isBase64Url, min: 25, max: 25, pattern: /^\D*\d.*/ }),
+  ...shapes("GR1348941", { isPart: isBase64Url, min: 20, max: 20 }),
   // Docker and Atlassian
   ...shapes("dckr_pat_ dckr_oat_", { isPart: isBase64Url, min: 27, max: 40 }),
   ...shapes("ATATT3 ATCTT3 ATBB", { isPart: isBase64UrlOrEquals, min: 28, max: 300 }),
   // Slack
-  ...shapes("xoxa- xoxb- xoxp- xoxr- xoxs- xoxe- xapp-", {
+  ...shapes("xoxa- xoxb- xoxp- xoxr- xoxs- xoxe- xapp- xwfp-", {
     isPart: isBase64Url,
     min: 10,
     max: 250,
@@ -90,9 +96,18 @@ const secretShapes: ReadonlyArray<SecretShape> = [
     max: 48,
     pattern: /^(?:bot)?\d{8,12}:[\w-]{35}$/
   }),
-  // OpenAI, Anthropic, and others that use the same prefix; words have no digit
-  ...shapes("sk-", { isPart: isBase64Url, min: 20, max: 256, pattern: /^\D*\d.*/ }),
-  // Fireworks, Groq, xAI, Perplexity, Replicate, NVIDIA, LangSmith and Pinecone
+  // OpenAI, Anthropic, and others that use the same prefix; names in style sheets have no capitals and no long part with digits
+  ...shapes("sk-", {
+    isPart: isBase64Url,
+    min: 20,
+    max: 256,
+    pattern:
+      /^sk-(?:(?=[^A-Z]{0,256}[A-Z])(?=\D{0,256}\d)|(?:.{0,256}[-_])?(?=[a-z]{0,256}\d)(?=\d{0,256}[a-z])[a-z\d]{16}).{1,256}/
+  }),
+  // ElevenLabs, Cerebras, Together, Fireworks, Groq, xAI, Perplexity, Replicate, NVIDIA, LangSmith and Pinecone
+  ...shapes("sk_", { isPart: isHexDigit, min: 48, max: 48 }),
+  ...shapes("csk-", { isPart: isAlphanumeric, min: 48, max: 48 }),
+  ...shapes("tgp_v1_", { isPart: isBase64Url, min: 43, max: 43 }),
   ...shapes("fw_", {
     isPart: isAlphanumeric,
     min: 20,
@@ -119,6 +134,9 @@ const secretShapes: ReadonlyArray<SecretShape> = [
   ...shapes("PMAK-", { isPart: isBase64Url, min: 59, max: 59 }),
   ...shapes("sbp_", { isPart: isHexDigit, min: 40, max: 40 }),
   ...shapes("AGE-SECRET-KEY-1", { isPart: isUpperOrDigit, min: 58, max: 58 }),
+  // Doppler and Netlify
+  ...shapes("dp.pt.", { isPart: isAlphanumeric, min: 40, max: 44 }),
+  ...shapes("nfp_", { isPart: isAlphanumeric, min: 36, max: 64 }),
   // npm, RubyGems, PyPI and Hugging Face
   ...shapes("npm_", { isPart: isAlphanumeric, min: 36, max: 36 }),
   ...shapes("rubygems_", { isPart: isHexDigit, min: 48, max: 48 }),

@@ -1,8 +1,12 @@
 import { type Matcher, none, RunEnd, wait } from "./Detector.ts"
 import { dot, isBase64Url, underscore } from "./lexing/Characters.ts"
 import type { NormalText } from "./lexing/NormalText.ts"
+import { stringOf } from "./Numbers.ts"
 
-const beginning = [0x65, 0x79, 0x4a] // "eyJ", which is the base64 of `{"`
+/** The base64 of `{` and a quotation mark, a space or the end of a line. */
+const beginnings = ["eyJ", "eyA", "ewo", "ew0"]
+const beginningLength = 3
+const maxUnsigned = 256
 const minHeader = 8
 const minPayload = 8
 const minSignature = 10
@@ -52,10 +56,9 @@ export class TokenMatcher implements Matcher {
     const text = this.#text
     const windowEnd = text.windowEnd(start)
     const isOpen = text.isOpen(start)
-    for (const [place, code] of beginning.entries()) {
-      if (start + place >= windowEnd) return isOpen ? wait : none
-      if (text.code(start + place) !== code) return none
-    }
+    const beginning = stringOf(text, start, Math.min(start + beginningLength, windowEnd))
+    if (!beginnings.some((one) => one.startsWith(beginning))) return none
+    if (beginning.length < beginningLength) return isOpen ? wait : none
     const ends: Array<number> = []
     let from = start
     for (const partEnd of this.#partEnds) {
@@ -66,20 +69,23 @@ export class TokenMatcher implements Matcher {
       if (end >= windowEnd || text.code(end) !== dot) break
       from = end + 1
     }
-    return this.#tokenEnd(ends, windowEnd)
+    return this.#tokenEnd(start, ends, windowEnd)
   }
 
-  #tokenEnd(ends: ReadonlyArray<number>, windowEnd: number): number {
+  #tokenEnd(start: number, ends: ReadonlyArray<number>, windowEnd: number): number {
     const text = this.#text
     const [header = 0, second, third, fourth, fifth] = ends
     if (second === undefined) return none
     const isSigned =
-      second - header > minPayload && beginning.every((code, place) => text.code(header + 1 + place) === code)
+      second - header > minPayload && beginnings.includes(stringOf(text, header + 1, header + 1 + beginningLength))
     const isLong = !text.isComplete || windowEnd < text.end
     if (isSigned) {
       const end = third ?? second
       if (end === windowEnd && isLong) this.#resume = end
-      else if (third === undefined || third - second <= minSignature) return none
+      else if (third === undefined || third - second <= minSignature)
+        return third !== undefined && isUnsigned(stringOf(text, start, Math.min(header, start + maxUnsigned)))
+          ? third
+          : none
       return end
     }
     if (third === undefined || third - second <= minVector || third - second > maxVector + 1) return none
@@ -91,6 +97,10 @@ export class TokenMatcher implements Matcher {
     return fifth - fourth > minTag && fifth - fourth <= maxTag + 1 ? fifth : none
   }
 }
+
+/** A token without a signature says so in its header, and its third part is empty. */
+const isUnsigned = (header: string): boolean =>
+  /"alg"\s{0,9}:\s{0,9}"none"/i.test(Buffer.from(header, "base64url").toString("latin1"))
 
 const maxPunctuation = 16
 const isPunctuation = (code: number): boolean => code === dot || code === underscore
