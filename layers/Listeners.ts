@@ -10,6 +10,7 @@ import { type AcceptQueue, acceptThrough } from "./http/AcceptQueue.ts"
 import { CoalescingMessage, maxTinyChunks, tinyChunkBytes, tinyChunksEvent } from "./http/CoalescingMessage.ts"
 import { type ConnectionLimits, OpenConnections } from "./http/OpenConnections.ts"
 import { trackServer } from "./http/OwnListeners.ts"
+import { closesIdleConnections } from "./http/ServerClose.ts"
 import * as Startup from "./Startup.ts"
 
 /**
@@ -65,7 +66,7 @@ const attachHandlers = (server: Server, acceptQueue: AcceptQueue, format: Refusa
 
   // One shared function avoids a closure per request.
   function onResponseClose(this: ServerResponse): void {
-    if (!server.listening) server.closeIdleConnections()
+    if (closesIdleConnections(server)) server.closeIdleConnections()
     const { complete, socket } = this.req
     if (socket.destroyed) return
     if (!complete) lingerForBody(this.req)
@@ -78,7 +79,7 @@ const attachHandlers = (server: Server, acceptQueue: AcceptQueue, format: Refusa
     const timer = setInterval(() => {
       secondsLeft--
       if (incoming.complete || socket.destroyed) clearInterval(timer)
-      else if (secondsLeft <= 0 || !server.listening) socket.destroy()
+      else if (secondsLeft <= 0 || closesIdleConnections(server)) socket.destroy()
     }, 1_000)
   }
 

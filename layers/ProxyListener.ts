@@ -1,13 +1,15 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
-import { type Duration, Effect, Layer } from "effect"
+import { type Duration, Effect, Layer, Option, SubscriptionRef } from "effect"
 import type { OnDisconnect } from "../src/gateway/forward/RequestLifecycle.ts"
 import { ProxyApp } from "../src/gateway/ProxyApp.ts"
+import { Lifecycle } from "../src/process/Lifecycle.ts"
 import type { Address } from "./Environment.ts"
 import { BodyDrainer } from "./http/BodyDrainer.ts"
 import * as CrossOrigin from "./http/CrossOrigin.ts"
 import type { ConnectionLimits } from "./http/OpenConnections.ts"
 import * as ProxyProbes from "./http/ProxyProbes.ts"
+import * as ServerClose from "./http/ServerClose.ts"
 import * as WireNode from "./http/WireNode.ts"
 import { gatewayServer } from "./Listeners.ts"
 import * as Startup from "./Startup.ts"
@@ -26,6 +28,7 @@ export const layer = (
     Effect.gen(function* () {
       const proxyApp = yield* ProxyApp
       const answerProbe = yield* ProxyProbes.make
+      const isRetiring = yield* retiring
       const crossOrigin = corsOrigins.length === 0 ? undefined : CrossOrigin.make(corsOrigins)
       const server = gatewayServer(connectionLimits)
       /** Callbacks by connection, because Node reports no disconnect for a pipelined response that has not begun. */
@@ -46,6 +49,8 @@ export const layer = (
       }
       const onEarlyResponse = (outgoing: ServerResponse) => void outgoing.prependListener("finish", onFinish)
       const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+        // The client must not send its next request on a connection of a listener that closes.
+        if (!server.listening) outgoing.shouldKeepAlive = false
         if (answerProbe(incoming, outgoing) || crossOrigin?.(incoming, outgoing) === true) return
         const callbacks = disconnectCallbacks.get(incoming.socket)
         // A request may end before `handleUnsafe` returns, for example if it is refused.
@@ -67,10 +72,9 @@ export const layer = (
         if (openRequests === 0) onIdle()
       })
       const { port } = yield* Effect.acquireRelease(listen(server, address), () =>
-        Effect.timeoutOption(closeServer(server), drainTimeout).pipe(
-          Effect.andThen(Effect.sync(() => server.closeAllConnections())),
-          Effect.andThen(Effect.timeoutOption(requestsEnded, settlementTimeout))
-        )
+        Effect.flatMap(isRetiring, (retires) =>
+          ServerClose.drain(server, (retires ? ServerClose.closeInGrace : ServerClose.close)(server), drainTimeout)
+        ).pipe(Effect.andThen(Effect.timeoutOption(requestsEnded, settlementTimeout)))
       )
       yield* Startup.announceListener(
         "proxy",
@@ -78,6 +82,15 @@ export const layer = (
       )
     })
   )
+
+/** Returns whether another process takes the place of this one. */
+const retiring: Effect.Effect<Effect.Effect<boolean>> = Effect.map(
+  Effect.serviceOption(Lifecycle),
+  Option.match({
+    onNone: () => Effect.succeed(false),
+    onSome: (lifecycle) => Effect.map(SubscriptionRef.get(lifecycle), (phase) => phase === "retiring")
+  })
+)
 
 /** The timeout for ended requests to return their reservations, if database and Redis do not respond. */
 const settlementTimeout = "20 seconds"
@@ -92,10 +105,4 @@ const listen = (server: Server, address: Address) =>
       const bound = server.address()
       resume(Effect.succeed({ port: bound !== null && typeof bound === "object" ? bound.port : port }))
     })
-  })
-
-/** Accepts no new connections, and ends when all open connections have closed. */
-const closeServer = (server: Server) =>
-  Effect.callback<void>((resume) => {
-    server.close(() => resume(Effect.void))
   })

@@ -3,6 +3,7 @@ import type { Socket } from "node:net"
 import * as FairShare from "../../src/services/FairShare.ts"
 import { FairQueue, type Waiter } from "./FairQueue.ts"
 import type { OpenConnections } from "./OpenConnections.ts"
+import { closesIdleConnections } from "./ServerClose.ts"
 
 /** The number of connections that may start in one tick of the event loop. It falls while ticks are long. */
 const maxPerTick = 32
@@ -118,7 +119,7 @@ export const acceptThrough = (server: Server, open: OpenConnections, refusalText
   const nodeListeners = server.listeners("connection")
   const acceptQueue = new AcceptQueue((socket) => {
     // The server began to close while the connection waited. Starting the connection would delay the close.
-    if (!server.listening) {
+    if (closesIdleConnections(server)) {
       socket.destroy()
       return
     }

@@ -30,7 +30,7 @@ export class Readiness extends Context.Service<Readiness, Effect.Effect<Report>>
       const phase = yield* SubscriptionRef.get(lifecycle)
       const reported = Option.match(conditions, { onNone: () => [], onSome: ({ current }) => current() })
       const statuses = [
-        phase === "serving" ? "ready" : "not_ready",
+        phase === "serving" || phase === "retiring" ? "ready" : "not_ready",
         ...results.map(({ up, statusWithout }) => (up ? "ready" : statusWithout)),
         ...reported.map(({ ok }) => (ok ? "ready" : "degraded"))
       ]
@@ -61,7 +61,7 @@ export class Readiness extends Context.Service<Readiness, Effect.Effect<Report>>
     )
 }
 
-const listeners = { starting: "opening", serving: "open", draining: "closing" } as const
+export const listeners = { starting: "opening", serving: "open", draining: "closing", retiring: "open" } as const
 
 const dependencyUp = Metric.gauge("svc_dependency_up", {
   description: "1 if the dependency answered a ping within a second, 0 otherwise"
