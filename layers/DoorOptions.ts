@@ -48,7 +48,21 @@ export interface CliOptions {
   readonly data: Option.Option<string>
   /** Runs the example's tasks. */
   readonly example: boolean
+  /** The number of processes that share the proxy listener. Without it, `GATEWAY_WORKERS` decides. */
+  readonly workers: Option.Option<number>
 }
+
+/** Returns the number of processes that share the proxy listener. Other roles run in one process. */
+export const workersOf = (
+  options: Pick<CliOptions, "role" | "workers">,
+  settings: Pick<CliOptions, "workers">
+): number =>
+  options.role === "gateway"
+    ? Option.getOrElse(
+        Option.orElse(options.workers, () => settings.workers),
+        () => 1
+      )
+    : 1
 
 /** The values of `DATABASE_URL`, `REDIS_URL` and `RABBITMQ_URL`. A variable that is set selects the real server. */
 export interface DoorUrls<Database = unknown, Redis = unknown, Broker = unknown> {
@@ -82,6 +96,7 @@ export const problemsOf = (options: CliOptions, urls: DoorUrls): ReadonlyArray<s
   const { broker, database, redis } = selectVariants(options, urls)
   return [
     ...tasksProblems(options),
+    ...workersProblems(options),
     ...missingUrl("--database postgres", "DATABASE_URL", database),
     ...missingUrl("--redis ioredis", "REDIS_URL", redis),
     ...missingUrl("--broker amqp", "RABBITMQ_URL", broker),
@@ -103,6 +118,13 @@ const tasksProblems = ({ example, role, tasks }: CliOptions): ReadonlyArray<stri
     return [`The role ${role} has no tasks. Remove ${example ? "--example" : "--tasks"}.`]
   }
   return []
+}
+
+const workersProblems = ({ role, workers }: CliOptions): ReadonlyArray<string> => {
+  if (role === "gateway" || Option.isNone(workers)) return []
+  const way =
+    role === "all" ? "Remove --workers, or start the role gateway with it beside a role control." : "Remove --workers."
+  return [`The role ${role} runs in one process: --workers is for the role gateway. ${way}`]
 }
 
 interface VariantSelection<Url> {

@@ -15,7 +15,8 @@ import {
   type Role,
   selectVariants,
   type TasksSource,
-  tasksSourceOf
+  tasksSourceOf,
+  workersOf
 } from "./DoorOptions.ts"
 import * as DataDirectory from "./data/DataDirectory.ts"
 import type { Settings } from "./Environment.ts"
@@ -33,6 +34,8 @@ export interface Doors {
   readonly tasks: TasksSource
   /** The doors that the process opens. */
   readonly used: ReadonlyArray<Door>
+  /** The number of processes that share the proxy listener. */
+  readonly workers: number
   /** The directory that the options or the environment name, whether or not a variant uses it. */
   readonly dataDirectory: Option.Option<string>
   readonly database: SelectedVariant<Database, SqlError.SqlError | DataDirectory.DataFailure>
@@ -52,6 +55,7 @@ export const select = (options: CliOptions, settings: Settings): Doors => {
     role: options.role,
     dataDirectory,
     tasks: tasksSourceOf(options),
+    workers: workersOf(options, settings),
     used: doorsUsedBy(options),
     database: Option.match(database.url, {
       onNone: () => ({
@@ -67,7 +71,9 @@ export const select = (options: CliOptions, settings: Settings): Doors => {
         variant: "postgres",
         remark: "DATABASE_URL",
         layer: lazyLayer(() =>
-          import("./DatabasePostgres.ts").then(({ layer }) => layer({ url, name: SessionName.of(settings) }))
+          import("./DatabasePostgres.ts").then(({ layer }) =>
+            layer({ url, name: SessionName.of(settings), maxConnections: settings.pools.databaseSessions })
+          )
         )
       })
     }),
@@ -121,10 +127,12 @@ export const select = (options: CliOptions, settings: Settings): Doors => {
 
 const selectUpstream = (
   requested: CliOptions["upstream"],
-  { addressPolicy, upstreams }: Settings
+  { addressPolicy, pools, upstreams }: Settings
 ): Pick<Doors, "upstream" | "upstreams"> => {
   const isConfigured = Object.values(upstreams).some(Option.isSome)
-  const http = lazyLayer(() => import("./UpstreamHttp.ts").then(({ layerWith }) => layerWith({ addressPolicy })))
+  const http = lazyLayer(() =>
+    import("./UpstreamHttp.ts").then(({ layerWith }) => layerWith({ ...pools.upstream, addressPolicy }))
+  )
   if (Option.getOrElse(requested, () => (isConfigured ? "http" : "simulator")) === "http") {
     const remark = isConfigured ? describeUpstreams(upstreams) : "none until a provider is stored"
     return { upstreams, upstream: { variant: "http", remark, layer: http } }

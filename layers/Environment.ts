@@ -260,6 +260,14 @@ const readSettings = (variables: Variables) => {
       Kinds.wholeNumber(1),
       536_870_912
     ),
+    /** The sizes of connection pools. No variable sets them. */
+    pools: {
+      databaseSessions: 10,
+      // One caller may use a quarter of the connections. A single key can therefore have 1,024 open streams.
+      upstream: { connectionsPerOrigin: 4_096, waitingPerOrigin: 4_096, idleConnections: 1_024 }
+    },
+    /** The number of processes that share the proxy listener. The flag `--workers` comes first. */
+    workers: variables.optional("GATEWAY_WORKERS", Kinds.Workers),
     drainSeconds: variables.withDefault("GATEWAY_DRAIN_SECONDS", Kinds.wholeNumber(1), 30),
     /** On shutdown, the seconds between readiness turning false and the listeners closing. */
     drainDelaySeconds: variables.withDefault("GATEWAY_DRAIN_DELAY_SECONDS", Kinds.wholeNumber(0), 0),

@@ -7,21 +7,27 @@ import { AccessLog } from "../src/gateway/telemetry/AccessLog.ts"
 import type { Role } from "./DoorOptions.ts"
 import type { OtlpSettings, Settings } from "./Environment.ts"
 import * as ProcessMetrics from "./ProcessMetrics.ts"
+import type * as LogLine from "./telemetry/LogLine.ts"
 import * as LogLines from "./telemetry/LogLines.ts"
 import * as Sampler from "./telemetry/Sampler.ts"
 import { version } from "./telemetry/Version.ts"
 
+/** The process that writes logs, metrics and traces. */
+interface Source extends LogLine.Source {
+  readonly role: Role
+}
+
 /** Writes log lines as JSON to standard output. With an OTLP endpoint, also exports traces, logs and metrics. */
-export const layer = (settings: Settings, role: Role): Layer.Layer<never> =>
+export const layer = (settings: Settings, source: Source): Layer.Layer<never> =>
   Layer.mergeAll(
-    ProcessMetrics.layer(role),
+    ProcessMetrics.layer(source.role),
     Option.match(settings.otlp, {
-      onNone: () => Layer.merge(logLayer(settings, role), Layer.succeed(References.TracerEnabled, false)),
-      onSome: (otlp) => otlpLayer(otlp, role).pipe(Layer.provideMerge(logLayer(settings, role)))
+      onNone: () => Layer.merge(logLayer(settings, source), Layer.succeed(References.TracerEnabled, false)),
+      onSome: (otlp) => otlpLayer(otlp, source).pipe(Layer.provideMerge(logLayer(settings, source)))
     })
   )
 
-const otlpLayer = ({ attributes, endpoint, headers, sampler, serviceName }: OtlpSettings, role: Role) => {
+const otlpLayer = ({ attributes, endpoint, headers, sampler, serviceName }: OtlpSettings, { role, worker }: Source) => {
   const exporter = Otlp.layer({
     baseUrl: endpoint,
     headers: Redacted.value(headers),
@@ -29,7 +35,12 @@ const otlpLayer = ({ attributes, endpoint, headers, sampler, serviceName }: Otlp
       serviceName: Option.getOrElse(serviceName, () => attributes["service.name"] ?? "svc-runtime"),
       serviceVersion: attributes["service.version"] ?? version,
       // The instance id keeps the counters of different processes apart.
-      attributes: { "service.instance.id": `${hostname()}:${process.pid}`, "svc.role": role, ...attributes }
+      attributes: {
+        "service.instance.id": `${hostname()}:${process.pid}`,
+        "svc.role": role,
+        ...(worker !== undefined && { "svc.worker": worker }),
+        ...attributes
+      }
     },
     loggerMergeWithExisting: true,
     shutdownTimeout: "3 seconds"
@@ -41,9 +52,9 @@ const otlpLayer = ({ attributes, endpoint, headers, sampler, serviceName }: Otlp
   return sampledTracer.pipe(Layer.provideMerge(exporter))
 }
 
-const logLayer = ({ accessLog, logLevels }: Settings, role: Role) =>
+const logLayer = ({ accessLog, logLevels }: Settings, source: Source) =>
   Layer.unwrap(
-    Effect.map(LogLines.toStandardOutput(role), (lines) =>
+    Effect.map(LogLines.toStandardOutput(source), (lines) =>
       Layer.mergeAll(
         Logger.layer([lines.logger]),
         Layer.succeed(AccessLog, accessLog ? Option.some(lines.info("request")) : Option.none()),

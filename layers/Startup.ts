@@ -35,7 +35,7 @@ export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> =>
               `${serviceKeyVariable(name)} is not set: requests need a credential stored for their key, their project or the provider`
           )
       : []),
-    ...[...settings.unreadVariables, ...unusedDataDirectory(doors)].map(
+    ...[...settings.unreadVariables, ...unusedDataDirectory(doors), ...unusedWorkers(doors, settings)].map(
       ({ reason, variable }) => `${variable} is set but has no effect, because ${reason}`
     )
   ]
@@ -44,6 +44,7 @@ export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> =>
       `svc-runtime, role ${doors.role}`,
       ...used.map((door) => bannerLine(door, `${doors[door].variant} (${doors[door].remark})`)),
       ...tasksLines(doors),
+      ...workersLines(doors),
       ...warnings.map((warning) => bannerLine("warning", warning))
     ].join("\n")
   )
@@ -61,6 +62,14 @@ const tasksLines = ({ role, tasks }: Doors): ReadonlyArray<string> => {
       return [bannerLine("tasks", tasks.path)]
   }
 }
+
+const workersLines = ({ workers }: Doors): ReadonlyArray<string> =>
+  workers === 1
+    ? []
+    : [bannerLine("workers", `${workers} processes; kill -HUP ${process.pid} restarts them one after another`)]
+
+const unusedWorkers = ({ role }: Doors, { workers }: Settings): ReadonlyArray<UnreadVariables.UnreadVariable> =>
+  role !== "gateway" && Option.isSome(workers) ? [UnreadVariables.unusedWorkers] : []
 
 const isDatabaseKept = ({ dataDirectory, database }: Doors): boolean =>
   database.variant === "postgres" || Option.isSome(dataDirectory)

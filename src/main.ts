@@ -2,7 +2,7 @@
 import "./node-version.mjs"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Console, Effect, Result } from "effect"
+import { Cause, Console, Effect, Result, Runtime } from "effect"
 import { CliError, Command } from "effect/cli"
 import { audit } from "../layers/commands/AuditCommand.ts"
 import { configuration } from "../layers/commands/ConfigurationCommand.ts"
@@ -16,11 +16,12 @@ import * as Startup from "../layers/Startup.ts"
 import * as Teardown from "../layers/Teardown.ts"
 import { version } from "../layers/telemetry/Version.ts"
 
-/** Prints the failure that ended the program. The command line parser prints its own errors. */
+/** Prints the failure that ended the program. The command line parser prints its own errors, and a supervisor those of its workers. */
 const printFailure = (cause: Cause.Cause<unknown>) => {
   const error = Cause.findError(cause)
   if (Result.isFailure(error)) return Console.error(Cause.pretty(cause))
-  return CliError.isCliError(error.success) ? Effect.void : Console.error(Startup.describeFailure(error.success))
+  const isPrinted = CliError.isCliError(error.success) || !Runtime.getErrorReported(error.success)
+  return isPrinted ? Effect.void : Console.error(Startup.describeFailure(error.success))
 }
 
 const program = Command.withSubcommands(role, [

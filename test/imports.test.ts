@@ -69,7 +69,7 @@ const areas: ReadonlyArray<Area> = [
     may: ["src", "migrations"],
     rooms: [
       ...["telemetry", "data", "journal", "drivers", "amqp", "broker-memory/queues", "broker-memory", "http"],
-      ...["ioredis", "postgres", "redis-memory", "simulator", "environment", ".", "testing", "roles"],
+      ...["ioredis", "postgres", "redis-memory", "simulator", "environment", ".", "testing", "roles", "workers"],
       ...["commands/init/template", "commands/init", "commands"]
     ]
   },

@@ -1,4 +1,4 @@
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import {
   brokerVariants,
@@ -10,7 +10,12 @@ import {
   upstreamVariants,
   urlsInEnvironment
 } from "../DoorOptions.ts"
+import type { Doors } from "../Doors.ts"
+import type { Settings } from "../Environment.ts"
+import { Workers } from "../environment/VariableKinds.ts"
 import * as Startup from "../Startup.ts"
+import * as WorkerIdentity from "../workers/WorkerIdentity.ts"
+import * as WorkerLimits from "../workers/WorkerLimits.ts"
 import { readSettings, startRefused } from "./CommandEnvironment.ts"
 
 const runRole = Effect.fnUntraced(function* (options: CliOptions) {
@@ -19,13 +24,30 @@ const runRole = Effect.fnUntraced(function* (options: CliOptions) {
   )
   const mistakes = problemsOf(options, settings)
   if (mistakes.length > 0) return yield* startRefused(mistakes)
-  const [Doors, Observability, Roles] = yield* Effect.promise(() =>
-    Promise.all([import("../Doors.ts"), import("../Observability.ts"), import("../roles/Roles.ts")])
+  const { select } = yield* Effect.promise(() => import("../Doors.ts"))
+  const worker = WorkerIdentity.ofProcess(process.env)
+  if (Option.isSome(worker)) {
+    const ownSettings = WorkerLimits.settingsOf(settings, worker.value)
+    const { run } = yield* Effect.promise(() => import("../workers/WorkerRole.ts"))
+    return yield* run(select(options, ownSettings), ownSettings, worker.value)
+  }
+  const doors = select(options, settings)
+  return yield* doors.workers > 1 ? runSupervisor(doors, settings) : runProcess(doors, settings)
+})
+
+const runProcess = Effect.fnUntraced(function* (doors: Doors, settings: Settings) {
+  const [Observability, Roles] = yield* Effect.promise(() =>
+    Promise.all([import("../Observability.ts"), import("../roles/Roles.ts")])
   )
-  const doors = Doors.select(options, settings)
   const program = yield* Roles.load(doors, settings)
   yield* Startup.banner(doors, settings)
-  yield* Layer.launch(program.pipe(Layer.provide(Observability.layer(settings, options.role))))
+  yield* Layer.launch(program.pipe(Layer.provide(Observability.layer(settings, { role: doors.role }))))
+})
+
+const runSupervisor = Effect.fnUntraced(function* (doors: Doors, settings: Settings) {
+  const { run } = yield* Effect.promise(() => import("../workers/SupervisorRole.ts"))
+  yield* Startup.banner(doors, settings)
+  return yield* run(doors, settings)
 })
 
 const variant = <const Variants extends ReadonlyArray<string>>(door: string, variants: Variants, variable: string) =>
@@ -63,6 +85,14 @@ export const role = Command.make(
     example: Flag.Boolean("example").pipe(
       Flag.withDefault(false),
       Flag.withDescription("Run the example's tasks, which read and summarise books")
+    ),
+    workers: Flag.String("workers").pipe(
+      Flag.withSchema(Workers),
+      Flag.optional,
+      Flag.withMetavar("N"),
+      Flag.withDescription(
+        "The number of processes that share the proxy listener of the role gateway, or auto for one per processor; without this flag, GATEWAY_WORKERS decides; default 1"
+      )
     )
   },
   runRole

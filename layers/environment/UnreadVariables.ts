@@ -25,6 +25,12 @@ export const unusedDataDirectory: UnreadVariable = {
   reason: "the role uses only real servers"
 }
 
+/** Only the role tells whether the process has workers. */
+export const unusedWorkers: UnreadVariable = {
+  variable: "GATEWAY_WORKERS",
+  reason: "only the role gateway has workers"
+}
+
 /** Returns the variables that only disabled parts of the program would read. */
 export const find = (isSet: (variable: string) => boolean, parts: EnabledParts): ReadonlyArray<UnreadVariable> => {
   const unless = (enabled: boolean, reason: string, variables: ReadonlyArray<string>) =>

@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os"
 import { Array as Arr, Effect, LogLevel, Predicate, Schema, SchemaGetter, SchemaIssue, String as Str } from "effect"
 import { passthrough } from "effect/SchemaTransformation"
 import { validateBaseUrl } from "../../src/control/store/Validation.ts"
@@ -50,6 +51,17 @@ export const wholeNumber = (minimum: number, maximum?: number) =>
     `must be a whole number ${maximum === undefined ? `of at least ${minimum}` : `from ${minimum} to ${maximum}`}`,
     (text) => (/^\d+$/.test(text) ? Number(text) : undefined)
   )
+
+/** Each worker takes a few hundred MiB of memory. */
+export const maxWorkers = 64
+
+/** The number of processes that share the proxy listener. `auto` is the number of processors that they may use. */
+export const Workers = parsed(
+  Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxWorkers })),
+  `must be a whole number from 1 to ${maxWorkers}, or auto for one worker per processor`,
+  (text) =>
+    text === "auto" ? Math.min(maxWorkers, availableParallelism()) : /^\d+$/.test(text) ? Number(text) : undefined
+)
 
 export const BodyBytes = wholeNumber(1, maxBodyBytes)
 

@@ -1,11 +1,25 @@
 import type { Server, Socket } from "node:net"
 
-const servers = new Set<Server>()
+/** A server stays here until its last connection has closed, because requests on that connection are still served. */
+const portByServer = new Map<Server, number>()
+/** Ports of listeners that another process of the same program has open. */
+const portsElsewhere = new Set<number>()
 
 export const trackServer = <S extends Server>(server: S): S => {
-  server.on("listening", () => servers.add(server))
-  server.on("close", () => servers.delete(server))
+  server.on("listening", () => {
+    const address = server.address()
+    if (address !== null && typeof address === "object") portByServer.set(server, address.port)
+  })
+  server.on("close", () => portByServer.delete(server))
   return server
+}
+
+/** Returns the ports of this process's listeners. */
+export const ports = (): ReadonlyArray<number> => [...portByServer.values()]
+
+/** Treats the port of another process of the same program like a port of this one. */
+export const addPortElsewhere = (port: number): void => {
+  portsElsewhere.add(port)
 }
 
 /**
@@ -17,9 +31,5 @@ export const leadsToOwnListener = ({ localAddress, remoteAddress, remotePort }: 
   if (remoteAddress === undefined || (remoteAddress !== localAddress && !/^(?:::ffff:)?127\./.test(remoteAddress))) {
     return false
   }
-  for (const server of servers) {
-    const address = server.address()
-    if (address !== null && typeof address === "object" && address.port === remotePort) return true
-  }
-  return false
+  return remotePort !== undefined && (portsElsewhere.has(remotePort) || ports().includes(remotePort))
 }

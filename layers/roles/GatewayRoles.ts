@@ -7,20 +7,30 @@ import { StartupUpstreams } from "../../src/policy/routes/StartupUpstreams.ts"
 import { AppliedEpoch } from "../../src/process/AppliedEpoch.ts"
 import { Conditions } from "../../src/process/Conditions.ts"
 import { GatewaySettings } from "../../src/process/GatewaySettings.ts"
+import type { Lifecycle } from "../../src/process/Lifecycle.ts"
 import { Readiness } from "../../src/process/Readiness.ts"
 import type { Role, TasksRole } from "../DoorOptions.ts"
 import type { Doors } from "../Doors.ts"
 import * as EgressHttp from "../EgressHttp.ts"
 import type { Settings } from "../Environment.ts"
+import type { ListenerRefused } from "../Startup.ts"
 import { probes } from "./ControlListener.ts"
 import * as Installation from "./Installation.ts"
 import * as ServingLifecycle from "./ServingLifecycle.ts"
 
 type GatewayRole = Exclude<Role, TasksRole>
 
+/** Serves readiness and metrics, without the operator API. */
+type Operational = Layer.Layer<never, ListenerRefused, Readiness | Lifecycle>
+
 /** The program of the roles `gateway`, `control` and `all`. All modules are loaded before anything starts. */
-export const layer = Effect.fnUntraced(function* (doors: Doors, role: GatewayRole, settings: Settings) {
-  const listening = yield* Effect.promise(() => listeners(role, settings))
+export const layer = Effect.fnUntraced(function* (
+  doors: Doors,
+  role: GatewayRole,
+  settings: Settings,
+  operational: Operational = probes(settings)
+) {
+  const listening = yield* Effect.promise(() => listeners(role, settings, operational))
   const tasks = yield* tasksOf(doors, settings)
   return ServingLifecycle.layer(settings).pipe(
     Layer.provide(listening),
@@ -51,12 +61,12 @@ const tasksOf = Effect.fnUntraced(function* ({ tasks }: Doors, settings: Setting
   return all(yield* load(tasks), settings)
 })
 
-const listeners = async (role: GatewayRole, settings: Settings) => {
+const listeners = async (role: GatewayRole, settings: Settings, operational: Operational) => {
   switch (role) {
     case "control":
       return operatorApi(settings)
     case "gateway":
-      return (await proxy(settings)).pipe(Layer.provide(probes(settings)), Layer.provide(Readiness.layer("degraded")))
+      return (await proxy(settings)).pipe(Layer.provide(operational), Layer.provide(Readiness.layer("degraded")))
     case "all":
       return (await proxy(settings)).pipe(
         Layer.provide(await operatorApi(settings)),

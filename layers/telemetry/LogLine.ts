@@ -1,10 +1,16 @@
 import { Cause, Formatter, LogLevel, Predicate } from "effect"
 
+/** The process that writes a line. `worker` is its number if several processes of the role share a listener. */
+export interface Source {
+  readonly role: string
+  readonly worker?: number
+}
+
 /** Empty fields are left out of the JSON, so that a field has the same type in every line. */
 interface LogLine {
   readonly at: number
   readonly level: LogLevel.LogLevel
-  readonly role: string
+  readonly source: Source
   /** Texts form the message. Members of plain objects become fields. An error becomes the field `error`. */
   readonly parts: ReadonlyArray<unknown>
   readonly cause: Cause.Cause<unknown>
@@ -17,13 +23,15 @@ const maxLength = 8_192
 const reservedNames: ReadonlySet<string> = new Set(["timestamp", "level", "message", "role"])
 
 export const format = (line: LogLine): string => {
-  const { annotations, at, cause, level, role, parts, trace } = line
+  const { annotations, at, cause, level, parts, source, trace } = line
   const sentences: Array<string> = []
   const fields = new Map<string, string>()
   const withStack = LogLevel.isGreaterThanOrEqualTo(level, "Error")
   const setField = (name: string, value: unknown) => {
     const written = valueText(value, withStack)
-    if (written !== undefined) fields.set(reservedNames.has(name) ? `${name}_` : name, written)
+    if (written === undefined) return
+    const isTaken = reservedNames.has(name) || (name === "worker" && source.worker !== undefined)
+    fields.set(isTaken ? `${name}_` : name, written)
   }
   for (const [name, value] of Object.entries(annotations)) setField(name, value)
   for (const part of parts) {
@@ -40,12 +48,13 @@ export const format = (line: LogLine): string => {
     setField("span_id", trace.spanId)
   }
   const members = [...fields].map(([name, value]) => `,${JSON.stringify(name)}:${value}`).join("")
-  return linePrefix(level.toUpperCase(), sentences.join(": "), role)(at) + members + lineEnd
+  return linePrefix(level.toUpperCase(), sentences.join(": "), source)(at) + members + lineEnd
 }
 
 /** Formats the beginning of a line. The part without the time is formatted only once per message. */
-export const linePrefix = (level: string, message: string, role: string): ((at: number) => string) => {
-  const rest = `","level":"${level}","message":${JSON.stringify(message.slice(0, maxLength))},"role":"${role}"`
+export const linePrefix = (level: string, message: string, { role, worker }: Source): ((at: number) => string) => {
+  const text = JSON.stringify(message.slice(0, maxLength))
+  const rest = `","level":"${level}","message":${text},"role":"${role}"${worker === undefined ? "" : `,"worker":${worker}`}`
   return (at) => `{"timestamp":"${timestamp(at)}${rest}`
 }
 

@@ -24,7 +24,7 @@ const maxUnreadBytes = 16 * 1024 * 1024
 
 class LineBuffer {
   readonly #output: Output
-  readonly #role: string
+  readonly #source: LogLine.Source
   /** Lines are encoded immediately. Keeping strings until the flush would take three times the CPU. */
   readonly #spareBuffers: Array<Buffer> = []
   #buffer: Buffer = Buffer.allocUnsafeSlow(bufferBytes)
@@ -32,9 +32,9 @@ class LineBuffer {
   #dropped = 0
   #timer: NodeJS.Timeout | undefined
 
-  constructor(output: Output, role: string) {
+  constructor(output: Output, source: LogLine.Source) {
     this.#output = output
-    this.#role = role
+    this.#source = source
   }
 
   add(line: string, at: number, isUrgent: boolean): void {
@@ -69,16 +69,16 @@ class LineBuffer {
   }
 
   #reportDropped(at: number): void {
-    const prefix = LogLine.linePrefix("WARN", "log lines were dropped because nothing read the output", this.#role)
+    const prefix = LogLine.linePrefix("WARN", "log lines were dropped because nothing read the output", this.#source)
     this.#append(`${prefix(at)},"lines":${this.#dropped}${LogLine.lineEnd}`)
     this.#dropped = 0
   }
 }
 
 /** Lines that are still buffered are written when the scope closes and when the process exits. */
-export const make = (output: Output, role: string): Effect.Effect<LogLines, never, Scope.Scope> =>
+export const make = (output: Output, source: LogLine.Source): Effect.Effect<LogLines, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const lines = new LineBuffer(output, role)
+    const lines = new LineBuffer(output, source)
     const flush = () => lines.flush()
     process.on("exit", flush)
     yield* Effect.addFinalizer(() =>
@@ -93,7 +93,7 @@ export const make = (output: Output, role: string): Effect.Effect<LogLines, neve
         const line = LogLine.format({
           at: date.getTime(),
           level: logLevel,
-          role,
+          source,
           parts: Array.isArray(message) ? message : [message],
           cause,
           annotations: fiber.getRef(References.CurrentLogAnnotations),
@@ -103,7 +103,7 @@ export const make = (output: Output, role: string): Effect.Effect<LogLines, neve
         lines.add(line, date.getTime(), LogLevel.isGreaterThanOrEqualTo(logLevel, "Warn"))
       }),
       info: (message) => {
-        const prefix = LogLine.linePrefix("INFO", message, role)
+        const prefix = LogLine.linePrefix("INFO", message, source)
         return (at, members) => lines.add(prefix(at) + members + LogLine.lineEnd, at, false)
       }
     }
@@ -113,13 +113,13 @@ export const make = (output: Output, role: string): Effect.Effect<LogLines, neve
 const isNoopSpan = ({ traceId }: Tracer.AnySpan): boolean => traceId === "noop"
 
 /** Writes log lines to standard output. If its reader closes the pipe, the process continues without a log. */
-export const toStandardOutput = (role: string): Effect.Effect<LogLines, never, Scope.Scope> =>
+export const toStandardOutput = (source: LogLine.Source): Effect.Effect<LogLines, never, Scope.Scope> =>
   Effect.andThen(
     Effect.acquireRelease(
       Effect.sync(() => process.stdout.on("error", noop)),
       () => Effect.sync(() => process.stdout.off("error", noop))
     ),
-    make(process.stdout, role)
+    make(process.stdout, source)
   )
 
 const noop = () => {}

@@ -93,6 +93,7 @@ const mistaken: Readonly<Record<string, string>> = {
   GATEWAY_MAX_BUFFERED_REQUESTS: "canary-0",
   GATEWAY_MAX_INFLIGHT_BUFFER_BYTES: "canary-1",
   GATEWAY_DRAIN_SECONDS: "canary-2",
+  GATEWAY_WORKERS: "canary-workers",
   SVC_RETENTION_USAGE_DAYS: "0",
   SVC_RETENTION_USAGE_SUMS_DAYS: "61",
   SVC_RETENTION_GUARDRAIL_EXECUTIONS_DAYS: "canary-8",
@@ -223,6 +224,17 @@ describe("a start that cannot be: configuration", () => {
       const ended = yield* refused({ tasks, environment: database })
       assert.strictEqual(ended[1].code, 78)
       readable(ended, sentence)
+    })
+  )
+
+  it.live("workers of a role that runs in one process", () =>
+    Effect.gen(function* () {
+      const ended = yield* refused({ role: "all", flags: ["--workers", "2"] })
+      assert.strictEqual(ended[1].code, 78)
+      readable(
+        ended,
+        /The role all runs in one process: --workers is for the role gateway\. Remove --workers, or start the role gateway/
+      )
     })
   )
 

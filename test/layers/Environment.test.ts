@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os"
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Redacted, Result } from "effect"
 import * as Environment from "../../layers/Environment.ts"
@@ -152,6 +153,26 @@ describe("variables that have no effect", () => {
         IDENTITY_ISSUER: "IDENTITY_AUTH_ENABLED is not true",
         IDENTITY_OIDC_DISCOVERY_URL: "IDENTITY_AUTH_ENABLED is not true"
       })
+    )
+  })
+})
+
+describe("GATEWAY_WORKERS", () => {
+  const read = (value: string) =>
+    Result.match(Environment.read({ GATEWAY_WORKERS: value }), {
+      onFailure: (mistakes) => mistakes.map(({ message, variable }) => `${variable} ${message}`).join(),
+      onSuccess: ({ workers }) => Option.getOrUndefined(workers)
+    })
+
+  it("is a number of processes, or auto for one per processor", () => {
+    assert.deepStrictEqual(["", "1", "64"].map(read), [undefined, 1, 64])
+    assert.strictEqual(read("auto"), Math.min(64, availableParallelism()))
+  })
+
+  it.each(["0", "65", "2.5", "-1", "all"])("refuses %s", (value) => {
+    assert.strictEqual(
+      read(value),
+      "GATEWAY_WORKERS must be a whole number from 1 to 64, or auto for one worker per processor"
     )
   })
 })

@@ -1,7 +1,7 @@
 import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import { HttpApi, HttpApiBuilder } from "effect/http-api"
-import { PrometheusMetrics } from "effect/observability"
+import { MetricsPage } from "../../process/MetricsPage.ts"
 import { Readiness } from "../../process/Readiness.ts"
 import { OperationalApi } from "../api/OperationalApi.ts"
 import { ControlError, RequestId } from "../api/schema/Errors.ts"
@@ -19,13 +19,13 @@ export const routerConfig = {
 /** `RequestIds` wraps `KnownHosts`, so a response that refuses the host name also has a request id. */
 export const hostAndRequestIdMiddleware = KnownHosts.pipe(Layer.provideMerge(RequestIds))
 
-export const probeHandlers = Effect.map(Readiness, (ready) => ({
+export const probeHandlers = Effect.map(Effect.all([Readiness, MetricsPage]), ([ready, metrics]) => ({
   health: () => Effect.succeed({ status: "ok" as const }),
   readiness: () =>
     Effect.flatMap(ready, ({ checks, status }) =>
       status === "not_ready" ? Effect.fail({ status, checks }) : Effect.succeed({ status, checks })
     ),
-  metrics: () => PrometheusMetrics.format()
+  metrics: () => metrics
 }))
 
 export const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const

@@ -28,12 +28,32 @@ const logged = (program: Effect.Effect<unknown>) =>
   Effect.gen(function* () {
     const to = output()
     yield* Effect.scoped(
-      Effect.flatMap(LogLines.make(to, "gateway"), ({ logger }) => Effect.provide(program, Logger.layer([logger])))
+      Effect.flatMap(LogLines.make(to, { role: "gateway" }), ({ logger }) =>
+        Effect.provide(program, Logger.layer([logger]))
+      )
     )
     return to.lines()
   })
 
 describe("lines of the log", () => {
+  it.effect("name the worker that wrote them, where there are several", () =>
+    Effect.gen(function* () {
+      const to = output()
+      const source = { role: "gateway", worker: 2 }
+      yield* Effect.scoped(
+        Effect.flatMap(LogLines.make(to, source), ({ info, logger }) =>
+          Effect.andThen(
+            Effect.sync(() => info("request")(0, ',"status":200')),
+            Effect.provide(Effect.logInfo("draining", { worker: "a field" }), Logger.layer([logger]))
+          )
+        )
+      )
+      const [request, draining] = to.lines()
+      assert.deepInclude(request, { ...source, message: "request", status: 200 })
+      assert.deepInclude(draining, { ...source, message: "draining", worker_: "a field" })
+    })
+  )
+
   it.effect("have a message that is a string, and fields that say something", () =>
     Effect.gen(function* () {
       const lines = yield* logged(
@@ -98,7 +118,7 @@ describe("lines of the log", () => {
       const to = output()
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const { info, logger } = yield* LogLines.make(to, "gateway")
+          const { info, logger } = yield* LogLines.make(to, { role: "gateway" })
           const request = info("request")
           for (let i = 0; i < 3; i++) request(0, `,"n":${i}`)
           assert.lengthOf(to.writes, 0)
@@ -126,7 +146,7 @@ describe("lines of the log", () => {
       const to = output()
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const request = (yield* LogLines.make(to, "gateway")).info("request")
+          const request = (yield* LogLines.make(to, { role: "gateway" })).info("request")
           to.writableLength = 1_000_000_000
           for (let i = 0; i < 3; i++) request(0, "")
           to.writableLength = 0
@@ -157,7 +177,7 @@ describe("lines of the log", () => {
       const to = { writableLength: 0, write: (bytes: Uint8Array, taken: () => void) => held.push({ bytes, taken }) }
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const request = (yield* LogLines.make(to, "gateway")).info("request")
+          const request = (yield* LogLines.make(to, { role: "gateway" })).info("request")
           for (const text of texts) request(0, `,"text":${JSON.stringify(text)}`)
           take()
           for (const text of texts) request(0, `,"text":${JSON.stringify(text)}`)
@@ -176,7 +196,7 @@ describe("lines of the log", () => {
       const to = output()
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const request = (yield* LogLines.make(to, "gateway")).info("request")
+          const request = (yield* LogLines.make(to, { role: "gateway" })).info("request")
           for (const at of times) request(at, "")
         })
       )

@@ -1,0 +1,21 @@
+import type { Worker } from "node:cluster"
+import { WholeLines } from "./WholeLines.ts"
+
+/** What all workers print. */
+export class WorkerOutput {
+  readonly #stdout = new WholeLines(process.stdout)
+  readonly #stderr = new WholeLines(process.stderr)
+  readonly #announced = new Set<string>()
+
+  add({ process: { stderr, stdout } }: Worker): void {
+    if (stdout !== null) this.#stdout.add(stdout)
+    if (stderr !== null) this.#stderr.add(stderr)
+  }
+
+  /** Prints a line for the operator, unless another worker has announced it, too. */
+  announce(line: string): void {
+    if (this.#announced.has(line)) return
+    this.#announced.add(line)
+    process.stdout.write(`${line}\n`)
+  }
+}
