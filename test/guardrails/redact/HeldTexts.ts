@@ -45,12 +45,12 @@ const decoded = (text: string, writing: Writing): string =>
   (writing === "json" ? text.replaceAll(/\\["/]/g, "\n").replaceAll(/(?<!\\)((?:\\\\)*)\\t/g, "$1\t") : text)
     .replaceAll(/\\+[bfnrt]/g, "\n")
     .replaceAll(/\\+u([0-9a-f]{4})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
+    .replace(/(?:[\ud800-\udbff]|\\[\\u0-9a-f]*|&[#a-z0-9]{0,40}|%[0-9a-f]?)+$/i, "")
     .replaceAll(/%(09|2[089bde]|40)/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
     .replaceAll(/&#(?:x([0-9a-f]+)(?:;|(?=[^\da-f]))|(\d+)(?:;|(?=\D)))/gi, (_, hex, decimal) =>
       character(hex, decimal)
     )
     .replaceAll(/&(\w+);/g, (entity, name: string) => entities[name.toLowerCase()] ?? entity)
-    .replace(/(?:[\ud800-\udbff]|\\[\\u0-9a-f]*|&[#a-z0-9]{0,40}|%[0-9a-f]?)+$/i, "")
     .normalize("NFKC")
     .replaceAll(/[\p{Default_Ignorable_Code_Point}\p{Cs}\ufff9-\ufffb]|(?![\t-\r\x85])\p{Cc}/gu, "")
 
