@@ -1,7 +1,7 @@
 import { type Detector, none, wait } from "./Detector.ts"
 import { dot, equalsSign, isDigit, slash, space } from "./lexing/Characters.ts"
 import type { NormalText } from "./lexing/NormalText.ts"
-import { endOfNumber, isDash, isJoinedBefore, separatorAt, stringOf } from "./Numbers.ts"
+import { endOfNumber, isJoinedBefore, separatorAt, stringOf } from "./Numbers.ts"
 
 const minDigits = 13
 const maxDigits = 19
@@ -18,8 +18,8 @@ export const paymentCard: Detector = {
 const isUsualAlone = (digits: string): boolean =>
   digits.length === 16 ? /^(?:4|5[1-5]|2[2-7]|6011|64[4-9]|65|62|35)/.test(digits) : /^3[47]\d{13}$/.test(digits)
 
-/** The groups of cards. Others count only with one space or dash between them, because columns of tables look alike. */
-const usualGroups = /^4(?: 4){2,3}(?: [1-4])?$|^4 6 [45]$/
+/** The groups of cards. Others count only with one space between them, because columns of tables and UUIDs look alike. */
+const usualGroups = /^4(?: 4){2,3}(?: [1-4])?$|^4 6 [45]$|^8 8$/
 
 /** Matches 13 to 19 digits, alone or in groups that the same character separates. */
 const match = (text: NormalText, start: number): number => {
@@ -30,7 +30,7 @@ const match = (text: NormalText, start: number): number => {
   let group = 0
   let groups = ""
   let separator: number | undefined
-  let isWide = false
+  let isSpaced = true
   let found = none
   for (let index = start; ; ) {
     const isEnd = index >= windowEnd
@@ -43,7 +43,7 @@ const match = (text: NormalText, start: number): number => {
       index++
       continue
     }
-    const isUsual = !isWide || usualGroups.test(`${groups}${group}`)
+    const isUsual = isSpaced || usualGroups.test(`${groups}${group}`)
     if (group > 0 && digits.length >= minDigits && isUsual && isCard(digits)) {
       const end = endOfCard(text, start, index, digits, separator !== undefined, windowEnd, isOpen)
       if (end === wait) return wait
@@ -54,7 +54,7 @@ const match = (text: NormalText, start: number): number => {
     if (next === wait) return wait
     if (next === none || (separator !== undefined && next.code !== separator)) return found
     separator = next.code
-    isWide ||= next.end > index + 1 || (code !== space && !isDash(code))
+    isSpaced &&= code === space && next.end === index + 1
     groups += `${group} `
     group = 0
     index = next.end

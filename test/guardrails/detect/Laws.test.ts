@@ -67,10 +67,12 @@ describe("a scanner", () => {
     assert.deepStrictEqual(scanned(new Scanner(all, "plain"), text.split("")), one)
   })
 
-  it.each(["10.1.2.3-beta", "10.1.2.3to 10.1.2.3rc1", "1.2.3.4_x", "10.1.2.3-"])(
-    "waits for the word after an address also where no other detector does: %s",
+  it.each(["10.1.2.3-beta", "10.1.2.3to 10.1.2.3rc1", "1.2.3.4_x", "10.1.2.3-", `ab~8Q~${"a1B2".repeat(8)}`])(
+    "waits for what decides also where no detector of addresses does: %s",
     (text) => {
-      const addresses = Result.getOrThrow(DetectorSet.of({ detectors: { email: false, ip_address: true } }))
+      const addresses = Result.getOrThrow(
+        DetectorSet.of({ detectors: { email: false, ip_address: true, secret: true } })
+      )
       assert.deepStrictEqual(
         scanned(new Scanner(addresses, "plain"), text.split("")),
         merged(scan(addresses, "plain", text))
