@@ -21,6 +21,7 @@ export const guides: ReadonlyMap<string, string> = new Map(
 
 /** The compiled programs that guides show, each with the name of the file that readers give it. */
 export const programs = [
+  { guide: "layers/README.md", example: "test/contract/VariantExample.ts", file: "broker.test.ts" },
   { guide: "src/control/README.md", example: "test/control/ClientExample.ts", file: "onboard.ts" },
   { guide: "src/messaging/README.md", example: "test/messaging/WorkerExample.ts", file: "worker.ts" },
   { guide: "src/messaging/README.md", example: "test/messaging/WorkerProgram.ts", file: "run-worker.ts" },

@@ -69,7 +69,9 @@ const areas: ReadonlyArray<Area> = [
     may: ["src", "migrations"],
     rooms: [
       ...["telemetry", "data", "journal", "drivers", "amqp", "broker-memory/queues", "broker-memory", "http"],
-      ...["ioredis", "postgres", "redis-memory", "simulator", "environment", ".", "testing", "roles", "workers"],
+      ...["ioredis", "postgres", "redis-memory", "simulator", "environment", "."],
+      ...["testing/contract/law", "testing/contract/upstream", "testing/contract/broker", "testing/contract", "testing"],
+      ...["roles", "workers"],
       ...["commands/init/template", "commands/init", "commands"]
     ]
   },

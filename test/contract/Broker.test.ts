@@ -1,18 +1,22 @@
 import { randomUUID } from "node:crypto"
 import { isDeepStrictEqual } from "node:util"
-import { assert, describe, it } from "@effect/vitest"
+import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted, Schedule } from "effect"
 import fc from "fast-check"
 import { inject } from "vitest"
 import * as BrokerAmqp from "../../layers/BrokerAmqp.ts"
 import * as BrokerMemory from "../../layers/BrokerMemory.ts"
 import { InstalledVersion } from "../../layers/drivers/InstalledDriver.ts"
+import { BrokerContract, Contract } from "../../layers/testing/index.ts"
 import { Broker } from "../../src/services/Broker.ts"
 import * as TcpProxy from "../TcpProxy.ts"
 import * as TemporaryData from "../TemporaryData.ts"
-import { suite } from "./Broker.ts"
-import { ConnectionFaults } from "./broker/ConnectionFaults.ts"
-import { type Program, program, run, type Sight, type Subject } from "./broker/Programs.ts"
+import { type Program, program, run, type Sight, type Subject } from "./BrokerPrograms.ts"
+
+const { ConnectionFaults } = BrokerContract
+
+const suite = <E>(name: string, layer: Layer.Layer<Broker | BrokerContract.ConnectionFaults, E>) =>
+  Contract.register(BrokerContract.suite, { name, layer }, { afterAll, describe, it })
 
 const memory = Layer.effect(
   ConnectionFaults,

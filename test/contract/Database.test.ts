@@ -1,19 +1,47 @@
 import { inspect } from "node:util"
-import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Redacted, Schedule, Stream } from "effect"
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import { Deferred, Duration, Effect, Exit, Fiber, Layer, Metric, Option, Redacted, Schedule, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
 import * as DatabasePostgres from "../../layers/DatabasePostgres.ts"
+import { statements } from "../../layers/postgres/InstrumentedSql.ts"
+import { Contract, DatabaseContract } from "../../layers/testing/index.ts"
 import { Database, StatementDeadline } from "../../src/services/Database.ts"
 import * as TcpProxy from "../TcpProxy.ts"
 import * as TemporaryData from "../TemporaryData.ts"
 import * as TemporaryDatabase from "../TemporaryDatabase.ts"
-import { suite } from "./Database.ts"
 
 const server = new URL(TemporaryDatabase.server ?? "postgres://none")
 
 const at = (parts: { readonly [part in "password" | "pathname" | "host"]?: string }) =>
   Object.assign(new URL(server), parts).href
+
+/** A promise of the variants in `layers` alone. */
+const counts = Contract.law(
+  "counts every statement, and those of a transaction with its control",
+  Effect.gen(function* () {
+    const { sql, transaction, notify } = yield* Database
+    const sent = <A, E, R>(work: Effect.Effect<A, E, R>) =>
+      Effect.gen(function* () {
+        const before = yield* Metric.value(statements)
+        yield* work
+        return (yield* Metric.value(statements)).count - before.count
+      })
+    assert.strictEqual(yield* sent(Effect.void), 0)
+    assert.strictEqual(yield* sent(sql`SELECT 1`), 1)
+    assert.strictEqual(yield* sent(sql`SELECT 1`.values), 1)
+    assert.strictEqual(yield* sent(Stream.runDrain(sql`SELECT 1`.stream)), 1)
+    assert.strictEqual(yield* sent(Effect.ignore(sql`SELECT nothing`)), 1)
+    assert.strictEqual(yield* sent(notify("counted", "")), 1)
+    assert.strictEqual(yield* sent(transaction(Effect.andThen(sql`SELECT 1`, sql`SELECT 2`))), 4)
+    assert.strictEqual(yield* sent(transaction(transaction(sql`SELECT 1`))), 5)
+  })
+)
+
+const laws = { ...DatabaseContract.suite, laws: [...DatabaseContract.suite.laws, counts] }
+
+const suite = <E>(name: string, layer: Layer.Layer<Database, E>) =>
+  Contract.register(laws, { name, layer }, { afterAll, describe, it })
 
 suite("embedded", DatabaseEmbedded.layer)
 

@@ -1,16 +1,20 @@
-import { assert, describe, it } from "@effect/vitest"
+import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import { InstalledVersion } from "../../layers/drivers/InstalledDriver.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
+import { take } from "../../layers/testing/contract/TokenBucket.ts"
+import { Contract, RedisContract } from "../../layers/testing/index.ts"
 import { Redis, type Reply } from "../../src/services/Redis.ts"
 import * as TemporaryData from "../TemporaryData.ts"
 import * as TemporaryPrefix from "../TemporaryPrefix.ts"
-import { suite, take } from "./Redis.ts"
 import { families, type RandomCommand, sequence } from "./RedisCommands.ts"
 
 const memory = RedisMemory.layer({ prefix: "svc-test-memory:" })
+
+const suite = <E>(name: string, layer: Layer.Layer<Redis, E>) =>
+  Contract.register(RedisContract.suite, { name, layer }, { afterAll, describe, it })
 
 suite("memory", memory)
 

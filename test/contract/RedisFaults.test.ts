@@ -2,12 +2,12 @@ import { inspect } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Redacted, Schedule, type Scope, Stream } from "effect"
 import * as RedisIoredis from "../../layers/RedisIoredis.ts"
+import { take } from "../../layers/testing/contract/TokenBucket.ts"
 import { Redis, type RedisError } from "../../src/services/Redis.ts"
 import { eventually } from "../Eventually.ts"
 import { logged } from "../messaging/Logged.ts"
 import * as RedisProcess from "../RedisProcess.ts"
 import * as TcpProxy from "../TcpProxy.ts"
-import { take } from "./Redis.ts"
 
 describe.skipIf(!RedisProcess.available)("RedisIoredis: faults", () => {
   it.live("fails what was in flight when its connection is killed, and comes back by itself", () =>

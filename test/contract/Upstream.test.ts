@@ -1,17 +1,18 @@
-import { Effect, Layer } from "effect"
+import { Layer } from "effect"
+import { afterAll, describe, it } from "vitest"
+import { Contract, UpstreamContract } from "../../layers/testing/index.ts"
 import * as UpstreamHttp from "../../layers/UpstreamHttp.ts"
 import * as UpstreamSimulator from "../../layers/UpstreamSimulator.ts"
-import * as SimulatorServer from "../upstream/SimulatorServer.ts"
-import { settings, suite, Target } from "./Upstream.ts"
 
-const served = Layer.effect(
-  Target,
-  Effect.map(SimulatorServer.serve({ ...settings, now: () => 0 }), ({ origin }) => Target.of({ origin }))
-)
+const { layerTarget, settings, suite, Target } = UpstreamContract
+const runner = { afterAll, describe, it }
 
-suite("http", Layer.mergeAll(UpstreamHttp.layer, served))
+Contract.register(suite, { name: "http", layer: Layer.merge(UpstreamHttp.layer, layerTarget) }, runner)
 
-suite(
-  "simulator",
-  Layer.mergeAll(UpstreamSimulator.layerWith(settings), Layer.succeed(Target, { origin: "http://simulator" }))
+const simulated = Layer.succeed(Target, { origin: "http://simulator" })
+
+Contract.register(
+  suite,
+  { name: "simulator", layer: Layer.merge(UpstreamSimulator.layerWith(settings), simulated) },
+  runner
 )

@@ -1,39 +1,10 @@
-import { assert, layer as describeWith } from "@effect/vitest"
-import { Effect, Exit, type Layer, Schedule, Stream } from "effect"
-import { Redis, type Reply, type Script } from "../../src/services/Redis.ts"
-
-/** Takes from a bucket of tokens; says what is left, or when it will be full again. */
-export const take: Script<{ readonly taken: number; readonly left: number; readonly log: ReadonlyArray<string> }> = {
-  name: "take",
-  lua: `
-    local left = tonumber(redis.call("GET", KEYS[1]) or ARGV[1])
-    local wanted = tonumber(ARGV[2])
-    if wanted > left then
-      redis.call("RPUSH", KEYS[2], "refused " .. ARGV[2])
-      redis.call("LTRIM", KEYS[2], -3, -1)
-      return {0, left, redis.call("LRANGE", KEYS[2], 0, -1)}
-    end
-    redis.call("SET", KEYS[1], left - wanted, "PX", 60000)
-    redis.call("RPUSH", KEYS[2], "took " .. ARGV[2])
-    redis.call("LTRIM", KEYS[2], -3, -1)
-    return {wanted, left - wanted, redis.call("LRANGE", KEYS[2], 0, -1)}`,
-  step: (call, [bucket = "", log = ""], [full = "", text = ""]) => {
-    const left = Number(call("GET", bucket) ?? full)
-    const wanted = Number(text)
-    const enough = wanted <= left
-    if (enough) call("SET", bucket, left - wanted, "PX", 60_000)
-    call("RPUSH", log, `${enough ? "took" : "refused"} ${text}`)
-    call("LTRIM", log, -3, -1)
-    return [enough ? wanted : 0, enough ? left - wanted : left, call("LRANGE", log, 0, -1)]
-  },
-  decode: (reply) => {
-    const [taken, left, log] = Array.isArray(reply) ? reply : []
-    assert.isNumber(taken)
-    assert.isNumber(left)
-    assert.isArray(log)
-    return { taken, left, log: log.map(String) }
-  }
-}
+import assert from "node:assert/strict"
+import { randomUUID } from "node:crypto"
+import { Effect, Exit, Schedule, Stream } from "effect"
+import { Redis, type Reply, type Script } from "../../../src/services/Redis.ts"
+import { includes } from "./law/Assert.ts"
+import { law, type Suite } from "./law/Law.ts"
+import { take } from "./TokenBucket.ts"
 
 const script = (lua: string, step: Script<Reply>["step"]): Script<Reply> => ({
   name: "example",
@@ -42,19 +13,42 @@ const script = (lua: string, step: Script<Reply>["step"]): Script<Reply> => ({
   decode: (reply) => reply
 })
 
-/** What every `Redis` promises, on the real clock. */
-export const suite = <E>(name: string, layer: Layer.Layer<Redis, E>) =>
-  describeWith(layer, { excludeTestServices: true })(`Redis: ${name}`, (it) => {
-    it.effect("names keys and channels with the deployment's prefix", () =>
+/** The Redis under test. Its `key` returns names that nothing else uses, and the scope deletes these keys. */
+const FreshRedis = Effect.gen(function* () {
+  const { command, key, run, subscribe } = yield* Redis
+  const prefix = `contract:${randomUUID()}:`
+  const keys = new Set<string>()
+  yield* Effect.addFinalizer(() => Effect.ignore(command("DEL", ...keys)))
+  return {
+    command,
+    run,
+    subscribe,
+    key: (name: string): string => {
+      const fresh = key(prefix + name)
+      keys.add(fresh)
+      return fresh
+    }
+  }
+})
+
+/** The laws of `Redis`. Each law deletes the keys that it has written. */
+export const suite: Suite<Redis> = {
+  door: "Redis",
+  laws: [
+    law(
+      "puts one prefix in front of the names of keys and channels",
       Effect.gen(function* () {
         const { key } = yield* Redis
-        assert.match(key("name"), /^svc-test-.+:name$/)
+        const prefix = key("")
+        assert.notStrictEqual(prefix, "")
+        assert.deepStrictEqual(["name", "other:name"].map(key), [`${prefix}name`, `${prefix}other:name`])
       })
-    )
+    ),
 
-    it.effect("answers as RESP2: text, whole numbers, nothing, and lists of these", () =>
+    law(
+      "replies as RESP2: text, integers, null, and lists of these",
       Effect.gen(function* () {
-        const { command, key } = yield* Redis
+        const { command, key } = yield* FreshRedis
         assert.strictEqual(yield* command("SET", key("text"), "naïve ☃ 🚀"), "OK")
         assert.strictEqual(yield* command("get", key("text")), "naïve ☃ 🚀")
         assert.strictEqual(yield* command("GET", key("absent")), null)
@@ -66,11 +60,12 @@ export const suite = <E>(name: string, layer: Layer.Layer<Redis, E>) =>
         assert.strictEqual(yield* command("XADD", key("stream"), "1-1", "field", "value"), "1-1")
         assert.deepStrictEqual(yield* command("XRANGE", key("stream"), "-", "+"), [["1-1", ["field", "value"]]])
       })
-    )
+    ),
 
-    it.effect("gives stream entries ids that only grow", () =>
+    law(
+      "gives stream entries ids that increase",
       Effect.gen(function* () {
-        const { command, key } = yield* Redis
+        const { command, key } = yield* FreshRedis
         const add = command("XADD", key("grows"), "MAXLEN", "~", 1_000, "*", "n", 1)
         const ids = yield* Effect.all(Array.from({ length: 50 }, () => add))
         const entries = yield* command("XRANGE", key("grows"), "-", "+")
@@ -80,23 +75,25 @@ export const suite = <E>(name: string, layer: Layer.Layer<Redis, E>) =>
         )
         assert.strictEqual(new Set(ids).size, 50)
       })
-    )
+    ),
 
-    it.effect("fails typed and for good when a command is refused", () =>
+    law(
+      "fails with an error that is not retryable when a command is refused",
       Effect.gen(function* () {
-        const { command, key } = yield* Redis
+        const { command, key } = yield* FreshRedis
         yield* command("RPUSH", key("list"), "item")
         const wrongType = yield* Effect.flip(command("GET", key("list")))
-        assert.deepInclude(wrongType, { _tag: "RedisError", operation: "command", retryable: false })
+        includes(wrongType, { _tag: "RedisError", operation: "command", retryable: false })
         assert.match(wrongType.message, /^WRONGTYPE /)
         assert.match((yield* Effect.flip(command("SVC.NOSUCH", "x"))).message, /^ERR unknown command 'SVC.NOSUCH'/)
         assert.match((yield* Effect.flip(command("GET"))).message, /^ERR wrong number of arguments for 'get' command/)
       })
-    )
+    ),
 
-    it.effect("runs a script as one step, whoever else runs it", () =>
+    law(
+      "runs a script atomically",
       Effect.gen(function* () {
-        const { key, run } = yield* Redis
+        const { key, run } = yield* FreshRedis
         const taken = yield* Effect.all(
           Array.from({ length: 30 }, () => run(take, [key("bucket"), key("log")], [50, 3])),
           { concurrency: "unbounded" }
@@ -107,11 +104,12 @@ export const suite = <E>(name: string, layer: Layer.Layer<Redis, E>) =>
         )
         assert.deepStrictEqual(taken.at(-1), { taken: 0, left: 2, log: ["refused 3", "refused 3", "refused 3"] })
       })
-    )
+    ),
 
-    it.effect("fails typed when a command within a script is refused, and keeps what was done before it", () =>
+    law(
+      "fails when a command inside of a script is refused, and keeps the writes before it",
       Effect.gen(function* () {
-        const { command, key, run } = yield* Redis
+        const { command, key, run } = yield* FreshRedis
         const breaks = script(
           `redis.call("SET", KEYS[1], "done") return redis.call("INCR", KEYS[1])`,
           (call, [name = ""]) => {
@@ -120,24 +118,26 @@ export const suite = <E>(name: string, layer: Layer.Layer<Redis, E>) =>
           }
         )
         const error = yield* Effect.flip(run(breaks, [key("half")], []))
-        assert.deepInclude(error, { operation: "script", retryable: false })
+        includes(error, { operation: "script", retryable: false })
         assert.match(error.message, /^ERR value is not an integer or out of range/)
         assert.strictEqual(yield* command("GET", key("half")), "done")
       })
-    )
+    ),
 
-    it.effect("treats a reply that the script cannot give as a defect", () =>
+    law(
+      "dies when the script cannot have produced the reply",
       Effect.gen(function* () {
         const { run } = yield* Redis
         const odd = { ...script("return 1", () => 1), decode: () => assert.fail("not mine") }
         const exit = yield* Effect.exit(run(odd, [], []))
-        assert.isTrue(Exit.hasDies(exit))
+        assert.ok(Exit.hasDies(exit))
       })
-    )
+    ),
 
-    it.effect("names the history of its data to a script that goes on to write", () =>
+    law(
+      "returns the replication id to a script that then writes",
       Effect.gen(function* () {
-        const { key, run } = yield* Redis
+        const { key, run } = yield* FreshRedis
         const named = script(
           `local info = redis.call("INFO", "replication") redis.call("SET", KEYS[1], "x") return info`,
           (call, [name = ""]) => {
@@ -150,23 +150,28 @@ export const suite = <E>(name: string, layer: Layer.Layer<Redis, E>) =>
         assert.match(first, /^master_replid:\w{40}\r$/m)
         assert.strictEqual(yield* run(named, [key("named")], []), first)
       })
-    )
+    ),
 
-    it.effect("answers a ping", () => Effect.flatMap(Redis, (redis) => redis.ping))
+    law(
+      "responds to a ping",
+      Effect.flatMap(Redis, (redis) => redis.ping)
+    ),
 
-    it.effect("expires what it was told to", () =>
+    law(
+      "expires keys",
       Effect.gen(function* () {
-        const { command, key } = yield* Redis
+        const { command, key } = yield* FreshRedis
         yield* command("SET", key("brief"), "now", "PX", 30)
         const gone = { until: (reply: Reply) => reply === null, schedule: Schedule.spaced("5 millis") }
         yield* Effect.repeat(command("GET", key("brief")), gone)
         assert.strictEqual(yield* command("PTTL", key("brief")), -2)
       })
-    )
+    ),
 
-    it.effect("receives what is published as soon as the subscription succeeded", () =>
+    law(
+      "delivers a message that is published as soon as the subscription is active",
       Effect.gen(function* () {
-        const { command, key, subscribe } = yield* Redis
+        const { command, key, subscribe } = yield* FreshRedis
         for (let round = 0; round < 25; round++) {
           const received = yield* Effect.scoped(
             Effect.gen(function* () {
@@ -178,11 +183,12 @@ export const suite = <E>(name: string, layer: Layer.Layer<Redis, E>) =>
           assert.deepStrictEqual(received, [String(round)])
         }
       })
-    )
+    ),
 
-    it.effect("delivers to every subscriber, in order, whatever the text, and to no other channel", () =>
+    law(
+      "delivers any text to every subscriber of the channel, in order",
       Effect.gen(function* () {
-        const { command, key, subscribe } = yield* Redis
+        const { command, key, subscribe } = yield* FreshRedis
         const messages = ["", "plain", "naïve ☃ 🚀", "line\nbreak", ...Array.from({ length: 100 }, (_, n) => `${n}`)]
         const subscribers = yield* Effect.all([subscribe(key("told")), subscribe(key("told"))])
         const other = yield* subscribe(key("other"))
@@ -192,24 +198,26 @@ export const suite = <E>(name: string, layer: Layer.Layer<Redis, E>) =>
           assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(received, messages.length)), messages)
         }
         assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(other, 1)), ["else"])
-      }).pipe(Effect.scoped)
-    )
+      })
+    ),
 
-    it.effect("delivers what a script publishes", () =>
+    law(
+      "delivers the messages that a script publishes",
       Effect.gen(function* () {
-        const { key, run, subscribe } = yield* Redis
+        const { key, run, subscribe } = yield* FreshRedis
         const messages = yield* subscribe(key("scripted"))
         const publish = script(`return redis.call("PUBLISH", KEYS[1], ARGV[1])`, (call, [channel = ""], [text = ""]) =>
           call("PUBLISH", channel, text)
         )
         yield* run(publish, [key("scripted")], ["from a script"])
         assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(messages, 1)), ["from a script"])
-      }).pipe(Effect.scoped)
-    )
+      })
+    ),
 
-    it.effect("leaves a channel with its last subscriber, and can subscribe again", () =>
+    law(
+      "unsubscribes with the last subscriber of a channel, and can subscribe again",
       Effect.gen(function* () {
-        const { command, key, subscribe } = yield* Redis
+        const { command, key, subscribe } = yield* FreshRedis
         const kept = yield* subscribe(key("kept"))
         const left = yield* Effect.scoped(
           Effect.gen(function* () {
@@ -220,13 +228,14 @@ export const suite = <E>(name: string, layer: Layer.Layer<Redis, E>) =>
             return first
           })
         )
-        assert.isTrue(Exit.isFailure(yield* Effect.exit(Stream.runDrain(left))))
+        assert.ok(Exit.isFailure(yield* Effect.exit(Stream.runDrain(left))))
         assert.strictEqual(yield* command("PUBLISH", key("left"), "nobody"), 0)
         const again = yield* subscribe(key("left"))
         yield* command("PUBLISH", key("left"), "back")
         yield* command("PUBLISH", key("kept"), "kept")
         assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(again, 1)), ["back"])
         assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(kept, 1)), ["kept"])
-      }).pipe(Effect.scoped)
+      })
     )
-  })
+  ]
+}

@@ -1,13 +1,15 @@
-import { assert } from "@effect/vitest"
+import assert from "node:assert/strict"
 import { Effect, Option, Queue } from "effect"
-import { Broker, type Delivery } from "../../../src/services/Broker.ts"
-import * as Temporary from "../../TemporaryNames.ts"
-import type { Laws } from "./Laws.ts"
+import { Broker, type Delivery } from "../../../../src/services/Broker.ts"
+import { includes } from "../law/Assert.ts"
+import { type BrokerLaw, brokerLaw } from "./BrokerLaw.ts"
 import { confirmed, declared, drained, ready, sendAll, settleAll, texts } from "./Messages.ts"
+import * as Temporary from "./TemporaryNames.ts"
 
-/** What the owner of a channel has. */
-export const laws: Laws = (it) => {
-  it.effect("gives a channel of one's own, that ends with the first thing that is refused", () =>
+/** Laws of channels for one caller. */
+export const laws: ReadonlyArray<BrokerLaw> = [
+  brokerLaw(
+    "opens a channel that ends with the first refused operation",
     Effect.gen(function* () {
       const broker = yield* Broker
       const names = yield* Temporary.TemporaryNames
@@ -18,20 +20,21 @@ export const laws: Laws = (it) => {
       const held = Option.getOrThrow(yield* channel.get(queue))
       assert.deepStrictEqual([...texts([held]), held.epoch, held.deliveryTag], ["x", 1, 1])
       const error = yield* Effect.flip(channel.get(names.queue("nowhere")))
-      assert.deepInclude(error, { operation: "channel", reason: "not_found" })
+      includes(error, { operation: "channel", reason: "not_found" })
       assert.strictEqual((yield* Effect.flip(channel.ended)).reason, "not_found")
       assert.strictEqual(held.settle("ack"), "stale")
       assert.strictEqual((yield* Effect.flip(channel.get(queue))).reason, "not_found")
-      assert.deepInclude(
-        yield* channel.publish({ exchange: "", routingKey: queue, content: Buffer.from("x"), properties: {} }),
-        { _tag: "Refused", reason: "closed" }
-      )
+      includes(yield* channel.publish({ exchange: "", routingKey: queue, content: Buffer.from("x"), properties: {} }), {
+        _tag: "Refused",
+        reason: "closed"
+      })
       yield* ready(queue, 1)
       assert.deepStrictEqual(texts(yield* drained(queue)), ["x*"])
-    }).pipe(Effect.scoped)
-  )
+    })
+  ),
 
-  it.effect("consumes on a channel of one's own, within its prefetch", () =>
+  brokerLaw(
+    "consumes on such a channel within its prefetch",
     Effect.gen(function* () {
       const broker = yield* Broker
       const queue = yield* declared("own-consumer")
@@ -50,6 +53,6 @@ export const laws: Laws = (it) => {
       yield* cancel
       yield* settleAll(held)
       assert.deepStrictEqual(texts(yield* drained(queue)), ["3"])
-    }).pipe(Effect.scoped)
+    })
   )
-}
+]

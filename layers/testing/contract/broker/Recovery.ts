@@ -1,9 +1,9 @@
-import { assert } from "@effect/vitest"
+import assert from "node:assert/strict"
 import { Deferred, Effect, Exit, Fiber, Result, Stream } from "effect"
-import { Broker, type Connection } from "../../../src/services/Broker.ts"
-import { eventually } from "../../Eventually.ts"
+import { Broker, type Connection } from "../../../../src/services/Broker.ts"
+import { eventually } from "../law/Eventually.ts"
+import { type BrokerLaw, brokerLaw } from "./BrokerLaw.ts"
 import { faults } from "./ConnectionFaults.ts"
-import type { Laws } from "./Laws.ts"
 import {
   confirmed,
   declared,
@@ -19,10 +19,11 @@ import {
   texts
 } from "./Messages.ts"
 
-/** What outlives a connection, and a queue. */
-export const laws: Laws = (it) => {
-  for (const kind of kinds) {
-    it.effect(`tells a consumer that its queue was deleted, and serves it again when it is back: ${kind}`, () =>
+/** Laws of lost connections and deleted queues. */
+export const laws: ReadonlyArray<BrokerLaw> = [
+  ...kinds.flatMap((kind) => [
+    brokerLaw(
+      `calls onLost when the queue of a consumer is deleted, and resumes when it exists again: ${kind}`,
       Effect.gen(function* () {
         const broker = yield* Broker
         const queue = yield* declared(`deleted-${kind}`, ofKind(kind))
@@ -38,15 +39,16 @@ export const laws: Laws = (it) => {
         assert.strictEqual(yield* Deferred.await(lost), 1)
         assert.strictEqual(before.settle("ack"), "stale")
         yield* broker.declare(only({ name: queue, arguments: ofKind(kind) }))
-        assert.isAbove(yield* Deferred.await(resumed), 1)
+        assert.ok((yield* Deferred.await(resumed)) > 1)
         confirmed(yield* send(queue, "after"))
         const after = yield* take
         assert.deepStrictEqual([...texts([after]), after.deliveryTag], ["after", 1])
-        assert.isAbove(after.epoch, 1)
-      }).pipe(Effect.scoped)
-    )
+        assert.ok(after.epoch > 1)
+      })
+    ),
 
-    it.effect(`survives a lost connection: what was unsettled comes again, under a new epoch: ${kind}`, () =>
+    brokerLaw(
+      `redelivers unsettled messages with a new epoch after a lost connection: ${kind}`,
       Effect.gen(function* () {
         const { cutHere, restore } = yield* faults
         const queue = yield* declared(`cut-${kind}`, ofKind(kind))
@@ -58,11 +60,11 @@ export const laws: Laws = (it) => {
         })
         yield* sendAll(queue, ["1", "2", "3"])
         const [first, second, third] = yield* takeN(3)
-        assert.isTrue(first !== undefined && second !== undefined && third !== undefined)
+        assert.ok(first !== undefined && second !== undefined && third !== undefined)
         if (first === undefined || second === undefined || third === undefined) return
         yield* settleAll([second])
         yield* ready(queue, 0)
-        // Acknowledgements are gathered for some milliseconds; what is answered behind them shows that they were read.
+        // The driver sends acknowledgements in batches. The response to a later ping shows that the server has read them.
         yield* Effect.sleep(30)
         yield* Effect.flatMap(Broker, ({ ping }) => ping)
         yield* cutHere
@@ -84,11 +86,12 @@ export const laws: Laws = (it) => {
         confirmed(yield* send(queue, "4"))
         assert.deepStrictEqual(texts([yield* take]), ["4"])
         yield* settleAll(again)
-      }).pipe(Effect.scoped)
+      })
     )
-  }
+  ]),
 
-  it.effect("tells of the connection, keeps publishes back while there is none, and declares again", () =>
+  brokerLaw(
+    "reports the connection, holds publishes back while it is lost, and declares again",
     Effect.gen(function* () {
       const broker = yield* Broker
       const { cutHere, restore } = yield* faults
@@ -117,9 +120,9 @@ export const laws: Laws = (it) => {
         (state) => state === "Connected"
       )
       confirmed(yield* Fiber.join(waiting))
-      assert.isTrue(Result.isSuccess(yield* Fiber.join(asking)))
+      assert.ok(Result.isSuccess(yield* Fiber.join(asking)))
       assert.deepStrictEqual(texts(yield* drained(queue)), ["kept"])
       assert.strictEqual(states[0], "Connected")
-    }).pipe(Effect.scoped)
+    })
   )
-}
+]

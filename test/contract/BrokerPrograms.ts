@@ -1,15 +1,7 @@
 import { Effect, Exit, Option, Scope } from "effect"
 import fc from "fast-check"
-import type {
-  Broker,
-  Channel,
-  Declarations,
-  Delivery,
-  Fields,
-  Outcome,
-  Settlement
-} from "../../../src/services/Broker.ts"
-import { eventually } from "../../Eventually.ts"
+import type { Broker, Channel, Declarations, Delivery, Fields, Outcome, Settlement } from "../../src/services/Broker.ts"
+import { eventually } from "../Eventually.ts"
 
 /** Two queues under test, and what each of them buries. */
 export interface Program {

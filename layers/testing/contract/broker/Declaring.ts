@@ -1,9 +1,10 @@
-import { assert } from "@effect/vitest"
+import assert from "node:assert/strict"
 import { Effect, Option, Stream } from "effect"
-import { Broker, type Queue as Declared, type Fields } from "../../../src/services/Broker.ts"
-import * as Temporary from "../../TemporaryNames.ts"
-import type { Laws } from "./Laws.ts"
+import { Broker, type Queue as Declared, type Fields } from "../../../../src/services/Broker.ts"
+import { includes } from "../law/Assert.ts"
+import { type BrokerLaw, brokerLaw } from "./BrokerLaw.ts"
 import { atLeastOnce, declared, type Kind, ofKind, only, ready, sendAll } from "./Messages.ts"
+import * as Temporary from "./TemporaryNames.ts"
 
 const refusedArguments: ReadonlyArray<readonly [Kind | "stream", Fields, RegExp]> = [
   ["classic", { "x-message-ttl": -1 }, /'x-message-ttl' .*value_negative/],
@@ -44,9 +45,10 @@ const acceptedArguments: ReadonlyArray<readonly [Kind | "stream", Fields]> = [
   ["quorum", { "x-consumer-timeout": "abc", "x-no-such": 1 }]
 ]
 
-/** What a broker has, refuses to have, and compares. */
-export const laws: Laws = (it) => {
-  it.effect("says who it is, and answers a ping", () =>
+/** Laws of declarations. */
+export const laws: ReadonlyArray<BrokerLaw> = [
+  brokerLaw(
+    "returns its product and version, and responds to a ping",
     Effect.gen(function* () {
       const broker = yield* Broker
       yield* broker.ping
@@ -55,9 +57,10 @@ export const laws: Laws = (it) => {
       assert.match(version, /^\d+\.\d+\.\d+/)
       assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(broker.connection, 1)), [{ _tag: "Connected" }])
     })
-  )
+  ),
 
-  it.effect("declares, counts what is there, and removes it, whether it is there or not", () =>
+  brokerLaw(
+    "declares a queue, counts its messages, and removes it, even if it does not exist",
     Effect.gen(function* () {
       const broker = yield* Broker
       const queue = yield* declared("counted")
@@ -69,9 +72,10 @@ export const laws: Laws = (it) => {
       yield* broker.remove({ queues: [queue], exchanges: [queue] })
       assert.deepStrictEqual(yield* broker.inspect(queue), Option.none())
     })
-  )
+  ),
 
-  it.effect("refuses a name that AMQP cannot carry", () =>
+  brokerLaw(
+    "refuses a name that AMQP cannot carry",
     Effect.gen(function* () {
       const broker = yield* Broker
       const name = "n".repeat(300)
@@ -87,9 +91,10 @@ export const laws: Laws = (it) => {
         assert.match(message, /255/)
       }
     })
-  )
+  ),
 
-  it.effect("examines without declaring", () =>
+  brokerLaw(
+    "examines a queue and an exchange without declaring them",
     Effect.gen(function* () {
       const broker = yield* Broker
       const names = yield* Temporary.TemporaryNames
@@ -118,27 +123,30 @@ export const laws: Laws = (it) => {
       })
       assert.deepStrictEqual(yield* both, [{ _tag: "Same" }, { _tag: "Same" }])
     })
-  )
+  ),
 
-  for (const [kind, fields, words] of refusedArguments) {
-    it.effect(`refuses to declare: ${kind} ${JSON.stringify(fields)}`, () =>
+  ...refusedArguments.map(([kind, fields, words]) =>
+    brokerLaw(
+      `refuses to declare: ${kind} ${JSON.stringify(fields)}`,
       Effect.gen(function* () {
         const error = yield* Effect.flip(declared("refused", ofKind(kind, fields)))
-        assert.deepInclude(error, { _tag: "BrokerError", operation: "declare", reason: "mismatch" })
+        includes(error, { _tag: "BrokerError", operation: "declare", reason: "mismatch" })
         assert.match(error.message, words)
       })
     )
-  }
+  ),
 
-  it.effect("refuses a stream that is not durable, which tells that it knows streams", () =>
+  brokerLaw(
+    "refuses a stream that is not durable",
     Effect.gen(function* () {
       const error = yield* Effect.flip(declared("fleeting", ofKind("stream"), { durable: false }))
       assert.strictEqual(error.reason, "mismatch")
       assert.match(error.message, /invalid property 'non-durable' for queue/)
     })
-  )
+  ),
 
-  it.effect("accepts what RabbitMQ accepts, and what it knows nothing of", () =>
+  brokerLaw(
+    "accepts the arguments that RabbitMQ accepts, and those that RabbitMQ does not know",
     Effect.gen(function* () {
       const broker = yield* Broker
       for (const [index, [kind, fields]] of acceptedArguments.entries()) {
@@ -147,9 +155,10 @@ export const laws: Laws = (it) => {
         yield* broker.remove({ queues: [name] })
       }
     })
-  )
+  ),
 
-  it.effect("compares what it knows on a second declaration, and ignores the rest", () =>
+  brokerLaw(
+    "compares the arguments that RabbitMQ knows on a second declaration, and ignores others",
     Effect.gen(function* () {
       const broker = yield* Broker
       const differs = Effect.fnUntraced(function* (base: string, first: Fields, second: Partial<Declared>) {
@@ -176,9 +185,10 @@ export const laws: Laws = (it) => {
       const name = yield* declared("compared-6", { "x-consumer-timeout": 1, "x-no-such": "a" })
       yield* broker.declare(only({ name, arguments: { "x-queue-type": "classic", "x-no-such": "b" } }))
     })
-  )
+  ),
 
-  it.effect("stops a declaration at the first that is refused, and touches nothing behind it", () =>
+  brokerLaw(
+    "stops at the first declaration that is refused, and does not make the later ones",
     Effect.gen(function* () {
       const broker = yield* Broker
       const names = yield* Temporary.TemporaryNames
@@ -190,9 +200,10 @@ export const laws: Laws = (it) => {
       const there = yield* Effect.forEach([first, second, third], broker.inspect)
       assert.deepStrictEqual(there.map(Option.isSome), [true, false, false])
     })
-  )
+  ),
 
-  it.effect("tells why nothing was declared or consumed: what is missing, reserved, or another's", () =>
+  brokerLaw(
+    "fails to declare and to consume with the reason: missing or reserved names",
     Effect.gen(function* () {
       const broker = yield* Broker
       const names = yield* Temporary.TemporaryNames
@@ -224,4 +235,4 @@ export const laws: Laws = (it) => {
       ])
     })
   )
-}
+]

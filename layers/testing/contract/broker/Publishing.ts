@@ -1,11 +1,12 @@
-import { assert } from "@effect/vitest"
+import assert from "node:assert/strict"
 import { Effect } from "effect"
-import { Broker, type Field, type Fields, type Properties, type Publication } from "../../../src/services/Broker.ts"
-import * as Temporary from "../../TemporaryNames.ts"
-import type { Laws } from "./Laws.ts"
+import { Broker, type Field, type Fields, type Properties, type Publication } from "../../../../src/services/Broker.ts"
+import { includes } from "../law/Assert.ts"
+import { type BrokerLaw, brokerLaw } from "./BrokerLaw.ts"
 import { confirmed, declared, drained, reader, ready, send, text } from "./Messages.ts"
+import * as Temporary from "./TemporaryNames.ts"
 
-/** So many tables in each other. */
+/** Returns tables that nest this many levels deep. */
 const nested = (levels: number): Field => Array.from({ length: levels }).reduce<Field>((inner) => ({ inner }), 1)
 
 const cyclic = (): Field => {
@@ -14,7 +15,7 @@ const cyclic = (): Field => {
   return round
 }
 
-/** What is wrong, and with what. */
+/** Publications that AMQP cannot carry, and the part at fault. */
 const uncarriable: ReadonlyArray<readonly [field: string, Omit<Partial<Publication>, "purpose" | "content">]> = [
   ["routingKey", { routingKey: "half\ud800" }],
   ["exchange", { exchange: "\udfff" }],
@@ -38,9 +39,10 @@ const uncarriable: ReadonlyArray<readonly [field: string, Omit<Partial<Publicati
   ["header deep", { properties: { headers: { deep: nested(101) } } }]
 ]
 
-/** Where a message goes, how it arrives, and what is known of it. */
-export const laws: Laws = (it) => {
-  it.effect("routes by every kind of exchange, one copy for each queue", () =>
+/** Laws of routing, of message properties and of publish outcomes. */
+export const laws: ReadonlyArray<BrokerLaw> = [
+  brokerLaw(
+    "routes by every kind of exchange, with one copy for each queue",
     Effect.gen(function* () {
       const broker = yield* Broker
       const names = yield* Temporary.TemporaryNames
@@ -65,7 +67,7 @@ export const laws: Laws = (it) => {
           })
         )
         const arrived = yield* drained(queue)
-        assert.isTrue(arrived.every((delivery) => delivery.exchange === exchange))
+        assert.ok(arrived.every((delivery) => delivery.exchange === exchange))
         assert.deepStrictEqual(
           arrived.map(({ routingKey }) => routingKey),
           published.flatMap(([key], index) => (outcomes[index]?._tag === "Confirmed" ? [key] : []))
@@ -103,9 +105,10 @@ export const laws: Laws = (it) => {
         "+--+-+-"
       )
     })
-  )
+  ),
 
-  it.effect("follows an alternate exchange, and the CC and BCC headers", () =>
+  brokerLaw(
+    "follows an alternate exchange, and the CC and BCC headers",
     Effect.gen(function* () {
       const broker = yield* Broker
       const names = yield* Temporary.TemporaryNames
@@ -132,9 +135,10 @@ export const laws: Laws = (it) => {
         assert.strictEqual(delivery?.routingKey, rest)
       }
     })
-  )
+  ),
 
-  it.effect("carries every property and every kind of header, and any bytes", () =>
+  brokerLaw(
+    "delivers every property, every kind of header, and any bytes unchanged",
     Effect.gen(function* () {
       const queue = yield* declared("properties")
       const { publish } = yield* Broker
@@ -171,9 +175,10 @@ export const laws: Laws = (it) => {
       assert.deepStrictEqual(Array.from(full?.content ?? []), Array.from(content))
       assert.deepStrictEqual(bare?.properties, { persistent: true, headers: {} })
     })
-  )
+  ),
 
-  it.effect("tells what became of a publish: confirmed, returned, refused for want of an exchange, invalid", () =>
+  brokerLaw(
+    "returns the outcome of a publish: confirmed, returned, refused without an exchange, invalid",
     Effect.gen(function* () {
       const { publish } = yield* Broker
       const names = yield* Temporary.TemporaryNames
@@ -205,9 +210,10 @@ export const laws: Laws = (it) => {
       assert.match(details[6] ?? "", /messageId/)
       yield* ready(queue, 1)
     })
-  )
+  ),
 
-  it.effect("refuses what AMQP cannot carry, and names it", () =>
+  brokerLaw(
+    "refuses what AMQP cannot carry, and names the part",
     Effect.gen(function* () {
       const queue = yield* declared("refusing")
       const { publish } = yield* Broker
@@ -220,15 +226,16 @@ export const laws: Laws = (it) => {
       } as const
       for (const [field, given] of uncarriable) {
         const outcome = yield* publish({ ...sent, ...given })
-        assert.deepInclude(outcome, { _tag: "Refused", reason: "invalid" }, field)
-        assert.include("detail" in outcome ? outcome.detail : "", field)
+        includes(outcome, { _tag: "Refused", reason: "invalid" })
+        assert.ok("detail" in outcome && outcome.detail.includes(field), `${field} is not named`)
         confirmed(yield* publish(sent))
       }
       yield* ready(queue, uncarriable.length)
     })
-  )
+  ),
 
-  it.effect("carries headers up to the last byte, and as deep as they may be", () =>
+  brokerLaw(
+    "delivers headers of the maximum size and depth",
     Effect.gen(function* () {
       const queue = yield* declared("brimful")
       const others = {
@@ -256,13 +263,14 @@ export const laws: Laws = (it) => {
       )
       for (const headers of all.slice(1, 3)) {
         const outcome = yield* send(queue, "x", { headers: { ...headers, "": null } })
-        assert.deepInclude(outcome, { _tag: "Refused", reason: "invalid" })
+        includes(outcome, { _tag: "Refused", reason: "invalid" })
       }
       assert.deepStrictEqual(arrived[3]?.properties.headers, all[3])
     })
-  )
+  ),
 
-  it.effect("goes on publishing after an exchange was missing, in its own purpose and in the others", () =>
+  brokerLaw(
+    "publishes for the same purpose and for others after an exchange was missing",
     Effect.gen(function* () {
       const { publish } = yield* Broker
       const missing = (yield* Temporary.TemporaryNames).exchange("missing")
@@ -282,9 +290,10 @@ export const laws: Laws = (it) => {
         ["Confirmed", "Refused", "Confirmed", "Confirmed"]
       )
     })
-  )
+  ),
 
-  it.effect("confirms more than the window holds, each publish by itself, and keeps their order", () =>
+  brokerLaw(
+    "confirms each of more publishes than the window holds, and keeps their order",
     Effect.gen(function* () {
       const queue = yield* declared("many")
       const count = 1_000
@@ -308,6 +317,6 @@ export const laws: Laws = (it) => {
         some.map(({ deliveryTag }) => deliveryTag),
         Array.from({ length: 300 }, (_, n) => n + 1)
       )
-    }).pipe(Effect.scoped)
+    })
   )
-}
+]

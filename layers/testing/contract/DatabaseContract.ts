@@ -1,21 +1,30 @@
-import { assert, layer as describeWith } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, type Layer, Metric, Option, Stream } from "effect"
-import { statements } from "../../layers/postgres/InstrumentedSql.ts"
-import { Database } from "../../src/services/Database.ts"
+import assert from "node:assert/strict"
+import { randomUUID } from "node:crypto"
+import { Deferred, Effect, Exit, Fiber, Option, Stream } from "effect"
+import { Database } from "../../../src/services/Database.ts"
+import { law, type Suite } from "./law/Law.ts"
 
-/** What every `Database` promises, on the real clock. */
-export const suite = <E>(name: string, layer: Layer.Layer<Database, E>) =>
-  describeWith(layer, { excludeTestServices: true })(`Database: ${name}`, (it) => {
-    it.effect("commits what a transaction did", () =>
+const conflicts = [
+  ["DeadlockError", "40P01"],
+  ["SerializationError", "40001"]
+] as const
+
+/** The laws of `Database`. Each law makes its tables and removes them. They need no migrations. */
+export const suite: Suite<Database> = {
+  door: "Database",
+  laws: [
+    law(
+      "commits a transaction",
       Effect.gen(function* () {
         const { transaction } = yield* Database
         const ledger = yield* Ledger
         yield* transaction(Effect.andThen(ledger.add(1), ledger.add(2)))
         assert.deepStrictEqual(yield* ledger.rows, [1, 2])
       })
-    )
+    ),
 
-    it.effect("leaves nothing behind when the work fails, dies or is interrupted", () =>
+    law(
+      "rolls back when the work fails, dies or is interrupted",
       Effect.gen(function* () {
         const { transaction } = yield* Database
         const ledger = yield* Ledger
@@ -31,9 +40,10 @@ export const suite = <E>(name: string, layer: Layer.Layer<Database, E>) =>
         yield* Fiber.interrupt(interrupted)
         assert.deepStrictEqual(yield* ledger.rows, [])
       })
-    )
+    ),
 
-    it.effect("rolls a nested transaction back alone", () =>
+    law(
+      "rolls back a nested transaction alone",
       Effect.gen(function* () {
         const { transaction } = yield* Database
         const ledger = yield* Ledger
@@ -46,9 +56,10 @@ export const suite = <E>(name: string, layer: Layer.Layer<Database, E>) =>
         )
         assert.deepStrictEqual(yield* ledger.rows, [1, 3])
       })
-    )
+    ),
 
-    it.effect("fails when a statement had failed and the work went on as if it had not", () =>
+    law(
+      "fails a transaction that ignored the failure of a statement",
       Effect.gen(function* () {
         const { transaction } = yield* Database
         const ledger = yield* Ledger
@@ -56,13 +67,11 @@ export const suite = <E>(name: string, layer: Layer.Layer<Database, E>) =>
         assert.strictEqual(error.reason._tag, "UnknownError")
         assert.deepStrictEqual(yield* ledger.rows, [])
       })
-    )
+    ),
 
-    for (const [conflict, code] of [
-      ["DeadlockError", "40P01"],
-      ["SerializationError", "40001"]
-    ] as const) {
-      it.effect(`runs a transaction again after a ${conflict}, three times at most`, () =>
+    ...conflicts.map(([conflict, code]) =>
+      law(
+        `runs a transaction again after a ${conflict}, at most three times in total`,
         Effect.gen(function* () {
           const { sql, transaction } = yield* Database
           const ledger = yield* Ledger
@@ -87,9 +96,10 @@ export const suite = <E>(name: string, layer: Layer.Layer<Database, E>) =>
           assert.strictEqual(attempts, 3)
         })
       )
-    }
+    ),
 
-    it.effect("leaves the repetition of nested work to the outermost transaction", () =>
+    law(
+      "repeats the outermost transaction instead of a nested one",
       Effect.gen(function* () {
         const { sql, transaction } = yield* Database
         let [outer, inner] = [0, 0]
@@ -106,9 +116,10 @@ export const suite = <E>(name: string, layer: Layer.Layer<Database, E>) =>
         ).pipe(Effect.flip)
         assert.deepStrictEqual([outer, inner], [3, 3])
       })
-    )
+    ),
 
-    it.effect("does not repeat work that failed for another reason", () =>
+    law(
+      "does not repeat work that failed for another reason",
       Effect.gen(function* () {
         const { transaction } = yield* Database
         const ledger = yield* Ledger
@@ -118,9 +129,10 @@ export const suite = <E>(name: string, layer: Layer.Layer<Database, E>) =>
         )
         assert.strictEqual(attempts, 1)
       })
-    )
+    ),
 
-    it.effect("names the constraint of a unique violation", () =>
+    law(
+      "names the constraint of a unique violation",
       Effect.gen(function* () {
         const ledger = yield* Ledger
         yield* ledger.add(1)
@@ -128,9 +140,10 @@ export const suite = <E>(name: string, layer: Layer.Layer<Database, E>) =>
         assert.strictEqual(reason._tag, "UniqueViolation")
         assert.strictEqual(reason._tag === "UniqueViolation" && reason.constraint, `${ledger.table}_pkey`)
       })
-    )
+    ),
 
-    it.effect("is usable after a statement was refused or interrupted", () =>
+    law(
+      "works after a statement was refused or interrupted",
       Effect.gen(function* () {
         const { sql } = yield* Database
         assert.strictEqual((yield* Effect.flip(sql`SELECT nothing`)).reason._tag, "SqlSyntaxError")
@@ -138,9 +151,10 @@ export const suite = <E>(name: string, layer: Layer.Layer<Database, E>) =>
         yield* Fiber.interrupt(slow)
         assert.deepStrictEqual(yield* sql`SELECT 1 AS one`, [{ one: 1 }])
       })
-    )
+    ),
 
-    it.effect("keeps the JavaScript types that the door promises, both ways", () =>
+    law(
+      "keeps the JavaScript types of parameters and rows",
       Effect.gen(function* () {
         const { sql } = yield* Database
         const values = {
@@ -167,39 +181,24 @@ export const suite = <E>(name: string, layer: Layer.Layer<Database, E>) =>
           id: "00000000-0000-4000-8000-000000000001"
         })
       })
-    )
+    ),
 
-    it.effect("streams rows", () =>
+    law(
+      "streams rows",
       Effect.gen(function* () {
         const { sql } = yield* Database
         const rows = yield* Stream.runCollect(sql`SELECT n FROM generate_series(1, 1000) AS n`.stream)
         assert.strictEqual(rows.length, 1_000)
       })
-    )
+    ),
 
-    it.effect("counts every statement, and those of a transaction with its control", () =>
-      Effect.gen(function* () {
-        const { sql, transaction, notify } = yield* Database
-        const sent = <A, E, R>(work: Effect.Effect<A, E, R>) =>
-          Effect.gen(function* () {
-            const before = yield* Metric.value(statements)
-            yield* work
-            return (yield* Metric.value(statements)).count - before.count
-          })
-        assert.strictEqual(yield* sent(Effect.void), 0)
-        assert.strictEqual(yield* sent(sql`SELECT 1`), 1)
-        assert.strictEqual(yield* sent(sql`SELECT 1`.values), 1)
-        assert.strictEqual(yield* sent(Stream.runDrain(sql`SELECT 1`.stream)), 1)
-        assert.strictEqual(yield* sent(Effect.ignore(sql`SELECT nothing`)), 1)
-        assert.strictEqual(yield* sent(notify("counted", "")), 1)
-        assert.strictEqual(yield* sent(transaction(Effect.andThen(sql`SELECT 1`, sql`SELECT 2`))), 4)
-        assert.strictEqual(yield* sent(transaction(transaction(sql`SELECT 1`))), 5)
-      })
-    )
+    law(
+      "responds to a ping",
+      Effect.flatMap(Database, (database) => database.ping)
+    ),
 
-    it.effect("answers a ping", () => Effect.flatMap(Database, (database) => database.ping))
-
-    it.effect("delivers a notice that is sent as soon as the channel is followed", () =>
+    law(
+      "delivers a notification that is sent as soon as the subscription is active",
       Effect.gen(function* () {
         const { changes, notify } = yield* Database
         for (let round = 0; round < 25; round++) {
@@ -213,9 +212,10 @@ export const suite = <E>(name: string, layer: Layer.Layer<Database, E>) =>
           assert.deepStrictEqual(first, Option.some(String(round)))
         }
       })
-    )
+    ),
 
-    it.effect("delivers to every follower, in order, whatever the text, and to nobody else", () =>
+    law(
+      "delivers any text to every subscriber of the channel, in order",
       Effect.gen(function* () {
         const { changes, notify } = yield* Database
         const payloads = ["", "plain", "naïve ☃ 🚀", "'quoted' \"twice\" \\", "x".repeat(7_999)]
@@ -227,27 +227,30 @@ export const suite = <E>(name: string, layer: Layer.Layer<Database, E>) =>
           assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(notices, payloads.length)), payloads)
         }
         assert.deepStrictEqual(yield* Stream.runHead(other), Option.some("other"))
-      }).pipe(Effect.scoped)
-    )
+      })
+    ),
 
-    it.effect("refuses a notice that PostgreSQL would refuse", () =>
+    law(
+      "refuses a notification that PostgreSQL would refuse",
       Effect.gen(function* () {
         const { notify } = yield* Database
         assert.strictEqual((yield* Effect.flip(notify("long", "x".repeat(8_000))))._tag, "SqlError")
         assert.strictEqual((yield* Effect.flip(notify("", "nameless")))._tag, "SqlError")
       })
-    )
+    ),
 
-    it.effect("refuses to follow what cannot be the name of a channel", () =>
+    law(
+      "refuses to listen on a name that PostgreSQL would refuse",
       Effect.gen(function* () {
         const { changes } = yield* Database
         assert.strictEqual((yield* Effect.flip(changes("")))._tag, "SqlError")
         assert.strictEqual((yield* Effect.flip(changes("é".repeat(32))))._tag, "SqlError")
         yield* changes("x".repeat(63))
-      }).pipe(Effect.scoped)
-    )
+      })
+    ),
 
-    it.effect("notifies when the outermost transaction commits, and never after a rollback", () =>
+    law(
+      "notifies when the outermost transaction commits, and never after a rollback",
       Effect.gen(function* () {
         const { changes, notify, transaction } = yield* Database
         const notices = yield* changes("committed")
@@ -269,25 +272,27 @@ export const suite = <E>(name: string, layer: Layer.Layer<Database, E>) =>
         yield* Fiber.join(reader)
         assert.deepStrictEqual(inside, [])
         assert.deepStrictEqual(seen, ["outer", "inner", "end"])
-      }).pipe(Effect.scoped)
-    )
+      })
+    ),
 
-    it.effect("stops following when the scope closes, and can follow again", () =>
+    law(
+      "ends a subscription with its scope, and can subscribe again",
       Effect.gen(function* () {
         const { changes, notify } = yield* Database
         const left = yield* Effect.scoped(changes("again"))
-        assert.isTrue(Exit.isFailure(yield* Effect.exit(Stream.runHead(left))))
+        assert.ok(Exit.isFailure(yield* Effect.exit(Stream.runHead(left))))
         const notices = yield* changes("again")
         yield* notify("again", "back")
         assert.deepStrictEqual(yield* Stream.runHead(notices), Option.some("back"))
-      }).pipe(Effect.scoped)
+      })
     )
-  })
+  ]
+}
 
-/** A table of unique numbers, gone with the scope. */
+/** A table of unique numbers. It is dropped with the scope. */
 const Ledger = Effect.gen(function* () {
   const { sql } = yield* Database
-  const table = `ledger_${tables++}`
+  const table = `ledger_${randomUUID().replaceAll("-", "")}`
   yield* Effect.acquireRelease(sql`CREATE TABLE ${sql(table)} (n int PRIMARY KEY)`, () =>
     Effect.orDie(sql`DROP TABLE ${sql(table)}`)
   )
@@ -297,5 +302,3 @@ const Ledger = Effect.gen(function* () {
     rows: Effect.map(sql<{ n: number }>`SELECT n FROM ${sql(table)} ORDER BY n`, (rows) => rows.map((row) => row.n))
   }
 })
-
-let tables = 0

@@ -1,4 +1,4 @@
-import { assert } from "@effect/vitest"
+import assert from "node:assert/strict"
 import { Effect, Option, Queue } from "effect"
 import {
   Broker,
@@ -9,9 +9,9 @@ import {
   type Fields,
   type Outcome,
   type Properties
-} from "../../../src/services/Broker.ts"
-import { eventually } from "../../Eventually.ts"
-import * as Temporary from "../../TemporaryNames.ts"
+} from "../../../../src/services/Broker.ts"
+import { eventually } from "../law/Eventually.ts"
+import * as Temporary from "./TemporaryNames.ts"
 
 export const kinds = ["classic", "quorum"] as const
 export type Kind = (typeof kinds)[number]
@@ -19,14 +19,14 @@ export type Kind = (typeof kinds)[number]
 export const ofKind = (kind: Kind | "stream", more: Fields = {}): Fields =>
   kind === "classic" ? more : { "x-queue-type": kind, ...more }
 
-/** Of a quorum queue that lets go of what died when another has it. */
+/** Arguments of a quorum queue that keeps a dead message until another queue has stored it. */
 export const atLeastOnce: Fields = { "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish" }
 
 export const only = (...queues: ReadonlyArray<Declared>): Declarations => ({ exchanges: [], queues, bindings: [] })
 
 export const text = (content: Uint8Array): string => Buffer.from(content).toString()
 
-/** A queue of its own, declared. */
+/** Declares a queue and returns its name. */
 export const declared = Effect.fnUntraced(function* (base: string, fields: Fields = {}, more: Partial<Declared> = {}) {
   const broker = yield* Broker
   const name = (yield* Temporary.TemporaryNames).queue(base)
@@ -50,7 +50,7 @@ export const sendAll = (queue: string, contents: Iterable<string>) =>
 
 export const confirmed = (outcome: Outcome) => assert.deepStrictEqual(outcome, { _tag: "Confirmed" })
 
-/** A consumer whose deliveries wait to be taken. */
+/** Starts a consumer whose deliveries wait until the law takes them. */
 export const reader = Effect.fnUntraced(function* (
   queue: string,
   prefetch = 10,
@@ -68,13 +68,13 @@ export const reader = Effect.fnUntraced(function* (
   })
   const take = Effect.timeoutOrElse(Queue.take(deliveries), {
     duration: "30 seconds",
-    orElse: () => Effect.die(new Error(`nothing arrived from ${queue}`))
+    orElse: () => Effect.die(new Error(`No message arrived from ${queue} within 30 seconds`))
   })
   return {
     ...subscription,
     take,
     takeN: (count: number) => Effect.all(Array.from({ length: count }, () => take)),
-    /** What has come and was not taken. */
+    /** The number of deliveries that wait. */
     arrived: Effect.sync(() => Queue.sizeUnsafe(deliveries))
   }
 })
@@ -87,7 +87,7 @@ export const settleAll = (deliveries: ReadonlyArray<Delivery>, how: "ack" | "req
     for (const { settle } of deliveries) assert.strictEqual(settle(how), "requested")
   })
 
-/** Everything that is ready, and acknowledged. */
+/** Takes and acknowledges all ready messages of a queue. */
 export const drained = Effect.fnUntraced(function* (queue: string) {
   const { get } = yield* (yield* Broker).channel({ prefetch: 1 })
   const deliveries: Array<Delivery> = []

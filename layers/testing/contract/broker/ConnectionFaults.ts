@@ -1,16 +1,16 @@
 import { Context, Effect } from "effect"
 
-/** What may happen to the connection of the broker under test. */
+/** Cuts the connection of the broker under test. */
 export class ConnectionFaults extends Context.Service<
   ConnectionFaults,
   {
-    /** It is lost, and none is accepted before `restore`. */
+    /** Breaks the connection, and refuses new ones until `restore`. */
     readonly cut: Effect.Effect<void>
     readonly restore: Effect.Effect<void>
   }
->()("test/ConnectionFaults") {}
+>()("svc/testing/ConnectionFaults") {}
 
-/** A failed test must not leave the next one without a connection. */
+/** Restores the connection at the end of the scope, because the next law needs it. */
 export const faults = Effect.map(ConnectionFaults, ({ cut, restore }) => {
   let isCut = false
   const again = Effect.suspend(() => {

@@ -1,14 +1,16 @@
-import { assert } from "@effect/vitest"
+import assert from "node:assert/strict"
 import { Deferred, Effect, Exit, Option } from "effect"
-import { Broker, type Fields } from "../../../src/services/Broker.ts"
-import { eventually } from "../../Eventually.ts"
+import { Broker, type Fields } from "../../../../src/services/Broker.ts"
+import { includes } from "../law/Assert.ts"
+import { eventually } from "../law/Eventually.ts"
+import { type BrokerLaw, brokerLaw } from "./BrokerLaw.ts"
 import { faults } from "./ConnectionFaults.ts"
-import type { Laws } from "./Laws.ts"
 import { confirmed, declared, ofKind, only, reader, send, sendAll, settleAll, text } from "./Messages.ts"
 
-/** What streams do otherwise. */
-export const laws: Laws = (it) => {
-  it.effect("keeps a stream: everybody reads all of it, from where they like, and acknowledging frees room", () =>
+/** Laws of streams. */
+export const laws: ReadonlyArray<BrokerLaw> = [
+  brokerLaw(
+    "lets each consumer of a stream read from any offset",
     Effect.gen(function* () {
       const broker = yield* Broker
       const queue = yield* declared("stream", ofKind("stream"))
@@ -25,7 +27,7 @@ export const laws: Laws = (it) => {
           for (let n = 0; n < count; n++) {
             const { content, properties, redelivered, settle } = yield* take
             seen.push([text(content), properties.headers?.["x-stream-offset"], redelivered])
-            // A stream knows nothing but `ack`: the others must do no harm.
+            // RabbitMQ closes the connection when a stream delivery is rejected, so every settlement must act as `ack`.
             assert.strictEqual(settle(n === 0 ? "reject" : n === 1 ? "requeue" : "ack"), "requested")
           }
           return seen
@@ -43,14 +45,15 @@ export const laws: Laws = (it) => {
       const bogus = yield* Effect.flip(
         broker.consume({ queue, prefetch: 1, arguments: { "x-stream-offset": "bogus" }, onDelivery: () => {} })
       )
-      assert.deepInclude(bogus, { operation: "consume", reason: "refused" })
+      includes(bogus, { operation: "consume", reason: "refused" })
       const own = yield* broker.channel({ prefetch: 1 })
       assert.strictEqual((yield* Effect.flip(own.get(queue))).reason, "refused")
       assert.deepStrictEqual(yield* own.get(yield* declared("no-stream")), Option.none())
-    }).pipe(Effect.scoped)
-  )
+    })
+  ),
 
-  it.effect("goes on in a stream by its offset, also where it is another one, and says so before it delivers", () =>
+  brokerLaw(
+    "resumes a stream after its settled offset, also if the stream was declared again, and calls `onResumed` first",
     Effect.gen(function* () {
       const broker = yield* Broker
       const { cutHere, restore } = yield* faults
@@ -84,10 +87,11 @@ export const laws: Laws = (it) => {
       yield* sendAll(queue, ["new 0", "new 1", "new 2"])
       yield* until(9)
       assert.deepStrictEqual(happened, ["0", "1", "lost", "resumed", "1", "lost", "resumed", "new 1", "new 2"])
-    }).pipe(Effect.scoped)
-  )
+    })
+  ),
 
-  it.effect("goes on in a stream behind what was settled, after the connection was lost", () =>
+  brokerLaw(
+    "resumes a stream after the last settled offset when the connection was lost",
     Effect.gen(function* () {
       const { cutHere, restore } = yield* faults
       const queue = yield* declared("stream-cut", ofKind("stream"))
@@ -110,6 +114,6 @@ export const laws: Laws = (it) => {
           ["3", 2]
         ]
       )
-    }).pipe(Effect.scoped)
+    })
   )
-}
+]

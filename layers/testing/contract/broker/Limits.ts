@@ -1,27 +1,29 @@
-import { assert } from "@effect/vitest"
+import assert from "node:assert/strict"
 import { Effect, Option } from "effect"
-import { Broker } from "../../../src/services/Broker.ts"
-import { eventually } from "../../Eventually.ts"
-import type { Laws } from "./Laws.ts"
+import { Broker } from "../../../../src/services/Broker.ts"
+import { includes } from "../law/Assert.ts"
+import { eventually } from "../law/Eventually.ts"
+import { type BrokerLaw, brokerLaw } from "./BrokerLaw.ts"
 import { declared, drained, kinds, ofKind, reader, ready, send, sendAll, texts } from "./Messages.ts"
 
-/** The lifetime of a queue that must not be over before a slow machine has used it, in milliseconds. */
+/** The lifetime of a queue, in milliseconds. A slow machine must use the queue before it expires. */
 const leased = 400
 
-/** Asks seldom: on a classic queue every question counts as a use. */
+/** Waits until a queue does not exist. It seldom asks, because asking uses a classic queue and keeps it. */
 const gone = Effect.fnUntraced(function* (queue: string) {
   const { inspect } = yield* Broker
   for (let asked = 0; asked < 15; asked++) {
     yield* Effect.sleep(leased * 1.5)
     if (Option.isNone(yield* inspect(queue))) return
   }
-  assert.fail(`${queue} is still there`)
+  assert.fail(`${queue} still exists`)
 })
 
-/** What a queue keeps when it is full, and for how long there is a queue. */
-export const laws: Laws = (it) => {
-  for (const kind of kinds) {
-    it.effect(`keeps the newest when it is full: ${kind}`, () =>
+/** Laws of full queues and of queues that expire. */
+export const laws: ReadonlyArray<BrokerLaw> = [
+  ...kinds.flatMap((kind) => [
+    brokerLaw(
+      `keeps the newest messages of a full queue: ${kind}`,
       Effect.gen(function* () {
         const dead = yield* declared(`oldest-${kind}`)
         const queue = yield* declared(
@@ -39,29 +41,31 @@ export const laws: Laws = (it) => {
         )
         assert.deepStrictEqual(texts([yield* take]), ["1"])
         yield* ready(queue, 2)
-      }).pipe(Effect.scoped)
-    )
+      })
+    ),
 
-    it.effect(`refuses publishes when it is full and told so: ${kind}`, () =>
+    brokerLaw(
+      `refuses publishes to a full queue with reject-publish: ${kind}`,
       Effect.gen(function* () {
         const queue = yield* declared(
           `full-${kind}`,
           ofKind(kind, { "x-max-length": 2, "x-overflow": "reject-publish" })
         )
         const refused = yield* eventually(send(queue, "x"), ({ _tag }) => _tag !== "Confirmed")
-        assert.deepInclude(refused, { _tag: "Refused", reason: "nacked" })
+        includes(refused, { _tag: "Refused", reason: "nacked" })
         const { messages } = Option.getOrThrow(yield* (yield* Broker).inspect(queue))
-        assert.isAtLeast(messages, 2)
-        assert.isAtMost(messages, kind === "classic" ? 2 : 4)
+        assert.ok(messages >= 2)
+        assert.ok(messages <= (kind === "classic" ? 2 : 4))
         yield* drained(queue)
         assert.deepStrictEqual(yield* eventually(send(queue, "y"), ({ _tag }) => _tag === "Confirmed"), {
           _tag: "Confirmed"
         })
       })
     )
-  }
+  ]),
 
-  it.effect("counts bytes", () =>
+  brokerLaw(
+    "limits a queue by bytes",
     Effect.gen(function* () {
       const queue = yield* declared("bytes", { "x-max-length-bytes": 10 })
       yield* sendAll(queue, ["aaaa", "bbbb", "cccc", "d"])
@@ -69,9 +73,10 @@ export const laws: Laws = (it) => {
       yield* sendAll(queue, ["a", "much too much for it"])
       yield* ready(queue, 0)
     })
-  )
+  ),
 
-  it.effect("lets go of a queue that nobody uses, and of one whose last consumer left", () =>
+  brokerLaw(
+    "deletes a queue that expires, and one whose last consumer has gone",
     Effect.gen(function* () {
       const unused = yield* declared("unused", { "x-expires": leased })
       const left = yield* declared("auto", {}, { durable: false, autoDelete: true })
@@ -79,16 +84,17 @@ export const laws: Laws = (it) => {
       yield* Effect.scoped(reader(left))
       yield* gone(left)
     })
-  )
+  ),
 
-  it.effect("keeps a queue that expires for as long as somebody consumes from it", () =>
+  brokerLaw(
+    "keeps a queue that expires while it has a consumer",
     Effect.gen(function* () {
       const used = yield* declared("used", { "x-expires": leased })
       const { cancel } = yield* reader(used)
       yield* Effect.sleep(leased * 3)
-      assert.isTrue(Option.isSome(yield* (yield* Broker).inspect(used)))
+      assert.ok(Option.isSome(yield* (yield* Broker).inspect(used)))
       yield* cancel
       yield* gone(used)
-    }).pipe(Effect.scoped)
+    })
   )
-}
+]

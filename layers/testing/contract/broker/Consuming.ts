@@ -1,8 +1,9 @@
-import { assert } from "@effect/vitest"
+import assert from "node:assert/strict"
 import { Effect, Exit, Option, Queue, Result, Scope } from "effect"
-import { Broker, type Delivery } from "../../../src/services/Broker.ts"
-import { eventually } from "../../Eventually.ts"
-import type { Laws } from "./Laws.ts"
+import { Broker, type Delivery } from "../../../../src/services/Broker.ts"
+import { includes } from "../law/Assert.ts"
+import { eventually } from "../law/Eventually.ts"
+import { type BrokerLaw, brokerLaw } from "./BrokerLaw.ts"
 import {
   confirmed,
   declared,
@@ -18,15 +19,16 @@ import {
   texts
 } from "./Messages.ts"
 
-/** Who gets which delivery, in which order, and what settling does. */
-export const laws: Laws = (it) => {
-  it.effect("hands over at most the prefetch, and the next for each that is settled", () =>
+/** Laws of consumers and settlements. */
+export const laws: ReadonlyArray<BrokerLaw> = [
+  brokerLaw(
+    "delivers at most `prefetch` messages, and one more for each that is settled",
     Effect.gen(function* () {
       const queue = yield* declared("prefetch")
       yield* sendAll(queue, ["1", "2", "3", "4", "5"])
       const { arrived, take, takeN } = yield* reader(queue, 2)
       const [first, second] = yield* takeN(2)
-      assert.isTrue(first !== undefined && second !== undefined)
+      assert.ok(first !== undefined && second !== undefined)
       yield* ready(queue, 3)
       assert.strictEqual(yield* arrived, 0)
       assert.deepStrictEqual(
@@ -39,36 +41,36 @@ export const laws: Laws = (it) => {
       yield* ready(queue, 1)
       const found = Option.getOrThrow(yield* (yield* Broker).inspect(queue))
       assert.strictEqual(found.consumers, 1)
-    }).pipe(Effect.scoped)
-  )
+    })
+  ),
 
-  it.effect(
-    "gives back: on a classic queue to where it was, on a quorum queue to the end, or to the front with a limit",
-    () =>
-      Effect.gen(function* () {
-        const fields = [ofKind("classic"), ofKind("quorum"), ofKind("quorum", { "x-delivery-limit": 5 })]
-        const orders = yield* Effect.forEach(fields, (fields, index) =>
-          Effect.gen(function* () {
-            const queue = yield* declared(`requeued-${index}`, fields)
-            yield* sendAll(queue, ["1", "2", "3", "4"])
-            const { get } = yield* (yield* Broker).channel({ prefetch: 1 })
-            const held = yield* Effect.all([get(queue), get(queue), get(queue)])
-            const [first, second, third] = held.map(Option.getOrThrow)
-            assert.isTrue(first !== undefined && second !== undefined && third !== undefined)
-            yield* settleAll(
-              [third, first, second].flatMap((delivery) => delivery ?? []),
-              "requeue"
-            )
-            yield* ready(queue, 4)
-            return texts(yield* drained(queue)).join(" ")
-          }).pipe(Effect.scoped)
-        )
-        assert.deepStrictEqual(orders, ["1* 2* 3* 4", "4 3* 1* 2*", "3* 1* 2* 4"])
-      })
-  )
+  brokerLaw(
+    "requeues to the old place in a classic queue, and to the end of a quorum queue, or to its front with a delivery limit",
+    Effect.gen(function* () {
+      const fields = [ofKind("classic"), ofKind("quorum"), ofKind("quorum", { "x-delivery-limit": 5 })]
+      const orders = yield* Effect.forEach(fields, (fields, index) =>
+        Effect.gen(function* () {
+          const queue = yield* declared(`requeued-${index}`, fields)
+          yield* sendAll(queue, ["1", "2", "3", "4"])
+          const { get } = yield* (yield* Broker).channel({ prefetch: 1 })
+          const held = yield* Effect.all([get(queue), get(queue), get(queue)])
+          const [first, second, third] = held.map(Option.getOrThrow)
+          assert.ok(first !== undefined && second !== undefined && third !== undefined)
+          yield* settleAll(
+            [third, first, second].flatMap((delivery) => delivery ?? []),
+            "requeue"
+          )
+          yield* ready(queue, 4)
+          return texts(yield* drained(queue)).join(" ")
+        }).pipe(Effect.scoped)
+      )
+      assert.deepStrictEqual(orders, ["1* 2* 3* 4", "4 3* 1* 2*", "3* 1* 2* 4"])
+    })
+  ),
 
-  for (const kind of kinds) {
-    it.effect(`returns what a closed scope left, before everything else: ${kind}`, () =>
+  ...kinds.flatMap((kind) => [
+    brokerLaw(
+      `redelivers the unsettled messages of a closed scope first: ${kind}`,
       Effect.gen(function* () {
         const queue = yield* declared(`left-${kind}`, ofKind(kind))
         yield* sendAll(queue, ["1", "2", "3", "4"])
@@ -86,9 +88,10 @@ export const laws: Laws = (it) => {
         const again = yield* drained(queue)
         assert.deepStrictEqual(texts(again), ["1*", "3*", "4*"])
       })
-    )
+    ),
 
-    it.effect(`serves its consumers in turn, those of a higher priority first: ${kind}`, () =>
+    brokerLaw(
+      `delivers to consumers in turn, and first to those of a higher priority: ${kind}`,
       Effect.gen(function* () {
         const queue = yield* declared(`turns-${kind}`, ofKind(kind))
         const first = yield* reader(queue, 2)
@@ -106,10 +109,11 @@ export const laws: Laws = (it) => {
         assert.deepStrictEqual(texts([yield* above.take]), ["7"])
         taken[1][0]?.settle("ack")
         assert.deepStrictEqual(texts([yield* second.take]), ["8"])
-      }).pipe(Effect.scoped)
-    )
+      })
+    ),
 
-    it.effect(`has one active consumer, and the next when it is gone: ${kind}`, () =>
+    brokerLaw(
+      `has a single active consumer, which the next one replaces: ${kind}`,
       Effect.gen(function* () {
         const queue = yield* declared(`single-${kind}`, ofKind(kind, { "x-single-active-consumer": true }))
         const leaving = yield* Scope.make()
@@ -123,14 +127,15 @@ export const laws: Laws = (it) => {
         const said = Result.match(got, { onFailure: ({ reason }) => reason, onSuccess: () => "" })
         assert.strictEqual(said, kind === "quorum" ? "locked" : "")
         yield* Scope.close(leaving, Exit.void)
-        // Of a classic queue, another channel has the third.
+        // Another channel has got the third message of a classic queue.
         const rest = kind === "quorum" ? ["1*", "2*", "3", "4"] : ["1*", "2*", "4"]
         assert.deepStrictEqual(texts(yield* waiting.takeN(rest.length)), rest)
-      }).pipe(Effect.scoped)
+      })
     )
-  }
+  ]),
 
-  it.effect("serves the highest priority first, puts back into it, and drops it first when it is full", () =>
+  brokerLaw(
+    "delivers the highest priority first, requeues into it, and drops from it first when the queue is full",
     Effect.gen(function* () {
       const queue = yield* declared("priorities", { "x-max-priority": 5 })
       for (const [content, priority] of [
@@ -162,9 +167,10 @@ export const laws: Laws = (it) => {
       }
       assert.deepStrictEqual(texts(yield* drained(bounded)), ["c", "a"])
     })
-  )
+  ),
 
-  it.effect("cancels: nothing more arrives, and what arrived can still be settled", () =>
+  brokerLaw(
+    "delivers nothing after `cancel`, and settles earlier deliveries",
     Effect.gen(function* () {
       const queue = yield* declared("cancelled")
       yield* sendAll(queue, ["1", "2"])
@@ -179,10 +185,11 @@ export const laws: Laws = (it) => {
       assert.deepStrictEqual(found, Option.some({ messages: 1, consumers: 0 }))
       assert.strictEqual(yield* arrived, 0)
       assert.deepStrictEqual(texts(yield* drained(queue)), ["2"])
-    }).pipe(Effect.scoped)
-  )
+    })
+  ),
 
-  it.effect("survives a receiver that throws", () =>
+  brokerLaw(
+    "requeues a delivery if `onDelivery` throws",
     Effect.gen(function* () {
       const broker = yield* Broker
       const queue = yield* declared("throws")
@@ -197,17 +204,18 @@ export const laws: Laws = (it) => {
       })
       yield* sendAll(queue, ["bad", "good"])
       assert.deepStrictEqual(texts(yield* Queue.takeN(seen, 3)), ["bad", "good", "bad*"])
-    }).pipe(Effect.scoped)
-  )
+    })
+  ),
 
-  it.effect("refuses a prefetch that AMQP does not have", () =>
+  brokerLaw(
+    "refuses a prefetch that AMQP does not allow",
     Effect.gen(function* () {
       const broker = yield* Broker
       const queue = yield* declared("prefetches")
       for (const prefetch of [0, -1, 1.5, 65_536]) {
         const error = yield* Effect.flip(Effect.scoped(broker.consume({ queue, prefetch, onDelivery: () => {} })))
-        assert.deepInclude(error, { operation: "consume", reason: "refused" })
+        includes(error, { operation: "consume", reason: "refused" })
       }
     })
   )
-}
+]
