@@ -70,7 +70,13 @@ const areas: ReadonlyArray<Area> = [
     rooms: [
       ...["telemetry", "data", "journal", "drivers", "amqp", "broker-memory/queues", "broker-memory", "http"],
       ...["ioredis", "postgres", "redis-memory", "simulator", "environment", "."],
-      ...["testing/contract/law", "testing/contract/upstream", "testing/contract/broker", "testing/contract", "testing"],
+      ...[
+        "testing/contract/law",
+        "testing/contract/upstream",
+        "testing/contract/broker",
+        "testing/contract",
+        "testing"
+      ],
       ...["roles", "workers"],
       ...["commands/init/template", "commands/init", "commands"]
     ]

@@ -1,7 +1,7 @@
 import { after, describe, it } from "node:test"
 import { Effect, Layer } from "effect"
-import { BrokerContract, BrokerMemory, Contract } from "svc-runtime/testing"
 import { Broker } from "svc-runtime/messaging"
+import { BrokerContract, BrokerMemory, Contract } from "svc-runtime/testing"
 
 /** A broker that logs the routing key of each message. It has a fault: it loses `replyTo`. */
 const logging = Layer.effect(
