@@ -35,6 +35,7 @@ import type { StreamCall } from "../../src/guardrails/StreamJudge.ts"
 import { StreamRedactor } from "../../src/guardrails/stream/StreamRedactor.ts"
 import * as DocumentText from "../../src/guardrails/text/DocumentText.ts"
 import { EventReader } from "../../src/guardrails/text/EventReader.ts"
+import type { TextRoute } from "../../src/guardrails/text/Place.ts"
 
 import * as Headers from "../../src/http/Headers.ts"
 import * as RequestHost from "../../src/http/RequestHost.ts"
@@ -72,7 +73,7 @@ import { allDetectors } from "../guardrails/detect/Texts.ts"
 import { streamStep } from "../guardrails/stream/StreamSteps.ts"
 
 import { type Sizes, usualSizes } from "./Growth.ts"
-import { documents, type Shape, texts } from "./Shapes.ts"
+import { documents, nested, type Shape, texts } from "./Shapes.ts"
 
 /** Something that reads text which others wrote. */
 export interface Reader {
@@ -101,6 +102,7 @@ const reader =
 const ofText = reader(texts, usualSizes)
 const ofHead = reader(texts, head)
 const ofJson = reader(documents, usualSizes)
+const ofNested = reader(nested, { longest: 32_768, cheapMs: 15 })
 
 const bytes = (text: string) => Buffer.from(text)
 
@@ -466,6 +468,22 @@ export const readers: ReadonlyArray<Reader> = [
       const stream = new StreamRedactor(Result.getOrThrow(PiiRedact.redactionOf("response", anything)), "chat")
       return (chunk) => stream.push(chunk)
     }
+  ),
+  ...(
+    [
+      ["responses", (text) => `{"type":"response.output_text.annotation.added","annotation":${text}}`],
+      [
+        "responses",
+        (text) => `{"type":"response.output_item.done","item":{"type":"shell_call","action":{"commands":${text}}}}`
+      ],
+      ["chat", (text) => `{"choices":[{"delta":{"reasoning_details":${text}}}]}`],
+      ["other", (text) => `{"choices":${text}}`]
+    ] satisfies ReadonlyArray<readonly [TextRoute, (text: string) => string]>
+  ).map(([route, around], at) =>
+    ofNested(`a guarded event that nests deeply, ${route} ${at}`, ["src/guardrails/text/JsonTape.ts"], (text) => {
+      const stream = new StreamRedactor(Result.getOrThrow(PiiRedact.redactionOf("response", anything)), route)
+      return stream.push(bytes(`data: ${around(text)}\n\n`)) + stream.end()
+    })
   ),
   ofText(
     "a guarded stream that ends while all its texts are held",

@@ -137,3 +137,17 @@ export const documents: ReadonlyArray<Shape> = [
     }
   }
 ]
+
+/** JSON that nests as deeply as it is long, with a text for each level. Events of streams have no limit of depth. */
+export const nested: ReadonlyArray<Shape> = [
+  ['{"a":[', "]}"],
+  ['[{"a":', "}]"],
+  ['{"choices":[{"a":', "}]}"],
+  ['{"a":', "}"]
+].map(([open = "", close = ""]) => ({
+  name: `${open}…${close}`,
+  of: (length: number) => {
+    const depth = Math.ceil(length / (open.length + close.length + 8))
+    return `${open.repeat(depth)}[${Array.from({ length: depth }, (_, at) => `"x${at % 1000} y"`).join()}]${close.repeat(depth)}`
+  }
+}))

@@ -35,7 +35,11 @@ export class OpenLanes {
   }
 }
 
-/** Long paths are cut, so that the lanes of a deep or hostile event stay short. */
+/**
+ * Long scopes and paths are cut, so that the lanes of a deep or hostile event stay short. No provider nests more than five
+ * numbered things, which take fewer characters.
+ */
+const maxScope = 200
 const maxPath = 200
 
 /** Sets the scope of a node from the one around it: the numbered things it is in, and the names below them. */
@@ -45,7 +49,7 @@ export const locate = (data: string, node: Node, rule: Rule): void => {
   node.group = parent?.group ?? ""
   node.path = parent?.path ?? ""
   let isNumbered = false
-  if (node.kind !== "array") {
+  if (node.kind !== "array" && node.scope.length < maxScope) {
     for (const { member, name } of rule.scopes) {
       const number = numberOf(data, node, member)
       if (number === undefined) continue

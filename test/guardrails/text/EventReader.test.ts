@@ -189,6 +189,19 @@ describe("events of any kind", () => {
     }
   })
 
+  it.each([
+    ["responses", (nested: unknown) => ({ type: "response.output_text.annotation.added", annotation: nested })],
+    ["chat", (reasoning_details: unknown) => chunk({ delta: { reasoning_details } })],
+    ["other", (nested: unknown) => ({ choices: [{ a: nested }] })]
+  ] as const)("have short names of lanes also where the texts of %s nest deeply", (route, around) => {
+    const wrap = ["a", "choices"].map((name) => (inner: unknown) => ({ [name]: [inner] }))
+    for (const around1 of wrap) {
+      let nested: unknown = "x"
+      for (let depth = 0; depth < 1_000; depth++) nested = around1(nested)
+      for (const { lane } of reading(route)(around(nested)).spans) assert.isBelow(lane.length, 512)
+    }
+  })
+
   it("end all lanes where a stream opens more than the limit", () => {
     const read = reading("chat")
     for (let index = 0; index < maxLanes; index++)
