@@ -75,7 +75,12 @@ describe("every place of every route", () => {
       }
       if (row.direction === "request" || Coverage.isUnreadable(row)) return
       const text = row.writing === "json" ? JSON.stringify({ to: "[EMAIL_7] now" }) : "Send [EMAIL_7] now"
-      assert.include(run(row, text).sent, row.signed ? "[EMAIL_7]" : "joe@example.org now")
+      const { sent } = run(row, text)
+      if (row.signed) assert.include(sent, "[EMAIL_7]")
+      // A placeholder that arrives in pieces of unknown text stays as it is.
+      else if (row.delivery === "delta" && row.place === "other text")
+        assert.match(sent, /Send (?:joe@example\.org|\[EMAIL_7\]) now/)
+      else assert.include(sent, "joe@example.org now")
     })
   }
 

@@ -3,6 +3,7 @@ import {
   address,
   binary,
   ending,
+  eventObject,
   freeText,
   id,
   jsonText,
@@ -108,9 +109,6 @@ export const error: Rule = text("error message", { ends: "all" }).with({
 
 const responseMembers: Readonly<Record<string, Rule>> = { error, metadata: freeText("metadata") }
 
-/** A service may send the events of any family. */
-export const anyChunk: Rule = serviceText("loose")
-
 const choice = { name: "choice", member: "index" }
 const message = object(assistantMembers("copy"))
 
@@ -120,44 +118,36 @@ export const chatResponse: Rule = object({
   choices: object({ message, logprobs: scores }).numbered(choice)
 })
 
-export const chatChunk: Rule = object({
-  ...responseMembers,
-  delta: unknownPiece,
-  choices: object({
-    delta: object(assistantMembers("delta")).withOthers(unknownMember),
-    message,
-    logprobs: scores,
-    finish_reason: ending("scope")
-  }).numbered(choice)
+const completionsChoice = (role: Role): Readonly<Record<string, Rule>> => ({
+  text: text("message content", { role, lane: "text" }),
+  reasoning: text("reasoning", { role, lane: "reasoning" }),
+  logprobs: scores,
+  finish_reason: ending("scope")
 })
 
-const completionChoices = (role: Role): Rule =>
-  object({
-    text: text("message content", { role, lane: "text" }),
-    reasoning: text("reasoning", { role, lane: "reasoning" }),
-    logprobs: scores,
-    finish_reason: ending("scope")
-  }).numbered(choice)
+/** Some servers send the chunks of one route on the other. */
+const chunkChoice = eventObject({
+  ...completionsChoice("delta"),
+  delta: eventObject(assistantMembers("delta")),
+  message
+}).numbered(choice)
+
+/** A chunk of chat and of completions. */
+export const chunk: Rule = eventObject({ ...responseMembers, delta: unknownPiece, choices: chunkChoice })
+
+/** A service may send the events of any family. */
+export const anyChunk: Rule = serviceText("loose")
+anyChunk.with({ choices: chunkChoice.like().withOthers(anyChunk) })
 
 export const completionsRequest: Rule = object({
   ...requestMembers,
   prompt: text("prompt"),
   suffix: text("prompt")
 })
-export const completionsResponse: Rule = object({ ...responseMembers, choices: completionChoices("copy") })
-const completionsChoice = completionChoices("delta")
-anyChunk.with({
-  choices: object({
-    delta: object(assistantMembers("delta")).withOthers(unknownMember),
-    message,
-    text: text("message content", { role: "delta", lane: "text" }),
-    logprobs: scores,
-    finish_reason: ending("scope")
-  })
-    .withOthers(anyChunk)
-    .numbered(choice)
+export const completionsResponse: Rule = object({
+  ...responseMembers,
+  choices: object(completionsChoice("copy")).numbered(choice)
 })
-export const completionsChunk: Rule = object({ ...responseMembers, choices: completionsChoice })
 
 export const embeddingsRequest: Rule = object({ ...requestMembers, input: text("embedding input") })
 export const embeddingsResponse: Rule = object({

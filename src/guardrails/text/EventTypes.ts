@@ -12,7 +12,7 @@ import {
   responsesResponse,
   shellOutput
 } from "./ResponsesRules.ts"
-import { binary, object, type Rule, scores, text, token, unknownPiece } from "./Rule.ts"
+import { binary, eventObject, object, type Rule, scores, text, token, unknownPiece } from "./Rule.ts"
 
 /** What an event of one type holds, and which lanes get no more pieces after it. */
 export interface EventType {
@@ -30,7 +30,7 @@ const numbers = [
 ]
 
 const event = (members: Readonly<Record<string, Rule>>, ends: EventType["ends"] = []): EventType => ({
-  rule: object(members).numbered(...numbers),
+  rule: eventObject(members).numbered(...numbers),
   ends
 })
 
@@ -98,18 +98,18 @@ export const responsesEvents: Readonly<Record<string, EventType>> = {
 
 /** The event types of Anthropic's messages. */
 export const messagesEvents: Readonly<Record<string, EventType>> = {
-  ping: { rule: object({}), ends: [] },
-  error: { rule: object({ error }), ends: "all" },
+  ping: { rule: eventObject({}), ends: [] },
+  error: { rule: eventObject({ error }), ends: "all" },
   message_start: { rule: startedMessage, ends: [] },
   content_block_start: { rule: startedBlock, ends: [] },
   content_block_delta: { rule: deltaOfBlock, ends: [] },
   content_block_stop: { rule: stoppedBlock, ends: "scope" },
   message_delta: { rule: deltaOfMessage, ends: [] },
-  message_stop: { rule: object({}), ends: "all" }
+  message_stop: { rule: eventObject({}), ends: "all" }
 }
 
-/** A member `delta` is a piece of a text; any other text is whole. */
+/** A member `delta` is a piece of a text; any other text may be one. */
 export const unknownEvent: EventType = {
-  rule: object({ delta: unknownPiece, error }).numbered(...numbers, { name: "block", member: "index" }),
+  rule: eventObject({ delta: unknownPiece, error }).numbered(...numbers, { name: "block", member: "index" }),
   ends: []
 }

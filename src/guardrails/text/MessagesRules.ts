@@ -5,6 +5,7 @@ import {
   binary,
   credential,
   ending,
+  eventObject,
   freeText,
   id,
   modelName,
@@ -116,15 +117,15 @@ export const messagesResponse: Rule = object({
 })
 
 /** The events of a stream, by their type. */
-export const startedMessage: Rule = object({ message: messagesResponse })
+export const startedMessage: Rule = eventObject({ message: messagesResponse })
 
 const block = { name: "block", member: "index" }
 
-export const startedBlock: Rule = object({ content_block: blocks("message content", "delta").numbered() }).numbered(
-  block
-)
+export const startedBlock: Rule = eventObject({
+  content_block: blocks("message content", "delta").numbered()
+}).numbered(block)
 
-export const deltaOfBlock: Rule = object({
+export const deltaOfBlock: Rule = eventObject({
   delta: unknownMember.like().withTypes({
     text_delta: { text: text("message content", { role: "delta", lane: "" }) },
     input_json_delta: { partial_json: text("tool arguments", { role: "delta", lane: "", writing: "json" }) },
@@ -135,10 +136,10 @@ export const deltaOfBlock: Rule = object({
   })
 }).numbered(block)
 
-export const stoppedBlock: Rule = object({}).numbered(block)
+export const stoppedBlock: Rule = eventObject({}).numbered(block)
 
-export const deltaOfMessage: Rule = object({
-  delta: object({
+export const deltaOfMessage: Rule = eventObject({
+  delta: eventObject({
     stop_reason: ending("all"),
     stop_sequence: text("stop sequence"),
     stop_details: stopDetails,

@@ -1,9 +1,8 @@
 import {
   anyChunk,
-  chatChunk,
   chatRequest,
   chatResponse,
-  completionsChunk,
+  chunk,
   completionsRequest,
   completionsResponse,
   embeddingsRequest,
@@ -27,12 +26,12 @@ interface RouteRules {
 const loose = { rule: unknownMember, ends: [] }
 
 export const routeRules: Readonly<Record<TextRoute, RouteRules>> = {
-  chat: { request: chatRequest, response: chatResponse, events: {}, event: { rule: chatChunk, ends: [] } },
+  chat: { request: chatRequest, response: chatResponse, events: {}, event: { rule: chunk, ends: [] } },
   completions: {
     request: completionsRequest,
     response: completionsResponse,
     events: {},
-    event: { rule: completionsChunk, ends: [] }
+    event: { rule: chunk, ends: [] }
   },
   responses: {
     request: responsesRequest,

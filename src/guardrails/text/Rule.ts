@@ -138,7 +138,7 @@ export const jsonText = (place: TextPlace, options: TextOptions = {}): Rule =>
 /** An object or a list that is no text itself. */
 export const unknown = text("other text")
 export const unknownPiece = text("other text", { role: "delta" })
-/** Whatever else stands beside the pieces of texts. */
+/** Whatever else stands in an event or beside the pieces of texts. It may be a piece of a text itself. */
 export const unknownMember = text("other text", { role: "loose" })
 
 /** A name or a fixed word, which has few digits, and an id, which may be a long number. */
@@ -159,6 +159,9 @@ export const scores = new Rule({ _tag: "Never", unreadable: "token probabilities
 /** An object of the protocol with these members. */
 export const object = (members: Readonly<Record<string, Rule>>): Rule =>
   text("other text").withOthers(unknown).with(members)
+
+/** An event of the protocol, or an object in it that holds pieces of texts. */
+export const eventObject = (members: Readonly<Record<string, Rule>>): Rule => object(members).withOthers(unknownMember)
 
 /** The bodies and events of a service, whose protocol the gateway does not know. */
 export const serviceText = (role: Role): Rule => {

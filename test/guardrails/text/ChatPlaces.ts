@@ -45,7 +45,6 @@ const parts: ReadonlyArray<PlaceExample> = [
 
 const request = { route: "chat", direction: "request", delivery: "plain" } as const
 const response = { route: "chat", direction: "response", delivery: "plain" } as const
-const copy = { route: "chat", direction: "response", delivery: "copy" } as const
 
 const responseExamples: ReadonlyArray<PlaceExample> = [
   ["token probabilities", (token) => ({ choices: [{ index: 0, logprobs: { content: [{ token }] } }] })],
@@ -65,7 +64,31 @@ const delta = (examples: ReadonlyArray<PlaceExample>): ReadonlyArray<PlaceExampl
 const finish = [{ choices: [{ index: 1, delta: {}, finish_reason: "stop" }] }]
 
 const completions = { route: "completions", direction: "response", delivery: "plain" } as const
-const completionChunk = (text: string) => ({ choices: [{ index: 0, text, finish_reason: null }] })
+const completionExamples: ReadonlyArray<PlaceExample> = [
+  ["message content", (text) => ({ choices: [{ index: 0, text, finish_reason: null }] })],
+  ["reasoning", (text) => ({ choices: [{ index: 0, reasoning: text }] })]
+]
+
+/** Chunks of chat and of completions arrive on both routes. */
+const chunkPlaces = (route: "chat" | "completions"): ReadonlyArray<PlaceRow> => {
+  const copy = { route, direction: "response", delivery: "copy" } as const
+  return [
+    ...pieces(route, delta([...assistant, reasoningDetails, ["other text", (text) => ({ thoughts: text })]]), finish),
+    ...pieces(route, completionExamples, [{ choices: [{ index: 0, text: "", finish_reason: "length" }] }]),
+    ...pieces(
+      route,
+      [
+        ["other text", (text) => ({ choices: [{ index: 0, unheard_of: text }] })],
+        ["other text", (text) => ({ unheard_of: [{ new: text }] })]
+      ],
+      ["[DONE]"]
+    ),
+    ...rows(copy, [...assistant, citation, reasoningDetails], whole),
+    ...rows(copy, parts, (part) => whole({ content: [part] })),
+    ...rows(copy, delta([audio, citation])),
+    ...rows(copy, responseExamples)
+  ]
+}
 
 export const chatPlaces: ReadonlyArray<PlaceRow> = [
   ...rows(request, [...assistant, reasoningDetails, citation], (message) => ({
@@ -86,25 +109,8 @@ export const chatPlaces: ReadonlyArray<PlaceRow> = [
   ...rows(response, [...assistant, audio, citation, reasoningDetails], whole),
   ...rows(response, parts, (part) => whole({ content: [part] })),
   ...rows(response, responseExamples),
-  ...pieces("chat", delta([...assistant, reasoningDetails, ["other text", (text) => ({ thoughts: text })]]), finish),
-  ...rows(copy, [...assistant, citation, reasoningDetails], whole),
-  ...rows(copy, parts, (part) => whole({ content: [part] })),
-  ...rows(copy, delta([audio, citation])),
-  ...rows(copy, responseExamples),
-  ...rows(completions, [
-    ["message content", completionChunk],
-    ["reasoning", (text) => ({ choices: [{ index: 0, reasoning: text }] })],
-    ...responseExamples
-  ]),
-  ...pieces(
-    "completions",
-    [
-      ["message content", completionChunk],
-      ["reasoning", (text) => ({ choices: [{ index: 0, reasoning: text }] })]
-    ],
-    [{ choices: [{ index: 0, text: "", finish_reason: "length" }] }]
-  ),
-  ...rows({ ...completions, delivery: "copy" }, responseExamples),
+  ...rows(completions, [...completionExamples, ...responseExamples]),
+  ...(["chat", "completions"] as const).flatMap(chunkPlaces),
   ...rows({ ...completions, direction: "request" }, [
     ["prompt", (text) => ({ prompt: ["before", text] })],
     ["tool definition", (text) => ({ tools: [{ type: "function", function: functionTool(text) }] })],

@@ -89,9 +89,12 @@ export const messagesPlaces: ReadonlyArray<PlaceRow> = [
       ["tool arguments", delta("input_json_delta", "partial_json"), { writing: "json" }],
       ["reasoning", delta("thinking_delta", "thinking"), { signed: true }],
       ["compaction summary", delta("compaction_delta", "content"), { signed: true }],
-      ["other text", delta("unheard_of_delta", "words")]
+      ["other text", delta("unheard_of_delta", "words")],
+      ["other text", (text) => ({ type: "content_block_delta", index: 2, words: text })],
+      ["other text", (text) => ({ type: "message_delta", delta: { words: text } })],
+      ["other text", (text) => ({ type: "unheard_of", words: text })]
     ],
-    [{ type: "content_block_stop", index: 2 }]
+    [{ type: "content_block_stop", index: 2 }, { type: "message_stop" }]
   ),
   ...pieces(
     "messages",

@@ -109,9 +109,11 @@ export const responsesPlaces: ReadonlyArray<PlaceRow> = [
         "tool result",
         (text) => event("shell_call_output_content.delta", { command_index: 1, delta: { stdout: text } })
       ],
-      ["other text", delta("unheard_of")]
+      ["other text", delta("unheard_of")],
+      ["other text", (text) => event("unheard_of.delta", { words: text })],
+      ["other text", (text) => event("output_text.delta", { delta: "a", words: text })]
     ],
-    last
+    [...last, "[DONE]"]
   ),
   ...pieces(
     "responses",
