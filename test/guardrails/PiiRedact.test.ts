@@ -269,6 +269,15 @@ describe("pii-redact", () => {
     assert.notInclude(JSON.stringify(value), "john@example.com")
   })
 
+  it.each([
+    ["123-45-6789", "[SSN_1]"],
+    ["5551234567", "[PHONE_1]"],
+    [`${"QUJD".repeat(100)}/123-45-6789`, `${"QUJD".repeat(100)}/[SSN_1]`]
+  ])("finds a value that is written like a data URL: %s", (data, redacted) => {
+    const { value } = redact({ text: `data:;base64,${data}` })
+    assert.deepStrictEqual<unknown>(value, { text: `data:;base64,${redacted}` })
+  })
+
   it("leaves a text in which it finds nothing byte for byte", () => {
     fc.assert(
       fc.property(json, fc.constantFrom(undefined, 1, "\t"), (value, space) => {

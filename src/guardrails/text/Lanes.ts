@@ -72,7 +72,8 @@ const isAlone = (node: Node, rule: Rule): boolean =>
 
 const numberOf = (data: string, node: Node, member: string | undefined): string | undefined => {
   const index = member === undefined ? undefined : node.indexes?.findLast(({ key }) => key === member)
-  if (index !== undefined) return data.slice(index.start, Math.min(index.end, index.start + 16))
+  // `0`, `0.0` and `0e0` are the same number to a client.
+  if (index !== undefined) return String(Number(data.slice(index.start, index.end)))
   return node.position === -1 ? undefined : String(node.position)
 }
 

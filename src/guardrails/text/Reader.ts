@@ -63,7 +63,7 @@ const readString = (json: string, node: Node, rule: Rule, visitor: Visitor): voi
     const isFile = isDataUrl(json, node)
     if (isFile) visitor.unreadable("file")
     // A piece that looks like one keeps its place between the pieces before and after it.
-    if (!isFile || meaning.role !== "copy") add(meaning, node, visitor)
+    if (!isFile || meaning.role !== "copy" || !isLongBase64(json, node)) add(meaning, node, visitor)
     return
   }
   if (meaning._tag === "Token" && meaning.ends !== undefined) visitor.ends?.(meaning.ends, node)
@@ -121,6 +121,12 @@ const isDataUrl = (json: string, node: Node): boolean =>
   /^data:(?:[\w.+-]{1,64}\/[\w.+-]{1,64})?(?:;charset=[\w-]{1,32})?;base64,[A-Za-z0-9+/=_-]*$/.test(
     unescaped(json, node)
   )
+
+/** A data URL with fewer characters, or with other ones, may be a value that somebody wrote like a file. */
+const isLongBase64 = (json: string, node: Node): boolean =>
+  node.end - node.start > shortestFile && /,[A-Za-z0-9+/]+={0,2}$/.test(unescaped(json, node))
+
+const shortestFile = 256
 
 const isAddress = (json: string, node: Node): boolean =>
   isDataUrl(json, node) || /^[a-z][a-z0-9+.-]{1,15}:\/\/[^\s\\]*$/i.test(unescaped(json, node))

@@ -42,9 +42,10 @@ describe("every string is text, but for what the protocol defines:", () => {
     const source = (data: string) => ({ role: "user", content: [{ type: "image", source: { type: "base64", data } }] })
     assert.deepStrictEqual(request("messages", { messages: [source("iVBORw0KGgo=")] }), [])
     assert.deepStrictEqual(request("messages", { messages: [source("mail zoe")] }), ["mail zoe"])
-    assert.deepStrictEqual(request("chat", { messages: [{ content: "data:image/png;base64,AAAA" }] }), [])
+    const file = `data:image/png;base64,${"QUJD".repeat(64)}`
+    assert.deepStrictEqual(request("chat", { messages: [{ content: file }] }), [])
     assert.deepStrictEqual(request("chat", { messages: [{ content: "data:text/plain,zoe" }] }), ["data:text/plain,zoe"])
-    const escaped = '{"file_data":"data:image\\/png;base64,\\/9j\\/"}'
+    const escaped = `{"file_data":"data:image\\/png;base64,${"\\/9j\\/".repeat(64)}"}`
     assert.deepStrictEqual(ofRequest("other", escaped)?.spans, [])
   })
 

@@ -35,6 +35,14 @@ describe("lanes of chat streams", () => {
     ])
   })
 
+  it.each(["0", "0.0", "0e0", "-0", `0.${"0".repeat(40)}`])(
+    "are the same for every spelling of an index: %s",
+    (index) => {
+      const read = new EventReader("chat").read(undefined, `{"choices":[{"index":${index},"delta":{"content":"a"}}]}`)
+      assert.deepStrictEqual(read && lanes(read), ["delta of choice 0 content"])
+    }
+  )
+
   it("continue with parts of the content", () => {
     const content = [
       { type: "thinking", thinking: [{ type: "text", text: "a" }] },
@@ -181,7 +189,8 @@ describe("events of any kind", () => {
           const spans = found?.spans.map(
             (span) => `${data.slice(span.start, span.end)} ${span.place} ${span.lane} ${span.role}`
           )
-          return [spans?.sort(), found?.ends]
+          const ends = found?.ends ?? []
+          return [spans?.sort(), ends === "all" ? ends : [...ends].sort()]
         })
       }
       const events = row.example(["é a", "b"])
