@@ -6,6 +6,7 @@ import { CollectedBytes } from "../../services/CollectedBytes.ts"
 import type { Flow, Upstream, UpstreamError } from "../../services/Upstream.ts"
 import { GatewayError } from "../GatewayError.ts"
 import * as BodyAdmission from "../request/BodyAdmission.ts"
+import * as ContentTypes from "../request/ContentTypes.ts"
 import type { Wire } from "../request/Wire.ts"
 import type { ExceededLimit } from "../usage/DenialRecords.ts"
 import * as UsageTap from "../usage/UsageTap.ts"
@@ -83,8 +84,9 @@ export class BufferedResponse implements Forward.ResponseSink {
     this.#usageTap = ResponseUsage.tapFor(options.usageReading, status, headers).tap
     options.observer?.onHead(status, headers)
     this.#isJson = isPlain(headers) && (isJson(headers) || this.#inspector.acceptsLines === true)
-    if (!this.#isJson && status < 300 && Forward.statusAllowsBody(status) && length !== 0)
-      return this.#fail(this.#notJsonError)
+    // An error in another charset would be read as a different text than the client reads.
+    const mustFail = this.#isJson ? ContentTypes.unreadableEncoding(headers) !== undefined : status < 300
+    if (mustFail && Forward.statusAllowsBody(status) && length !== 0) return this.#fail(this.#notJsonError)
     // A response of unknown length reserves the maximum in advance. Otherwise memory could run out half-way.
     const room = length ?? options.limits.whole.bytes
     this.#isReserved = Number.isFinite(room)
@@ -228,7 +230,7 @@ const isJson = (headers: Headers.RawHeaders): boolean =>
 const notJson = new GatewayError({
   code: "guardrail_unavailable",
   message:
-    "The upstream's response is not JSON, so the guardrails of this key cannot inspect it and the gateway withholds it. Ask an operator to check the upstream."
+    "The upstream's response is not JSON in UTF-8, so the guardrails of this key cannot inspect it and the gateway withholds it. Ask an operator to check the upstream."
 })
 
 const jsonTooLarge = new GatewayError({

@@ -4,6 +4,7 @@ import * as SseLines from "../../http/SseLines.ts"
 import type { BodyLimit } from "../../policy/routes/BodyLimit.ts"
 import type { Flow, Upstream, UpstreamError } from "../../services/Upstream.ts"
 import { GatewayError } from "../GatewayError.ts"
+import * as ContentTypes from "../request/ContentTypes.ts"
 import type { Wire } from "../request/Wire.ts"
 import type { ExceededLimit } from "../usage/DenialRecords.ts"
 import * as UsageTap from "../usage/UsageTap.ts"
@@ -97,7 +98,8 @@ export class StreamedResponse implements Forward.ResponseSink {
     options.observer?.onHead(status, headers)
     if (streams) {
       const isPlain = Headers.contentEncoding(headers) === "identity"
-      const unreadable = isPlain ? this.#filtered?.reserve(length ?? this.#limit.bytes) : encodedStream
+      const isReadable = ContentTypes.unreadableEncoding(headers) === undefined
+      const unreadable = isReadable ? this.#filtered?.reserve(length ?? this.#limit.bytes) : encodedStream
       if (this.#filtered !== undefined && unreadable !== undefined) {
         this.#unreadable = unreadable
         return "stop"
@@ -307,7 +309,7 @@ export class StreamedResponse implements Forward.ResponseSink {
 const encodedStream = new GatewayError({
   code: "guardrail_unavailable",
   message:
-    "The upstream compressed its event stream, so the guardrails of this key cannot read it and the gateway withholds it. Ask an operator to check the upstream."
+    "The upstream compressed its event stream, or sent it in a charset other than UTF-8, so the guardrails of this key cannot read it and the gateway withholds it. Ask an operator to check the upstream."
 })
 
 /** In bytes. The last event of a stream may repeat the entire response. */
