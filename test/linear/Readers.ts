@@ -30,6 +30,8 @@ import * as HttpGuardrail from "../../src/guardrails/HttpGuardrail.ts"
 import * as PiiRedact from "../../src/guardrails/PiiRedact.ts"
 
 import { LinkContext } from "../../src/guardrails/redact/LinkContext.ts"
+import { Redaction } from "../../src/guardrails/redact/Redaction.ts"
+import { TextRedactor } from "../../src/guardrails/redact/TextRedactor.ts"
 import { StreamChain } from "../../src/guardrails/StreamChain.ts"
 import type { StreamCall } from "../../src/guardrails/StreamJudge.ts"
 import { StreamRedactor } from "../../src/guardrails/stream/StreamRedactor.ts"
@@ -102,6 +104,8 @@ const reader =
 const ofText = reader(texts, usualSizes)
 const ofHead = reader(texts, head)
 const ofJson = reader(documents, usualSizes)
+const letters = texts.filter(({ name }) => name === '"a…"')
+const ofLetters = reader(letters, { longest: 4_096, cheapMs: 15 })
 const ofNested = reader(nested, { longest: 32_768, cheapMs: 15 })
 
 const bytes = (text: string) => Buffer.from(text)
@@ -494,6 +498,16 @@ export const readers: ReadonlyArray<Reader> = [
       return stream.push(bytes(`data: ${JSON.stringify({ choices })}\n\n`)) + stream.end()
     },
     { longest: 2048, cheapMs: 15 }
+  ),
+  ofLetters(
+    "a guarded text that is never held, letter by letter",
+    ["src/guardrails/redact/TextRedactor.ts"],
+    (text) => {
+      const redaction = new Redaction({ detectors, known: new Map(), restore: true })
+      const redactor = new TextRedactor(redaction, { writing: "plain", signed: false })
+      redactor.pass("eyJ")
+      for (let at = 0; at < text.length; at++) redactor.pass(text.charAt(at))
+    }
   ),
   ofText("addresses in guarded texts", ["src/guardrails/redact/LinkContext.ts"], (text) => new LinkContext().add(text)),
   ...ofStream("usage in events", ["src/gateway/usage/UsageTap.ts"], () => tapped(UsageTap.events("a", 1_048_576))),

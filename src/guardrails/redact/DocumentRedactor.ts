@@ -44,7 +44,7 @@ export const redact = (
 
 /**
  * Returns the links that continue from one block of a message into the next, by the block that they continue in. A reader
- * may see the blocks as one text. Choices are texts of their own.
+ * may see the blocks as one text, also those of a service. Choices are texts of their own.
  */
 const openLinks = (
   redaction: Redaction,
@@ -54,9 +54,9 @@ const openLinks = (
   const links = new Map<TextSpan, LinkContext>()
   let previous: LinkContext | undefined
   for (const span of spans) {
-    if (span.place !== "message content" || span.writing === "json") continue
+    if ((span.place !== "message content" && span.place !== "other text") || span.writing === "json") continue
     if (!blockText.test(json.slice(Math.max(0, span.start - maxBlockText), span.start))) {
-      previous = undefined
+      if (span.place === "message content") previous = undefined
       continue
     }
     if (previous !== undefined) links.set(span, previous)

@@ -1,4 +1,5 @@
 import { Scanner, type Segment, scan, type Writing } from "../detect/Scanner.ts"
+import { detached } from "../text/Detached.ts"
 import type { Place } from "../text/Place.ts"
 import { JsonPosition } from "./JsonPosition.ts"
 import { LinkContext } from "./LinkContext.ts"
@@ -32,6 +33,15 @@ interface Waiting {
   readonly text: string
 }
 
+/**
+ * `pass` looks for a value in a longer held text only after each eighth of it, which keeps the time linear. Nearly all of a
+ * value that long was sent before it was whole, so that it counts as late in any case.
+ */
+const alwaysScanned = 256
+
+/** Of a longer piece, only a part of this length is kept after it was scanned. */
+const partLength = 4096
+
 /** After so many characters an array of nothing but numbers is JSON. */
 const maxWaiting = 256
 
@@ -51,6 +61,9 @@ export class TextRedactor {
   #released = 0
   /** True if held text was sent by `pass`. */
   #isLoose = false
+  /** The number of characters that `pass` took since it last looked for a value in the held text. */
+  #unscanned = 0
+  #reach = 0
   #waiting: Array<Waiting> = []
   #waitingLength = 0
 
@@ -83,8 +96,18 @@ export class TextRedactor {
     return this.#nextLink
   }
 
+  /** The maximum number of characters that this text had to keep at once. The memory for them is not given back. */
+  get reach(): number {
+    return this.#reach
+  }
+
   push(piece: string): string {
-    return this.#add(this.#scanner.push(piece))
+    this.#reach = Math.max(this.#reach, Math.min(this.#scanner.held + piece.length, this.#redaction.detectors.maxHeld))
+    if (piece.length <= partLength) return this.#add(this.#scanner.push(piece))
+    let out = ""
+    for (let from = 0; from < piece.length; from += partLength)
+      out += this.#add(this.#scanner.push(detached(piece.slice(from, from + partLength))))
+    return out
   }
 
   flush(): string {
@@ -97,16 +120,23 @@ export class TextRedactor {
    */
   pass(piece: string): string {
     const sent = this.push(piece)
-    const { heldText } = this.#scanner
     if (this.#waitingLength > 0) return sent + this.flush()
-    if (heldText.length === this.#released) return sent
-    if (scan(this.#redaction.detectors, this.#options.writing, heldText).some(({ _tag }) => _tag !== "Text")) {
-      return sent + this.flush()
+    const { held } = this.#scanner
+    const rest = held - this.#released
+    if (rest === 0) return sent
+    this.#unscanned += piece.length
+    if (held <= alwaysScanned || this.#unscanned >= held / 8) {
+      this.#unscanned = 0
+      if (this.#holdsValue()) return sent + this.flush()
     }
     this.#isLoose = true
-    const rest = heldText.slice(this.#released)
-    this.#released = heldText.length
-    return sent + rest
+    this.#released = held
+    return sent + (rest <= piece.length ? piece.slice(piece.length - rest) : this.#scanner.heldText.slice(-rest))
+  }
+
+  #holdsValue(): boolean {
+    const { heldText } = this.#scanner
+    return scan(this.#redaction.detectors, this.#options.writing, heldText).some(({ _tag }) => _tag !== "Text")
   }
 
   /**
@@ -116,16 +146,10 @@ export class TextRedactor {
   release(): string {
     const { heldText } = this.#scanner
     if (this.#waitingLength > 0 || this.#released === heldText.length || !word.test(heldText)) return ""
-    const { detectors } = this.#redaction
-    if (scan(detectors, this.#options.writing, heldText).some(({ _tag }) => _tag !== "Text")) return ""
+    if (this.#holdsValue()) return ""
     const rest = heldText.slice(this.#released)
     this.#released = heldText.length
     return rest
-  }
-
-  /** Redacts a text that repeats the whole text of this redactor. Equal findings get the same placeholders. */
-  copy(text: string, options: TextOptions): string {
-    return new TextRedactor(this.#redaction, options, this.#replacements, this.#start).whole(text)
   }
 
   whole(text: string): string {
@@ -157,14 +181,14 @@ export class TextRedactor {
   #addSegment(segment: Segment): string {
     this.#position ??= this.#begin()
     const { raw } = segment
-    if (this.#position.isSettled) return this.#sent(raw, this.#rendered(segment))
+    if (this.#position.isSettled) return this.#sent(segment, this.#rendered(segment))
     const text = segment._tag === "Found" ? raw : this.#rendered(segment)
     if (this.#waitingLength > 0 || (segment._tag === "Found" && this.#position.enterBare())) {
       return this.#wait(this.#position, { segment, text })
     }
     const changed = segment._tag === "Found" ? this.#rendered(segment) : text
     follow(this.#position, raw)
-    return this.#sent(raw, changed)
+    return this.#sent(segment, changed)
   }
 
   /** The first segment that waits is a finding that may be a JSON number. */
@@ -179,7 +203,7 @@ export class TextRedactor {
       return ""
     }
     const before = this.#settle(isJson !== false)
-    return before + this.#sent(raw, isNumber ? waiting.text : this.#rendered(waiting.segment))
+    return before + this.#sent(waiting.segment, isNumber ? waiting.text : this.#rendered(waiting.segment))
   }
 
   /** Sends what waits. */
@@ -190,7 +214,7 @@ export class TextRedactor {
     let out = ""
     for (const { segment, text } of waiting) {
       const isFound = segment._tag === "Found" && !isJson
-      out += this.#sent(segment.raw, isFound ? this.#rendered(segment) : text)
+      out += this.#sent(segment, isFound ? this.#rendered(segment) : text)
     }
     return out
   }
@@ -226,17 +250,18 @@ export class TextRedactor {
     }
   }
 
-  /** Leaves out what `release` has sent. */
-  #sent(raw: string, text: string): string {
+  /** Leaves out what `pass` and `release` have sent. A placeholder of which a part was sent stays as it is. */
+  #sent({ _tag, raw }: Segment, text: string): string {
     if (this.#released === 0) return text
     const released = Math.min(this.#released, raw.length)
     this.#released -= released
-    if (text === raw) return raw.slice(released)
+    if (text === raw || (_tag === "Placeholder" && released > 0)) return raw.slice(released)
     if (this.#isLoose && released > 0) this.#redaction.addLateFinding()
     return text
   }
 
-  #replace(kind: string, value: string, raw: string): string {
+  #replace(kind: string, found: string, raw: string): string {
+    const value = detached(found)
     if (this.#options.signed) {
       this.#redaction.addSignedFinding(value)
       return raw

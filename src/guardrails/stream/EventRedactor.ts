@@ -1,6 +1,7 @@
 import type { LinkContext } from "../redact/LinkContext.ts"
 import type { Redaction } from "../redact/Redaction.ts"
 import { TextRedactor, type TextTrail } from "../redact/TextRedactor.ts"
+import { detached } from "../text/Detached.ts"
 import { EventReader, type EventSpan, type EventText } from "../text/EventReader.ts"
 import { nodesOf } from "../text/JsonTape.ts"
 import { maxLanes } from "../text/Lanes.ts"
@@ -12,12 +13,17 @@ import * as SequenceNumbers from "./SequenceNumbers.ts"
 import { dataOf, mapValues, nameOf, type SseEvent, withData } from "./SseEvents.ts"
 
 interface Lane {
-  readonly text: TextRedactor
+  text: TextRedactor
   /** The event with which the held text came. */
   template: Template | undefined
   /** True for a block of a message. Clients show the blocks as one text, but not the choices of a chat. */
   readonly isBlock: boolean
+  /** True if its pieces continue each other for certain, so that the end of the text may be held. */
+  isHeld: boolean
 }
+
+/** The links that the texts of one event leave open for the next text of the same choice, or of the same message. */
+type OpenLinks = Map<string, LinkContext | undefined>
 
 /**
  * Redacts the events of one stream. An event without a finding passes as it is. A text whose end may still become a value
@@ -40,6 +46,8 @@ export class EventRedactor {
   #added = 0
   /** The upstream's number of the last event. */
   #lastNumber = -1
+  /** The characters that the open texts keep beyond the usual. */
+  #excess = 0
   #maxHeld = 0
   #hasText = false
   #hasSentText = false
@@ -118,16 +126,29 @@ export class EventRedactor {
     const template = new Template(event, data, spans)
     const ended = ends === "all" ? undefined : new Set(ends)
     const lastPieces = new Map<string, EventSpan>()
-    for (const span of spans) if (span.role !== "copy") lastPieces.set(span.lane, span)
-    const changes = spans.flatMap((span) => {
-      const value = literalAt(data, span)
+    const links: OpenLinks = new Map()
+    const pieces = spans.filter(({ role }) => role !== "copy")
+    for (const span of pieces) lastPieces.set(span.lane, span)
+    const copies = spans.filter(({ role }) => role === "copy")
+    const isSmall = data.length <= smallEvent && this.#open.size <= fewLanes
+    const changes = [...pieces, ...copies].flatMap((span) => {
+      const value = isSmall ? literalAt(data, span) : detached(literalAt(data, span))
       const isLast = lastPieces.get(span.lane) === span && ended?.has(span.lane) !== false
-      const redacted = span.role === "copy" ? this.#copy(span, value) : this.#piece(template, span, value, isLast)
+      const redacted =
+        span.role === "copy" ? this.#copy(span, value, links) : this.#piece(template, span, value, isLast)
       this.#hasText = true
       if (redacted !== "") this.#hasSentText = true
       return redacted === value ? [] : [{ ...span, value: redacted }]
     })
-    const changed = changes.length === 0 ? data : withLiterals(data, changes)
+    if (!isSmall) {
+      const holding = pieces.map(({ lane }) => lane).filter((lane) => this.#open.get(lane)?.template === template)
+      if (holding.length > 0) template.shrink(new Set(holding))
+    }
+    return this.#numbered(event, data, changes.length === 0 ? data : withLiterals(data, changes))
+  }
+
+  /** Returns the event with changed data, and with the number that follows those of the events that were added. */
+  #numbered(event: SseEvent, data: string, changed: string): SseEvent {
     const number = SequenceNumbers.numberOf(data)
     if (number !== undefined) this.#lastNumber = number
     const numbered =
@@ -135,32 +156,49 @@ export class EventRedactor {
     return numbered === data ? event : withData(event, numbered)
   }
 
-  #copy(span: EventSpan, value: string): string {
+  /**
+   * A copy of a text that goes on is the text so far, and ends where it may become a value. The event's pieces are read
+   * before its copies, so that a text that is still open goes on after the event.
+   */
+  #copy(span: EventSpan, value: string, links: OpenLinks): string {
     const lane = this.#open.get(span.lane)
-    if (lane !== undefined) return lane.text.copy(value, span)
-    const trail = this.#ended.get(span.lane)
-    if (trail !== undefined) {
-      return new TextRedactor(this.#redaction, span, trail.replacements, trail.start).whole(value)
-    }
-    const text = new TextRedactor(this.#redaction, span)
-    const redacted = text.whole(value)
-    this.#keep(span.lane, text)
+    const trail = lane?.text.trail ?? this.#ended.get(span.lane)
+    const around = choiceOf(span.lane) ?? ""
+    const isMessage = span.place === "message content"
+    const link = (isMessage ? links.get(around) : undefined) ?? trail?.start
+    const text = new TextRedactor(this.#redaction, span, trail?.replacements, link)
+    const goesOn = lane?.isHeld === true && !span.signed
+    const redacted = goesOn ? text.push(value) : text.whole(value)
+    if (isMessage) links.set(around, goesOn ? text.linkAfter(value) : text.nextLink)
+    if (trail === undefined) this.#keep(span.lane, text)
     return redacted
   }
 
   #piece(template: Template, span: EventSpan, value: string, isLast: boolean): string {
     const lane = this.#laneOf(span)
+    const before = excessOf(lane)
     const sent = span.role === "loose" ? lane.text.pass(value) : lane.text.push(value)
+    this.#excess += excessOf(lane) - before
     if (isLast) {
       const rest = lane.text.flush()
       this.#end(span.lane, lane)
       return sent + rest
     }
-    if (span.role === "loose") return sent
+    const rest = this.#excess > maxExcess && excessOf(lane) > 0 ? this.#cut(span, lane) : ""
+    if (span.role === "loose") return sent + rest
+    lane.isHeld = true
     const { held } = lane.text
     if (held > this.#maxHeld) this.#maxHeld = held
     lane.template = held > 0 ? template : undefined
-    return sent
+    return sent + rest
+  }
+
+  /** Returns what the text holds. Its next piece begins another text, for which no memory is in use yet. */
+  #cut(span: EventSpan, lane: Lane): string {
+    this.#excess -= excessOf(lane)
+    const rest = lane.text.flush()
+    lane.text = new TextRedactor(this.#redaction, span, [], lane.text.nextLink)
+    return rest
   }
 
   #laneOf(span: EventSpan): Lane {
@@ -168,13 +206,16 @@ export class EventRedactor {
     if (found !== undefined) return found
     const isBlock = span.place === "message content" && choiceOf(span.lane) === undefined
     const link = isBlock ? this.#openLink : undefined
-    const created: Lane = { text: new TextRedactor(this.#redaction, span, [], link), template: undefined, isBlock }
+    const text = new TextRedactor(this.#redaction, span, [], link)
+    const created: Lane = { text, template: undefined, isBlock, isHeld: false }
     this.#open.set(span.lane, created)
     return created
   }
 
-  #end(name: string, { isBlock, text }: Lane): void {
+  #end(name: string, lane: Lane): void {
+    const { isBlock, text } = lane
     this.#open.delete(name)
+    this.#excess -= excessOf(lane)
     if (isBlock) this.#openLink = text.nextLink
     this.#keep(name, text)
   }
@@ -240,6 +281,16 @@ export class EventRedactor {
     return eventWith(template, texts, this.#lastNumber + ++this.#added)
   }
 }
+
+/** Texts of up to so many characters at once are bounded by the number of lanes alone. */
+const usualReach = 512
+/** So many characters more for all texts together. A text that needs more memory than is left is cut after its piece. */
+const maxExcess = 1_048_576
+const excessOf = ({ text }: Lane): number => Math.max(0, text.reach - usualReach)
+
+/** Small events of few lanes stay in memory for as long as a text of them is held. To shrink them takes longer. */
+const smallEvent = 4_096
+const fewLanes = 16
 
 const plainText = { writing: "plain", signed: false } as const
 

@@ -1,4 +1,5 @@
 import { Option, Predicate, Schema } from "effect"
+import { detached } from "../text/Detached.ts"
 import type { EventSpan } from "../text/EventReader.ts"
 import { withLiterals } from "../text/Literals.ts"
 import * as SequenceNumbers from "./SequenceNumbers.ts"
@@ -6,21 +7,39 @@ import { type SseEvent, withData, withEnd, withName } from "./SseEvents.ts"
 
 /** An event with pieces of texts that are partly held. The held texts are sent in an event like this one. */
 export class Template {
-  readonly event: SseEvent
-  readonly data: string
-  readonly spans: ReadonlyArray<EventSpan>
+  #event: SseEvent
+  #data: string
+  #spans: ReadonlyArray<EventSpan>
   #outline: Outline | undefined
 
   constructor(event: SseEvent, data: string, spans: ReadonlyArray<EventSpan>) {
-    this.event = event
-    this.data = data
-    this.spans = spans
+    this.#event = event
+    this.#data = data
+    this.#spans = spans
+  }
+
+  get event(): SseEvent {
+    return this.#event
   }
 
   /** It is read once for all lanes of the event, which end one by one. */
   get outline(): Outline {
-    this.#outline ??= outlineOf(this.data, this.spans)
+    this.#outline ??= outlineOf(this.#data, this.#spans)
     return this.#outline
+  }
+
+  /** Forgets what no event with a text of these lanes repeats. */
+  shrink(lanes: ReadonlySet<string>): void {
+    const { isStartOf, ...outline } = this.outline
+    const marked = new Map([...lanes].map((lane, position) => [lane, marker + position]))
+    const json = Schema.decodeUnknownSync(Json)(JSON.stringify(prune(outline, marked)))
+    this.#outline = { json, places: placesIn(json, marked), isStartOf }
+    const lines = this.#event.lines.flatMap(({ field, lineEnd, raw, value }) =>
+      field === "" ? [] : [{ field, lineEnd, raw: detached(raw), value: detached(value) }]
+    )
+    this.#event = withData({ lines, end: this.#event.end }, "")
+    this.#data = ""
+    this.#spans = []
   }
 }
 
@@ -28,6 +47,8 @@ export class Template {
 interface Outline {
   readonly json: unknown
   readonly places: ReadonlyMap<string, Place>
+  /** The block that the event starts. */
+  readonly isStartOf: typeof StartedBlock.Type | undefined
 }
 
 /** A member or an item, and the place of the object or array around it. */
@@ -44,10 +65,9 @@ interface Place {
 export const eventWith = (template: Template, texts: ReadonlyMap<string, string>, number: number): SseEvent => {
   const { event, outline } = template
   const complete = withEnd(event)
-  const started = decodeStartedBlock(outline.json)
-  if (Option.isSome(started)) {
+  if (outline.isStartOf !== undefined) {
     const text = [...texts.values()].join("")
-    return withData(withName(complete, blockDelta), continuedBlock(started.value, text))
+    return withData(withName(complete, blockDelta), continuedBlock(outline.isStartOf, text))
   }
   const json = JSON.stringify(prune(outline, texts))
   return withData(complete, SequenceNumbers.withNumber(json, number))
@@ -64,8 +84,18 @@ const StartedBlock = Schema.Struct({
 const decodeStartedBlock = Schema.decodeUnknownOption(StartedBlock)
 
 const continuedBlock = ({ content_block: block, index }: typeof StartedBlock.Type, text: string): string => {
-  const delta = block.type === "thinking" ? { type: "thinking_delta", thinking: text } : { type: "text_delta", text }
-  return JSON.stringify({ type: blockDelta, index, delta })
+  return JSON.stringify({ type: blockDelta, index, delta: deltaOf(block.type, text) })
+}
+
+const deltaOf = (block: string, text: string): object => {
+  switch (block) {
+    case "thinking":
+      return { type: "thinking_delta", thinking: text }
+    case "compaction":
+      return { type: "compaction_delta", content: text }
+    default:
+      return { type: "text_delta", text }
+  }
 }
 
 /** Stands for a text while the places are searched. The position of its span follows it. */
@@ -82,6 +112,12 @@ const outlineOf = (data: string, spans: ReadonlyArray<EventSpan>): Outline => {
     })
   )
   const json = Schema.decodeUnknownSync(Json)(marked)
+  const markers = new Map([...lanes].map(([lane, position]) => [lane, marker + position]))
+  return { json, places: placesIn(json, markers), isStartOf: Option.getOrUndefined(decodeStartedBlock(json)) }
+}
+
+/** Returns the places of the strings `markers`, by their lanes. */
+const placesIn = (json: unknown, markers: ReadonlyMap<string, string>): ReadonlyMap<string, Place> => {
   const found = new Map<string, Place>()
   const pending: Array<{ readonly value: unknown; readonly place: Place | undefined }> = [
     { value: json, place: undefined }
@@ -94,17 +130,17 @@ const outlineOf = (data: string, spans: ReadonlyArray<EventSpan>): Outline => {
       pending.push({ value: member, place: { container: value, key, parent: place } })
   }
   const places = new Map<string, Place>()
-  for (const [lane, position] of lanes) {
-    const place = found.get(marker + position)
+  for (const [lane, text] of markers) {
+    const place = found.get(text)
     if (place !== undefined) places.set(lane, place)
   }
-  return { json, places }
+  return places
 }
 
 type Kept = Map<object, Map<string, object | string>>
 
 /** Keeps the texts of the lanes, the containers around them, and what is short beside them. */
-const prune = ({ json, places }: Outline, texts: ReadonlyMap<string, string>): unknown => {
+const prune = ({ json, places }: Pick<Outline, "json" | "places">, texts: ReadonlyMap<string, string>): unknown => {
   const kept: Kept = new Map()
   for (const [lane, text] of texts) {
     let child: object | string = text

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import { DetectorSet } from "../../../src/guardrails/detect/DetectorSet.ts"
 import type { LinkContext } from "../../../src/guardrails/redact/LinkContext.ts"
 import { type PlaceholderValues, Redaction } from "../../../src/guardrails/redact/Redaction.ts"
-import { type TextOptions, TextRedactor } from "../../../src/guardrails/redact/TextRedactor.ts"
+import { type TextOptions, TextRedactor, type TextTrail } from "../../../src/guardrails/redact/TextRedactor.ts"
 
 export const usual = Result.getOrThrow(DetectorSet.of({}))
 
@@ -11,14 +11,21 @@ export interface SplitOptions extends Partial<TextOptions> {
   readonly detectors?: DetectorSet
   readonly known?: PlaceholderValues
   readonly previous?: LinkContext
+  readonly expected?: TextTrail["replacements"]
 }
 
 /** A redactor of one text of a response. */
-export const redactorOf = ({ detectors = usual, known = new Map(), previous, ...options }: SplitOptions = {}) =>
+export const redactorOf = ({
+  detectors = usual,
+  expected = [],
+  known = new Map(),
+  previous,
+  ...options
+}: SplitOptions = {}) =>
   new TextRedactor(
     new Redaction({ detectors, known, restore: true }),
     { writing: "plain", signed: false, ...options },
-    [],
+    expected,
     previous
   )
 

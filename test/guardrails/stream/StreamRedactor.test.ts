@@ -59,6 +59,23 @@ describe("a stream", () => {
     )
   })
 
+  it.each([
+    ["thinking", "thinking", "thinking_delta"],
+    ["compaction", "content", "compaction_delta"]
+  ])("continues a block of the type %s in the member %s", (type, member, delta) => {
+    const events = [
+      { type: "content_block_start", index: 0, content_block: { type, [member]: "to jane" } },
+      { type: "content_block_stop", index: 0 }
+    ]
+    const [, added = ""] = eventsOf(
+      redact(
+        "messages",
+        events.map((one) => event(one))
+      )
+    )
+    assert.deepStrictEqual(JSON.parse(added).delta, { type: delta, [member]: "jane" })
+  })
+
   it("passes byte for byte where nothing is found and nothing is held", () => {
     const stream = [
       ": a comment\n\n",
