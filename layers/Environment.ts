@@ -7,6 +7,7 @@ import * as CompatPaths from "../src/policy/routes/CompatPaths.ts"
 import type * as StartupUpstreams from "../src/policy/routes/StartupUpstreams.ts"
 import * as UpstreamBase from "../src/policy/routes/UpstreamBase.ts"
 import { minSumsDays } from "../src/policy/UsageSums.ts"
+import { genAiVersionOf } from "../src/process/SemanticConventions.ts"
 import * as FairShare from "../src/services/FairShare.ts"
 import * as UnreadVariables from "./environment/UnreadVariables.ts"
 import * as Kinds from "./environment/VariableKinds.ts"
@@ -152,7 +153,8 @@ const readOtlp = (variables: Variables) =>
     sampler: Sampler.make(
       variables.withDefault("OTEL_TRACES_SAMPLER", Kinds.oneOf(Sampler.samplerNames), "parentbased_always_on"),
       variables.withDefault("OTEL_TRACES_SAMPLER_ARG", Kinds.Ratio, 1)
-    )
+    ),
+    genAiVersion: genAiVersionOf(variables.withDefault("OTEL_SEMCONV_STABILITY_OPT_IN", Schema.String, ""))
   }))
 
 export type OtlpSettings = Option.Option.Value<ReturnType<typeof readOtlp>>

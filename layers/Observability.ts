@@ -4,6 +4,7 @@ import { Effect, Layer, Logger, type LogLevel, Option, Redacted, References, Tra
 import { UrlParams } from "effect/http"
 import { Otlp, OtlpSerialization } from "effect/observability"
 import { AccessLog } from "../src/gateway/telemetry/AccessLog.ts"
+import { GenAiConventions } from "../src/process/SemanticConventions.ts"
 import type { Role } from "./DoorOptions.ts"
 import type { OtlpSettings, Settings } from "./Environment.ts"
 import * as ProcessMetrics from "./ProcessMetrics.ts"
@@ -27,7 +28,10 @@ export const layer = (settings: Settings, source: Source): Layer.Layer<never> =>
     })
   )
 
-const otlpLayer = ({ attributes, endpoint, headers, sampler, serviceName }: OtlpSettings, { role, worker }: Source) => {
+const otlpLayer = (
+  { attributes, endpoint, genAiVersion, headers, sampler, serviceName }: OtlpSettings,
+  { role, worker }: Source
+) => {
   const exporter = Otlp.layer({
     baseUrl: endpoint,
     headers: Redacted.value(headers),
@@ -49,7 +53,7 @@ const otlpLayer = ({ attributes, endpoint, headers, sampler, serviceName }: Otlp
     Tracer.Tracer,
     Effect.map(Effect.tracer, (tracer) => Sampler.withSampler(tracer, sampler))
   )
-  return sampledTracer.pipe(Layer.provideMerge(exporter))
+  return Layer.merge(sampledTracer.pipe(Layer.provideMerge(exporter)), Layer.succeed(GenAiConventions, genAiVersion))
 }
 
 const logLayer = ({ accessLog, logLevels }: Settings, source: Source) =>

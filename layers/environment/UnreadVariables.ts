@@ -65,7 +65,8 @@ export const find = (isSet: (variable: string) => boolean, parts: EnabledParts):
       "OTEL_SERVICE_NAME",
       "OTEL_RESOURCE_ATTRIBUTES",
       "OTEL_TRACES_SAMPLER",
-      "OTEL_TRACES_SAMPLER_ARG"
+      "OTEL_TRACES_SAMPLER_ARG",
+      "OTEL_SEMCONV_STABILITY_OPT_IN"
     ])
   ]
 }

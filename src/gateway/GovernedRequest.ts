@@ -27,10 +27,13 @@ import * as LenientBody from "./request/LenientBody.ts"
 import type * as Request from "./request/Request.ts"
 import * as RequestBody from "./request/RequestBody.ts"
 import type { KeyRecord } from "./snapshot/KeyRecord.ts"
+import { operationOf } from "./TextRoutes.ts"
+import type { ModelRequest } from "./telemetry/ModelCall.ts"
 import type { UpstreamFallback } from "./telemetry/RequestOutcome.ts"
 import type * as Tracing from "./telemetry/Tracing.ts"
 import * as Billing from "./usage/Billing.ts"
 import * as DenialRecords from "./usage/DenialRecords.ts"
+import * as RequestAccount from "./usage/RequestAccount.ts"
 import * as ServiceBilling from "./usage/ServiceBilling.ts"
 
 export interface GovernedServices extends KeyedRequest.KeyedServices {
@@ -58,6 +61,8 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
   #sentAt = 0
   /** True if the upstream may have received the request of the current attempt. */
   #maybeSent = false
+  /** The latest exchange with an upstream. */
+  #exchange: Tracing.Exchange | undefined
   #objectObserver: CreatedObjects | undefined
   #responseHash: BodyHash | undefined
 
@@ -105,6 +110,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
       withinMs: config.timeoutMs,
       lease: this.lease,
       managed: config.mode === "managed_by_gateway",
+      readsParameters: this.span.isRecorded,
       requestsUsage: accounting === "answer" && isUsageOptIn,
       hash: this.#requestHash
     }
@@ -179,7 +185,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
           : []
     }
     const runner = guardrails.runnerFor(
-      { request: this.request, target, key, subject: this.#subject, facts },
+      { request: this.request, target, key, subject: this.#subject, facts, span: this.span },
       effective.guardrails
     )
     const refusal = Refusals.afterBody(effective, this.#policyRequest, this.#modelLayers(), runner)
@@ -205,11 +211,9 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
       const refusal = runner.refusalOfOpaqueBody()
       return refusal === undefined ? this.#send(body, candidate) : this.refuse(refusal)
     }
-    const endPhase = this.span.startPhase("gateway.guardrails")
     runner.inspectRequest(
       body.bytes,
       this.catching((bytes) => {
-        endPhase()
         if (Result.isFailure(bytes)) this.refuse(bytes.failure)
         else this.#send({ ...body, bytes: bytes.success }, candidate)
       })
@@ -222,21 +226,20 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     const { now } = this.services
     this.#sentAt = now()
     if (this.facts.stream) this.lifecycle.startStreaming()
-    this.#forward("gateway.upstream", first, body, Option.isSome(this.#fallback), this.#sentAt, (response) => {
+    this.#forward(first, body, Option.isSome(this.#fallback), this.#sentAt, (response) => {
       const { result } = response
       if (!result.canFallBack || Option.isNone(this.#fallback)) return this.#conclude(response)
       const reason =
         result.withheldStatus === undefined ? (result.error?.code ?? "internal_error") : `http_${result.withheldStatus}`
       this.provider = "upstream"
       this.#maybeSent = false
-      this.#forward("gateway.upstream.fallback", this.#fallback.value, body, false, now(), (second) =>
+      this.#forward(this.#fallback.value, body, false, now(), (second) =>
         this.#conclude(second, { from: this.target.provider, to: "upstream", reason })
       )
     })
   }
 
   #forward(
-    phase: string,
     candidate: Fallback.UpstreamCandidate,
     body: RequestBody.Body,
     mayFallBack: boolean,
@@ -252,17 +255,22 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
         ? this.#runner.streamFilter({ lease: this.lease, schedule: this.services.schedule, onDefect })
         : undefined
     const readsResponse = inspector !== undefined
-    const optionsWith = (traceparent: string | undefined) =>
-      this.#forwardOptions(candidate, body, mayFallBack, headersAt, readsResponse, streamFilter, traceparent)
+    const optionsWith = (exchange: Tracing.Exchange | undefined) =>
+      this.#forwardOptions(candidate, body, mayFallBack, headersAt, readsResponse, streamFilter, exchange)
     if (this.clientGone) return then(StreamedResponse.neverSent(wire, optionsWith(undefined)))
-    const exchange = this.span.startExchange(phase, candidate.destination.base.origin)
-    const options = optionsWith(exchange.traceparent)
+    const exchange = this.span.startExchange({
+      base: candidate.destination.base,
+      provider: this.provider,
+      model: () => this.#modelRequest(body)
+    })
+    this.#exchange = exchange
+    const options = optionsWith(exchange)
     this.#maybeSent = true
     let ended = false
     const done = (response: Forward.PendingResponse) => {
       ended = true
       this.cancelStep = undefined
-      exchange.end(response.result.status ?? response.result.withheldStatus)
+      exchange.end(response.result)
       then(response)
     }
     const cancel =
@@ -282,7 +290,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     headersAt: number,
     isInspected: boolean,
     streamFilter: Forward.ForwardOptions["streamFilter"],
-    traceparent: string | undefined
+    tracing: Tracing.Exchange | undefined
   ): Forward.ForwardOptions {
     const { control, schedule, now } = this.services
     const { key, request, target } = this
@@ -298,12 +306,12 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
         destination,
         key,
         body: body.streamed?.bytes ?? body.bytes,
-        traceparent,
+        traceparent: tracing?.traceparent,
         readsResponse: readsUsage || isInspected || this.#objectObserver !== undefined
       }),
       credential: destination.credential,
       usageReading: readsUsage
-        ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage }
+        ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage, reader: tracing?.reader }
         : { _tag: "Blind" },
       limits: ofResponses(config, policy.max_response_body_bytes),
       hasTerminalEvent: target.routeId !== "service" && target.routeId !== "compat",
@@ -321,6 +329,14 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
       rewriteHeaders: LocationHeaders.forClient(request.wire.target, target.target, destination.base),
       now
     }
+  }
+
+  /** Returns what is asked of a model, for tracing. `undefined` if the route calls no model. */
+  #modelRequest({ parameters }: RequestBody.Body): ModelRequest | undefined {
+    const { facts, request, target } = this
+    const operation = request.wire.method === "POST" ? operationOf(target) : undefined
+    const model = RequestAccount.recordableName(facts.models[0])
+    return operation && { operation, family: target.family, model, streams: facts.stream, parameters }
   }
 
   /** Returns a filter that removes models that the key may not use from a model list. `undefined` if none is needed. */
@@ -345,11 +361,10 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     const filter = this.target.routeId === "models" ? this.#modelFilter() : this.objectFilter()
     if (runner === undefined) return filter
     const inspect: BufferedResponse.ResponseInspector["inspect"] = (text, done) => {
-      const endPhase = this.span.startPhase("gateway.guardrails")
+      this.#exchange?.received()
       runner.inspectResponse(
         text,
         this.catching((inspected) => {
-          endPhase()
           if (filter === undefined || Result.isFailure(inspected)) done(inspected)
           else filter.inspect(inspected.success, done)
         })

@@ -14,6 +14,7 @@ import type { Request } from "./request/Request.ts"
 import type { KeyRecord } from "./snapshot/KeyRecord.ts"
 import * as TextRoutes from "./TextRoutes.ts"
 import * as GuardrailMetrics from "./telemetry/GuardrailMetrics.ts"
+import type { Phase, Span } from "./telemetry/Tracing.ts"
 
 export interface RunnerServices {
   readonly guardrails: Guardrails["Service"]
@@ -30,6 +31,7 @@ export interface GuardedRequest {
   /** The user of the verified identity. */
   readonly subject: string | undefined
   readonly facts: Facts.Facts
+  readonly span: Span
 }
 
 /** What the guardrails of a stream need of its request. */
@@ -50,14 +52,17 @@ export class GuardrailRunner {
   readonly #context: GuardrailContext
   readonly #route: TextRoute
   readonly #placeholders = new Map<string, string>()
+  readonly #span: Span
   #stream: StreamChain.StreamChain | undefined
+  #streamPhase: Phase | undefined
 
   constructor(
     services: RunnerServices,
     selection: Selection.Selection,
-    { facts, key, request, subject, target }: GuardedRequest
+    { facts, key, request, span, subject, target }: GuardedRequest
   ) {
     this.#services = services
+    this.#span = span
     this.#request = request
     this.#target = target
     this.#facts = facts
@@ -117,7 +122,14 @@ export class GuardrailRunner {
       lease,
       schedule,
       open: (output) => {
-        const call = StreamCalls.make(guardrails, { fork, requestId, context: this.#context, onDefect })
+        const phase = this.#span.startPhase(phaseName)
+        this.#streamPhase = phase
+        const call = StreamCalls.make(guardrails, {
+          fork: (effect) => fork(phase.run(effect)),
+          requestId,
+          context: this.#context,
+          onDefect
+        })
         const options = { route: this.#route, known: this.#placeholders, now, call }
         this.#stream = new StreamChain.StreamChain(this.#streamSteps, options, {
           push: (bytes) => output.push(bytes),
@@ -134,6 +146,8 @@ export class GuardrailRunner {
   endStream(): void {
     const { executions = [], failures = [] } = this.#stream?.report() ?? {}
     this.#stream = undefined
+    this.#streamPhase?.end()
+    this.#streamPhase = undefined
     if (executions.length > 0) this.#record({ executions, failures, stopped: undefined }, this.#services.now())
   }
 
@@ -161,7 +175,9 @@ export class GuardrailRunner {
       text,
       placeholders: this.#placeholders
     }
-    fork(guardrails.run(steps, input)).addObserver((exit) => {
+    const phase = this.#span.startPhase(phaseName)
+    fork(phase.run(guardrails.run(steps, input))).addObserver((exit) => {
+      phase.end()
       if (Exit.isFailure(exit)) {
         fork(Effect.logError("guardrails failed because of a gateway defect; the request is refused", exit.cause))
         return done(Result.fail(guardrailsFailed))
@@ -179,6 +195,8 @@ export class GuardrailRunner {
     GuardrailMetrics.record(report, { route, provider, stream: this.#facts.stream, tookMs: now() - startedAt }, context)
   }
 }
+
+const phaseName = "gateway.guardrails"
 
 /**
  * Policy and limits were checked before the guardrails ran. A guardrail may therefore rewrite text, but not change

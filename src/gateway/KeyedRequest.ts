@@ -148,27 +148,27 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
 
   /** If the client disconnects while its body arrives, the request ends. Otherwise `step` runs with the body. */
   protected onceRead<A>(step: (body: A) => void): (body: A) => void {
-    const endPhase = this.span.startPhase("gateway.body")
+    const phase = this.span.startPhase("gateway.body")
     this.cancelStep = this.catching<void>(() => {
-      endPhase()
+      phase.end()
       this.endDisconnected()
     })
     return this.catching((body: A) => {
       if (this.#recorded) return
       this.cancelStep = undefined
-      endPhase()
+      phase.end()
       step(body)
     })
   }
 
   protected admit(meters: Meters.RequestMeters, wanted: Estimate.UsageEstimate, admitted: () => void) {
-    const endPhase = this.span.startPhase("gateway.limits.admit")
+    const phase = this.span.startPhase("gateway.limits.admit")
     this.services.limits.admitUnsafe(
       this.request.recordId,
       meters,
       wanted,
       this.catching((exit) => {
-        endPhase()
+        phase.end()
         if (Exit.isFailure(exit)) return this.#refuseUnavailable(exit.cause)
         if (exit.value._tag === "Refused") return this.#refuseByLimit(exit.value)
         this.readings = exit.value.readings
@@ -240,7 +240,7 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
   #settle(account: Account, then: () => void): void {
     // A callback may arrive after the request has ended.
     if (this.#recorded) return
-    const endPhase = this.span.startPhase("gateway.settle")
+    const phase = this.span.startPhase("gateway.settle")
     const record = RequestAccount.toRecord({
       ...account,
       ...this.recordDetails(),
@@ -258,7 +258,7 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
       account.bill.settled,
       record,
       this.catching<void>(() => {
-        endPhase()
+        phase.end()
         then()
       })
     )

@@ -111,7 +111,7 @@ export class RequestAuthentication {
   /** Runs `effect` and then `then`. If the client disconnects first, the request ends and `then` is not called. */
   #awaitUnlessDisconnected<A, E>(
     effect: Effect.Effect<A, E>,
-    endPhase: () => void,
+    phase: Tracing.Phase,
     lifecycle: RequestLifecycle.RequestLifecycle,
     then: (exit: Exit.Exit<A, E>) => RequestLifecycle.OnDisconnect
   ): RequestLifecycle.OnDisconnect {
@@ -120,8 +120,8 @@ export class RequestAuthentication {
       disconnected = true
       lifecycle.end(RequestLifecycle.clientClosedOutcome)
     }
-    this.#services.fork(effect).addObserver((exit) => {
-      endPhase()
+    this.#services.fork(phase.run(effect)).addObserver((exit) => {
+      phase.end()
       if (disconnected) return
       onDisconnect = noop
       try {

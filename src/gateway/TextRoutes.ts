@@ -1,5 +1,6 @@
 import type { TextRoute } from "../guardrails/text/Place.ts"
 import type { BodyRoute } from "../policy/routes/CanonicalRoute.ts"
+import type { Operation } from "./telemetry/GenAiAttributes.ts"
 
 /** Returns where the texts stand in the bodies of a route. `target` is the path at the upstream, with its query. */
 export const of = ({ routeId, target }: { readonly routeId: BodyRoute; readonly target: string }): TextRoute =>
@@ -17,6 +18,18 @@ const textRoutes: Readonly<Record<Exclude<BodyRoute, "compat">, TextRoute>> = {
   "message-batch-cancel": "message_batches",
   "message-batch-results": "message_batches",
   service: "other"
+}
+
+/** Returns what a POST on a route asks of a model. Counting tokens and batches ask for no response of a model. */
+export const operationOf = (target: { readonly routeId: BodyRoute; readonly target: string }): Operation | undefined =>
+  target.routeId === "messages-count-tokens" ? undefined : operations[of(target)]
+
+const operations: Readonly<Partial<Record<TextRoute, Operation>>> = {
+  chat: "chat",
+  responses: "chat",
+  messages: "chat",
+  completions: "text_completion",
+  embeddings: "embeddings"
 }
 
 /** Paths of a compatible upstream that the gateway does not serve itself. */

@@ -58,18 +58,29 @@ describe("traces", () => {
         parents(),
         [joined, begun].map((server) => {
           const client = found.find((span) => span.parentSpanId === server?.spanId && span.kind === 3)
-          assert.deepInclude(client, { traceId: server?.traceId ?? "", name: "gateway.upstream" })
-          assert.strictEqual(client?.attributes["server.address"], "127.0.0.1")
+          assert.deepInclude(client, { traceId: server?.traceId ?? "", name: "chat m" })
+          assert.deepInclude(client?.attributes, {
+            "server.address": "127.0.0.1",
+            // the former conventions, as long as nobody opts in to the latest ones
+            "gen_ai.system": "openai",
+            "gen_ai.operation.name": "chat",
+            "gen_ai.request.model": "m",
+            "gen_ai.response.finish_reasons": ["stop"]
+          })
+          assert.notProperty(client?.attributes, "gen_ai.provider.name")
+          for (const name of ["gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"]) {
+            assert.isNumber(client?.attributes[name], name)
+          }
           return ["00", server?.traceId ?? "", client?.spanId ?? "", "01"]
         })
       )
       assert.deepInclude(joined?.attributes, {
         "http.route": "/v1/chat/completions",
         "http.response.status_code": 200,
-        "gen_ai.request.model": "m",
+        "gateway.model": "m",
         "gateway.key_prefix": key.raw.slice(0, 16)
       })
-      for (const name of ["gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens", "gateway.cost_usd"]) {
+      for (const name of ["gateway.input_tokens", "gateway.output_tokens", "gateway.cost_usd"]) {
         assert.isNumber(joined?.attributes[name], name)
       }
       // the database works for the process as well, and that begins no trace

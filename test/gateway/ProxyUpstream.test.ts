@@ -435,7 +435,7 @@ layer(Proxy.database)("ProxyApp and an upstream", (it) => {
   it.effect.each([
     { at: "gateway.body", sent: 0, total_tokens: null, held: 0 },
     { at: "gateway.limits.admit", sent: 0, total_tokens: null, held: 0 },
-    { at: "gateway.upstream", sent: 0, total_tokens: null, held: 0 },
+    { at: "chat", sent: 0, total_tokens: null, held: 0 },
     // the answer is not known to the gateway any more: the reservation stands for it
     { at: "gateway.guardrails", before: 1, sent: 1, total_tokens: 890, held: 890 },
     // the client has seen the head of the answer, and that there is more

@@ -45,8 +45,10 @@ const notNeeded: MaxTokens = { perResponse: 0, isSentUpstream: false }
 export const writeTo = (routeId: Target["routeId"], body: Body, maxTokens: MaxTokens): Body => {
   const member = memberByRoute[routeId]
   if (!maxTokens.isSentUpstream || member === undefined || body.bytes === null) return body
+  const { parameters } = body
   return {
     ...body,
+    ...(parameters && { parameters: { ...parameters, maxTokens: maxTokens.perResponse } }),
     bytes: Buffer.from(JsonMembers.withMember(body.bytes.toString(), member, String(maxTokens.perResponse)))
   }
 }

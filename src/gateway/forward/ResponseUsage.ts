@@ -1,11 +1,17 @@
 import * as Headers from "../../http/Headers.ts"
 import type { Family } from "../../policy/routes/CanonicalRoute.ts"
+import type { ResponseReader } from "../usage/ResponseReader.ts"
 import * as UsageTap from "../usage/UsageTap.ts"
 
 /** `Blind` reads no token usage. `hideUsage` removes usage figures that only the gateway requested. */
 export type UsageReading =
   | { readonly _tag: "Blind" }
-  | { readonly _tag: "Tokens"; readonly family: Family; readonly hideUsage: boolean }
+  | {
+      readonly _tag: "Tokens"
+      readonly family: Family
+      readonly hideUsage: boolean
+      readonly reader?: ResponseReader | undefined
+    }
 
 /** Usage is read from whole responses and events up to these sizes. Of longer ones, only the end is read. */
 const maxJsonUsageBytes = 4_194_304
@@ -18,14 +24,15 @@ export const tapFor = (
 ): { readonly tap: UsageTap.UsageTap; readonly removesBytes: boolean } => {
   if (usageReading._tag === "Blind" || status >= 400 || Headers.contentEncoding(headers) !== "identity")
     return { tap: UsageTap.passthrough, removesBytes: false }
+  const { family, hideUsage, reader } = usageReading
   if (Headers.isEventStream(headers)) {
-    return usageReading.hideUsage
-      ? { tap: UsageTap.hidingUsage(usageReading.family, maxEventUsageBytes), removesBytes: true }
-      : { tap: UsageTap.events(usageReading.family, maxEventUsageBytes), removesBytes: false }
+    return hideUsage
+      ? { tap: UsageTap.hidingUsage(family, maxEventUsageBytes, reader), removesBytes: true }
+      : { tap: UsageTap.events(family, maxEventUsageBytes, reader), removesBytes: false }
   }
   return {
     tap: mayBeJson(Headers.contentType(headers))
-      ? UsageTap.json(usageReading.family, maxJsonUsageBytes)
+      ? UsageTap.json(family, maxJsonUsageBytes, reader)
       : UsageTap.passthrough,
     removesBytes: false
   }

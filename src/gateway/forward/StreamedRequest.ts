@@ -62,10 +62,10 @@ export const run = (
   const { appliedPolicy = noPolicy, destination, inspector, request } = options
   const settle = options.settle ?? ((_, then) => then())
   const sentAt = now()
-  const exchange = span.startExchange("gateway.upstream", destination.base.origin)
+  const exchange = span.startExchange({ base: destination.base, provider: options.target.provider })
   const forwardOptions = forwardOptionsOf(options, appliedPolicy, exchange.traceparent, now)
   const conclude = ({ finish, result }: Forward.PendingResponse) => {
-    exchange.end(result.status ?? result.withheldStatus)
+    exchange.end(result)
     const outcome: ExchangeOutcome = {
       status: result.status ?? result.error?.status ?? RequestLifecycle.clientClosedStatus,
       error: result.error,

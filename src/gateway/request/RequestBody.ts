@@ -3,6 +3,7 @@ import * as Headers from "../../http/Headers.ts"
 import * as Facts from "../../policy/facts/Facts.ts"
 import type { Json } from "../../policy/facts/Json.ts"
 import * as JsonMembers from "../../policy/facts/JsonMembers.ts"
+import * as RequestParameters from "../../policy/facts/RequestParameters.ts"
 import { type BodyLimit, requestTooLarge } from "../../policy/routes/BodyLimit.ts"
 import type { RouteId } from "../../policy/routes/CanonicalRoute.ts"
 import type { BodyLease } from "../../services/BodyLeases.ts"
@@ -42,6 +43,8 @@ export interface Body {
   readonly hideUsage: boolean
   /** True for a body that is not JSON. Guardrails cannot inspect such a body. */
   readonly opaque?: boolean
+  /** Set if they were wanted, and the body is JSON. */
+  readonly parameters?: RequestParameters.RequestParameters
   /** Set if the gateway streams the body instead of reading it into memory. `bytes` is `null` then. */
   readonly streamed?: StreamedBody
 }
@@ -65,6 +68,8 @@ export interface ReadOptions {
   readonly lease: BodyLease
   /** True if the gateway's policy applies. Members addressed to the gateway, such as `guardrails`, are then removed. */
   readonly managed: boolean
+  /** True if a span describes the request. */
+  readonly readsParameters: boolean
   /** True if the gateway counts tokens and the protocol's streams report them only on request. */
   readonly requestsUsage: boolean
   readonly hash: BodyHash
@@ -142,7 +147,11 @@ const toBody = (
 ): Result.Result<Body, GatewayError> =>
   Result.mapBoth(parsed, {
     onFailure: (problem) => new GatewayError(problem),
-    onSuccess: (parsed) => ({ ...bytesToForward(parsed, bytes, options), facts: parsed.facts })
+    onSuccess: (parsed) => ({
+      ...bytesToForward(parsed, bytes, options),
+      facts: parsed.facts,
+      ...(options.readsParameters && { parameters: RequestParameters.of(parsed.request) })
+    })
   })
 
 /** Policy depends on the body, so the gateway refuses a content type that it cannot parse. */

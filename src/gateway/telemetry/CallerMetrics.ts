@@ -1,8 +1,9 @@
 import { Metric, Option } from "effect"
 import { toDollars } from "../../policy/Price.ts"
-import { type CallbackMetrics, maxCallerSeries, maxModelLabels, otherLabel } from "../../process/CallbackMetrics.ts"
+import { type CallbackMetrics, maxCallerSeries, otherLabel } from "../../process/CallbackMetrics.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 import type { TokenUsage } from "../usage/TokenUsage.ts"
+import { ModelLabels } from "./ModelLabels.ts"
 import type { RequestOutcome } from "./RequestOutcome.ts"
 
 const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
@@ -76,7 +77,7 @@ class CallerCounters {
 
 /** Counts requests, tokens and cost per caller and model. Callers and models beyond a maximum count as `other`. */
 export const make = (series: CallbackMetrics) => {
-  const models = new Set<string>()
+  const models = new ModelLabels()
   const counters = new Map<string, CallerCounters>()
   const countersByKey = new WeakMap<KeyRecord, Map<string, CallerCounters>>()
 
@@ -97,16 +98,8 @@ export const make = (series: CallbackMetrics) => {
     return callerCounters
   }
 
-  /** Clients can invent model names. A name becomes a label only after an upstream responded without an error. */
-  const labelOf = (model: string, status: number): string => {
-    if (models.has(model)) return model
-    if (status >= 400 || models.size >= maxModelLabels) return otherLabel
-    models.add(model)
-    return model
-  }
-
   return (key: KeyRecord, provider: string, outcome: RequestOutcome): void => {
-    const model = outcome.model === undefined ? "none" : labelOf(outcome.model, outcome.status)
+    const model = models.of(outcome.model, outcome.status)
     let countersByModel = countersByKey.get(key)
     if (countersByModel === undefined) {
       countersByModel = new Map()

@@ -88,7 +88,8 @@ const serviceColumns = ({ method, path, service }: ServiceCall): Partial<UsageRe
   endpoint_template: closestTemplate(service.pricing.endpoints, method, path)?.path_template
 })
 
-const recordableName = (name: string | undefined): string | undefined =>
+/** Returns a name that a client chose, truncated and without control characters. */
+export const recordableName = (name: string | undefined): string | undefined =>
   name
     ?.slice(0, 256)
     // `slice` may have split a surrogate pair.

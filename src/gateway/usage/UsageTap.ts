@@ -4,6 +4,7 @@ import * as JsonMembers from "../../policy/facts/JsonMembers.ts"
 import type { Family } from "../../policy/routes/CanonicalRoute.ts"
 import { CollectedBytes } from "../../services/CollectedBytes.ts"
 import { TailBuffer } from "../../services/TailBuffer.ts"
+import type { ResponseReader } from "./ResponseReader.ts"
 import * as StreamTokenCounter from "./StreamTokenCounter.ts"
 import * as TokenUsage from "./TokenUsage.ts"
 import * as TrailingUsage from "./TrailingUsage.ts"
@@ -31,7 +32,7 @@ export const passthrough: UsageTap = {
 }
 
 /** Reads the usage of a JSON response: from the complete body, or from the end of a body longer than `maxBody`. */
-export const json = (family: Family, maxBody: number): UsageTap => {
+export const json = (family: Family, maxBody: number, reader?: ResponseReader): UsageTap => {
   const collected = new CollectedBytes()
   let tail: TailBuffer | undefined
   let length = 0
@@ -53,14 +54,23 @@ export const json = (family: Family, maxBody: number): UsageTap => {
           ? TrailingUsage.readTail(family, tail.toBuffer())
           : collected.length === 0
             ? undefined
-            : usageOfBody(family, collected.toBuffer()),
+            : usageOfBody(family, collected.toBuffer(), reader),
       estimatedOutput: Math.ceil(length / 4)
     })
   }
 }
 
-const usageOfBody = (family: Family, body: Buffer): TokenUsage.ReportedUsage | undefined =>
-  TrailingUsage.readWhole(family, body) ?? readUsage(family, body)
+const usageOfBody = (
+  family: Family,
+  body: Buffer,
+  reader: ResponseReader | undefined
+): TokenUsage.ReportedUsage | undefined =>
+  reader !== undefined && body.length <= maxReadBytes
+    ? readUsage(family, body, reader)
+    : (TrailingUsage.readWhole(family, body) ?? readUsage(family, body))
+
+/** A longer response is not shown to a `ResponseReader`, because parsing it only for that would take too long. */
+const maxReadBytes = 65_536
 
 const takeTail = (collected: CollectedBytes): TailBuffer => {
   const last = new TailBuffer(TrailingUsage.tailBytes)
@@ -78,13 +88,20 @@ const dataField = Buffer.from("data:")
 /** In latin1. A byte order mark may precede the first line of a stream. */
 const dataLine = /^(?:\xef\xbb\xbf)?data:/
 
-const countText = (text: StreamTokenCounter.StreamTokenCounter, event: Buffer): void =>
+const countText = (
+  text: StreamTokenCounter.StreamTokenCounter,
+  event: Buffer,
+  reader: ResponseReader | undefined
+): void =>
   new LineScanner().scan(event, (bytes, from, end) => {
-    if (startsWithAt(bytes, from, dataField)) text.addLine(bytes.subarray(from, end))
+    if (!startsWithAt(bytes, from, dataField)) return
+    const line = bytes.subarray(from, end)
+    text.addLine(line)
+    reader?.onEvent(line)
   })
 
 /** Reads the usage of an event stream. For speed it parses only lines with a `"usage"` object. */
-export const events = (family: Family, maxLine: number): UsageTap => {
+export const events = (family: Family, maxLine: number, reader?: ResponseReader): UsageTap => {
   let reported: TokenUsage.ReportedUsage | undefined
   const text = StreamTokenCounter.make()
   const lines = new LineScanner()
@@ -100,7 +117,8 @@ export const events = (family: Family, maxLine: number): UsageTap => {
     if (!startsWithAt(bytes, from, dataField)) return
     const field = bytes.subarray(from, end)
     text.addLine(field)
-    report(readLine(family, field))
+    reader?.onEvent(field)
+    report(readLine(family, field, reader))
   }
 
   const add = (bytes: Buffer) => {
@@ -146,7 +164,7 @@ export const events = (family: Family, maxLine: number): UsageTap => {
  * Reads usage figures that only the gateway requested. Drops the event that carries only usage. Removes `"usage":null`
  * from other events. Each event is held until it is complete, unless it is longer than `maxEvent`.
  */
-export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
+export const hidingUsage = (family: Family, maxEvent: number, reader?: ResponseReader): UsageTap => {
   let reported: TokenUsage.ReportedUsage | undefined
   const text = StreamTokenCounter.make()
   const pending = new CollectedBytes()
@@ -179,7 +197,7 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
   }
 
   const withoutUsage = (bytes: Buffer): Buffer | undefined => {
-    countText(text, bytes)
+    countText(text, bytes, reader)
     if (bytes.indexOf(usageKey) === -1) return bytes
     // In latin1 each byte is one character, so the forwarded bytes stay unchanged.
     const lines = bytes.toString("latin1").split(/(\r\n|\n|\r)/)
@@ -194,6 +212,7 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
     }
     const parsed = TrailingUsage.parse(json)
     if (!TokenUsage.isObject(parsed)) return bytes
+    reader?.onJson(parsed)
     report(TokenUsage.read(family, parsed))
     const { choices, usage } = parsed
     if (TokenUsage.isObject(usage)) return Array.isArray(choices) && choices.length === 0 ? undefined : bytes
@@ -258,20 +277,26 @@ const startsWithAt = (bytes: Buffer, from: number, part: Buffer): boolean => {
   return true
 }
 
-const readUsage = (family: Family, json: Buffer): TokenUsage.ReportedUsage | undefined =>
-  JsonBounds.isExcessive(json)
-    ? readEitherEnd(family, json)
-    : TokenUsage.read(family, TrailingUsage.parse(json.toString("utf8")))
+const readUsage = (family: Family, json: Buffer, reader?: ResponseReader): TokenUsage.ReportedUsage | undefined => {
+  if (JsonBounds.isExcessive(json)) return readEitherEnd(family, json)
+  const parsed = TrailingUsage.parse(json.toString("utf8"))
+  reader?.onJson(parsed)
+  return TokenUsage.read(family, parsed)
+}
 
 const readEitherEnd = (family: Family, json: Buffer): TokenUsage.ReportedUsage | undefined =>
   TrailingUsage.readTail(family, json.subarray(Math.max(0, json.length - TrailingUsage.tailBytes))) ??
   TrailingUsage.readTail(family, json.subarray(0, TrailingUsage.tailBytes))
 
-const readLine = (family: Family, bytes: Buffer): TokenUsage.ReportedUsage | undefined => {
+const readLine = (
+  family: Family,
+  bytes: Buffer,
+  reader: ResponseReader | undefined
+): TokenUsage.ReportedUsage | undefined => {
   // The first `"usage"` may be part of quoted text, so each occurrence is tried.
   for (let at = bytes.indexOf(usageKey); at !== -1; at = bytes.indexOf(usageKey, at + 1)) {
     if (TrailingUsage.objectStart(bytes, at + usageKey.length) !== undefined) {
-      return readUsage(family, bytes.subarray(dataField.length))
+      return readUsage(family, bytes.subarray(dataField.length), reader)
     }
   }
   return undefined

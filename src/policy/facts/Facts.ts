@@ -129,6 +129,7 @@ export interface BodyProblem {
 
 export interface ParsedBody {
   readonly text: string
+  readonly request: JsonObject
   readonly facts: Facts
   readonly streamOptions: JsonObject | undefined
   readonly extraStreamOptions: Json | undefined
@@ -207,6 +208,7 @@ export const ofJson = (routeId: BodyRoute, { json, shape, text }: JsonText): Res
   const extra = routeId === "service" ? undefined : json["extra_body"]
   return Result.succeed({
     text,
+    request: json,
     streamOptions: isObject(json["stream_options"]) ? json["stream_options"] : undefined,
     extraStreamOptions: isObject(extra) ? extra["stream_options"] : undefined,
     facts: factsOf(routeId, json, {
