@@ -1,8 +1,9 @@
-import { Effect, Layer, Redacted, Result } from "effect"
+import { Effect, Layer, Redacted, Result, type Tracer } from "effect"
 import { CollectedBytes } from "../src/services/CollectedBytes.ts"
 import { Egress, EgressError, type EgressRequest } from "../src/services/Egress.ts"
 import type { Flow, Sink, UpstreamError } from "../src/services/Upstream.ts"
 import { type AddressPolicy, AddressRefused } from "./http/AddressPolicy.ts"
+import * as EgressSpan from "./http/EgressSpan.ts"
 import * as UpstreamHttp from "./UpstreamHttp.ts"
 
 /** Operators' requests and guardrail calls share these limits. A proxied request may call several guardrails. */
@@ -21,9 +22,9 @@ export const layer = (addressPolicy: AddressPolicy): Layer.Layer<Egress> =>
     Effect.gen(function* () {
       const { exchange } = yield* UpstreamHttp.make({ ...limits, addressPolicy })
 
-      const fetch = Effect.fn("Egress.fetch")(function* (request: EgressRequest) {
+      const send = Effect.fnUntraced(function* (request: EgressRequest, address: RequestAddress, span: Tracer.Span) {
         const { body = null, maxBytes, method, withinMs } = request
-        const { origin, target } = yield* Effect.fromResult(parseUrl(request.url))
+        const { origin, target } = address
         const response = new ResponseCollector(maxBytes)
         yield* exchange(
           {
@@ -31,7 +32,7 @@ export const layer = (addressPolicy: AddressPolicy): Layer.Layer<Egress> =>
             caller: request.caller,
             target,
             method,
-            headers: headersOf(request),
+            headers: headersOf(request, span),
             body,
             headersWithinMs: withinMs,
             idleWithinMs: withinMs
@@ -44,12 +45,18 @@ export const layer = (addressPolicy: AddressPolicy): Layer.Layer<Egress> =>
         return { status: response.status, headers: response.headers, body: response.body.take() }
       })
 
+      const fetch = Effect.fnUntraced(function* (request: EgressRequest) {
+        const address = yield* Effect.fromResult(parseUrl(request.url))
+        return yield* EgressSpan.around(request.method, address.origin, (span) => send(request, address, span))
+      })
+
       return Egress.of({ fetch })
     })
   )
 
-const headersOf = ({ bearer, headers = {} }: EgressRequest): ReadonlyArray<string> => [
+const headersOf = ({ bearer, headers = {} }: EgressRequest, span: Tracer.Span): ReadonlyArray<string> => [
   ...Object.entries(headers).flat(),
+  ...EgressSpan.headersOf(span),
   ...(bearer === undefined ? [] : ["authorization", `Bearer ${Redacted.value(bearer)}`]),
   "accept-encoding",
   "identity",
@@ -57,7 +64,12 @@ const headersOf = ({ bearer, headers = {} }: EgressRequest): ReadonlyArray<strin
   "svc-runtime"
 ]
 
-const parseUrl = (text: string): Result.Result<{ readonly origin: string; readonly target: string }, EgressError> => {
+interface RequestAddress {
+  readonly origin: string
+  readonly target: string
+}
+
+const parseUrl = (text: string): Result.Result<RequestAddress, EgressError> => {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.hostname === "") {
     return invalid("must be an http or https URL with a host")

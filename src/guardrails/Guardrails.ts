@@ -2,6 +2,7 @@ import { Clock, Context, Effect, Layer, Result } from "effect"
 import type { Execution, Mode } from "../policy/Guardrail.ts"
 import { Egress } from "../services/Egress.ts"
 import * as GuardrailOutcome from "./GuardrailOutcome.ts"
+import * as GuardrailSpan from "./GuardrailSpan.ts"
 import * as HttpGuardrail from "./HttpGuardrail.ts"
 import * as PiiRedact from "./PiiRedact.ts"
 import { type HttpStep, isHttp, type SelectedGuardrail, type Selection } from "./Selection.ts"
@@ -71,7 +72,8 @@ export class Guardrails extends Context.Service<
         for (const step of selection) {
           const { definition } = step
           const startedAt = yield* Clock.currentTimeMillis
-          const { found, verdict } = yield* judge(step, { ...input, text })
+          const judged = judge(step, { ...input, text })
+          const { found, verdict } = yield* GuardrailSpan.around(step, input.mode, judged, ({ verdict }) => verdict)
           const outcome = GuardrailOutcome.of(definition.failurePolicy, verdict)
           const tookMs = (yield* Clock.currentTimeMillis) - startedAt
           const execution = GuardrailOutcome.executionOf(definition, input.mode, outcome, tookMs)
@@ -91,7 +93,10 @@ export class Guardrails extends Context.Service<
         return { text, executions, failures, stopped: undefined }
       })
 
-      return Guardrails.of({ run, judgeStream: (step, input) => call(step, { ...input, mode: "during_call" }) })
+      const judgeStream: Guardrails["Service"]["judgeStream"] = (step, input) =>
+        GuardrailSpan.around(step, "during_call", call(step, { ...input, mode: "during_call" }), (reply) => reply)
+
+      return Guardrails.of({ run, judgeStream })
     })
   )
 }
