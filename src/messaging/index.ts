@@ -40,6 +40,7 @@ export {
 } from "./envelope/Errors.ts"
 export type { StatusEvent, StatusInput } from "./envelope/StatusEvent.ts"
 export type { TaskEnvelope, TaskInput } from "./envelope/TaskEnvelope.ts"
+export { requestHeaders as traceHeaders } from "./envelope/TraceContext.ts"
 export type { WorkflowEnvelope, WorkflowInput } from "./envelope/WorkflowEnvelope.ts"
 export {
   type DeadLettered,

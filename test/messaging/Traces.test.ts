@@ -6,6 +6,7 @@ import * as Handler from "../../src/messaging/consume/Handler.ts"
 import * as TaskConsumer from "../../src/messaging/consume/TaskConsumer.ts"
 import * as WorkflowConsumer from "../../src/messaging/consume/WorkflowConsumer.ts"
 import * as WorkflowHandler from "../../src/messaging/consume/WorkflowHandler.ts"
+import { traceHeaders } from "../../src/messaging/index.ts"
 import * as Observation from "../../src/messaging/observe/Observation.ts"
 import { BrokerClient } from "../../src/messaging/publish/BrokerClient.ts"
 import { RetryPolicy } from "../../src/messaging/topology/RetryPolicy.ts"
@@ -84,7 +85,22 @@ describe("a trace", () => {
         )
         assert.strictEqual(above(processed), published?.spanId)
         assert.strictEqual(processed?.kind, "consumer")
-        assert.strictEqual(processed?.attributes.get("messaging.destination.subscription.name"), "tasks.queue")
+        assert.deepInclude(Object.fromEntries(published?.attributes ?? []), {
+          "messaging.system": "rabbitmq",
+          "messaging.operation.name": "publish",
+          "messaging.operation.type": "send",
+          "messaging.destination.name": "tasks:tasks.key",
+          "messaging.rabbitmq.destination.routing_key": "tasks.key",
+          "messaging.message.conversation_id": "t1"
+        })
+        assert.deepInclude(Object.fromEntries(processed?.attributes ?? []), {
+          "messaging.system": "rabbitmq",
+          "messaging.operation.name": "process",
+          "messaging.operation.type": "process",
+          "messaging.destination.name": "tasks:tasks.key:tasks.queue",
+          "messaging.destination.subscription.name": "tasks.queue"
+        })
+        assert.isFalse(processed?.attributes.has("svc.retry_attempt"))
         const [status] = yield* letters("status.queue")
         const ids = { trace_id: request?.traceId ?? "", span_id: processed?.spanId ?? "" }
         assert.deepInclude(status?.body, ids)
@@ -125,9 +141,33 @@ describe("a trace", () => {
         const [first, retry, second] = spans
         assert.strictEqual(above(first), spanId)
         assert.strictEqual(above(second), retry?.spanId)
+        // the message goes on below the span of its retry, which names the span that made the message
+        assert.deepStrictEqual(
+          retry?.links.map(({ span }) => span.spanId),
+          [spanId]
+        )
+        assert.strictEqual(second?.attributes.get("svc.retry_attempt"), 1)
         assert.strictEqual(first?.attributes.get("error.type"), "RangeError")
         const ends = [first, second].map((span) => span?.status._tag === "Ended" && span.status.exit._tag)
         assert.deepStrictEqual(ends, ["Failure", "Success"])
+      })
+    )
+  )
+
+  it.effect("goes from a handler to the servers that it calls", () =>
+    traced(shared(), (spans) =>
+      Effect.gen(function* () {
+        const sent: Array<unknown> = []
+        yield* atWork(
+          TaskConsumer.make({ handler: Handler.make(() => Effect.map(traceHeaders, (headers) => sent.push(headers))) })
+        )
+        yield* drop("tasks.queue", { traceparent: `00-${traceId}-${spanId}-01` })
+        yield* drop("tasks.queue", { traceparent: `00-${traceId}-${spanId}-00` })
+        yield* settleDown
+        assert.deepStrictEqual(sent, [
+          { traceparent: `00-${traceId}-${spans[0]?.spanId}-01` },
+          { traceparent: `00-${traceId}-${spanId}-00` }
+        ])
       })
     )
   )
@@ -273,6 +313,7 @@ describe("a trace", () => {
           retryPolicy: new RetryPolicy({ max_retries: 0 })
         })
       )
+      assert.deepStrictEqual(yield* Effect.withSpan(traceHeaders, "handler"), {})
       const headers = { traceparent: `00-${traceId}-${spanId}-01`, tracestate: "vendor=1" }
       yield* drop("tasks.queue", headers)
       yield* settleDown

@@ -1,6 +1,8 @@
 import { Clock, Effect, Exit, Tracer } from "effect"
 import type { Delivery } from "../../services/Broker.ts"
 import * as TraceContext from "../envelope/TraceContext.ts"
+import * as MessageAttributes from "../observe/MessageAttributes.ts"
+import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import type { DeliveryVerdict } from "./DeliveryVerdict.ts"
 
 type WithDeliverySpan = <E, R>(
@@ -35,13 +37,16 @@ const spanOptions = (delivery: Delivery, parent: Tracer.ExternalSpan | undefined
   // A message without a trace header starts a new trace. The current span belongs to the consumer and never ends.
   ...(parent === undefined ? { root: true } : { parent }),
   attributes: {
-    "messaging.system": "rabbitmq",
+    "messaging.operation.name": "process",
     "messaging.operation.type": "process",
-    "messaging.destination.name": delivery.exchange,
+    ...MessageAttributes.of(delivery),
     "messaging.destination.subscription.name": delivery.queue,
-    "messaging.rabbitmq.destination.routing_key": delivery.routingKey,
     "messaging.rabbitmq.message.delivery_tag": delivery.deliveryTag,
-    "messaging.message.conversation_id": delivery.properties.correlationId,
-    "messaging.message.body.size": delivery.content.length
+    ...retryAttemptOf(delivery)
   }
 })
+
+const retryAttemptOf = ({ properties: { headers = {} } }: Delivery) => {
+  const attempt = RetryHeaders.attemptOf(headers)
+  return attempt === 0 ? {} : { "svc.retry_attempt": attempt }
+}

@@ -2,6 +2,7 @@ import { Effect, Fiber, Option, Tracer } from "effect"
 import * as Headers from "effect/http/Headers"
 import * as HttpTraceContext from "effect/http/HttpTraceContext"
 import type { Fields } from "../../services/Broker.ts"
+import * as Traceparent from "../../services/Traceparent.ts"
 
 const header = "traceparent"
 
@@ -14,8 +15,15 @@ export const ofHeaders = (headers: Fields = {}): Tracer.ExternalSpan | undefined
   return Option.getOrUndefined(HttpTraceContext.w3c(Headers.fromInput({ traceparent })))
 }
 
-export const toHeaders = ({ sampled, spanId, traceId }: Tracer.AnySpan): Fields => ({
-  [header]: `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`
+export const toHeaders = (span: Tracer.AnySpan): Fields => ({ [header]: Traceparent.of(span) })
+
+/**
+ * Returns the headers by which a request continues the trace of a handler. Effect's `HttpClient` sends them by itself;
+ * other clients need them. There are none outside of a trace.
+ */
+export const requestHeaders: Effect.Effect<{ readonly traceparent?: string }> = Effect.map(isTraced, (isTraced) => {
+  const span = isTraced ? Fiber.getCurrent()?.cache.span : undefined
+  return span === undefined ? {} : { traceparent: Traceparent.of(span) }
 })
 
 export interface TraceIds {

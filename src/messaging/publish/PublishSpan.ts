@@ -1,6 +1,7 @@
 import { Context, Effect, Tracer } from "effect"
-import type { Publication } from "../../services/Broker.ts"
+import type { Fields, Publication } from "../../services/Broker.ts"
 import * as TraceContext from "../envelope/TraceContext.ts"
+import * as MessageAttributes from "../observe/MessageAttributes.ts"
 
 type WithPublishSpan = <E>(
   publication: Publication,
@@ -19,26 +20,28 @@ export const make: Effect.Effect<WithPublishSpan> = Effect.map(TraceContext.isTr
       if (parent === undefined || Context.get(parent.annotations, Tracer.DisablePropagation))
         return publish(publication)
       if (!parent.sampled) return publish(withTraceHeader(publication, parent))
-      return Effect.useSpan(
-        `publish ${publication.exchange || publication.routingKey}`,
-        spanOptions(publication),
-        (span) => publish(withTraceHeader(publication, span))
-      )
+      // Routing keys may contain ids, so the name has the exchange, if there is one.
+      const name = `publish ${publication.exchange || publication.routingKey}`
+      return Effect.useSpan(name, spanOptions(publication), (span) => publish(withTraceHeader(publication, span)))
     })
   return traced
 })
 
-const spanOptions = ({ content, exchange, properties, routingKey }: Publication): Tracer.SpanOptionsNoTrace => ({
+const spanOptions = (publication: Publication): Tracer.SpanOptionsNoTrace => ({
   kind: "producer",
+  links: linksOf(publication.properties.headers),
   attributes: {
-    "messaging.system": "rabbitmq",
+    "messaging.operation.name": "publish",
     "messaging.operation.type": "send",
-    "messaging.destination.name": exchange,
-    "messaging.rabbitmq.destination.routing_key": routingKey,
-    "messaging.message.conversation_id": properties.correlationId,
-    "messaging.message.body.size": content.length
+    ...MessageAttributes.of(publication)
   }
 })
+
+/** A message that is published again, such as for a retry, names the span that created it. The header then changes. */
+const linksOf = (headers: Fields | undefined): ReadonlyArray<Tracer.SpanLink> => {
+  const creation = TraceContext.ofHeaders(headers)
+  return creation === undefined ? [] : [{ span: creation, attributes: {} }]
+}
 
 const withTraceHeader = (publication: Publication, span: Tracer.AnySpan): Publication => ({
   ...publication,
