@@ -1,4 +1,4 @@
-import { Array as Arr, Effect, Random, type Redacted, Result, type Scope, SubscriptionRef } from "effect"
+import { Array as Arr, Effect, Metric, Random, type Redacted, Result, type Scope, SubscriptionRef } from "effect"
 import { BrokerError, type Connection } from "../../src/services/Broker.ts"
 import * as Link from "./Link.ts"
 
@@ -17,6 +17,14 @@ export interface Options extends Omit<Link.Endpoint, "url"> {
   readonly prepare: (link: Link.Link) => Effect.Effect<void>
 }
 
+const connected = Metric.gauge("svc_broker_connected", {
+  description: "1 while the process is connected to RabbitMQ, 0 otherwise"
+})
+const reconnects = Metric.counter("svc_broker_reconnects_total", {
+  description: "Connections to RabbitMQ that replaced a lost one, or came after failed attempts",
+  incremental: true
+})
+
 /** The delay in milliseconds, at most 700, so that work resumes soon. The random part spreads the clients. */
 export const pauseBefore = (attempt: number, random: number): number =>
   attempt <= 1 ? 20 * random : Math.min(50 * 2 ** (attempt - 2), 700) * (0.5 + random / 2)
@@ -32,7 +40,8 @@ export const make = Effect.fnUntraced(function* (
   const waiting = new Set<(link: Link.Link) => void>()
   const listeners: Array<(link: Link.Link) => void> = []
   const state = yield* SubscriptionRef.make<Connection>({ _tag: "Connecting", attempt: 1, failure: "" })
-  const fork = Effect.runForkWith(yield* Effect.context<never>())
+  const context = yield* Effect.context<never>()
+  const fork = Effect.runForkWith(context)
   let current: Link.Link | undefined
   let closed = false
 
@@ -47,9 +56,12 @@ export const make = Effect.fnUntraced(function* (
     Effect.sync(() => {
       if (link.failure !== undefined) return
       current = link
+      connected.updateUnsafe(1, context)
       link.onBlocked(() => publishState(link))
       link.onEnd(() => {
-        if (current === link) current = undefined
+        if (current !== link) return
+        current = undefined
+        connected.updateUnsafe(0, context)
       })
       publishState(link)
       for (const listener of listeners) listener(link)
@@ -107,7 +119,9 @@ export const make = Effect.fnUntraced(function* (
     let why = Result.isFailure(first) ? first.failure.message : yield* awaitLoss(first.success)
     let attempt = 0
     for (;;) {
+      connected.updateUnsafe(0, context)
       const next = yield* reconnect(attempt + 1, why)
+      reconnects.updateUnsafe(1, context)
       // Before `adopt`, no finalizer closes the connection.
       yield* Effect.onInterrupt(options.prepare(next.link), () => Effect.sync(() => next.link.destroy()))
       yield* adopt(next.link)
@@ -127,6 +141,7 @@ export const make = Effect.fnUntraced(function* (
       )
     })
   )
+  reconnects.updateUnsafe(0, context)
   if (Result.isSuccess(first)) yield* adopt(first.success)
   yield* Effect.forkScoped(keepConnected)
 

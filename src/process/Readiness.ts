@@ -22,8 +22,7 @@ export class Readiness extends Context.Service<Readiness, Effect.Effect<Report>>
     const lifecycle = yield* Lifecycle
     const conditions = yield* Effect.serviceOption(Conditions)
     const watched = yield* Effect.forEach(servers, watchDependency)
-    yield* Effect.forkScoped(Effect.repeat(Effect.forEach(watched, recordUp), Schedule.spaced(measureInterval)))
-    return Effect.gen(function* () {
+    const report = Effect.gen(function* () {
       const results = yield* Effect.forEach(watched, (server) => Effect.map(server.isUp, (up) => ({ ...server, up })), {
         concurrency: "unbounded"
       })
@@ -34,7 +33,7 @@ export class Readiness extends Context.Service<Readiness, Effect.Effect<Report>>
         ...results.map(({ up, statusWithout }) => (up ? "ready" : statusWithout)),
         ...reported.map(({ ok }) => (ok ? "ready" : "degraded"))
       ]
-      const report: Report = {
+      const current: Report = {
         status: statuses.includes("not_ready") ? "not_ready" : statuses.includes("degraded") ? "degraded" : "ready",
         checks: {
           ...Object.fromEntries(results.map(({ name, up }) => [name, up ? "up" : "down"])),
@@ -42,8 +41,11 @@ export class Readiness extends Context.Service<Readiness, Effect.Effect<Report>>
           ...Object.fromEntries(reported.map(({ status, name }) => [name, status]))
         }
       }
-      return report
+      return current
     })
+    const measure = Effect.andThen(Effect.forEach(watched, recordUp), Effect.flatMap(report, recordReady))
+    yield* Effect.forkScoped(Effect.repeat(measure, Schedule.spaced(measureInterval)))
+    return report
   })
 
   /** Without the database, a gateway still serves requests from memory. A control API cannot serve requests. */
@@ -66,6 +68,12 @@ export const listeners = { starting: "opening", serving: "open", draining: "clos
 const dependencyUp = Metric.gauge("svc_dependency_up", {
   description: "1 if the dependency answered a ping within a second, 0 otherwise"
 })
+
+const ready = Metric.gauge("svc_ready", {
+  description: "1 if the process serves requests, also if it is degraded; 0 while it starts, drains or lacks a server"
+})
+
+const recordReady = ({ status }: Report) => Metric.update(ready, status === "not_ready" ? 0 : 1)
 
 const measureInterval = "5 seconds"
 

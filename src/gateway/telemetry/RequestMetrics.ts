@@ -32,6 +32,14 @@ const fallbacksByProvider = counter(
 )
 const byDimension = counter("gateway_requests_by_dimension_total", "Requests by route, provider and status class")
 const denials = counter("gateway_denials_total", "Refusals by kind, route and code")
+const errorsByCode = counter(
+  "gateway_errors_by_code_total",
+  "Responses with status 400 or above by route and code; the code of an upstream's own error is http_<status>"
+)
+const controlStateUnavailable = counter(
+  "gateway_control_state_unavailable_total",
+  "Requests refused because limits could not be checked or an unknown key could not be looked up"
+)
 const duration = durationHistograms(
   "gateway_request_duration_seconds",
   "gateway_request_duration_ms",
@@ -102,6 +110,23 @@ interface RequestGroup {
   readonly firstByte: CallbackMetrics.HistogramValues
 }
 
+/** Counts errors by route and code. An attack makes thousands a second, so they are plain numbers. */
+const makeErrorCounter = (series: CallbackMetrics.CallbackMetrics) => {
+  const counts = new Map<string, number>()
+  const unavailable: ErrorCode = "control_state_unavailable"
+  let unavailableCount = 0
+  series.counter(controlStateUnavailable, () => unavailableCount)
+  return (route: string, code: string): void => {
+    if (code === unavailable) unavailableCount++
+    const name = `${route} ${code}`
+    const count = counts.get(name)
+    counts.set(name, (count ?? 0) + 1)
+    if (count === undefined) {
+      series.counter(Metric.withAttributes(errorsByCode, { route, code }), () => counts.get(name) ?? 0)
+    }
+  }
+}
+
 /** Labels contain no text that clients choose, except model names. `CallerMetrics` limits their number. */
 export interface RequestMetrics {
   readonly begin: () => void
@@ -123,6 +148,7 @@ export const make: Effect.Effect<RequestMetrics, never, Scope.Scope> = Effect.ge
   const groups = new Map<string, RequestGroup>()
   let runningRequests = 0
   let runningStreams = 0
+  const countError = makeErrorCounter(series)
   const totals = { requests: 0, errors: 0, tokens: 0, costNanos: 0, aborts: 0, selections: 0, fallbacks: 0 }
 
   series.gauge(active, () => runningRequests)
@@ -194,7 +220,10 @@ export const make: Effect.Effect<RequestMetrics, never, Scope.Scope> = Effect.ge
       }
       kind.requests[statusClass]!++
       if (key !== undefined) countCaller(key, provider, outcome)
-      if (status >= 400) totals.errors++
+      if (status >= 400) {
+        totals.errors++
+        countError(route, error?.code ?? `http_${status}`)
+      }
       if (aborted) totals.aborts++
       if (upstreamMs !== undefined) totals.selections += fallback === undefined ? 1 : 2
       if (fallback !== undefined) {

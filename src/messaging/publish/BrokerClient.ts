@@ -14,6 +14,7 @@ import * as TaskEnvelope from "../envelope/TaskEnvelope.ts"
 import * as Timestamp from "../envelope/Timestamp.ts"
 import * as TraceContext from "../envelope/TraceContext.ts"
 import * as WorkflowEnvelope from "../envelope/WorkflowEnvelope.ts"
+import * as PublishMetrics from "../observe/PublishMetrics.ts"
 import * as RetryQueues from "../retry/RetryQueues.ts"
 import { ContractAliasConfig } from "../topology/Aliases.ts"
 import * as BrokerCapabilities from "../topology/BrokerCapabilities.ts"
@@ -184,6 +185,7 @@ export class BrokerClient extends Context.Service<
       const broker = yield* Broker
       const clock = yield* Clock.Clock
       const withPublishSpan = yield* PublishSpan.make
+      const countPublish = yield* PublishMetrics.make
       const traceIds = yield* TraceContext.current
       const initializeLock = yield* Semaphore.make(1)
       let brokerOptions: Publications.TaskOptions = {}
@@ -208,7 +210,10 @@ export class BrokerClient extends Context.Service<
 
       const publish = (publication: Publication): Effect.Effect<void, UnconfirmedPublish> =>
         withPublishSpan(publication, (publication) =>
-          Effect.flatMap(broker.publish(publication), (outcome) => requireConfirmed(publication, outcome))
+          Effect.flatMap(broker.publish(publication), (outcome) => {
+            countPublish(publication.purpose, outcome)
+            return requireConfirmed(publication, outcome)
+          })
         )
 
       /**

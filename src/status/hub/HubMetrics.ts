@@ -28,6 +28,8 @@ export const make = Effect.map(Effect.context<never>(), (context) => {
     const counter = Metric.withAttributes(events, { outcome })
     return () => counter.updateUnsafe(1, context)
   }
+  // An alert on the first failure needs a value before it.
+  failures.updateUnsafe(0, context)
   return {
     stored: counted("stored"),
     duplicate: counted("duplicate"),

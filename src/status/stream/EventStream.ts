@@ -94,6 +94,9 @@ const make = Effect.fnUntraced(function* (
   const store = yield* StatusStore
   const clock = yield* Clock.Clock
   const metrics = yield* Effect.context<never>()
+  // A dashboard shows no rate of a counter that has no value before its first event.
+  openStreams.updateUnsafe(0, metrics)
+  for (const counter of [eventsSent, resets, keepalives]) counter.updateUnsafe(0, metrics)
   const observe = yield* makeObserve(options.observationSink)
   const subscriptions = yield* TaskSubscriptions.make(store.live)
   const frameEvent = makeFramer({ ...options, aliasConfig: options.aliasConfig ?? (yield* ContractAliases) })
