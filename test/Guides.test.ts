@@ -2,7 +2,7 @@ import { existsSync, globSync } from "node:fs"
 import { dirname, join, normalize } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { statusOf } from "../src/gateway/GatewayError.ts"
-import { blocks, guide, guides, headings, programs, read, root, rows, section, shown } from "./Guides.ts"
+import { anchors, blocks, guide, guides, headings, programs, read, root, rows, section, shown } from "./Guides.ts"
 
 /** Files of a reader's own program. */
 const ofReaders = new Set<string>(programs.map(({ file }) => file))
@@ -18,14 +18,6 @@ const environment = [
 ]
   .map(read)
   .join("\n")
-
-/** The anchor that a code host gives a heading. */
-const anchorOf = (heading: string): string =>
-  heading
-    .replace(/^#+ /, "")
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}\s_-]/gu, "")
-    .replace(/\s/g, "-")
 
 const named = (text: string, pattern: RegExp): ReadonlyArray<string> => [
   ...new Set([...text.matchAll(pattern)].map(([, name]) => name ?? ""))
@@ -51,7 +43,7 @@ describe.each([...guides])("%s", (path, text) => {
       const [file = "", anchor] = link.split("#")
       const target = file === "" ? path : normalize(join(dirname(path), file))
       if (!existsSync(join(root, target))) return true
-      return anchor !== undefined && !headings(read(target)).some((heading) => anchorOf(heading) === anchor)
+      return anchor !== undefined && !anchors(read(target)).includes(anchor)
     })
     assert.deepStrictEqual(broken, [])
   })

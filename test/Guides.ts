@@ -22,6 +22,7 @@ export const guides: ReadonlyMap<string, string> = new Map(
 /** The compiled programs that guides show, each with the name of the file that readers give it. */
 export const programs = [
   { guide: "layers/README.md", example: "test/contract/VariantExample.ts", file: "broker.test.ts" },
+  { guide: "layers/telemetry/README.md", example: "test/messaging/TracedClientExample.ts", file: "ask.ts" },
   { guide: "src/control/README.md", example: "test/control/ClientExample.ts", file: "onboard.ts" },
   { guide: "src/messaging/README.md", example: "test/messaging/WorkerExample.ts", file: "worker.ts" },
   { guide: "src/messaging/README.md", example: "test/messaging/WorkerProgram.ts", file: "run-worker.ts" },
@@ -55,6 +56,17 @@ export const headings = (text: string): ReadonlyArray<string> =>
     .replace(/^```.*?^```$/gms, "")
     .split("\n")
     .filter((line) => /^#+ /.test(line))
+
+/** The anchor that a code host gives a heading. */
+const anchorOf = (heading: string): string =>
+  heading
+    .replace(/^#+ /, "")
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+    .replace(/\s/g, "-")
+
+/** The anchors of a text. */
+export const anchors = (text: string): ReadonlyArray<string> => headings(text).map(anchorOf)
 
 /** The text under a heading, up to the next heading of the same level or a higher one. */
 export const section = (path: string, heading: string): string => {

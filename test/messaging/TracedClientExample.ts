@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type OpenAI from "openai"
-import { traceHeaders } from "../../src/messaging/index.ts"
+import { traceHeaders } from "svc-runtime/messaging"
 
 /** Asks the gateway within the trace of the task. */
 export const ask = (client: OpenAI, content: string) =>
