@@ -20,6 +20,7 @@ declare module "vitest" {
     /** The browser's program. */
     chromium: string | null
     prometheus: string | null
+    haproxy: string | null
     agents: Agents | null
     /** The path of a snapshot of an embedded database with the product's schema. */
     embeddedSnapshot: string
@@ -112,7 +113,16 @@ const servers = {
 
 type Name = keyof typeof servers | Program | "agents" | "registry"
 
-const names: ReadonlyArray<Name> = ["postgres", "redis", "rabbitmq", "chromium", "prometheus", "agents", "registry"]
+const names: ReadonlyArray<Name> = [
+  "postgres",
+  "redis",
+  "rabbitmq",
+  "chromium",
+  "prometheus",
+  "haproxy",
+  "agents",
+  "registry"
+]
 
 /** Where something is, or why it is not there. */
 type Found<Place> = { readonly place: Place; readonly missing?: never } | { readonly missing: string }
@@ -120,7 +130,8 @@ type Found<Place> = { readonly place: Place; readonly missing?: never } | { read
 /** No servers, but as little a part of this project: they come with the system, under one of these names. */
 const programs = {
   chromium: { variable: "CHROMIUM", names: ["chromium", "chromium-browser", "google-chrome"] },
-  prometheus: { variable: "PROMETHEUS", names: ["prometheus"] }
+  prometheus: { variable: "PROMETHEUS", names: ["prometheus"] },
+  haproxy: { variable: "HAPROXY", names: ["haproxy"] }
 } as const
 type Program = keyof typeof programs
 
@@ -242,6 +253,7 @@ export default async function setup(project: TestProject) {
   }
   await provide("chromium", program("chromium"))
   await provide("prometheus", program("prometheus"))
+  await provide("haproxy", program("haproxy"))
   await provide("registry", await asked)
   const installed = agents()
   project.provide("agents", installed.missing === undefined ? installed.place : null)
