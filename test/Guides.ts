@@ -12,7 +12,7 @@ export const read = (path: string): string => readFileSync(join(root, path), "ut
 export const guides: ReadonlyMap<string, string> = new Map(
   [
     "README.md",
-    ...globSync("{src,layers,test}/**/README.md", {
+    ...globSync("{deploy,layers,src,test}/**/README.md", {
       cwd: root,
       exclude: ["**/node_modules/**", "**/template/**"]
     }).sort()
