@@ -2,7 +2,7 @@ import { existsSync, globSync } from "node:fs"
 import { dirname, join, normalize } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { statusOf } from "../src/gateway/GatewayError.ts"
-import { anchors, blocks, guide, guides, headings, programs, read, root, rows, section, shown } from "./Guides.ts"
+import { anchors, blocks, guide, guides, programs, read, root, rows, section, shown } from "./Guides.ts"
 
 /** Files of a reader's own program. */
 const ofReaders = new Set<string>(programs.map(({ file }) => file))
