@@ -10,9 +10,7 @@ import { rollupStatement } from "./UsageRollup.ts"
 /** Moves usage records from the Redis queue to the database. At shutdown it moves the remaining records. */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
-    const batch = yield* Effect.map(Effect.context<Database | Redis>(), (context) =>
-      Effect.provide(writeBatch, context)
-    )
+    const batch = yield* Effect.map(Effect.context<Database | Redis>(), (context) => Effect.provide(tryBatch, context))
     // A full batch means that more records may wait, so the next batch follows at once.
     const all = Effect.repeat(batch, { while: (written) => written === batchSize })
     const round = all.pipe(
@@ -24,21 +22,30 @@ export const layer = Layer.effectDiscard(
       ),
       Effect.retry(Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("2 seconds")]))
     )
-    yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(all, "5 seconds")))
+    // The process that holds the lock may also end. It does not see records that were queued after it read its last batch.
+    const rest = Effect.repeat(all, {
+      while: (written) => written === "locked",
+      schedule: Schedule.spaced(lockPauseMs)
+    })
+    yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(rest, "5 seconds")))
     yield* Effect.forkScoped(Effect.repeat(round, Schedule.spaced(pauseMs)))
   })
 )
 
 export const batchSize = 1000
 const pauseMs = 200
+const lockPauseMs = 20
 
 const recordsWritten = Metric.counter("gateway_usage_records_written_total", {
   description: "Usage records that this process wrote to the database",
   incremental: true
 })
 
-/** Writes a batch before removing it from the queue. A crash in between repeats the write, which is idempotent. */
-export const writeBatch = Effect.gen(function* () {
+/**
+ * Writes a batch before removing it from the queue. A crash in between repeats the write, which is idempotent. Returns the
+ * number of records, or `locked` if another process is writing.
+ */
+const tryBatch = Effect.gen(function* () {
   const redis = yield* Redis
   const keys = [redis.key(usageQueue), redis.key(`${usageQueue}:taken`)]
   const { count, records, taken } = yield* redis.run(readOldest, keys, [batchSize])
@@ -46,10 +53,13 @@ export const writeBatch = Effect.gen(function* () {
   const hasLock = yield* Effect.catchIf(insert(records), SqlState.isCausedByValues, () =>
     insertEach(records.split("\n"))
   )
-  if (!hasLock) return 0
+  if (!hasLock) return "locked"
   yield* redis.run(removeTaken, keys, [taken, count])
   return count
 }).pipe(Effect.withSpan("UsageWriter.writeBatch"))
+
+/** Returns the number of records that it wrote. */
+export const writeBatch = Effect.map(tryBatch, (written) => (written === "locked" ? 0 : written))
 
 interface Batch {
   readonly taken: string
