@@ -26,6 +26,10 @@ export const cpuMicros = (pid: number): number => {
 export const familyCpuMicros = (pid: number): number =>
   childrenOf(pid).reduce((sum, child) => sum + familyCpuMicros(child), cpuMicros(pid))
 
+/** The resident memory of a process and of all processes below it. Pages that they share count for each. */
+export const familyResidentMiB = (pid: number): number =>
+  childrenOf(pid).reduce((sum, child) => sum + familyResidentMiB(child), residentMiB(pid))
+
 const childrenOf = (pid: number): ReadonlyArray<number> =>
   readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
     readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8").split(" ").filter(Boolean).map(Number)

@@ -19,13 +19,37 @@ export interface Gateway {
 }
 
 export const make = Effect.fnUntraced(function* (name: string, upstream: string, nodeFlags: ReadonlyArray<string>) {
-  const store = yield* Store.make
+  const installation = yield* makeInstallation(upstream)
+  const { child, control, origin } = yield* startProcess(name, installation, ["all"], nodeFlags)
+  const gateway: Gateway = { child, origin, store: installation.store, ...callsOf(name, control, installation.token) }
+  return gateway
+})
+
+/** What the processes of one installation share. */
+interface Installation {
+  readonly store: Store.Store
+  readonly token: string
+  readonly upstream: string
+}
+
+export const makeInstallation = (upstream: string) =>
+  Effect.map(Store.make, (store): Installation => {
+    const token = `op_live_${randomBytes(32).toString("hex")}`
+    return { store, token, upstream }
+  })
+
+/** Starts a role with its flags, and waits until it is ready. */
+export const startProcess = Effect.fnUntraced(function* (
+  name: string,
+  { store, token, upstream }: Installation,
+  args: ReadonlyArray<string>,
+  nodeFlags: ReadonlyArray<string> = []
+) {
   const port = yield* freePort
   const controlPort = yield* freePort
-  const token = `op_live_${randomBytes(32).toString("hex")}`
   const child = yield* start({
     name,
-    args: [...nodeFlags, ...asUsersStartIt],
+    args: [...nodeFlags, ...asUsersStartIt, ...args],
     env: {
       DATABASE_URL: store.databaseUrl,
       REDIS_URL: store.redisUrl,
@@ -42,7 +66,15 @@ export const make = Effect.fnUntraced(function* (name: string, upstream: string,
   })
   const control = `http://127.0.0.1:${controlPort}/admin-ui`
   yield* ready(child, `${control}/readyz`)
+  return { child, control, origin: `http://127.0.0.1:${port}` }
+})
 
+/** Calls of the control API at an address. */
+export const callsOf = (
+  name: string,
+  control: string,
+  token: string
+): Pick<Gateway, "key" | "setPrices" | "read" | "metric"> => {
   const send = (method: string, path: string, body?: object) =>
     Effect.tryPromise({
       try: async () => {
@@ -57,11 +89,7 @@ export const make = Effect.fnUntraced(function* (name: string, upstream: string,
       },
       catch: (cause) => new BenchFailed({ message: `${name}: ${method} ${path}: ${String(cause)}` })
     })
-
-  const gateway: Gateway = {
-    child,
-    origin: `http://127.0.0.1:${port}`,
-    store,
+  return {
     key: (policy, guardrailPolicy = {}) =>
       send("POST", "/admin/keys", { owner_type: "individual", policy, guardrail_policy: guardrailPolicy }).pipe(
         Effect.flatMap((text) => decodeMinted(text)),
@@ -83,11 +111,10 @@ export const make = Effect.fnUntraced(function* (name: string, upstream: string,
         })
       )
   }
-  return gateway
-})
+}
 
 /** `npm start`, but for npm. */
-const asUsersStartIt = ["--max-semi-space-size=64", "src/main.ts", "all"]
+const asUsersStartIt = ["--max-semi-space-size=64", "src/main.ts"]
 
 const decodeMinted = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Struct({ raw_key: Schema.String })))
 

@@ -49,6 +49,8 @@ export interface Loop {
   /** No request begins after so many. */
   readonly atMost?: number
   readonly kindOf: (index: number) => Kind
+  /** Each request has a connection of its own. */
+  readonly reconnects?: boolean
 }
 
 export interface Looped {
@@ -68,9 +70,12 @@ export interface Looped {
  * Each connection asks again when it has its answer; when the time is up it waits for the answer that is under way. So
  * every request is answered or failed, and can be counted elsewhere.
  */
-export const loop = (target: Target, { atMost = Number.POSITIVE_INFINITY, connections, forMs, kindOf }: Loop) =>
+export const loop = (
+  target: Target,
+  { atMost = Number.POSITIVE_INFINITY, connections, forMs, kindOf, reconnects = false }: Loop
+) =>
   Effect.callback<Looped>((resume) => {
-    const clients: ReadonlyArray<Client> = Array.from({ length: connections }, () => connect(target))
+    const clients = Array.from({ length: connections }, () => connect(target))
     const total = createHistogram()
     const firstByte = createHistogram()
     const begun = performance.now()
@@ -93,14 +98,22 @@ export const loop = (target: Target, { atMost = Number.POSITIVE_INFINITY, connec
         problem ??= seen.problem
       }
     }
-    const next = (client: Client) => {
+    const clientOf = (index: number): Client => {
+      const kept = clients[index]
+      if (kept !== undefined && !reconnects) return kept
+      kept?.destroy(() => {})
+      const renewed = connect(target)
+      clients[index] = renewed
+      return renewed
+    }
+    const next = (index: number) => {
       if (stopped) return
       if (asked < atMost && performance.now() - begun < forMs) {
-        ask(client, target, kindOf(asked++), (seen) => {
+        ask(clientOf(index), target, kindOf(asked++), (seen) => {
           record(seen)
           // a refusal comes at once, and another one would come within its call
-          if (seen.whole) next(client)
-          else setImmediate(next, client)
+          if (seen.whole) next(index)
+          else setImmediate(next, index)
         })
         return
       }
@@ -110,7 +123,7 @@ export const loop = (target: Target, { atMost = Number.POSITIVE_INFINITY, connec
       destroy(clients)
       resume(Effect.succeed({ answered, failed, problem, elapsedMs, total, firstByte, streamingMs }))
     }
-    for (const client of clients) next(client)
+    for (const index of clients.keys()) next(index)
     return Effect.sync(() => {
       stopped = true
       destroy(clients)

@@ -20,6 +20,7 @@ import * as Rounds from "./Rounds.ts"
 import * as Soak from "./Soak.ts"
 import * as Status from "./status/Bench.ts"
 import * as Usage from "./Usage.ts"
+import * as Workers from "./Workers.ts"
 
 const say = (line: string): void => {
   process.stderr.write(`  ${line}\n`)
@@ -63,6 +64,11 @@ const guarded = Effect.fnUntraced(function* (plan: Plan.Plan, nodeFlags: Readonl
   const { origin } = yield* Entrants.upstream
   const result = yield* GuardedStreams.run(origin, plan, nodeFlags, say)
   yield* Console.log(GuardedStreams.report(result, plan, yield* Machine.describe))
+})
+
+const workers = Effect.fnUntraced(function* (plan: Plan.Plan) {
+  const upstream = yield* Entrants.upstream
+  yield* Console.log(Workers.report(yield* Workers.run(upstream, plan, say), plan, yield* Machine.describe))
 })
 
 const inner = Effect.gen(function* () {
@@ -118,6 +124,10 @@ const command = Command.make(
       Flag.withDefault(false),
       Flag.withDescription("Instead: event streams with pii-redact beside the same streams without it")
     ),
+    workers: Flag.Boolean("workers").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Instead: two workers beside one process of the role gateway")
+    ),
     inner: Flag.Boolean("inner").pipe(
       Flag.withDefault(false),
       Flag.withDescription("Instead: the gateway's own work for a request, without sockets and servers (15 seconds)")
@@ -143,7 +153,8 @@ const command = Command.make(
     quick,
     soak: minutes,
     status,
-    usage: rows
+    usage: rows,
+    workers: workersOnly
   }) {
     const nodeFlags = Option.match(profile, {
       onNone: () => [],
@@ -162,6 +173,7 @@ const command = Command.make(
     if (Option.isSome(rows)) return yield* usage(rows.value, nodeFlags)
     if (Option.isSome(minutes)) return yield* soak(minutes.value, nodeFlags)
     const plan = quick ? Plan.quick : Plan.full
+    if (workersOnly) return yield* workers(plan)
     if (guardedOnly) return yield* guarded(plan, nodeFlags)
     yield* compare(yield* chosen(only, Entrants.names), plan, nodeFlags)
   }, Effect.scoped)
