@@ -7,6 +7,7 @@ import * as RawConnection from "../RawConnection.ts"
 import * as RunningGateway from "../RunningGateway.ts"
 import { chat, hello } from "./Calls.ts"
 import * as Deployment from "./Deployment.ts"
+import * as PrometheusProcess from "./PrometheusProcess.ts"
 import * as SteadyLoad from "./SteadyLoad.ts"
 import * as WorkersUpstream from "./WorkersUpstream.ts"
 
@@ -129,6 +130,13 @@ describe.skipIf(!Deployment.available)("a gateway of two workers", () => {
           )
         }
         assert.deepStrictEqual([...seriesOf(page, "svc_workers_ready").values()], [2])
+        if (PrometheusProcess.binary !== null) {
+          const ask = yield* PrometheusProcess.scraping([new URL(gateway.control).host])
+          const [scraped] = yield* eventually(ask("sum(gateway_requests_total)"), (found) => found.length === 1)
+          assert.strictEqual(scraped?.[1], sent)
+          const processes = (yield* ask("process_resident_memory_bytes")).map(([{ worker }]) => worker)
+          assert.deepStrictEqual(processes.sort(), ["1", "2", undefined])
+        }
         const families = [...page.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name)
         assert.lengthOf(families, new Set(families).size)
       })
