@@ -77,6 +77,10 @@ const sum = (values: Iterable<number>): number => [...values].reduce((all, value
 const workerPids = ({ output }: RunningGateway.RunningGateway): ReadonlyArray<number> =>
   [...output().matchAll(/"message":"Worker serves".*"pid":(\d+)/g)].map(([, pid]) => Number(pid))
 
+/** The process that is worker 1 now. */
+const firstWorker = ({ output }: RunningGateway.RunningGateway): number =>
+  Number([...output().matchAll(/"message":"Worker serves".*"worker":1,"pid":(\d+)/g)].at(-1)?.[1])
+
 const runs = (pid: number): boolean => existsSync(`/proc/${pid}`)
 
 /** A connection to a worker on which a stream has begun. */
@@ -177,7 +181,8 @@ describe.skipIf(!Deployment.available)("a gateway of two workers", () => {
         for (const stream of streams) yield* stream.until(wholeStream)
         yield* eventually(
           Effect.sync(() => gateway.output()),
-          (output) => output.includes("All workers have restarted")
+          (output) => output.includes("All workers have restarted"),
+          "90 seconds"
         )
         assert.deepStrictEqual(yield* load.stop, [])
         assert.isAbove(load.answered(), 200)
@@ -193,7 +198,7 @@ describe.skipIf(!Deployment.available)("a gateway of two workers", () => {
       Effect.gen(function* () {
         const { gateway } = yield* Setting
         yield* allReady
-        const [victim = 0] = workerPids(gateway).slice(-2)
+        const victim = firstWorker(gateway)
         const key = yield* newKey()
         process.kill(victim, "SIGSTOP")
         // The stopped worker gets some of these connections, and has not accepted the last one of them.
@@ -208,15 +213,14 @@ describe.skipIf(!Deployment.available)("a gateway of two workers", () => {
         process.kill(victim, "SIGKILL")
         const stuck = connections.find((one) => one.received() === "")
         assert.strictEqual(yield* stuck?.closed ?? Effect.succeed("none"), "")
-        const degraded = yield* eventually(readiness, ({ status }) => status !== "ready")
+        const degraded = yield* eventually(readiness, ({ checks }) => checks["worker_1"] === "restarting")
         assert.deepInclude(degraded, { status: "degraded" })
-        assert.deepInclude(degraded.checks, { workers: "1 of 2", worker_1: "restarting", worker_2: "ready" })
+        assert.deepInclude(degraded.checks, { workers: "1 of 2", worker_2: "ready" })
         assert.strictEqual((yield* chat(gateway, key.raw)).status, 200)
         const ready = yield* allReady
         assert.deepInclude(ready.checks, { workers: "2 of 2", worker_1: "ready", worker_2: "ready" })
         const restarts = seriesOf(yield* metricsPage, "svc_worker_restarts_total")
         assert.strictEqual(restarts.get('worker="1",reason="crash"'), 1)
-        assert.strictEqual(restarts.get('worker="1",reason="restart"'), 1)
       })
     )
 
