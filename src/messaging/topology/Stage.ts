@@ -17,8 +17,8 @@ export interface ActionSchema {
   readonly payload?: PayloadSchema | undefined
 }
 
-/** Describes what a stage accepts and produces. All members are optional. */
-export interface StageContract {
+/** Describes what a stage accepts and produces. All members are optional. `Name` is the type of the stages' names. */
+export interface StageContract<Name extends string = string> {
   readonly description?: string | undefined
   readonly role?: string | undefined
   readonly owner?: string | undefined
@@ -30,7 +30,7 @@ export interface StageContract {
   /** The actions of messages that the stage may publish to other stages. Without entries, all actions are allowed. */
   readonly produced_actions?: ReadonlyArray<ActionSchema> | undefined
   /** The stages to which this stage may publish messages. Without entries, all stages are allowed. */
-  readonly allowed_next_stages?: ReadonlyArray<string> | undefined
+  readonly allowed_next_stages?: ReadonlyArray<Name> | undefined
   /** Forbids the stage to publish messages to other stages. Default: false. */
   readonly terminal?: boolean | undefined
   /** The maximum run time in seconds. A timeout retries the message with the reason `stage_timeout`. Default: none. */
@@ -48,8 +48,8 @@ export interface StageContract {
   readonly dedup_key_fields?: ReadonlyArray<string> | undefined
 }
 
-export interface StageParameters extends StageContract {
-  readonly name: string
+export interface StageParameters<Name extends string = string> extends StageContract<NoInfer<Name>> {
+  readonly name: Name
   readonly queue: string
   /** The binding keys of the stage's inbox queue on the workflow exchange. They are topic patterns. */
   readonly binding_keys: ReadonlyArray<string>
@@ -59,11 +59,11 @@ export interface StageParameters extends StageContract {
   readonly queue_kwargs?: Fields | undefined
 }
 
-export interface EntryRouteParameters {
+export interface EntryRouteParameters<Name extends string = string> {
   readonly name: string
   /** The routing key of messages that enter by this route. It must match a binding key of the target stage. */
   readonly routing_key: string
-  readonly target_stage: string
+  readonly target_stage: Name
 }
 
 const maxSeconds = 2_147_483

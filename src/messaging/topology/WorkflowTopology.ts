@@ -5,12 +5,13 @@ import type { StatusParameters } from "./StatusPlane.ts"
 import * as TopicPattern from "./TopicPattern.ts"
 import { Topology } from "./Topology.ts"
 
-export interface WorkflowParameters extends StatusParameters {
+/** `Name` is the type of the stages' names. With it, the compiler finds references to stages that do not exist. */
+export interface WorkflowParameters<Name extends string = string> extends StatusParameters {
   readonly workflow_exchange: string
   /** The stages of the workflow, at least one. Each stage has its own inbox queue. */
-  readonly stages: ReadonlyArray<StageParameters>
+  readonly stages: ReadonlyArray<StageParameters<Name>>
   /** Named routes by which messages from outside enter the workflow. Default: none. */
-  readonly entry_routes?: ReadonlyArray<EntryRouteParameters> | undefined
+  readonly entry_routes?: ReadonlyArray<EntryRouteParameters<NoInfer<Name>>> | undefined
   /** The consumer timeout in ms. Ignored before RabbitMQ 3.12 and on classic queues from 4.3. Default: the broker's. */
   readonly workflow_consumer_timeout_ms?: number | undefined
   /** The queue argument `x-single-active-consumer`. `false` is also sent. Default: the argument is not sent. */
@@ -40,7 +41,7 @@ export interface EntryRoute {
 }
 
 /** One topic exchange for the workflow, one durable inbox queue per stage, and one shared status queue or stream. */
-export class SharedStatusWorkflowTopology extends Topology {
+export class SharedStatusWorkflowTopology<const Name extends string = string> extends Topology {
   readonly kind = "shared_status_workflow"
   readonly workflowExchange: string
   readonly stages: ReadonlyArray<Stage>
@@ -50,7 +51,7 @@ export class SharedStatusWorkflowTopology extends Topology {
   readonly bindings: ReadonlyArray<Binding>
   readonly families: ReadonlyArray<QueueFamily>
 
-  constructor(parameters: WorkflowParameters) {
+  constructor(parameters: WorkflowParameters<Name>) {
     const issues = new ValidationIssues()
     super(parameters, issues)
     const { deadLetterExchange, status } = this
