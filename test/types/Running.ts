@@ -1,6 +1,8 @@
 import { Effect, Layer, Redacted } from "effect"
 import { expectTypeOf } from "vitest"
-import { BrokerAmqp, BrokerMemory, RedisMemory } from "../../layers/index.ts"
+import * as BrokerAmqp from "../../layers/BrokerAmqp.ts"
+import * as BrokerMemory from "../../layers/BrokerMemory.ts"
+import * as RedisMemory from "../../layers/RedisMemory.ts"
 import { Gateway } from "../../src/gateway/index.ts"
 import { type ObservationStore, RedisObservationStore } from "../../src/graph/index.ts"
 import {
