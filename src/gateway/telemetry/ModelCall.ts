@@ -28,10 +28,13 @@ export interface CallResult {
   readonly observedUsage: ObservedUsage
 }
 
-interface ModelCallOptions {
+export interface ModelCallServices {
   readonly version: GenAiVersion
   readonly metrics: GenAiMetrics
   readonly now: () => number
+}
+
+interface ModelCallOptions extends ModelCallServices {
   readonly isRecorded: boolean
 }
 

@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Exit, Option, type Scope, Tracer } from "effect"
+import { Clock, Effect, Option, type Scope, Tracer } from "effect"
 import { Headers as HeaderMap, HttpTraceContext } from "effect/http"
 import { toDollars } from "../../policy/Price.ts"
 import type { RoutedRequest } from "../../policy/Routing.ts"
@@ -6,14 +6,16 @@ import type { Provider } from "../../policy/routes/CanonicalRoute.ts"
 import type { UpstreamBase } from "../../policy/routes/UpstreamBase.ts"
 import * as CallbackMetrics from "../../process/CallbackMetrics.ts"
 import { GenAiConventions } from "../../process/SemanticConventions.ts"
-import * as Traceparent from "../../services/Traceparent.ts"
 import type { Request } from "../request/Request.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
-import type { ResponseReader } from "../usage/ResponseReader.ts"
 import { pathOf } from "./AccessLog.ts"
+import * as ExchangeSpan from "./ExchangeSpan.ts"
 import { GenAiMetrics } from "./GenAiMetrics.ts"
-import { type CallResult, errorTypeOf, ModelCall, type ModelRequest, serverOf } from "./ModelCall.ts"
+import { ModelCall, type ModelCallServices, type ModelRequest } from "./ModelCall.ts"
 import type { RequestOutcome } from "./RequestOutcome.ts"
+import { Spans } from "./Spans.ts"
+
+export type { Exchange } from "./ExchangeSpan.ts"
 
 export interface Span {
   readonly traceId: string | undefined
@@ -22,7 +24,7 @@ export interface Span {
   /** Starts a child span for a step of the gateway. */
   readonly startPhase: (name: string) => Phase
   /** Starts a child span for one exchange with an upstream. Attempts of one request are siblings. */
-  readonly startExchange: (call: UpstreamCall) => Exchange
+  readonly startExchange: (call: UpstreamCall) => ExchangeSpan.Exchange
   readonly end: (outcome: RequestOutcome, key: KeyRecord | undefined) => void
 }
 
@@ -39,32 +41,15 @@ export interface UpstreamCall {
   readonly model?: () => ModelRequest | undefined
 }
 
-export interface Exchange {
-  /** The `traceparent` header to send to the upstream. Without a tracer it is the client's own header. */
-  readonly traceparent: string | undefined
-  /** Reads the response for the span. `undefined` if nothing of it is exported. */
-  readonly reader: ResponseReader | undefined
-  /** Called when the response is complete, if something else happens before `end`. */
-  readonly received: () => void
-  readonly end: (result: CallResult) => void
-}
-
 export type StartSpan = (request: Request, target: RoutedRequest | undefined) => Span
 
-const noop = () => {}
-const noPhase: Phase = { run: (effect) => effect, end: noop }
-const untracedExchange = (traceparent: string | undefined): Exchange => ({
-  traceparent,
-  reader: undefined,
-  received: noop,
-  end: noop
-})
+const noPhase: Phase = { run: (effect) => effect, end: () => {} }
 const untracedSpan = ({ traceparent }: Request): Span => ({
   traceId: undefined,
   isRecorded: false,
   startPhase: () => noPhase,
-  startExchange: () => untracedExchange(traceparent),
-  end: noop
+  startExchange: () => ExchangeSpan.untraced(traceparent),
+  end: () => {}
 })
 
 /**
@@ -74,108 +59,83 @@ const untracedSpan = ({ traceparent }: Request): Span => ({
 export const make: Effect.Effect<StartSpan, never, Scope.Scope> = Effect.gen(function* () {
   const tracer = yield* Effect.tracer
   if (tracer === Tracer.nativeTracer) return untracedSpan
-  const clock = yield* Clock.Clock
   const version = yield* GenAiConventions
   const metrics = new GenAiMetrics(yield* CallbackMetrics.make, version)
-  const now = () => clock.currentTimeMillisUnsafe()
-  const nanos = () => clock.currentTimeNanosUnsafe()
+  const spans = new Spans(tracer, yield* Clock.Clock)
+  const services: ModelCallServices = { version, metrics, now: () => spans.now() }
+  const startSpan: StartSpan = (request, target) => new RequestSpan(spans, services, request, target)
+  return startSpan
+})
 
-  /** `Effect.makeSpan` needs a fiber, which costs several times as much as the span. */
-  const open = (name: string, kind: Tracer.SpanKind, parent: Option.Option<Tracer.AnySpan>): Tracer.Span =>
-    tracer.span({
-      name,
-      kind,
-      parent,
-      annotations: Context.empty(),
-      links: [],
-      startTime: nanos(),
-      root: false,
-      sampled: true
-    })
+/** A class is cheaper than closures. */
+class RequestSpan implements Span {
+  readonly #spans: Spans
+  readonly #services: ModelCallServices
+  readonly #span: Tracer.Span
+  readonly #name: string
+  readonly #method: string
 
-  const startPhase = (parent: Tracer.Span, name: string): Phase => {
-    const phase = open(name, "internal", Option.some(parent))
-    return {
-      run: (effect) => Effect.provideService(effect, Tracer.ParentSpan, phase),
-      end: () => phase.end(nanos(), Exit.void)
-    }
-  }
-
-  const startExchange = (parent: Tracer.Span, route: string, method: string, upstream: UpstreamCall): Exchange => {
-    const { base, provider } = upstream
-    const model = upstream.model?.()
-    if (model === undefined && !parent.sampled) return untracedExchange(Traceparent.of(parent))
-    const call = model && new ModelCall(model, base, { version, metrics, now, isRecorded: parent.sampled })
-    const span = parent.sampled
-      ? open(call?.spanName ?? `${method} ${route}`, "client", Option.some(parent))
-      : undefined
-    let endedAt: bigint | undefined
-    const received = () => {
-      call?.received()
-      if (span !== undefined) endedAt ??= nanos()
-    }
-    if (span !== undefined) {
-      span.attribute("http.request.method", method)
-      span.attribute("gateway.provider", provider)
-      const { address, port } = serverOf(base)
-      span.attribute("server.address", address)
-      span.attribute("server.port", port)
-    }
-    return {
-      traceparent: Traceparent.of(span ?? parent),
-      reader: call?.response,
-      received,
-      end: (result) => {
-        received()
-        call?.end(result)
-        if (span === undefined) return
-        const { status, withheldStatus = status } = result
-        if (withheldStatus !== undefined) span.attribute("http.response.status_code", withheldStatus)
-        for (const [name, value] of call?.attributes(result) ?? []) span.attribute(name, value)
-        const errorType = errorTypeOf(result)
-        if (errorType !== undefined) span.attribute("error.type", errorType)
-        span.end(endedAt ?? nanos(), exitOf(errorType))
-      }
-    }
-  }
-
-  const startSpan: StartSpan = (request, target) => {
-    const { requestId, traceparent, wire } = request
+  constructor(
+    spans: Spans,
+    services: ModelCallServices,
+    { requestId, traceparent, wire }: Request,
+    target: RoutedRequest | undefined
+  ) {
     const { method } = wire
     const route = target?.route ?? "unrouted"
     const parent =
       traceparent === undefined ? Option.none() : HttpTraceContext.w3c(HeaderMap.fromInput({ traceparent }))
-    const span = open(`${method} ${route}`, "server", parent)
-    const isRecorded = span.sampled
-    if (isRecorded) {
-      span.attribute("http.request.method", method)
-      span.attribute("http.route", route)
-      span.attribute("url.path", pathOf(wire.target))
-      span.attribute("gateway.request_id", requestId)
-      span.attribute("gateway.route", route)
-      span.attribute("gateway.provider", target?.provider ?? "none")
-    }
+    this.#spans = spans
+    this.#services = services
+    this.#method = method
+    this.#name = `${method} ${route}`
+    const span = spans.open(this.#name, "server", parent)
+    this.#span = span
+    if (!span.sampled) return
+    span.attribute("http.request.method", method)
+    span.attribute("http.route", route)
+    span.attribute("url.path", pathOf(wire.target))
+    span.attribute("gateway.request_id", requestId)
+    span.attribute("gateway.route", route)
+    span.attribute("gateway.provider", target?.provider ?? "none")
+  }
+
+  get traceId(): string {
+    return this.#span.traceId
+  }
+
+  get isRecorded(): boolean {
+    return this.#span.sampled
+  }
+
+  startPhase(name: string): Phase {
+    if (!this.isRecorded) return noPhase
+    const phase = this.#spans.open(name, "internal", Option.some(this.#span))
     return {
-      traceId: span.traceId,
-      isRecorded,
-      startPhase: (name) => (isRecorded ? startPhase(span, name) : noPhase),
-      startExchange: (upstream) => startExchange(span, route, method, upstream),
-      end: (outcome, key) => {
-        if (!isRecorded) return
-        for (const [name, value] of Object.entries(attributesOf(outcome, key))) {
-          if (value !== undefined) span.attribute(name, value)
-        }
-        const { error, status } = outcome
-        // A client error (4xx) does not mark the span as failed.
-        span.end(nanos(), exitOf(status >= 500 ? (error?.code ?? String(status)) : undefined))
-      }
+      run: (effect) => Effect.provideService(effect, Tracer.ParentSpan, phase),
+      end: () => this.#spans.end(phase)
     }
   }
-  return startSpan
-})
 
-const exitOf = (errorType: string | undefined): Exit.Exit<void, string> =>
-  errorType === undefined ? Exit.void : Exit.fail(errorType)
+  startExchange({ base, model, provider }: UpstreamCall): ExchangeSpan.Exchange {
+    const { isRecorded } = this
+    const request = model?.()
+    const call = request && new ModelCall(request, base, { ...this.#services, isRecorded })
+    return isRecorded
+      ? ExchangeSpan.recorded(this.#spans, this.#span, { name: this.#name, method: this.#method, base, provider, call })
+      : ExchangeSpan.unsampled(this.#span, call)
+  }
+
+  end(outcome: RequestOutcome, key: KeyRecord | undefined): void {
+    if (!this.isRecorded) return
+    for (const [name, value] of Object.entries(attributesOf(outcome, key))) {
+      if (value !== undefined) this.#span.attribute(name, value)
+    }
+    const { error, status } = outcome
+    // A client error (4xx) does not mark the span as failed.
+    this.#spans.end(this.#span, status >= 500 ? (error?.code ?? String(status)) : undefined)
+  }
+}
 
 /** The tokens are those that were billed, which may be estimated. The spans of exchanges have those that were reported. */
 const attributesOf = (
