@@ -59,7 +59,7 @@ const secondsIn = (path: string, pattern: RegExp): number => {
 const secondsAfterDrain =
   secondsIn("layers/ProxyListener.ts", /settlementTimeout = "(\d+) seconds"/) +
   secondsIn("src/gateway/usage/UsageLog.ts", /shutdownTimeout = "(\d+) seconds"/) +
-  secondsIn("src/gateway/usage/UsageWriter.ts", /Effect\.timeout\(all, "(\d+) seconds"\)/) +
+  secondsIn("src/gateway/usage/UsageWriter.ts", /Effect\.timeout\(rest, "(\d+) seconds"\)/) +
   secondsIn("layers/roles/ControlListener.ts", /controlAddress, "(\d+) seconds"/)
 
 /** The longest time from SIGTERM to the exit. */
