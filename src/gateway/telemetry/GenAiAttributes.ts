@@ -38,7 +38,6 @@ const names: { readonly [Fact in keyof Required<ModelCallFacts>]: readonly [form
   topP: ["gen_ai.request.top_p", "gen_ai.request.top_p"],
   topK: ["gen_ai.request.top_k", "gen_ai.request.top_k"],
   choiceCount: ["gen_ai.request.choice.count", "gen_ai.request.choice.count"],
-  stopSequences: ["gen_ai.request.stop_sequences", "gen_ai.request.stop_sequences"],
   seed: ["gen_ai.request.seed", "gen_ai.request.seed"],
   frequencyPenalty: ["gen_ai.request.frequency_penalty", "gen_ai.request.frequency_penalty"],
   presencePenalty: ["gen_ai.request.presence_penalty", "gen_ai.request.presence_penalty"],

@@ -1,13 +1,15 @@
 import { isObject, type Json, type JsonObject } from "./Json.ts"
 
-/** What a request asks of the model, beside its messages. A member of an unexpected type is absent. */
+/**
+ * What a request asks of the model, beside its texts. Stop sequences are texts, which guardrails redact. A member of an
+ * unexpected type is absent.
+ */
 export interface RequestParameters {
   readonly maxTokens?: number | undefined
   readonly temperature?: number | undefined
   readonly topP?: number | undefined
   readonly topK?: number | undefined
   readonly choiceCount?: number | undefined
-  readonly stopSequences?: ReadonlyArray<string> | undefined
   readonly seed?: number | undefined
   readonly frequencyPenalty?: number | undefined
   readonly presencePenalty?: number | undefined
@@ -27,7 +29,6 @@ export const of = (request: JsonObject): RequestParameters => ({
   topP: numberIn(request["top_p"]),
   topK: numberIn(request["top_k"]),
   choiceCount: numberIn(request["n"]),
-  stopSequences: stopSequencesIn(request["stop"] ?? request["stop_sequences"]),
   seed: numberIn(request["seed"]),
   frequencyPenalty: numberIn(request["frequency_penalty"]),
   presencePenalty: numberIn(request["presence_penalty"]),
@@ -40,19 +41,6 @@ export const of = (request: JsonObject): RequestParameters => ({
 const numberIn = (json: Json | undefined): number | undefined => (typeof json === "number" ? json : undefined)
 
 const memberOf = (json: Json | undefined, name: string): Json | undefined => (isObject(json) ? json[name] : undefined)
-
-/** Clients choose these texts, so both their number and their length are limited. */
-const maxStopSequences = 8
-const maxStopLength = 64
-
-const stopSequencesIn = (json: Json | undefined): ReadonlyArray<string> | undefined => {
-  const sequences = (Array.isArray(json) ? json.slice(0, maxStopSequences) : [json]).filter(isString)
-  return sequences.length === 0
-    ? undefined
-    : sequences.map((sequence) => sequence.slice(0, maxStopLength).toWellFormed())
-}
-
-const isString = (json: Json | undefined): json is string => typeof json === "string"
 
 const outputTypeIn = (format: Json | undefined): "text" | "json" | undefined => {
   const type = memberOf(format, "type")

@@ -16,7 +16,6 @@ const facts: Required<ModelCallFacts> = {
   topP: 0.9,
   topK: 40,
   choiceCount: 2,
-  stopSequences: ["END"],
   seed: 7,
   frequencyPenalty: 0.1,
   presencePenalty: 0.2,
