@@ -59,7 +59,7 @@ const readTemplate = Effect.fnUntraced(function* (packageFolder: string) {
 
 const fill = (text: string, name: string, versions: Readonly<Record<string, string>>): string =>
   text
-    .replaceAll(versionPlaceholder, (line, of: string) => line.replace("*", versions[of] ?? "*"))
+    .replaceAll(versionPlaceholder, (_, of: string) => `"${of}": ${JSON.stringify(versions[of] ?? "*")}`)
     .replaceAll(templateName, name)
 
 const refuseUsed = Effect.fnUntraced(function* (project: string, folder: string) {
