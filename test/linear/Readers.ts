@@ -21,6 +21,7 @@ import * as SseTerminator from "../../src/gateway/forward/SseTerminator.ts"
 import * as ContentTypes from "../../src/gateway/request/ContentTypes.ts"
 import * as FormBody from "../../src/gateway/request/FormBody.ts"
 import * as AccessLog from "../../src/gateway/telemetry/AccessLog.ts"
+import { ModelResponse } from "../../src/gateway/telemetry/ModelResponse.ts"
 import * as UsageTap from "../../src/gateway/usage/UsageTap.ts"
 import * as Mermaid from "../../src/graph/Mermaid.ts"
 import { DetectorSet } from "../../src/guardrails/detect/DetectorSet.ts"
@@ -532,6 +533,12 @@ export const readers: ReadonlyArray<Reader> = [
   ofJson("usage in an answer", ["src/gateway/usage/UsageTap.ts", "src/gateway/usage/TrailingUsage.ts"], (text) =>
     tapped(UsageTap.json("a", 1_048_576))(bytes(`{"usage":${text}}`)).observed()
   ),
+  ofText("what telemetry says of events", ["src/gateway/telemetry/ModelResponse.ts"], (text) => {
+    const response = new ModelResponse({ isRecorded: true, now: () => 0, onGap: undefined })
+    response.onEvent(bytes(`data: ${text}`))
+    response.onEvent(bytes(`data: ${text}"finish_reason":"${text}`))
+    return response.facts
+  }),
   ofJson(
     "objects that bodies and lists name",
     ["src/policy/routes/UpstreamObjects.ts"],

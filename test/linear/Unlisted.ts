@@ -1,17 +1,33 @@
 /** Source files that take text apart, and yet have no entry among the readers: why. */
 const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>]> = [
-  ["reads the texts of tests", ["layers/testing/HandlerCheckFailed.ts", "layers/testing/Labels.ts"]],
+  [
+    "reads the texts of tests",
+    [
+      "layers/testing/HandlerCheckFailed.ts",
+      "layers/testing/Labels.ts",
+      "layers/testing/contract/UpstreamContract.ts",
+      "layers/testing/contract/broker/Declaring.ts",
+      "layers/testing/contract/broker/Publishing.ts",
+      "layers/testing/contract/upstream/ScriptedServer.ts",
+      "layers/testing/contract/upstream/TargetRequests.ts"
+    ]
+  ],
   [
     "reads what whoever starts or installs the process says: environment, command line, files of the operator, a package's own manifest",
     [
       "layers/commands/ArchiveAudit.ts",
       "layers/commands/DatabaseCommands.ts",
       "layers/commands/ChangeConfiguration.ts",
+      "layers/commands/init/NewProject.ts",
+      "layers/commands/init/OwnPackage.ts",
+      "layers/commands/init/ProjectName.ts",
       "layers/Environment.ts",
       "layers/environment/VariableKinds.ts",
       "layers/amqp/Link.ts",
       "layers/drivers/InstalledDriver.ts",
-      "layers/roles/TasksModule.ts"
+      "layers/roles/TasksModule.ts",
+      "layers/workers/WorkerIdentity.ts",
+      "src/process/SemanticConventions.ts"
     ]
   ],
   [
@@ -42,6 +58,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "layers/data/DirectoryVersion.ts",
       "layers/journal/Frames.ts",
       "layers/journal/Recovery.ts",
+      "layers/workers/WorkersMetrics.ts",
       "src/control/policies/PolicyLayers.ts",
       "src/gateway/limits/LimitsScripts.ts",
       "src/gateway/forward/objects/ObjectOwners.ts",
@@ -61,6 +78,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
     [
       "src/control/services/OpenApiSync.ts",
       "src/control/services/ServiceValidation.ts",
+      "src/gateway/telemetry/GenAiAttributes.ts",
       "src/control/api/providers/ModelPricesApi.ts",
       "src/status/dead-letters/RedisDLQStore.ts"
     ]
