@@ -132,7 +132,17 @@ export const acceptThrough = (server: Server, open: OpenConnections, refusalText
     if (open.admits(socket)) acceptQueue.add(socket)
     else refuse(socket, refusalText())
   })
+  closeSilentAsIdle(server, open)
   return acceptQueue
+}
+
+/** Before version 26, Node does not count connections that have sent nothing as idle. They would delay a close. */
+const closeSilentAsIdle = (server: Server, open: OpenConnections): void => {
+  const closeIdle = server.closeIdleConnections.bind(server)
+  server.closeIdleConnections = () => {
+    closeIdle()
+    open.closeSilent()
+  }
 }
 
 const refuse = (socket: Socket, refusal: string): void => {

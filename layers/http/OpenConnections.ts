@@ -9,7 +9,7 @@ export interface ConnectionLimits {
 export class OpenConnections {
   readonly #limits: ConnectionLimits
   readonly #countByCaller = new Map<string, number>()
-  #size = 0
+  readonly #sockets = new Set<Socket>()
 
   constructor(limits: ConnectionLimits) {
     this.#limits = limits
@@ -18,15 +18,20 @@ export class OpenConnections {
   admits(socket: Socket): boolean {
     const caller = FairShare.callerOfAddress(socket.remoteAddress ?? "")
     const callerCount = this.#countByCaller.get(caller) ?? 0
-    if (this.#size >= this.#limits.total || callerCount >= this.#limits.perAddress) return false
-    this.#size++
+    if (this.#sockets.size >= this.#limits.total || callerCount >= this.#limits.perAddress) return false
+    this.#sockets.add(socket)
     this.#countByCaller.set(caller, callerCount + 1)
-    socket.once("close", () => this.#onClose(caller))
+    socket.once("close", () => this.#onClose(socket, caller))
     return true
   }
 
-  #onClose(caller: string): void {
-    this.#size--
+  /** Closes connections that have sent nothing. */
+  closeSilent(): void {
+    for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy()
+  }
+
+  #onClose(socket: Socket, caller: string): void {
+    this.#sockets.delete(socket)
     const remaining = (this.#countByCaller.get(caller) ?? 0) - 1
     if (remaining > 0) this.#countByCaller.set(caller, remaining)
     else this.#countByCaller.delete(caller)

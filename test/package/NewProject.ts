@@ -3,12 +3,13 @@ import { once } from "node:events"
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { assert, beforeAll, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Duration, Effect } from "effect"
 import manifest from "../../package.json" with { type: "json" }
 import * as EndedProcess from "../EndedProcess.ts"
 import { eventually } from "../Eventually.ts"
 import { blocks, programs, shown } from "../Guides.ts"
 import * as LocalPort from "../LocalPort.ts"
+import * as RawConnection from "../RawConnection.ts"
 import { end, environment, npmInstall, run } from "./InstalledPackage.ts"
 import * as NodeVersions from "./NodeVersions.ts"
 
@@ -69,7 +70,7 @@ export const suite = (app: string) =>
 
     it.live("serves what its README asks for, on the oldest Node, until SIGTERM", () =>
       Effect.gen(function* () {
-        const { api, child, output, status } = yield* started(project)
+        const { api, child, listeners, output, status } = yield* started(project)
         const [, publishing = [], seeing = []] = commands()
         const said = yield* Effect.forEach([...publishing, ...seeing], (command) =>
           Effect.promise(() =>
@@ -89,8 +90,12 @@ export const suite = (app: string) =>
         const refused = yield* Effect.promise(() => fetch(`${api}/receipts`, { method: "POST", body: "{}" }))
         assert.strictEqual(refused.status, 400)
 
-        yield* EndedProcess.end(child, "SIGTERM")
+        const silent = yield* Effect.forEach(listeners, (origin) => RawConnection.open(origin))
+        const [took] = yield* Effect.timed(EndedProcess.end(child, "SIGTERM"))
         assert.strictEqual(child.exitCode, 0, output())
+        // a drain lasts up to 30 seconds
+        assert.isBelow(Duration.toSeconds(took), 25)
+        for (const connection of silent) assert.strictEqual(yield* connection.closed, "")
         assert.include(output(), "The process is draining")
       })
     )
@@ -142,6 +147,8 @@ const started = Effect.fnUntraced(function* (project: string) {
   yield* eventually(Effect.sync(output), (said) => / {2}proxy +http/.test(said), "90 seconds").pipe(
     Effect.raceFirst(Effect.flatMap(exited, () => Effect.die(new Error(`it ended instead of starting:\n${said}`))))
   )
-  const status = / {2}status +(http:\S+)/.exec(said)?.[1] ?? ""
-  return { api: `http://127.0.0.1:${port}`, child, output, status }
+  const [proxy = "", control = "", status = ""] = ["proxy", "control", "status"].map(
+    (name) => new RegExp(` {2}${name} +(http://[^/\\s]+)`).exec(said)?.[1]
+  )
+  return { api: `http://127.0.0.1:${port}`, child, listeners: [proxy, control, status], output, status }
 })
