@@ -7,7 +7,7 @@ const noBytes = Buffer.alloc(0)
 
 /**
  * Passes on what several processes write, line by line. If the processes wrote to one pipe themselves, it would mix parts
- * of their lines. While the reader of `output` is slow, the processes have to wait.
+ * of their lines. While the reader of `output` is slow, the processes have to wait. Without a reader, lines are lost.
  */
 export class WholeLines {
   readonly #output: Writable
@@ -15,12 +15,9 @@ export class WholeLines {
 
   constructor(output: Writable) {
     this.#output = output
-    output.on("drain", () => {
-      for (const input of this.#paused) input.resume()
-      this.#paused.clear()
-    })
-    // The reader of the output has gone. The program continues without it.
-    output.on("error", () => {})
+    output.on("drain", () => this.#resume())
+    // The reader of the output has gone. No `drain` follows, and a process that had to wait would wait forever.
+    output.on("error", () => this.#resume())
   }
 
   add(input: Readable): void {
@@ -43,8 +40,13 @@ export class WholeLines {
   }
 
   #write(lines: Buffer, input: Readable): void {
-    if (this.#output.write(lines)) return
+    if (this.#output.destroyed || this.#output.write(lines)) return
     input.pause()
     this.#paused.add(input)
+  }
+
+  #resume(): void {
+    for (const input of this.#paused) input.resume()
+    this.#paused.clear()
   }
 }

@@ -1,5 +1,5 @@
 import { once } from "node:events"
-import { PassThrough } from "node:stream"
+import { PassThrough, Writable } from "node:stream"
 import { text } from "node:stream/consumers"
 import { assert, describe, it } from "@effect/vitest"
 import { WholeLines } from "../../../layers/workers/WholeLines.ts"
@@ -37,6 +37,21 @@ describe("the output of several processes", () => {
     assert.strictEqual(String(output.read()), "first\n")
     await turn()
     assert.strictEqual(String(output.read()), "second\n")
+  })
+
+  it("is read to its end after the reader has gone", async () => {
+    const { promise: written, resolve: onWrite } = Promise.withResolvers<(error: Error) => void>()
+    const output = new Writable({ highWaterMark: 4, write: (_bytes, _encoding, done) => onWrite(done) })
+    const lines = new WholeLines(output)
+    const input = new PassThrough()
+    lines.add(input)
+    input.write("first\n")
+    const fail = await written
+    await turn()
+    assert.isTrue(input.isPaused())
+    fail(Object.assign(new Error("write EPIPE"), { code: "EPIPE" }))
+    input.end("second\n")
+    await once(input, "end")
   })
 
   it("does not collect a line that never ends", async () => {
