@@ -7,9 +7,10 @@ export class WorkerOutput {
   readonly #stderr = new WholeLines(process.stderr)
   readonly #announced = new Set<string>()
 
+  /** A process whose start failed for want of file descriptors has no output, though the types say otherwise. */
   add({ process: { stderr, stdout } }: Worker): void {
-    if (stdout !== null) this.#stdout.add(stdout)
-    if (stderr !== null) this.#stderr.add(stderr)
+    if (stdout) this.#stdout.add(stdout)
+    if (stderr) this.#stderr.add(stderr)
   }
 
   /** Prints a line for the operator, unless another worker has announced it, too. */
