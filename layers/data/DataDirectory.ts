@@ -1,7 +1,7 @@
-import { mkdirSync } from "node:fs"
+import { accessSync, constants, mkdirSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { Context, Effect, Layer } from "effect"
-import { type DataInUse, DataRefused } from "./DataRefused.ts"
+import { type DataInUse, type DataRefused, unusable } from "./DataRefused.ts"
 import * as DirectoryVersion from "./DirectoryVersion.ts"
 
 export type DataFailure = DataRefused | DataInUse
@@ -22,7 +22,7 @@ export const layer = (directory: string): Layer.Layer<DataDirectory, DataFailure
     DataDirectory,
     Effect.gen(function* () {
       const path = resolve(directory)
-      yield* Effect.try({ try: () => createPrivate(path), catch: (cause) => notCreated(path, cause) })
+      yield* Effect.try({ try: () => createPrivate(path), catch: (cause) => unusable(path, cause) })
       // Node 22 warns when SQLite is loaded, so it is loaded only where a directory is locked.
       const DirectoryLock = yield* Effect.promise(() => import("./DirectoryLock.ts"))
       yield* DirectoryLock.acquire(path)
@@ -37,10 +37,6 @@ export const layer = (directory: string): Layer.Layer<DataDirectory, DataFailure
 /** The data contains credentials, so other users of the machine must not read it. */
 const createPrivate = (path: string): string => {
   mkdirSync(path, { recursive: true, mode: 0o700 })
+  accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
   return path
 }
-
-const notCreated = (path: string, cause: unknown) =>
-  new DataRefused({
-    message: `The data directory ${path} cannot be created: ${cause instanceof Error ? cause.message : String(cause)}.`
-  })

@@ -1,28 +1,37 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { Effect, type Scope } from "effect"
-import { DataInUse } from "./DataRefused.ts"
+import { Effect, Predicate, type Scope } from "effect"
+import { DataInUse, type DataRefused, unusable } from "./DataRefused.ts"
 
 /**
  * Locks the directory until the scope closes. Node has no file locks of its own, so this is the lock of an empty SQLite
  * file. The kernel releases it when the process ends, also after `kill -9`, and sees processes in other containers.
  */
-export const acquire = (directory: string): Effect.Effect<void, DataInUse, Scope.Scope> =>
+export const acquire = (directory: string): Effect.Effect<void, DataInUse | DataRefused, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.suspend(() => {
-      const file = new DatabaseSync(join(directory, "lock"))
-      try {
-        file.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE")
-      } catch {
-        file.close()
-        return Effect.fail(new DataInUse({ message: describeHolder(directory) }))
-      }
-      writeFileSync(join(directory, holderFile), `process ${process.pid} since ${new Date().toISOString()}\n`)
-      return Effect.succeed(file)
+    Effect.try({
+      try: () => lock(directory),
+      catch: (cause) =>
+        isBusy(cause) ? new DataInUse({ message: describeHolder(directory) }) : unusable(directory, cause)
     }),
     (file) => Effect.sync(() => file.close())
   ).pipe(Effect.asVoid)
+
+const lock = (directory: string): DatabaseSync => {
+  const file = new DatabaseSync(join(directory, "lock"))
+  try {
+    file.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE")
+    writeFileSync(join(directory, holderFile), `process ${process.pid} since ${new Date().toISOString()}\n`)
+    return file
+  } catch (cause) {
+    file.close()
+    throw cause
+  }
+}
+
+/** The error `SQLITE_BUSY`. */
+const isBusy = (cause: unknown): boolean => Predicate.hasProperty(cause, "errcode") && cause.errcode === 5
 
 /** Names the holder of the lock in messages. The lock itself does not depend on this file. */
 const holderFile = "lock.holder"

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Option, Schema } from "effect"
 import { version } from "../telemetry/Version.ts"
-import { DataRefused } from "./DataRefused.ts"
+import { DataRefused, unusable } from "./DataRefused.ts"
 
 /**
  * Increase this number when older versions of the program can no longer read the files of a directory, and add the step
@@ -29,7 +29,7 @@ export const check = (
 ): Effect.Effect<void, DataRefused> =>
   Effect.gen(function* () {
     const found = yield* read(directory)
-    if (Option.isNone(found)) return write(directory, format)
+    if (Option.isNone(found)) return yield* write(directory, format)
     const written = found.value
     if (written.format > format) {
       return yield* new DataRefused({
@@ -38,9 +38,9 @@ export const check = (
     }
     for (let step = written.format; step < format; step++) {
       upgrades[step]?.(directory)
-      write(directory, step + 1)
+      yield* write(directory, step + 1)
     }
-    if (written.program !== version) write(directory, format)
+    if (written.program !== version) yield* write(directory, format)
   })
 
 const read = (directory: string) =>
@@ -59,8 +59,12 @@ const read = (directory: string) =>
     })
   })
 
-const write = (directory: string, format: number): void => {
-  const temporary = join(directory, `${fileName}.new`)
-  writeFileSync(temporary, `${JSON.stringify({ format, program: version })}\n`, { flush: true })
-  renameSync(temporary, join(directory, fileName))
-}
+const write = (directory: string, format: number): Effect.Effect<void, DataRefused> =>
+  Effect.try({
+    try: () => {
+      const temporary = join(directory, `${fileName}.new`)
+      writeFileSync(temporary, `${JSON.stringify({ format, program: version })}\n`, { flush: true })
+      renameSync(temporary, join(directory, fileName))
+    },
+    catch: (cause) => unusable(directory, cause)
+  })

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -39,6 +39,27 @@ describe("a data directory", () => {
       writeFileSync(join(path, "letter.txt"), "dear")
       const { message } = yield* Effect.flip(Effect.scoped(open(path)))
       assert.include(message, "is not a data directory")
+    })
+  )
+
+  it.effect("is refused if its lock cannot be opened or its version not be written, and says so", () =>
+    Effect.gen(function* () {
+      for (const blocked of ["lock", "lock.holder", "version.json.new"]) {
+        const path = yield* TemporaryData.path
+        mkdirSync(join(path, blocked))
+        const { _tag, message } = yield* Effect.flip(Effect.scoped(open(path)))
+        assert.strictEqual(_tag, "DataRefused")
+        assert.include(message, `The data directory ${path} cannot be used: `)
+      }
+    })
+  )
+
+  it.effect("is refused where a file has its name", () =>
+    Effect.gen(function* () {
+      const path = join(yield* TemporaryData.path, "data")
+      writeFileSync(path, "")
+      const { message } = yield* Effect.flip(Effect.scoped(open(path)))
+      assert.include(message, `The data directory ${path} cannot be used: EEXIST`)
     })
   )
 
