@@ -39,6 +39,13 @@ const readiness = (role: string, ready: readonly [string, string]) => ({
   'svc_build_info{job="svc",instance="three",role="control"}': stays(1),
   'svc_ready{job="svc",instance="three"}': stays(1)
 })
+/** A supervisor with this number of workers that respond, of two. */
+const supervised = (ready: number) => ({
+  [`svc_build_info{${target},role="gateway"}`]: stays(1),
+  ...(ready > 0 && { [`svc_ready{${target},worker="1"}`]: stays(1) }),
+  [`svc_workers_wanted{${target}}`]: stays(2),
+  [`svc_workers_ready{${target}}`]: stays(ready)
+})
 const usageRecords = (queued: number, written: number) => ({
   [`gateway_usage_records_queued{${target}}`]: stays(queued),
   [`gateway_usage_records_written_total{${target}}`]: grows(written)
@@ -73,6 +80,7 @@ const examples: Readonly<Record<string, Example>> = {
     fires: readiness("gateway", [stays(0), stays(0)]),
     quiet: readiness("gateway", [stays(0), stays(1)])
   },
+  GatewayWorkersMissing: { fires: supervised(1), quiet: supervised(2) },
   RedisDown: { fires: dependency("redis", stays(0)), quiet: dependency("redis", stays(1)) },
   DatabaseDown: { fires: dependency("database", stays(0)), quiet: dependency("database", stays(1)) },
   GatewayLimitsUnavailable: {
@@ -213,6 +221,11 @@ describe.skipIf(!Rules.available)("promtool", () => {
     const { isOk, output } = promtool(unitTest(1, { RedisDown: examples["RedisDown"]?.quiet ?? {} }))
     assert.isFalse(isOk)
     assert.include(output.replaceAll("\\", ""), 'alertname="RedisDown"')
+  })
+
+  it("sees that no gateway is ready where no worker responds, but where one does", () => {
+    assert.isTrue(promtool(unitTest(1, { GatewayNotReady: supervised(0) })).isOk)
+    assert.isTrue(promtool(unitTest(0, { GatewayNotReady: supervised(1) })).isOk)
   })
 
   it("sees that nothing is ready where nothing is left to scrape", () => {

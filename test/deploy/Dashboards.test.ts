@@ -6,6 +6,7 @@ import * as LiveMetrics from "./LiveMetrics.ts"
 import * as MonitoredProcess from "./MonitoredProcess.ts"
 import * as PromQL from "./PromQL.ts"
 import * as Rules from "./Rules.ts"
+import * as SupervisorMetrics from "./SupervisorMetrics.ts"
 
 const queries = [...dashboards.values()].flatMap(({ panels }) =>
   panels.flatMap(({ targets = [] }) => targets.map(queryOf))
@@ -36,8 +37,9 @@ describe.each([...dashboards])("the dashboard %s", (_, { panels, templating }) =
     for (const { targets = [], title } of panels) {
       for (const target of targets) {
         const legend = [...target.legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = ""]) => label)
-        const left = PromQL.parse(queryOf(target)).groupings.flatMap(({ labels }) => labels)
-        const unknown = legend.filter((label) => !left.includes(label) && !["job", "instance"].includes(label))
+        const { groupings } = PromQL.parse(queryOf(target))
+        const left = groupings.length === 0 ? ["worker"] : groupings.flatMap(({ labels }) => labels)
+        const unknown = legend.filter((label) => ![...left, "job", "instance"].includes(label))
         assert.deepStrictEqual(unknown, [], title)
       }
     }
@@ -101,7 +103,13 @@ describe.skipIf(!Rules.available)("the queries of dashboards, for promtool", () 
 })
 
 class Live extends Context.Service<Live, LiveMetrics.LiveMetrics>()("test/deploy/Live") {
-  static readonly layer = Layer.effect(Live, MonitoredProcess.metrics)
+  static readonly layer = Layer.effect(
+    Live,
+    Effect.map(
+      Effect.all([MonitoredProcess.metrics, SupervisorMetrics.metrics]),
+      ([ofProcess, ofSupervisor]) => new Map([...ofSupervisor, ...ofProcess])
+    )
+  )
 }
 
 describe.skipIf(RunningBroker.server === null)("beside a running process", () => {
