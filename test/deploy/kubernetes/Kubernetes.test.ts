@@ -46,6 +46,7 @@ const mistakes: ReadonlyArray<Mistake> = [
     "scales a deployment that does not"
   ],
   [scaling, "minReplicaCount: 2", "minReplicas: 2", "Kubernetes does not know spec/minReplicas"],
+  [scaling, 'ignoreNullValues: "false"', 'ignoreNullValues: "true"', "gateway takes a missing metric for no load"],
   [scaling, 'threshold: "200"', "threshold: 200", "must be string"],
   [
     every,

@@ -164,8 +164,12 @@ const serviceProblems = (name: string, object: Tree, all: ReadonlyArray<Deployme
 
 const scalingProblems = (name: string, object: Tree, all: ReadonlyArray<Deployment>): ReadonlyArray<string> => {
   const target = all.find((one) => one.metadata.name === at(object, "spec", "scaleTargetRef", "name"))
-  const queries = list(at(object, "spec", "triggers")).map((trigger) => text(at(trigger, "metadata", "query")))
+  const triggers = list(at(object, "spec", "triggers"))
+  const queries = triggers.map((trigger) => text(at(trigger, "metadata", "query")))
   return [
+    ...(triggers.every((trigger) => at(trigger, "metadata", "ignoreNullValues") === "false")
+      ? []
+      : [`${name} takes a missing metric for no load`]),
     ...(target === undefined ? [`${name} scales a deployment that does not exist`] : []),
     ...(target?.spec.replicas === undefined ? [] : [`${name} competes with the replicas of its deployment`]),
     ...queries.flatMap(metricsOf).flatMap((metric) => (Program.isMetric(metric) ? [] : [`${name} asks for ${metric}`]))
