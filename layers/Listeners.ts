@@ -13,14 +13,14 @@ import { trackServer } from "./http/OwnListeners.ts"
 import { closesIdleConnections } from "./http/ServerClose.ts"
 import * as Startup from "./Startup.ts"
 
-/**
- * Headers must arrive within 15 seconds, the whole request within `requestTimeout`. Idle connections stay open for 75
- * seconds. Load balancers usually close idle connections after 60 seconds, and should close them first.
- */
+/** Load balancers usually close idle connections after 60 seconds, and should close them first. */
+export const keepAliveSeconds = 75
+
+/** Headers must arrive within 15 seconds, the whole request within `requestTimeout`. */
 const nodeTimeouts = (requestTimeout: number) => ({
   requestTimeout,
   headersTimeout: Math.min(15_000, requestTimeout),
-  keepAliveTimeout: 75_000,
+  keepAliveTimeout: keepAliveSeconds * 1_000,
   connectionsCheckingInterval: Math.min(5_000, requestTimeout / 4)
 })
 

@@ -5,6 +5,7 @@ import { UrlParams } from "effect/http"
 import { Otlp, OtlpSerialization } from "effect/observability"
 import { AccessLog } from "../src/gateway/telemetry/AccessLog.ts"
 import { GenAiConventions } from "../src/process/SemanticConventions.ts"
+import { shutdownSeconds } from "../src/process/ShutdownTimeouts.ts"
 import type { Role } from "./DoorOptions.ts"
 import type { OtlpSettings, Settings } from "./Environment.ts"
 import * as ProcessMetrics from "./ProcessMetrics.ts"
@@ -47,7 +48,7 @@ const otlpLayer = (
       }
     },
     loggerMergeWithExisting: true,
-    shutdownTimeout: "3 seconds"
+    shutdownTimeout: `${shutdownSeconds.telemetry} seconds`
   }).pipe(Layer.provide([OtlpSerialization.layerProtobuf, NodeHttpClient.layerUndici]))
   const sampledTracer = Layer.effect(
     Tracer.Tracer,

@@ -4,6 +4,7 @@ import { type Duration, Effect, Layer, Option, SubscriptionRef } from "effect"
 import type { OnDisconnect } from "../src/gateway/forward/RequestLifecycle.ts"
 import { ProxyApp } from "../src/gateway/ProxyApp.ts"
 import { Lifecycle } from "../src/process/Lifecycle.ts"
+import { shutdownSeconds } from "../src/process/ShutdownTimeouts.ts"
 import type { Address } from "./Environment.ts"
 import { BodyDrainer } from "./http/BodyDrainer.ts"
 import * as CrossOrigin from "./http/CrossOrigin.ts"
@@ -74,7 +75,7 @@ export const layer = (
       const { port } = yield* Effect.acquireRelease(listen(server, address), () =>
         Effect.flatMap(isRetiring, (retires) =>
           ServerClose.drain(server, (retires ? ServerClose.closeInGrace : ServerClose.close)(server), drainTimeout)
-        ).pipe(Effect.andThen(Effect.timeoutOption(requestsEnded, settlementTimeout)))
+        ).pipe(Effect.andThen(Effect.timeoutOption(requestsEnded, `${shutdownSeconds.settlement} seconds`)))
       )
       yield* Startup.announceListener(
         "proxy",
@@ -91,9 +92,6 @@ const retiring: Effect.Effect<Effect.Effect<boolean>> = Effect.map(
     onSome: (lifecycle) => Effect.map(SubscriptionRef.get(lifecycle), (phase) => phase === "retiring")
   })
 )
-
-/** The timeout for ended requests to return their reservations, if database and Redis do not respond. */
-const settlementTimeout = "20 seconds"
 
 const listen = (server: Server, address: Address) =>
   Effect.callback<{ readonly port: number }, Startup.ListenerRefused>((resume) => {

@@ -11,6 +11,9 @@ type MigrationFailure = Migrator.MigrationError | SqlError.SqlError
 /** The key of PostgreSQL's advisory lock. It is arbitrary, but all processes use the same one. */
 const advisoryLock = 5_417_283_690n
 
+/** A process that waits longer for the migration of another one fails. */
+export const lockTimeoutSeconds = 60
+
 /**
  * Runs the pending migrations of `directory` in one transaction. In an empty database it then runs `onEmptyDatabase`.
  * Returns the applied migrations. An advisory lock lets only one process migrate at a time. The migrator's own lock
@@ -28,7 +31,7 @@ export const runFrom = (
     })
     return yield* transaction(
       Effect.gen(function* () {
-        yield* sql`SELECT set_config('lock_timeout', '60s', true)`
+        yield* sql`SELECT set_config('lock_timeout', ${`${lockTimeoutSeconds}s`}, true)`
         yield* sql`SELECT pg_advisory_xact_lock(${advisoryLock})`
         const applied = yield* Effect.provideService(migrate, SqlClient.SqlClient, sql)
         if (applied.some(([id]) => id === 1)) yield* onEmptyDatabase

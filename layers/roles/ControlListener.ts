@@ -2,6 +2,7 @@ import { Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { ControlHosts } from "../../src/control/http/KnownHosts.ts"
 import * as Probes from "../../src/control/http/Probes.ts"
+import { shutdownSeconds } from "../../src/process/ShutdownTimeouts.ts"
 import type { Settings } from "../Environment.ts"
 import * as Listeners from "../Listeners.ts"
 import * as Observability from "../Observability.ts"
@@ -15,7 +16,11 @@ export const controlListener = <E, R>(listener: Layer.Layer<never, E, R>, announ
     Layer.provide(listener),
     Layer.provide(Layer.succeed(ControlHosts, [...settings.controlHosts, settings.controlAddress.host.toLowerCase()])),
     Layer.provide(Observability.minimumLevel(settings.logLevels.gateway_api)),
-    Layer.provide(Listeners.serverLayer(settings.controlAddress, "5 seconds", { requestTimeout: "30 seconds" }))
+    Layer.provide(
+      Listeners.serverLayer(settings.controlAddress, `${shutdownSeconds.controlListener} seconds`, {
+        requestTimeout: "30 seconds"
+      })
+    )
   )
 
 const announce = (entrance: string) =>

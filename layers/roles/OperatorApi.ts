@@ -2,6 +2,7 @@ import { Effect, Layer, Option } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import * as ControlApp from "../../src/control/ControlApp.ts"
 import { UpstreamUiOrigin } from "../../src/control/upstream-ui/UpstreamUiOrigin.ts"
+import { shutdownSeconds } from "../../src/process/ShutdownTimeouts.ts"
 import type { Settings } from "../Environment.ts"
 import * as Listeners from "../Listeners.ts"
 import * as Observability from "../Observability.ts"
@@ -29,6 +30,10 @@ const upstreamUi = (settings: Settings) =>
         })
       ).pipe(
         Layer.provide(Observability.minimumLevel(settings.logLevels.gateway_api)),
-        Layer.provide(Listeners.serverLayer(address, "5 seconds", { requestTimeout: "60 seconds" }))
+        Layer.provide(
+          Listeners.serverLayer(address, `${shutdownSeconds.upstreamUiListener} seconds`, {
+            requestTimeout: "60 seconds"
+          })
+        )
       )
   })

@@ -39,6 +39,9 @@ export const connected = <A, E, R>(program: Effect.Effect<A, E, R>): Effect.Effe
     return Effect.ensuring(program, leave(worker))
   })
 
+/** The longest time until a worker that ends has left the listener to the others. */
+export const leaveSeconds = 5
+
 /**
  * Waits until the supervisor knows that this worker accepts no more connections. Until then the supervisor may have sent
  * it a connection, which it must refuse so that another worker gets that connection.
@@ -49,7 +52,7 @@ const leave = (worker: Worker): Effect.Effect<void> =>
     const gone = once(process, "disconnect")
     worker.disconnect()
     await gone
-  }).pipe(Effect.timeoutOption("5 seconds"), Effect.asVoid)
+  }).pipe(Effect.timeoutOption(`${leaveSeconds} seconds`), Effect.asVoid)
 
 const decode = Schema.decodeUnknownOption(ToWorker)
 

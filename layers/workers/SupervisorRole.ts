@@ -1,6 +1,7 @@
 import { Effect, Layer, Queue } from "effect"
 import { MetricsPage } from "../../src/process/MetricsPage.ts"
 import { Readiness } from "../../src/process/Readiness.ts"
+import { shutdownSeconds } from "../../src/process/ShutdownTimeouts.ts"
 import type { Doors } from "../Doors.ts"
 import type { Settings } from "../Environment.ts"
 import * as Observability from "../Observability.ts"
@@ -8,6 +9,7 @@ import { probes } from "../roles/ControlListener.ts"
 import { lifecycle } from "../roles/ServingLifecycle.ts"
 import * as ClusterWorkers from "./ClusterWorkers.ts"
 import { Supervisor } from "./Supervisor.ts"
+import * as SupervisorLink from "./SupervisorLink.ts"
 
 /** The process that starts the workers, gives them connections, and serves health, readiness and metrics for all of them. */
 export const run = ({ role, workers }: Doors, settings: Settings) =>
@@ -44,7 +46,9 @@ const hangups = Effect.gen(function* () {
   return restarts
 })
 
-/** The drain of a worker, and the time to return its reservations and write its usage records. */
-const endTimeout = ({ drainDelaySeconds, drainSeconds }: Settings) =>
-  `${drainDelaySeconds + drainSeconds + settlementSeconds} seconds` as const
-const settlementSeconds = 40
+/** A worker has no listener for operators. */
+const endTimeout = ({ drainDelaySeconds, drainSeconds }: Settings) => {
+  const { settlement, telemetry, usageLog, usageWriter } = shutdownSeconds
+  const afterDrain = settlement + usageLog + usageWriter + telemetry + SupervisorLink.leaveSeconds
+  return `${drainDelaySeconds + drainSeconds + afterDrain} seconds` as const
+}

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
+import { keepAliveSeconds } from "../../layers/Listeners.ts"
 import { maxTimeoutMs } from "../../src/policy/routes/CanonicalRoute.ts"
-import { read } from "../Guides.ts"
 import * as Compose from "./Compose.ts"
 import type { Files } from "./Files.ts"
 import * as Program from "./Program.ts"
@@ -20,8 +20,6 @@ const valueOf = (lines: ReadonlyArray<ReadonlyArray<string>>, ...words: Readonly
   lines.find((line) => words.every((word, index) => line[index] === word))?.slice(words.length) ?? []
 
 const secondsOf = (text = ""): number => Number(/^(\d+)s$/.exec(text)?.[1] ?? Number.NaN)
-
-const keepAliveSeconds = Number(/keepAliveTimeout: (\d+)_000/.exec(read("layers/Listeners.ts"))?.[1])
 
 /** The path by which the load balancer asks a gateway whether it is ready. */
 export const checkedPath = (files: Files): string =>

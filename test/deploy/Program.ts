@@ -9,6 +9,7 @@ import { type CliOptions, problemsOf } from "../../layers/DoorOptions.ts"
 import * as Environment from "../../layers/Environment.ts"
 import { StartRefused } from "../../layers/Startup.ts"
 import { ControlApi } from "../../src/control/api/ControlApi.ts"
+import { shutdownSeconds } from "../../src/process/ShutdownTimeouts.ts"
 import { read, root } from "../Guides.ts"
 
 const readNames = new Set<string>()
@@ -49,18 +50,8 @@ export const paths: ReadonlySet<string> = new Set(
 /** The exit code after a mistake in the configuration. */
 export const refusedExitCode = new StartRefused({ message: "" })[Runtime.errorExitCode]
 
-const secondsIn = (path: string, pattern: RegExp): number => {
-  const [, seconds] = pattern.exec(read(path)) ?? []
-  if (seconds === undefined) throw new Error(`${path} does not contain ${pattern}`)
-  return Number(seconds)
-}
-
 /** The longest time from SIGTERM to the exit beside GATEWAY_DRAIN_DELAY_SECONDS and GATEWAY_DRAIN_SECONDS. */
-const secondsAfterDrain =
-  secondsIn("layers/ProxyListener.ts", /settlementTimeout = "(\d+) seconds"/) +
-  secondsIn("src/gateway/usage/UsageLog.ts", /shutdownTimeout = "(\d+) seconds"/) +
-  secondsIn("src/gateway/usage/UsageWriter.ts", /Effect\.timeout\(rest, "(\d+) seconds"\)/) +
-  secondsIn("layers/roles/ControlListener.ts", /controlAddress, "(\d+) seconds"/)
+const secondsAfterDrain = Object.values(shutdownSeconds).reduce((sum, seconds) => sum + seconds, 0)
 
 /** The longest time from SIGTERM to the exit. */
 export const stopSeconds = ({ drainDelaySeconds, drainSeconds }: Environment.Settings): number =>

@@ -1,5 +1,6 @@
 import { Cause, Context, Effect, Exit, Layer, Metric, Queue, Schedule } from "effect"
 import * as CallbackMetrics from "../../process/CallbackMetrics.ts"
+import { shutdownSeconds } from "../../process/ShutdownTimeouts.ts"
 import * as LogThrottle from "../../services/LogThrottle.ts"
 import { Redis, type RedisError } from "../../services/Redis.ts"
 import { usageQueue } from "../../state/UsageQueue.ts"
@@ -78,7 +79,7 @@ export class UsageLog extends Context.Service<
         Effect.suspend(() => (waiting === 0 ? Effect.void : Effect.ignore(settleNext))).pipe(
           Effect.repeat({ while: () => waiting > 0 }),
           Effect.interruptible,
-          Effect.timeoutOption(shutdownTimeout),
+          Effect.timeoutOption(`${shutdownSeconds.usageLog} seconds`),
           Effect.andThen(
             Effect.suspend(() =>
               waiting === 0
@@ -129,7 +130,5 @@ const recordsQueued = Metric.gauge("gateway_usage_records_queued", {
 const recordsUnsettled = Metric.gauge("gateway_usage_records_unsettled", {
   description: `Usage records in this process's memory that wait for Redis; requests are refused from ${backlogLimit} on`
 })
-
-const shutdownTimeout = "5 seconds"
 
 const redisRetrySchedule = Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced("1 second")])

@@ -1,5 +1,6 @@
 import { Effect, Layer, Metric, Schedule } from "effect"
 import { statusOfEvent } from "../../policy/UsageSums.ts"
+import { shutdownSeconds } from "../../process/ShutdownTimeouts.ts"
 import { Database } from "../../services/Database.ts"
 import { Redis, type Script } from "../../services/Redis.ts"
 import * as SqlState from "../../services/SqlState.ts"
@@ -27,7 +28,7 @@ export const layer = Layer.effectDiscard(
       while: (written) => written === "locked",
       schedule: Schedule.spaced(lockPauseMs)
     })
-    yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(rest, "5 seconds")))
+    yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(rest, `${shutdownSeconds.usageWriter} seconds`)))
     yield* Effect.forkScoped(Effect.repeat(round, Schedule.spaced(pauseMs)))
   })
 )

@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
+import { lockTimeoutSeconds } from "../../../layers/postgres/Migrations.ts"
 import manifest from "../../../package.json" with { type: "json" }
-import { read } from "../../Guides.ts"
 import type { Files } from "../Files.ts"
 import * as Dockerfile from "../image/Dockerfile.ts"
 import * as Program from "../Program.ts"
@@ -231,8 +231,6 @@ const deploymentProblems = (files: Files, deployment: Deployment, objects: Reado
   ]
 }
 
-const lockSeconds = Number(/'lock_timeout', '(\d+)s'/.exec(read("layers/postgres/Migrations.ts"))?.[1])
-
 const startProblems = (deployment: Deployment, start: Program.Start): ReadonlyArray<string> => {
   const { name } = deployment.metadata
   const { livenessProbe, ports, readinessProbe, startupProbe } = containerOf(deployment)
@@ -250,7 +248,7 @@ const startProblems = (deployment: Deployment, start: Program.Start): ReadonlyAr
       ? []
       : [`${name} is killed before it has drained`]),
     ...(start.settings.drainDelaySeconds <= seen ? [`${name} closes its listeners before it is seen to drain`] : []),
-    ...(startupProbe.periodSeconds * startupProbe.failureThreshold > lockSeconds
+    ...(startupProbe.periodSeconds * startupProbe.failureThreshold > lockTimeoutSeconds
       ? []
       : [`${name} is killed while it waits for a migration`]),
     ...[startupProbe, readinessProbe, livenessProbe]
