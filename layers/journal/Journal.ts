@@ -214,7 +214,13 @@ export const make = Effect.fnUntraced(function* <Record>(
         ? cause
         : new DataRefused({ message: `The files in ${options.folder} cannot be used: ${messageOf(cause)}.` })
   })
-  yield* Effect.addFinalizer(() => Effect.ignoreCause(Effect.promise(() => journal.close())))
+  yield* Effect.addFinalizer(() =>
+    Effect.catchCause(
+      Effect.promise(() => journal.close()),
+      (cause) =>
+        Effect.logError(`The last changes in ${options.folder} are lost, because they cannot be written`, cause)
+    )
+  )
   if (dropped > 0) {
     yield* Effect.logWarning(
       `The last ${dropped} bytes in ${options.folder} were an unfinished record of a crash, and were dropped`

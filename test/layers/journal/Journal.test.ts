@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process"
 import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -114,6 +115,19 @@ describe("a journal", () => {
       const total = readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
       assert.isBelow(total, 6_000)
       assert.isAtMost(readdirSync(folder).length, 3)
+    })
+  )
+
+  it.live("keeps what it has confirmed when the disk is full, and says that it loses the rest", () =>
+    Effect.gen(function* () {
+      const path = yield* TemporaryData.path
+      const program = 'ulimit -f 16; exec "$@"'
+      const command = [process.execPath, join(import.meta.dirname, "FullDisk.ts"), path]
+      const { stderr, stdout } = spawnSync("sh", ["-c", program, "sh", ...command], { encoding: "utf8" })
+      assert.include(stdout, `The last changes in ${path} are lost, because they cannot be written`, stderr)
+      const confirmed = Number(/^confirmed (\d+)$/m.exec(stdout)?.[1])
+      assert.isAbove(confirmed, 0)
+      assert.lengthOf((yield* open(path)).texts, confirmed)
     })
   )
 
