@@ -30,8 +30,9 @@ const lock = (directory: string): DatabaseSync => {
   }
 }
 
-/** The error `SQLITE_BUSY`. */
-const isBusy = (cause: unknown): boolean => Predicate.hasProperty(cause, "errcode") && cause.errcode === 5
+/** The error `SQLITE_BUSY`, which is the lowest byte of its kinds. */
+const isBusy = (cause: unknown): boolean =>
+  Predicate.hasProperty(cause, "errcode") && Predicate.isNumber(cause.errcode) && (cause.errcode & 0xff) === 5
 
 /** Names the holder of the lock in messages. The lock itself does not depend on this file. */
 const holderFile = "lock.holder"
