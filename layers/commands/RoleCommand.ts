@@ -1,4 +1,4 @@
-import { Effect, Layer, Option } from "effect"
+import { Effect, FiberSet, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import {
   brokerVariants,
@@ -32,17 +32,40 @@ const runRole = Effect.fnUntraced(function* (options: CliOptions) {
     return yield* run(select(options, ownSettings), ownSettings, worker.value)
   }
   const doors = select(options, settings)
-  return yield* doors.workers > 1 ? runSupervisor(doors, settings) : runProcess(doors, settings)
+  if (doors.workers > 1) return yield* runSupervisor(doors, settings)
+  const isOnlyWorker =
+    options.role === "gateway" && Option.isSome(Option.orElse(options.workers, () => settings.workers))
+  return yield* runProcess(doors, settings, isOnlyWorker)
 })
 
-const runProcess = Effect.fnUntraced(function* (doors: Doors, settings: Settings) {
+const runProcess = Effect.fnUntraced(function* (doors: Doors, settings: Settings, isOnlyWorker: boolean) {
   const [Observability, Roles] = yield* Effect.promise(() =>
     Promise.all([import("../Observability.ts"), import("../roles/Roles.ts")])
   )
   const program = yield* Roles.load(doors, settings)
   yield* Startup.banner(doors, settings)
-  yield* Layer.launch(program.pipe(Layer.provide(Observability.layer(settings, { role: doors.role }))))
+  yield* Layer.launch(
+    Layer.merge(program, isOnlyWorker ? hangupsIgnored : Layer.empty).pipe(
+      Layer.provide(Observability.layer(settings, { role: doors.role }))
+    )
+  )
 })
+
+/**
+ * An operator who has set a number of workers restarts them with SIGHUP, also where `auto` means one. Without a
+ * supervisor, Node would end the process at once.
+ */
+const hangupsIgnored = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const run = yield* FiberSet.makeRuntime<never>()
+    const onHangup = () =>
+      run(Effect.logWarning("SIGHUP is ignored, because a single worker cannot restart without failed requests"))
+    yield* Effect.acquireRelease(
+      Effect.sync(() => process.on("SIGHUP", onHangup)),
+      () => Effect.sync(() => process.off("SIGHUP", onHangup))
+    )
+  })
+)
 
 const runSupervisor = Effect.fnUntraced(function* (doors: Doors, settings: Settings) {
   const { run } = yield* Effect.promise(() => import("../workers/SupervisorRole.ts"))

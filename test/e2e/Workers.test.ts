@@ -285,3 +285,18 @@ describe.skipIf(!Deployment.available)("a gateway of two workers", () => {
     })
   )
 })
+
+describe.skipIf(!Deployment.available)("a gateway of one worker", () => {
+  it.live("goes on after SIGHUP", () =>
+    Effect.gen(function* () {
+      const deployment = yield* Deployment.make({ environment: { LOG_LEVEL: "info" } })
+      const gateway = yield* deployment.start({ role: "gateway", environment: { GATEWAY_WORKERS: "1" } })
+      gateway.signal("SIGHUP")
+      yield* eventually(
+        Effect.sync(() => gateway.output()),
+        (output) => output.includes("SIGHUP is ignored")
+      )
+      assert.isFalse(yield* refusesConnections(gateway.proxy))
+    })
+  )
+})
