@@ -84,7 +84,7 @@ const unusedDataDirectory = (doors: Doors): ReadonlyArray<UnreadVariables.Unread
 
 const serviceKeyVariable = (name: string) => name.replace("BASE_URL", "SERVICE_KEY")
 
-export const announceListener = (name: string, url: string) => Console.log(`  ${name.padEnd(10)}${url}`)
+export const announceListener = (name: string, url: string) => Console.log(bannerLine(name, url))
 
 /** Describes a failure without the URLs of database and broker, because a URL may contain a password. */
 export const describeFailure = (error: unknown): string => {
