@@ -104,4 +104,9 @@ const describeRefusedListener = ({ address: { variable }, cause }: ListenerRefus
 const reasonOf = ({ message, reason }: SqlError.SqlError): string =>
   (reason.cause instanceof Error && reason.cause.message) || (reason.message ?? message)
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+/** Some errors, such as `ServeError` of Effect, have no message of their own. */
+export const messageOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  if (error.message !== "") return error.message
+  return error.cause === undefined ? error.name : `${error.name}: ${messageOf(error.cause)}`
+}

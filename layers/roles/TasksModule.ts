@@ -1,12 +1,21 @@
 import { existsSync } from "node:fs"
 import { relative, resolve } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
-import { Effect, Predicate } from "effect"
+import { Config, Data, Effect, Layer, Predicate } from "effect"
+import { SettingsError, TopologyError } from "../../src/messaging/envelope/Errors.ts"
+import { BrokerError } from "../../src/services/Broker.ts"
+import { RedisError } from "../../src/services/Redis.ts"
 import { isTasks, type Tasks } from "../../src/tasks/Tasks.ts"
-import { StartRefused } from "../Startup.ts"
+import * as Startup from "../Startup.ts"
 
-/** Loads the tasks that a module exports as `default` or `tasks`. The path may be relative to the working directory. */
-export const load = Effect.fnUntraced(function* (path: string): Effect.fn.Return<Tasks, StartRefused> {
+/** The workers of a module do not start, for a reason that may pass, such as a port that another process uses. */
+export class WorkersFailed extends Data.TaggedError("WorkersFailed")<{ readonly message: string }> {}
+
+/**
+ * Loads the tasks that a module exports as `default` or `tasks`. The path may be relative to the working directory. An
+ * error of the workers at their start names the module.
+ */
+export const load = Effect.fnUntraced(function* (path: string): Effect.fn.Return<Tasks, Startup.StartRefused> {
   const file = resolve(path)
   if (!existsSync(file)) return yield* refused(path, `does not exist: there is no file ${file}`)
   const module = yield* Effect.tryPromise({
@@ -15,10 +24,30 @@ export const load = Effect.fnUntraced(function* (path: string): Effect.fn.Return
   })
   const exported: Readonly<Record<string, unknown>> = Predicate.isObject(module) ? { ...module } : {}
   const tasks = [exported["default"], exported["tasks"]].find(isTasks)
-  return tasks ?? (yield* refused(path, describeExports(Object.keys(exported))))
+  if (tasks === undefined) return yield* refused(path, describeExports(Object.keys(exported)))
+  return { ...tasks, workers: withNamedErrors(path, tasks.workers) }
 })
 
-const refused = (path: string, problem: string) => new StartRefused({ message: `The tasks module ${path} ${problem}` })
+const sentence = (path: string, problem: string) => `The tasks module ${path} ${problem}`
+
+const refused = (path: string, problem: string) => new Startup.StartRefused({ message: sentence(path, problem) })
+
+const withNamedErrors = (path: string, workers: Tasks["workers"]): Tasks["workers"] =>
+  Layer.catchCause(workers, (cause) =>
+    Layer.effectDiscard(Effect.mapError(Effect.failCause(cause), (error) => namedError(path, error)))
+  )
+
+const namedError = (path: string, error: unknown) => {
+  // The variables of the broker and of Redis belong to the role.
+  if (error instanceof BrokerError || error instanceof RedisError) return error
+  if (error instanceof Config.ConfigError) {
+    const problem = error.cause.message.replace(/\s+/g, " ")
+    return refused(path, `cannot be run: a variable that it reads is missing or invalid: ${problem}`)
+  }
+  const problem = `cannot be run: ${Startup.messageOf(error)}`
+  const isMistake = error instanceof TopologyError || error instanceof SettingsError
+  return isMistake ? refused(path, problem) : new WorkersFailed({ message: sentence(path, problem) })
+}
 
 const describeExports = (names: ReadonlyArray<string>): string =>
   `exports no tasks. Export what defineTasks of svc-runtime returns, as "default" or as "tasks". ${names.length === 0 ? "The module exports nothing." : `The module exports ${names.join(", ")}.`}`

@@ -227,6 +227,49 @@ describe("a start that cannot be: configuration", () => {
     })
   )
 
+  it.live.each([
+    [
+      "read a variable that is not set",
+      'Layer.effectDiscard(Effect.asVoid(Config.Port("SVC_TEST_UNSET")))',
+      /tasks\.ts cannot be run: a variable that it reads is missing or invalid: .*\["SVC_TEST_UNSET"\]$/m,
+      78
+    ],
+    [
+      "have a topology that the broker has otherwise",
+      'Layer.effectDiscard(Effect.fail(TopologyError.of("shop", [{ field: "queue mails", problem: "differs" }])))',
+      /tasks\.ts cannot be run: shop: queue mails differs\.$/m,
+      78
+    ],
+    [
+      "have a listener whose port is taken",
+      'NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: PORT })',
+      /tasks\.ts cannot be run: ServeError: listen EADDRINUSE: address already in use 127\.0\.0\.1:\d+$/m,
+      1
+    ],
+    ["fail", 'Layer.effectDiscard(Effect.fail("no ink"))', /tasks\.ts cannot be run: no ink$/m, 1],
+    ["fail without a word", "Layer.effectDiscard(Effect.fail(new Error()))", /tasks\.ts cannot be run: Error$/m, 1]
+  ] as const)("a tasks module whose workers %s", ([, workers, sentence, expected]) =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const { origin } = yield* serve(() => {})
+      const tasks = join(folder, "tasks.ts")
+      const text = `
+        import { createServer } from "node:http"
+        import * as NodeHttpServer from "ROOT/node_modules/@effect/platform-node/dist/NodeHttpServer.js"
+        import { Config, Effect, Layer } from "ROOT/node_modules/effect/dist/index.js"
+        import { defineTasks } from "ROOT/src/index.ts"
+        import { SharedTasksSharedStatusTopology, TopologyError } from "ROOT/src/messaging/index.ts"
+        const topology = new SharedTasksSharedStatusTopology({
+          tasks_exchange: "t", tasks_queue: "t", tasks_routing_key: "t", status_exchange: "s", status_queue: "s"
+        })
+        export default defineTasks({ topologies: [topology], workers: ${workers} })`
+      writeFileSync(tasks, text.replaceAll("ROOT", root).replace("PORT", new URL(origin).port))
+      const ended = yield* refused({ tasks, environment: yield* ownDatabase })
+      assert.strictEqual(ended[1].code, expected)
+      readable(ended, sentence)
+    })
+  )
+
   it.live("workers of a role that runs in one process", () =>
     Effect.gen(function* () {
       const ended = yield* refused({ role: "all", flags: ["--workers", "2"] })
