@@ -11,7 +11,10 @@ interface LogLine {
   readonly at: number
   readonly level: LogLevel.LogLevel
   readonly source: Source
-  /** Texts form the message. Members of plain objects become fields. An error becomes the field `error`. */
+  /**
+   * Texts form the message. Members of plain objects become fields. An error becomes the field `error`, and the message
+   * where there is no text, as in the log lines of Effect about failed HTTP requests.
+   */
   readonly parts: ReadonlyArray<unknown>
   readonly cause: Cause.Cause<unknown>
   readonly annotations: Readonly<Record<string, unknown>>
@@ -25,6 +28,7 @@ const reservedNames: ReadonlySet<string> = new Set(["timestamp", "level", "messa
 export const format = (line: LogLine): string => {
   const { annotations, at, cause, level, parts, source, trace } = line
   const sentences: Array<string> = []
+  const failures: Array<string> = []
   const fields = new Map<string, string>()
   const withStack = LogLevel.isGreaterThanOrEqualTo(level, "Error")
   const setField = (name: string, value: unknown) => {
@@ -35,20 +39,28 @@ export const format = (line: LogLine): string => {
   }
   for (const [name, value] of Object.entries(annotations)) setField(name, value)
   for (const part of parts) {
-    if (Cause.isCause(part)) setField("cause", part)
-    else if (part instanceof Error) setField("error", part)
-    else if (isPlain(part)) for (const [name, value] of Object.entries(part)) setField(name, value)
+    if (Cause.isCause(part)) {
+      failures.push(describeCause(part))
+      setField("cause", part)
+    } else if (part instanceof Error) {
+      failures.push(describeError(part))
+      setField("error", part)
+    } else if (isPlain(part)) for (const [name, value] of Object.entries(part)) setField(name, value)
     else if (part !== undefined && part !== null) {
       sentences.push(typeof part === "string" ? part : Formatter.format(part))
     }
   }
-  if (cause.reasons.length > 0) setField("cause", cause)
+  if (cause.reasons.length > 0) {
+    failures.push(describeCause(cause))
+    setField("cause", cause)
+  }
   if (trace !== undefined) {
     setField("trace_id", trace.traceId)
     setField("span_id", trace.spanId)
   }
   const members = [...fields].map(([name, value]) => `,${JSON.stringify(name)}:${value}`).join("")
-  return linePrefix(level.toUpperCase(), sentences.join(": "), source)(at) + members + lineEnd
+  const message = sentences.join(": ") || failures.find((text) => text !== "") || "no message"
+  return linePrefix(level.toUpperCase(), message, source)(at) + members + lineEnd
 }
 
 /** Formats the beginning of a line. The part without the time is formatted only once per message. */
@@ -78,7 +90,7 @@ const valueText = (value: unknown, withStack: boolean): string | undefined => {
   if (value === undefined || value === null || value === "") return undefined
   if (typeof value === "number" || typeof value === "boolean") return JSON.stringify(value)
   if (Cause.isCause(value)) {
-    return quoted(withStack ? Cause.pretty(value) : Cause.prettyErrors(value).map(describeError).join("; "))
+    return quoted(withStack ? Cause.pretty(value) : describeCause(value))
   }
   if (value instanceof Error) return quoted(withStack ? (value.stack ?? describeError(value)) : describeError(value))
   if (typeof value === "string") return quoted(value)
@@ -97,6 +109,8 @@ const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> => 
 }
 
 const isCollection = (value: unknown): value is object => Array.isArray(value) || isPlain(value)
+
+const describeCause = (cause: Cause.Cause<unknown>): string => Cause.prettyErrors(cause).map(describeError).join("; ")
 
 const describeError = (error: Error): string => {
   const own = error.message === "" ? error.name : `${error.name}: ${error.message}`

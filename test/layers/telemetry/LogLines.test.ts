@@ -102,6 +102,26 @@ describe("lines of the log", () => {
     })
   )
 
+  it.effect("have a message also where only an error or fields were logged", () =>
+    Effect.gen(function* () {
+      const lines = yield* logged(
+        Effect.gen(function* () {
+          yield* Effect.logInfo(Cause.fail(new RangeError("too far")))
+          yield* Effect.logError(new RangeError("too far"))
+          yield* Effect.logInfo("", Cause.die("no ink"))
+          yield* Effect.logInfo({ attempts: 3 })
+        })
+      )
+      const messages = ["RangeError: too far", "RangeError: too far", "Error: no ink", "no message"]
+      assert.deepStrictEqual(
+        lines.map(({ message }) => message),
+        messages
+      )
+      assert.strictEqual(lines[0]?.["cause"], "RangeError: too far")
+      assert.strictEqual(lines[3]?.["attempts"], 3)
+    })
+  )
+
   it.effect("name no trace where nothing is traced", () =>
     Effect.gen(function* () {
       const traced = Effect.withSpan(Effect.logInfo("asked"), "request")
