@@ -89,6 +89,9 @@ export const suite = (app: string) =>
         assert.match(readFileSync(join(project, "outbox/receipt-1001.txt"), "utf8"), /order 1001\. You paid 19\.99/)
         const refused = yield* Effect.promise(() => fetch(`${api}/receipts`, { method: "POST", body: "{}" }))
         assert.strictEqual(refused.status, 400)
+        const malformed = yield* Effect.promise(() => fetch(`${api}/receipts`, { method: "POST", body: '{"order"' }))
+        assert.strictEqual(malformed.status, 400)
+        assert.property(yield* Effect.promise(() => malformed.json()), "message")
 
         const silent = yield* Effect.forEach(listeners, (origin) => RawConnection.open(origin))
         const [took] = yield* Effect.timed(EndedProcess.end(child, "SIGTERM"))

@@ -12,7 +12,11 @@ const publish = Effect.gen(function* () {
   const task_id = taskIdOf(receipt)
   yield* publishTask({ task_id, task_type: "receipt", payload: receipt })
   return yield* HttpServerResponse.json({ task_id }, { status: 202 })
-}).pipe(Effect.catchTag("SchemaError", ({ message }) => HttpServerResponse.json({ message }, { status: 400 })))
+}).pipe(
+  Effect.catchTag(["SchemaError", "HttpServerError"], ({ message }) =>
+    HttpServerResponse.json({ message }, { status: 400 })
+  )
+)
 
 const server = Layer.unwrap(
   Effect.map(Config.Port("PORT").pipe(Config.withDefault(8090)), (port) =>
