@@ -73,10 +73,10 @@ const runSupervisor = Effect.fnUntraced(function* (doors: Doors, settings: Setti
   return yield* run(doors, settings)
 })
 
-const variant = <const Variants extends ReadonlyArray<string>>(door: string, variants: Variants, variable: string) =>
-  Flag.Literals(door, variants).pipe(
+const variant = <const Variants extends ReadonlyArray<string>>(name: string, variants: Variants, variable: string) =>
+  Flag.Literals(name.toLowerCase(), variants).pipe(
     Flag.optional,
-    Flag.withDescription(`The implementation of the ${door}; without this flag, ${variable} decides`)
+    Flag.withDescription(`The variant of ${name}; without this flag, ${variable} decides`)
   )
 
 export const role = Command.make(
@@ -88,10 +88,10 @@ export const role = Command.make(
         "gateway: the proxy listener; control: the operator API; all: both in one process, and tasks if they are named; messaging: the workers of your tasks; status: the statuses, event streams and dead letters of these tasks; graph: the execution graphs of these tasks. The last three roles need --tasks or --example"
       )
     ),
-    database: variant("database", databaseVariants, "DATABASE_URL"),
-    redis: variant("redis", redisVariants, "REDIS_URL"),
-    broker: variant("broker", brokerVariants, "RABBITMQ_URL"),
-    upstream: variant("upstream", upstreamVariants, "UPSTREAM_BASE_URL (or the variable of an API family)"),
+    database: variant("Database", databaseVariants, "DATABASE_URL"),
+    redis: variant("Redis", redisVariants, "REDIS_URL"),
+    broker: variant("Broker", brokerVariants, "RABBITMQ_URL"),
+    upstream: variant("Upstream", upstreamVariants, "UPSTREAM_BASE_URL (or the variable of an API family)"),
     tasks: Flag.String("tasks").pipe(
       Flag.optional,
       Flag.withMetavar("FILE"),
