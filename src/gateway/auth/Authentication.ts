@@ -59,7 +59,7 @@ export const readKeyHeader = (
     : Result.fail(
         new GatewayError({
           code: "malformed_authorization",
-          message: `The ${keyHeader} header must be a gateway key, which begins with ${keyPrefix}.`
+          message: `The ${keyHeader} header must be a whole gateway key: ${keyPrefix} and 72 hexadecimal digits.`
         })
       )
 }
@@ -81,7 +81,7 @@ export const hasGatewayCredential = (headers: Headers.RawHeaders, family: Family
 
 export const malformedAuthorization = new GatewayError({
   code: "malformed_authorization",
-  message: `The Authorization header must be "Bearer " and a gateway key, which begins with ${keyPrefix}.`
+  message: `The Authorization header must be "Bearer " and a whole gateway key: ${keyPrefix} and 72 hexadecimal digits.`
 })
 
 const checkedGatewayKey = (raw: string): Result.Result<PresentedCredential, GatewayError> =>
