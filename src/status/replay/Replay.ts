@@ -141,7 +141,7 @@ const claimRecord = Effect.fnUntraced(function* (claim: Claim) {
     case "Replayed":
       return yield* failure(
         "replayed",
-        `${dlqId} was already replayed at ${result.at}: use force=true to replay it again.`
+        `${dlqId} was already replayed at ${result.at}. To replay it again, add ?force=true to the request, or "force":true to that of a job.`
       )
     case "Changed":
       return yield* failure(
