@@ -117,14 +117,14 @@ const renderStep = ({ examination, name, object }: Step): string => {
     case "Same":
       return `exists     ${object} ${name}`
     case "Differs":
-      return `differs    ${object} ${name}: ${examination.differs}\n           ${remedy[object]}`
+      return `differs    ${object} ${name}: ${examination.differs}\n           ${remedy[object]}.`
   }
 }
 
 const remedy = {
-  exchange: "Use another exchange name, or stop all users of this exchange, delete it and declare it again.",
+  exchange: "Use another exchange name, or stop all users of this exchange, delete it and declare it again",
   queue:
-    "Revert the change, or use another queue name and let the old queue drain, or delete the queue once it is empty."
+    "Revert the change, or use another queue name and let the old queue drain, or delete the queue once it is empty"
 }
 
 const stepOf = (object: Step["object"], { name }: Exchange | Queue, examination: Examination): Step => ({
