@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
@@ -109,8 +109,15 @@ console.log(JSON.stringify([${entries.map((_, index) => `Object.keys(e${index}).
 
   it("has its licence, its changes, its guides and no source of tests", () => {
     const installed = join(app, "node_modules", "svc-runtime")
-    for (const file of ["LICENSE", "CHANGELOG.md", "README.md", "layers/README.md", "src/messaging/README.md"])
+    const guides = ["README.md", "layers/README.md", "layers/telemetry/README.md", "src/messaging/README.md"]
+    for (const file of ["LICENSE", "CHANGELOG.md", ...guides])
       assert.isNotEmpty(readFileSync(join(installed, file), "utf8"))
+    for (const guide of guides)
+      for (const [, link = ""] of readFileSync(join(installed, guide), "utf8").matchAll(/\]\((?!https?:)([^)#]+)/g)) {
+        const linked = join(guide, "..", link)
+        if (!/^(deploy|test)\//.test(linked))
+          assert.isTrue(existsSync(join(installed, linked)), `${guide} links ${linked}`)
+      }
     assert.include(readFileSync(join(installed, "CHANGELOG.md"), "utf8"), `## ${manifest.version}`)
     assert.notInclude(readdirSync(installed), "test")
   })
