@@ -11,7 +11,14 @@ export interface JsonObject {
  * Forbids the camelCase forms of an envelope's members, such as `taskId`. Envelopes accept additional members. Without
  * this type, the compiler would accept `taskId` as an additional member.
  */
-export type NoCamelCaseMembers<Fields> = { readonly [Name in keyof Fields as CamelCase<Name>]?: never }
+export type NoCamelCaseMembers<Fields> = { readonly [Name in keyof Fields as CamelCase<Name>]?: IsNamed<Name> }
+
+/** No value has this type. The compiler's error about `taskId` names it, and with it the member: `IsNamed<"task_id">`. */
+interface IsNamed<Name> {
+  readonly [isNamed]: Name
+}
+
+declare const isNamed: unique symbol
 
 type CamelCase<Name> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalized<Tail>}` : never
 type Capitalized<Name extends string> = Name extends `${infer Head}_${infer Tail}`
