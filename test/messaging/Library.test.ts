@@ -30,7 +30,10 @@ describe("the guide's examples of messaging", () => {
       yield* WorkerExample.send("m1", { to: "ada@example.com", text: "hello" })
       yield* publishTask({ task_id: "m2", task_type: "send", payload: { to: 5 } })
       yield* settleDown
-      assert.deepStrictEqual(said, [{ task_id: "m1", status: "sent" }])
+      assert.deepStrictEqual(said, [
+        { task_id: "m1", status: "sent" },
+        { task_id: "m2", status: "failed" }
+      ])
       const dead = yield* inspectQueue("mail.send.dlq")
       assert.deepInclude(dead, { value: { messages: 1, consumers: 0 } })
     }).pipe(

@@ -3,6 +3,7 @@ import {
   BrokerClient,
   Handler,
   RetryPolicy,
+  RetryStatusConfig,
   RoutedTasksSharedStatusTopology,
   TaskConsumer
 } from "svc-runtime/messaging"
@@ -19,9 +20,13 @@ const Mail = Schema.Struct({ to: Schema.String, text: Schema.String })
 /** Declares the topology and publishes. Needs a `Broker`. */
 export const client = BrokerClient.layer({ topology })
 
-/** The options of the worker. A failed mail is retried up to five times, 10 seconds apart. */
+/**
+ * The options of the worker. A failed mail is retried up to five times, 10 seconds apart. Its statuses say so: `retrying`
+ * and, when it is a dead letter, `failed`.
+ */
 export const work = {
   retryPolicy: new RetryPolicy({ max_retries: 5, delay_ms: 10_000 }),
+  retryStatuses: new RetryStatusConfig({ enabled: true }),
   handler: Handler.byTaskType({
     send: Handler.withPayload(Mail, ({ payload }, context) =>
       Effect.andThen(Effect.log(`to ${payload.to}`), context.publishStatus("sent"))
