@@ -32,7 +32,7 @@ const word = /^[\p{L}\p{M}\p{N}\p{Pd}._%+@−]*$/u
 const phone = /^[\d+(][\d\p{Zs}\t\p{Pd}()./+−]{0,64}[\p{L}\p{M}\p{N}\p{Pd}_/%=.:+@]{0,64}$/u
 const placeholder = /^\[[A-Z]*(?:_\d{0,9})?$/
 const groups =
-  /^(?:[\p{L}\p{Pd}.:+−]*\d[\p{L}\p{N}\p{Pd}.:+−]*[\p{Zs}\t]{1,3}(?:[\p{Pd}.+−](?:[\p{Zs}\t]|$))?|[A-Z]{4}[\p{Zs}\t]{1,3}){0,17}[\p{L}\p{M}\p{N}\p{Pd}._%+@:−]*$/u
+  /^(?:[\p{L}\p{Pd}.:+−]*\d[\p{L}\p{N}\p{Pd}.:+−]*[\p{Zs}\t]{1,3}(?:[\p{Pd}.+−](?:[\p{Zs}\t]|$))?|[A-Za-z]{4}[\p{Zs}\t]{1,3}){0,17}[\p{L}\p{M}\p{N}\p{Pd}._%+@:−]*$/u
 const startsAsJson = /^\s*(?:`{3}(?:json)?\s+)?[[{]/i
 
 const isAfterNumbers = (text: string, isCandidate: (text: string) => boolean): boolean => {
@@ -42,7 +42,13 @@ const isAfterNumbers = (text: string, isCandidate: (text: string) => boolean): b
 }
 
 const decoded = (text: string, writing: Writing): string =>
-  (writing === "json" ? text.replaceAll(/\\["/]/g, "\n").replaceAll(/(?<!\\)((?:\\\\)*)\\t/g, "$1\t") : text)
+  (writing === "json"
+    ? text
+        .replaceAll('\\"', "\n")
+        .replaceAll("\\/", "/")
+        .replaceAll(/(?<!\\)((?:\\\\)*)\\t/g, "$1\t")
+    : text
+  )
     .replaceAll(/\\+[bfnrt]/g, "\n")
     .replaceAll(/\\+u([0-9a-f]{4})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
     .replace(/(?:[\ud800-\udbff]|\\[\\u0-9a-f]*|&[#a-z0-9]{0,40}|%[0-9a-f]?)+$/i, "")
@@ -52,6 +58,7 @@ const decoded = (text: string, writing: Writing): string =>
     )
     .replaceAll(/&(\w+);/g, (entity, name: string) => entities[name.toLowerCase()] ?? entity)
     .normalize("NFKC")
+    .replaceAll(/\p{Nd}/gu, "0")
     .replaceAll(/[\p{Default_Ignorable_Code_Point}\p{Cs}\ufff9-\ufffb]|(?![\t-\r\x85])\p{Cc}/gu, "")
 
 const entities: Readonly<Record<string, string>> = { commat: "@", nbsp: " ", shy: "", ndash: "-", period: "." }
