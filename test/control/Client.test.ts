@@ -41,9 +41,9 @@ suite("The guide's example of a typed client", (it) => {
       const baseUrl = `http://localhost:${address.port}`
       const made = yield* Effect.all([1, 2].map(() => onboard(baseUrl, operatorToken, "Nightly")))
       for (const { key, prefix } of made) assert.isTrue(key.startsWith(prefix))
-      const projects = yield* Effect.flatMap(connect, (client) => client.projects.list())
+      const projects = yield* Effect.flatMap(connect, (client) => client.projects.list({ query: {} }))
       assert.lengthOf(
-        projects.filter(({ name }) => name === "Nightly"),
+        projects.body.filter(({ name }) => name === "Nightly"),
         1
       )
       const refused = yield* Effect.flip(onboard(baseUrl, "op_live_nobody", "Nightly"))

@@ -12,7 +12,8 @@ export const onboard = Effect.fn(function* (baseUrl: string, token: string, name
   const project = yield* control.projects.create({ payload: { name } }).pipe(
     Effect.catchIf(
       (error) => error._tag === "ControlError" && error.code === "duplicate_project",
-      () => Effect.map(control.projects.list(), (all) => all.find((one) => one.name === name))
+      () =>
+        Effect.map(control.projects.list({ query: { q: name } }), ({ body }) => body.find((one) => one.name === name))
     )
   )
   if (project === undefined) return yield* Effect.die(`${name} came and went`)

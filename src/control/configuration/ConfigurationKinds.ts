@@ -16,7 +16,7 @@ import {
 } from "../api/ConfigurationApi.ts"
 import type { PolicyLayer } from "../api/policies/PolicyLayersApi.ts"
 import { ControlError } from "../api/schema/Errors.ts"
-import { type Cursor, Id } from "../api/schema/Fields.ts"
+import { Id } from "../api/schema/Fields.ts"
 import { CredentialMappings } from "../keys/CredentialMappings.ts"
 import { Keys } from "../keys/Keys.ts"
 import { Projects } from "../keys/Projects.ts"
@@ -53,11 +53,11 @@ export const lockedTables = [
   "gateway_auth_settings"
 ].join(", ")
 
-const everyPage = Effect.fnUntraced(function* <A, E>(
-  list: (query: { readonly limit: number; readonly cursor?: Cursor }) => Effect.Effect<Page<A>, E>
+const everyPage = Effect.fnUntraced(function* <A, Position, E>(
+  list: (query: { readonly limit: number; readonly cursor?: Position }) => Effect.Effect<Page<A, Position>, E>
 ) {
   const items: Array<A> = []
-  let cursor: Cursor | undefined
+  let cursor: Position | undefined
   do {
     const page = yield* list({ limit: 500, ...(cursor && { cursor }) })
     items.push(...page.rows)
@@ -82,13 +82,15 @@ export const make = Effect.gen(function* () {
     yield* AuthSettings
   ]
 
-  const projectNameLookup = Effect.map(projects.list, (all) => {
+  const allProjects = Effect.suspend(() => everyPage(projects.list))
+
+  const projectNameLookup = Effect.map(allProjects, (all) => {
     const names = new Map(all.map(({ id, name }) => [id, name]))
     return (id: string | null) => (id === null ? null : (names.get(id) ?? null))
   })
 
   const findProject = Effect.fnUntraced(function* (name: string) {
-    const project = (yield* projects.list).find((candidate) => candidate.name === name)
+    const project = (yield* allProjects).find((candidate) => candidate.name === name)
     return project ?? (yield* new ControlError("missing_project", `There is no project ${name}.`))
   })
 
@@ -130,9 +132,9 @@ export const make = Effect.gen(function* () {
       section: "projects",
       schema: ProjectEntry,
       identity: ({ name }) => name.trim(),
-      read: Effect.map(projects.list, (all) => all.map(({ name }) => ({ name }))),
+      read: Effect.map(allProjects, (all) => all.map(({ name }) => ({ name }))),
       fromDocument: (document) => document.projects?.map(({ name }) => ({ name: name.trim() })),
-      create: ({ name }) => projects.create(name),
+      create: ({ name }) => projects.create({ name }),
       update: () => Effect.void,
       remove: ({ name }) => Effect.flatMap(findProject(name), ({ id }) => projects.remove(id)),
       rank: (action) => (action === "delete" ? 90 : 10)
@@ -208,7 +210,7 @@ export const make = Effect.gen(function* () {
       section: "service_links",
       schema: ServiceLinksEntry,
       identity: ({ project }) => project,
-      read: Effect.map(projects.list, (all) =>
+      read: Effect.map(allProjects, (all) =>
         all.flatMap(({ name, service_names }) =>
           service_names.length === 0 ? [] : [{ project: name, service_names: Entries.normalizedLinks(service_names) }]
         )

@@ -1,26 +1,29 @@
-import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import { Context, DateTime, Effect, Layer } from "effect"
 import * as GuardrailPolicy from "../../policy/GuardrailPolicy.ts"
-import { KeyPolicyPatch, neutral, patched } from "../../policy/KeyPolicy.ts"
+import { neutral, patched } from "../../policy/KeyPolicy.ts"
 import { policyOf } from "../../policy/KeyPreset.ts"
 import * as StoredPolicies from "../../policy/StoredPolicies.ts"
 import { Database } from "../../services/Database.ts"
 import * as Secret from "../../state/Secret.ts"
-import { Key, type KeyPatch, type KeysQuery, type MintedKey, type NewKey, type OwnerType } from "../api/keys/KeysApi.ts"
+import {
+  Key,
+  type KeyPatch,
+  type KeysQuery,
+  type ListedKey,
+  type MintedKey,
+  type NewKey,
+  type OwnerType
+} from "../api/keys/KeysApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
-import { isUnreadable, type Unreadable } from "../api/schema/Fields.ts"
+import type { SortedCursor, Unreadable } from "../api/schema/Fields.ts"
 import { type Actor, Audit, type AuditAction, Snapshots } from "../audit/Audit.ts"
 import { patchedGuardrailPolicy } from "../policies/GuardrailPolicyValidation.ts"
 import { linksOf } from "../services/ServiceLinks.ts"
-import { keyset, type Page, readPage } from "../store/Paging.ts"
-import {
-  type ColumnValues,
-  Count,
-  lockProject,
-  rowTimestamps,
-  type StoreFailure,
-  storedRows,
-  toStoreFailures
-} from "../store/Rows.ts"
+import type { Page } from "../store/Paging.ts"
+import { type ColumnValues, lockProject, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
+import * as KeyList from "./KeyList.ts"
+import { columnsOf, type KeyRow, keyRows, toKey, toKeyOrUnreadable } from "./KeyRows.ts"
+import { labelColumns } from "./LabelColumns.ts"
 
 type Missing = Refused<"not_found">
 type SettingsRefused = Refused<
@@ -35,7 +38,7 @@ type SettingsRefused = Refused<
 export class Keys extends Context.Service<
   Keys,
   {
-    readonly list: (query: KeysQuery) => Effect.Effect<Page<Key>, StoreFailure>
+    readonly list: (query: KeysQuery) => Effect.Effect<Page<ListedKey, SortedCursor>, StoreFailure>
     readonly get: (id: string) => Effect.Effect<Key, Missing | StoreFailure>
     readonly create: (key: NewKey) => Effect.Effect<MintedKey, SettingsRefused | StoreFailure, Actor>
     /** `update`, `revoke`, `disable` and `enable` do not change a revoked key. */
@@ -57,15 +60,11 @@ export class Keys extends Context.Service<
   static readonly layer = Layer.suspend(() => Layer.effect(Keys, make))
 }
 
-const defaultLimit = 100
-
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
   const links = linksOf(sql, "key")
-  const columns = sql`id, name, owner_type, project_id, team_id, key_prefix, disabled, revoked_at, expires_at, rotation_due_at,
-    CASE WHEN previous_key_expires_at > now() THEN previous_key_expires_at END AS previous_key_expires_at, last_used_at,
-    policy, policy_version, guardrail_policy, created_at, updated_at, ${links.names}`
+  const columns = columnsOf(sql)
 
   const get = Effect.fn("Keys.get")(function* (id: string) {
     return toKey(
@@ -94,9 +93,9 @@ const make = Effect.gen(function* () {
       const services = yield* checkLinks(owner, input.service_names ?? [])
       const guardrails = yield* patchedGuardrailPolicy(sql, GuardrailPolicy.neutral, input.guardrail_policy)
       const row = yield* keyRows.only(write`
-        INSERT INTO api_keys (name, owner_type, project_id, team_id, key_prefix, key_hash, expires_at, rotation_due_at,
-          policy, guardrail_policy)
-        VALUES (${input.name ?? null}, ${owner}, ${projectId}, ${input.team_id ?? null}, ${Secret.displayPrefix(raw)}, ${Secret.digest(raw)},
+        INSERT INTO api_keys (name, description, owner_email, tags, owner_type, project_id, team_id, key_prefix, key_hash,
+          expires_at, rotation_due_at, policy, guardrail_policy)
+        VALUES (${input.name ?? null}, ${input.description ?? null}, ${input.owner_email ?? null}, ${input.tags ?? []}, ${owner}, ${projectId}, ${input.team_id ?? null}, ${Secret.displayPrefix(raw)}, ${Secret.digest(raw)},
           ${toDateOrNull(input.expires_at)}, ${toDateOrNull(input.rotation_due_at)}, ${policy}::jsonb,
           ${JSON.stringify(guardrails)}::jsonb)
         RETURNING ${columns}`)
@@ -116,7 +115,7 @@ const make = Effect.gen(function* () {
   const updateKey = <E, R>(
     id: string,
     action: Extract<AuditAction, { readonly target: "key" }>["action"],
-    assignments: (before: typeof Row.Type) => Effect.Effect<ColumnValues, E, R>,
+    assignments: (before: KeyRow) => Effect.Effect<ColumnValues, E, R>,
     projectId: string | null | undefined = undefined
   ) =>
     audit.mutate(function* ({ write }) {
@@ -162,7 +161,7 @@ const make = Effect.gen(function* () {
     })
 
   /** A key that moves to a project loses its own list of services. */
-  const replaceLinks = Effect.fnUntraced(function* (before: typeof Row.Type, patch: KeyPatch) {
+  const replaceLinks = Effect.fnUntraced(function* (before: KeyRow, patch: KeyPatch) {
     const owner = patch.owner_type ?? before.owner_type
     const names = patch.service_names === undefined ? undefined : yield* checkLinks(owner, patch.service_names ?? [])
     const linked = names ?? (owner === "project" ? [] : before.service_names)
@@ -214,7 +213,7 @@ const make = Effect.gen(function* () {
   })
 
   /** Increases `policy_version` only if a policy differs from the stored one. */
-  const changePolicy = Effect.fnUntraced(function* (before: typeof Row.Type, patch: KeyPatch) {
+  const changePolicy = Effect.fnUntraced(function* (before: KeyRow, patch: KeyPatch) {
     const current = toKey(before)
     const policy = StoredPolicies.encode(
       patch.policy === null ? neutral : patched(patched(neutral, before.policy), patch.policy ?? {})
@@ -239,6 +238,7 @@ const make = Effect.gen(function* () {
             ...(patch.disabled === true && { disabled: true }),
             ...(patch.disabled === false && (yield* enableColumns(before))),
             ...(patch.name !== undefined && { name: patch.name }),
+            ...labelColumns(patch),
             ...(patch.team_id !== undefined && { team_id: patch.team_id }),
             ...(patch.expires_at !== undefined && { expires_at: toDateOrNull(patch.expires_at) }),
             ...(patch.rotation_due_at !== undefined && { rotation_due_at: toDateOrNull(patch.rotation_due_at) }),
@@ -250,17 +250,7 @@ const make = Effect.gen(function* () {
   )
 
   return Keys.of({
-    list: Effect.fn("Keys.list")(function* ({ cursor, limit = defaultLimit, ...filter }) {
-      const position = keyset(sql, "api_keys", cursor)
-      const filters = Object.entries(filter).map(([column, value]) => sql`${sql(column)} = ${value}`)
-      return yield* readPage(
-        keyRows,
-        sql`SELECT ${columns}, ${position.micros} FROM api_keys WHERE ${sql.and([position.afterCursor, ...filters])}
-          ORDER BY ${position.order} LIMIT ${limit + 1}`,
-        limit,
-        toKey
-      )
-    }, toStoreFailures),
+    list: KeyList.make(sql),
     get,
     create,
     update,
@@ -273,35 +263,10 @@ const make = Effect.gen(function* () {
   })
 })
 
-const Time = Schema.NullOr(Schema.DateTimeUtcFromDate)
-
-const Row = Key.pipe(
-  Schema.fieldsAssign({
-    ...rowTimestamps,
-    revoked_at: Time,
-    expires_at: Time,
-    rotation_due_at: Time,
-    previous_key_expires_at: Time,
-    last_used_at: Time,
-    policy: KeyPolicyPatch,
-    policy_version: Count,
-    guardrail_policy: GuardrailPolicy.GuardrailPolicyPatch
-  })
-)
-
-const keyRows = storedRows(Row, { table: "api_keys", key: ["id"] })
 const snapshots = Snapshots.of(Key)
 
-const toKey = ({ guardrail_policy, policy, policy_version, ...key }: typeof Row.Type): Key => ({
-  ...key,
-  policy: { ...patched(neutral, policy), policy_version },
-  guardrail_policy: GuardrailPolicy.of(guardrail_policy)
-})
-
-const toKeyOrUnreadable = (row: typeof Row.Type | Unreadable) => (isUnreadable(row) ? row : toKey(row))
-
 /** Enabling a key restarts the time after which an unused key is disabled. */
-const enableColumns = ({ disabled }: typeof Row.Type) =>
+const enableColumns = ({ disabled }: KeyRow) =>
   Effect.map(DateTime.now, (now) => (disabled ? { disabled: false, enabled_at: DateTime.toDateUtc(now) } : {}))
 
 const toDateOrNull = (time: DateTime.Utc | null | undefined): Date | null => (time ? DateTime.toDateUtc(time) : null)

@@ -1,11 +1,15 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { Database } from "../../services/Database.ts"
-import { Project, type ProjectPatch } from "../api/keys/ProjectsApi.ts"
+import { type NewProject, Project, type ProjectPatch, type ProjectsQuery } from "../api/keys/ProjectsApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import type { SortedCursor } from "../api/schema/Fields.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import { linksOf } from "../services/ServiceLinks.ts"
+import type { Page } from "../store/Paging.ts"
 import { onDuplicate, rowTimestamps, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import { readSortedPage } from "../store/SortedPages.ts"
 import { validateName } from "../store/Validation.ts"
+import { labelColumns } from "./LabelColumns.ts"
 
 type Missing = Refused<"missing_project">
 type NameRefused = Refused<"invalid_project_payload" | "duplicate_project">
@@ -13,9 +17,9 @@ type NameRefused = Refused<"invalid_project_payload" | "duplicate_project">
 export class Projects extends Context.Service<
   Projects,
   {
-    readonly list: Effect.Effect<ReadonlyArray<Project>, StoreFailure>
+    readonly list: (query: ProjectsQuery) => Effect.Effect<Page<Project, SortedCursor>, StoreFailure>
     readonly get: (id: string) => Effect.Effect<Project, Missing | StoreFailure>
-    readonly create: (name: string) => Effect.Effect<Project, NameRefused | StoreFailure, Actor>
+    readonly create: (project: NewProject) => Effect.Effect<Project, NameRefused | StoreFailure, Actor>
     readonly update: (
       id: string,
       patch: ProjectPatch
@@ -27,31 +31,45 @@ export class Projects extends Context.Service<
   static readonly layer = Layer.suspend(() => Layer.effect(Projects, make))
 }
 
+const defaultLimit = 500
+
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
   const links = linksOf(sql, "project")
-  const columns = sql`id, name, created_at, updated_at, ${links.names}`
+  const columns = sql`id, name, description, owner_email, tags, created_at, updated_at, ${links.names}`
 
   // FOR UPDATE waits for transactions that create keys in this project, and blocks later transactions of this kind.
   const lock = (id: string) =>
     Effect.flatMap(projectRows.first(sql`SELECT ${columns} FROM projects WHERE id = ${id} FOR UPDATE`), orMissing)
 
   return Projects.of({
-    list: projectRows
-      .all(sql`SELECT ${columns} FROM projects ORDER BY name`)
-      .pipe(toStoreFailures, Effect.withSpan("Projects.list")),
+    list: Effect.fn("Projects.list")(function* ({ cursor, limit = defaultLimit, ...query }) {
+      const filters = [
+        ...(query.q === undefined ? [] : [sql`words @@ search_query(${query.q})`]),
+        ...(query.tag === undefined ? [] : [sql`tags @> ARRAY[${query.tag}]::text[]`])
+      ]
+      return yield* readSortedPage(
+        sql,
+        { columns: [["name", "text"]], order: "asc", query, cursor, limit },
+        projectRows,
+        ({ afterCursor, orderAndLimit, sortKey }) =>
+          sql`SELECT ${columns}, ${sortKey} FROM projects WHERE ${sql.and([afterCursor, ...filters])} ${orderAndLimit}`,
+        (project) => project
+      )
+    }, toStoreFailures),
 
     get: Effect.fn("Projects.get")(function* (id) {
       const project = yield* toStoreFailures(projectRows.first(sql`SELECT ${columns} FROM projects WHERE id = ${id}`))
       return yield* orMissing(project)
     }),
 
-    create: Effect.fn("Projects.create")(function* (name) {
+    create: Effect.fn("Projects.create")(function* ({ name, ...labels }) {
       const valid = yield* checkedName(name)
       return yield* audit.mutate(function* ({ write }) {
         const project = yield* projectRows
-          .only(write`INSERT INTO projects (name) VALUES (${valid}) RETURNING ${columns}`)
+          .only(write`
+            INSERT INTO projects ${sql.insert({ name: valid, ...labelColumns(labels) })} RETURNING ${columns}`)
           .pipe(duplicateRefused)
         return {
           result: project,
@@ -63,19 +81,20 @@ const make = Effect.gen(function* () {
       })
     }),
 
-    update: Effect.fn("Projects.update")(function* (id, patch) {
-      const name = patch.name === undefined ? undefined : yield* checkedName(patch.name)
+    update: Effect.fn("Projects.update")(function* (id, { name: newName, service_names: names, ...labels }) {
+      const name = newName === undefined ? undefined : yield* checkedName(newName)
+      const labelsToSet = labelColumns(labels)
       return yield* audit.mutate(function* ({ write }) {
         const before = yield* lock(id)
-        const names = patch.service_names
         if (names !== undefined) yield* links.replace(id, names ?? [])
         const project =
-          name === undefined && names === undefined
+          name === undefined && names === undefined && Object.keys(labelsToSet).length === 0
             ? before
             : yield* projectRows
                 .only(
-                  write`UPDATE projects SET name = ${name ?? before.name}, updated_at = now() WHERE id = ${id}
-                    RETURNING ${columns}`
+                  write`
+                    UPDATE projects SET ${sql.update({ name: name ?? before.name, ...labelsToSet })}, updated_at = now()
+                    WHERE id = ${id} RETURNING ${columns}`
                 )
                 .pipe(duplicateRefused)
         return {

@@ -4,9 +4,9 @@ import type { Cursor } from "../api/schema/Fields.ts"
 import { Count, computedRows, type UnreadableRow } from "./Rows.ts"
 
 /** `next` is `undefined` on the last page. */
-export interface Page<A> {
+export interface Page<A, Position = Cursor> {
   readonly rows: ReadonlyArray<A>
-  readonly next: Cursor | undefined
+  readonly next: Position | undefined
 }
 
 /** SQL fragments for one page of a table that is sorted by `created_at` and `id`. */

@@ -3,6 +3,7 @@ import type { Fragment } from "effect/sql/Statement"
 import { endpointOfEvent, modelOfEvent } from "../../policy/UsageSums.ts"
 import { Database } from "../../services/Database.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import type { SortOrder } from "../api/schema/Fields.ts"
 import type { Operator } from "../api/schema/Security.ts"
 import {
   type BreakdownQuery,
@@ -10,7 +11,6 @@ import {
   type DashboardQuery,
   FilterField,
   type SeriesQuery,
-  type SortOrder,
   UnusedKey,
   type UnusedQuery,
   type UsageDashboard,

@@ -127,7 +127,8 @@ const insertEach = Effect.fnUntraced(function* (records: ReadonlyArray<string>) 
 })
 
 /**
- * Writes records with one statement. Returns false if another process holds the lock. The statement selects `until` as
+ * Writes records with one statement. Returns false if another process holds the lock. \`last_used_at\` is exact to a
+ * minute, because lists are sorted by it, and each update of an indexed column writes to every index. The statement selects `until` as
  * a single value, because PostgreSQL took a second to plan a join with a table without statistics.
  */
 const insert = (records: string) =>
@@ -143,7 +144,7 @@ const insert = (records: string) =>
       seen AS (SELECT *, CASE WHEN NOT (${sql.literal(isAnsweredSql)}) THEN ${sql.literal(isKnownModelSql)} END AS model_known FROM told),
       used AS (UPDATE api_keys SET last_used_at = greatest(last_used_at, latest.at)
       FROM (SELECT key_id, to_timestamp(max(created_at) / 1000.0) AS at FROM seen GROUP BY key_id) AS latest
-      WHERE api_keys.id = latest.key_id),
+      WHERE api_keys.id = latest.key_id AND coalesce(last_used_at < latest.at - interval '1 minute', true)),
       added AS (INSERT INTO usage_events (created_at, status, model_known, ${sql.literal(eventColumnsSql)})
       SELECT to_timestamp(created_at / 1000.0), CASE WHEN ${sql.literal(statusOfEvent)} < 400 THEN 'success' ELSE 'failure' END, model_known,
       ${sql.literal(eventColumnsSql)} FROM seen

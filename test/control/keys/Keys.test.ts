@@ -109,7 +109,8 @@ suite("Keys", (it) => {
     Effect.gen(function* () {
       const project_id = yield* Fixtures.project
       const other = yield* Fixtures.project
-      const create = (body: object) => Effect.map(ok("POST", keys, { body }), (made) => Object(at(made, "key")))
+      const create = (body: object) =>
+        Effect.map(ok("POST", keys, { body }), (made) => ({ ...Object(at(made, "key")), spend_this_month_usd: 0 }))
       const first = yield* create({ project_id })
       const second = yield* create({ project_id, team_id: `team of ${project_id}` })
       const third = yield* create({ project_id: other })

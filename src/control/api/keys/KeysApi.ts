@@ -5,7 +5,17 @@ import { KeyPolicy, KeyPolicyInput } from "../../../policy/KeyPolicy.ts"
 import { KeyPreset } from "../../../policy/KeyPreset.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
-import { Cursor, Id, NextCursor, orUnreadable, PageLimit, Timestamp, timestamps } from "../schema/Fields.ts"
+import {
+  Id,
+  NextSortedCursor,
+  orUnreadable,
+  PageLimit,
+  SortedCursor,
+  SortOrder,
+  Timestamp,
+  timestamps
+} from "../schema/Fields.ts"
+import { labelInputs, labels, SearchText, Tag } from "../schema/Labels.ts"
 import { bodyOptional, operation, skipsUnreadable } from "../schema/Security.ts"
 import { ServiceNames } from "../services/ServicesApi.ts"
 
@@ -21,6 +31,7 @@ const KeyName = Schema.String.check(
 export const Key = Schema.Struct({
   id: Id,
   name: Schema.NullOr(KeyName),
+  ...labels,
   owner_type: OwnerType,
   project_id: Schema.NullOr(Id),
   /** The services that an individual key may call. If the list is empty, only policies restrict the services. */
@@ -44,6 +55,7 @@ export type Key = typeof Key.Type
 /** `null` clears a field. A cleared `service_names` or policy restricts nothing. */
 const settings = {
   name: Schema.optionalKey(Schema.NullOr(KeyName)),
+  ...labelInputs,
   owner_type: Schema.optionalKey(OwnerType),
   project_id: Schema.optionalKey(Schema.NullOr(Id)),
   service_names: Schema.optionalKey(Schema.NullOr(ServiceNames)),
@@ -72,14 +84,32 @@ export const KeyRotation = Schema.Struct({
   grace_seconds: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maxGraceSeconds })))
 })
 
+/** `spend_this_month_usd` is the cost of the key's requests since the month began (UTC), five minutes behind. */
+const ListedKey = Key.pipe(Schema.fieldsAssign({ spend_this_month_usd: Schema.Finite })).annotate({
+  identifier: "ListedKey"
+})
+export type ListedKey = typeof ListedKey.Type
+
+/** The state of a key. A key that is revoked, disabled and expired is `revoked`; one that is disabled and expired, `disabled`. */
+export const KeyStateName = Schema.Literals(["active", "disabled", "expired", "revoked"])
+export type KeyStateName = typeof KeyStateName.Type
+
+export const KeySort = Schema.Literals(["created_at", "last_used_at", "expires_at", "spend"])
+export type KeySort = typeof KeySort.Type
+
 const KeysQuery = Schema.Struct({
+  q: Schema.optionalKey(SearchText),
   project_id: Schema.optionalKey(Id),
   team_id: Schema.optionalKey(TeamId),
+  tag: Schema.optionalKey(Tag),
+  state: Schema.optionalKey(KeyStateName),
   key_prefix: Schema.optionalKey(
     Schema.String.check(Schema.isPattern(/^rk_live_.{8}$/, { expected: "the first 16 characters of a key" }))
   ),
+  sort_by: Schema.optionalKey(KeySort),
+  sort_order: Schema.optionalKey(SortOrder),
   limit: Schema.optionalKey(PageLimit),
-  cursor: Schema.optionalKey(Cursor)
+  cursor: Schema.optionalKey(SortedCursor)
 })
 export type KeysQuery = typeof KeysQuery.Type
 
@@ -107,6 +137,8 @@ export const KeysApi = HttpApiGroup.make("keys")
       .annotateMerge(
         bodyExample({
           name: "ada, laptop",
+          owner_email: "ada@example.com",
+          tags: ["laptop", "research"],
           owner_type: "individual",
           team_id: "blue",
           preset: "developer",
@@ -115,10 +147,13 @@ export const KeysApi = HttpApiGroup.make("keys")
       ),
     HttpApiEndpoint.get("list", "/", {
       query: KeysQuery,
-      success: HttpApiSchema.WithHeaders(Schema.Array(Key), NextCursor)
+      success: HttpApiSchema.WithHeaders(Schema.Array(ListedKey), NextSortedCursor)
     })
-      .annotateMerge(operation("List keys, newest first", "operators:manage"))
-      .annotate(OpenApi.Description, "Every filter is an exact match.")
+      .annotateMerge(operation("Find and list keys", "operators:manage"))
+      .annotate(
+        OpenApi.Description,
+        "`q` finds keys whose name, prefix, `owner_email` and tags have words that begin with each of its words. Other filters are exact matches. The list starts with the newest (`created_at`), the latest used (`last_used_at`), the next to expire (`expires_at`) or the dearest of this month (`spend`), unless `sort_order` reverses it."
+      )
       .annotateMerge(skipsUnreadable),
     HttpApiEndpoint.get("get", "/:id", { params, success: Key }).annotateMerge(
       operation("Show a key", "operators:manage")

@@ -77,27 +77,47 @@ const CursorPosition = Schema.Struct({
   id: Id
 })
 
-const PositionText = Schema.StringFromBase64Url.pipe(Schema.decodeTo(Schema.fromJsonString(CursorPosition)))
-const decodePosition = Schema.decodeUnknownOption(PositionText)
-
-/** The position of the next page in a list that is sorted by time and id. Clients send it back unchanged. */
-export const Cursor = Schema.String.pipe(
-  Schema.decodeTo(
-    Schema.toType(CursorPosition),
-    SchemaTransformation.transformEffect({
-      decode: (text: string, options) =>
-        Effect.mapError(
-          Effect.fromOption(decodePosition(text)),
-          () => new SchemaIssue.InvalidValue({ expected: "a cursor that this API returned" }, text, options)
-        ),
-      encode: (position) => Effect.mapError(Schema.encodeEffect(PositionText)(position), (error) => error.issue)
-    })
+/** Clients send a cursor back unchanged. */
+const cursorOf = <T, E>(position: Schema.Codec<T, E>) => {
+  const text = Schema.StringFromBase64Url.pipe(Schema.decodeTo(Schema.fromJsonString(position)))
+  const decode = Schema.decodeUnknownOption(text)
+  return Schema.String.pipe(
+    Schema.decodeTo(
+      Schema.toType(position),
+      SchemaTransformation.transformEffect({
+        decode: (encoded: string, options) =>
+          Effect.mapError(
+            Effect.fromOption(decode(encoded)),
+            () => new SchemaIssue.InvalidValue({ expected: "a cursor that this API returned" }, encoded, options)
+          ),
+        encode: (decoded) => Effect.mapError(Schema.encodeEffect(text)(decoded), (error) => error.issue)
+      })
+    )
   )
-)
+}
+
+/** The position of the next page in a list that is sorted by time and id. */
+export const Cursor = cursorOf(CursorPosition)
 export type Cursor = typeof Cursor.Type
+
+/** The position of the next page in a list whose query chooses the order. */
+export const SortedCursor = cursorOf(
+  Schema.Struct({
+    /** Identifies the query, because the position has no meaning in another one. */
+    query: Schema.String,
+    /** The sort key of the last row, as PostgreSQL writes it. */
+    after: Schema.Array(Schema.String)
+  })
+)
+export type SortedCursor = typeof SortedCursor.Type
 
 /** The cursor of the next page, for responses that are plain arrays. Without this header there is no next page. */
 export const NextCursor = { "x-next-cursor": Schema.optionalKey(Cursor) }
+
+export const NextSortedCursor = { "x-next-cursor": Schema.optionalKey(SortedCursor) }
+
+export const SortOrder = Schema.Literals(["asc", "desc"])
+export type SortOrder = typeof SortOrder.Type
 
 export const timestamps = { created_at: Timestamp, updated_at: Timestamp }
 

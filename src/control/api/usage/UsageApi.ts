@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { TeamId } from "../keys/KeysApi.ts"
 import { refusals } from "../schema/Errors.ts"
-import { Cursor, Id, PageLimit, RangeTime, Timestamp } from "../schema/Fields.ts"
+import { Cursor, Id, PageLimit, RangeTime, SortOrder, Timestamp } from "../schema/Fields.ts"
 import { operation, requires, skipsUnreadable } from "../schema/Security.ts"
 
 const Status = Schema.Literals(["success", "failure"])
@@ -154,9 +154,6 @@ const filter = {
 }
 export const UsageFilter = Schema.Struct(filter)
 export type UsageFilter = typeof UsageFilter.Type
-
-export const SortOrder = Schema.Literals(["asc", "desc"])
-export type SortOrder = typeof SortOrder.Type
 
 export const BreakdownSort = Schema.Literals([
   "requests",
