@@ -1,10 +1,10 @@
 import { accessSync, constants, mkdirSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { Context, Effect, Layer } from "effect"
-import { type DataInUse, type DataRefused, unusable } from "./DataRefused.ts"
+import { type DataInUse, type DataRefused, type DataUnusable, unusable } from "./DataRefused.ts"
 import * as DirectoryVersion from "./DirectoryVersion.ts"
 
-export type DataFailure = DataRefused | DataInUse
+export type DataFailure = DataRefused | DataInUse | DataUnusable
 
 /** A directory in which the variants inside the process keep their data. Only one process can hold it. */
 export class DataDirectory extends Context.Service<

@@ -2,13 +2,13 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Effect, Predicate, type Scope } from "effect"
-import { DataInUse, type DataRefused, unusable } from "./DataRefused.ts"
+import { DataInUse, type DataUnusable, unusable } from "./DataRefused.ts"
 
 /**
  * Locks the directory until the scope closes. Node has no file locks of its own, so this is the lock of an empty SQLite
  * file. The kernel releases it when the process ends, also after `kill -9`, and sees processes in other containers.
  */
-export const acquire = (directory: string): Effect.Effect<void, DataInUse | DataRefused, Scope.Scope> =>
+export const acquire = (directory: string): Effect.Effect<void, DataInUse | DataUnusable, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.try({
       try: () => lock(directory),

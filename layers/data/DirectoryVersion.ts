@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Option, Schema } from "effect"
 import { version } from "../telemetry/Version.ts"
-import { DataRefused, unusable } from "./DataRefused.ts"
+import { DataRefused, type DataUnusable, unusable } from "./DataRefused.ts"
 
 /**
  * Increase this number when older versions of the program can no longer read the files of a directory, and add the step
@@ -26,7 +26,7 @@ const createdBefore = new Set(["lock", "lock-journal", "lock.holder", `${fileNam
 export const check = (
   directory: string,
   { format = currentFormat, upgrades = noUpgrades }: { readonly format?: number; readonly upgrades?: Upgrades } = {}
-): Effect.Effect<void, DataRefused> =>
+): Effect.Effect<void, DataRefused | DataUnusable> =>
   Effect.gen(function* () {
     const found = yield* read(directory)
     if (Option.isNone(found)) return yield* write(directory, format)
@@ -59,7 +59,7 @@ const read = (directory: string) =>
     })
   })
 
-const write = (directory: string, format: number): Effect.Effect<void, DataRefused> =>
+const write = (directory: string, format: number): Effect.Effect<void, DataUnusable> =>
   Effect.try({
     try: () => {
       const temporary = join(directory, `${fileName}.new`)

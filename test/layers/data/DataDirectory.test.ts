@@ -48,7 +48,7 @@ describe("a data directory", () => {
         const path = yield* TemporaryData.path
         mkdirSync(join(path, blocked))
         const { _tag, message } = yield* Effect.flip(Effect.scoped(open(path)))
-        assert.strictEqual(_tag, "DataRefused")
+        assert.strictEqual(_tag, "DataUnusable")
         assert.include(message, `The data directory ${path} cannot be used: `)
       }
     })
