@@ -6,7 +6,7 @@ import { SqlError } from "effect/sql"
 import { Database } from "../src/services/Database.ts"
 import * as SubscriberQueue from "../src/services/SubscriberQueue.ts"
 import { DataDirectory } from "./data/DataDirectory.ts"
-import { DataRefused } from "./data/DataRefused.ts"
+import { DataRefused, DataUnusable, unusable } from "./data/DataRefused.ts"
 import * as DatabaseCommon from "./postgres/DatabaseCommon.ts"
 import * as EmbeddedStorage from "./postgres/EmbeddedStorage.ts"
 import * as InstrumentedSql from "./postgres/InstrumentedSql.ts"
@@ -90,16 +90,18 @@ export const layer: Layer.Layer<Database, SqlError.SqlError> = Layer.effect(
 ).pipe(Layer.provide(Reactivity.layer))
 
 /** The data stays in the data directory. */
-export const layerOnDisk: Layer.Layer<Database, SqlError.SqlError | DataRefused, DataDirectory> = Layer.effect(
-  Database,
-  Effect.gen(function* () {
-    const { path } = yield* DataDirectory
-    const open = Effect.tryPromise({
-      try: () => EmbeddedStorage.open(path),
-      catch: (cause) => (cause instanceof DataRefused ? cause : startFailure(cause))
+export const layerOnDisk: Layer.Layer<Database, SqlError.SqlError | DataRefused | DataUnusable, DataDirectory> =
+  Layer.effect(
+    Database,
+    Effect.gen(function* () {
+      const { path } = yield* DataDirectory
+      const open = Effect.tryPromise({
+        try: () => EmbeddedStorage.open(path),
+        catch: (cause) =>
+          cause instanceof DataRefused || cause instanceof DataUnusable ? cause : unusable(path, cause)
+      })
+      const database = yield* make(yield* Effect.acquireRelease(open, closeOnDisk))
+      yield* EmbeddedStorage.maintain(database.sql)
+      return database
     })
-    const database = yield* make(yield* Effect.acquireRelease(open, closeOnDisk))
-    yield* EmbeddedStorage.maintain(database.sql)
-    return database
-  })
-).pipe(Layer.provide(Reactivity.layer))
+  ).pipe(Layer.provide(Reactivity.layer))

@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { PGlite } from "@electric-sql/pglite"
 import { Duration, Effect, Schedule } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
-import { DataRefused } from "../data/DataRefused.ts"
+import { DataRefused, DataUnusable } from "../data/DataRefused.ts"
 
 /** The major version of PostgreSQL in the installed PGlite. It reads only directories of the same major version. */
 export const postgresMajor = "18"
@@ -21,17 +21,50 @@ export const open = async (directory: string): Promise<PGlite> => {
       message: `The database in ${path} has the format of PostgreSQL ${major}, but this version of svc-runtime contains PostgreSQL ${postgresMajor}. Export it to a PostgreSQL server with the version of svc-runtime that wrote it (svc-runtime data export --data ${directory} --to postgres://…).`
     })
   }
-  return PGlite.create({ dataDir: path, relaxedDurability: false })
+  return start(path)
 }
 
 /** A process that ends during the creation leaves only the temporary directory, which the next one replaces. */
 const create = async (path: string) => {
   const temporary = `${path}.new`
   rmSync(temporary, { recursive: true, force: true })
-  const created = await PGlite.create({ dataDir: temporary, relaxedDurability: false })
+  const created = await start(temporary)
   await created.exec("CHECKPOINT")
   await created.close()
   renameSync(temporary, path)
+}
+
+const start = async (dataDir: string): Promise<PGlite> => {
+  let reason: string | undefined
+  let hasStarted = false
+  const onStderr = (line: string): boolean => {
+    const severity = ["] FATAL:", "] PANIC:"].find((one) => line.includes(one))
+    if (severity !== undefined) reason = line.slice(line.indexOf(severity) + 2).replace(":  ", ": ")
+    if (hasStarted && line.startsWith("Aborted(")) endProcess(dataDir, reason)
+    return false
+  }
+  try {
+    const postgres = await PGlite.create({ dataDir, relaxedDurability: false, onStderr })
+    hasStarted = true
+    return postgres
+  } catch (cause) {
+    const problem = reason ?? (cause instanceof Error ? cause.message : String(cause))
+    throw new DataUnusable({
+      message: `The embedded database in ${dataDir} cannot be opened: ${problem}. If the disk is not full, the database is damaged: restore the data directory from a copy.`
+    })
+  }
+}
+
+/**
+ * PostgreSQL panics where it cannot continue, for example when a full disk has no room for more write-ahead log, and the
+ * next start recovers what was committed. PGlite ignores the panic and repeats the step for ever, without returning to
+ * this process. So the process ends here.
+ */
+const endProcess = (dataDir: string, reason = "it aborted"): never => {
+  process.stderr.write(
+    `The embedded database in ${dataDir} cannot continue: ${reason}. svc-runtime ends. When the cause is removed, the next start finds everything that was committed.\n`
+  )
+  process.exit(1)
 }
 
 /** A checkpoint follows this number of bytes of write-ahead log, in which each segment has 16 MiB. */

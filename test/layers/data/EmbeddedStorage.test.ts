@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs"
+import { execFile } from "node:child_process"
+import { existsSync, mkdirSync, rmdirSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -44,4 +45,33 @@ describe("the embedded database on disk", () => {
       assert.include(refused.message, "has the format of PostgreSQL 17")
     })
   )
+
+  it.live("ends the process where PostgreSQL panics, and keeps what was committed", () =>
+    Effect.gen(function* () {
+      const path = yield* TemporaryData.path
+      const database = join(path, "database")
+      const ended = yield* Effect.promise(() => run(join(import.meta.dirname, "PanickingDatabase.ts"), path))
+      assert.strictEqual(ended.code, 1)
+      assert.include(ended.stderr, "cannot continue: PANIC: could not create file")
+
+      rmdirSync(join(database, "pg_wal", "xlogtemp.42"))
+      const kept = yield* within(
+        path,
+        Effect.flatMap(Database, ({ sql }) => sql`SELECT id FROM kept`)
+      )
+      assert.deepStrictEqual(kept, [{ id: 1 }])
+
+      truncateSync(join(database, "global", "pg_control"), 100)
+      const damaged = yield* Effect.flip(within(path, Effect.void))
+      assert.strictEqual(damaged._tag, "DataUnusable")
+      assert.include(damaged.message, `${database} cannot be opened: PANIC: could not read file "global/pg_control"`)
+    })
+  )
 })
+
+const run = (...args: ReadonlyArray<string>) =>
+  new Promise<{ readonly code: unknown; readonly stderr: string }>((resolve) => {
+    execFile(process.execPath, args, { timeout: 60_000, killSignal: "SIGKILL" }, (failure, _, stderr) => {
+      resolve({ code: failure === null ? 0 : failure.code, stderr })
+    })
+  })
