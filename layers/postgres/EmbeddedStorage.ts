@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync, rmSync } from "node:fs"
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { PGlite } from "@electric-sql/pglite"
 import { Duration, Effect, Schedule } from "effect"
@@ -15,6 +15,7 @@ export const postgresMajor = "18"
 export const open = async (directory: string): Promise<PGlite> => {
   const path = join(directory, "database")
   if (!existsSync(path)) await create(path)
+  closeToOthers(path)
   const major = readFileSync(join(path, "PG_VERSION"), "utf8").trim()
   if (major !== postgresMajor) {
     throw new DataRefused({
@@ -28,10 +29,20 @@ export const open = async (directory: string): Promise<PGlite> => {
 const create = async (path: string) => {
   const temporary = `${path}.new`
   rmSync(temporary, { recursive: true, force: true })
+  mkdirSync(temporary, { mode: 0o700 })
   const created = await start(temporary)
   await created.exec("CHECKPOINT")
   await created.close()
   renameSync(temporary, path)
+}
+
+/**
+ * Other users of the machine must not read or change the database. PGlite gives its files the mode 0666, so the mode of
+ * their directory protects them.
+ */
+const closeToOthers = (path: string): void => {
+  const { mode, uid } = statSync(path)
+  if ((mode & 0o007) !== 0 && uid === process.getuid?.()) chmodSync(path, 0o700)
 }
 
 const start = async (dataDir: string): Promise<PGlite> => {

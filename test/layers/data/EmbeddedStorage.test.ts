@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process"
-import { existsSync, mkdirSync, rmdirSync, truncateSync, writeFileSync } from "node:fs"
+import { chmodSync, existsSync, mkdirSync, rmdirSync, statSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -46,20 +46,24 @@ describe("the embedded database on disk", () => {
     })
   )
 
-  it.live("ends the process where PostgreSQL panics, and keeps what was committed", () =>
+  it.live("ends the process where PostgreSQL panics, keeps what was committed, and is closed to other users", () =>
     Effect.gen(function* () {
       const path = yield* TemporaryData.path
       const database = join(path, "database")
+      chmodSync(path, 0o755)
       const ended = yield* Effect.promise(() => run(join(import.meta.dirname, "PanickingDatabase.ts"), path))
       assert.strictEqual(ended.code, 1)
       assert.include(ended.stderr, "cannot continue: PANIC: could not create file")
+      assert.strictEqual(statSync(database).mode & 0o777, 0o700)
 
       rmdirSync(join(database, "pg_wal", "xlogtemp.42"))
+      chmodSync(database, 0o755)
       const kept = yield* within(
         path,
         Effect.flatMap(Database, ({ sql }) => sql`SELECT id FROM kept`)
       )
       assert.deepStrictEqual(kept, [{ id: 1 }])
+      assert.strictEqual(statSync(database).mode & 0o777, 0o700)
 
       truncateSync(join(database, "global", "pg_control"), 100)
       const damaged = yield* Effect.flip(within(path, Effect.void))
