@@ -47,6 +47,7 @@ export const layer = ({ endTimeout, workers }: Options) =>
         pid: running.pid,
         ready: Deferred.await(running.ready),
         ended: Deferred.await(running.ended),
+        alive: running.alive.ask,
         readiness: running.readiness.ask,
         metrics: running.metrics.ask,
         retire: running.endedAfter(() => running.send({ _tag: "Retire" }), endTimeout),
@@ -63,6 +64,7 @@ const decode = Schema.decodeUnknownOption(FromWorker)
 class RunningWorker {
   readonly ready = Deferred.makeUnsafe<void>()
   readonly ended = Deferred.makeUnsafe<WorkerEnd>()
+  readonly alive = new Question<void>(() => this.send({ _tag: "Alive" }))
   readonly readiness = new Question<Report>(() => this.send({ _tag: "Readiness" }))
   readonly metrics = new Question<string>(() => this.send({ _tag: "Metrics" }))
   readonly #number: number
@@ -122,6 +124,9 @@ class RunningWorker {
         break
       case "Failed":
         this.#sentence = message.sentence
+        break
+      case "Alive":
+        this.alive.respond()
         break
       case "Readiness":
         this.readiness.respond({ status: message.status, checks: message.checks })

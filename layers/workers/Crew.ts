@@ -19,7 +19,7 @@ export interface Crew {
 class Crashed extends Data.TaggedError("Crashed") {}
 
 /** A worker ended before its listeners were open. */
-class EndedEarly extends Data.TaggedError("EndedEarly")<{ readonly end: WorkerEnd }> {}
+class EndedEarly extends Data.TaggedError("EndedEarly")<{ readonly end: WorkerEnd; readonly wasSilent: boolean }> {}
 
 /** The delay before the replacement of a worker that has crashed soon after its start, from crash to crash. */
 const backOff = Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("30 seconds")])
@@ -33,13 +33,13 @@ const occupy = Effect.fnUntraced(function* (crew: Crew, slot: Slot) {
   yield* slot.starting
     .withPermit(Effect.suspend(() => (slot.current === undefined ? fill(crew, slot) : Effect.void)))
     .pipe(
-      Effect.catchTag("EndedEarly", ({ end }) =>
-        onUnexpectedEnd(crew, slot, { number: slot.number, end, wasSilent: false, served: Option.none() })
+      Effect.catchTag("EndedEarly", ({ end, wasSilent }) =>
+        onUnexpectedEnd(crew, slot, { number: slot.number, end, wasSilent, served: Option.none() })
       )
     )
   const { current } = slot
   if (current === undefined) return
-  const ended = Effect.map(endOf(current.process), Option.some)
+  const ended = Effect.map(endOf(current.process, current.process.readiness), Option.some)
   const end = yield* Effect.raceFirst(ended, Effect.as(Deferred.await(current.replaced), Option.none()))
   if (Option.isNone(end) || slot.current !== current) return
   slot.current = undefined
@@ -52,10 +52,11 @@ const occupy = Effect.fnUntraced(function* (crew: Crew, slot: Slot) {
 const fill = Effect.fnUntraced(function* (crew: Crew, slot: Slot) {
   const scope = yield* Scope.fork(crew.scope)
   const process = yield* Scope.provide(crew.processes.start(slot.number), scope)
-  const end = yield* Effect.raceFirst(Effect.as(process.ready, Option.none()), Effect.map(process.ended, Option.some))
+  const ended = Effect.map(endOf(process, process.alive), Option.some)
+  const end = yield* Effect.raceFirst(Effect.as(process.ready, Option.none()), ended)
   if (Option.isSome(end)) {
     yield* Scope.close(scope, Exit.void)
-    return yield* new EndedEarly({ end: end.value })
+    return yield* new EndedEarly(end.value)
   }
   const since = yield* Clock.currentTimeMillis
   slot.current = { process, scope, since, replaced: yield* Deferred.make<void>() }
@@ -67,20 +68,20 @@ const fill = Effect.fnUntraced(function* (crew: Crew, slot: Slot) {
 /** A process that misses this many heartbeats in a row hangs. The suspension of the whole machine costs only one. */
 const heartbeat = { interval: "10 seconds", timeout: "10 seconds", missed: 6 } as const
 
-/** Waits for the end of a process. A process that hangs is killed. */
-const endOf = Effect.fnUntraced(function* (process: WorkerProcess) {
+/** Waits for the end of a process. A process that hangs, so that it does not answer the question, is killed. */
+const endOf = Effect.fnUntraced(function* (process: WorkerProcess, question: Effect.Effect<unknown>) {
   let wasSilent = false
   const kill = Effect.suspend(() => {
     wasSilent = true
     return process.kill
   })
-  const killed = silenceOf(process).pipe(Effect.andThen(kill), Effect.andThen(Effect.never))
+  const killed = silenceTo(question).pipe(Effect.andThen(kill), Effect.andThen(Effect.never))
   const end = yield* Effect.raceFirst(process.ended, killed)
   return { end, wasSilent }
 })
 
-const silenceOf = ({ readiness }: WorkerProcess) =>
-  Effect.timeout(readiness, heartbeat.timeout).pipe(
+const silenceTo = (question: Effect.Effect<unknown>) =>
+  Effect.timeout(question, heartbeat.timeout).pipe(
     Effect.retry({ times: heartbeat.missed - 1 }),
     Effect.delay(heartbeat.interval),
     Effect.forever,

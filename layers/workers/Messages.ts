@@ -8,6 +8,8 @@ export const FromWorker = Schema.TaggedUnion({
   Announced: { line: Schema.String },
   /** The worker cannot start or continue, and ends. */
   Failed: { sentence: Schema.String },
+  /** The worker runs: it sends this at its start, and in response to the question of this name. */
+  Alive: {},
   /** The responses to the questions of the same names. */
   Readiness: {
     status: Schema.Literals(["ready", "degraded", "not_ready"]),
@@ -19,6 +21,8 @@ export type FromWorker = typeof FromWorker.Type
 
 /** What the supervisor sends to a worker. It sends a question again only after the response. */
 export const ToWorker = Schema.TaggedUnion({
+  Alive: {},
+  /** Workers answer this and the next question once all their listeners are open. */
   Readiness: {},
   Metrics: {},
   /** Another worker serves new connections from now on. */

@@ -6,6 +6,8 @@ import { MetricsPage } from "../../src/process/MetricsPage.ts"
 import { Readiness } from "../../src/process/Readiness.ts"
 import { type FromWorker, ToWorker } from "./Messages.ts"
 
+const decode = Schema.decodeUnknownOption(ToWorker)
+
 /** Sends a message to the supervisor. If that one has gone, the message is lost. */
 export const send = (message: FromWorker): Effect.Effect<void> => Effect.sync(() => sendUnsafe(message))
 
@@ -34,6 +36,12 @@ export const connected = <A, E, R>(program: Effect.Effect<A, E, R>): Effect.Effe
       Effect.runSync(end)
     })
     worker.on("error", () => {})
+    worker.on("message", (message) => {
+      const known = decode(message)
+      if (Option.isSome(known) && known.value._tag === "Alive") sendUnsafe({ _tag: "Alive" })
+    })
+    // The question may have arrived before, while the program was loaded.
+    sendUnsafe({ _tag: "Alive" })
     // A terminal sends this signal to the whole program. Only the supervisor acts on it.
     process.on("SIGHUP", () => {})
     return Effect.ensuring(program, leave(worker))
@@ -54,8 +62,6 @@ const leave = (worker: Worker): Effect.Effect<void> =>
     await gone
   }).pipe(Effect.timeoutOption(`${leaveSeconds} seconds`), Effect.asVoid)
 
-const decode = Schema.decodeUnknownOption(ToWorker)
-
 /** Answers the supervisor, which has the only endpoint for readiness and metrics. */
 export const responder = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -64,6 +70,8 @@ export const responder = Layer.effectDiscard(
     const metrics = yield* MetricsPage
     const fork = Effect.runForkWith(yield* Effect.context<never>())
     const respond = {
+      // `connected` answers, because a worker that still starts has no responder.
+      Alive: Effect.void,
       Readiness: Effect.flatMap(readiness, (report) => send({ _tag: "Readiness", ...report })),
       Metrics: Effect.flatMap(metrics, (page) => send({ _tag: "Metrics", page })),
       Retire: Effect.andThen(SubscriptionRef.set(lifecycle, "retiring"), end)

@@ -15,6 +15,8 @@ export interface WorkerProcess {
   /** Waits until all listeners of the worker are open. It waits forever if the worker ends before. */
   readonly ready: Effect.Effect<void>
   readonly ended: Effect.Effect<WorkerEnd>
+  /** Waits until the worker responds, which it also does while it starts. It may migrate a large database meanwhile. */
+  readonly alive: Effect.Effect<void>
   /** Waits forever if the worker does not respond. */
   readonly readiness: Effect.Effect<Report>
   /** The page of the worker's metrics. Waits forever if the worker does not respond. */

@@ -9,6 +9,7 @@ export class FakeWorker {
   readonly pid: number
   readonly ready = Deferred.makeUnsafe<void>()
   readonly ended = Deferred.makeUnsafe<WorkerEnd>()
+  isAlive = true
   report: Report | undefined = { status: "ready", checks: { database: "up" } }
   page: string | undefined = "# TYPE requests_total counter\nrequests_total 1\n"
   asked: "nothing" | "retire" | "drain" | "kill" = "nothing"
@@ -64,6 +65,7 @@ export const make = (options: Options = {}) => {
           pid: worker.pid,
           ready: Deferred.await(worker.ready),
           ended: Deferred.await(worker.ended),
+          alive: Effect.suspend(() => (worker.isAlive ? Effect.void : Effect.never)),
           readiness: orNever(() => worker.report),
           metrics: orNever(() => worker.page),
           retire: asked(worker, "retire"),

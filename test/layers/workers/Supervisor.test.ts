@@ -165,6 +165,26 @@ describe("a supervisor", () => {
     })
   )
 
+  it.effect("kills a worker that hangs at its start, and waits for one that only takes long", () =>
+    Effect.gen(function* () {
+      const { metrics, restart, workers } = yield* serving()
+      yield* restart
+      yield* TestClock.adjust("5 minutes")
+      assert.deepStrictEqual(numbersOf(workers), [1, 2, 1])
+      workers[2]!.isAlive = false
+      yield* TestClock.adjust("80 seconds")
+      assert.strictEqual(workers[2]!.asked, "kill")
+      yield* workers[0]!.end(1)
+      yield* settle
+      assert.deepStrictEqual(numbersOf(workers), [1, 2, 1, 1])
+      workers[3]!.isAlive = false
+      yield* TestClock.adjust("80 seconds")
+      assert.strictEqual(workers[3]!.asked, "kill")
+      assert.deepStrictEqual(numbersOf(workers), [1, 2, 1, 1, 1])
+      assert.include(yield* metrics, 'svc_worker_restarts_total{worker="1",reason="silence"} 1')
+    })
+  )
+
   it.effect("ends as a worker does whose start fails, and drains the others", () =>
     Effect.gen(function* () {
       const { fiber, workers } = yield* running()
