@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs"
 import { relative, resolve } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
-import { Config, Data, Effect, Layer, Predicate } from "effect"
+import { inspect } from "node:util"
+import { Config, Console, Data, Effect, Layer, Option, Predicate } from "effect"
 import { SettingsError, TopologyError } from "../../src/messaging/envelope/Errors.ts"
 import { BrokerError } from "../../src/services/Broker.ts"
 import { RedisError } from "../../src/services/Redis.ts"
@@ -21,7 +22,7 @@ export const load = Effect.fnUntraced(function* (path: string): Effect.fn.Return
   const module = yield* Effect.tryPromise({
     try: (): Promise<unknown> => import(pathToFileURL(file).href),
     catch: (cause) => refused(path, `cannot be loaded: ${describe(cause, file)}`)
-  })
+  }).pipe(Effect.raceFirst(noticeOfSlowLoad(path)))
   const exported: Readonly<Record<string, unknown>> = Predicate.isObject(module) ? { ...module } : {}
   const tasks = [exported["default"], exported["tasks"]].find(isTasks)
   if (tasks === undefined) return yield* refused(path, describeExports(Object.keys(exported)))
@@ -49,12 +50,23 @@ const namedError = (path: string, error: unknown) => {
   return isMistake ? refused(path, problem) : new WorkersFailed({ message: sentence(path, problem) })
 }
 
+/** Nothing else is printed before the module is loaded. */
+const noticeOfSlowLoad = (path: string): Effect.Effect<never> =>
+  Effect.sleep("10 seconds").pipe(
+    Effect.andThen(
+      Console.error(
+        `The tasks module ${path} has been loading for 10 seconds: it, or a module that it imports, awaits something outside of all functions. The start continues when that is done.`
+      )
+    ),
+    Effect.andThen(Effect.never)
+  )
+
 const describeExports = (names: ReadonlyArray<string>): string =>
   `exports no tasks. Export what defineTasks of svc-runtime returns, as "default" or as "tasks". ${names.length === 0 ? "The module exports nothing." : `The module exports ${names.join(", ")}.`}`
 
 /** An error says where it was thrown: in the module, or in a file that the module imports. */
 const describe = (cause: unknown, file: string): string => {
-  if (!(cause instanceof Error)) return String(cause)
+  if (!(cause instanceof Error)) return `it throws ${inspect(cause)}`
   const place = placeOf(cause, file)
   const hint = Predicate.hasProperty(cause, "code") ? hints.get(cause.code) : undefined
   return `${cause.name}: ${cause.message}${place === undefined ? "" : ` (at ${place})`}${hint === undefined ? "" : `. ${hint}`}`
@@ -76,13 +88,20 @@ const hints: ReadonlyMap<unknown, string> = new Map([
  * Node puts the place of a syntax error on the first line of the stack, and that of a thrown one into its frames. Frames
  * of Node itself, such as `node:internal/modules/esm/resolve:272:11`, are no place.
  */
-const placeOf = ({ stack = "" }: Error, file: string): string | undefined => {
-  const places = [...stack.matchAll(/(?<![^\s(])(file:\/\/[^\s()]+?|\/[^\s():]+):(\d+)(?::(\d+))?/g)].map(
-    ([, at = "", line, column]) => ({
-      path: at.startsWith("file:") ? fileURLToPath(at.replace(/\?.*$/, "")) : at,
-      position: column === undefined ? line : `${line}:${column}`
-    })
+const placeOf = (error: Error, file: string): string | undefined => {
+  // A thrown error may have anything in the place of its stack.
+  const stack: unknown = error.stack
+  if (!Predicate.isString(stack)) return undefined
+  const places = [...stack.matchAll(/(?<![^\s(])(file:\/\/[^\s()]+?|\/[^\s():]+):(\d+)(?::(\d+))?/g)].flatMap(
+    ([, at = "", line, column]) =>
+      Option.toArray(pathOf(at)).map((path) => ({ path, position: column === undefined ? line : `${line}:${column}` }))
   )
   const own = places.find(({ path }) => path === file) ?? places.find(({ path }) => !path.includes("node_modules"))
   return own && `${relative(process.cwd(), own.path)}:${own.position}`
 }
+
+const toPath = Option.liftThrowable((url: string) => fileURLToPath(url))
+
+/** Returns `none` for a URL that is no path here, such as one with a host. */
+const pathOf = (at: string): Option.Option<string> =>
+  at.startsWith("file:") ? toPath(at.replace(/\?.*$/, "")) : Option.some(at)
