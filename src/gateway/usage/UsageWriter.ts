@@ -23,9 +23,9 @@ export const layer = Layer.effectDiscard(
       ),
       Effect.retry(Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("2 seconds")]))
     )
-    // The process that holds the lock may also end. It does not see records that were queued after it read its last batch.
+    // The other process may also end. It does not see records that were queued after it read its last batch.
     const rest = Effect.repeat(all, {
-      while: (written) => written === "locked",
+      while: (written) => written === "contested",
       schedule: Schedule.spaced(lockPauseMs)
     })
     yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(rest, `${shutdownSeconds.usageWriter} seconds`)))
@@ -44,7 +44,7 @@ const recordsWritten = Metric.counter("gateway_usage_records_written_total", {
 
 /**
  * Writes a batch before removing it from the queue. A crash in between repeats the write, which is idempotent. Returns the
- * number of records, or `locked` if another process is writing.
+ * number of records, or `contested` if another process is writing, or has removed some of the same records meanwhile.
  */
 const tryBatch = Effect.gen(function* () {
   const redis = yield* Redis
@@ -54,13 +54,12 @@ const tryBatch = Effect.gen(function* () {
   const hasLock = yield* Effect.catchIf(insert(records), SqlState.isCausedByValues, () =>
     insertEach(records.split("\n"))
   )
-  if (!hasLock) return "locked"
-  yield* redis.run(removeTaken, keys, [taken, count])
-  return count
+  if (!hasLock) return "contested"
+  return (yield* redis.run(removeTaken, keys, [taken, count])) ? count : "contested"
 }).pipe(Effect.withSpan("UsageWriter.writeBatch"))
 
-/** Returns the number of records that it wrote. */
-export const writeBatch = Effect.map(tryBatch, (written) => (written === "locked" ? 0 : written))
+/** Returns the number of records that it removed from the queue. */
+export const writeBatch = Effect.map(tryBatch, (written) => (written === "contested" ? 0 : written))
 
 interface Batch {
   readonly taken: string
@@ -88,10 +87,10 @@ return { redis.call('GET', KEYS[2]) or '0', #records, table.concat(records, '\\n
 
 /**
  * KEYS: usage queue, number of records ever removed. ARGV: the number of removed records when the batch was read, size
- * of the batch. Removes nothing if another process has already removed the batch. LTRIM runs first, because a full
+ * of the batch. Removes nothing, and returns false, if another process has removed some of the batch. LTRIM runs first, because a full
  * Redis refuses a script whose first write needs memory.
  */
-const removeTaken: Script<void> = {
+const removeTaken: Script<boolean> = {
   name: "take",
   lua: `
 if (redis.call('GET', KEYS[2]) or '0') ~= ARGV[1] then return 0 end
@@ -104,7 +103,7 @@ return 1`,
     call("INCRBY", counter, count)
     return 1
   },
-  decode: () => undefined
+  decode: (reply) => reply === 1
 }
 
 const writerLock = 7_238_411

@@ -9,15 +9,22 @@ import { eventually } from "../../Eventually.ts"
 import * as MigratedDatabase from "../../MigratedDatabase.ts"
 import * as TemporaryDatabase from "../../TemporaryDatabase.ts"
 
-/** A writer in a scope, and how often it has read the queue. */
-const running = Effect.gen(function* () {
+/**
+ * A writer in a scope, and how often it has read the queue. With `overtaken`, another process removes the oldest record
+ * while the writer writes its first batch.
+ */
+const running = Effect.fnUntraced(function* (overtaken = false) {
   const redis = Context.get(yield* Layer.build(RedisMemory.layer({ prefix: "svc-test:" })), Redis)
   let reads = 0
+  let isOvertaken = overtaken
   const counting = Layer.succeed(Redis, {
     ...redis,
     run: (script, keys, args) => {
       if (script.name === "oldest") reads++
-      return redis.run(script, keys, args)
+      const work = redis.run(script, keys, args)
+      if (script.name !== "take" || !isOvertaken) return work
+      isOvertaken = false
+      return Effect.andThen(redis.run(script, keys, [args[0] ?? "", 1]), work)
     }
   })
   const scope = yield* Scope.make()
@@ -48,7 +55,7 @@ describe.skipIf(TemporaryDatabase.server === null)("the end of a process that wr
   layer(MigratedDatabase.of(TemporaryDatabase.layer), { excludeTestServices: true })((it) => {
     it.effect("waits until another process has written, because that one may end, too", () =>
       Effect.gen(function* () {
-        const { add, close, length, reads } = yield* running
+        const { add, close, length, reads } = yield* running()
         const unlock = yield* lock
         // It is no record, so it is written as an error, and taken out of the queue.
         yield* add("what is no record")
@@ -58,6 +65,16 @@ describe.skipIf(TemporaryDatabase.server === null)("the end of a process that wr
         assert.strictEqual(yield* length, 1)
         yield* unlock
         yield* Fiber.join(closed)
+        assert.strictEqual(yield* length, 0)
+      })
+    )
+
+    it.effect("leaves nothing behind where another process has removed the older part of the last batch", () =>
+      Effect.gen(function* () {
+        const { add, close, length } = yield* running(true)
+        yield* add("what is no record")
+        yield* add("nor is this")
+        yield* close
         assert.strictEqual(yield* length, 0)
       })
     )
