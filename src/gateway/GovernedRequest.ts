@@ -386,6 +386,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
       fallbackCount: fallback === undefined ? 0 : 1,
       fallbackReason: fallback?.reason,
       upstreamMs: result.requestSent ? result.endedAt - this.#sentAt : undefined,
+      firstByteAt: result.firstByteAt,
       denial:
         result.cutBy === undefined
           ? undefined
@@ -421,6 +422,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
 
   protected override recordDetails() {
     return {
+      subject: this.#subject,
       guardrails: this.#runner?.executions,
       requestHash: this.#requestHash.digest(),
       responseHash: this.#responseHash?.digest()

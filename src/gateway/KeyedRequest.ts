@@ -73,7 +73,16 @@ export const makeServices = Effect.gen(function* () {
 
 type Account = Pick<
   RequestAccount.RequestAccount,
-  "status" | "error" | "bill" | "provider" | "fallbackCount" | "fallbackReason" | "upstreamMs" | "denial" | "objects"
+  | "status"
+  | "error"
+  | "bill"
+  | "provider"
+  | "fallbackCount"
+  | "fallbackReason"
+  | "upstreamMs"
+  | "firstByteAt"
+  | "denial"
+  | "objects"
 >
 
 /**
@@ -264,7 +273,10 @@ export abstract class KeyedRequest<Services extends KeyedServices, Target extend
     )
   }
 
-  protected recordDetails(): Pick<RequestAccount.RequestAccount, "guardrails" | "requestHash" | "responseHash"> {
+  protected recordDetails(): Pick<
+    RequestAccount.RequestAccount,
+    "subject" | "guardrails" | "requestHash" | "responseHash"
+  > {
     return { guardrails: undefined }
   }
 

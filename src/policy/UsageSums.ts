@@ -1,5 +1,5 @@
 export const dimensions =
-  "project_id, key_id, route, model, provider, service_name, http_method, endpoint, status_code, task_id, run_id, team_id"
+  "project_id, key_id, route, model, provider, service_name, http_method, endpoint, status_code, task_id, run_id, team_id, client, subject"
 
 /** SQL: the endpoint of an event. A path without an OpenAPI template counts under the service's name. */
 export const endpointOfEvent = "coalesce(endpoint_template, CASE WHEN endpoint_path IS NOT NULL THEN service_name END)"

@@ -49,6 +49,10 @@ export interface UsageRecord {
   readonly latency_ms: number
   /** Milliseconds from sending the request upstream to the end of the response. Absent if the gateway sent nothing. */
   readonly upstream_ms?: Maybe<number>
+  /** Milliseconds from the start of the request to the first byte of the upstream's response. */
+  readonly first_byte_ms?: Maybe<number>
+  /** The part of `latency_ms` that is not the upstream's. Absent if the gateway sent nothing. */
+  readonly gateway_ms?: Maybe<number>
   readonly usage_source: UsageSource
   readonly input_tokens?: Maybe<number>
   readonly output_tokens?: Maybe<number>
@@ -62,6 +66,13 @@ export interface UsageRecord {
   readonly task_id?: Maybe<string>
   readonly run_id?: Maybe<string>
   readonly trace_id?: Maybe<string>
+  /** The subject of the verified identity that came with the key. */
+  readonly subject?: Maybe<string>
+  /** This field and the next two are what the client says of itself. */
+  readonly end_user?: Maybe<string>
+  readonly session_id?: Maybe<string>
+  /** The class of the user agent, such as `openai-python`. */
+  readonly client?: Maybe<string>
   readonly fallback_count: number
   /** The error of the first upstream (`http_<status>` or a code). Set if a second upstream served the request. */
   readonly fallback_reason?: Maybe<string>

@@ -47,7 +47,13 @@ export const columns = [
   ["objects", "json"],
   ["request_hash", "text"],
   ["response_hash", "text"],
-  ["team_id", "text"]
+  ["team_id", "text"],
+  ["first_byte_ms", "integer"],
+  ["gateway_ms", "integer"],
+  ["subject", "text"],
+  ["end_user", "text"],
+  ["session_id", "text"],
+  ["client", "text"]
 ] as const satisfies ReadonlyArray<readonly [column: keyof UsageRecord, type: string]>
 
 /** Lists the fields by hand, because a loop over the column names took 1.7 times as long. */
@@ -95,7 +101,13 @@ export const encode = (record: UsageRecord): string =>
     json(record.objects),
     record.request_hash,
     record.response_hash,
-    text(record.team_id)
+    text(record.team_id),
+    record.first_byte_ms,
+    record.gateway_ms,
+    text(record.subject),
+    text(record.end_user),
+    text(record.session_id),
+    record.client
   ].join("\t")
 
 const columnIndexes = new Map<string, number>(columns.map(([name], index) => [name, index]))

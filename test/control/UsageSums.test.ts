@@ -36,6 +36,10 @@ const Request = Schema.Struct({
   task: below(3),
   run: below(3),
   traced: below(2),
+  client: below(3),
+  subject: below(3),
+  session: below(3),
+  endUser: below(3),
   fallbacks: below(2)
 })
 type Request = typeof Request.Type
@@ -45,7 +49,7 @@ const Filter = Schema.Struct({
   from: maybe(Quarter),
   to: maybe(Quarter),
   key: maybe(below(2)),
-  dimension: below(18),
+  dimension: below(22),
   value: below(3)
 })
 
@@ -93,6 +97,10 @@ const recordOf = (request: Request): UsageRecord => {
     task_id: named("task", request.task),
     run_id: named("run", request.run),
     trace_id: request.traced === 0 ? undefined : "0af7651916cd43dd8448eb211c80319c",
+    client: named("client", request.client),
+    subject: named("subject", request.subject),
+    session_id: named("session", request.session),
+    end_user: named("user", request.endUser),
     fallback_count: request.fallbacks,
     service_name: service,
     ...(service !== undefined && {
@@ -143,6 +151,10 @@ const narrowings = (value: number): ReadonlyArray<readonly [query: string, keeps
   [`task_id=task-${value}`, ({ task_id }) => task_id === `task-${value}`],
   [`run_id=run-${value}`, ({ run_id }) => run_id === `run-${value}`],
   ["trace_id=0af7651916cd43dd8448eb211c80319c", ({ trace_id }) => trace_id !== undefined],
+  [`client=client-${value}`, ({ client }) => client === `client-${value}`],
+  [`subject=subject-${value}`, ({ subject }) => subject === `subject-${value}`],
+  [`session_id=session-${value}`, ({ session_id }) => session_id === `session-${value}`],
+  [`end_user=user-${value}`, ({ end_user }) => end_user === `user-${value}`],
   ["min_cost_usd=2.5", ({ cost_nanos }) => (cost_nanos ?? 0) >= dearest]
 ]
 
@@ -150,6 +162,7 @@ const summaryOf = (records: ReadonlyArray<Recorded>, expensive: number) => {
   const sum = (of: (record: Recorded) => number | null | undefined) =>
     records.reduce((total, record) => total + (of(record) ?? 0), 0)
   const count = (of: (record: Recorded) => boolean) => records.filter(of).length
+  const inputTokens = sum(({ input_tokens }) => input_tokens)
   const latency = sum(({ latency_ms }) => latency_ms)
   const fallbacks = sum(({ fallback_count }) => fallback_count)
   return {
@@ -159,13 +172,14 @@ const summaryOf = (records: ReadonlyArray<Recorded>, expensive: number) => {
     reported_count: count(({ usage_source }) => usage_source === "reported"),
     estimated_count: count(({ usage_source }) => usage_source === "estimated"),
     status_only_count: count(({ usage_source }) => usage_source === "status_only"),
-    input_tokens: sum(({ input_tokens }) => input_tokens),
+    input_tokens: inputTokens,
     output_tokens: sum(({ output_tokens }) => output_tokens),
     total_tokens: sum(({ total_tokens }) => total_tokens),
     cached_input_tokens: sum(({ cached_input_tokens }) => cached_input_tokens),
     cache_write_tokens: 0,
     reasoning_tokens: 0,
     estimated_cost_usd: sum(({ cost_nanos }) => cost_nanos) / 1_000_000_000,
+    cached_share: inputTokens === 0 ? null : sum(({ cached_input_tokens }) => cached_input_tokens) / inputTokens,
     total_latency_ms: latency,
     average_latency_ms: records.length === 0 ? null : latency / records.length,
     fallback_count: fallbacks,
@@ -209,6 +223,16 @@ const labelled = {
   providers: (record: Recorded) => record.provider,
   models: (record: Recorded) => record.summed_model ?? "unknown",
   tasks: (record: Recorded) => record.task_id ?? "none"
+}
+/** The dashboard has no breakdown by these labels. */
+const others: Readonly<Record<string, (record: Recorded) => string>> = {
+  "by-client": ({ client }) => client ?? "unknown",
+  "by-subject": ({ subject }) => subject ?? "none"
+}
+/** Only requests with the label count. */
+const freeLabels: Readonly<Record<string, (record: Recorded) => string | null | undefined>> = {
+  "by-session": ({ session_id }) => session_id,
+  "by-end-user": ({ end_user }) => end_user
 }
 const paths = {
   projects: "by-project",
@@ -295,6 +319,18 @@ suite("Sums of usage", (it) => {
           }
           for (const [name, path] of Object.entries(paths)) {
             assert.deepStrictEqual(yield* ok("GET", `${usage}/${path}?${query}`), at(dashboard, "breakdowns", name))
+          }
+          for (const [path, label] of Object.entries(others)) {
+            const groups = breakdownOf(matching, expensive, label)
+            assert.deepStrictEqual(yield* ok("GET", `${usage}/${path}?${query}`), groups, `${path} ${query}`)
+          }
+          for (const [path, label] of Object.entries(freeLabels)) {
+            const groups = breakdownOf(
+              matching.filter((record) => label(record) != null),
+              expensive,
+              (record) => label(record) ?? ""
+            )
+            assert.deepStrictEqual(yield* ok("GET", `${usage}/${path}?${query}`), groups, `${path} ${query}`)
           }
           const page = yield* ok("GET", `${usage}/events?${query}&limit=100&sort_order=asc`)
           const exported = yield* ok("GET", `${usage}/export.json?${query}`)
@@ -417,6 +453,10 @@ const plain = {
   task: 0,
   run: 0,
   traced: 0,
+  client: 0,
+  subject: 0,
+  session: 0,
+  endUser: 0,
   fallbacks: 0
 }
 

@@ -297,7 +297,7 @@ layer(Proxy.database)("ProxyApp, behind a trusted gateway", (it) => {
     })
   )
 
-  it.effect("tells guardrails who the identity is of", () =>
+  it.effect("tells guardrails and the record who the identity is of", () =>
     Effect.gen(function* () {
       const { sql } = yield* Database
       const guarded = sql`INSERT INTO guardrail_definitions
@@ -312,6 +312,10 @@ layer(Proxy.database)("ProxyApp, behind a trusted gateway", (it) => {
       yield* ask(gateway, [...SavedAuthSettings.signed({}), ...keyed(key)])
       assert.deepStrictEqual(
         gateway.asked.map(({ text }) => JSON.parse(text).context.user_id),
+        ["ada", null]
+      )
+      assert.deepStrictEqual(
+        (yield* gateway.records).map(({ subject }) => subject),
         ["ada", null]
       )
     })

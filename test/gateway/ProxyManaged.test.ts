@@ -57,6 +57,8 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
         error_code: null,
         latency_ms: 0,
         upstream_ms: 0,
+        first_byte_ms: 0,
+        gateway_ms: 0,
         usage_source: "reported",
         input_tokens: 20,
         output_tokens: 5,
@@ -70,6 +72,10 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
         task_id: null,
         run_id: null,
         trace_id: "4bf92f3577b34da6a3ce929d0e0e4736",
+        subject: null,
+        end_user: null,
+        session_id: null,
+        client: "other",
         fallback_count: 0,
         fallback_reason: null,
         service_name: null,
@@ -88,6 +94,35 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
         request_hash: record?.request_hash,
         response_hash: record?.response_hash
       })
+    })
+  )
+
+  it.effect("records the end user, the session and the class of the client as the client names them", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make()
+      const key = yield* Proxy.issueKey()
+      const ask = (headers: ReadonlyArray<string>, members: object) =>
+        gateway.ask({ target: Proxy.chat, headers: [...key.headers, ...headers], body: { model: "m", ...members } })
+      const agent = ["User-Agent", "claude-cli/2.0.1 (external, cli)"]
+      yield* ask([...agent, "session-id", "second", "X-Claude-Code-Session-Id", "first"], { user: "ada" })
+      yield* ask(["x-svc-run-id", "third", "session-id", "not valid"], { metadata: { user_id: "b\t".repeat(200) } })
+      const [first, second] = yield* gateway.records
+      assert.deepInclude(first, { end_user: "ada", session_id: "first", client: "claude-code", run_id: null })
+      assert.deepInclude(second, { session_id: "third", client: "other", run_id: null })
+      assert.strictEqual(second?.end_user, "b\ufffd".repeat(128))
+    })
+  )
+
+  it.effect("records when the first byte came, and the gateway's own share of the latency", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ upstream: Upstream.json({}) })
+      const key = yield* Proxy.issueKey()
+      const refused = yield* Proxy.issueKey({ allowed_models: ["other"] })
+      yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: { model: "m", messages: [] } })
+      yield* gateway.ask({ target: Proxy.chat, headers: refused.headers, body: { model: "m", messages: [] } })
+      const [sent, unsent] = yield* gateway.records
+      assert.deepInclude(sent, { status_code: 200, first_byte_ms: 0, gateway_ms: 0 })
+      assert.deepInclude(unsent, { status_code: 403, first_byte_ms: null, gateway_ms: null, upstream_ms: null })
     })
   )
 

@@ -20,6 +20,7 @@ import * as SseEventLimit from "../../src/gateway/forward/SseEventLimit.ts"
 import * as SseTerminator from "../../src/gateway/forward/SseTerminator.ts"
 import * as ContentTypes from "../../src/gateway/request/ContentTypes.ts"
 import * as FormBody from "../../src/gateway/request/FormBody.ts"
+import * as UserAgents from "../../src/gateway/request/UserAgents.ts"
 import * as AccessLog from "../../src/gateway/telemetry/AccessLog.ts"
 import { ModelResponse } from "../../src/gateway/telemetry/ModelResponse.ts"
 import * as UsageTap from "../../src/gateway/usage/UsageTap.ts"
@@ -228,6 +229,10 @@ export const readers: ReadonlyArray<Reader> = [
   ofHead("traceparent and ids", ["src/http/Headers.ts"], (text) => [
     Headers.traceId(text),
     Headers.validClientId(text)
+  ]),
+  ofHead("user agents", ["src/gateway/request/UserAgents.ts"], (text) => [
+    UserAgents.clientOf(text),
+    UserAgents.clientOf(`Mozilla/5.0 ${text}`)
   ]),
   ofHead("content types", ["src/gateway/request/ContentTypes.ts"], (text) =>
     ContentTypes.unreadableEncoding(["content-type", `application/json; ${text}`])

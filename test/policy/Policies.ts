@@ -83,7 +83,8 @@ export const question: fc.Arbitrary<PolicyRequest> = fc.record({
     references: fc.constant([]),
     stored: fc.constant(undefined),
     audio: fc.boolean(),
-    itemIds: fc.constant([])
+    itemIds: fc.constant([]),
+    endUser: fc.constant(undefined)
   })
 })
 

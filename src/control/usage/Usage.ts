@@ -18,7 +18,7 @@ import {
   type UsageTotal
 } from "../api/usage/UsageApi.ts"
 import { BoundedQueries } from "../store/BoundedQueries.ts"
-import { computedRows, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import { Count, computedRows, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
 import * as UsageSql from "./UsageSql.ts"
 
 type UsageFailure = Refused<"invalid_usage_query"> | StoreFailure
@@ -26,6 +26,9 @@ type Breakdown = UsageDashboard["breakdowns"]["keys"]
 type Series = UsageDashboard["timeseries"]
 
 type Dimension = keyof typeof labels
+
+/** Clients may choose these labels freely, so there are no sums for them. */
+type FreeLabel = keyof typeof freeLabels
 
 /**
  * Sums up recorded requests. Whole hours and days come from precomputed sums (rollups). Single records are read for the
@@ -46,6 +49,11 @@ export class Usage extends Context.Service<
     /** Sorted by time, without hours or days that had no requests. */
     readonly series: (query: SeriesQuery) => Effect.Effect<Series, UsageFailure, Operator>
     readonly breakdown: (by: Dimension, query: BreakdownQuery) => Effect.Effect<Breakdown, UsageFailure, Operator>
+    /** Reads the events. Requests without the label are left out. */
+    readonly breakdownByLabel: (
+      by: FreeLabel,
+      query: BreakdownQuery
+    ) => Effect.Effect<Breakdown, UsageFailure, Operator>
     readonly dashboard: (query: DashboardQuery) => Effect.Effect<UsageDashboard, UsageFailure, Operator>
     /** Returns values of a field of the usage records that begin with `prefix`, in alphabetical order. */
     readonly values: (
@@ -66,6 +74,9 @@ interface Values {
 }
 
 const maxShownModels = 20
+
+/** Reading so many events takes a fraction of a second. */
+const maxLabelled = 100_000
 
 const defaultLimits = { breakdown: 20, series: 744, values: 50, unused: 100 }
 
@@ -121,10 +132,10 @@ const make = Effect.gen(function* () {
     )
   }
 
-  const breakdownStatement = (by: Dimension, matching: Fragment, query: BreakdownQuery) => {
+  const breakdownStatement = (by: Dimension | FreeLabel, matching: Fragment, query: BreakdownQuery) => {
     const { breakdown_limit = defaultLimits.breakdown, breakdown_offset = 0 } = query
     const order = orderExpression(query.sort_by ?? "requests", query.sort_order ?? "desc")
-    const name = sql.literal(labels[by])
+    const name = sql.literal(by === "sessions" || by === "endUsers" ? freeLabels[by] : labels[by])
     // There may be 200,000 tasks. One aggregate selects the page. Other sums are computed only for rows of the page.
     return sql`
       WITH matching AS NOT MATERIALIZED (${matching}),
@@ -136,6 +147,15 @@ const make = Effect.gen(function* () {
         GROUP BY name, place) AS summed
       ORDER BY place, summed.name`
   }
+
+  const countLabelled = (matching: Fragment) =>
+    Effect.map(
+      countRows.only(
+        sql`SELECT count(*) AS count FROM (SELECT 1 FROM (${matching}) AS matching LIMIT ${maxLabelled + 1}) AS counted`
+          .unprepared
+      ),
+      ({ count }) => count
+    )
 
   const readUnusedKeys = ({ from, limit = defaultLimits.unused, project_id, to }: UnusedQuery) =>
     keyRows.all(
@@ -192,6 +212,16 @@ const make = Effect.gen(function* () {
         )
       )
     ),
+
+    breakdownByLabel: Effect.fn("Usage.breakdownByLabel")((by: FreeLabel, query: BreakdownQuery) => {
+      const matching = usageSql.matchingLabels(query, freeLabels[by])
+      return analyze(query, () =>
+        Effect.gen(function* () {
+          if ((yield* countLabelled(matching)) > maxLabelled) return yield* tooManyLabelled
+          return (yield* groupRows.all(breakdownStatement(by, matching, query).unprepared)).map(toGroup)
+        })
+      )
+    }),
 
     dashboard: Effect.fn("Usage.dashboard")((query: DashboardQuery) =>
       analyze(query, (watermark) =>
@@ -251,9 +281,20 @@ const make = Effect.gen(function* () {
           }
         )
       }
-      const { bucket, event, part } = valueColumns[field]
       const startsWith = (column: string) =>
-        sql`${sql.literal(column)} >= ${prefix} AND starts_with(${sql.literal(column)}, ${prefix})`
+        sql`${sql.literal(column)} >= ${prefix} AND ${sql.literal(column)} < ${`${prefix}${lastCharacter}`}`
+      if (field === "session_id" || field === "end_user") {
+        return yield* analyze({}, () =>
+          Effect.map(
+            textRows.all(
+              sql`SELECT DISTINCT ${sql.literal(field)} AS value FROM usage_events
+                WHERE ${sql.literal(field)} IS NOT NULL AND ${startsWith(field)} ORDER BY 1 LIMIT ${limit}`.unprepared
+            ),
+            (read) => ({ field, values: read.map(({ value }) => value) })
+          )
+        )
+      }
+      const { bucket, event, part } = valueColumns[field]
       return yield* analyze({}, (watermark) =>
         Effect.map(
           textRows.all(
@@ -283,11 +324,15 @@ const labels = {
   endpoints: "coalesce(http_method || ' ' || endpoint, 'none')",
   providers: "provider",
   models: "coalesce(model, 'unknown')",
-  tasks: "coalesce(task_id, 'none')"
+  tasks: "coalesce(task_id, 'none')",
+  clients: "coalesce(client, 'unknown')",
+  subjects: "coalesce(subject, 'none')"
 }
 
+const freeLabels = { sessions: "session_id", endUsers: "end_user" } as const
+
 /** Deleted projects and keys are shown by their ids. */
-const displayNames: Partial<Record<Dimension, string>> = {
+const displayNames: Partial<Record<Dimension | FreeLabel, string>> = {
   projects: `CASE WHEN summed.name = 'individual' THEN summed.name ELSE
     coalesce((SELECT projects.name FROM projects WHERE projects.id = summed.name::uuid), summed.name) END`,
   keys: `coalesce((SELECT coalesce(api_keys.name, api_keys.key_prefix) FROM api_keys
@@ -302,7 +347,9 @@ const rollupDetails: Readonly<Record<Dimension, UsageSql.RollupDetail>> = {
   endpoints: "keys",
   providers: "overview",
   models: "keys",
-  tasks: "tasks"
+  tasks: "tasks",
+  clients: "keys",
+  subjects: "keys"
 }
 
 /** The dashboard computes these breakdowns from one result. Tasks need other rows of the rollups. */
@@ -323,7 +370,10 @@ const orderExpression = (by: BreakdownSort, order: SortOrder): string =>
   order === "asc" ? sortExpressions[by] : `-(${sortExpressions[by]})`
 
 const valueColumns: Readonly<
-  Record<FilterField, { readonly bucket: string; readonly event: string; readonly part: string }>
+  Record<
+    Exclude<FilterField, "session_id" | "end_user">,
+    { readonly bucket: string; readonly event: string; readonly part: string }
+  >
 > = {
   route: { bucket: "route", event: "route", part: "part <> 'task'" },
   provider: { bucket: "provider", event: "provider", part: "part <> 'task'" },
@@ -332,12 +382,17 @@ const valueColumns: Readonly<
   model: { bucket: "model", event: modelOfEvent, part: "part <> 'task'" },
   task_id: { bucket: "task_id", event: "task_id", part: "part = 'task'" },
   run_id: { bucket: "run_id", event: "run_id", part: "part = 'task'" },
+  client: { bucket: "client", event: "client", part: "part <> 'task'" },
+  subject: { bucket: "subject", event: "subject", part: "part <> 'task'" },
   team_id: { bucket: "team_id", event: "team_id", part: "part <> 'task'" },
   project_id: { bucket: `(project_id::text COLLATE "C")`, event: "project_id::text", part: "part <> 'task'" },
   key_id: { bucket: `(key_id::text COLLATE "C")`, event: "key_id::text", part: "part <> 'task'" }
 }
 
 const isField = Schema.is(FilterField)
+
+/** In the collation "C", no character of a valid text sorts after this one. */
+const lastCharacter = "\u{10ffff}"
 
 interface Page {
   readonly limit: number
@@ -358,6 +413,7 @@ const groupRows = computedRows(
 const bucketRows = computedRows(
   Schema.Struct({ bucket: Schema.DateTimeUtcFromDate, name: Schema.String, ...UsageSql.Sums.fields })
 )
+const countRows = computedRows(Schema.Struct({ count: Count }))
 const textRows = computedRows(Schema.Struct({ value: Schema.String }))
 const keyRows = storedRows(
   Schema.Struct({
@@ -377,6 +433,12 @@ const toBucket = (row: { readonly bucket: DateTime.Utc } & UsageSql.Sums) => ({
   bucket: row.bucket,
   summary: UsageSql.toSummary(row)
 })
+
+const tooManyLabelled = new ControlError(
+  "invalid_usage_query",
+  `More than ${maxLabelled} requests match; narrow the time range with from and to, or filter by key_id or project_id.`,
+  { param: "from" }
+)
 
 type Range = Pick<UsageFilter, "from" | "to">
 

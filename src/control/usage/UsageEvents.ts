@@ -63,7 +63,8 @@ const make = Effect.gen(function* () {
     `id, created_at, request_id, key_id, project_id, team_id, route, model, provider, status, status_code, error_code, latency_ms,
      usage_source, input_tokens, output_tokens, total_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens,
      cost_nanos, cost_source, cost_mode, pricing_rule_name, streamed, service_name, http_method, endpoint_path,
-     endpoint_template, task_id, run_id, trace_id, fallback_count,
+     endpoint_template, task_id, run_id, trace_id, fallback_count, upstream_ms, first_byte_ms, gateway_ms, subject, end_user,
+     session_id, client,
      coalesce(guardrail_action_count, 0) AS guardrail_action_count,
      (SELECT name FROM api_keys WHERE api_keys.id = usage_events.key_id) AS key_name,
      (SELECT key_prefix FROM api_keys WHERE api_keys.id = usage_events.key_id) AS key_prefix,
@@ -178,10 +179,11 @@ const sortColumns: Readonly<Record<Exclude<EventSort, "created_at">, string>> = 
 
 const Tokens = Schema.NullOr(Count)
 
-const EventRow = UsageEvent.mapFields(Struct.omit(["estimated_cost_usd"])).pipe(
+const EventRow = UsageEvent.mapFields(Struct.omit(["estimated_cost_usd", "cached_share"])).pipe(
   Schema.fieldsAssign({
     created_at: Schema.DateTimeUtcFromDate,
     latency_ms: Count,
+    upstream_ms: Schema.NullOr(Count),
     input_tokens: Tokens,
     output_tokens: Tokens,
     total_tokens: Tokens,
@@ -197,5 +199,9 @@ const countRow = computedRows(Schema.Struct({ size: Count }))
 
 const toUsageEvent = ({ cost_nanos, ...event }: typeof EventRow.Type): UsageEvent => ({
   ...event,
-  estimated_cost_usd: cost_nanos === null ? null : toDollars(cost_nanos)
+  estimated_cost_usd: cost_nanos === null ? null : toDollars(cost_nanos),
+  cached_share: shareOf(event.cached_input_tokens, event.input_tokens)
 })
+
+const shareOf = (part: number | null, whole: number | null): number | null =>
+  part === null || whole === null || whole === 0 ? null : part / whole

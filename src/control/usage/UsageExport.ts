@@ -33,7 +33,15 @@ const columns = [
   "key_name",
   "key_prefix",
   "project_name",
-  "team_id"
+  "team_id",
+  "upstream_ms",
+  "first_byte_ms",
+  "gateway_ms",
+  "subject",
+  "end_user",
+  "session_id",
+  "client",
+  "cached_share"
 ] as const satisfies ReadonlyArray<keyof UsageEvent>
 
 /** Spreadsheets run such text as a formula, even with full-width characters or after whitespace. */

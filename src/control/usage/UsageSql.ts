@@ -17,6 +17,9 @@ import { type RollupGrain, splitRange, type TimeRange } from "./UsageTimeRanges.
 /** Requests that cost one dollar or more are expensive. The writer of the rollups uses the same limit. */
 const expensiveNanos = 1_000_000_000
 
+const expensiveFrom = ({ min_cost_usd }: UsageFilter): number =>
+  min_cost_usd === undefined ? expensiveNanos : toNanos(min_cost_usd)
+
 export const make = (sql: SqlClient) => {
   const timeConditions = (column: Fragment, { end, start }: TimeRange): ReadonlyArray<Fragment> => [
     ...(Number.isFinite(start) ? [sql`${column} >= ${new Date(start)}`] : []),
@@ -37,7 +40,9 @@ export const make = (sql: SqlClient) => {
       service_name: filter.service,
       http_method: filter.method?.toUpperCase(),
       task_id: filter.task_id,
-      run_id: filter.run_id
+      run_id: filter.run_id,
+      client: filter.client,
+      subject: filter.subject
     }
     return [
       ...Object.entries(equal).flatMap(([column, value]) =>
@@ -68,13 +73,15 @@ export const make = (sql: SqlClient) => {
       ...timeConditions(sql.literal("created_at"), span),
       ...sharedConditions(filter, columns),
       ...(filter.trace_id === undefined ? [] : [sql`trace_id = ${filter.trace_id}`]),
+      ...(filter.session_id === undefined ? [] : [sql`session_id = ${filter.session_id}`]),
+      ...(filter.end_user === undefined ? [] : [sql`end_user = ${filter.end_user}`]),
       ...(filter.min_cost_usd === undefined ? [] : [sql`cost_nanos >= ${toNanos(filter.min_cost_usd)}`])
     ])
 
   const eventColumns = (expensive: number) => sql`
     created_at AS at, project_id, key_id, route, ${eventExpressions.model} AS model, provider, service_name, http_method,
     ${eventExpressions.endpoint} AS endpoint, ${eventExpressions.status} AS status_code, task_id, run_id, team_id,
-    1::bigint AS request_count,
+    client, subject, 1::bigint AS request_count,
     (usage_source = 'reported')::integer::bigint AS reported_count,
     (usage_source = 'estimated')::integer::bigint AS estimated_count,
     (error_code IS NOT DISTINCT FROM 'guardrail_blocked')::integer::bigint AS guardrail_block_count,
@@ -97,6 +104,11 @@ export const make = (sql: SqlClient) => {
     matchingEvents: (filter: UsageFilter): Fragment =>
       eventConditions(filter, rangeOf(filter), { ...eventExpressions, model: rollupColumns.model }),
 
+    /** Returns one row for each event that names a session or an end user. */
+    matchingLabels: (filter: UsageFilter, label: "session_id" | "end_user"): Fragment => sql`
+      SELECT ${eventColumns(expensiveFrom(filter))}, ${sql.literal(label)} FROM usage_events
+      WHERE ${sql.literal(label)} IS NOT NULL AND ${eventConditions(filter, rangeOf(filter))}`,
+
     /** Reads rollups for whole hours and days, and single records for the rest. */
     matchingSums: (filter: UsageFilter, watermark: number, widest: RollupGrain, detail: RollupDetail): Fragment => {
       const { days, events, hours } = splitRange(rangeOf(filter), watermark, needsEvents(filter) ? "event" : widest)
@@ -108,9 +120,9 @@ export const make = (sql: SqlClient) => {
             WHERE grain = ${grain} AND part IN ${parts}
               AND ${sql.and([...timeConditions(sql.literal("bucket"), span), ...sharedConditions(filter, rollupColumns)])}`
         )
-      const expensive = filter.min_cost_usd === undefined ? expensiveNanos : toNanos(filter.min_cost_usd)
       const single = (events.length === 0 ? [{ start: 0, end: 0 }] : events).map(
-        (span) => sql`SELECT ${eventColumns(expensive)} FROM usage_events WHERE ${eventConditions(filter, span)}`
+        (span) =>
+          sql`SELECT ${eventColumns(expensiveFrom(filter))} FROM usage_events WHERE ${eventConditions(filter, span)}`
       )
       return sql.join(" UNION ALL ", false)([...buckets("day", days), ...buckets("hour", hours), ...single])
     },
@@ -140,15 +152,18 @@ const partsFor = (filter: UsageFilter, detail: RollupDetail): string => {
     filter.team_id,
     filter.model,
     filter.method,
-    filter.endpoint
+    filter.endpoint,
+    filter.client,
+    filter.subject
   ]
   return detail === "keys" || beyondOverview.some((value) => value !== undefined)
     ? "('untasked', 'tasked')"
     : "('overview')"
 }
 
-/** The rollups contain neither trace ids nor the costs of single requests. */
-const needsEvents = (filter: UsageFilter): boolean => filter.trace_id !== undefined || filter.min_cost_usd !== undefined
+/** The rollups contain neither the costs of single requests nor labels that clients may choose freely. */
+const needsEvents = ({ end_user, min_cost_usd, session_id, trace_id }: UsageFilter): boolean =>
+  trace_id !== undefined || session_id !== undefined || end_user !== undefined || min_cost_usd !== undefined
 
 const rangeOf = ({ from, to }: UsageFilter): TimeRange => ({
   start: from === undefined ? Number.NEGATIVE_INFINITY : DateTime.toEpochMillis(from),
@@ -213,6 +228,7 @@ export const toSummary = (sums: Sums): UsageSummary => {
     ...counts,
     estimated_cost_usd: toDollars(cost_nanos),
     average_latency_ms: requests === 0 ? null : counts.total_latency_ms / requests,
+    cached_share: counts.input_tokens === 0 ? null : counts.cached_input_tokens / counts.input_tokens,
     fallback_rate: requests === 0 ? 0 : counts.fallback_count / requests
   }
 }

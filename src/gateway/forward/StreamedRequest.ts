@@ -25,6 +25,7 @@ interface ExchangeOutcome {
   readonly status: number
   readonly error: GatewayError.GatewayError | undefined
   readonly upstreamMs?: number
+  readonly firstByteAt?: number | undefined
   readonly headSent?: boolean
 }
 
@@ -70,6 +71,7 @@ export const run = (
       status: result.status ?? result.error?.status ?? RequestLifecycle.clientClosedStatus,
       error: result.error,
       upstreamMs: result.endedAt - sentAt,
+      firstByteAt: result.firstByteAt,
       headSent: result.headSent
     }
     settle(outcome, () => {

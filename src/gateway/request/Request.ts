@@ -4,6 +4,7 @@ import * as Headers from "../../http/Headers.ts"
 import { familyOfPath } from "../../policy/Routing.ts"
 import type { Family } from "../../policy/routes/CanonicalRoute.ts"
 import { equal } from "../../state/Secret.ts"
+import * as UserAgents from "./UserAgents.ts"
 import type { Wire } from "./Wire.ts"
 
 export interface Request {
@@ -18,6 +19,9 @@ export interface Request {
   /** The task and run that a worker named. They are set only if the request carries the workers' shared token. */
   readonly taskId: string | undefined
   readonly runId: string | undefined
+  /** The client's own session, which Claude Code, Codex or the client's operator names. Nobody verifies it. */
+  readonly sessionId: string | undefined
+  readonly client: UserAgents.Client
   /** The lower-case name of the header that carries the gateway key. The gateway never forwards this header. */
   readonly keyHeader: string
 }
@@ -43,8 +47,20 @@ export const make = (
     traceparent: Headers.traceId(traceparent) === undefined ? undefined : traceparent,
     taskId: trusted ? Headers.validClientId(Headers.get(headers, "x-svc-task-id")) : undefined,
     runId: trusted ? Headers.validClientId(Headers.get(headers, "x-svc-run-id")) : undefined,
+    sessionId: sessionIdOf(headers),
+    client: UserAgents.clientOf(Headers.get(headers, "user-agent")),
     keyHeader
   }
+}
+
+const sessionHeaders = ["x-claude-code-session-id", "session-id", "x-svc-run-id"]
+
+const sessionIdOf = (headers: Headers.RawHeaders): string | undefined => {
+  for (const name of sessionHeaders) {
+    const id = Headers.validClientId(Headers.get(headers, name))
+    if (id !== undefined) return id
+  }
+  return undefined
 }
 
 /** Anthropic clients (family B) always send `anthropic-version`, which identifies them on shared paths. */

@@ -28,6 +28,8 @@ export interface RequestAccount {
   readonly fallbackCount: number
   readonly fallbackReason?: string | undefined
   readonly upstreamMs?: number | undefined
+  readonly firstByteAt?: number | undefined
+  readonly subject?: string | undefined
   readonly guardrails: ReadonlyArray<Execution> | undefined
   readonly objects?: ReadonlyArray<UpstreamObject> | undefined
   readonly requestHash?: string | undefined
@@ -37,6 +39,7 @@ export interface RequestAccount {
 
 export const toRecord = (account: RequestAccount): UsageRecord => {
   const { bill, error, facts, key, policy, request, target } = account
+  const latencyMs = account.endedAt - request.startedAt
   const record: UsageRecord = {
     id: request.recordId,
     created_at: request.startedAt,
@@ -49,8 +52,10 @@ export const toRecord = (account: RequestAccount): UsageRecord => {
     provider: account.provider,
     status_code: account.status,
     error_code: error?.code,
-    latency_ms: account.endedAt - request.startedAt,
+    latency_ms: latencyMs,
     upstream_ms: account.upstreamMs,
+    first_byte_ms: account.firstByteAt === undefined ? undefined : account.firstByteAt - request.startedAt,
+    gateway_ms: account.upstreamMs === undefined ? undefined : Math.max(0, latencyMs - account.upstreamMs),
     usage_source: bill.usageSource,
     input_tokens: bill.usage.input,
     output_tokens: bill.usage.output,
@@ -66,6 +71,10 @@ export const toRecord = (account: RequestAccount): UsageRecord => {
     task_id: request.taskId,
     run_id: request.runId,
     trace_id: Headers.traceId(request.traceparent),
+    subject: recordableName(account.subject),
+    end_user: recordableName(facts.endUser),
+    session_id: request.sessionId,
+    client: request.client,
     fallback_count: account.fallbackCount,
     fallback_reason: account.fallbackReason,
     policy_version: policy?.version,

@@ -64,7 +64,7 @@ export const advanceMark = Effect.fn("UsageRollup.advanceMark")(function* (befor
 })
 
 const dimensionColumns = `kept.project_id, kept.key_id, route, kept.model, provider, service_name, kept.http_method, kept.endpoint, status_code,
-    kept.task_id, kept.run_id, kept.team_id`
+    kept.task_id, kept.run_id, kept.team_id, kept.client, kept.subject`
 
 const summedColumns = [...summands, "admitted_count"]
 
@@ -75,7 +75,7 @@ export const rollupStatement = (sql: SqlClient, source: Fragment): Fragment => s
   FROM (
     SELECT date_trunc('hour', created_at, 'UTC') AS hour, project_id, key_id, route,
       ${sql.literal(modelOfEvent)} AS model, provider, service_name, http_method, ${sql.literal(endpointOfEvent)} AS endpoint,
-      ${sql.literal(statusOfEvent)} AS status_code, task_id, run_id, team_id,
+      ${sql.literal(statusOfEvent)} AS status_code, task_id, run_id, team_id, client, subject,
       count(*) AS request_count,
       count(*) FILTER (WHERE ${sql.literal(admittedEvent)}) AS admitted_count,
       count(*) FILTER (WHERE usage_source = 'reported') AS reported_count,
@@ -93,13 +93,14 @@ export const rollupStatement = (sql: SqlClient, source: Fragment): Fragment => s
       sum(latency_ms) AS total_latency_ms,
       sum(fallback_count) AS fallback_count
     FROM ${source}
-    GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
+    GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
   ) AS fresh
   CROSS JOIN (VALUES ('hour'), ('day')) AS grains (grain)
   JOIN (VALUES ('overview', NULL), ('untasked', false), ('tasked', true), ('task', true)) AS parts (part, tasked)
     ON tasked IS NULL OR tasked = (fresh.task_id IS NOT NULL OR fresh.run_id IS NOT NULL)
   LEFT JOIN LATERAL (
     SELECT fresh.project_id, fresh.key_id, fresh.team_id, fresh.model, fresh.http_method, fresh.endpoint,
+      fresh.client, fresh.subject,
       CASE WHEN part = 'task' THEN fresh.task_id END AS task_id, CASE WHEN part = 'task' THEN fresh.run_id END AS run_id
     WHERE part <> 'overview'
   ) AS kept ON true

@@ -164,7 +164,7 @@ const insert = (records: string) =>
       late AS (${rollupStatement(
         sql,
         sql`(SELECT added.created_at, project_id, key_id, route, model, model_known, provider, service_name, http_method,
-          endpoint_template, endpoint_path, status_code, task_id, run_id, team_id, usage_source, cost_source, error_code, input_tokens,
+          endpoint_template, endpoint_path, status_code, task_id, run_id, team_id, client, subject, usage_source, cost_source, error_code, input_tokens,
           output_tokens, total_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_nanos, latency_ms,
           fallback_count FROM added JOIN seen USING (id) WHERE added.created_at < (SELECT until FROM mark)) AS overtaken`
       )})

@@ -35,6 +35,8 @@ export interface Facts extends OutputBounds.OutputBounds {
   readonly stored: boolean | undefined
   readonly audio: boolean
   readonly itemIds: ReadonlyArray<string>
+  /** The person for whom the client says that it sends the request. Nobody verifies this name. */
+  readonly endUser: string | undefined
 }
 
 export const noFacts: Facts = {
@@ -60,7 +62,8 @@ export const noFacts: Facts = {
   references: [],
   stored: undefined,
   audio: false,
-  itemIds: []
+  itemIds: [],
+  endUser: undefined
 }
 
 export const factsOfSize = (inputTokens: number): Facts => ({ ...noFacts, inputTokens: Math.max(1, inputTokens) })
@@ -387,9 +390,14 @@ const factsOf = (
     references,
     stored,
     audio,
-    itemIds
+    itemIds,
+    endUser: routeId === "service" ? undefined : endUserOf(json)
   }
 }
+
+/** OpenAI's clients name the end user in `user`, Anthropic's in `metadata.user_id`. */
+const endUserOf = ({ metadata, user }: JsonObject): string | undefined =>
+  nonEmptyString(user) ?? (isObject(metadata) ? nonEmptyString(metadata["user_id"]) : undefined)
 
 const toolsOf = (request: JsonObject): number => {
   const { functions, mcp_servers, plugins, prompt, tools, web_search_options } = request

@@ -23,6 +23,9 @@ const event: UsageEvent = {
   status_code: 200,
   error_code: null,
   latency_ms: 12,
+  upstream_ms: null,
+  first_byte_ms: null,
+  gateway_ms: null,
   usage_source: "status_only",
   input_tokens: null,
   output_tokens: null,
@@ -30,6 +33,7 @@ const event: UsageEvent = {
   cached_input_tokens: null,
   cache_write_tokens: null,
   reasoning_tokens: null,
+  cached_share: null,
   estimated_cost_usd: null,
   cost_source: "none",
   cost_mode: null,
@@ -42,6 +46,10 @@ const event: UsageEvent = {
   task_id: null,
   run_id: null,
   trace_id: null,
+  subject: null,
+  end_user: null,
+  session_id: null,
+  client: null,
   fallback_count: 0,
   guardrail_action_count: 0
 }

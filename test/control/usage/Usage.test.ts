@@ -70,7 +70,14 @@ suite("Usage", (it) => {
         http_method: "POST",
         endpoint_path: "/jobs/7",
         endpoint_template: "/jobs/{id}",
-        guardrail_action_count: 2
+        guardrail_action_count: 2,
+        upstream_ms: 5,
+        first_byte_ms: 3,
+        gateway_ms: 2,
+        subject: "ada",
+        end_user: "bob",
+        session_id: "s-1",
+        client: "codex"
       })
       const page = yield* ok("GET", `${events}?key_id=${key_id}`)
       assert.deepStrictEqual(at(page, "rows", 0), {
@@ -90,6 +97,9 @@ suite("Usage", (it) => {
         status_code: 200,
         error_code: null,
         latency_ms: 7,
+        upstream_ms: 5,
+        first_byte_ms: 3,
+        gateway_ms: 2,
         usage_source: "reported",
         input_tokens: 10,
         output_tokens: 5,
@@ -97,6 +107,7 @@ suite("Usage", (it) => {
         cached_input_tokens: 4,
         cache_write_tokens: 0,
         reasoning_tokens: 2,
+        cached_share: 0.4,
         estimated_cost_usd: 0.0015,
         cost_source: "service_default_fixed",
         cost_mode: "fixed",
@@ -109,6 +120,10 @@ suite("Usage", (it) => {
         task_id: null,
         run_id: null,
         trace_id: null,
+        subject: "ada",
+        end_user: "bob",
+        session_id: "s-1",
+        client: "codex",
         fallback_count: 0,
         guardrail_action_count: 2
       })
@@ -183,7 +198,8 @@ suite("Usage", (it) => {
         total_tokens: 11,
         cost_nanos: 2_000_000_000
       })
-      yield* add({ usage_source: "estimated", input_tokens: 5, total_tokens: 5, cached_input_tokens: 3, cost_nanos: 1 })
+      yield* add({ usage_source: "estimated", input_tokens: 5, total_tokens: 5, cached_input_tokens: 3,
+        cached_share: 0.2, cost_nanos: 1 })
       yield* add({ status: "failure", status_code: 403, error_code: "guardrail_blocked", latency_ms: 1 })
       yield* add({ status: "failure", status_code: 429, fallback_count: 2 })
       yield* add({ status: "failure", status_code: 402 })
@@ -278,6 +294,26 @@ suite("Usage", (it) => {
     })
   )
 
+  it.effect("sessions and end users of too many requests are refused, with the way out", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const key_id = randomUUID()
+      yield* sql`INSERT INTO usage_events (id, created_at, request_id, key_id, route, provider, status, status_code,
+          latency_ms, usage_source, cost_source, streamed, session_id, end_user)
+        SELECT gen_random_uuid(), '2001-01-01Z'::timestamptz + n * interval '1 millisecond', 'r', ${key_id}::uuid,
+          '/v1/responses', 'upstream', 'success', 200, n, 'status_only', 'none', false, 's-' || n % 3, 'u'
+        FROM generate_series(1, 100001) AS n`
+      const many = `key_id=${key_id}&to=2001-01-02T00:00:00Z&from=2001-01-01T00`
+      for (const path of ["by-session", "by-end-user"]) {
+        const refused = yield* call("GET", `${usage}/${path}?${many}:00:00Z`)
+        assert.deepStrictEqual(refusalOf(refused), { status: 400, code: "invalid_usage_query", param: "from" })
+      }
+      const fewer = yield* ok("GET", `${usage}/by-session?${many}:00:01Z&sort_by=latency`)
+      assert.deepStrictEqual([at(fewer, 0, "name"), at(fewer, 0, "summary", "request_count")], ["s-2", 33_001])
+      yield* sql`DELETE FROM usage_events WHERE key_id = ${key_id}`
+    })
+  )
+
   it.effect("breakdowns come in the order asked for, a page at a time", () =>
     Effect.gen(function* () {
       const project_id = randomUUID()
@@ -342,8 +378,8 @@ suite("Usage", (it) => {
       }
       assert.deepInclude(at(page, "rows", 0), known)
       const csv = (yield* call("GET", `${usage}/export.csv?${ofTeam}`)).text.split("\r\n")
-      assert.isTrue(csv[0]?.endsWith(",key_name,key_prefix,project_name,team_id"))
-      assert.isTrue(csv[1]?.endsWith(`,${Object.values(known).join(",")}`), csv[1])
+      assert.isTrue(csv[0]?.includes(",key_name,key_prefix,project_name,team_id,"))
+      assert.isTrue(csv[1]?.includes(`,${Object.values(known).join(",")},`), csv[1])
       const exported = yield* ok("GET", `${usage}/export.json?${ofTeam}`)
       assert.deepInclude(at(exported, "rows", 0), known)
 
@@ -406,9 +442,11 @@ suite("Usage", (it) => {
       for (const end of ["b", "a", "b", "%"]) {
         const name = `${prefix}${end}`
         const named = { service_name: name, http_method: "POST", endpoint_path: name, task_id: name, run_id: name }
-        yield* record({ key_id, created_at, model: name, route: name, provider: name, ...named })
+        const told = { client: name, subject: name, session_id: name, end_user: name }
+        yield* record({ key_id, created_at, model: name, route: name, provider: name, ...named, ...told })
       }
-      for (const field of ["route", "provider", "service", "endpoint", "model", "task_id", "run_id"]) {
+      const ofRequests = ["route", "provider", "service", "endpoint", "model", "task_id", "run_id"]
+      for (const field of [...ofRequests, "client", "subject", "session_id", "end_user"]) {
         const found = [`${prefix}%`, `${prefix}a`, `${prefix}b`]
         assert.deepStrictEqual(yield* values(field, `q=${prefix}`), found, field)
         assert.deepStrictEqual(yield* values(field, `q=${prefix}&limit=2`), found.slice(0, 2))
@@ -471,10 +509,11 @@ suite("Usage", (it) => {
       assert.deepStrictEqual(csv.text.split("\r\n"), [
         "request_id,key_id,project_id,route,model,provider,status,status_code,latency_ms,input_tokens,output_tokens," +
           "total_tokens,estimated_cost_usd,service_name,task_id,run_id,trace_id,fallback_count,guardrail_action_count," +
-          "created_at,cost_source,cost_mode,pricing_rule_name,http_method,endpoint_path,endpoint_template,key_name,key_prefix,project_name,team_id",
-        `r,${key_id},,/v1/responses,,upstream,success,200,7,0,0,0,,,,,,0,0,2026-05-05T12:00:00.100Z,none,,,,,,,,,`,
+          "created_at,cost_source,cost_mode,pricing_rule_name,http_method,endpoint_path,endpoint_template,key_name,key_prefix,project_name,team_id," +
+          "upstream_ms,first_byte_ms,gateway_ms,subject,end_user,session_id,client,cached_share",
+        `r,${key_id},,/v1/responses,,upstream,success,200,7,0,0,0,,,,,,0,0,2026-05-05T12:00:00.100Z,none,,,,,,,,,,,,,,,,,`,
         `r,${key_id},,/v1/responses,'=cmd(),upstream,success,200,7,0,0,7,1.500000001,,"a,b",,,0,0,` +
-          "2026-05-05T12:00:00.200Z,none,,,,/x,,,,,",
+          "2026-05-05T12:00:00.200Z,none,,,,/x,,,,,,,,,,,,,",
         ""
       ])
       const json = yield* call("GET", `${usage}/export.json?key_id=${key_id}&limit=1&offset=1`)

@@ -15,7 +15,8 @@ describe("Facts", () => {
         messages: [{ role: "user", content: "abcdefgh" }],
         max_tokens: 12,
         tools: [{}],
-        guardrails: ["pii-redact"]
+        guardrails: ["pii-redact"],
+        user: "ada"
       }),
       {
         requests: 1,
@@ -29,8 +30,8 @@ describe("Facts", () => {
         toolCount: 1,
         toolSchemaBytes: 4,
         service: undefined,
-        // large: 2, user: 1, abcdefgh: 2, true: 1, pii-redact: 3
-        inputTokens: 9,
+        // large: 2, user: 1, abcdefgh: 2, true: 1, pii-redact: 3, ada: 1
+        inputTokens: 10,
         boundedOutput: 12,
         openChoices: 0,
         largestOutput: 12,
@@ -41,9 +42,21 @@ describe("Facts", () => {
         references: [],
         stored: undefined,
         audio: false,
-        itemIds: []
+        itemIds: [],
+        endUser: "ada"
       }
     )
+  })
+
+  it.each([
+    [{ user: "ada" }, "ada"],
+    [{ metadata: { user_id: "ada" } }, "ada"],
+    [{ user: "ada", metadata: { user_id: "bob" } }, "ada"],
+    [{ user: "", metadata: { user_id: "bob" } }, "bob"],
+    [{ user: 7, metadata: [] }, undefined],
+    [{ metadata: { user_id: null } }, undefined]
+  ])("reads the end user of %j", (members, endUser) => {
+    assert.strictEqual(factsOf({ model: "large", ...members }).endUser, endUser)
   })
 
   it("finds nothing in an empty object", () => {

@@ -28,6 +28,12 @@ export const UsageEvent = Schema.Struct({
   status_code: Schema.Int,
   error_code: OrNull,
   latency_ms: Schema.Int,
+  /** From sending the request upstream to the end of the response. `null` if the gateway sent nothing. */
+  upstream_ms: Schema.NullOr(Schema.Int),
+  /** From the start of the request to the first byte of the upstream's response. */
+  first_byte_ms: Schema.NullOr(Schema.Int),
+  /** The gateway's own share of `latency_ms`. `null` if the gateway sent nothing upstream. */
+  gateway_ms: Schema.NullOr(Schema.Int),
   usage_source: Schema.Literals(["reported", "estimated", "status_only"]),
   input_tokens: Tokens,
   output_tokens: Tokens,
@@ -35,6 +41,8 @@ export const UsageEvent = Schema.Struct({
   cached_input_tokens: Tokens,
   cache_write_tokens: Tokens,
   reasoning_tokens: Tokens,
+  /** The share of the input tokens that came from the provider's cache, between 0 and 1. */
+  cached_share: Schema.NullOr(Schema.Finite),
   estimated_cost_usd: Schema.NullOr(Schema.Finite),
   cost_source: Schema.String,
   cost_mode: OrNull,
@@ -47,6 +55,12 @@ export const UsageEvent = Schema.Struct({
   task_id: OrNull,
   run_id: OrNull,
   trace_id: OrNull,
+  /** The subject of the verified identity that came with the key. */
+  subject: OrNull,
+  /** What the client says of itself: `user` or `metadata.user_id` of the body, its session, and its user agent's class. */
+  end_user: OrNull,
+  session_id: OrNull,
+  client: OrNull,
   fallback_count: Schema.Int,
   guardrail_action_count: Schema.Int
 }).annotate({ identifier: "UsageEvent" })
@@ -66,6 +80,8 @@ export const UsageSummary = Schema.Struct({
   cached_input_tokens: Schema.Int,
   cache_write_tokens: Schema.Int,
   reasoning_tokens: Schema.Int,
+  /** The share of the input tokens that came from the provider's cache, between 0 and 1. */
+  cached_share: Schema.NullOr(Schema.Finite),
   estimated_cost_usd: Schema.Finite,
   total_latency_ms: Schema.Int,
   average_latency_ms: Schema.NullOr(Schema.Finite),
@@ -150,6 +166,10 @@ const filter = {
   task_id: Text,
   run_id: Text,
   trace_id: Text,
+  subject: Text,
+  end_user: Text,
+  session_id: Text,
+  client: Text,
   min_cost_usd: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 })))
 }
 export const UsageFilter = Schema.Struct(filter)
@@ -220,6 +240,9 @@ const attachment = { "content-disposition": Schema.String }
 const error = refusals("invalid_usage_query")
 const breakdown = { query: BreakdownQuery, success: Breakdown, error }
 
+const labelledOnly =
+  "Requests without this label are left out. At most 100,000 requests may match; narrow the range or the filter if more do."
+
 export const UsageApi = HttpApiGroup.make("usage")
   .annotate(OpenApi.Description, "Requests, tokens and cost.")
   .add(
@@ -252,6 +275,20 @@ export const UsageApi = HttpApiGroup.make("usage")
       "Break usage down by service"
     ),
     HttpApiEndpoint.get("byTask", "/usage/by-task", breakdown).annotate(OpenApi.Summary, "Break usage down by task"),
+    HttpApiEndpoint.get("byClient", "/usage/by-client", breakdown).annotate(
+      OpenApi.Summary,
+      "Break usage down by client program"
+    ),
+    HttpApiEndpoint.get("bySubject", "/usage/by-subject", breakdown).annotate(
+      OpenApi.Summary,
+      "Break usage down by verified identity"
+    ),
+    HttpApiEndpoint.get("bySession", "/usage/by-session", breakdown)
+      .annotate(OpenApi.Summary, "Break usage down by the clients' sessions")
+      .annotate(OpenApi.Description, labelledOnly),
+    HttpApiEndpoint.get("byEndUser", "/usage/by-end-user", breakdown)
+      .annotate(OpenApi.Summary, "Break usage down by the end users that clients name")
+      .annotate(OpenApi.Description, labelledOnly),
     HttpApiEndpoint.get("events", "/usage/events", {
       query: EventsQuery,
       success: Schema.Struct({
@@ -336,6 +373,10 @@ export const FilterField = Schema.Literals([
   "model",
   "task_id",
   "run_id",
+  "client",
+  "subject",
+  "session_id",
+  "end_user",
   "team_id",
   "project_id",
   "key_id"
