@@ -69,6 +69,7 @@ import { UpstreamUiSessions } from "./upstream-ui/UpstreamUiSessions.ts"
 import { DebugBundles } from "./usage/DebugBundles.ts"
 import { Usage } from "./usage/Usage.ts"
 import { UsageEvents } from "./usage/UsageEvents.ts"
+import { UsageSeries } from "./usage/UsageSeries.ts"
 
 /** These services store the configuration. They need only the database, the secret vault and the settings. */
 const configurationStores = Layer.mergeAll(
@@ -104,6 +105,7 @@ const stores = Layer.mergeAll(
   KeyGuardrails.layer,
   Usage.layer,
   UsageEvents.layer,
+  UsageSeries.layer,
   AuditEvents.layer,
   AuditChain.layer,
   DebugBundles.layer,

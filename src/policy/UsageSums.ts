@@ -31,6 +31,55 @@ export const summands = [
   "fallback_count"
 ] as const
 
+/** SQL: the sum of each summand over events. */
+const sumsOfEvents: Readonly<Record<(typeof summands)[number], string>> = {
+  request_count: "count(*)",
+  reported_count: "count(*) FILTER (WHERE usage_source = 'reported')",
+  estimated_count: "count(*) FILTER (WHERE usage_source = 'estimated')",
+  guardrail_block_count: "count(*) FILTER (WHERE error_code = 'guardrail_blocked')",
+  expensive_request_count: "count(*) FILTER (WHERE cost_nanos >= 1000000000)",
+  unpriced_count: `count(*) FILTER (WHERE ${unpricedEvent})`,
+  input_tokens: "coalesce(sum(input_tokens), 0)",
+  output_tokens: "coalesce(sum(output_tokens), 0)",
+  total_tokens: "coalesce(sum(total_tokens), 0)",
+  cached_input_tokens: "coalesce(sum(cached_input_tokens), 0)",
+  cache_write_tokens: "coalesce(sum(cache_write_tokens), 0)",
+  reasoning_tokens: "coalesce(sum(reasoning_tokens), 0)",
+  cost_nanos: "coalesce(sum(cost_nanos), 0)",
+  total_latency_ms: "sum(latency_ms)",
+  fallback_count: "sum(fallback_count)"
+}
+
+/** SQL: a SELECT list of the summands over events. */
+export const summedEvents = summands.map((name) => `${sumsOfEvents[name]} AS ${name}`).join(", ")
+
+/** SQL: the label of a group. NULL becomes a named group, so that the groups add up to the whole. */
+export const labels = {
+  project: "coalesce(project_id::text, 'individual')",
+  key: "key_id::text",
+  team: "coalesce(team_id, 'none')",
+  service: "coalesce(service_name, 'none')",
+  endpoint: "coalesce(http_method || ' ' || endpoint, 'none')",
+  provider: "provider",
+  model: "coalesce(model, 'unknown')",
+  task: "coalesce(task_id, 'none')",
+  client: "coalesce(client, 'unknown')",
+  subject: "coalesce(subject, 'none')"
+} as const
+export type Dimension = keyof typeof labels
+
+/** The dimensions that are also summed by the minute, and the labels of events in them. */
+export const minuteLabels = {
+  all: "''",
+  project: labels.project,
+  key: labels.key,
+  model: `coalesce(${modelOfEvent}, 'unknown')`
+} as const
+export type MinuteDimension = keyof typeof minuteLabels
+
+/** Sums by the minute are kept this long. */
+export const minuteSumsHours = 48
+
 const refusedAfterAdmission = ["response_body_too_large", "guardrail_blocked"]
 
 /** SQL: true for an event that counts towards request limits. All other events were refused before admission. */

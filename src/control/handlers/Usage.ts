@@ -5,6 +5,7 @@ import type { ExportQuery } from "../api/usage/UsageApi.ts"
 import { Usage } from "../usage/Usage.ts"
 import { UsageEvents } from "../usage/UsageEvents.ts"
 import * as UsageExport from "../usage/UsageExport.ts"
+import { UsageSeries } from "../usage/UsageSeries.ts"
 
 export const layer = HttpApiBuilder.group(
   ControlApi,
@@ -12,6 +13,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const usage = yield* Usage
     const events = yield* UsageEvents
+    const series = yield* UsageSeries
 
     const exportJson = Effect.fnUntraced(function* (query: ExportQuery) {
       const { all: _, limit: __, offset: ___, ...filter } = query
@@ -25,7 +27,7 @@ export const layer = HttpApiBuilder.group(
       ofKey: ({ params, query }) => usage.ofKey(params.id, query),
       ofProject: ({ params, query }) => usage.ofProject(params.id, query),
       dashboard: ({ query }) => usage.dashboard(query),
-      timeseries: ({ query }) => usage.series(query),
+      timeseries: ({ query }) => series.read(query),
       byKey: ({ query }) => usage.breakdown("keys", query),
       byProject: ({ query }) => usage.breakdown("projects", query),
       byTeam: ({ query }) => usage.breakdown("teams", query),

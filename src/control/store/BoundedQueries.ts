@@ -16,16 +16,22 @@ const maxWaitSeconds = 10
 
 type QueryRefusal = Refused<"invalid_usage_query" | "store_unavailable">
 
+/** The ends of the times that the usage sums of a snapshot cover, in milliseconds since 1970. */
+export interface SummedUsage {
+  /** Of the sums by the hour and by the day. */
+  readonly until: number
+  readonly minutesUntil: number
+}
+
 export class BoundedQueries extends Context.Service<
   BoundedQueries,
   {
     /**
      * Runs `read` in one snapshot with a deadline and without parallel workers, because the gateway uses the same
-     * database. Limits the number of concurrent reads. The embedded database has no deadline. `rolledUpUntil` is the
-     * end of the time that the hourly and daily usage sums cover in this snapshot.
+     * database. Limits the number of concurrent reads. The embedded database has no deadline.
      */
     readonly runBounded: <A, E>(
-      read: (rolledUpUntil: number) => Effect.Effect<A, E>
+      read: (sums: SummedUsage) => Effect.Effect<A, E>
     ) => Effect.Effect<A, E | SqlError.SqlError | Schema.SchemaError | QueryRefusal, Operator>
   }
 >()("svc/control/BoundedQueries") {
@@ -53,14 +59,14 @@ export class BoundedQueries extends Context.Service<
           limited
         )
 
-      const inSnapshot = Effect.fnUntraced(function* <A, E>(read: (rolledUpUntil: number) => Effect.Effect<A, E>) {
+      const inSnapshot = Effect.fnUntraced(function* <A, E>(read: (sums: SummedUsage) => Effect.Effect<A, E>) {
         yield* sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`
-        const { until } = yield* rollupRows.only(sql`
-          SELECT until, set_config('statement_timeout', ${`${deadlineSeconds}s`}, true),
+        const { minutes_until, until } = yield* rollupRows.only(sql`
+          SELECT until, minutes_until, set_config('statement_timeout', ${`${deadlineSeconds}s`}, true),
             set_config('jit', 'off', true), set_config('work_mem', '32MB', true),
             set_config('max_parallel_workers_per_gather', '0', true)
           FROM usage_rolled`)
-        return yield* read(until.getTime())
+        return yield* read({ until: until.getTime(), minutesUntil: minutes_until.getTime() })
       })
 
       return BoundedQueries.of({ runBounded })
@@ -86,4 +92,4 @@ const overdue = new ControlError(
 const isOverdue = <E>(error: E | StatementFailure): error is SqlError.SqlError =>
   SqlError.isSqlError(error) && Predicate.hasProperty(error.reason.cause, "code") && error.reason.cause.code === "57014"
 
-const rollupRows = computedRows(Schema.Struct({ until: Schema.Date }))
+const rollupRows = computedRows(Schema.Struct({ until: Schema.Date, minutes_until: Schema.Date }))

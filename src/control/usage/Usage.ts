@@ -23,7 +23,6 @@ import * as UsageSql from "./UsageSql.ts"
 
 type UsageFailure = Refused<"invalid_usage_query"> | StoreFailure
 type Breakdown = UsageDashboard["breakdowns"]["keys"]
-type Series = UsageDashboard["timeseries"]
 
 type Dimension = keyof typeof labels
 
@@ -46,8 +45,6 @@ export class Usage extends Context.Service<
       id: string,
       filter: UsageFilter
     ) => Effect.Effect<UsageTotal, UsageFailure | Refused<"not_found">, Operator>
-    /** Sorted by time, without hours or days that had no requests. */
-    readonly series: (query: SeriesQuery) => Effect.Effect<Series, UsageFailure, Operator>
     readonly breakdown: (by: Dimension, query: BreakdownQuery) => Effect.Effect<Breakdown, UsageFailure, Operator>
     /** Reads the events. Requests without the label are left out. */
     readonly breakdownByLabel: (
@@ -87,7 +84,7 @@ const make = Effect.gen(function* () {
 
   /** Runs `read` in one snapshot of the database. In this snapshot the rollups are complete up to `watermark`. */
   const analyze = <A, E>(range: Range, read: (watermark: number) => Effect.Effect<A, E>) =>
-    Effect.andThen(validateRange(range), toStoreFailures(runBounded(read)))
+    Effect.andThen(validateRange(range), toStoreFailures(runBounded(({ until }) => read(until))))
 
   const total = (filter: UsageFilter, watermark: number) =>
     Effect.map(
@@ -194,13 +191,6 @@ const make = Effect.gen(function* () {
       }
       return yield* summary({ ...filter, key_id: id })
     }),
-
-    series: Effect.fn("Usage.series")((query: SeriesQuery) =>
-      analyze(query, (watermark) => {
-        const page = pageOf(query.timeseries_limit, query.timeseries_offset)
-        return Effect.map(series(query, watermark, page, false), (read) => read.slice(0, page.limit).map(toBucket))
-      })
-    ),
 
     breakdown: Effect.fn("Usage.breakdown")((by: Dimension, query: BreakdownQuery) =>
       analyze(query, (watermark) =>
@@ -332,7 +322,7 @@ const labels = {
 const freeLabels = { sessions: "session_id", endUsers: "end_user" } as const
 
 /** Deleted projects and keys are shown by their ids. */
-const displayNames: Partial<Record<Dimension | FreeLabel, string>> = {
+export const displayNames: Partial<Record<Dimension | FreeLabel, string>> = {
   projects: `CASE WHEN summed.name = 'individual' THEN summed.name ELSE
     coalesce((SELECT projects.name FROM projects WHERE projects.id = summed.name::uuid), summed.name) END`,
   keys: `coalesce((SELECT coalesce(api_keys.name, api_keys.key_prefix) FROM api_keys

@@ -50,12 +50,14 @@ export const make = (sql: SqlClient) => {
       ),
       ...(filter.model === undefined ? [] : [sql`${model} = ${filter.model}`]),
       ...(filter.endpoint === undefined ? [] : [sql`${endpoint} = ${filter.endpoint}`]),
-      ...(filter.status_code === undefined ? [] : [sql`${status} = ${filter.status_code}`]),
-      ...(filter.status === undefined
-        ? []
-        : [filter.status === "success" ? sql`${status} < 400` : sql`${status} >= 400`])
+      ...statusConditions(filter, status)
     ]
   }
+
+  const statusConditions = (filter: UsageFilter, status: Fragment): ReadonlyArray<Fragment> => [
+    ...(filter.status_code === undefined ? [] : [sql`${status} = ${filter.status_code}`]),
+    ...(filter.status === undefined ? [] : [filter.status === "success" ? sql`${status} < 400` : sql`${status} >= 400`])
+  ]
 
   const rollupColumns = {
     endpoint: sql.literal("endpoint"),
@@ -97,6 +99,13 @@ export const make = (sql: SqlClient) => {
     latency_ms AS total_latency_ms,
     fallback_count::bigint AS fallback_count`
 
+  /** Without a span, the list contains a statement without rows, so that a union of it is never empty. */
+  const singleEvents = (filter: UsageFilter, spans: ReadonlyArray<TimeRange>): ReadonlyArray<Fragment> =>
+    (spans.length === 0 ? [{ start: 0, end: 0 }] : spans).map(
+      (span) =>
+        sql`SELECT ${eventColumns(expensiveFrom(filter))} FROM usage_events WHERE ${eventConditions(filter, span)}`
+    )
+
   const bucketColumns = sql.literal(`bucket AS at, ${dimensions}, ${summands.join(", ")}`)
 
   return {
@@ -109,6 +118,11 @@ export const make = (sql: SqlClient) => {
       SELECT ${eventColumns(expensiveFrom(filter))}, ${sql.literal(label)} FROM usage_events
       WHERE ${sql.literal(label)} IS NOT NULL AND ${eventConditions(filter, rangeOf(filter))}`,
 
+    timeConditions,
+    statusConditions,
+    eventConditions,
+    singleEvents,
+
     /** Reads rollups for whole hours and days, and single records for the rest. */
     matchingSums: (filter: UsageFilter, watermark: number, widest: RollupGrain, detail: RollupDetail): Fragment => {
       const { days, events, hours } = splitRange(rangeOf(filter), watermark, needsEvents(filter) ? "event" : widest)
@@ -120,11 +134,10 @@ export const make = (sql: SqlClient) => {
             WHERE grain = ${grain} AND part IN ${parts}
               AND ${sql.and([...timeConditions(sql.literal("bucket"), span), ...sharedConditions(filter, rollupColumns)])}`
         )
-      const single = (events.length === 0 ? [{ start: 0, end: 0 }] : events).map(
-        (span) =>
-          sql`SELECT ${eventColumns(expensiveFrom(filter))} FROM usage_events WHERE ${eventConditions(filter, span)}`
-      )
-      return sql.join(" UNION ALL ", false)([...buckets("day", days), ...buckets("hour", hours), ...single])
+      return sql.join(
+        " UNION ALL ",
+        false
+      )([...buckets("day", days), ...buckets("hour", hours), ...singleEvents(filter, events)])
     },
 
     /** Aggregates `rows` over time. Each combination of the other columns becomes one row. */
@@ -165,7 +178,7 @@ const partsFor = (filter: UsageFilter, detail: RollupDetail): string => {
 const needsEvents = ({ end_user, min_cost_usd, session_id, trace_id }: UsageFilter): boolean =>
   trace_id !== undefined || session_id !== undefined || end_user !== undefined || min_cost_usd !== undefined
 
-const rangeOf = ({ from, to }: UsageFilter): TimeRange => ({
+export const rangeOf = ({ from, to }: UsageFilter): TimeRange => ({
   start: from === undefined ? Number.NEGATIVE_INFINITY : DateTime.toEpochMillis(from),
   end: to === undefined ? Number.POSITIVE_INFINITY : DateTime.toEpochMillis(to)
 })

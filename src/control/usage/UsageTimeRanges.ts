@@ -15,7 +15,8 @@ interface SplitRange {
 /** The coarsest table that a query can use. For example, an hourly series cannot use daily rollups. */
 export type RollupGrain = "day" | "hour" | "event"
 
-const hour = 3_600_000
+const minute = 60_000
+const hour = 60 * minute
 const day = 24 * hour
 
 /**
@@ -38,6 +39,22 @@ export const splitRange = ({ end, start }: TimeRange, watermark: number, widest:
         hours: nonEmpty({ start: hours.start, end: days.start }, { start: days.end, end: hours.end }),
         events: nonEmpty(head, tail)
       }
+}
+
+/** Splits a range as `splitRange` does, for sums by the minute. */
+export const splitMinutes = (
+  { end, start }: TimeRange,
+  watermark: number
+): { readonly minutes: ReadonlyArray<TimeRange>; readonly events: ReadonlyArray<TimeRange> } => {
+  const reachesWatermark = end >= watermark
+  const minutes = {
+    start: ceilTo(start, minute),
+    end: floorTo(reachesWatermark ? Number.POSITIVE_INFINITY : end, minute)
+  }
+  if (start >= watermark || minutes.start >= minutes.end) return { minutes: [], events: nonEmpty({ start, end }) }
+  const head = { start, end: Math.min(minutes.start, watermark) }
+  const tail = reachesWatermark ? { start: watermark, end } : { start: minutes.end, end }
+  return { minutes: [minutes], events: nonEmpty(head, tail) }
 }
 
 const nonEmpty = (...spans: ReadonlyArray<TimeRange>): ReadonlyArray<TimeRange> =>

@@ -1,15 +1,18 @@
 import { DateTime, Effect, Layer, Schedule, Struct } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
+import { labels, minuteLabels, minuteSumsHours } from "../../policy/UsageSums.ts"
 import { Database } from "../../services/Database.ts"
 
 /** The number of days after which rows of each kind are deleted. Kinds without a number are kept forever. */
-export type RetentionDays = Partial<Record<keyof typeof tables, number>>
+export type RetentionDays = Partial<Record<"usage" | "usageSums" | "guardrailExecutions", number>>
 
 interface RetainedTable {
   readonly name: string
   readonly expired: (sql: SqlClient, before: Date) => Fragment
 }
+
+const dimensions = ["all", ...Struct.keys(labels)]
 
 const tables = {
   /** Usage events are kept until `usage_rollups` includes them. */
@@ -24,6 +27,16 @@ const tables = {
     expired: (sql, before) =>
       sql`grain IN ('hour', 'day') AND part IN ('overview', 'untasked', 'tasked', 'task') AND bucket < ${before}`
   },
+  usageSeries: {
+    name: "usage_series",
+    expired: (sql, before) =>
+      sql`grain IN ('hour', 'day') AND dimension IN ${sql.in(dimensions)} AND bucket < ${before}`
+  },
+  minuteSums: {
+    name: "usage_series",
+    expired: (sql, before) =>
+      sql`grain = 'minute' AND dimension IN ${sql.in(Struct.keys(minuteLabels))} AND bucket < ${before}`
+  },
   guardrailExecutions: {
     name: "guardrail_execution_events",
     expired: (sql, before) => sql`created_at < ${before} ORDER BY created_at`
@@ -32,20 +45,25 @@ const tables = {
 
 /** Deletes expired rows every hour. Small batches keep each statement short, so that requests need not wait for it. */
 export const layer = (kept: RetentionDays) =>
-  Struct.keys(kept).length === 0
-    ? Layer.empty
-    : Layer.effectDiscard(
-        Effect.gen(function* () {
-          const context = yield* Effect.context<Database>()
-          const round = sweep(kept).pipe(
-            Effect.catch((cause) =>
-              Effect.logWarning("deleting expired rows failed; the next attempt follows in an hour", { cause })
-            ),
-            Effect.provide(context)
-          )
-          yield* Effect.forkScoped(Effect.repeat(round, Schedule.spaced("1 hour")))
-        })
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const context = yield* Effect.context<Database>()
+      const round = sweep(kept).pipe(
+        Effect.catch((cause) =>
+          Effect.logWarning("deleting expired rows failed; the next attempt follows in an hour", { cause })
+        ),
+        Effect.provide(context)
       )
+      yield* Effect.forkScoped(Effect.repeat(round, Schedule.spaced("1 hour")))
+    })
+  )
+
+/** Sums by one dimension follow those by all dimensions. Sums by the minute are never kept for longer. */
+const daysOf = ({ usageSums, ...kept }: RetentionDays): Partial<Record<keyof typeof tables, number>> => ({
+  minuteSums: minuteSumsHours / 24,
+  ...kept,
+  ...(usageSums !== undefined && { usageSums, usageSeries: usageSums })
+})
 
 /** A PostgreSQL advisory lock, so that only one process deletes rows at a time. */
 const sweeperLock = 7_238_412
@@ -58,7 +76,7 @@ export const sweep = Effect.fn("Retention.sweep")(function* (kept: RetentionDays
   const now = yield* DateTime.now
   const deletedRows: Record<string, number> = {}
   for (const kind of Struct.keys(tables)) {
-    const days = kept[kind]
+    const days = daysOf(kept)[kind]
     if (days === undefined) continue
     const table = tables[kind]
     const before = DateTime.toDateUtc(DateTime.subtract(now, { days }))
@@ -70,10 +88,9 @@ export const sweep = Effect.fn("Retention.sweep")(function* (kept: RetentionDays
       }),
       Effect.repeat({ while: (count) => count === size })
     )
-    deletedRows[table.name] = rows
+    if (rows > 0) deletedRows[table.name] = (deletedRows[table.name] ?? 0) + rows
   }
-  if (Object.values(deletedRows).some((rows) => rows > 0))
-    yield* Effect.logInfo("expired rows were deleted", deletedRows)
+  if (Struct.keys(deletedRows).length > 0) yield* Effect.logInfo("expired rows were deleted", deletedRows)
   return deletedRows
 })
 

@@ -1,16 +1,19 @@
 import { Clock, Effect, Layer, Schedule } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
 import type { Fragment } from "effect/sql/Statement"
 import {
   admittedEvent,
   dimensions,
   endpointOfEvent,
+  minuteSumsHours,
   modelOfEvent,
   statusOfEvent,
   summands,
-  unpricedEvent
+  summedEvents
 } from "../../policy/UsageSums.ts"
 import { Database } from "../../services/Database.ts"
+import { minuteStatement } from "./MinuteSums.ts"
 
 /**
  * The sums contain exactly the events before `usage_rolled.until`. Sums plus later events are therefore complete.
@@ -19,15 +22,19 @@ import { Database } from "../../services/Database.ts"
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
-    const step = yield* Effect.map(Effect.context<Database>(), (context) =>
-      Effect.provide(
-        Effect.flatMap(Clock.currentTimeMillis, (now) => advanceMark(now - lagMs)),
-        context
+    const context = yield* Effect.context<Database>()
+    const follow = (advance: (before: number) => Effect.Effect<boolean, SqlError, Database>) =>
+      Clock.currentTimeMillis.pipe(
+        Effect.flatMap((now) => advance(now - lagMs)),
+        Effect.repeat({ while: (more) => more, schedule: Schedule.spaced(stepPauseMs) }),
+        Effect.catch((cause) =>
+          Effect.logWarning("summing usage failed; the next attempt follows in a minute", { cause })
+        ),
+        Effect.provide(context)
       )
-    )
-    const all = Effect.repeat(step, { while: (more) => more, schedule: Schedule.spaced(stepPauseMs) })
-    const round = Effect.catch(all, (cause) =>
-      Effect.logWarning("summing usage failed; the next attempt follows in a minute", { cause })
+    const round = Effect.andThen(
+      follow((before) => advanceMark(before)),
+      follow((before) => advanceMinutes(before))
     )
     yield* Effect.forkScoped(Effect.repeat(round, Schedule.spaced(roundPauseMs)))
   })
@@ -42,23 +49,37 @@ const stepPauseMs = 50
 const stepSize = 20_000
 
 /** Adds the next events before `before` (epoch milliseconds) to the sums. Returns true if more events remain. */
-export const advanceMark = Effect.fn("UsageRollup.advanceMark")(function* (before: number, size: number = stepSize) {
+export const advanceMark = Effect.fn("UsageRollup.advanceMark")((before: number, size: number = stepSize) =>
+  advance("until", Number.NEGATIVE_INFINITY, before, size, rollupStatement)
+)
+
+/** Adds the next events before `before` to the sums by the minute. Leaves out what would soon be deleted. */
+export const advanceMinutes = Effect.fn("UsageRollup.advanceMinutes")((before: number, size: number = stepSize) =>
+  advance("minutes_until", before - minuteSumsHours * 3_600_000, before, size, minuteStatement)
+)
+
+const advance = Effect.fnUntraced(function* (
+  mark: "until" | "minutes_until",
+  earliest: number,
+  before: number,
+  size: number,
+  statement: (sql: SqlClient, source: Fragment) => Fragment
+) {
   const { sql, transaction } = yield* Database
   return yield* transaction(
     Effect.gen(function* () {
-      // The row lock waits until writers commit. The sums then miss no event before the new `until`.
-      const [mark] = yield* sql<{ until: Date; full: Date | null }>`
-          SELECT until, (SELECT created_at FROM usage_events WHERE created_at >= until
-            ORDER BY created_at OFFSET ${size} LIMIT 1) AS full
-          FROM usage_rolled FOR UPDATE`
-      if (mark === undefined) return false
-      const from = mark.until.getTime()
-      const full = mark.full === null ? before : Math.max(from + 1, mark.full.getTime())
+      // The row lock waits until writers commit. The sums then miss no event before the new mark.
+      const [row] = yield* sql<{ until: Date }>`SELECT ${sql(mark)} AS until FROM usage_rolled FOR UPDATE`
+      if (row === undefined) return false
+      const from = Math.max(row.until.getTime(), earliest)
+      const [next] = yield* sql<{ at: Date }>`SELECT created_at AS at FROM usage_events
+        WHERE created_at >= ${new Date(from)} ORDER BY created_at OFFSET ${size} LIMIT 1`
+      const full = next === undefined ? before : Math.max(from + 1, next.at.getTime())
       const until = new Date(Math.min(full, before))
       if (until.getTime() <= from) return false
-      yield* sql`${rollupStatement(sql, sql`usage_events WHERE created_at >= ${mark.until} AND created_at < ${until}`)}`
-      yield* sql`UPDATE usage_rolled SET until = ${until}`
-      return mark.full !== null && full < before
+      yield* sql`${statement(sql, sql`usage_events WHERE created_at >= ${new Date(from)} AND created_at < ${until}`)}`
+      yield* sql`UPDATE usage_rolled SET ${sql(mark)} = ${until}`
+      return next !== undefined && full < before
     })
   )
 })
@@ -76,22 +97,8 @@ export const rollupStatement = (sql: SqlClient, source: Fragment): Fragment => s
     SELECT date_trunc('hour', created_at, 'UTC') AS hour, project_id, key_id, route,
       ${sql.literal(modelOfEvent)} AS model, provider, service_name, http_method, ${sql.literal(endpointOfEvent)} AS endpoint,
       ${sql.literal(statusOfEvent)} AS status_code, task_id, run_id, team_id, client, subject,
-      count(*) AS request_count,
-      count(*) FILTER (WHERE ${sql.literal(admittedEvent)}) AS admitted_count,
-      count(*) FILTER (WHERE usage_source = 'reported') AS reported_count,
-      count(*) FILTER (WHERE usage_source = 'estimated') AS estimated_count,
-      count(*) FILTER (WHERE error_code = 'guardrail_blocked') AS guardrail_block_count,
-      count(*) FILTER (WHERE cost_nanos >= 1000000000) AS expensive_request_count,
-      count(*) FILTER (WHERE ${sql.literal(unpricedEvent)}) AS unpriced_count,
-      coalesce(sum(input_tokens), 0) AS input_tokens,
-      coalesce(sum(output_tokens), 0) AS output_tokens,
-      coalesce(sum(total_tokens), 0) AS total_tokens,
-      coalesce(sum(cached_input_tokens), 0) AS cached_input_tokens,
-      coalesce(sum(cache_write_tokens), 0) AS cache_write_tokens,
-      coalesce(sum(reasoning_tokens), 0) AS reasoning_tokens,
-      coalesce(sum(cost_nanos), 0) AS cost_nanos,
-      sum(latency_ms) AS total_latency_ms,
-      sum(fallback_count) AS fallback_count
+      ${sql.literal(summedEvents)},
+      count(*) FILTER (WHERE ${sql.literal(admittedEvent)}) AS admitted_count
     FROM ${source}
     GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
   ) AS fresh

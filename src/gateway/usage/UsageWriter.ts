@@ -6,6 +6,7 @@ import { Redis, type Script } from "../../services/Redis.ts"
 import * as SqlState from "../../services/SqlState.ts"
 import { usageQueue } from "../../state/UsageQueue.ts"
 import * as UsageRow from "../../state/UsageRow.ts"
+import { minuteStatement } from "./MinuteSums.ts"
 import { rollupStatement } from "./UsageRollup.ts"
 
 /** Moves usage records from the Redis queue to the database. At shutdown it moves the remaining records. */
@@ -160,14 +161,14 @@ const insert = (records: string) =>
       SELECT DISTINCT ON (provider, object->>'kind', object->>'id') provider, object->>'kind', object->>'id', key_id, project_id,
       to_timestamp(created_at / 1000.0) FROM seen, json_array_elements(seen.objects) AS object
       ORDER BY provider, object->>'kind', object->>'id', created_at ON CONFLICT DO NOTHING),
-      mark AS MATERIALIZED (SELECT until FROM lock, usage_rolled WHERE lock.mine FOR SHARE OF usage_rolled),
-      late AS (${rollupStatement(
-        sql,
-        sql`(SELECT added.created_at, project_id, key_id, route, model, model_known, provider, service_name, http_method,
+      mark AS MATERIALIZED (SELECT until, minutes_until FROM lock, usage_rolled WHERE lock.mine FOR SHARE OF usage_rolled),
+      late AS MATERIALIZED (SELECT added.created_at, project_id, key_id, route, model, model_known, provider, service_name, http_method,
           endpoint_template, endpoint_path, status_code, task_id, run_id, team_id, client, subject, usage_source, cost_source, error_code, input_tokens,
           output_tokens, total_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_nanos, latency_ms,
-          fallback_count FROM added JOIN seen USING (id) WHERE added.created_at < (SELECT until FROM mark)) AS overtaken`
-      )})
+          first_byte_ms, gateway_ms, fallback_count
+        FROM added JOIN seen USING (id) WHERE added.created_at < (SELECT greatest(until, minutes_until) FROM mark)),
+      late_sums AS (${rollupStatement(sql, sql`late WHERE created_at < (SELECT until FROM mark)`)}),
+      late_minutes AS (${minuteStatement(sql, sql`late WHERE created_at < (SELECT minutes_until FROM mark)`)})
       SELECT mine, (SELECT count(*) FROM added)::integer AS added FROM lock`
     if (lock?.mine !== true) return false
     yield* Metric.update(recordsWritten, lock.added)

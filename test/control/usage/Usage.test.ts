@@ -198,8 +198,14 @@ suite("Usage", (it) => {
         total_tokens: 11,
         cost_nanos: 2_000_000_000
       })
-      yield* add({ usage_source: "estimated", input_tokens: 5, total_tokens: 5, cached_input_tokens: 3,
-        cached_share: 0.2, cost_nanos: 1 })
+      yield* add({
+        usage_source: "estimated",
+        input_tokens: 5,
+        total_tokens: 5,
+        cached_input_tokens: 3,
+        cached_share: 0.2,
+        cost_nanos: 1
+      })
       yield* add({ status: "failure", status_code: 403, error_code: "guardrail_blocked", latency_ms: 1 })
       yield* add({ status: "failure", status_code: 429, fallback_count: 2 })
       yield* add({ status: "failure", status_code: 402 })

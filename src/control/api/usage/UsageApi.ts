@@ -105,6 +105,26 @@ export type UsageTotal = typeof UsageTotal.Type
 const Breakdown = Schema.Array(
   Schema.Struct({ name: Schema.String, display_name: Schema.String, summary: UsageSummary })
 )
+const Duration = Schema.NullOr(
+  Schema.Struct({
+    p50: Schema.optionalKey(Schema.Finite),
+    p90: Schema.optionalKey(Schema.Finite),
+    p95: Schema.optionalKey(Schema.Finite),
+    p99: Schema.optionalKey(Schema.Finite)
+  })
+)
+
+/** `name` is there with `split`, and `quantiles` with `quantiles`. */
+const TimeseriesBucket = Schema.Struct({
+  bucket: Timestamp,
+  name: Schema.optionalKey(Schema.String),
+  display_name: Schema.optionalKey(Schema.String),
+  summary: UsageSummary,
+  /** In milliseconds, and within 2 % of the exact value. `null` if no request of the bucket has the measure. */
+  quantiles: Schema.optionalKey(Schema.Struct({ latency_ms: Duration, first_byte_ms: Duration, gateway_ms: Duration }))
+})
+export type TimeseriesBucket = typeof TimeseriesBucket.Type
+
 const Series = Schema.Array(Schema.Struct({ bucket: Timestamp, summary: UsageSummary }))
 const ServiceSeries = Schema.Array(Schema.Struct({ bucket: Timestamp, name: Schema.String, summary: UsageSummary }))
 const SeriesPage = Schema.Struct({ limit: Schema.Int, offset: Schema.Int, has_more: Schema.Boolean })
@@ -206,6 +226,26 @@ const interval = { interval: Schema.optionalKey(Schema.Literals(["hour", "day"])
 const SeriesQuery = Schema.Struct({ ...filter, ...interval, timeseries_limit: upTo(1000), timeseries_offset: Offset })
 export type SeriesQuery = typeof SeriesQuery.Type
 
+export const SeriesSplit = Schema.Literals(["model", "key", "project", "status", "code"])
+export type SeriesSplit = typeof SeriesSplit.Type
+
+const TimeseriesQuery = Schema.Struct({
+  ...filter,
+  interval: Schema.optionalKey(Schema.Literals(["minute", "hour", "day"])),
+  split: Schema.optionalKey(SeriesSplit),
+  split_limit: upTo(100),
+  quantiles: Schema.optionalKey(
+    Schema.String.check(
+      Schema.isPattern(/^p(?:50|90|95|99)(?:,p(?:50|90|95|99)){0,3}$/, {
+        expected: "some of p50, p90, p95 and p99, separated by commas"
+      })
+    )
+  ),
+  timeseries_limit: upTo(3000),
+  timeseries_offset: Offset
+})
+export type TimeseriesQuery = typeof TimeseriesQuery.Type
+
 const DashboardQuery = Schema.Struct({
   ...BreakdownQuery.fields,
   ...SeriesQuery.fields,
@@ -255,10 +295,16 @@ export const UsageApi = HttpApiGroup.make("usage")
       success: UsageDashboard,
       error
     }).annotate(OpenApi.Summary, "Show sums, breakdowns, series and unused keys at once"),
-    HttpApiEndpoint.get("timeseries", "/usage/timeseries", { query: SeriesQuery, success: Series, error }).annotate(
-      OpenApi.Summary,
-      "Sum up usage by hour or day"
-    ),
+    HttpApiEndpoint.get("timeseries", "/usage/timeseries", {
+      query: TimeseriesQuery,
+      success: Schema.Array(TimeseriesBucket),
+      error
+    })
+      .annotate(OpenApi.Summary, "Sum up usage by minute, hour or day")
+      .annotate(
+        OpenApi.Description,
+        "Minutes are kept for 48 hours, and their range is the last hour by default. With `split` each bucket has the groups with the most requests in the range, `split_limit` at most (10 by default). `quantiles` are those of the whole latency, of the time to the first byte and of the gateway's own share."
+      ),
     HttpApiEndpoint.get("byKey", "/usage/by-key", breakdown).annotate(OpenApi.Summary, "Break usage down by key"),
     HttpApiEndpoint.get("byProject", "/usage/by-project", breakdown).annotate(
       OpenApi.Summary,

@@ -1,0 +1,284 @@
+import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
+import type { Fragment } from "effect/sql/Statement"
+import * as Quantiles from "../../policy/Quantiles.ts"
+import {
+  labels,
+  type MinuteDimension,
+  minuteLabels,
+  minuteSumsHours,
+  statusOfEvent,
+  summands
+} from "../../policy/UsageSums.ts"
+import { Database } from "../../services/Database.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import type { Operator } from "../api/schema/Security.ts"
+import type { SeriesSplit, TimeseriesBucket, TimeseriesQuery, UsageFilter } from "../api/usage/UsageApi.ts"
+import { BoundedQueries, type SummedUsage } from "../store/BoundedQueries.ts"
+import { computedRows, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
+import { displayNames, validateRange } from "./Usage.ts"
+import * as UsageSql from "./UsageSql.ts"
+import { splitMinutes, type TimeRange } from "./UsageTimeRanges.ts"
+
+/** Sums of usage over time: by the minute, the hour or the day, split into groups, and with quantiles of durations. */
+export class UsageSeries extends Context.Service<
+  UsageSeries,
+  {
+    /** Sorted by time and name, without buckets that had no requests. */
+    readonly read: (
+      query: TimeseriesQuery
+    ) => Effect.Effect<ReadonlyArray<TimeseriesBucket>, Refused<"invalid_usage_query"> | StoreFailure, Operator>
+  }
+>()("svc/control/UsageSeries") {
+  static readonly layer = Layer.suspend(() => Layer.effect(UsageSeries, make))
+}
+
+const defaults = { limit: 744, groups: 10 }
+const hourMs = 3_600_000
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const { runBounded } = yield* BoundedQueries
+  const usageSql = UsageSql.make(sql)
+  const union = sql.join(" UNION ALL ", false)
+
+  /** Rows with the columns at, name, status_code and the summands. */
+  const groupedSums = (query: TimeseriesQuery, { minutesUntil, until }: SummedUsage): Fragment => {
+    const { interval = "hour", split } = query
+    const source = split === undefined ? "all" : sourceOf(split)
+    if (interval !== "minute") {
+      const detail = source === "all" ? "overview" : "keys"
+      return labelled(usageSql.matchingSums(query, until, interval, detail), source)
+    }
+    const minuteSums = minuteSumsFor(query, source)
+    const range = UsageSql.rangeOf(query)
+    const { events, minutes } =
+      minuteSums === undefined ? { events: [range], minutes: [] } : splitMinutes(range, minutesUntil)
+    return union([
+      labelled(union(usageSql.singleEvents(query, events)), source),
+      ...minutes.map(
+        (span) => sql`SELECT bucket AS at, name, status_code, ${sql.literal(summands.join(", "))} FROM usage_series
+          WHERE ${minuteConditions(query, minuteSums, span)}`
+      )
+    ])
+  }
+
+  const labelled = (rows: Fragment, source: MinuteDimension) => sql`
+    SELECT at, ${sql.literal(source === "all" ? "''" : labels[source])} AS name, status_code,
+      ${sql.literal(summands.join(", "))} FROM (${rows}) AS matching`
+
+  const minuteConditions = (query: TimeseriesQuery, sums: MinuteSums | undefined, span: TimeRange): Fragment =>
+    sql.and([
+      sql`grain = 'minute' AND dimension = ${sums?.dimension ?? "all"}`,
+      ...(sums?.name === undefined ? [] : [sql`name = ${sums.name}`]),
+      ...usageSql.timeConditions(sql.literal("bucket"), span),
+      ...usageSql.statusConditions(query, sql.literal("status_code"))
+    ])
+
+  const readSums = (query: TimeseriesQuery, sums: SummedUsage) => {
+    const { interval = "hour", split, split_limit = defaults.groups } = query
+    const { timeseries_limit = defaults.limit, timeseries_offset = 0 } = query
+    return sumRows.all(
+      sql`WITH matching AS MATERIALIZED (
+          SELECT *, ${nameOf(split)} AS split_name FROM (${groupedSums(query, sums)}) AS grouped
+        ), groups AS (
+          SELECT split_name FROM matching GROUP BY 1 ORDER BY sum(request_count) DESC, 1 LIMIT ${split_limit}
+        ), summed AS (
+          SELECT date_trunc(${interval}, at, 'UTC') AS bucket, split_name AS name, ${usageSql.sums}
+          FROM matching JOIN groups USING (split_name)
+          GROUP BY 1, 2 ORDER BY 1, 2 LIMIT ${timeseries_limit} OFFSET ${timeseries_offset}
+        )
+        SELECT summed.*, ${sql.literal(displayNameOf(split))} AS display_name
+        FROM summed ORDER BY bucket, name`.unprepared
+    )
+  }
+
+  const nameOf = (split: SeriesSplit | undefined) => sql.literal(split === undefined ? "''" : splitNames[split])
+
+  /** Rows with the columns at, name, status_code, measure, bucket and count. */
+  const durations = (query: TimeseriesQuery, { minutesUntil }: SummedUsage): Fragment => {
+    const source = query.split === undefined ? "all" : sourceOf(query.split)
+    const minuteSums = minuteSumsFor(query, source)
+    const range = UsageSql.rangeOf(query)
+    const { events, minutes } =
+      minuteSums === undefined ? { events: [range], minutes: [] } : splitMinutes(range, minutesUntil)
+    return union([
+      ...(events.length === 0 ? [{ start: 0, end: 0 }] : events).map(
+        (span) => sql`
+          SELECT date_trunc('minute', created_at, 'UTC') AS at, ${sql.literal(minuteLabels[source])} AS name,
+            ${sql.literal(statusOfEvent)} AS status_code, measure, ${sql.literal(Quantiles.bucketOf("ms"))} AS bucket, 1 AS count
+          FROM usage_events CROSS JOIN LATERAL (VALUES ${sql.literal(measuredEvents)}) AS measured (measure, ms)
+          WHERE ms IS NOT NULL AND ${usageSql.eventConditions(query, span)}`
+      ),
+      ...minutes.map(
+        (span) => sql`
+          SELECT at, name, status_code, measure, ${sql.literal(Quantiles.numberOf("element"))},
+            ${sql.literal(Quantiles.countOf("element"))}
+          FROM (SELECT bucket AS at, name, status_code, latency, first_byte, gateway FROM usage_series
+            WHERE ${minuteConditions(query, minuteSums, span)}) AS stored
+            CROSS JOIN LATERAL (${sql.literal(storedElements)}) AS elements (measure, element)`
+      )
+    ])
+  }
+
+  const readQuantiles = (query: TimeseriesQuery, sums: SummedUsage, names: ReadonlyArray<string>) =>
+    quantileRows.all(
+      sql`WITH counts AS (
+          SELECT date_trunc(${query.interval ?? "hour"}, at, 'UTC') AS at, ${nameOf(query.split)} AS split_name, measure,
+            bucket, sum(count) AS count
+          FROM (${durations(query, sums)}) AS durations GROUP BY 1, 2, 3, 4
+        ), ranked AS (
+          SELECT at, split_name, measure, bucket,
+            sum(count) OVER (PARTITION BY at, split_name, measure ORDER BY bucket) AS upto,
+            sum(count) OVER (PARTITION BY at, split_name, measure) AS total
+          FROM counts WHERE ${sql.in("split_name", names)}
+        )
+        SELECT at, split_name AS name, measure, ${sql.literal(quantileColumns)} FROM ranked GROUP BY 1, 2, 3`.unprepared
+    )
+
+  const read = Effect.fn("UsageSeries.read")(function* (query: TimeseriesQuery) {
+    const bounded = query.interval === "minute" ? yield* withinMinuteSums(query) : query
+    yield* validateRange(bounded)
+    return yield* toStoreFailures(
+      runBounded((sums) =>
+        Effect.gen(function* () {
+          const rows = yield* readSums(bounded, sums)
+          const names = [...new Set(rows.map(({ name }) => name))]
+          const wanted = wantedQuantiles(query.quantiles)
+          const found = wanted.length === 0 || names.length === 0 ? [] : yield* readQuantiles(bounded, sums, names)
+          const quantiles = Map.groupBy(found, ({ at, name }) => placeOf(at, name))
+          return rows.map(
+            (row): TimeseriesBucket => ({
+              bucket: row.bucket,
+              ...(query.split !== undefined && { name: row.name, display_name: row.display_name }),
+              summary: UsageSql.toSummary(row),
+              ...(wanted.length > 0 && {
+                quantiles: toQuantiles(quantiles.get(placeOf(row.bucket, row.name)) ?? [], wanted)
+              })
+            })
+          )
+        })
+      )
+    )
+  })
+
+  return UsageSeries.of({ read })
+})
+
+/** The group of sums by the minute that a query reads. */
+interface MinuteSums {
+  readonly dimension: MinuteDimension
+  readonly name: string | undefined
+}
+
+const sourceOf = (split: SeriesSplit): MinuteDimension => (split === "status" || split === "code" ? "all" : split)
+
+/** Sums by the minute have one dimension each. Returns `undefined` if the events must be read. */
+const minuteSumsFor = (query: TimeseriesQuery, source: MinuteDimension): MinuteSums | undefined => {
+  if (otherFilters.some((name) => query[name] !== undefined)) return undefined
+  const { key_id, model, project_id } = query
+  const filters: ReadonlyArray<MinuteSums> = [
+    { dimension: "key" as const, name: key_id },
+    { dimension: "model" as const, name: model },
+    { dimension: "project" as const, name: project_id }
+  ].filter(({ name }) => name !== undefined)
+  const [filter, ...more] = filters
+  if (filter === undefined) return { dimension: source, name: undefined }
+  // The group `unknown` also has the requests without a model.
+  const isExact = more.length === 0 && filter.name !== "unknown"
+  return isExact && (source === "all" || source === filter.dimension) ? filter : undefined
+}
+
+const otherFilters = [
+  "team_id",
+  "route",
+  "provider",
+  "service",
+  "method",
+  "endpoint",
+  "task_id",
+  "run_id",
+  "trace_id",
+  "subject",
+  "end_user",
+  "session_id",
+  "client",
+  "min_cost_usd"
+] as const satisfies ReadonlyArray<keyof UsageFilter>
+
+/** By default the range is the last hour before its end. */
+const withinMinuteSums = Effect.fnUntraced(function* (query: TimeseriesQuery) {
+  const now = yield* Clock.currentTimeMillis
+  const end = query.to === undefined ? now : Math.min(now, DateTime.toEpochMillis(query.to))
+  const from = query.from ?? DateTime.makeUnsafe(end - hourMs)
+  if (now - DateTime.toEpochMillis(from) <= minuteSumsHours * hourMs + graceMs) return { ...query, from }
+  return yield* new ControlError(
+    "invalid_usage_query",
+    `Sums by the minute are kept for ${minuteSumsHours} hours. Choose a later from, or interval=hour.`,
+    { param: "from" }
+  )
+})
+
+/** A range of 48 hours stays valid while the request is on its way. Expired sums are deleted only once an hour. */
+const graceMs = 60_000
+
+const displayNameOf = (split: SeriesSplit | undefined): string =>
+  (split === "key" ? displayNames.keys : split === "project" ? displayNames.projects : undefined) ?? "summed.name"
+
+const splitNames: Readonly<Record<SeriesSplit, string>> = {
+  key: "name",
+  model: "name",
+  project: "name",
+  status: "CASE WHEN status_code < 400 THEN 'success' ELSE 'failure' END",
+  code: "status_code::text"
+}
+
+const wantedQuantiles = (quantiles = ""): ReadonlyArray<Quantiles.QuantileName> =>
+  Quantiles.quantileNames.filter((name) => quantiles.split(",").includes(name))
+
+const measuredEvents = Object.keys(Quantiles.measures)
+  .map((measure) => `('${measure}', ${measure}::bigint)`)
+  .join(", ")
+
+const storedElements = Object.entries(Quantiles.measures)
+  .map(([measure, column]) => `SELECT '${measure}', unnest(${column})`)
+  .join(" UNION ALL ")
+
+const quantileColumns = Quantiles.quantileNames.map((name) => `${Quantiles.quantileSql(name)} AS ${name}`).join(", ")
+
+const sumRows = computedRows(
+  Schema.Struct({
+    bucket: Schema.DateTimeUtcFromDate,
+    name: Schema.String,
+    display_name: Schema.String,
+    ...UsageSql.Sums.fields
+  })
+)
+
+const quantileRows = computedRows(
+  Schema.Struct({
+    at: Schema.DateTimeUtcFromDate,
+    name: Schema.String,
+    measure: Schema.Literals(["latency_ms", "first_byte_ms", "gateway_ms"]),
+    p50: Schema.Int,
+    p90: Schema.Int,
+    p95: Schema.Int,
+    p99: Schema.Int
+  })
+)
+type QuantileRow = Effect.Success<ReturnType<typeof quantileRows.only>>
+
+const placeOf = (at: DateTime.Utc, name: string): string => `${DateTime.toEpochMillis(at)} ${name}`
+
+/** A measure is `null` if no request of the group has it. */
+const toQuantiles = (
+  rows: ReadonlyArray<QuantileRow>,
+  wanted: ReadonlyArray<Quantiles.QuantileName>
+): NonNullable<TimeseriesBucket["quantiles"]> => {
+  const of = (measure: QuantileRow["measure"]) => {
+    const row = rows.find((row) => row.measure === measure)
+    return row === undefined
+      ? null
+      : Object.fromEntries(wanted.map((name) => [name, Number(Quantiles.durationOf(row[name]).toPrecision(4))]))
+  }
+  return { latency_ms: of("latency_ms"), first_byte_ms: of("first_byte_ms"), gateway_ms: of("gateway_ms") }
+}

@@ -1,0 +1,208 @@
+import { randomUUID } from "node:crypto"
+import { assert } from "@effect/vitest"
+import { Clock, Effect, Schema } from "effect"
+import { advanceMark, advanceMinutes } from "../../../src/gateway/usage/UsageRollup.ts"
+import { writeBatch } from "../../../src/gateway/usage/UsageWriter.ts"
+import { Database } from "../../../src/services/Database.ts"
+import { Redis } from "../../../src/services/Redis.ts"
+import { usageQueue } from "../../../src/state/UsageQueue.ts"
+import type { UsageRecord } from "../../../src/state/UsageRecord.ts"
+import * as UsageRow from "../../../src/state/UsageRow.ts"
+import { admin, at, call, ok, refusalOf, suite } from "../Listener.ts"
+
+const series = `${admin}/usage/timeseries`
+const minute = 60_000
+
+const below = (bound: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: bound - 1 }))
+
+const Request = Schema.Struct({
+  /** Before now, in steps of twenty seconds. */
+  ago: below(3 * 60 * 3),
+  key: below(2),
+  project: below(2),
+  model: below(3),
+  code: below(3),
+  latency: below(50_000),
+  firstByte: Schema.NullOr(below(5_000)),
+  tokens: below(9)
+})
+type Request = typeof Request.Type
+const Ago = below(4 * 60 * 3)
+
+const keys = [randomUUID(), randomUUID()]
+const projects = [randomUUID(), undefined]
+
+const recordOf = (request: Request, now: number): UsageRecord => ({
+  id: randomUUID(),
+  created_at: now - request.ago * 20_000,
+  request_id: "r",
+  key_id: keys[request.key] ?? "",
+  project_id: projects[request.project],
+  route: "/v1/responses",
+  model: ["a", "b", undefined][request.model],
+  provider: "upstream",
+  status_code: [200, 429, 500][request.code] ?? 200,
+  error_code: [undefined, "rate_limit_exceeded", "upstream_error"][request.code],
+  latency_ms: request.latency,
+  first_byte_ms: request.firstByte,
+  gateway_ms: request.firstByte === null ? null : request.latency % 7,
+  usage_source: "reported",
+  total_tokens: request.tokens,
+  cost_source: "none",
+  streamed: false,
+  fallback_count: 0
+})
+
+const write = Effect.fnUntraced(function* (records: ReadonlyArray<UsageRecord>) {
+  const redis = yield* Redis
+  for (const record of records) yield* redis.command("RPUSH", redis.key(usageQueue), UsageRow.encode(record))
+  assert.strictEqual(yield* writeBatch, records.length)
+})
+
+const emptied = Effect.gen(function* () {
+  const { sql } = yield* Database
+  yield* sql`DELETE FROM usage_events`
+  yield* sql`DELETE FROM usage_rollups`
+  yield* sql`DELETE FROM usage_series`
+  yield* sql`UPDATE usage_rolled SET until = 'epoch', minutes_until = now() - interval '48 hours'`
+})
+
+const splits: Readonly<Record<string, (record: UsageRecord) => string>> = {
+  key: ({ key_id }) => key_id,
+  project: ({ project_id }) => project_id ?? "individual",
+  model: ({ model }) => model ?? "unknown",
+  status: ({ status_code }) => (status_code < 400 ? "success" : "failure"),
+  code: ({ status_code }) => String(status_code)
+}
+
+/** A query parameter and what it leaves. */
+const filters: ReadonlyArray<readonly [query: string, keeps: (record: UsageRecord) => boolean]> = [
+  ["", () => true],
+  [`key_id=${keys[0]}`, ({ key_id }) => key_id === keys[0]],
+  [`project_id=${projects[0]}`, ({ project_id }) => project_id === projects[0]],
+  ["model=b", ({ model }) => model === "b"],
+  ["status=failure", ({ status_code }) => status_code >= 400],
+  ["status_code=429", ({ status_code }) => status_code === 429],
+  ["provider=upstream", () => true],
+  ["client=curl", () => false],
+  [
+    `key_id=${keys[1]}&model=a&status=success`,
+    (record) => record.key_id === keys[1] && record.model === "a" && record.status_code < 400
+  ]
+]
+
+/** The smallest value that is not below the given share of them. */
+const quantile = (values: ReadonlyArray<number>, share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(values.length * share) - 1)] ?? 0
+
+const measures = ["latency_ms", "first_byte_ms", "gateway_ms"] as const
+
+suite("Usage by the minute", (it) => {
+  it.effect.prop(
+    "has every request up to now once, in its minute and group, and quantiles within two per cent",
+    [
+      Schema.Array(Request).check(Schema.isMaxLength(40)),
+      Schema.Array(Request).check(Schema.isMaxLength(10)),
+      Ago,
+      Schema.NullOr(Ago),
+      Schema.Array(below(filters.length)).check(Schema.isBetweenLength(2, 2))
+    ],
+    ([early, late, mark, from, chosen]) =>
+      Effect.gen(function* () {
+        yield* emptied
+        const now = yield* Clock.currentTimeMillis
+        const first = early.map((request) => recordOf(request, now))
+        const second = late.map((request) => recordOf(request, now))
+        yield* write(first)
+        yield* Effect.repeat(advanceMinutes(now - mark * 20_000, 7), { while: (more) => more })
+        yield* write(second)
+        const start = from === null ? now + 1 - 60 * minute : now - from * 20_000
+        // The default range is the hour before its end.
+        const range = from === null ? `to=${new Date(now + 1).toISOString()}` : `from=${new Date(start).toISOString()}`
+        for (const filter of chosen) {
+          const [narrowing, keeps] = filters[filter] ?? ["", () => true]
+          const matching = [...first, ...second].filter((record) => keeps(record) && record.created_at >= start)
+          for (const [split, labelOf] of [["", () => ""] as const, ...Object.entries(splits)]) {
+            const query = ["interval=minute&quantiles=p50,p99", range, narrowing, split && `split=${split}`]
+              .filter(Boolean)
+              .join("&")
+            const found = yield* ok("GET", `${series}?${query}`)
+            const groups = Map.groupBy(
+              matching,
+              (record) =>
+                `${new Date(Math.floor(record.created_at / minute) * minute).toISOString()} ${labelOf(record)}`
+            )
+            const rows = Array.isArray(found) ? found : []
+            assert.deepStrictEqual(
+              rows.map((row) => `${at(row, "bucket")} ${at(row, "name") ?? ""}`),
+              [...groups.keys()].sort(),
+              query
+            )
+            for (const row of rows) {
+              const group = groups.get(`${at(row, "bucket")} ${at(row, "name") ?? ""}`) ?? []
+              assert.strictEqual(at(row, "summary", "request_count"), group.length, query)
+              assert.strictEqual(
+                at(row, "summary", "total_tokens"),
+                group.reduce((sum, { total_tokens }) => sum + (total_tokens ?? 0), 0)
+              )
+              for (const measure of measures) {
+                const values = group.flatMap((record) => record[measure] ?? [])
+                for (const [name, share] of [
+                  ["p50", 0.5],
+                  ["p99", 0.99]
+                ] as const) {
+                  const value = at(row, "quantiles", measure, name)
+                  if (values.length === 0) assert.isUndefined(value)
+                  else {
+                    const exact = quantile(values, share)
+                    assert.closeTo(Number(value), exact, exact * 0.0201, `${measure} ${name} ${query}`)
+                  }
+                }
+              }
+            }
+          }
+        }
+      }),
+    { arbitrary: { runs: 12 } }
+  )
+
+  it.effect("hours and days are split into the groups with the most requests", () =>
+    Effect.gen(function* () {
+      yield* emptied
+      const now = yield* Clock.currentTimeMillis
+      const plain = { ago: 3 * 60 * 2, key: 0, project: 0, model: 0, code: 0, latency: 1, firstByte: null, tokens: 1 }
+      yield* write(
+        [plain, { ...plain, model: 1 }, { ...plain, model: 1 }, { ...plain, model: 2 }].map((request) =>
+          recordOf(request, now)
+        )
+      )
+      yield* Effect.repeat(advanceMark(now), { while: (more) => more })
+      for (const interval of ["hour", "day"]) {
+        const found = yield* ok("GET", `${series}?interval=${interval}&split=model&split_limit=2`)
+        assert.deepStrictEqual(
+          [0, 1, 2].map((row) => [at(found, row, "name"), at(found, row, "summary", "request_count")]),
+          [
+            ["a", 1],
+            ["b", 2],
+            [undefined, undefined]
+          ]
+        )
+      }
+    })
+  )
+
+  it.effect("what sums by the minute cannot say is refused, with the way out", () =>
+    Effect.gen(function* () {
+      const refused = (query: string) => Effect.map(call("GET", `${series}?${query}`), refusalOf)
+      const now = yield* Clock.currentTimeMillis
+      const old = new Date(now - 49 * 60 * minute).toISOString()
+      const invalid = { status: 400, code: "invalid_usage_query", param: "from" }
+      assert.deepStrictEqual(yield* refused(`interval=minute&from=${old}`), invalid)
+      assert.deepStrictEqual(yield* refused("interval=minute&to=2026-01-01T00:00:00Z"), invalid)
+      const soon = new Date(now - minute).toISOString()
+      assert.deepStrictEqual(yield* refused(`interval=minute&from=${soon}&to=${soon}`), invalid)
+      assert.deepInclude(yield* refused("quantiles=p42"), { status: 422, param: "quantiles" })
+      assert.deepInclude(yield* refused("split=colour"), { status: 422, param: "split" })
+    })
+  )
+})
