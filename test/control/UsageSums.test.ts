@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto"
 import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import { sumFinishedBuckets } from "../../src/gateway/usage/SeriesSums.ts"
 import { advanceMark } from "../../src/gateway/usage/UsageRollup.ts"
 import { writeBatch } from "../../src/gateway/usage/UsageWriter.ts"
 import { Database } from "../../src/services/Database.ts"
@@ -257,6 +258,7 @@ const emptied = Effect.gen(function* () {
   const { sql } = yield* Database
   yield* sql`DELETE FROM usage_events`
   yield* sql`DELETE FROM usage_rollups`
+  yield* sql`DELETE FROM usage_series`
   yield* sql`UPDATE usage_rolled SET until = 'epoch'`
   yield* sql`DELETE FROM model_prices`
   yield* sql`INSERT INTO model_prices (model, input_nanos_per_million, output_nanos_per_million) VALUES ('model-1', 1, 1)`
@@ -269,9 +271,10 @@ suite("Sums of usage", (it) => {
       Schema.Array(Request).check(Schema.isMaxLength(40)),
       Schema.Array(Request).check(Schema.isMaxLength(10)),
       Quarter,
+      Schema.Boolean,
       Schema.Array(Filter).check(Schema.isBetweenLength(3, 3))
     ],
-    ([early, late, mark, filters]) =>
+    ([early, late, mark, isNarrow, filters]) =>
       Effect.gen(function* () {
         yield* emptied
         const first = early.map(recordOf)
@@ -281,6 +284,7 @@ suite("Sums of usage", (it) => {
         const second = late.map(recordOf)
         yield* write(first)
         yield* Effect.repeat(advanceMark(moment(mark), 7), { while: (more) => more })
+        if (isNarrow) yield* sumFinishedBuckets
         yield* write(second)
         const records = [
           ...first.map(summedAfter(new Set())),
@@ -345,6 +349,23 @@ suite("Sums of usage", (it) => {
         // everything behind the mark follows, and nothing is counted twice
         yield* Effect.repeat(advanceMark(moment(400), 7), { while: (more) => more })
         assert.deepStrictEqual(yield* ok("GET", `${usage}/summary`), totalOf(records, 1_000_000_000))
+        yield* sumFinishedBuckets
+        const dashboard = yield* ok("GET", `${usage}/dashboard`)
+        assert.deepStrictEqual(at(dashboard, "timeseries"), seriesOf(records, 1_000_000_000, 3_600_000))
+        for (const [name, label] of Object.entries(labelled)) {
+          const groups = breakdownOf(records, 1_000_000_000, label)
+          assert.deepStrictEqual(at(dashboard, "breakdowns", name), groups, name)
+        }
+        for (const sort of ["requests", "cost", "failures", "success", "latency", "tokens", "fallbacks"]) {
+          const tasks = yield* ok("GET", `${usage}/by-task?sort_by=${sort}&sort_order=asc`)
+          assert.sameDeepMembers(rowsIn(tasks), breakdownOf(records, 1_000_000_000, labelled.tasks))
+          const weights = rowsIn(tasks).map((group) => weightOf(sort, group))
+          assert.deepStrictEqual(
+            weights,
+            weights.toSorted((a, b) => a - b),
+            sort
+          )
+        }
       }),
     { arbitrary: { runs: 12 } }
   )
@@ -459,6 +480,22 @@ const plain = {
   endUser: 0,
   fallbacks: 0
 }
+
+const weightOf = (sort: string, group: unknown): number => {
+  const { summary } = Object(group)
+  const weights: Readonly<Record<string, number>> = {
+    requests: summary.request_count,
+    cost: summary.estimated_cost_usd,
+    failures: summary.failure_count,
+    success: summary.success_count,
+    latency: summary.average_latency_ms,
+    tokens: summary.total_tokens,
+    fallbacks: summary.fallback_count
+  }
+  return weights[sort] ?? 0
+}
+
+const rowsIn = (json: Schema.Json): ReadonlyArray<unknown> => (Array.isArray(json) ? json : [])
 
 const rowsOf = (page: Schema.Json): ReadonlyArray<Schema.Json> => {
   const rows = at(page, "rows")

@@ -1,6 +1,6 @@
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import type { Fragment } from "effect/sql/Statement"
-import { endpointOfEvent, modelOfEvent } from "../../policy/UsageSums.ts"
+import * as UsageSums from "../../policy/UsageSums.ts"
 import { Database } from "../../services/Database.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { SortOrder } from "../api/schema/Fields.ts"
@@ -19,12 +19,13 @@ import {
 } from "../api/usage/UsageApi.ts"
 import { BoundedQueries } from "../store/BoundedQueries.ts"
 import { Count, computedRows, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
+import * as UsageGroups from "./UsageGroups.ts"
 import * as UsageSql from "./UsageSql.ts"
 
 type UsageFailure = Refused<"invalid_usage_query"> | StoreFailure
 type Breakdown = UsageDashboard["breakdowns"]["keys"]
 
-type Dimension = keyof typeof labels
+type Dimension = keyof typeof dimensionOf
 
 /** Clients may choose these labels freely, so there are no sums for them. */
 type FreeLabel = keyof typeof freeLabels
@@ -81,6 +82,7 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const { runBounded } = yield* BoundedQueries
   const usageSql = UsageSql.make(sql)
+  const groups = UsageGroups.make(sql)
 
   /** Runs `read` in one snapshot of the database. In this snapshot the rollups are complete up to `watermark`. */
   const analyze = <A, E>(range: Range, read: (watermark: number) => Effect.Effect<A, E>) =>
@@ -98,7 +100,7 @@ const make = Effect.gen(function* () {
   const unpricedModels = (filter: UsageFilter, watermark: number) =>
     Effect.map(
       textRows.all(
-        sql`SELECT ${sql.literal(labels.models)} AS value
+        sql`SELECT ${sql.literal(UsageSums.labels.model)} AS value
           FROM (${usageSql.matchingSums(filter, watermark, "day", "keys")}) AS matching
           GROUP BY 1 HAVING sum(unpriced_count) > 0 ORDER BY sum(unpriced_count) DESC, 1 LIMIT ${maxShownModels}`
           .unprepared
@@ -117,33 +119,60 @@ const make = Effect.gen(function* () {
   )
 
   /** Reads one bucket more than the limit, to find out whether there is a next page. */
-  const series = (query: SeriesQuery, watermark: number, page: Page, ofServices: boolean) => {
+  const series = Effect.fnUntraced(function* (query: SeriesQuery, watermark: number, page: Page, ofServices: boolean) {
     const { interval = "hour" } = query
-    const matching = usageSql.matchingSums(query, watermark, interval, "overview")
-    const at = sql`date_trunc(${interval}, at, 'UTC')`
-    const name = ofServices ? sql`service_name` : sql`''`
-    return bucketRows.all(
-      sql`SELECT ${at} AS bucket, ${name} AS name, ${usageSql.sums} FROM (${matching}) AS matching
-        ${ofServices ? sql`WHERE service_name IS NOT NULL` : sql``}
+    const dimension = ofServices ? "service" : "all"
+    const matching = groups.rows(query, yield* groups.divide(query, watermark, interval), dimension, "overview")
+    return yield* bucketRows.all(
+      sql`SELECT date_trunc(${interval}, at, 'UTC') AS bucket, name, ${usageSql.sums} FROM (${matching}) AS matching
+        ${ofServices ? sql`WHERE name <> 'none'` : sql``}
         GROUP BY 1, 2 ORDER BY 1, 2 LIMIT ${page.limit + 1} OFFSET ${page.offset}`.unprepared
     )
-  }
+  })
 
+  /** `matching` has the columns name, status_code and the summands. */
   const breakdownStatement = (by: Dimension | FreeLabel, matching: Fragment, query: BreakdownQuery) => {
     const { breakdown_limit = defaultLimits.breakdown, breakdown_offset = 0 } = query
     const order = orderExpression(query.sort_by ?? "requests", query.sort_order ?? "desc")
-    const name = sql.literal(by === "sessions" || by === "endUsers" ? freeLabels[by] : labels[by])
     // There may be 200,000 tasks. One aggregate selects the page. Other sums are computed only for rows of the page.
     return sql`
       WITH matching AS NOT MATERIALIZED (${matching}),
-      page AS (SELECT ${name} AS name, ${sql.literal(order)} AS place FROM matching
+      page AS (SELECT name, ${sql.literal(order)} AS place FROM matching
         GROUP BY 1 ORDER BY 2, 1 LIMIT ${breakdown_limit} OFFSET ${breakdown_offset})
       SELECT ${by} AS dimension, summed.*, ${sql.literal(displayNames[by] ?? "summed.name")} AS display_name
-      FROM (SELECT name, ${usageSql.sums}, place
-        FROM (SELECT ${name} AS name, * FROM matching) AS named JOIN page USING (name)
-        GROUP BY name, place) AS summed
+      FROM (SELECT name, ${usageSql.sums}, place FROM matching JOIN page USING (name) GROUP BY name, place) AS summed
       ORDER BY place, summed.name`
   }
+
+  /**
+   * There may be 200,000 tasks. Those of whole days are counted in the order of an index, and joined with the few others.
+   * Only the tasks of the page are then summed up.
+   */
+  const taskBreakdown = Effect.fnUntraced(function* (query: BreakdownQuery, range: UsageGroups.SummedRange) {
+    const matching = groups.rows(query, range, "task", "tasks")
+    if (range.narrow.day.length === 0) {
+      return (yield* groupRows.all(breakdownStatement("tasks", matching, query).unprepared)).map(toGroup)
+    }
+    const { breakdown_limit = defaultLimits.breakdown, breakdown_offset = 0, sort_by = "requests" } = query
+    const { days, others } = groups.byDays(query, range, "task", "tasks")
+    const weights = (rows: Fragment) => sql`SELECT name, ${sql.literal(weightExpressions[sort_by])} AS weight,
+      ${sql.literal(sortExpressions.requests)} AS requests FROM (${rows}) AS matching GROUP BY name`
+    const weight = "coalesce(days.weight, 0) + coalesce(others.weight, 0)"
+    const requests = "coalesce(days.requests, 0) + coalesce(others.requests, 0)"
+    const place = sort_by === "latency" ? `(${weight}) / (${requests})` : weight
+    const names = yield* textRows.all(
+      sql`SELECT name AS value FROM (${weights(days)}) AS days FULL JOIN (${weights(others)}) AS others USING (name)
+        ORDER BY ${sql.literal(query.sort_order === "asc" ? place : `-(${place})`)}, name
+        LIMIT ${breakdown_limit} OFFSET ${breakdown_offset}`.unprepared
+    )
+    if (names.length === 0) return []
+    const page = names.map(({ value }) => value)
+    const read = yield* groupRows.all(
+      sql`SELECT 'tasks' AS dimension, name, name AS display_name, ${usageSql.sums} FROM (${matching}) AS matching
+        WHERE ${sql.in("name", page)} GROUP BY name`.unprepared
+    )
+    return page.flatMap((name) => read.filter((row) => row.name === name)).map(toGroup)
+  })
 
   const countLabelled = (matching: Fragment) =>
     Effect.map(
@@ -194,12 +223,12 @@ const make = Effect.gen(function* () {
 
     breakdown: Effect.fn("Usage.breakdown")((by: Dimension, query: BreakdownQuery) =>
       analyze(query, (watermark) =>
-        Effect.map(
-          groupRows.all(
-            breakdownStatement(by, usageSql.matchingSums(query, watermark, "day", rollupDetails[by]), query).unprepared
-          ),
-          (read) => read.map(toGroup)
-        )
+        Effect.gen(function* () {
+          const range = yield* groups.divide(query, watermark, "day")
+          if (by === "tasks") return yield* taskBreakdown(query, range)
+          const matching = groups.rows(query, range, dimensionOf[by], rollupDetails[by])
+          return (yield* groupRows.all(breakdownStatement(by, matching, query).unprepared)).map(toGroup)
+        })
       )
     ),
 
@@ -216,19 +245,21 @@ const make = Effect.gen(function* () {
     dashboard: Effect.fn("Usage.dashboard")((query: DashboardQuery) =>
       analyze(query, (watermark) =>
         Effect.gen(function* () {
-          // Reads the range once. Every breakdown then aggregates the result.
-          const merged = usageSql.merged(usageSql.matchingSums(query, watermark, "day", "keys"))
-          const parts = commonBreakdowns.map((by) => sql`(${breakdownStatement(by, sql`SELECT * FROM merged`, query)})`)
+          // Reads the rest of the range once. Every breakdown then aggregates the result.
+          const range = yield* groups.divide(query, watermark, "day")
+          const merged = usageSql.merged(groups.rest(query, range, "keys"))
+          const rowsOf = (dimension: UsageSums.Dimension | "all") =>
+            groups.grouped(query, range, dimension, sql`SELECT * FROM merged`)
+          const parts = commonBreakdowns.map((by) => sql`(${breakdownStatement(by, rowsOf(dimensionOf[by]), query)})`)
           const read = yield* groupRows.all(
             sql`WITH merged AS MATERIALIZED (${merged})
-              SELECT 'all' AS dimension, '' AS name, ${usageSql.sums}, NULL::numeric AS place, '' AS display_name FROM merged
+              SELECT 'all' AS dimension, '' AS name, ${usageSql.sums}, NULL::double precision AS place, '' AS display_name
+              FROM (${rowsOf("all")}) AS matching
               UNION ALL ${sql.join(" UNION ALL ", false)(parts)}`.unprepared
           )
           const of = (by: Dimension) => read.filter(({ dimension }) => dimension === by).map(toGroup)
           const all = read.find(({ dimension }) => dimension === "all")
-          const tasks = yield* groupRows.all(
-            breakdownStatement("tasks", usageSql.matchingSums(query, watermark, "day", "tasks"), query).unprepared
-          )
+          const tasks = yield* taskBreakdown(query, range)
           const page = pageOf(query.timeseries_limit, query.timeseries_offset)
           const servicePage = pageOf(query.service_timeseries_limit, query.service_timeseries_offset)
           const timeseries = yield* series(query, watermark, page, false)
@@ -243,7 +274,7 @@ const make = Effect.gen(function* () {
               endpoints: of("endpoints"),
               providers: of("providers"),
               models: of("models"),
-              tasks: tasks.map(toGroup)
+              tasks
             },
             timeseries: timeseries.slice(0, page.limit).map(toBucket),
             service_timeseries: serviceTimeseries
@@ -305,19 +336,18 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** NULL becomes a named group, so that the groups add up to the summary. */
-const labels = {
-  projects: "coalesce(project_id::text, 'individual')",
-  keys: "key_id::text",
-  teams: "coalesce(team_id, 'none')",
-  services: "coalesce(service_name, 'none')",
-  endpoints: "coalesce(http_method || ' ' || endpoint, 'none')",
+const dimensionOf = {
+  projects: "project",
+  keys: "key",
+  teams: "team",
+  services: "service",
+  endpoints: "endpoint",
   providers: "provider",
-  models: "coalesce(model, 'unknown')",
-  tasks: "coalesce(task_id, 'none')",
-  clients: "coalesce(client, 'unknown')",
-  subjects: "coalesce(subject, 'none')"
-}
+  models: "model",
+  tasks: "task",
+  clients: "client",
+  subjects: "subject"
+} as const satisfies Readonly<Record<string, UsageSums.Dimension>>
 
 const freeLabels = { sessions: "session_id", endUsers: "end_user" } as const
 
@@ -345,14 +375,20 @@ const rollupDetails: Readonly<Record<Dimension, UsageSql.RollupDetail>> = {
 /** The dashboard computes these breakdowns from one result. Tasks need other rows of the rollups. */
 const commonBreakdowns = ["projects", "keys", "teams", "services", "endpoints", "providers", "models"] as const
 
+/** Sums of `bigint` take PostgreSQL twice as long in 200,000 groups. Those of doubles are exact up to 2^53. */
 const sortExpressions: Readonly<Record<BreakdownSort, string>> = {
-  requests: "sum(request_count)",
-  cost: "sum(cost_nanos)",
-  failures: "coalesce(sum(request_count) FILTER (WHERE status_code >= 400), 0)",
-  success: "coalesce(sum(request_count) FILTER (WHERE status_code < 400), 0)",
-  latency: "sum(total_latency_ms) / sum(request_count)",
-  tokens: "sum(total_tokens)",
-  fallbacks: "sum(fallback_count)"
+  requests: "sum(request_count::double precision)",
+  cost: "sum(cost_nanos::double precision)",
+  failures: "coalesce(sum(request_count::double precision) FILTER (WHERE status_code >= 400), 0)",
+  success: "coalesce(sum(request_count::double precision) FILTER (WHERE status_code < 400), 0)",
+  latency: "sum(total_latency_ms::double precision) / sum(request_count::double precision)",
+  tokens: "sum(total_tokens::double precision)",
+  fallbacks: "sum(fallback_count::double precision)"
+}
+
+const weightExpressions: Readonly<Record<BreakdownSort, string>> = {
+  ...sortExpressions,
+  latency: "sum(total_latency_ms::double precision)"
 }
 
 /** Sorting by this expression in ascending order yields the requested order. */
@@ -368,8 +404,8 @@ const valueColumns: Readonly<
   route: { bucket: "route", event: "route", part: "part <> 'task'" },
   provider: { bucket: "provider", event: "provider", part: "part <> 'task'" },
   service: { bucket: "service_name", event: "service_name", part: "part <> 'task'" },
-  endpoint: { bucket: "endpoint", event: endpointOfEvent, part: "part <> 'task'" },
-  model: { bucket: "model", event: modelOfEvent, part: "part <> 'task'" },
+  endpoint: { bucket: "endpoint", event: UsageSums.endpointOfEvent, part: "part <> 'task'" },
+  model: { bucket: "model", event: UsageSums.modelOfEvent, part: "part <> 'task'" },
   task_id: { bucket: "task_id", event: "task_id", part: "part = 'task'" },
   run_id: { bucket: "run_id", event: "run_id", part: "part = 'task'" },
   client: { bucket: "client", event: "client", part: "part <> 'task'" },

@@ -1,14 +1,7 @@
 import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import type { Fragment } from "effect/sql/Statement"
 import * as Quantiles from "../../policy/Quantiles.ts"
-import {
-  labels,
-  type MinuteDimension,
-  minuteLabels,
-  minuteSumsHours,
-  statusOfEvent,
-  summands
-} from "../../policy/UsageSums.ts"
+import { type MinuteDimension, minuteLabels, minuteSumsHours, statusOfEvent, summands } from "../../policy/UsageSums.ts"
 import { Database } from "../../services/Database.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { Operator } from "../api/schema/Security.ts"
@@ -16,8 +9,9 @@ import type { SeriesSplit, TimeseriesBucket, TimeseriesQuery, UsageFilter } from
 import { BoundedQueries, type SummedUsage } from "../store/BoundedQueries.ts"
 import { computedRows, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
 import { displayNames, validateRange } from "./Usage.ts"
+import * as UsageGroups from "./UsageGroups.ts"
 import * as UsageSql from "./UsageSql.ts"
-import { splitMinutes, type TimeRange } from "./UsageTimeRanges.ts"
+import { splitFinished, splitMinutes, type TimeRange } from "./UsageTimeRanges.ts"
 
 /** Sums of usage over time: by the minute, the hour or the day, split into groups, and with quantiles of durations. */
 export class UsageSeries extends Context.Service<
@@ -34,52 +28,56 @@ export class UsageSeries extends Context.Service<
 
 const defaults = { limit: 744, groups: 10 }
 const hourMs = 3_600_000
+const dayMs = 24 * hourMs
 
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const { runBounded } = yield* BoundedQueries
   const usageSql = UsageSql.make(sql)
+  const groups = UsageGroups.make(sql)
   const union = sql.join(" UNION ALL ", false)
 
   /** Rows with the columns at, name, status_code and the summands. */
-  const groupedSums = (query: TimeseriesQuery, { minutesUntil, until }: SummedUsage): Fragment => {
+  const groupedSums = Effect.fnUntraced(function* (query: TimeseriesQuery, { minutesUntil, until }: SummedUsage) {
     const { interval = "hour", split } = query
     const source = split === undefined ? "all" : sourceOf(split)
     if (interval !== "minute") {
-      const detail = source === "all" ? "overview" : "keys"
-      return labelled(usageSql.matchingSums(query, until, interval, detail), source)
+      const range = yield* groups.divide(query, until, interval)
+      return groups.rows(query, range, source, source === "all" ? "overview" : "keys")
     }
     const minuteSums = minuteSumsFor(query, source)
     const range = UsageSql.rangeOf(query)
     const { events, minutes } =
       minuteSums === undefined ? { events: [range], minutes: [] } : splitMinutes(range, minutesUntil)
     return union([
-      labelled(union(usageSql.singleEvents(query, events)), source),
+      groups.labelled(union(usageSql.singleEvents(query, events)), source),
       ...minutes.map(
         (span) => sql`SELECT bucket AS at, name, status_code, ${sql.literal(summands.join(", "))} FROM usage_series
-          WHERE ${minuteConditions(query, minuteSums, span)}`
+          WHERE ${storedConditions(query, minuteSums, "minute", span)}`
       )
     ])
-  }
+  })
 
-  const labelled = (rows: Fragment, source: MinuteDimension) => sql`
-    SELECT at, ${sql.literal(source === "all" ? "''" : labels[source])} AS name, status_code,
-      ${sql.literal(summands.join(", "))} FROM (${rows}) AS matching`
-
-  const minuteConditions = (query: TimeseriesQuery, sums: MinuteSums | undefined, span: TimeRange): Fragment =>
+  const storedConditions = (
+    query: TimeseriesQuery,
+    sums: MinuteSums | undefined,
+    grain: "minute" | "hour" | "day",
+    span: TimeRange
+  ): Fragment =>
     sql.and([
-      sql`grain = 'minute' AND dimension = ${sums?.dimension ?? "all"}`,
+      sql`grain = ${grain} AND dimension = ${sums?.dimension ?? "all"}`,
       ...(sums?.name === undefined ? [] : [sql`name = ${sums.name}`]),
       ...usageSql.timeConditions(sql.literal("bucket"), span),
       ...usageSql.statusConditions(query, sql.literal("status_code"))
     ])
 
-  const readSums = (query: TimeseriesQuery, sums: SummedUsage) => {
+  const readSums = Effect.fnUntraced(function* (query: TimeseriesQuery, sums: SummedUsage) {
     const { interval = "hour", split, split_limit = defaults.groups } = query
     const { timeseries_limit = defaults.limit, timeseries_offset = 0 } = query
-    return sumRows.all(
+    const rows = yield* groupedSums(query, sums)
+    return yield* sumRows.all(
       sql`WITH matching AS MATERIALIZED (
-          SELECT *, ${nameOf(split)} AS split_name FROM (${groupedSums(query, sums)}) AS grouped
+          SELECT *, ${nameOf(split)} AS split_name FROM (${rows}) AS grouped
         ), groups AS (
           SELECT split_name FROM matching GROUP BY 1 ORDER BY sum(request_count) DESC, 1 LIMIT ${split_limit}
         ), summed AS (
@@ -90,42 +88,92 @@ const make = Effect.gen(function* () {
         SELECT summed.*, ${sql.literal(displayNameOf(split))} AS display_name
         FROM summed ORDER BY bucket, name`.unprepared
     )
-  }
+  })
 
   const nameOf = (split: SeriesSplit | undefined) => sql.literal(split === undefined ? "''" : splitNames[split])
 
   /** Rows with the columns at, name, status_code, measure, bucket and count. */
-  const durations = (query: TimeseriesQuery, { minutesUntil }: SummedUsage): Fragment => {
+  const durations = Effect.fnUntraced(function* (query: TimeseriesQuery, { minutesUntil }: SummedUsage) {
+    const { interval = "hour" } = query
     const source = query.split === undefined ? "all" : sourceOf(query.split)
-    const minuteSums = minuteSumsFor(query, source)
+    const sums = minuteSumsFor(query, source)
     const range = UsageSql.rangeOf(query)
-    const { events, minutes } =
-      minuteSums === undefined ? { events: [range], minutes: [] } : splitMinutes(range, minutesUntil)
+    if (interval === "minute") {
+      const { events, minutes } =
+        sums === undefined ? { events: [range], minutes: [] } : splitMinutes(range, minutesUntil)
+      return union([...eventDurations(query, source, events), ...storedDurations(query, sums, "minute", minutes)])
+    }
+    if (sums === undefined) return yield* onlyOneFilter
+    const until = yield* finishedRow.only(
+      sql`SELECT ${lastFinished("day", range)} AS day, ${lastFinished("hour", range)} AS hour`
+    )
+    const { days, hours, rest } = splitFinished(range, {
+      day: interval === "day" ? endOf(until.day, dayMs) : Number.NEGATIVE_INFINITY,
+      hour: endOf(until.hour, hourMs)
+    })
+    const step = interval === "day" ? dayMs : hourMs
+    const earliest = Math.ceil((minutesUntil - minuteSumsHours * hourMs) / step) * step
+    const parts = rest
+      .map(({ end, start }) => ({ start: Math.max(start, earliest), end }))
+      .filter(({ end, start }) => start < end)
+      .map((part) => splitMinutes(part, minutesUntil))
     return union([
-      ...(events.length === 0 ? [{ start: 0, end: 0 }] : events).map(
-        (span) => sql`
-          SELECT date_trunc('minute', created_at, 'UTC') AS at, ${sql.literal(minuteLabels[source])} AS name,
-            ${sql.literal(statusOfEvent)} AS status_code, measure, ${sql.literal(Quantiles.bucketOf("ms"))} AS bucket, 1 AS count
-          FROM usage_events CROSS JOIN LATERAL (VALUES ${sql.literal(measuredEvents)}) AS measured (measure, ms)
-          WHERE ms IS NOT NULL AND ${usageSql.eventConditions(query, span)}`
+      ...eventDurations(
+        query,
+        source,
+        parts.flatMap(({ events }) => events)
       ),
-      ...minutes.map(
-        (span) => sql`
-          SELECT at, name, status_code, measure, ${sql.literal(Quantiles.numberOf("element"))},
-            ${sql.literal(Quantiles.countOf("element"))}
-          FROM (SELECT bucket AS at, name, status_code, latency, first_byte, gateway FROM usage_series
-            WHERE ${minuteConditions(query, minuteSums, span)}) AS stored
-            CROSS JOIN LATERAL (${sql.literal(storedElements)}) AS elements (measure, element)`
-      )
+      ...storedDurations(
+        query,
+        sums,
+        "minute",
+        parts.flatMap(({ minutes }) => minutes)
+      ),
+      ...storedDurations(query, sums, "hour", hours),
+      ...storedDurations(query, sums, "day", days)
     ])
-  }
+  })
 
-  const readQuantiles = (query: TimeseriesQuery, sums: SummedUsage, names: ReadonlyArray<string>) =>
-    quantileRows.all(
+  /** The last hour or day of the range that has histograms. They are made when the hour or day is over. */
+  const lastFinished = (grain: "hour" | "day", range: TimeRange) => sql`(
+    SELECT bucket FROM usage_series WHERE grain = ${grain} AND dimension = 'all' AND latency IS NOT NULL
+      AND ${sql.and(usageSql.timeConditions(sql.literal("bucket"), range))} ORDER BY bucket DESC LIMIT 1)`
+
+  const eventDurations = (query: TimeseriesQuery, source: MinuteDimension, spans: ReadonlyArray<TimeRange>) =>
+    (spans.length === 0 ? [{ start: 0, end: 0 }] : spans).map(
+      (span) => sql`
+        SELECT date_trunc('minute', created_at, 'UTC') AS at, ${sql.literal(minuteLabels[source])} AS name,
+          ${sql.literal(statusOfEvent)} AS status_code, measure, ${sql.literal(Quantiles.bucketOf("ms"))} AS bucket, 1 AS count
+        FROM usage_events CROSS JOIN LATERAL (VALUES ${sql.literal(measuredEvents)}) AS measured (measure, ms)
+        WHERE ms IS NOT NULL AND ${usageSql.eventConditions(query, span)}`
+    )
+
+  const storedDurations = (
+    query: TimeseriesQuery,
+    sums: MinuteSums | undefined,
+    grain: "minute" | "hour" | "day",
+    spans: ReadonlyArray<TimeRange>
+  ) =>
+    spans.map(
+      (span) => sql`
+        SELECT at, name, status_code, measure, ${sql.literal(Quantiles.numberOf("element"))},
+          ${sql.literal(Quantiles.countOf("element"))}
+        FROM (SELECT bucket AS at, name, status_code, latency, first_byte, gateway FROM usage_series
+          WHERE ${storedConditions(query, sums, grain, span)}) AS stored
+          CROSS JOIN LATERAL (${sql.literal(storedElements)}) AS elements (measure, element)`
+    )
+
+  const readQuantiles = Effect.fnUntraced(function* (
+    query: TimeseriesQuery,
+    sums: SummedUsage,
+    names: ReadonlyArray<string>
+  ) {
+    const rows = yield* durations(query, sums)
+    return yield* quantileRows.all(
       sql`WITH counts AS (
           SELECT date_trunc(${query.interval ?? "hour"}, at, 'UTC') AS at, ${nameOf(query.split)} AS split_name, measure,
             bucket, sum(count) AS count
-          FROM (${durations(query, sums)}) AS durations GROUP BY 1, 2, 3, 4
+          FROM (${rows}) AS durations GROUP BY 1, 2, 3, 4
         ), ranked AS (
           SELECT at, split_name, measure, bucket,
             sum(count) OVER (PARTITION BY at, split_name, measure ORDER BY bucket) AS upto,
@@ -134,6 +182,7 @@ const make = Effect.gen(function* () {
         )
         SELECT at, split_name AS name, measure, ${sql.literal(quantileColumns)} FROM ranked GROUP BY 1, 2, 3`.unprepared
     )
+  })
 
   const read = Effect.fn("UsageSeries.read")(function* (query: TimeseriesQuery) {
     const bounded = query.interval === "minute" ? yield* withinMinuteSums(query) : query
@@ -244,6 +293,17 @@ const storedElements = Object.entries(Quantiles.measures)
   .join(" UNION ALL ")
 
 const quantileColumns = Quantiles.quantileNames.map((name) => `${Quantiles.quantileSql(name)} AS ${name}`).join(", ")
+
+const onlyOneFilter = new ControlError(
+  "invalid_usage_query",
+  "Quantiles of hours and days can be filtered by status, status_code and one of key_id, model and project_id, which must be the split if there is one. Leave quantiles out, or use interval=minute.",
+  { param: "quantiles" }
+)
+
+const endOf = (bucket: Date | null, step: number): number =>
+  bucket === null ? Number.NEGATIVE_INFINITY : bucket.getTime() + step
+
+const finishedRow = computedRows(Schema.Struct({ day: Schema.NullOr(Schema.Date), hour: Schema.NullOr(Schema.Date) }))
 
 const sumRows = computedRows(
   Schema.Struct({

@@ -10,7 +10,7 @@ import {
   summands,
   unpricedEvent
 } from "../../policy/UsageSums.ts"
-import type { UsageFilter, UsageSummary } from "../api/usage/UsageApi.ts"
+import { UsageFilter, type UsageSummary } from "../api/usage/UsageApi.ts"
 import { Count } from "../store/Rows.ts"
 import { type RollupGrain, splitRange, type TimeRange } from "./UsageTimeRanges.ts"
 
@@ -99,6 +99,11 @@ export const make = (sql: SqlClient) => {
     latency_ms AS total_latency_ms,
     fallback_count::bigint AS fallback_count`
 
+  const rollupRows = (filter: UsageFilter, detail: RollupDetail, grain: string, condition: Fragment): Fragment => sql`
+    SELECT ${bucketColumns} FROM usage_rollups
+    WHERE grain = ${grain} AND part IN ${sql.literal(partsFor(filter, detail))}
+      AND ${sql.and([condition, ...sharedConditions(filter, rollupColumns)])}`
+
   /** Without a span, the list contains a statement without rows, so that a union of it is never empty. */
   const singleEvents = (filter: UsageFilter, spans: ReadonlyArray<TimeRange>): ReadonlyArray<Fragment> =>
     (spans.length === 0 ? [{ start: 0, end: 0 }] : spans).map(
@@ -115,35 +120,31 @@ export const make = (sql: SqlClient) => {
 
     /** Returns one row for each event that names a session or an end user. */
     matchingLabels: (filter: UsageFilter, label: "session_id" | "end_user"): Fragment => sql`
-      SELECT ${eventColumns(expensiveFrom(filter))}, ${sql.literal(label)} FROM usage_events
+      SELECT ${eventColumns(expensiveFrom(filter))}, ${sql.literal(label)} AS name FROM usage_events
       WHERE ${sql.literal(label)} IS NOT NULL AND ${eventConditions(filter, rangeOf(filter))}`,
 
     timeConditions,
     statusConditions,
     eventConditions,
     singleEvents,
+    rollupRows,
 
     /** Reads rollups for whole hours and days, and single records for the rest. */
     matchingSums: (filter: UsageFilter, watermark: number, widest: RollupGrain, detail: RollupDetail): Fragment => {
       const { days, events, hours } = splitRange(rangeOf(filter), watermark, needsEvents(filter) ? "event" : widest)
-      const parts = sql.literal(partsFor(filter, detail))
       const buckets = (grain: string, spans: ReadonlyArray<TimeRange>) =>
-        spans.map(
-          (span) => sql`
-            SELECT ${bucketColumns} FROM usage_rollups
-            WHERE grain = ${grain} AND part IN ${parts}
-              AND ${sql.and([...timeConditions(sql.literal("bucket"), span), ...sharedConditions(filter, rollupColumns)])}`
-        )
+        spans.map((span) => rollupRows(filter, detail, grain, sql.and(timeConditions(sql.literal("bucket"), span))))
       return sql.join(
         " UNION ALL ",
         false
       )([...buckets("day", days), ...buckets("hour", hours), ...singleEvents(filter, events)])
     },
 
-    /** Aggregates `rows` over time. Each combination of the other columns becomes one row. */
+    /** Aggregates `rows` over time. Each combination of the columns that the dashboard shows becomes one row. */
     merged: (rows: Fragment): Fragment => sql`
-      SELECT ${sql.literal(dimensions)}, ${sql.literal(summands.map((name) => `sum(${name}) AS ${name}`).join(", "))}
-      FROM (${rows}) AS matching GROUP BY ${sql.literal(dimensions)}`,
+      SELECT NULL::timestamptz AS at, ${sql.literal(shownDimensions)},
+        ${sql.literal(summands.map((name) => `sum(${name}) AS ${name}`).join(", "))}
+      FROM (${rows}) AS matching GROUP BY ${sql.literal(shownDimensions)}`,
 
     /** Sums for a SELECT list over `matchingSums` or `merged`. `Sums` decodes them. */
     sums: sql.literal(
@@ -153,6 +154,10 @@ export const make = (sql: SqlClient) => {
     )
   }
 }
+
+const shownDimensions = "project_id, key_id, team_id, model, provider, service_name, http_method, endpoint, status_code"
+
+export const filterNames = Struct.keys(UsageFilter.fields)
 
 /** The columns by which a query groups. They decide which parts of the table `usage_rollups` the query reads. */
 export type RollupDetail = "overview" | "keys" | "tasks"
@@ -175,7 +180,7 @@ const partsFor = (filter: UsageFilter, detail: RollupDetail): string => {
 }
 
 /** The rollups contain neither the costs of single requests nor labels that clients may choose freely. */
-const needsEvents = ({ end_user, min_cost_usd, session_id, trace_id }: UsageFilter): boolean =>
+export const needsEvents = ({ end_user, min_cost_usd, session_id, trace_id }: UsageFilter): boolean =>
   trace_id !== undefined || session_id !== undefined || end_user !== undefined || min_cost_usd !== undefined
 
 export const rangeOf = ({ from, to }: UsageFilter): TimeRange => ({

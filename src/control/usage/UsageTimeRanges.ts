@@ -57,6 +57,34 @@ export const splitMinutes = (
   return { minutes: [minutes], events: nonEmpty(head, tail) }
 }
 
+/**
+ * Takes the whole days before `until.day` and the whole hours before `until.hour` out of a range. `rest` is what
+ * remains.
+ */
+export const splitFinished = (
+  range: TimeRange,
+  until: { readonly day: number; readonly hour: number }
+): {
+  readonly days: ReadonlyArray<TimeRange>
+  readonly hours: ReadonlyArray<TimeRange>
+  readonly rest: ReadonlyArray<TimeRange>
+} => {
+  const byDay = takeWhole(range, day, until.day)
+  const byHour = byDay.rest.map((part) => takeWhole(part, hour, until.hour))
+  return {
+    days: byDay.whole,
+    hours: byHour.flatMap(({ whole }) => whole),
+    rest: byHour.flatMap(({ rest }) => rest)
+  }
+}
+
+const takeWhole = (range: TimeRange, step: number, until: number) => {
+  const whole = { start: ceilTo(range.start, step), end: Math.min(floorTo(range.end, step), until) }
+  return whole.start >= whole.end
+    ? { whole: [], rest: [range] }
+    : { whole: [whole], rest: nonEmpty({ start: range.start, end: whole.start }, { start: whole.end, end: range.end }) }
+}
+
 const nonEmpty = (...spans: ReadonlyArray<TimeRange>): ReadonlyArray<TimeRange> =>
   spans.filter(({ end, start }) => start < end)
 

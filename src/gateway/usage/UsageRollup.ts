@@ -1,6 +1,5 @@
 import { Clock, Effect, Layer, Schedule } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
-import type { SqlError } from "effect/sql/SqlError"
 import type { Fragment } from "effect/sql/Statement"
 import {
   admittedEvent,
@@ -14,6 +13,7 @@ import {
 } from "../../policy/UsageSums.ts"
 import { Database } from "../../services/Database.ts"
 import { minuteStatement } from "./MinuteSums.ts"
+import { sumFinishedBuckets } from "./SeriesSums.ts"
 
 /**
  * The sums contain exactly the events before `usage_rolled.until`. Sums plus later events are therefore complete.
@@ -23,20 +23,28 @@ import { minuteStatement } from "./MinuteSums.ts"
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const context = yield* Effect.context<Database>()
-    const follow = (advance: (before: number) => Effect.Effect<boolean, SqlError, Database>) =>
+    const follow = <E>(advance: (before: number) => Effect.Effect<boolean, E, Database>) =>
       Clock.currentTimeMillis.pipe(
         Effect.flatMap((now) => advance(now - lagMs)),
-        Effect.repeat({ while: (more) => more, schedule: Schedule.spaced(stepPauseMs) }),
+        Effect.repeat({ while: (more) => more, schedule: Schedule.spaced(stepPauseMs) })
+      )
+    const rounds = <E>(round: Effect.Effect<void, E, Database>) =>
+      round.pipe(
         Effect.catch((cause) =>
           Effect.logWarning("summing usage failed; the next attempt follows in a minute", { cause })
         ),
-        Effect.provide(context)
+        Effect.provide(context),
+        Effect.repeat(Schedule.spaced(roundPauseMs)),
+        Effect.forkScoped
       )
-    const round = Effect.andThen(
-      follow((before) => advanceMark(before)),
-      follow((before) => advanceMinutes(before))
+    yield* rounds(
+      Effect.andThen(
+        follow((before) => advanceMark(before)),
+        follow((before) => advanceMinutes(before))
+      )
     )
-    yield* Effect.forkScoped(Effect.repeat(round, Schedule.spaced(roundPauseMs)))
+    // After an upgrade, the first of these rounds takes minutes.
+    yield* rounds(sumFinishedBuckets)
   })
 )
 

@@ -203,7 +203,6 @@ suite("Usage", (it) => {
         input_tokens: 5,
         total_tokens: 5,
         cached_input_tokens: 3,
-        cached_share: 0.2,
         cost_nanos: 1
       })
       yield* add({ status: "failure", status_code: 403, error_code: "guardrail_blocked", latency_ms: 1 })
@@ -224,6 +223,7 @@ suite("Usage", (it) => {
         reasoning_tokens: 0,
         estimated_cost_usd: 2.000000001,
         total_latency_ms: 29,
+        cached_share: 0.2,
         average_latency_ms: 5.8,
         fallback_count: 2,
         fallback_rate: 0.4,

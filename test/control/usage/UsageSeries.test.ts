@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { assert } from "@effect/vitest"
 import { Clock, Effect, Schema } from "effect"
+import { sumFinishedBuckets } from "../../../src/gateway/usage/SeriesSums.ts"
 import { advanceMark, advanceMinutes } from "../../../src/gateway/usage/UsageRollup.ts"
 import { writeBatch } from "../../../src/gateway/usage/UsageWriter.ts"
 import { Database } from "../../../src/services/Database.ts"
@@ -91,6 +92,20 @@ const filters: ReadonlyArray<readonly [query: string, keeps: (record: UsageRecor
   ]
 ]
 
+const intervals = [
+  ["minute", minute],
+  ["hour", 60 * minute],
+  ["day", 24 * 60 * minute]
+] as const
+
+/** Sums by the hour and day have histograms for such queries only. */
+const isOneDimension = (narrowing: string, split: string): boolean => {
+  const [name = ""] = narrowing.split("=")
+  if (narrowing.includes("&") || name === "provider" || name === "client") return false
+  const dimension = ["key_id", "project_id", "model"].includes(name) ? name.replace("_id", "") : undefined
+  return dimension === undefined || !["key", "project", "model"].includes(split) || split === dimension
+}
+
 /** The smallest value that is not below the given share of them. */
 const quantile = (values: ReadonlyArray<number>, share: number): number =>
   values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(values.length * share) - 1)] ?? 0
@@ -105,32 +120,42 @@ suite("Usage by the minute", (it) => {
       Schema.Array(Request).check(Schema.isMaxLength(10)),
       Ago,
       Schema.NullOr(Ago),
+      Schema.Boolean,
       Schema.Array(below(filters.length)).check(Schema.isBetweenLength(2, 2))
     ],
-    ([early, late, mark, from, chosen]) =>
+    ([early, late, mark, from, sumAgain, chosen]) =>
       Effect.gen(function* () {
         yield* emptied
         const now = yield* Clock.currentTimeMillis
         const first = early.map((request) => recordOf(request, now))
         const second = late.map((request) => recordOf(request, now))
         yield* write(first)
+        yield* Effect.repeat(advanceMark(now - mark * 20_000, 7), { while: (more) => more })
         yield* Effect.repeat(advanceMinutes(now - mark * 20_000, 7), { while: (more) => more })
+        yield* sumFinishedBuckets
         yield* write(second)
-        const start = from === null ? now + 1 - 60 * minute : now - from * 20_000
+        if (sumAgain) yield* sumFinishedBuckets
         // The default range is the hour before its end.
-        const range = from === null ? `to=${new Date(now + 1).toISOString()}` : `from=${new Date(start).toISOString()}`
-        for (const filter of chosen) {
+        const range =
+          from === null
+            ? `to=${new Date(now + 1).toISOString()}`
+            : `from=${new Date(now - from * 20_000).toISOString()}`
+        for (const [filter, [interval, width]] of chosen.flatMap((filter) =>
+          intervals.map((of) => [filter, of] as const)
+        )) {
+          const open = interval === "minute" ? now + 1 - 60 * minute : Number.NEGATIVE_INFINITY
+          const start = from === null ? open : now - from * 20_000
           const [narrowing, keeps] = filters[filter] ?? ["", () => true]
           const matching = [...first, ...second].filter((record) => keeps(record) && record.created_at >= start)
           for (const [split, labelOf] of [["", () => ""] as const, ...Object.entries(splits)]) {
-            const query = ["interval=minute&quantiles=p50,p99", range, narrowing, split && `split=${split}`]
+            if (interval !== "minute" && !isOneDimension(narrowing, split)) continue
+            const query = [`interval=${interval}&quantiles=p50,p99`, range, narrowing, split && `split=${split}`]
               .filter(Boolean)
               .join("&")
             const found = yield* ok("GET", `${series}?${query}`)
             const groups = Map.groupBy(
               matching,
-              (record) =>
-                `${new Date(Math.floor(record.created_at / minute) * minute).toISOString()} ${labelOf(record)}`
+              (record) => `${new Date(Math.floor(record.created_at / width) * width).toISOString()} ${labelOf(record)}`
             )
             const rows = Array.isArray(found) ? found : []
             assert.deepStrictEqual(
@@ -145,6 +170,8 @@ suite("Usage by the minute", (it) => {
                 at(row, "summary", "total_tokens"),
                 group.reduce((sum, { total_tokens }) => sum + (total_tokens ?? 0), 0)
               )
+              // Histograms of hours and days get late requests when they are summed again.
+              if (interval !== "minute" && !sumAgain) continue
               for (const measure of measures) {
                 const values = group.flatMap((record) => record[measure] ?? [])
                 for (const [name, share] of [
@@ -201,6 +228,8 @@ suite("Usage by the minute", (it) => {
       assert.deepStrictEqual(yield* refused("interval=minute&to=2026-01-01T00:00:00Z"), invalid)
       const soon = new Date(now - minute).toISOString()
       assert.deepStrictEqual(yield* refused(`interval=minute&from=${soon}&to=${soon}`), invalid)
+      const unsplit = yield* refused("interval=day&quantiles=p50&provider=upstream")
+      assert.deepStrictEqual(unsplit, { ...invalid, param: "quantiles" })
       assert.deepInclude(yield* refused("quantiles=p42"), { status: 422, param: "quantiles" })
       assert.deepInclude(yield* refused("split=colour"), { status: 422, param: "split" })
     })
