@@ -358,7 +358,7 @@ suite("Sums of usage", (it) => {
         }
         for (const sort of ["requests", "cost", "failures", "success", "latency", "tokens", "fallbacks"]) {
           const tasks = yield* ok("GET", `${usage}/by-task?sort_by=${sort}&sort_order=asc`)
-          assert.sameDeepMembers(rowsIn(tasks), breakdownOf(records, 1_000_000_000, labelled.tasks))
+          assert.sameDeepMembers([...rowsIn(tasks)], breakdownOf(records, 1_000_000_000, labelled.tasks))
           const weights = rowsIn(tasks).map((group) => weightOf(sort, group))
           assert.deepStrictEqual(
             weights,

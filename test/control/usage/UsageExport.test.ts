@@ -3,7 +3,8 @@ import { Effect, Schema } from "effect"
 import type { UsageEvent } from "../../../src/control/api/usage/UsageApi.ts"
 import { exportedCsv } from "./ExportedEvent.ts"
 
-const columns = 30
+const columns = 38
+const teamColumn = 29
 const costColumn = 12
 
 /** The line of an event, as it stands after the header. */
@@ -37,20 +38,20 @@ describe("A cell of CSV", () => {
   ])("%j is written as %j", ([text, written]) =>
     Effect.gen(function* () {
       const line = yield* lineOf({ team_id: text })
-      assert.isTrue(line.endsWith(`,,,${written}\r\n`), line)
+      assert.isTrue(line.endsWith(`,,,${written}${",".repeat(columns - 1 - teamColumn)}\r\n`), line)
     })
   )
 
   it.effect.prop(
     "reads back as it was, with an apostrophe before what a spreadsheet would run",
     [Schema.String, Schema.String],
-    ([first, last]) =>
+    ([first, team]) =>
       Effect.gen(function* () {
-        const read = cellsOf(yield* lineOf({ request_id: first, team_id: last }))
+        const read = cellsOf(yield* lineOf({ request_id: first, team_id: team }))
         assert.strictEqual(read.length, columns)
         assert.deepStrictEqual(
-          [read[0], read[columns - 1]],
-          [first, last].map((text) =>
+          [read[0], read[teamColumn]],
+          [first, team].map((text) =>
             (/^(?:[\t\r\n]|\s*[=+\-@＝＋－＠])/.test(text) ? `'${text}` : text).toWellFormed()
           )
         )
