@@ -1,0 +1,52 @@
+import { Effect, Layer, Schedule, Struct } from "effect"
+import { Database } from "../../services/Database.ts"
+
+/**
+ * Indexes of `usage_events` that no migration makes, because a migration would keep requests waiting while PostgreSQL
+ * reads ten million rows. They are partial, so requests without these labels cost them nothing.
+ */
+const indexes = {
+  usage_events_by_subject: "(subject, created_at) WHERE subject IS NOT NULL",
+  usage_events_by_end_user: "(end_user, created_at) WHERE end_user IS NOT NULL",
+  usage_events_by_session: "(session_id, created_at) WHERE session_id IS NOT NULL"
+} as const
+
+/** Builds the indexes that are missing, beside all other work. */
+export const layer = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const context = yield* Effect.context<Database>()
+    const round = build.pipe(
+      Effect.catch((cause) =>
+        Effect.as(
+          Effect.logWarning("building an index of usage failed; the next attempt follows in a minute", { cause }),
+          false
+        )
+      ),
+      Effect.provide(context)
+    )
+    yield* Effect.forkScoped(
+      Effect.repeat(round, { until: (complete) => complete, schedule: Schedule.spaced("1 minute") })
+    )
+  })
+)
+
+/** Returns true if all indexes are complete. */
+export const build = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const names = Struct.keys(indexes)
+  const existing = yield* sql<{
+    readonly name: keyof typeof indexes
+    readonly valid: boolean
+    readonly building: boolean
+  }>`
+    SELECT relname AS name, indisvalid AS valid,
+      EXISTS (SELECT 1 FROM pg_stat_progress_create_index WHERE index_relid = indexrelid) AS building
+    FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid WHERE ${sql.in("relname", names)}`
+  // A process that ended during a build leaves an index that PostgreSQL does not use.
+  for (const { name } of existing.filter(({ building, valid }) => !valid && !building))
+    yield* sql.unsafe(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`)
+  const left = existing.filter(({ building, valid }) => valid || building).map(({ name }) => name)
+  for (const name of names.filter((name) => !left.includes(name)))
+    yield* sql.unsafe(`CREATE INDEX CONCURRENTLY IF NOT EXISTS ${name} ON usage_events ${indexes[name]}`)
+  return existing.every(({ building }) => !building)
+}).pipe(Effect.withSpan("UsageIndexes.build"))
