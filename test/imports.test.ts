@@ -53,12 +53,12 @@ const areas: ReadonlyArray<Area> = [
   {
     path: "src/messaging",
     may: ["src/services"],
-    rooms: ["envelope", "observe", "topology", "retry", "publish", "failure", "consume", "."]
+    rooms: ["envelope", "observe", "control", "topology", "retry", "publish", "failure", "consume", "."]
   },
   {
     path: "src/status",
     may: ["src/services", "src/http", "src/messaging"],
-    rooms: ["store", "dead-letters", "replay", "hub", "history", "stream", "http", "."]
+    rooms: ["store", "dead-letters", "replay", "hub", "history", "stream", "queues", "http", "."]
   },
   { path: "src/graph", may: ["src/services", "src/messaging", "src/status"], rooms: ["observations", "draw", "."] },
   { path: "src/tasks", may: ["src/services", "src/messaging", "src/status", "src/graph"], rooms: ["."] },

@@ -49,6 +49,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/status/http/DeadLetterParameters.ts",
       "src/status/http/DeadLetterRoutes.ts",
       "src/status/http/HistoryParameters.ts",
+      "src/status/http/OperationBody.ts",
       "src/status/http/StatusRoutes.ts"
     ]
   ],
@@ -67,6 +68,8 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/state/Changes.ts",
       "src/policy/ServiceTable.ts",
       "src/state/Vault.ts",
+      "src/messaging/control/CancelScripts.ts",
+      "src/messaging/control/ControlStore.ts",
       "src/status/store/RedisStatusStore.ts",
       "src/status/replay/ReplayJobs.ts",
       "src/status/dead-letters/StoredDeadLetter.ts",

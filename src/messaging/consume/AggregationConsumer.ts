@@ -1,5 +1,6 @@
 import { Clock, Effect, Layer, Result } from "effect"
 import { Broker, type Delivery } from "../../services/Broker.ts"
+import { DefaultWorkControl } from "../control/WorkControl.ts"
 import type { JsonObject } from "../envelope/Envelope.ts"
 import type { EnvelopeError, InvalidPublish, SettingsError } from "../envelope/Errors.ts"
 import { type ExactAndOrdinary, readBoth } from "../envelope/ExactJson.ts"
@@ -60,7 +61,8 @@ export const make = Effect.fnUntraced(function* <R>(
   const consumer = { client, name, queue, maxRetries: options.retryPolicy?.maxRetries ?? null }
   const consumerFields = { consumer_name: name, queue_name: queue }
   const observe = yield* makeObserve(options.observationSink ?? (yield* DefaultObservationSink))
-  const { fail, prepare } = yield* FailurePath.make<ChildFields>(broker, consumer, options, observe, {
+  const concurrency = options.concurrency ?? client.topology.prefetchCount
+  const { fail, group, prepare } = yield* FailurePath.make<ChildFields>(broker, consumer, options, observe, {
     failed: ({ fields, status }, exception) => {
       if (status === undefined) return
       observe((at) =>
@@ -69,8 +71,11 @@ export const make = Effect.fnUntraced(function* <R>(
     },
     redelivered: (tag, redelivery, fields) =>
       observe((at) => Observation.of(redeliveryEvents[tag], at, { ...fields, ...redelivery })),
+    retryScheduled: (dueMs) => control?.onRetryScheduled(dueMs),
     order: "logged first"
   })
+  const workControl = options.workControl ?? (yield* DefaultWorkControl)
+  const control = workControl?.consumer({ name, queue, concurrency, group })
 
   const work = (delivery: Delivery): Effect.Effect<DeliveryVerdict, RedeliveryError, R> =>
     Clock.clockWith((clock) => {
@@ -100,11 +105,19 @@ export const make = Effect.fnUntraced(function* <R>(
         redelivered: delivery.redelivered
       })
     )
+    const handled = HandlerMetrics.timed(
+      delivery.queue,
+      Effect.suspend(() => handler.handle(context.event, context))
+    )
+    const identity = {
+      taskId: context.taskId,
+      taskType: null,
+      attempt: context.retryAttempt,
+      redelivered: delivery.redelivered,
+      cancellable: false
+    }
     return Effect.matchCauseEffect(
-      HandlerMetrics.timed(
-        delivery.queue,
-        Effect.suspend(() => handler.handle(context.event, context))
-      ),
+      control === undefined ? handled : Effect.flatten(control.handle(identity, handled)),
       {
         onSuccess: (): Effect.Effect<DeliveryVerdict, RedeliveryError> =>
           Effect.succeed({
@@ -137,10 +150,10 @@ export const make = Effect.fnUntraced(function* <R>(
   })
 
   const { run, stop } = DeliveryLoop.make<R>(broker, {
-    ...ConsumerOptions.loopOptions(options),
+    ...ConsumerOptions.loopOptions(options, control),
     name,
     queue,
-    concurrency: options.concurrency ?? client.topology.prefetchCount,
+    concurrency,
     prepare: Effect.all(
       [
         client.initialize,
@@ -152,7 +165,7 @@ export const make = Effect.fnUntraced(function* <R>(
     ),
     work
   })
-  return { queue, run, stop }
+  return { queue, run: control === undefined ? run : control.whileRunning(run), stop }
 })
 
 /** Runs a consumer for the lifetime of the layer. Closing the layer has the effect of `stop`. */

@@ -1,5 +1,6 @@
 import { Duration, Option } from "effect"
 import type { Declarations, Fields } from "../../services/Broker.ts"
+import type { ConsumerControl, WorkControl } from "../control/WorkControl.ts"
 import { SettingsError } from "../envelope/Errors.ts"
 import type { FailureOptions } from "../failure/FailurePath.ts"
 import type { ObservationSink } from "../observe/ObservationSink.ts"
@@ -23,6 +24,8 @@ export interface ConsumerOptions extends FailureOptions {
   /** Receives every observation synchronously. For a slow sink, use `queuedObservations`. Default:
    * `DefaultObservationSink`. */
   readonly observationSink?: ObservationSink | undefined
+  /** Lets operators see, pause and cancel the work of this consumer. Default: `DefaultWorkControl`. */
+  readonly workControl?: WorkControl | undefined
   /**
    * The maximum number of messages in progress, from 1 to 65,535. It is also the AMQP prefetch count. Default: the
    * `max_inflight` of a workflow stage, else the topology's `prefetch_count`, which defaults to 1.
@@ -64,8 +67,9 @@ export const validate = (
   return issues.mistakes.length > 0 ? SettingsError.of(consumer, issues.mistakes) : undefined
 }
 
-export const loopOptions = (options: ConsumerOptions) =>
+export const loopOptions = (options: ConsumerOptions, control: ConsumerControl | undefined) =>
   ({
+    ...(control !== undefined && { gate: control.gate, onSettled: control.onSettled }),
     ...(options.consumeArguments && { arguments: options.consumeArguments }),
     consumeTimeoutSeconds: options.consumeTimeoutSeconds,
     idleRetrySeconds: options.idleRetrySeconds,

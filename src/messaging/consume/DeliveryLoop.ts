@@ -1,9 +1,10 @@
-import { Cause, Deferred, Duration, Effect, Exit, Fiber } from "effect"
+import { Cause, Deferred, Duration, Effect, Exit, Fiber, Scope } from "effect"
 import type { Broker, Delivery, Fields } from "../../services/Broker.ts"
+import { DenseSet, DenseSetItem } from "../../services/DenseSet.ts"
+import type { QueueGate } from "../control/WorkControl.ts"
 import * as HandlerFailure from "../retry/HandlerFailure.ts"
 import * as DeliverySpan from "./DeliverySpan.ts"
 import type { DeliveryVerdict } from "./DeliveryVerdict.ts"
-import { DenseSet, DenseSetItem } from "./DenseSet.ts"
 
 export interface Options<R> {
   readonly name: string
@@ -25,6 +26,10 @@ export interface Options<R> {
   readonly idleRetrySeconds?: number | undefined
   readonly stopWithin?: Duration.Input | undefined
   readonly stalledAfter?: Duration.Input | undefined
+  /** While the queue is paused, the loop takes no messages. Those in progress continue. */
+  readonly gate?: QueueGate | undefined
+  /** Called after each settlement. */
+  readonly onSettled?: () => void
 }
 
 interface DeliveryLoop<R> {
@@ -43,23 +48,30 @@ const maxAbandonedPerSlot = 4
  */
 const maxSilentChecks = 30
 
+/** One subscription. After a pause, it stays open until its deliveries in progress are settled. */
+class Round {
+  inFlight = 0
+}
+
 /** A delivery in progress. The loss of the channel interrupts its `fiber`. */
 class InFlight extends DenseSetItem {
   readonly delivery: Delivery
   readonly sequence: number
+  readonly round: Round
   fiber: Fiber.Fiber<unknown, unknown> | undefined
   isRevoked = false
 
-  constructor(delivery: Delivery, number: number) {
+  constructor(delivery: Delivery, number: number, round: Round) {
     super()
     this.delivery = delivery
     this.sequence = number
+    this.round = round
   }
 }
 
 /** Subscribes to a queue, processes its deliveries and settles them. Continues after every failure. */
 export const make = <R>(broker: Broker["Service"], options: Options<R>): DeliveryLoop<R> => {
-  const { concurrency, consumeTimeoutSeconds = 1, idleRetrySeconds = 2, name, queue } = options
+  const { concurrency, consumeTimeoutSeconds = 1, gate, idleRetrySeconds = 2, name, queue } = options
   const stalledAfter = Duration.fromInputUnsafe(options.stalledAfter ?? "1 minute")
   const stopWithin = Duration.fromInputUnsafe(options.stopWithin ?? "10 seconds")
   let current: { readonly stopping: Deferred.Deferred<void>; readonly ended: Deferred.Deferred<void> } | undefined
@@ -71,21 +83,34 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
     const abandoned = new Set<InFlight>()
     const maxAbandoned = concurrency * maxAbandonedPerSlot
     const postponed: Array<InFlight> = []
+    /** Subscriptions that a pause has ended, with deliveries in progress. */
+    const retired = new Map<Round, Scope.Closeable>()
     let deliveredCount = 0
     let settledCount = 0
     let onEmpty: (() => void) | undefined
     let started = false
 
+    const remove = (work: InFlight) => {
+      if (work.index < 0) return
+      inFlight.delete(work)
+      work.round.inFlight--
+      const scope = work.round.inFlight === 0 ? retired.get(work.round) : undefined
+      if (scope === undefined) return
+      retired.delete(work.round)
+      fork(Scope.close(scope, Exit.void))
+    }
+
     const finish = (work: InFlight) => {
       abandoned.delete(work)
-      inFlight.delete(work)
+      remove(work)
       if (inFlight.size === 0) onEmpty?.()
       if (postponed.length > 0 && abandoned.size < maxAbandoned) start(postponed.shift())
     }
 
-    const accept = (delivery: Delivery) => {
-      const work = new InFlight(delivery, deliveredCount++)
+    const accept = (delivery: Delivery, round: Round) => {
+      const work = new InFlight(delivery, deliveredCount++, round)
       inFlight.add(work)
+      round.inFlight++
       if (abandoned.size < maxAbandoned) start(work)
       else postponed.push(work)
     }
@@ -112,6 +137,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       settledCount++
       const settlement = work.delivery.settle(settle)
       finish(work)
+      if (settlement === "requested" && settle !== "requeue") options.onSettled?.()
       if (settlement !== "requested" || onSettled === undefined) return
       try {
         onSettled()
@@ -146,7 +172,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
     const revoke = (works: ReadonlyArray<InFlight>) => {
       for (const work of works) {
         work.isRevoked = true
-        inFlight.delete(work)
+        remove(work)
         if (postponed.includes(work)) postponed.splice(postponed.indexOf(work), 1)
         else abandoned.add(work)
         work.fiber?.interruptUnsafe()
@@ -232,32 +258,72 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       }
     })
 
-    const subscribe = Effect.gen(function* () {
-      yield* options.prepare
-      const hasEffectArguments = Effect.isEffect(options.arguments)
-      const given = Effect.isEffect(options.arguments) ? yield* options.arguments : options.arguments
-      const subscriptionEnded = Deferred.makeUnsafe<void>()
-      const { cancel } = yield* broker.consume({
-        queue,
-        prefetch: concurrency,
-        ...(given && { arguments: given }),
-        onDelivery: (delivery) => {
-          if (!Deferred.isDoneUnsafe(subscriptionEnded)) accept(delivery)
-        },
-        onLost: (epoch) => revoke(inOrder(inFlight).filter(({ delivery }) => delivery.epoch === epoch)),
-        // After a reconnection, an effect must compute new subscription arguments. The loop therefore subscribes again.
-        onResumed: () => {
-          if (hasEffectArguments) Deferred.doneUnsafe(subscriptionEnded, Exit.void)
+    const subscribe = Effect.suspend(() => {
+      const scope = Scope.makeUnsafe()
+      const round = new Round()
+      let stopConsuming: Effect.Effect<void> = Effect.void
+
+      const consumeRound = Effect.gen(function* () {
+        yield* options.prepare
+        if (gate !== undefined) yield* Effect.andThen(gate.known, gate.whenOpen)
+        const hasEffectArguments = Effect.isEffect(options.arguments)
+        const given = Effect.isEffect(options.arguments) ? yield* options.arguments : options.arguments
+        const subscriptionEnded = Deferred.makeUnsafe<void>()
+        const { cancel } = yield* broker.consume({
+          queue,
+          prefetch: concurrency,
+          ...(given && { arguments: given }),
+          onDelivery: (delivery) => {
+            if (!Deferred.isDoneUnsafe(subscriptionEnded)) accept(delivery, round)
+          },
+          onLost: (epoch) =>
+            revoke(inOrder(inFlight).filter((work) => work.round === round && work.delivery.epoch === epoch)),
+          // After a reconnection, an effect must compute new subscription arguments. The loop therefore subscribes again.
+          onResumed: () => {
+            if (hasEffectArguments) Deferred.doneUnsafe(subscriptionEnded, Exit.void)
+          }
+        })
+        stopConsuming = drain(cancel, () => Deferred.doneUnsafe(subscriptionEnded, Exit.void))
+        if (!started) {
+          started = true
+          options.onStarted?.()
         }
+        const watchSilence = consumeTimeoutSeconds === null ? Effect.never : watchForSilence(consumeTimeoutSeconds)
+        const ended = Effect.raceAllFirst([
+          watchSilence,
+          Deferred.await(subscriptionEnded),
+          Effect.forever(watchForStalls)
+        ])
+        if (gate === undefined) return yield* Effect.as(ended, false)
+        const paused = Effect.as(gate.whenPaused, true)
+        if (!(yield* Effect.raceFirst(Effect.as(ended, false), paused))) return false
+        // A message that arrives before the broker confirms the cancellation is still processed.
+        const cancelled = yield* Effect.timeoutOption(cancel, stopWithin)
+        if (cancelled._tag === "None") return false
+        yield* Effect.logInfo(
+          `${name} takes no more messages of queue ${queue}, because the queue is paused. ${inFlight.size} are still in work`
+        )
+        return true
       })
-      yield* Effect.addFinalizer(() => drain(cancel, () => Deferred.doneUnsafe(subscriptionEnded, Exit.void)))
-      if (!started) {
-        started = true
-        options.onStarted?.()
+
+      const leave = (isPaused: boolean, exit: Exit.Exit<unknown, unknown>) => {
+        if (!isPaused) return Effect.andThen(stopConsuming, Scope.close(scope, exit))
+        if (round.inFlight === 0) return Scope.close(scope, exit)
+        return Effect.sync(() => retired.set(round, scope))
       }
-      const watchSilence = consumeTimeoutSeconds === null ? Effect.never : watchForSilence(consumeTimeoutSeconds)
-      yield* Effect.raceAllFirst([watchSilence, Deferred.await(subscriptionEnded), Effect.forever(watchForStalls)])
-    }).pipe(Effect.scoped)
+      return consumeRound.pipe(
+        Scope.provide(scope),
+        Effect.onExit((exit) => leave(Exit.isSuccess(exit) && exit.value, exit))
+      )
+    })
+
+    /** Ends the subscriptions that were open only for their deliveries in progress. */
+    const closeRetired = Effect.gen(function* () {
+      if (inFlight.size > 0) yield* drain(Effect.void, () => {})
+      const scopes = [...retired.values()]
+      retired.clear()
+      yield* Effect.forEach(scopes, (scope) => Scope.close(scope, Exit.void), { discard: true })
+    })
 
     const subscribeForever = subscribe.pipe(
       Effect.catchCause((cause) =>
@@ -268,7 +334,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       ),
       Effect.forever
     )
-    yield* Effect.raceFirst(Deferred.await(stopping), subscribeForever)
+    yield* Effect.ensuring(Effect.raceFirst(Deferred.await(stopping), subscribeForever), closeRetired)
   })
 
   return {

@@ -1,5 +1,6 @@
 import { Duration, Effect, Layer } from "effect"
 import { Broker } from "../../services/Broker.ts"
+import { DefaultWorkControl } from "../control/WorkControl.ts"
 import { SettingsError } from "../envelope/Errors.ts"
 import * as Observation from "../observe/Observation.ts"
 import { DefaultObservationSink, makeObserve } from "../observe/ObservationSink.ts"
@@ -72,8 +73,11 @@ export const make = Effect.fnUntraced(function* <R>(
     handleWithin,
     aliases: options.aliasConfig ?? client.aliases,
     isRouted: routing._tag === "Routed",
-    observe
+    observe,
+    concurrency,
+    workControl: options.workControl ?? (yield* DefaultWorkControl)
   })
+  const { control } = delivery
 
   const prepare = Effect.all(
     [
@@ -86,7 +90,7 @@ export const make = Effect.fnUntraced(function* <R>(
   )
 
   const { run, stop } = DeliveryLoop.make<R>(broker, {
-    ...ConsumerOptions.loopOptions(options),
+    ...ConsumerOptions.loopOptions(options, control),
     name,
     queue,
     concurrency,
@@ -104,7 +108,7 @@ export const make = Effect.fnUntraced(function* <R>(
         })
       )
   })
-  return { queue, run, stop }
+  return { queue, run: control === undefined ? run : control.whileRunning(run), stop }
 })
 
 /** Runs a consumer for the lifetime of the layer. Closing the layer has the effect of `stop`. */

@@ -1,5 +1,6 @@
 import { Cause, Clock, Duration, Effect, Exit, Fiber, Result, Schema } from "effect"
 import type { Broker, BrokerError, Delivery } from "../../services/Broker.ts"
+import { cancellationOf, type WorkControl } from "../control/WorkControl.ts"
 import * as BatchEnvelope from "../envelope/BatchEnvelope.ts"
 import type { JsonObject } from "../envelope/Envelope.ts"
 import type { EnvelopeError } from "../envelope/Errors.ts"
@@ -23,6 +24,7 @@ import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import type { ContractAliasConfig } from "../topology/Aliases.ts"
 import { LifecycleStatusConfig } from "../topology/StatusSettings.ts"
 import * as BatchFanOut from "./BatchFanOut.ts"
+import * as CancelledTask from "./CancelledTask.ts"
 import type { DeliveryVerdict } from "./DeliveryVerdict.ts"
 import type { TaskHandler } from "./Handler.ts"
 import { type ConsumerIdentity, HandlerContext, handOverSignal } from "./HandlerContext.ts"
@@ -36,6 +38,8 @@ interface TaskDeliverySettings<R> extends FailurePath.FailureOptions {
   readonly lifecycleStatuses?: LifecycleStatusConfig | undefined
   readonly isRouted: boolean
   readonly observe: Observe
+  readonly concurrency: number
+  readonly workControl: WorkControl | undefined
 }
 
 class HandlerTimeout extends Schema.TaggedError<HandlerTimeout>()("HandlerTimeout", {
@@ -50,7 +54,7 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
   const { client } = consumer
   const lifecycleStatuses = settings.lifecycleStatuses ?? new LifecycleStatusConfig()
   const consumerFields = { consumer_name: consumer.name, queue_name: consumer.queue }
-  const { fail, prepare } = yield* FailurePath.make<AttemptFields>(broker, consumer, settings, observe, {
+  const { fail, group, prepare } = yield* FailurePath.make<AttemptFields>(broker, consumer, settings, observe, {
     failed: ({ fields, status }, exception) => {
       if (status === undefined) return
       observe((at) =>
@@ -59,7 +63,14 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
     },
     redelivered: (tag, redelivery, fields) =>
       observe((at) => Observation.of(redeliveryEvents[tag], at, { ...fields, ...redelivery })),
+    retryScheduled: (dueMs) => control?.onRetryScheduled(dueMs),
     order: "observed first"
+  })
+  const control = settings.workControl?.consumer({
+    name: consumer.name,
+    queue: consumer.queue,
+    concurrency: settings.concurrency,
+    group
   })
 
   const work = (delivery: Delivery): Effect.Effect<DeliveryVerdict, RedeliveryError, R> =>
@@ -81,21 +92,34 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
       consumer.queue,
       handleWithin === undefined ? handled : Effect.timeoutOrElse(handled, onTimeout(handleWithin))
     )
+    const attempt = lifecycleStatuses.enabled ? withProcessing(task, context, inTime) : inTime
     const afterExit = (exit: Exit.Exit<unknown, unknown>) => afterHandler(delivery, task, context, exit)
-    if (!lifecycleStatuses.enabled) return Effect.flatMap(Effect.exit(inTime), afterExit)
-    return Effect.gen(function* () {
-      // The handler runs during the publish of `processing`. The final status is published after both have ended.
+    if (control === undefined) return Effect.flatMap(Effect.exit(attempt), afterExit)
+    const identity = {
+      taskId: task.task_id,
+      taskType: task.task_type ?? null,
+      attempt: context.retryAttempt,
+      redelivered: delivery.redelivered,
+      cancellable: true
+    }
+    return control.asDelivery(identity, Effect.flatMap(control.handle(identity, attempt), afterExit))
+  }
+
+  /** The handler runs during the publish of `processing`. The final status is published after both have ended. */
+  const withProcessing = <A, E>(
+    task: TaskEnvelope.TaskEnvelope,
+    context: HandlerContext,
+    handled: Effect.Effect<A, E, R>
+  ) =>
+    Effect.gen(function* () {
       const processing = yield* Effect.forkChild(
         publishLifecycle(task, context, { status: lifecycleStatuses.processing }),
-        {
-          startImmediately: true
-        }
+        { startImmediately: true }
       )
-      const exit = yield* Effect.exit(inTime)
+      const exit = yield* Effect.exit(handled)
       yield* Fiber.await(processing)
-      return yield* afterExit(exit)
+      return yield* exit
     })
-  }
 
   const afterHandler = (
     delivery: Delivery,
@@ -103,6 +127,11 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
     context: HandlerContext,
     exit: Exit.Exit<unknown, unknown>
   ): Effect.Effect<DeliveryVerdict, RedeliveryError> => {
+    const cancelled = cancellationOf(exit)
+    if (cancelled !== undefined) {
+      const published = CancelledTask.publish(client, statusOwnerOf(task, context), cancelled, control)
+      return Effect.as(published, acked(attemptFieldsOf(task, context)))
+    }
     if (Exit.isFailure(exit) && !isManualHandOver(exit.cause)) {
       return failTask(delivery, task, context, HandlerFailure.ofCause(exit.cause))
     }
@@ -251,7 +280,7 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
     failure
   })
 
-  return { prepare, work }
+  return { prepare, work, control }
 })
 
 type AttemptFields = Observation.FieldsOf<"TaskMessageAcked">

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto"
 import { Duration, Effect, Exit, Layer, Option, Result, Schema } from "effect"
 import { Broker, type Delivery } from "../../services/Broker.ts"
+import { cancellationOf, DefaultWorkControl } from "../control/WorkControl.ts"
 import { type InvalidPublish, SettingsError } from "../envelope/Errors.ts"
 import { type ExactAndOrdinary, readBoth } from "../envelope/ExactJson.ts"
 import * as WorkflowEnvelope from "../envelope/WorkflowEnvelope.ts"
@@ -18,6 +19,7 @@ import { RetryPolicy } from "../topology/RetryPolicy.ts"
 import * as StageContract from "../topology/StageContract.ts"
 import * as TopologyPlan from "../topology/TopologyPlan.ts"
 import type { Stage } from "../topology/WorkflowTopology.ts"
+import * as CancelledTask from "./CancelledTask.ts"
 import * as ConsumerOptions from "./ConsumerOptions.ts"
 import * as ConsumerTimeout from "./ConsumerTimeout.ts"
 import * as DeliveryLoop from "./DeliveryLoop.ts"
@@ -105,9 +107,13 @@ export const make = <R>(
           observe((at) =>
             Observation.of(redeliveryEvents[tag], at, { ...redelivery, correlation_id, task_type: null })
           ),
+        retryScheduled: (dueMs) => control?.onRetryScheduled(dueMs),
         order: "logged first"
       }
     )
+    const concurrency = options.concurrency ?? contract.max_inflight ?? topology.prefetchCount
+    const workControl = options.workControl ?? (yield* DefaultWorkControl)
+    const control = workControl?.consumer({ name: consumerName, queue, concurrency, group: failures.group })
     const dedup = yield* dedupFor(stage)
     const stageRuntime = { client, consumerName, stage, maxRetries: retryPolicy?.maxRetries ?? null, observe }
 
@@ -129,36 +135,55 @@ export const make = <R>(
     ): Effect.Effect<DeliveryVerdict, RedeliveryError> => {
       const fields = messageFields(delivery, envelope)
       if (envelope === undefined) return failures.fail({ delivery, failure, fields })
-      const { task_id: taskId } = envelope
-      const correlationId = fields.correlation_id ?? taskId
-      const owner = { taskId, correlationId, lineage: HandOverHeaders.none, task: {} }
-      return failures.fail({ delivery, failure, fields, status: { about: owner, meta: { stage: name } } })
+      const about = ownerOf(delivery, envelope)
+      return failures.fail({ delivery, failure, fields, status: { about, meta: { stage: name } } })
     }
 
-    const runHandler = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope) =>
-      Effect.exit(
-        HandlerMetrics.timed(
-          delivery.queue,
-          withStageTimeout(
-            stage,
-            Effect.suspend(() => handler.handle(envelope, WorkflowContext.make(stageRuntime, delivery, envelope)))
-          )
+    const ownerOf = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope) => ({
+      taskId: envelope.task_id,
+      correlationId: correlationIdOf(delivery, envelope) ?? envelope.task_id,
+      lineage: HandOverHeaders.none,
+      task: {}
+    })
+
+    const identityOf = (delivery: Delivery, { task_id: taskId }: WorkflowEnvelope.WorkflowEnvelope) => ({
+      taskId,
+      taskType: name,
+      attempt: attemptOf(delivery),
+      redelivered: delivery.redelivered,
+      cancellable: true
+    })
+
+    const runHandler = (
+      delivery: Delivery,
+      envelope: WorkflowEnvelope.WorkflowEnvelope
+    ): Effect.Effect<Exit.Exit<unknown, unknown>, never, R> => {
+      const handled = HandlerMetrics.timed(
+        delivery.queue,
+        withStageTimeout(
+          stage,
+          Effect.suspend(() => handler.handle(envelope, WorkflowContext.make(stageRuntime, delivery, envelope)))
         )
       )
+      return control === undefined ? Effect.exit(handled) : control.handle(identityOf(delivery, envelope), handled)
+    }
 
     const afterHandler = (
       delivery: Delivery,
       envelope: WorkflowEnvelope.WorkflowEnvelope,
       exit: Exit.Exit<unknown, unknown>
-    ): Effect.Effect<DeliveryVerdict, RedeliveryError> =>
-      Exit.isFailure(exit)
+    ): Effect.Effect<DeliveryVerdict, RedeliveryError> => {
+      const acked: DeliveryVerdict = {
+        settle: "ack",
+        settled: observe.deferred((at) => Observation.of("WorkflowStageAcked", at, messageFields(delivery, envelope)))
+      }
+      const cancelled = cancellationOf(exit)
+      if (cancelled !== undefined)
+        return Effect.as(CancelledTask.publish(client, ownerOf(delivery, envelope), cancelled, control), acked)
+      return Exit.isFailure(exit)
         ? failMessage(delivery, envelope, HandlerFailure.ofCause(exit.cause))
-        : Effect.succeed({
-            settle: "ack",
-            settled: observe.deferred((at) =>
-              Observation.of("WorkflowStageAcked", at, messageFields(delivery, envelope))
-            )
-          })
+        : Effect.succeed(acked)
+    }
 
     const handle = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope) =>
       Effect.flatMap(runHandler(delivery, envelope), (exit) => afterHandler(delivery, envelope, exit))
@@ -209,14 +234,15 @@ export const make = <R>(
           retry_attempt: attemptOf(delivery)
         })
       )
-      return dedup === undefined ? handle(delivery, envelope) : handleOnce(dedup, delivery, read.success)
+      const handled = dedup === undefined ? handle(delivery, envelope) : handleOnce(dedup, delivery, read.success)
+      return control === undefined ? handled : control.asDelivery(identityOf(delivery, envelope), handled)
     }
 
     const { run, stop } = DeliveryLoop.make<R>(broker, {
-      ...ConsumerOptions.loopOptions(options),
+      ...ConsumerOptions.loopOptions(options, control),
       name: consumerName,
       queue,
-      concurrency: options.concurrency ?? contract.max_inflight ?? topology.prefetchCount,
+      concurrency,
       prepare: Effect.all([
         client.initialize,
         TopologyPlan.declare(broker, topology, ConsumerOptions.inboxDeclarations(topology, queue)),
@@ -245,7 +271,7 @@ export const make = <R>(
           })
         )
     })
-    return { stage: name, queue, run, stop }
+    return { stage: name, queue, run: control === undefined ? run : control.whileRunning(run), stop }
   })
 
 /** Runs a consumer for the lifetime of the layer. Closing the layer has the effect of `stop`. */

@@ -1,6 +1,9 @@
 import { Effect } from "effect"
 import type { Broker, BrokerError } from "../../services/Broker.ts"
+import type { QueueGroup } from "../control/ControlRecords.ts"
 import type { SettingsError, TopologyError } from "../envelope/Errors.ts"
+import * as Timestamp from "../envelope/Timestamp.ts"
+import { CurrentDelivery } from "../observe/CurrentDelivery.ts"
 import type { Observe } from "../observe/ObservationSink.ts"
 import type { BrokerClient } from "../publish/BrokerClient.ts"
 import * as TaskStatuses from "../publish/TaskStatuses.ts"
@@ -36,6 +39,8 @@ interface FailureReports<Fields extends DeliveryFields> {
     redelivery: Redelivery.RedeliveryFields,
     fields: Fields
   ) => void
+  /** Called with the time at which a scheduled retry is due, in milliseconds since 1970. */
+  readonly retryScheduled?: ((dueMs: number) => void) | undefined
   /** Whether `redelivered` is called before or after the failure is logged. A sink that also logs shows the order. */
   readonly order: "observed first" | "logged first"
 }
@@ -53,6 +58,7 @@ interface FailureVerdict {
 
 interface FailurePath<Fields extends DeliveryFields> {
   readonly prepare: Effect.Effect<void, TopologyError | BrokerError>
+  readonly group: () => QueueGroup
   /** Publishes the message to its next queue and returns `ack`. Without a retry policy, returns `reject`. */
   readonly fail: (failed: FailedDelivery<Fields>) => Effect.Effect<FailureVerdict, Redelivery.RedeliveryError>
 }
@@ -81,17 +87,18 @@ export const make = Effect.fnUntraced(function* <Fields extends DeliveryFields>(
     reports.failed(failed, { exception_type: kind, exception_message: text, requeue: false })
     if (redelivery === undefined) {
       yield* FailureLog.log(consumer, failed)
-      if (status?.ended !== undefined) yield* status.ended(text)
+      if (status?.ended !== undefined) yield* withErrorClass(kind, status.ended(text))
       return { settle: "reject", failure: kind }
     }
     const result = yield* redelivery.redeliver(delivery, failure)
+    if (result._tag === "Retry") reports.retryScheduled?.(Timestamp.toMillis(result.at) + result.delayMs)
     const observed = Effect.sync(() =>
       reports.redelivered(result._tag, Redelivery.fieldsOf(name, fields.task_id, result), fields)
     )
     const logged = FailureLog.log(consumer, failed, result)
     yield* reports.order === "observed first" ? Effect.andThen(observed, logged) : Effect.andThen(logged, observed)
     yield* record(failed, result)
-    if (status !== undefined) yield* publishFailureStatus(status, result, text)
+    if (status !== undefined) yield* withErrorClass(kind, publishFailureStatus(status, result, text))
     return { settle: "ack", failure: kind }
   })
 
@@ -108,5 +115,20 @@ export const make = Effect.fnUntraced(function* <Fields extends DeliveryFields>(
     return TaskStatuses.publish(client, about, { ...content, meta: { ...content.meta, ...meta } }, isDead)
   }
 
-  return { prepare: redelivery?.prepare ?? Effect.void, fail }
+  const group = () => {
+    const queues = redelivery?.queues()
+    return {
+      queue,
+      retry_queues: queues?.policy.delays.map(queues.retryQueueOf) ?? [],
+      dead_letter_queue: queues?.deadLetterQueue ?? null
+    }
+  }
+
+  return { prepare: redelivery?.prepare ?? Effect.void, group, fail }
 })
+
+/** Makes a status name the exception of the attempt that it reports. */
+const withErrorClass = <A, E, R>(errorClass: string, published: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.flatMap(CurrentDelivery, (current) =>
+    current === undefined ? published : Effect.provideService(published, CurrentDelivery, { ...current, errorClass })
+  )

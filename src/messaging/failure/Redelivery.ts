@@ -36,6 +36,8 @@ export const redeliveryEvents = { Retry: "ConsumerRetryScheduled", DeadLetter: "
 
 interface Redelivery {
   readonly prepare: Effect.Effect<void, TopologyError | BrokerError>
+  /** The queues that this broker supports, once `prepare` has run. */
+  readonly queues: () => RetryQueues.RetryQueues
   /**
    * Publishes a failed message to a retry queue or the dead-letter queue. Succeeds after the broker has stored the
    * message. If the broker rejects the message, publishing is retried for a minute, because a redelivery would run the
@@ -113,7 +115,7 @@ export const make = (
       return { ...decision, at, queue: queueOf(), sourceQueue, maxRetries, retryQueue, headers: published }
     })
 
-    return { prepare, redeliver }
+    return { prepare, queues: () => queues, redeliver }
   })
 
 /** Retries a publish while the broker rejects it. A retry after an unknown outcome could duplicate the message. */

@@ -14,6 +14,7 @@ import * as TaskEnvelope from "../envelope/TaskEnvelope.ts"
 import * as Timestamp from "../envelope/Timestamp.ts"
 import * as TraceContext from "../envelope/TraceContext.ts"
 import * as WorkflowEnvelope from "../envelope/WorkflowEnvelope.ts"
+import { CurrentDelivery } from "../observe/CurrentDelivery.ts"
 import * as PublishMetrics from "../observe/PublishMetrics.ts"
 import * as RetryQueues from "../retry/RetryQueues.ts"
 import { ContractAliasConfig } from "../topology/Aliases.ts"
@@ -248,10 +249,19 @@ export class BrokerClient extends Context.Service<
         }, publish)
 
       const publishStatus = (prepare: typeof Publications.status, event: JsonObject) =>
-        prepareAndPublish(
-          () => prepare(topology, aliases.inbound(event), { now: now(), unique: uniqueId(), trace: traceIds() }),
-          publish
-        )
+        Effect.withFiber(({ context }) => {
+          const delivery = Context.get(context, CurrentDelivery)
+          return prepareAndPublish(
+            () =>
+              prepare(topology, aliases.inbound(event), {
+                now: now(),
+                unique: uniqueId(),
+                trace: traceIds(),
+                delivery
+              }),
+            publish
+          )
+        })
 
       return BrokerClient.of({
         topology,

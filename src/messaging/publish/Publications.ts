@@ -7,6 +7,7 @@ import * as TaskEnvelope from "../envelope/TaskEnvelope.ts"
 import type { Timestamp } from "../envelope/Timestamp.ts"
 import type { TraceIds } from "../envelope/TraceContext.ts"
 import * as WorkflowEnvelope from "../envelope/WorkflowEnvelope.ts"
+import { type CurrentDelivery, headersOf } from "../observe/CurrentDelivery.ts"
 import { amqpPriority, type BrokerCapabilities } from "../topology/BrokerCapabilities.ts"
 import type { QueueFamily } from "../topology/Parameters.ts"
 import * as StageContract from "../topology/StageContract.ts"
@@ -132,6 +133,8 @@ interface StatusOptions {
   readonly unique: string
   /** Trace ids to add, unless the event already has trace ids. They do not change the event id. */
   readonly trace?: TraceIds | undefined
+  /** The delivery that the publisher handles, if it is known. */
+  readonly delivery?: CurrentDelivery | undefined
 }
 
 export const status = (topology: Topology, event: unknown, options: StatusOptions): PublicationResult =>
@@ -229,7 +232,7 @@ const statusPublication = (
   { status }: Topology,
   event: StatusEvent.PublishedStatus,
   routingKey: string,
-  { trace }: StatusOptions
+  { delivery, trace }: StatusOptions
 ): PublicationResult =>
   Result.flatMap(StatusEvent.encode(trace === undefined ? event : withTraceIds(event, trace)), (content) =>
     content.byteLength > status.maxEventBytes
@@ -242,7 +245,7 @@ const statusPublication = (
           properties: properties({
             correlationId: event.correlation_id,
             priority: 0,
-            headers: { task_id: event.task_id, status: event.status }
+            headers: { task_id: event.task_id, status: event.status, ...headersOf(delivery, event.task_id) }
           })
         })
   )

@@ -17,6 +17,8 @@ export interface StatusContent {
   readonly status: string
   readonly message?: string
   readonly meta?: JsonObject
+  /** Default: a random id. */
+  readonly eventId?: string
 }
 
 const terminalRetries = { times: 5, spacing: "1 second" } as const
@@ -41,7 +43,7 @@ export const publish = Effect.fnUntraced(function* (
     ...(service !== undefined && { service }),
     ...(task_type !== undefined && { task_type }),
     timestamp: Timestamp.ofMillis(yield* Clock.currentTimeMillis),
-    event_id: randomUUID().replaceAll("-", "")
+    event_id: content.eventId ?? randomUUID().replaceAll("-", "")
   }
   const once = client.publishStatus(event)
   const published = terminal

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { DenseSet, DenseSetItem } from "../../../src/messaging/consume/DenseSet.ts"
+import { DenseSet, DenseSetItem } from "../../src/services/DenseSet.ts"
 
 class Thing extends DenseSetItem {}
 

@@ -1,0 +1,75 @@
+import { Schema } from "effect"
+
+/** Consumers of a paused queue take no messages until the queue is resumed. */
+export const Pause = Schema.Struct({
+  queue: Schema.String,
+  reason: Schema.String,
+  /** Who paused the queue, as far as the caller said so. */
+  by: Schema.NullOr(Schema.String),
+  /** ISO 8601. */
+  paused_at: Schema.String
+})
+export interface Pause extends Schema.Schema.Type<typeof Pause> {}
+
+/**
+ * A request to cancel a task. It applies to every message of the task until it expires or is withdrawn.
+ *
+ * - `requested`: no worker has met a message of the task since.
+ * - `interrupting`: a worker has interrupted the handler, and waits for its end.
+ * - `cancelled`: a worker has ended the task without a result.
+ * - `ended`: the handler ended before the interruption had an effect.
+ */
+export const CancelRequest = Schema.Struct({
+  cancel_id: Schema.String,
+  task_id: Schema.String,
+  reason: Schema.String,
+  by: Schema.NullOr(Schema.String),
+  requested_at: Schema.String,
+  expires_at: Schema.String,
+  state: Schema.Literals(["requested", "interrupting", "cancelled", "ended"]),
+  worker: Schema.NullOr(Schema.String),
+  answered_at: Schema.NullOr(Schema.String)
+})
+export interface CancelRequest extends Schema.Schema.Type<typeof CancelRequest> {}
+
+export const RunningTask = Schema.Struct({
+  task_id: Schema.String,
+  task_type: Schema.NullOr(Schema.String),
+  attempt: Schema.Number,
+  started_at: Schema.String
+})
+export interface RunningTask extends Schema.Schema.Type<typeof RunningTask> {}
+
+export const ConsumerReport = Schema.Struct({
+  name: Schema.String,
+  queue: Schema.String,
+  /** The number of messages that the consumer may have in progress. */
+  concurrency: Schema.Number,
+  in_work: Schema.Number,
+  /** True if the consumer has stopped to take messages, because its queue is paused. */
+  paused: Schema.Boolean,
+  /** The longest running handlers first. At most 100. `in_work` counts all. */
+  running: Schema.Array(RunningTask)
+})
+export interface ConsumerReport extends Schema.Schema.Type<typeof ConsumerReport> {}
+
+/** What a worker process says of itself once a second. */
+export const WorkerReport = Schema.Struct({
+  worker: Schema.String,
+  host: Schema.String,
+  pid: Schema.Number,
+  version: Schema.String,
+  started_at: Schema.String,
+  seen_at: Schema.String,
+  consumers: Schema.Array(ConsumerReport)
+})
+export interface WorkerReport extends Schema.Schema.Type<typeof WorkerReport> {}
+
+/** The queues that belong to a worker queue. Consumers announce them, because only they know their retry policy. */
+export const QueueGroup = Schema.Struct({
+  queue: Schema.String,
+  retry_queues: Schema.Array(Schema.String),
+  /** `null` if the consumers have no retry policy. */
+  dead_letter_queue: Schema.NullOr(Schema.String)
+})
+export interface QueueGroup extends Schema.Schema.Type<typeof QueueGroup> {}

@@ -1,0 +1,263 @@
+import { randomUUID } from "node:crypto"
+import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
+import { Redis, type RedisError, type Reply } from "../../services/Redis.ts"
+import { answerCancel, cancelStateOf, requestCancel, withdrawCancel } from "./CancelScripts.ts"
+import { CancelRequest, Pause, QueueGroup, WorkerReport } from "./ControlRecords.ts"
+
+/** A report is dropped this long after the last one. A worker reports once a second. */
+export const reportTtlMs = 10_000
+
+/** An open request lasts longer than the longest delay of a retry, which is 48 days. */
+const cancelTtlMs = 50 * 86_400_000
+/** An answered request still applies to a redelivery of the message, and then ends. */
+const answeredTtlMs = 3_600_000
+/** The maximum number of requests, because every worker keeps the ids of all. */
+export const maxCancels = 10_000
+
+const ratesTtlSeconds = 2 * 3_600
+const minuteMs = 60_000
+const hourMs = 3_600_000
+
+/** The maximum number of due times per queue. The latest ones are dropped first. */
+const maxDueTimes = 10_000
+
+export interface CancelInput {
+  readonly taskId: string
+  readonly reason: string
+  readonly by: string | null
+}
+
+export interface Answer {
+  readonly state: "interrupting" | "cancelled" | "ended"
+  readonly worker: string
+}
+
+/** The messages of one minute. `ready` is `null` if the queue was not inspected in that minute. */
+export interface MinuteOfQueue {
+  readonly minute: number
+  readonly done: number
+  readonly ready: number | null
+}
+
+/** What workers and operators tell each other: pauses, requests to cancel, reports of workers, numbers of queues. */
+export class ControlStore extends Context.Service<
+  ControlStore,
+  {
+    readonly pauses: Effect.Effect<ReadonlyArray<Pause>, RedisError>
+    /** Returns the pause that was there before, whose reason the new one replaces. */
+    readonly pause: (pause: Omit<Pause, "paused_at">) => Effect.Effect<Pause, RedisError>
+    /** Returns the pause that has ended. `None` if the queue was not paused. */
+    readonly resume: (queue: string) => Effect.Effect<Option.Option<Pause>, RedisError>
+
+    /** Returns the open request of the task if there is one already. `full`: there are 10,000 requests. */
+    readonly requestCancel: (input: CancelInput) => Effect.Effect<CancelRequest | "full", RedisError>
+    readonly cancelOf: (taskId: string) => Effect.Effect<Option.Option<CancelRequest>, RedisError>
+    /** No-op if the request was replaced or withdrawn. */
+    readonly answerCancel: (request: CancelRequest, answer: Answer) => Effect.Effect<void, RedisError>
+    readonly withdrawCancel: (taskId: string) => Effect.Effect<boolean, RedisError>
+    /** Returns the tasks of the requests after `sequence`, at most 1,000, and the sequence to continue from. */
+    readonly cancelsAfter: (
+      sequence: number
+    ) => Effect.Effect<{ readonly taskIds: ReadonlyArray<string>; readonly sequence: number }, RedisError>
+
+    readonly report: (report: WorkerReport) => Effect.Effect<void, RedisError>
+    readonly forget: (worker: string) => Effect.Effect<void, RedisError>
+    readonly workers: Effect.Effect<ReadonlyArray<WorkerReport>, RedisError>
+
+    readonly announce: (group: QueueGroup) => Effect.Effect<void, RedisError>
+    readonly groups: Effect.Effect<ReadonlyArray<QueueGroup>, RedisError>
+    readonly addDone: (queue: string, count: number) => Effect.Effect<void, RedisError>
+    readonly sampleReady: (queue: string, ready: number) => Effect.Effect<void, RedisError>
+    readonly addDueTimes: (queue: string, dueMs: ReadonlyArray<number>) => Effect.Effect<void, RedisError>
+    /** Returns the next due time of a retry of this queue, in milliseconds since 1970. */
+    readonly nextDue: (queue: string) => Effect.Effect<Option.Option<number>, RedisError>
+    /** Returns the last 60 minutes in which anything was counted, oldest first. */
+    readonly lastHour: (queue: string) => Effect.Effect<ReadonlyArray<MinuteOfQueue>, RedisError>
+  }
+>()("svc/messaging/ControlStore") {}
+
+const iso = (ms: number): string => new Date(ms).toISOString()
+
+const readerOf = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
+  const decode = Schema.decodeUnknownOption(Schema.fromJsonString(schema))
+  return (text: string | undefined): Option.Option<S["Type"]> => (text === undefined ? Option.none() : decode(text))
+}
+
+const readPause = readerOf(Pause)
+const readCancel = readerOf(CancelRequest)
+const readWorker = readerOf(WorkerReport)
+const readGroup = readerOf(QueueGroup)
+
+/** Keeps everything in Redis, in one hash slot, for all processes that share the prefix. */
+export const make = Effect.fnUntraced(function* ({ prefix = "svc" }: { readonly prefix?: string | undefined } = {}) {
+  const redis = yield* Redis
+  const key = (name: string) => redis.key(`${prefix}:{work}:${name}`)
+  const cancelKeys = [key("cancels"), key("cancel-order"), key("cancel-expiry"), key("cancel-sequence")]
+  const [cancels = "", cancelOrder = ""] = cancelKeys
+  const paused = key("paused")
+  const workerIndex = key("workers")
+  const workerKey = (worker: string) => key(`worker:${worker}`)
+  const groupKey = key("queues")
+  const dueKey = (queue: string) => key(`due:${queue}`)
+  const hourKey = (kind: "done" | "ready", queue: string, hour: number) => key(`${kind}:${queue}:${hour}`)
+
+  const cancelOf = (taskId: string) =>
+    Effect.map(redis.command("HGET", cancels, taskId), (reply) =>
+      Option.flatMap(Option.fromNullishOr(reply), (text) => readCancel(cancelStateOf(String(text)).json))
+    )
+
+  const addInHour = (kind: "done" | "ready", queue: string, write: "HSET" | "HINCRBY", value: number) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const at = hourKey(kind, queue, Math.floor(now / hourMs))
+      return Effect.andThen(
+        redis.command(write, at, String(Math.floor(now / minuteMs)), value),
+        redis.command("EXPIRE", at, ratesTtlSeconds)
+      )
+    })
+
+  const minutes = (kind: "done" | "ready", queue: string, now: number) => {
+    const hour = Math.floor(now / hourMs)
+    return Effect.map(
+      Effect.forEach([hour - 1, hour], (one) => redis.command("HGETALL", hourKey(kind, queue, one)), {
+        concurrency: 2
+      }),
+      (replies) => new Map(replies.flatMap(pairsOf).map(([minute, count]) => [Number(minute), Number(count)]))
+    )
+  }
+
+  return ControlStore.of({
+    pauses: Effect.map(redis.command("HVALS", paused), (reply) => textsOf(reply).flatMap(listed(readPause))),
+    pause: Effect.fnUntraced(function* (given) {
+      const pause = { ...given, paused_at: iso(yield* Clock.currentTimeMillis) }
+      yield* redis.command("HSET", paused, given.queue, JSON.stringify(pause))
+      return pause
+    }),
+    resume: Effect.fnUntraced(function* (queue) {
+      const before = yield* redis.command("HGET", paused, queue)
+      yield* redis.command("HDEL", paused, queue)
+      return Option.flatMap(Option.fromNullishOr(before), (text) => readPause(String(text)))
+    }),
+
+    requestCancel: Effect.fnUntraced(function* ({ by, reason, taskId }) {
+      const now = yield* Clock.currentTimeMillis
+      const request: CancelRequest = {
+        cancel_id: randomUUID().replaceAll("-", ""),
+        task_id: taskId,
+        reason,
+        by,
+        requested_at: iso(now),
+        expires_at: iso(now + cancelTtlMs),
+        state: "requested",
+        worker: null,
+        answered_at: null
+      }
+      const stored = yield* redis.run(requestCancel, cancelKeys, [
+        taskId,
+        encodeCancel(request),
+        now,
+        now + cancelTtlMs,
+        maxCancels
+      ])
+      if (stored === undefined) return "full" as const
+      return Option.getOrElse(readCancel(cancelStateOf(stored).json), () => request)
+    }),
+    cancelOf,
+    answerCancel: Effect.fnUntraced(function* (request, { state, worker }) {
+      const now = yield* Clock.currentTimeMillis
+      const expiresAt = now + (state === "interrupting" ? cancelTtlMs : answeredTtlMs)
+      const answered = { ...request, state, worker, answered_at: iso(now), expires_at: iso(expiresAt) }
+      yield* redis.run(answerCancel, cancelKeys, [
+        request.task_id,
+        request.cancel_id,
+        encodeCancel(answered),
+        expiresAt
+      ])
+    }),
+    withdrawCancel: (taskId) => redis.run(withdrawCancel, cancelKeys, [taskId]),
+    cancelsAfter: (sequence) =>
+      Effect.map(
+        redis.command("ZRANGEBYSCORE", cancelOrder, `(${sequence}`, "+inf", "WITHSCORES", "LIMIT", 0, 1_000),
+        (reply) => {
+          const found = pairsOf(reply)
+          return {
+            taskIds: found.map(([taskId]) => taskId),
+            sequence: found.reduce((last, [, score]) => Math.max(last, Number(score)), sequence)
+          }
+        }
+      ),
+
+    report: Effect.fnUntraced(function* (report) {
+      const now = yield* Clock.currentTimeMillis
+      yield* Effect.all(
+        [
+          redis.command("SET", workerKey(report.worker), JSON.stringify(report), "PX", reportTtlMs),
+          redis.command("ZADD", workerIndex, now, report.worker),
+          redis.command("ZREMRANGEBYSCORE", workerIndex, "-inf", now - reportTtlMs)
+        ],
+        { concurrency: "unbounded", discard: true }
+      )
+    }),
+    forget: (worker) =>
+      Effect.andThen(redis.command("DEL", workerKey(worker)), redis.command("ZREM", workerIndex, worker)),
+    workers: Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      const ids = textsOf(yield* redis.command("ZRANGEBYSCORE", workerIndex, now - reportTtlMs, "+inf"))
+      if (ids.length === 0) return []
+      const reports = yield* redis.command("MGET", ...ids.toSorted().map(workerKey))
+      return textsOf(reports).flatMap(listed(readWorker))
+    }),
+
+    announce: (group) => Effect.asVoid(redis.command("HSET", groupKey, group.queue, JSON.stringify(group))),
+    groups: Effect.map(redis.command("HVALS", groupKey), (reply) => textsOf(reply).flatMap(listed(readGroup))),
+    addDone: (queue, count) => Effect.asVoid(addInHour("done", queue, "HINCRBY", count)),
+    sampleReady: (queue, ready) => Effect.asVoid(addInHour("ready", queue, "HSET", ready)),
+    addDueTimes: Effect.fnUntraced(function* (queue, dueMs) {
+      const seconds = [...new Set(dueMs.map((due) => Math.ceil(due / 1_000)))]
+      if (seconds.length === 0) return
+      const now = yield* Clock.currentTimeMillis
+      yield* redis.command("ZREMRANGEBYSCORE", dueKey(queue), "-inf", Math.floor(now / 1_000) - 1)
+      const kept = Number(yield* redis.command("ZCARD", dueKey(queue)))
+      const added = seconds.toSorted((one, other) => one - other).slice(0, Math.max(0, maxDueTimes - kept))
+      if (added.length === 0) return
+      yield* redis.command("ZADD", dueKey(queue), ...added.flatMap((second) => [second, String(second)]))
+      yield* redis.command("EXPIRE", dueKey(queue), Math.max(1, Math.max(...added) - Math.floor(now / 1_000)) + 60)
+    }),
+    nextDue: Effect.fnUntraced(function* (queue) {
+      const now = yield* Clock.currentTimeMillis
+      const [first] = textsOf(
+        yield* redis.command("ZRANGEBYSCORE", dueKey(queue), Math.floor(now / 1_000), "+inf", "LIMIT", 0, 1)
+      )
+      return first === undefined ? Option.none() : Option.some(Number(first) * 1_000)
+    }),
+    lastHour: Effect.fnUntraced(function* (queue) {
+      const now = yield* Clock.currentTimeMillis
+      const [done, ready] = yield* Effect.all([minutes("done", queue, now), minutes("ready", queue, now)], {
+        concurrency: 2
+      })
+      const first = Math.floor(now / minuteMs) - 59
+      return [...new Set([...done.keys(), ...ready.keys()])]
+        .filter((minute) => minute >= first)
+        .toSorted((one, other) => one - other)
+        .map((minute) => ({ minute, done: done.get(minute) ?? 0, ready: ready.get(minute) ?? null }))
+    })
+  })
+})
+
+export const layer = (options?: { readonly prefix?: string | undefined }): Layer.Layer<ControlStore, never, Redis> =>
+  Layer.effect(ControlStore, make(options))
+
+const encodeCancel = (request: CancelRequest): string =>
+  `${request.state}\n${request.cancel_id}\n${JSON.stringify(request)}`
+
+const listed =
+  <A>(read: (text: string) => Option.Option<A>) =>
+  (text: string): ReadonlyArray<A> =>
+    Option.toArray(read(text))
+
+const textsOf = (reply: Reply): ReadonlyArray<string> =>
+  Array.isArray(reply) ? reply.filter((one) => one !== null).map(String) : []
+
+const pairsOf = (reply: Reply): ReadonlyArray<readonly [string, string]> => {
+  const texts = textsOf(reply)
+  return texts.flatMap((text, at) => (at % 2 === 0 ? [[text, texts[at + 1] ?? ""] as const] : []))
+}
