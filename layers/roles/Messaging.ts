@@ -1,7 +1,10 @@
+import { hostname } from "node:os"
 import { Effect, Layer } from "effect"
 import { ObservationStore } from "../../src/graph/observations/ObservationStore.ts"
 import * as RedisObservationStore from "../../src/graph/observations/RedisObservationStore.ts"
 import * as StatusRuntime from "../../src/graph/StatusRuntime.ts"
+import * as ControlStore from "../../src/messaging/control/ControlStore.ts"
+import * as RedisWorkControl from "../../src/messaging/control/RedisWorkControl.ts"
 import { DefaultDeadLetterSink } from "../../src/messaging/failure/DeadLetter.ts"
 import { ExceptionDetails, omitted } from "../../src/messaging/failure/ExceptionDetails.ts"
 import * as ObservationMetrics from "../../src/messaging/observe/ObservationMetrics.ts"
@@ -12,6 +15,7 @@ import { Redis } from "../../src/services/Redis.ts"
 import { DeadLetterStore } from "../../src/status/dead-letters/DeadLetterStore.ts"
 import type { Tasks } from "../../src/tasks/Tasks.ts"
 import type { Settings } from "../Environment.ts"
+import { version } from "../telemetry/Version.ts"
 
 /** The sinks that record dead letters and observations of consumers in the stores of the role. */
 const sinks = ({ runtime }: Tasks) =>
@@ -25,6 +29,12 @@ const sinks = ({ runtime }: Tasks) =>
     )
   ).pipe(Layer.provide(StatusRuntime.stores(runtime)))
 
+const workControl = ({ runtime: { storePrefix } }: Tasks) =>
+  Layer.provide(
+    RedisWorkControl.layer({ host: hostname(), pid: process.pid, version }),
+    ControlStore.layer({ prefix: storePrefix })
+  )
+
 /**
  * The workers are provided, not merged. Otherwise the listeners of the role would also use the router of a listener that
  * a tasks module opens.
@@ -32,7 +42,7 @@ const sinks = ({ runtime }: Tasks) =>
 export const layer = (tasks: Tasks, { storeExceptionDetails }: Settings) =>
   Layer.empty.pipe(
     Layer.provide(tasks.workers),
-    Layer.provide(sinks(tasks)),
+    Layer.provide([sinks(tasks), workControl(tasks)]),
     Layer.provide(storeExceptionDetails ? Layer.empty : Layer.succeed(ExceptionDetails, omitted))
   )
 

@@ -7,6 +7,7 @@ import * as QueueMetrics from "../../src/status/dead-letters/QueueMetrics.ts"
 import * as BearerToken from "../../src/status/http/BearerToken.ts"
 import * as DeadLetterRoutes from "../../src/status/http/DeadLetterRoutes.ts"
 import * as ErrorResponses from "../../src/status/http/ErrorResponses.ts"
+import * as QueueRoutes from "../../src/status/http/QueueRoutes.ts"
 import * as StatusRoutes from "../../src/status/http/StatusRoutes.ts"
 import * as EventStream from "../../src/status/stream/EventStream.ts"
 import type { Tasks } from "../../src/tasks/Tasks.ts"
@@ -20,7 +21,11 @@ const runtimeOptions = ({ runtime }: Tasks, { eventStreams: { most, perAddress }
   ...(Option.isSome(perAddress) && { sseMaxOpenStreamsPerAddress: perAddress.value })
 })
 
-const statusRoutes = Layer.merge(StatusRoutes.layer(), DeadLetterRoutes.layer({ brokerDlqQueueNames: [] }))
+const statusRoutes = Layer.mergeAll(
+  StatusRoutes.layer(),
+  DeadLetterRoutes.layer({ brokerDlqQueueNames: [] }),
+  QueueRoutes.layer()
+)
 
 export const status = (tasks: Tasks, settings: Settings) =>
   EventStream.drainFirst.pipe(

@@ -1,4 +1,5 @@
 import { Layer } from "effect"
+import * as ControlStore from "../messaging/control/ControlStore.ts"
 import type { SettingsError } from "../messaging/envelope/Errors.ts"
 import type { ObservationSink } from "../messaging/observe/ObservationSink.ts"
 import { BrokerClient } from "../messaging/publish/BrokerClient.ts"
@@ -11,6 +12,8 @@ import * as RedisDLQStore from "../status/dead-letters/RedisDLQStore.ts"
 import * as History from "../status/history/History.ts"
 import * as WaitingMessages from "../status/history/WaitingMessages.ts"
 import * as StatusHub from "../status/hub/StatusHub.ts"
+import * as QueueBoard from "../status/queues/QueueBoard.ts"
+import * as TaskCancellation from "../status/queues/TaskCancellation.ts"
 import * as ReplayJobs from "../status/replay/ReplayJobs.ts"
 import * as ReplayWorker from "../status/replay/ReplayWorker.ts"
 import * as RedisStatusStore from "../status/store/RedisStatusStore.ts"
@@ -74,6 +77,8 @@ export interface Options {
   readonly observationStoreTtlSeconds?: number | null
   /** The number of observations that are kept per task. Default: 500. */
   readonly observationHistoryMaxlen?: number
+  readonly queueBoard?: Omit<QueueBoard.Options, "queues">
+  readonly cancellation?: Omit<TaskCancellation.Options, "terminalStatuses">
   readonly graphs?: Pick<ExecutionGraphService.Options, "childrenLimit" | "deadLetterLimit" | "evidenceLimit">
   /** Receives the observations of the hub and of event streams. Default: none. */
   readonly observationSink?: ObservationSink
@@ -100,6 +105,8 @@ export type Statuses<O extends Options> =
   | History.HistoryReader
   | BrokerClient
   | WaitingMessages.WaitingMessages
+  | QueueBoard.QueueBoard
+  | TaskCancellation.TaskCancellation
   | (O extends WithDeadLetters ? ReplayJobs.ReplayJobs : never)
 
 /** Creates the stores in Redis, which workers and routers share. */
@@ -143,7 +150,9 @@ export function statuses(
   | EventStream.EventStream
   | History.HistoryReader
   | BrokerClient
-  | WaitingMessages.WaitingMessages,
+  | WaitingMessages.WaitingMessages
+  | QueueBoard.QueueBoard
+  | TaskCancellation.TaskCancellation,
   SettingsError,
   Broker | Redis | StatusStore | DeadLetterStore
 > {
@@ -173,7 +182,7 @@ export function statuses(
           Layer.provideMerge(ReplayJobs.layer({ ...options.replayJobs, prefix: dlqStorePrefix }))
         )
   const reader = History.layer({ ...options.history, topology, sanitizeMetaKeys })
-  return Layer.mergeAll(stream, reader, hub, jobs, waitingMessages(options)).pipe(
+  return Layer.mergeAll(stream, reader, hub, jobs, waitingMessages(options), operations(options)).pipe(
     Layer.provideMerge(BrokerClient.layer({ topology, aliasConfig })),
     Layer.provideMerge(Layer.succeed(ContractAliases, aliasConfig))
   )
@@ -189,6 +198,20 @@ export const graphs = (options: Options) => {
     terminalStatuses: sseTerminalStatuses
   }).pipe(Layer.provide(waitingMessages(options)), Layer.provideMerge(Layer.succeed(ContractAliases, aliasConfig)))
 }
+
+/** What operators do with queues and tasks. */
+const operations = ({
+  cancellation,
+  otherTopologies = [],
+  queueBoard,
+  sseTerminalStatuses,
+  storePrefix,
+  topology
+}: Options) =>
+  Layer.merge(
+    QueueBoard.layer({ ...queueBoard, queues: new TaskQueues([topology, ...otherTopologies]).all }),
+    TaskCancellation.layer({ ...cancellation, terminalStatuses: sseTerminalStatuses })
+  ).pipe(Layer.provide(ControlStore.layer({ prefix: storePrefix })))
 
 const waitingMessages = ({ otherTopologies = [], topology }: Options) =>
   WaitingMessages.layer(new TaskQueues([topology, ...otherTopologies]).all)

@@ -1,0 +1,70 @@
+import { ByteSize, Effect } from "effect"
+import { HttpServerRequest } from "effect/http"
+import type { InvalidParameter } from "./ErrorBody.ts"
+
+/** Why an operator does something, and who says so. */
+export interface OperationReason {
+  readonly reason: string
+  readonly by: string | null
+}
+
+export interface Unreadable {
+  readonly _tag: "Unreadable"
+  readonly detail: string
+}
+
+export interface Invalid {
+  readonly _tag: "Invalid"
+  readonly parameters: ReadonlyArray<InvalidParameter>
+}
+
+export const maxBytes = ByteSize.kibibytes(4)
+
+const maxReason = 500
+const maxBy = 200
+
+/** Reads the body `{"reason": …, "by": …}`. `by` may be missing. */
+export const read: Effect.Effect<OperationReason, Unreadable | Invalid, HttpServerRequest.HttpServerRequest> =
+  Effect.gen(function* () {
+    const { text } = yield* HttpServerRequest.HttpServerRequest
+    const body = yield* text.pipe(
+      Effect.provideService(HttpServerRequest.MaxBodySize, maxBytes),
+      Effect.mapError(
+        (): Unreadable => ({
+          _tag: "Unreadable",
+          detail: `The request body cannot be read or has more than ${maxBytes} bytes.`
+        })
+      )
+    )
+    const given = parse(body)
+    const problems = problemsOf(given)
+    if (problems.length > 0) return yield* Effect.fail<Invalid>({ _tag: "Invalid", parameters: problems })
+    const { by, reason } = given ?? {}
+    return { reason: String(reason).trim(), by: typeof by === "string" ? by.trim() : null }
+  })
+
+const parse = (text: string): Readonly<Record<string, unknown>> | undefined => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const problemsOf = (given: Readonly<Record<string, unknown>> | undefined): ReadonlyArray<InvalidParameter> => {
+  if (given === undefined) return [problem("", 'must be a JSON object such as {"reason": "database maintenance"}')]
+  const { by, reason, ...others } = given
+  return [
+    ...Object.keys(others).map((name) => problem(name, "is unknown: use reason and by")),
+    ...(isText(reason, maxReason) ? [] : [problem("reason", `must be a text of 1 to ${maxReason} characters`)]),
+    ...(by === undefined || by === null || isText(by, maxBy)
+      ? []
+      : [problem("by", `must be a text of 1 to ${maxBy} characters, or be missing`)])
+  ]
+}
+
+const isText = (value: unknown, most: number): boolean =>
+  typeof value === "string" && value.trim() !== "" && value.length <= most
+
+const problem = (name: string, msg: string): InvalidParameter => ({ loc: ["body", name], msg })

@@ -1,0 +1,223 @@
+import { Clock, Context, type Duration, Effect, Layer, Option, Schedule, Schema, type Scope } from "effect"
+import type { Pause, QueueGroup, WorkerReport } from "../../messaging/control/ControlRecords.ts"
+import { ControlStore, type MinuteOfQueue } from "../../messaging/control/ControlStore.ts"
+import { Broker } from "../../services/Broker.ts"
+import type { RedisError } from "../../services/Redis.ts"
+import * as QueueState from "./QueueState.ts"
+
+/** No topology, worker or option names this queue. */
+export class UnknownQueue extends Schema.TaggedError<UnknownQueue>()("UnknownQueue", { queue: Schema.String }) {
+  override get message() {
+    return `There is no worker queue ${JSON.stringify(this.queue)}. GET /queues lists all.`
+  }
+}
+
+export class NotPaused extends Schema.TaggedError<NotPaused>()("NotPaused", { queue: Schema.String }) {
+  override get message() {
+    return `The queue ${JSON.stringify(this.queue)} is not paused.`
+  }
+}
+
+export interface QueueView {
+  readonly queue: string
+  readonly state: QueueState.QueueState
+  /** `null` while the broker does not respond. */
+  readonly ready: number | null
+  readonly consumers: number | null
+  /** The messages that the workers report as in progress. */
+  readonly in_work: number
+  readonly waiting_for_retry: number | null
+  /** `null` if nothing waits, or if it is not known when it is due. */
+  readonly next_retry_at: string | null
+  readonly dead: number | null
+  readonly oldest_age: QueueState.OldestAge | null
+  readonly last_hour: {
+    readonly in: number
+    readonly out: number
+    readonly minutes: ReadonlyArray<{
+      readonly at: string
+      readonly in: number | null
+      readonly out: number
+      readonly ready: number | null
+    }>
+  }
+  readonly paused: Pick<Pause, "reason" | "by" | "paused_at"> | null
+  /** The consumers that report themselves, and how many of them have stopped to take messages. */
+  readonly reporting_consumers: number
+  readonly stopped_consumers: number
+}
+
+export interface Options {
+  /** The queues of the topologies. Queues that workers announce are added to them. */
+  readonly queues: ReadonlyArray<string>
+  /** The time between two counts of ready messages, of which rates are made. Default: 15 seconds. */
+  readonly sampleEvery?: Duration.Input | undefined
+}
+
+/** Shows the queues and workers, and pauses queues. */
+export class QueueBoard extends Context.Service<
+  QueueBoard,
+  {
+    readonly queues: Effect.Effect<ReadonlyArray<QueueView>, RedisError>
+    readonly workers: Effect.Effect<ReadonlyArray<WorkerReport>, RedisError>
+    /** A second pause replaces the reason of the first. */
+    readonly pause: (
+      queue: string,
+      why: { readonly reason: string; readonly by: string | null }
+    ) => Effect.Effect<Pause, RedisError | UnknownQueue>
+    readonly resume: (queue: string) => Effect.Effect<Pause, RedisError | UnknownQueue | NotPaused>
+  }
+>()("svc/status/QueueBoard") {}
+
+const inspectTimeout = "2 seconds"
+const inspectConcurrency = 16
+/** Many viewers of the board cause no more requests to the broker than one. */
+const cacheTtl = "1 second"
+const defaultDeadLetterSuffix = ".dlq"
+
+interface Count {
+  readonly messages: number
+  readonly consumers: number
+}
+
+const nothing: Count = { messages: 0, consumers: 0 }
+
+const make = Effect.fnUntraced(function* ({
+  queues: named,
+  sampleEvery = "15 seconds"
+}: Options): Effect.fn.Return<QueueBoard["Service"], never, Broker | ControlStore | Scope.Scope> {
+  const store = yield* ControlStore
+  const { inspect } = yield* Broker
+
+  /** `undefined`: the broker did not respond. */
+  const countOf = (queue: string): Effect.Effect<Count | undefined> =>
+    Effect.match(Effect.timeout(inspect(queue), inspectTimeout), {
+      onFailure: () => undefined,
+      onSuccess: Option.getOrElse(() => nothing)
+    })
+
+  const groups = Effect.map(store.groups, (announced) => {
+    const known = new Map(announced.map((group) => [group.queue, group]))
+    for (const queue of named) if (!known.has(queue)) known.set(queue, unannounced(queue))
+    return [...known.values()].toSorted((one, other) => (one.queue < other.queue ? -1 : 1))
+  })
+
+  const existing = Effect.fnUntraced(function* (queue: string) {
+    if (!(yield* groups).some((group) => group.queue === queue)) return yield* new UnknownQueue({ queue })
+  })
+
+  const viewOf = Effect.fnUntraced(function* (
+    group: QueueGroup,
+    pauses: ReadonlyArray<Pause>,
+    workers: ReadonlyArray<WorkerReport>
+  ) {
+    const { dead_letter_queue, queue, retry_queues } = group
+    const [own, dead, waiting, minutes, due, now] = yield* Effect.all(
+      [
+        countOf(queue),
+        countOf(dead_letter_queue ?? `${queue}${defaultDeadLetterSuffix}`),
+        Effect.forEach(retry_queues, countOf, { concurrency: inspectConcurrency }),
+        store.lastHour(queue),
+        store.nextDue(queue),
+        Clock.currentTimeMillis
+      ],
+      { concurrency: "unbounded" }
+    )
+    return describe({
+      queue,
+      own,
+      dead,
+      waiting,
+      minutes,
+      nextDue: Option.getOrUndefined(due),
+      pause: pauses.find((pause) => pause.queue === queue),
+      consumers: workers.flatMap(({ consumers }) => consumers.filter((consumer) => consumer.queue === queue)),
+      now
+    })
+  })
+
+  const views = Effect.gen(function* () {
+    const [known, pauses, workers] = yield* Effect.all([groups, store.pauses, store.workers], {
+      concurrency: "unbounded"
+    })
+    return yield* Effect.forEach(known, (group) => viewOf(group, pauses, workers), { concurrency: inspectConcurrency })
+  }).pipe(Effect.withSpan("QueueBoard.queues"))
+
+  const sample = Effect.flatMap(groups, (known) =>
+    Effect.forEach(
+      known,
+      ({ queue }) =>
+        Effect.flatMap(countOf(queue), (count) =>
+          count === undefined ? Effect.void : store.sampleReady(queue, count.messages)
+        ),
+      { concurrency: inspectConcurrency, discard: true }
+    )
+  )
+  yield* Effect.forkScoped(Effect.repeat(Effect.ignore(sample), Schedule.spaced(sampleEvery)))
+
+  return QueueBoard.of({
+    queues: yield* Effect.cachedWithTTL(views, cacheTtl),
+    workers: store.workers,
+    pause: Effect.fn("QueueBoard.pause")(function* (queue, { by, reason }) {
+      yield* existing(queue)
+      return yield* store.pause({ queue, reason, by })
+    }),
+    resume: Effect.fn("QueueBoard.resume")(function* (queue) {
+      yield* existing(queue)
+      const ended = yield* store.resume(queue)
+      return Option.isSome(ended) ? ended.value : yield* new NotPaused({ queue })
+    })
+  })
+})
+
+export const layer = (options: Options): Layer.Layer<QueueBoard, never, Broker | ControlStore> =>
+  Layer.effect(QueueBoard, make(options))
+
+const unannounced = (queue: string): QueueGroup => ({ queue, retry_queues: [], dead_letter_queue: null })
+
+interface Evidence {
+  readonly queue: string
+  readonly own: Count | undefined
+  readonly dead: Count | undefined
+  readonly waiting: ReadonlyArray<Count | undefined>
+  readonly minutes: ReadonlyArray<MinuteOfQueue>
+  readonly nextDue: number | undefined
+  readonly pause: Pause | undefined
+  readonly consumers: WorkerReport["consumers"]
+  readonly now: number
+}
+
+const describe = ({ consumers, dead, minutes, nextDue, now, own, pause, queue, waiting }: Evidence): QueueView => {
+  const rates = QueueState.ratesOf(minutes)
+  const minute = Math.floor(now / 60_000)
+  const waitingCount = waiting.reduce<number | null>(
+    (sum, count) => (sum === null || count === undefined ? null : sum + count.messages),
+    0
+  )
+  const numbers = {
+    ready: own?.messages ?? 0,
+    consumers: own?.consumers ?? 1,
+    isPaused: pause !== undefined,
+    rates,
+    minute
+  }
+  return {
+    queue,
+    state: QueueState.stateOf(numbers),
+    ready: own?.messages ?? null,
+    consumers: own?.consumers ?? null,
+    in_work: consumers.reduce((sum, { in_work }) => sum + in_work, 0),
+    waiting_for_retry: waitingCount,
+    next_retry_at: nextDue === undefined || waitingCount === 0 ? null : new Date(nextDue).toISOString(),
+    dead: dead?.messages ?? null,
+    oldest_age: (own && QueueState.oldestAge(numbers, now)) ?? null,
+    last_hour: {
+      in: rates.reduce((sum, one) => sum + (one.in ?? 0), 0),
+      out: rates.reduce((sum, { out }) => sum + out, 0),
+      minutes: rates.map(({ minute, ...counts }) => ({ at: new Date(minute * 60_000).toISOString(), ...counts }))
+    },
+    paused: pause === undefined ? null : { reason: pause.reason, by: pause.by, paused_at: pause.paused_at },
+    reporting_consumers: consumers.length,
+    stopped_consumers: consumers.filter(({ paused }) => paused).length
+  }
+}
