@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto"
-import { type Arguments, type Commands, integer, type Server, unknownOption } from "./Arguments.ts"
+import { type Arguments, type Commands, integer, type Server, unknownOption, wholeNumber } from "./Arguments.ts"
 import { refuse } from "./Keyspace.ts"
 
 const expire =
@@ -20,6 +20,21 @@ const remaining =
     const deadline = keys.deadline(key)
     return deadline === undefined ? -1 : Math.round((deadline - keys.now) / unit)
   }
+
+/** A pattern is a text with a star at its end. A cursor is a place in the order in which keys were made. */
+const scan = ({ keys }: Server, [cursor = "", ...options]: Arguments, name: string) => {
+  let [prefix, count] = ["", 10]
+  for (let i = 0; i < options.length; i += 2) {
+    const [option = "", value = ""] = [options[i]?.toUpperCase(), options[i + 1]]
+    if (option === "MATCH" && /^[^*?[\\]*\*$/.test(value)) prefix = value.slice(0, -1)
+    else if (option === "COUNT") count = Math.max(1, wholeNumber(value))
+    else unknownOption(name, option)
+  }
+  const from = wholeNumber(cursor)
+  const all = keys.names
+  const found = all.slice(from, from + count).filter((key) => key.startsWith(prefix) && keys.kind(key) !== undefined)
+  return [from + count >= all.length ? "0" : String(from + count), found]
+}
 
 /** As with a server, every start has another replication id, because a power cut may have lost the last second. */
 const replication = `# Replication\r\nrole:master\r\nmaster_replid:${randomBytes(20).toString("hex")}\r\n`
@@ -42,5 +57,6 @@ export const keys: Commands = {
     run: (_, [section = ""], name) =>
       section.toLowerCase() === "replication" ? replication : unknownOption(name, section)
   },
+  SCAN: { arity: -2, run: scan },
   PUBLISH: { arity: 3, run: ({ publish }, [channel = "", message = ""]) => publish(channel, message) }
 }

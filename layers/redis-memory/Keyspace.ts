@@ -108,6 +108,11 @@ export class Keyspace {
     return existed
   }
 
+  /** Copies the names of all keys, also of expired ones. */
+  get names(): ReadonlyArray<string> {
+    return [...this.#kinds.keys()]
+  }
+
   deadline(key: string): number | undefined {
     return this.#deadlines.get(key)
   }

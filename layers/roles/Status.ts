@@ -9,6 +9,7 @@ import * as DeadLetterRoutes from "../../src/status/http/DeadLetterRoutes.ts"
 import * as ErrorResponses from "../../src/status/http/ErrorResponses.ts"
 import * as QueueRoutes from "../../src/status/http/QueueRoutes.ts"
 import * as StatusRoutes from "../../src/status/http/StatusRoutes.ts"
+import * as TaskRoutes from "../../src/status/http/TaskRoutes.ts"
 import * as EventStream from "../../src/status/stream/EventStream.ts"
 import type { Tasks } from "../../src/tasks/Tasks.ts"
 import type { Settings } from "../Environment.ts"
@@ -24,7 +25,8 @@ const runtimeOptions = ({ runtime }: Tasks, { eventStreams: { most, perAddress }
 const statusRoutes = Layer.mergeAll(
   StatusRoutes.layer(),
   DeadLetterRoutes.layer({ brokerDlqQueueNames: [] }),
-  QueueRoutes.layer()
+  QueueRoutes.layer(),
+  TaskRoutes.layer()
 )
 
 export const status = (tasks: Tasks, settings: Settings) =>

@@ -1,4 +1,4 @@
-import { Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import * as ControlStore from "../messaging/control/ControlStore.ts"
 import type { SettingsError } from "../messaging/envelope/Errors.ts"
 import type { ObservationSink } from "../messaging/observe/ObservationSink.ts"
@@ -6,6 +6,7 @@ import { BrokerClient } from "../messaging/publish/BrokerClient.ts"
 import { type ContractAliasConfig, ContractAliases } from "../messaging/topology/Aliases.ts"
 import type { Topology } from "../messaging/topology/Topology.ts"
 import type { Broker, Fields } from "../services/Broker.ts"
+import { Database } from "../services/Database.ts"
 import type { Redis } from "../services/Redis.ts"
 import type { DeadLetterStore } from "../status/dead-letters/DeadLetterStore.ts"
 import * as RedisDLQStore from "../status/dead-letters/RedisDLQStore.ts"
@@ -21,6 +22,10 @@ import type { StatusStore } from "../status/store/StatusStore.ts"
 import type { TerminalStatusSet } from "../status/store/TerminalStatusSet.ts"
 import * as EventStream from "../status/stream/EventStream.ts"
 import type { OutputAdapter } from "../status/stream/PublicEvent.ts"
+import * as PostgresTaskIndex from "../status/tasks/PostgresTaskIndex.ts"
+import * as RedisTaskIndex from "../status/tasks/RedisTaskIndex.ts"
+import type { TaskIndex } from "../status/tasks/TaskIndex.ts"
+import * as TaskIndexer from "../status/tasks/TaskIndexer.ts"
 import * as ExecutionGraphService from "./ExecutionGraphService.ts"
 import type { ObservationStore } from "./observations/ObservationStore.ts"
 import * as RedisObservationStore from "./observations/RedisObservationStore.ts"
@@ -77,6 +82,9 @@ export interface Options {
   readonly observationStoreTtlSeconds?: number | null
   /** The number of observations that are kept per task. Default: 500. */
   readonly observationHistoryMaxlen?: number
+  /** Which members of `meta` are attributes of tasks, and how much the index keeps and looks at. */
+  readonly taskIndex?: Pick<TaskIndexer.Options, "attributes" | "backfillPause"> &
+    Omit<RedisTaskIndex.Options, "prefix">
   readonly queueBoard?: Omit<QueueBoard.Options, "queues">
   readonly cancellation?: Omit<TaskCancellation.Options, "terminalStatuses">
   readonly graphs?: Pick<ExecutionGraphService.Options, "childrenLimit" | "deadLetterLimit" | "evidenceLimit">
@@ -107,6 +115,8 @@ export type Statuses<O extends Options> =
   | WaitingMessages.WaitingMessages
   | QueueBoard.QueueBoard
   | TaskCancellation.TaskCancellation
+  | TaskIndex
+  | TaskIndexer.TaskIndexer
   | (O extends WithDeadLetters ? ReplayJobs.ReplayJobs : never)
 
 /** Creates the stores in Redis, which workers and routers share. */
@@ -152,19 +162,26 @@ export function statuses(
   | BrokerClient
   | WaitingMessages.WaitingMessages
   | QueueBoard.QueueBoard
-  | TaskCancellation.TaskCancellation,
+  | TaskCancellation.TaskCancellation
+  | TaskIndex
+  | TaskIndexer.TaskIndexer,
   SettingsError,
   Broker | Redis | StatusStore | DeadLetterStore
 > {
   const { aliasConfig, dlqStorePrefix, hubSanitizeMetaKeys: sanitizeMetaKeys, observationSink, topology } = options
-  const hub = StatusHub.layer({
-    ...options.hub,
-    prefix: options.storePrefix,
-    prefetch: options.hubPrefetch,
-    consumeArguments: options.hubConsumeArguments,
-    sanitizeMetaKeys,
-    observationSink
-  })
+  const hub = Layer.unwrap(
+    Effect.map(TaskIndexer.TaskIndexer, ({ offer }) =>
+      StatusHub.layer({
+        ...options.hub,
+        prefix: options.storePrefix,
+        prefetch: options.hubPrefetch,
+        consumeArguments: options.hubConsumeArguments,
+        sanitizeMetaKeys,
+        observationSink,
+        onStored: offer
+      })
+    )
+  )
   const stream = EventStream.layer({
     ...options.eventStreams,
     terminalStatuses: options.sseTerminalStatuses,
@@ -183,6 +200,7 @@ export function statuses(
         )
   const reader = History.layer({ ...options.history, topology, sanitizeMetaKeys })
   return Layer.mergeAll(stream, reader, hub, jobs, waitingMessages(options), operations(options)).pipe(
+    Layer.provideMerge(taskIndex(options)),
     Layer.provideMerge(BrokerClient.layer({ topology, aliasConfig })),
     Layer.provideMerge(Layer.succeed(ContractAliases, aliasConfig))
   )
@@ -197,6 +215,30 @@ export const graphs = (options: Options) => {
     otherTopologies,
     terminalStatuses: sseTerminalStatuses
   }).pipe(Layer.provide(waitingMessages(options)), Layer.provideMerge(Layer.succeed(ContractAliases, aliasConfig)))
+}
+
+/** Keeps the index in PostgreSQL where the process has it, else in Redis. */
+const taskIndex = ({
+  hubSanitizeMetaKeys: sanitizeMetaKeys,
+  sseTerminalStatuses,
+  storePrefix,
+  taskIndex: given = {}
+}: Options) => {
+  const { attributes, backfillPause, ...bounds } = given
+  const store = Layer.unwrap(
+    Effect.map(Effect.serviceOption(Database), (database) =>
+      Option.isSome(database)
+        ? Layer.provide(PostgresTaskIndex.layer(bounds), Layer.succeed(Database, database.value))
+        : RedisTaskIndex.layer({ ...bounds, prefix: storePrefix })
+    )
+  )
+  return TaskIndexer.layer({
+    attributes,
+    ...(backfillPause !== undefined && { backfillPause }),
+    terminalStatuses: sseTerminalStatuses,
+    storePrefix,
+    sanitizeMetaKeys
+  }).pipe(Layer.provideMerge(store))
 }
 
 /** What operators do with queues and tasks. */

@@ -50,6 +50,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/status/http/DeadLetterRoutes.ts",
       "src/status/http/HistoryParameters.ts",
       "src/status/http/OperationBody.ts",
+      "src/status/http/TaskParameters.ts",
       "src/status/http/StatusRoutes.ts"
     ]
   ],
@@ -69,6 +70,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/policy/ServiceTable.ts",
       "src/state/Vault.ts",
       "src/messaging/control/CancelScripts.ts",
+      "src/status/tasks/RedisTaskIndex.ts",
       "src/messaging/control/ControlStore.ts",
       "src/status/store/RedisStatusStore.ts",
       "src/status/replay/ReplayJobs.ts",
@@ -108,6 +110,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "layers/amqp/PublishFrames.ts",
       "layers/amqp/QueueKind.ts",
       "layers/broker-memory/queues/StreamLog.ts",
+      "layers/redis-memory/Keys.ts",
       "layers/redis-memory/Streams.ts",
       "src/gateway/limits/EvictionWarning.ts"
     ]

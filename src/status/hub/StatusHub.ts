@@ -44,6 +44,8 @@ export interface Options {
   readonly prefix?: string | undefined
   /** The time that a stopping hub waits for events that are being stored. Default: 10 seconds. */
   readonly stopWithin?: Duration.Input
+  /** Called with each event that was stored, also with one that was stored before. Must return at once. */
+  readonly onStored?: ((event: PublishedStatus, properties: Delivery["properties"]) => void) | undefined
   /** The delay in seconds before the hub retries after an error of its consumer. Default: 2. */
   readonly idleRetrySeconds?: number
 }
@@ -232,7 +234,10 @@ export const make = Effect.fnUntraced(function* (
       return Effect.as(afterCapacity(reportMalformed(received.failure, delivery)), verdict)
     const { event } = received.success
     observeLeftOutMembers(received.success)
-    return Effect.as(order.runInOrder(event.task_id, afterCapacity(storeOrLeaveOut(event))), verdict)
+    const stored = Effect.map(order.runInOrder(event.task_id, afterCapacity(storeOrLeaveOut(event))), () =>
+      options.onStored?.(event, delivery.properties)
+    )
+    return Effect.as(stored, verdict)
   }
 
   const storeOrLeaveOut = (event: PublishedStatus) =>

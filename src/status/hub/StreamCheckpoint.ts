@@ -90,6 +90,22 @@ export const make = (
   return { start }
 }
 
+/**
+ * Returns where a reader of the stream continues after `checkpoint`: at the next offset, or at the first message if the
+ * stream was redeclared or lost messages.
+ */
+export const resumeAfter = Effect.fnUntraced(function* (
+  broker: Broker["Service"],
+  queue: string,
+  checkpoint: string | undefined
+): Effect.fn.Return<Field, BrokerError> {
+  const decoded = checkpoint === undefined ? undefined : decodeCheckpoint(checkpoint)
+  if (decoded === undefined) return "first"
+  const found = yield* messageAt(broker, queue, decoded.offset)
+  const isSame = found !== undefined && (found.offset > decoded.offset || found.digest === decoded.digest)
+  return isSame ? decoded.offset + 1 : "first"
+})
+
 interface Checkpoint {
   readonly offset: number
   readonly digest: string
@@ -97,7 +113,7 @@ interface Checkpoint {
 
 const startOfStream = "beginning"
 
-const encodeCheckpoint = ({ digest, offset }: Checkpoint): string => `${offset} ${digest}`
+export const encodeCheckpoint = ({ digest, offset }: Checkpoint): string => `${offset} ${digest}`
 
 const decodeCheckpoint = (text: string): Checkpoint | undefined => {
   const [, offset, digest = ""] = /^(\d{1,15}) (\w+)$/.exec(text) ?? []

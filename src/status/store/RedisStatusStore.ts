@@ -4,7 +4,7 @@ import { SettingsError } from "../../messaging/envelope/Errors.ts"
 import { isAggregationStatus, type PublishedStatus, parentTaskId } from "../../messaging/envelope/StatusEvent.ts"
 import { ValidationIssues } from "../../messaging/topology/Parameters.ts"
 import * as LogThrottle from "../../services/LogThrottle.ts"
-import { Redis, type Reply } from "../../services/Redis.ts"
+import { Redis, type RedisError, type Reply } from "../../services/Redis.ts"
 import { defaultPrefix } from "./DefaultPrefix.ts"
 import * as EventId from "./EventId.ts"
 import { indexChild, readHistory, storeStatus } from "./StatusScripts.ts"
@@ -150,6 +150,37 @@ const childrenLeftOut = Metric.counter("svc_status_children_left_out_total", {
   description: "Events of children that were not indexed because the index of their parent was full",
   incremental: true
 })
+
+/** A page of the tasks that have statuses. */
+export interface ScannedTasks {
+  readonly taskIds: ReadonlyArray<string>
+  /** `undefined` after the last page. */
+  readonly next: string | undefined
+}
+
+/**
+ * Returns some of the tasks that have statuses, and where to continue. Tasks that have statuses during the whole scan
+ * are returned at least once. In a Redis Cluster, only the tasks of one node are found.
+ */
+export const scan = Effect.fnUntraced(function* (
+  redis: Redis["Service"],
+  { prefix = defaultPrefix }: Pick<StatusStoreParameters, "prefix">,
+  cursor = "0"
+): Effect.fn.Return<ScannedTasks, RedisError> {
+  const start = redis.key(`${prefix}:history:{`)
+  const pattern = `${start.replace(/[*?[\]\\]/g, "\\$&")}*`
+  const reply = yield* redis.command("SCAN", cursor, "MATCH", pattern, "COUNT", scannedAtOnce)
+  const [next, keys] = Array.isArray(reply) ? reply : []
+  const found = Array.isArray(keys) ? keys.map(String) : []
+  return {
+    taskIds: found.map((key) => unescaped(key.slice(start.length, -1))),
+    next: next === "0" || next === undefined ? undefined : String(next)
+  }
+})
+
+const scannedAtOnce = 500
+
+const unescaped = (text: string): string => text.replace(/%(25|7B|7D)/g, decodeURIComponent)
 
 /** Escapes braces in a task id. Otherwise the keys of a task could be in different hash slots. */
 const escaped = (taskId: string): string => taskId.replace(/[%{}]/g, encodeURIComponent)
