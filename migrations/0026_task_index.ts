@@ -22,6 +22,8 @@ const statements = [
   `CREATE INDEX task_index_by_time ON task_index (last_micros DESC, task_id DESC)`,
   `CREATE INDEX task_index_by_status ON task_index (status, last_micros DESC, task_id DESC)`,
   `CREATE INDEX task_index_by_type ON task_index (task_type, last_micros DESC, task_id DESC)`,
+  // Tasks of one type are all over the table. Reading thousands of them to filter by status would read most of its pages.
+  `CREATE INDEX task_index_by_type_and_status ON task_index (task_type, status, last_micros DESC, task_id DESC)`,
   // Partial indexes: most tasks have no parent and no error, and cost these indexes nothing.
   `CREATE INDEX task_index_by_parent ON task_index (parent_id, last_micros DESC, task_id DESC) WHERE parent_id IS NOT NULL`,
   `CREATE INDEX task_index_by_error ON task_index (error_class, last_micros DESC, task_id DESC) WHERE error_class IS NOT NULL`,

@@ -7,7 +7,7 @@ import { exactUpTo, type Looked, type TaskFilter, TaskIndex, TaskIndexError, typ
 export interface Options {
   /** The days that a task is kept after its latest status. Default: 30. */
   readonly keepDays?: number | undefined
-  /** The maximum number of tasks that one list or count looks at. Default: 50,000. */
+  /** The maximum number of tasks that one list or count looks at. Default: 20,000. */
   readonly looksAtMost?: number | undefined
 }
 
@@ -20,7 +20,7 @@ const trimBatch = 5_000
 const mostStatuses = 100
 
 /** Keeps the index in the table `task_index`. */
-export const make = Effect.fnUntraced(function* ({ keepDays = 30, looksAtMost = 50_000 }: Options = {}) {
+export const make = Effect.fnUntraced(function* ({ keepDays = 30, looksAtMost = 20_000 }: Options = {}) {
   const { sql, transaction } = yield* Database
 
   const readStored = (ids: ReadonlyArray<string>) =>
@@ -61,14 +61,14 @@ export const make = Effect.fnUntraced(function* ({ keepDays = 30, looksAtMost = 
     const { attributes = {}, since, until } = filter
     const strongest = strongestOf(filter)
     const conditions = [
-      ...(strongest === undefined ? [] : [sql`${sql(strongest)} = ${filter[strongest]}`]),
+      ...strongest.map((name) => sql`${sql(name)} = ${filter[name]}`),
       ...(since === undefined ? [] : [sql`last_micros >= ${since}::bigint`]),
       ...(until === undefined ? [] : [sql`last_micros < ${until}::bigint`]),
       ...(after === undefined ? [] : [sql`(last_micros, task_id) < (${after.micros}::bigint, ${after.id})`])
     ]
     const order = sql`ORDER BY last_micros DESC, task_id DESC`
     const condition = conditions.length === 0 ? sql`true` : sql.and(conditions)
-    if (strongest === undefined && Object.keys(attributes).length > 0) {
+    if (strongest.length === 0 && Object.keys(attributes).length > 0) {
       // Attributes select few tasks. Reading all of these first makes PostgreSQL use the index of attributes.
       const matching = sql`SELECT ${columns(sql)} FROM task_index WHERE attributes @> ${JSON.stringify(attributes)}::jsonb AND attributes <> '{}' LIMIT ${most + 1}`
       const found = sql`WITH matching AS MATERIALIZED (${matching}) SELECT * FROM matching`
@@ -83,7 +83,7 @@ export const make = Effect.fnUntraced(function* ({ keepDays = 30, looksAtMost = 
     const { attributes = {}, q } = filter
     const conditions = [
       ...equalities.flatMap((name) =>
-        filter[name] === undefined || name === strongest ? [] : [sql`${sql(name)} = ${filter[name]}`]
+        filter[name] === undefined || strongest.includes(name) ? [] : [sql`${sql(name)} = ${filter[name]}`]
       ),
       ...(Object.keys(attributes).length === 0 ? [] : [sql`attributes @> ${JSON.stringify(attributes)}::jsonb`]),
       ...(q === undefined
@@ -226,9 +226,12 @@ const orIndexError = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, T
 
 const equalities = ["parent_id", "error_class", "task_type", "status", "worker", "queue"] as const
 
-/** The columns that have an index, from the one that selects the fewest tasks. */
-const strongestOf = (filter: TaskFilter) =>
-  (["parent_id", "error_class", "task_type", "status"] as const).find((name) => filter[name] !== undefined)
+/** The filters that one index has, from those that select the fewest tasks. */
+const strongestOf = (filter: TaskFilter): ReadonlyArray<(typeof equalities)[number]> => {
+  if (filter.parent_id !== undefined) return ["parent_id"]
+  if (filter.error_class !== undefined) return ["error_class"]
+  return (["task_type", "status"] as const).filter((name) => filter[name] !== undefined)
+}
 
 const isOfStatusesOnly = ({ since: _, status: __, until: ___, ...others }: TaskFilter): boolean =>
   Object.values(others).every((value) => value === undefined)
