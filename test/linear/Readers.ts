@@ -4,6 +4,7 @@ import * as RedisReply from "../../layers/ioredis/RedisReply.ts"
 import * as RedisArguments from "../../layers/redis-memory/Arguments.ts"
 import { defaultSettings, Simulator } from "../../layers/simulator/Simulator.ts"
 import * as Fields from "../../src/control/api/schema/Fields.ts"
+import * as Labels from "../../src/control/api/schema/Labels.ts"
 import * as ControlAuthentication from "../../src/control/operators/Authentication.ts"
 import * as OpenApiDocument from "../../src/control/services/OpenApiDocument.ts"
 import * as StudioExport from "../../src/control/services/StudioExport.ts"
@@ -212,6 +213,8 @@ const detectorFiles = [
 ].map((name) => `src/guardrails/detect/${name}.ts`)
 const documentFiles = ["JsonTape", "Reader"].map((name) => `src/guardrails/text/${name}.ts`)
 const isCursor = Schema.decodeUnknownOption(Fields.Cursor)
+const isLabels = Schema.decodeUnknownOption(Schema.Struct(Labels.labels), { errors: "all" })
+const isSearch = Schema.decodeUnknownOption(Labels.SearchText)
 const isTimestamp = Schema.decodeUnknownOption(Timestamp.Timestamp)
 const isRows = Schema.decodeUnknownOption(StudioExport.StudioExport)
 
@@ -309,6 +312,10 @@ export const readers: ReadonlyArray<Reader> = [
     EventFrames.lastEventIdOf(text)
   ]),
   ofHead("cursors", ["src/control/api/schema/Fields.ts"], (text) => isCursor(text)),
+  ofHead("labels and searches", ["src/control/api/schema/Labels.ts"], (text) => [
+    isLabels({ description: text, owner_email: text, tags: [text] }),
+    isSearch(text)
+  ]),
   ofHead("cookies of the upstream's UI", ["src/control/upstream-ui/UpstreamUiCookies.ts"], (text) => [
     UpstreamUiCookies.forBrowser([text]),
     UpstreamUiCookies.forUpstream(text)

@@ -85,6 +85,7 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/control/services/ServiceValidation.ts",
       "src/gateway/telemetry/GenAiAttributes.ts",
       "src/control/api/providers/ModelPricesApi.ts",
+      "src/control/usage/UsageSeries.ts",
       "src/status/dead-letters/RedisDLQStore.ts"
     ]
   ],

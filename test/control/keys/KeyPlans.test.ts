@@ -6,8 +6,8 @@ import { Keys } from "../../../src/control/keys/Keys.ts"
 import { Projects } from "../../../src/control/keys/Projects.ts"
 import { Database } from "../../../src/services/Database.ts"
 import * as MigratedDatabase from "../../MigratedDatabase.ts"
+import { sequentialScans } from "../../SequentialScans.ts"
 import * as TemporaryDatabase from "../../TemporaryDatabase.ts"
-import { sequentialScans } from "../SequentialScans.ts"
 
 const size = 20_000
 

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { Database } from "../../src/services/Database.ts"
+import { Database } from "../src/services/Database.ts"
 
 /** Tables of so few rows are read as a whole, because no index is faster. */
 const fewRows = 1000
