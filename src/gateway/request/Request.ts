@@ -19,7 +19,7 @@ export interface Request {
   /** The task and run that a worker named. They are set only if the request carries the workers' shared token. */
   readonly taskId: string | undefined
   readonly runId: string | undefined
-  /** The client's own session, which Claude Code, Codex or the client's operator names. Nobody verifies it. */
+  /** The session that Claude Code or Codex names, which nobody verifies, or else the run. */
   readonly sessionId: string | undefined
   readonly client: UserAgents.Client
   /** The lower-case name of the header that carries the gateway key. The gateway never forwards this header. */
@@ -38,6 +38,7 @@ export const make = (
   const traceparent = Headers.get(headers, "traceparent")
   const token = Headers.get(headers, "x-svc-worker-token")
   const trusted = token !== undefined && Option.exists(workerToken, (expected) => equal(Redacted.make(token), expected))
+  const runId = trusted ? Headers.validClientId(Headers.get(headers, "x-svc-run-id")) : undefined
   return {
     wire,
     requestId: Headers.validClientId(Headers.get(headers, "x-request-id")) ?? recordId,
@@ -46,17 +47,17 @@ export const make = (
     startedAt,
     traceparent: Headers.traceId(traceparent) === undefined ? undefined : traceparent,
     taskId: trusted ? Headers.validClientId(Headers.get(headers, "x-svc-task-id")) : undefined,
-    runId: trusted ? Headers.validClientId(Headers.get(headers, "x-svc-run-id")) : undefined,
-    sessionId: sessionIdOf(headers),
+    runId,
+    sessionId: agentSessionOf(headers) ?? runId,
     client: UserAgents.clientOf(Headers.get(headers, "user-agent")),
     keyHeader
   }
 }
 
-const sessionHeaders = ["x-claude-code-session-id", "session-id", "x-svc-run-id"]
+const agentSessionHeaders = ["x-claude-code-session-id", "session-id"]
 
-const sessionIdOf = (headers: Headers.RawHeaders): string | undefined => {
-  for (const name of sessionHeaders) {
+const agentSessionOf = (headers: Headers.RawHeaders): string | undefined => {
+  for (const name of agentSessionHeaders) {
     const id = Headers.validClientId(Headers.get(headers, name))
     if (id !== undefined) return id
   }
