@@ -305,6 +305,7 @@ describe("DeliveryLoop", () => {
       yield* Fiber.join(interrupting)
       assert.deepStrictEqual(seen, ["a"])
       const second = yield* Effect.forkScoped(run)
+      yield* settleDown
       yield* TestClock.adjust("1 second")
       yield* stop
       assert.deepStrictEqual(seen, ["a", "b"])
