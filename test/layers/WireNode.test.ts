@@ -76,11 +76,11 @@ describe("the end of a response", () => {
     Effect.gen(function* () {
       const flushed = yield* Deferred.make<void>()
       const first = yield* Deferred.make<ServerResponse>()
-      const origin = yield* serving(50, flushed, (outgoing) => Deferred.doneUnsafe(first, Exit.succeed(outgoing)))
+      const origin = yield* serving(500, flushed, (outgoing) => Deferred.doneUnsafe(first, Exit.succeed(outgoing)))
       const connection = yield* RawConnection.open(origin)
       connection.write(RawConnection.request("GET /first") + long)
       const outgoing = yield* Deferred.await(first)
-      yield* Effect.sleep("200 millis")
+      yield* Effect.sleep("1 second")
       outgoing.end("first")
       yield* Deferred.await(flushed)
       const received = yield* connection.closed
