@@ -241,7 +241,7 @@ const taskIndex = ({
   }).pipe(Layer.provideMerge(store))
 }
 
-/** What operators do with queues and tasks. */
+/** Provides the board of queues and the cancellation of tasks. */
 const operations = ({
   cancellation,
   otherTopologies = [],

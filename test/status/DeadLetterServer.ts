@@ -12,6 +12,7 @@ import * as ReplayWorker from "../../src/status/replay/ReplayWorker.ts"
 import * as RunningBroker from "../RunningBroker.ts"
 import * as TemporaryNames from "../TemporaryNames.ts"
 import * as TemporaryPrefix from "../TemporaryPrefix.ts"
+import type { JsonAnswer } from "./JsonAnswer.ts"
 
 const memory = Layer.mergeAll(
   RedisMemory.layer({ prefix: "svc-test:" }),
@@ -35,12 +36,6 @@ export const variants = [
 /** The store and the jobs of one process. */
 export const stores = (options: RedisDLQStore.Options = {}, jobs: ReplayJobs.Options = {}) =>
   Layer.provideMerge(ReplayJobs.layer(jobs), RedisDLQStore.layer(options))
-
-export interface Answer {
-  readonly status: number
-  // biome-ignore lint/suspicious/noExplicitAny: the tests look at the JSON that any client sees
-  readonly body: any
-}
 
 /** A process that serves dead letters on a socket and works on jobs. */
 export const start = Effect.fnUntraced(function* (
@@ -73,7 +68,7 @@ export const start = Effect.fnUntraced(function* (
   const { address } = Context.get(context, HttpServer.HttpServer)
   const url = `http://127.0.0.1:${"port" in address ? address.port : 0}`
   const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
-    Effect.promise(async (): Promise<Answer> => {
+    Effect.promise(async (): Promise<JsonAnswer> => {
       const answer = await fetch(url + path, {
         method,
         headers,

@@ -16,9 +16,9 @@ const maxWaitSeconds = 10
 
 type QueryRefusal = Refused<"invalid_usage_query" | "store_unavailable">
 
-/** The ends of the times that the usage sums of a snapshot cover, in milliseconds since 1970. */
+/** The usage sums of a snapshot cover the time before these moments, in milliseconds since 1970. */
 export interface SummedUsage {
-  /** Of the sums by the hour and by the day. */
+  /** The end of the sums by the hour and by the day. */
   readonly until: number
   readonly minutesUntil: number
 }

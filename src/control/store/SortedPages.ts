@@ -51,7 +51,7 @@ export const readSortedPage = Effect.fnUntraced(function* <Row, A, E, R>(
     orderAndLimit: sql`ORDER BY ${sql.literal(expressions.map((expression) => `${expression} ${order}`).join(", "))}
       LIMIT ${limit + 1}`
   }).pipe(
-    // Somebody changed the cursor.
+    // PostgreSQL refuses the values of a cursor that a client has changed.
     Effect.catchIf(
       (error) => cursor !== undefined && isSqlError(error) && SqlState.isCausedByValues(error),
       () => wrongCursor

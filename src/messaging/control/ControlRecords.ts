@@ -4,7 +4,7 @@ import { Schema } from "effect"
 export const Pause = Schema.Struct({
   queue: Schema.String,
   reason: Schema.String,
-  /** Who paused the queue, as far as the caller said so. */
+  /** The name that the caller gave. */
   by: Schema.NullOr(Schema.String),
   /** ISO 8601. */
   paused_at: Schema.String
@@ -53,7 +53,7 @@ export const ConsumerReport = Schema.Struct({
 })
 export interface ConsumerReport extends Schema.Schema.Type<typeof ConsumerReport> {}
 
-/** What a worker process says of itself once a second. */
+/** A worker process reports itself once a second. */
 export const WorkerReport = Schema.Struct({
   worker: Schema.String,
   host: Schema.String,
@@ -65,7 +65,7 @@ export const WorkerReport = Schema.Struct({
 })
 export interface WorkerReport extends Schema.Schema.Type<typeof WorkerReport> {}
 
-/** The queues that belong to a worker queue. Consumers announce them, because only they know their retry policy. */
+/** A worker queue and the queues that belong to it. Consumers announce them, because only they know their retry policy. */
 export const QueueGroup = Schema.Struct({
   queue: Schema.String,
   retry_queues: Schema.Array(Schema.String),

@@ -7,6 +7,9 @@ import { CancelRequest, Pause, QueueGroup, WorkerReport } from "./ControlRecords
 /** A report is dropped this long after the last one. A worker reports once a second. */
 export const reportTtlMs = 10_000
 
+/** A queue without workers is listed for this time, unless a topology names it or it is paused. */
+const groupTtlMs = 7 * 86_400_000
+
 /** An open request lasts longer than the longest delay of a retry, which is 48 days. */
 const cancelTtlMs = 50 * 86_400_000
 /** An answered request still applies to a redelivery of the message, and then ends. */
@@ -39,12 +42,12 @@ export interface MinuteOfQueue {
   readonly ready: number | null
 }
 
-/** What workers and operators tell each other: pauses, requests to cancel, reports of workers, numbers of queues. */
+/** Pauses, requests to cancel, reports of workers and numbers of queues, which workers and operators share. */
 export class ControlStore extends Context.Service<
   ControlStore,
   {
     readonly pauses: Effect.Effect<ReadonlyArray<Pause>, RedisError>
-    /** Returns the pause that was there before, whose reason the new one replaces. */
+    /** Replaces an earlier pause of the queue. Returns the new one. */
     readonly pause: (pause: Omit<Pause, "paused_at">) => Effect.Effect<Pause, RedisError>
     /** Returns the pause that has ended. `None` if the queue was not paused. */
     readonly resume: (queue: string) => Effect.Effect<Option.Option<Pause>, RedisError>
@@ -95,9 +98,8 @@ export const make = Effect.fnUntraced(function* ({ prefix = "svc" }: { readonly 
   const cancelKeys = [key("cancels"), key("cancel-order"), key("cancel-expiry"), key("cancel-sequence")]
   const [cancels = "", cancelOrder = ""] = cancelKeys
   const paused = key("paused")
-  const workerIndex = key("workers")
-  const workerKey = (worker: string) => key(`worker:${worker}`)
-  const groupKey = key("queues")
+  const reports = recordsOf(redis, { index: key("workers"), keyOf: (id) => key(`worker:${id}`), ttlMs: reportTtlMs })
+  const groups = recordsOf(redis, { index: key("groups"), keyOf: (id) => key(`group:${id}`), ttlMs: groupTtlMs })
   const dueKey = (queue: string) => key(`due:${queue}`)
   const hourKey = (kind: "done" | "ready", queue: string, hour: number) => key(`${kind}:${queue}:${hour}`)
 
@@ -186,29 +188,12 @@ export const make = Effect.fnUntraced(function* ({ prefix = "svc" }: { readonly 
         }
       ),
 
-    report: Effect.fnUntraced(function* (report) {
-      const now = yield* Clock.currentTimeMillis
-      yield* Effect.all(
-        [
-          redis.command("SET", workerKey(report.worker), JSON.stringify(report), "PX", reportTtlMs),
-          redis.command("ZADD", workerIndex, now, report.worker),
-          redis.command("ZREMRANGEBYSCORE", workerIndex, "-inf", now - reportTtlMs)
-        ],
-        { concurrency: "unbounded", discard: true }
-      )
-    }),
-    forget: (worker) =>
-      Effect.andThen(redis.command("DEL", workerKey(worker)), redis.command("ZREM", workerIndex, worker)),
-    workers: Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
-      const ids = textsOf(yield* redis.command("ZRANGEBYSCORE", workerIndex, now - reportTtlMs, "+inf"))
-      if (ids.length === 0) return []
-      const reports = yield* redis.command("MGET", ...ids.toSorted().map(workerKey))
-      return textsOf(reports).flatMap(listed(readWorker))
-    }),
+    report: (report) => reports.write(report.worker, JSON.stringify(report)),
+    forget: reports.remove,
+    workers: Effect.map(reports.all, (texts) => texts.flatMap(listed(readWorker))),
 
-    announce: (group) => Effect.asVoid(redis.command("HSET", groupKey, group.queue, JSON.stringify(group))),
-    groups: Effect.map(redis.command("HVALS", groupKey), (reply) => textsOf(reply).flatMap(listed(readGroup))),
+    announce: (group) => groups.write(group.queue, JSON.stringify(group)),
+    groups: Effect.map(groups.all, (texts) => texts.flatMap(listed(readGroup))),
     addDone: (queue, count) => Effect.asVoid(addInHour("done", queue, "HINCRBY", count)),
     sampleReady: (queue, ready) => Effect.asVoid(addInHour("ready", queue, "HSET", ready)),
     addDueTimes: Effect.fnUntraced(function* (queue, dueMs) {
@@ -245,6 +230,35 @@ export const make = Effect.fnUntraced(function* ({ prefix = "svc" }: { readonly 
 
 export const layer = (options?: { readonly prefix?: string | undefined }): Layer.Layer<ControlStore, never, Redis> =>
   Layer.effect(ControlStore, make(options))
+
+interface RecordOptions {
+  /** The sorted set of the ids by the time of the last write. */
+  readonly index: string
+  readonly keyOf: (id: string) => string
+  /** A record is dropped this long after its last write. */
+  readonly ttlMs: number
+}
+
+const recordsOf = (redis: Redis["Service"], { index, keyOf, ttlMs }: RecordOptions) => ({
+  write: Effect.fnUntraced(function* (id: string, text: string) {
+    const now = yield* Clock.currentTimeMillis
+    yield* Effect.all(
+      [
+        redis.command("SET", keyOf(id), text, "PX", ttlMs),
+        redis.command("ZADD", index, now, id),
+        redis.command("ZREMRANGEBYSCORE", index, "-inf", now - ttlMs)
+      ],
+      { concurrency: "unbounded", discard: true }
+    )
+  }),
+  remove: (id: string) =>
+    Effect.asVoid(Effect.andThen(redis.command("DEL", keyOf(id)), redis.command("ZREM", index, id))),
+  all: Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    const ids = textsOf(yield* redis.command("ZRANGEBYSCORE", index, now - ttlMs, "+inf"))
+    return ids.length === 0 ? [] : textsOf(yield* redis.command("MGET", ...ids.toSorted().map(keyOf)))
+  })
+})
 
 const encodeCancel = (request: CancelRequest): string =>
   `${request.state}\n${request.cancel_id}\n${JSON.stringify(request)}`

@@ -1,7 +1,7 @@
 import { Context } from "effect"
 import type { Fields } from "../../services/Broker.ts"
 
-/** Where and when a worker handles a task. Statuses of the task carry it in their headers. */
+/** A worker's attempt to handle a task. Statuses of the task carry it in their headers. */
 export interface CurrentDelivery {
   readonly taskId: string
   readonly queue: string
@@ -34,7 +34,7 @@ export const headersOf = (current: CurrentDelivery | undefined, taskId: string):
         ...(current.errorClass !== undefined && { [errorHeader]: current.errorClass.slice(0, 255) })
       }
 
-/** What the headers of a status say about its delivery. `null` where they say nothing. */
+/** The delivery that a status names in its headers. A field is `null` if its header is missing or invalid. */
 export interface DeliveryFacts {
   readonly queue: string | null
   readonly worker: string | null
@@ -51,7 +51,8 @@ export const factsOf = (headers: Fields = {}): DeliveryFacts => {
   return {
     queue: text(queueHeader),
     worker: text(workerHeader),
-    attempt: typeof attempt === "number" && Number.isSafeInteger(attempt) && attempt >= 0 ? attempt : null,
+    attempt:
+      typeof attempt === "number" && Number.isInteger(attempt) && attempt >= 0 && attempt < 2 ** 31 ? attempt : null,
     errorClass: text(errorHeader)
   }
 }

@@ -68,7 +68,9 @@ const tasks = (aliases: ContractAliasConfig | undefined): Handler =>
     const now = yield* Clock.currentTimeMillis
     const { after, filter, limit } = yield* orInvalid(TaskParameters.list(query, indexer.attributes, now))
     const field = aliases?.fieldName("task_id") ?? "task_id"
-    const exact = after === undefined && filter.q !== undefined ? yield* index.get(filter.q) : undefined
+    // With other filters the task that has this id may not match.
+    const isOfIdOnly = after === undefined && Object.keys(filter).length === 1
+    const exact = isOfIdOnly && filter.q !== undefined ? yield* index.get(filter.q) : undefined
     const state = stateOf(index, yield* indexer.state)
     if (exact !== undefined) {
       const looked = { complete: false, back_to: null, sentence: "Found by its id. Other tasks were not looked at." }

@@ -96,11 +96,16 @@ const make = Effect.fnUntraced(function* ({
       onSuccess: Option.getOrElse(() => nothing)
     })
 
-  const groups = Effect.map(store.groups, (announced) => {
-    const known = new Map(announced.map((group) => [group.queue, group]))
-    for (const queue of named) if (!known.has(queue)) known.set(queue, unannounced(queue))
-    return [...known.values()].toSorted((one, other) => (one.queue < other.queue ? -1 : 1))
-  })
+  /** A paused queue stays in the list, so that it can be resumed after all of its workers have gone. */
+  const groupsWith = (pauses: ReadonlyArray<Pause>) =>
+    Effect.map(store.groups, (announced) => {
+      const known = new Map(announced.map((group) => [group.queue, group]))
+      for (const queue of [...named, ...pauses.map((pause) => pause.queue)])
+        if (!known.has(queue)) known.set(queue, unannounced(queue))
+      return [...known.values()].toSorted((one, other) => (one.queue < other.queue ? -1 : 1))
+    })
+
+  const groups = Effect.flatMap(store.pauses, groupsWith)
 
   const existing = Effect.fnUntraced(function* (queue: string) {
     if (!(yield* groups).some((group) => group.queue === queue)) return yield* new UnknownQueue({ queue })
@@ -137,10 +142,10 @@ const make = Effect.fnUntraced(function* ({
   })
 
   const views = Effect.gen(function* () {
-    const [known, pauses, workers] = yield* Effect.all([groups, store.pauses, store.workers], {
-      concurrency: "unbounded"
+    const [pauses, workers] = yield* Effect.all([store.pauses, store.workers], { concurrency: "unbounded" })
+    return yield* Effect.forEach(yield* groupsWith(pauses), (group) => viewOf(group, pauses, workers), {
+      concurrency: inspectConcurrency
     })
-    return yield* Effect.forEach(known, (group) => viewOf(group, pauses, workers), { concurrency: inspectConcurrency })
   }).pipe(Effect.withSpan("QueueBoard.queues"))
 
   const sample = Effect.flatMap(groups, (known) =>
@@ -194,23 +199,18 @@ const describe = ({ consumers, dead, minutes, nextDue, now, own, pause, queue, w
     (sum, count) => (sum === null || count === undefined ? null : sum + count.messages),
     0
   )
-  const numbers = {
-    ready: own?.messages ?? 0,
-    consumers: own?.consumers ?? 1,
-    isPaused: pause !== undefined,
-    rates,
-    minute
-  }
+  const numbers = own && { ready: own.messages, consumers: own.consumers, isPaused: pause !== undefined, rates, minute }
+  const withoutBroker: QueueState.QueueState = pause === undefined ? "unknown" : "paused"
   return {
     queue,
-    state: QueueState.stateOf(numbers),
+    state: numbers === undefined ? withoutBroker : QueueState.stateOf(numbers),
     ready: own?.messages ?? null,
     consumers: own?.consumers ?? null,
     in_work: consumers.reduce((sum, { in_work }) => sum + in_work, 0),
     waiting_for_retry: waitingCount,
     next_retry_at: nextDue === undefined || waitingCount === 0 ? null : new Date(nextDue).toISOString(),
     dead: dead?.messages ?? null,
-    oldest_age: (own && QueueState.oldestAge(numbers, now)) ?? null,
+    oldest_age: (numbers && QueueState.oldestAge(numbers, now)) ?? null,
     last_hour: {
       in: rates.reduce((sum, one) => sum + (one.in ?? 0), 0),
       out: rates.reduce((sum, { out }) => sum + out, 0),

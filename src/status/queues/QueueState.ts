@@ -1,6 +1,7 @@
 import type { MinuteOfQueue } from "../../messaging/control/ControlStore.ts"
 
-export type QueueState = "well" | "growing" | "stalled" | "no consumer" | "paused"
+/** `unknown`: the broker does not respond. */
+export type QueueState = "well" | "growing" | "stalled" | "no consumer" | "paused" | "unknown"
 
 /** The messages that came and went within one minute. `null` where the queue was not inspected. */
 export interface MinuteRates {
@@ -20,13 +21,13 @@ export interface QueueNumbers {
   readonly ready: number
   readonly consumers: number
   readonly isPaused: boolean
-  /** Of the last hour, oldest first. */
+  /** The rates of the last hour, oldest first. */
   readonly rates: ReadonlyArray<MinuteRates>
   /** The current minute, counted from 1970. */
   readonly minute: number
 }
 
-/** What came in follows from what went out and from how the number of ready messages changed. */
+/** AMQP counts no arrivals. They follow from the handled messages and from the change of the number of ready ones. */
 export const ratesOf = (minutes: ReadonlyArray<MinuteOfQueue>): ReadonlyArray<MinuteRates> => {
   let readyBefore: number | undefined
   let outSince = 0

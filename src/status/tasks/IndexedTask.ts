@@ -4,7 +4,7 @@ import { isAggregationStatus, type PublishedStatus, parentTaskId } from "../../m
 import * as Timestamp from "../../messaging/envelope/Timestamp.ts"
 import type { DeliveryFacts } from "../../messaging/observe/CurrentDelivery.ts"
 
-/** What the index knows of a task. Times are microseconds since 1970. */
+/** A task in the index. Times are microseconds since 1970. */
 export const IndexedTask = Schema.Struct({
   task_id: Schema.String,
   task_type: Schema.NullOr(Schema.String),
@@ -24,7 +24,7 @@ export const IndexedTask = Schema.Struct({
 })
 export interface IndexedTask extends Schema.Schema.Type<typeof IndexedTask> {}
 
-/** What one status changes. `isProgress`: it is a status of this task, and not only an input of its parent. */
+/** The change that one status makes. `isProgress`: it is a status of this task, and not only an input of its parent. */
 export interface TaskChange {
   readonly task: IndexedTask
   readonly isProgress: boolean
@@ -32,6 +32,7 @@ export interface TaskChange {
 }
 
 export const maxAttributes = 8
+/** Three texts of this length fit into an entry of an index of PostgreSQL, which has 2,704 bytes. */
 const maxText = 255
 const maxMessage = 300
 
@@ -43,7 +44,7 @@ export interface ChangeOptions {
 
 export const noFacts: DeliveryFacts = { queue: null, worker: null, attempt: null, errorClass: null }
 
-/** Returns `undefined` for a task whose id PostgreSQL cannot store. */
+/** Returns `undefined` for a task whose id PostgreSQL cannot store. Envelopes bound ids to 255 bytes. */
 export const changeOf = (
   event: PublishedStatus,
   facts: DeliveryFacts,

@@ -58,7 +58,7 @@ export interface TaskCounts {
   readonly looked: Looked
 }
 
-/** What an index keeps. */
+/** The bounds of an index. */
 export interface Kept {
   readonly store: "postgresql" | "redis"
   /** The maximum number of tasks that one list or count looks at. */

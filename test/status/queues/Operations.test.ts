@@ -20,6 +20,7 @@ import { eventually } from "../../Eventually.ts"
 import * as RunningBroker from "../../RunningBroker.ts"
 import * as TemporaryNames from "../../TemporaryNames.ts"
 import * as TemporaryPrefix from "../../TemporaryPrefix.ts"
+import type { JsonAnswer } from "../JsonAnswer.ts"
 import * as OperatedTasks from "./OperatedTasks.ts"
 
 const memory = Layer.mergeAll(
@@ -33,12 +34,6 @@ const variants = [
   { name: "in memory", skip: false, doors: () => Layer.provideMerge(TemporaryNames.layer, memory) },
   { name: "on Redis and RabbitMQ", skip: !isReal, doors: () => Layer.provideMerge(TemporaryNames.layer, servers) }
 ]
-
-interface Answer {
-  readonly status: number
-  // biome-ignore lint/suspicious/noExplicitAny: the tests look at the JSON that any client sees
-  readonly body: any
-}
 
 const temporaryNames = Effect.map(TemporaryNames.TemporaryNames, (names): OperatedTasks.Names => {
   const queue = names.queue("work")
@@ -70,7 +65,7 @@ const world = Effect.gen(function* () {
   const { address } = Context.get(context, HttpServer.HttpServer)
   const url = `http://127.0.0.1:${"port" in address ? address.port : 0}`
   const call = (method: string, path: string, body?: unknown) =>
-    Effect.promise(async (): Promise<Answer> => {
+    Effect.promise(async (): Promise<JsonAnswer> => {
       const answer = await fetch(url + path, { method, ...(body !== undefined && { body: JSON.stringify(body) }) })
       return { status: answer.status, body: await answer.json() }
     })

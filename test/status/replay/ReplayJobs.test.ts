@@ -9,10 +9,11 @@ import { ReplayJobs } from "../../../src/status/replay/ReplayJobs.ts"
 import * as ReplayWorker from "../../../src/status/replay/ReplayWorker.ts"
 import { eventually } from "../../Eventually.ts"
 import { TemporaryNames } from "../../TemporaryNames.ts"
-import { type Answer, drained, queue, start, stores, variants } from "../DeadLetterServer.ts"
+import { drained, queue, start, stores, variants } from "../DeadLetterServer.ts"
 import { deadLetter } from "../DeadLetters.ts"
+import type { JsonAnswer } from "../JsonAnswer.ts"
 
-type Call = (path: string) => Effect.Effect<Answer>
+type Call = (path: string) => Effect.Effect<JsonAnswer>
 
 const over = (get: Call, id: string) =>
   Effect.map(

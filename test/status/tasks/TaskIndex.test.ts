@@ -104,6 +104,19 @@ for (const { index, name, skip } of variants) {
 
   describe.skipIf(skip)(`an index of tasks: ${name}`, () => {
     law(
+      "keeps a task whose texts are as long as they may be",
+      Effect.gen(function* () {
+        const index = yield* TaskIndex
+        // texts without repetition, because PostgreSQL would compress them
+        const text = (from: number) =>
+          String.fromCharCode(...Array.from({ length: 255 }, (_, n) => 0x4e00 + from + n * 7))
+        const [task_id, task_type, status] = [text(0), text(2_000), text(4_000)]
+        yield* index.record([change(task_id, { task_type, status, parent_id: text(6_000), error_class: text(8_000) })])
+        assert.deepStrictEqual(yield* pages({ task_type, status }, 10), [[task_id]])
+      })
+    )
+
+    law(
       "finds a task by its id, with everything that is known of it",
       Effect.gen(function* () {
         const index = yield* TaskIndex

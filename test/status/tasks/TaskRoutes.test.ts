@@ -21,6 +21,7 @@ import * as RunningBroker from "../../RunningBroker.ts"
 import * as TemporaryDatabase from "../../TemporaryDatabase.ts"
 import * as TemporaryNames from "../../TemporaryNames.ts"
 import * as TemporaryPrefix from "../../TemporaryPrefix.ts"
+import type { JsonAnswer } from "../JsonAnswer.ts"
 import * as OperatedTasks from "../queues/OperatedTasks.ts"
 
 const memory = Layer.mergeAll(
@@ -36,12 +37,6 @@ const variants = [
   { name: "a stream, Redis and RabbitMQ", skip: !isReal, streams: true, doors: servers },
   { name: "a queue, Redis and RabbitMQ", skip: !isReal, streams: false, doors: servers }
 ]
-
-interface Answer {
-  readonly status: number
-  // biome-ignore lint/suspicious/noExplicitAny: the tests look at the JSON that any client sees
-  readonly body: any
-}
 
 const names = (streams: boolean) =>
   Effect.map(TemporaryNames.TemporaryNames, (given): OperatedTasks.Names => {
@@ -82,7 +77,7 @@ const serve = Effect.fnUntraced(function* (
   const { address } = Context.get(context, HttpServer.HttpServer)
   const url = `http://127.0.0.1:${"port" in address ? address.port : 0}`
   const get = (path: string) =>
-    Effect.promise(async (): Promise<Answer> => {
+    Effect.promise(async (): Promise<JsonAnswer> => {
       const answer = await fetch(url + path)
       return { status: answer.status, body: await answer.json() }
     })
@@ -139,6 +134,7 @@ for (const { doors, name, skip, streams } of variants) {
         yield* eventually(ids("status=completed"), (found) => found.length === 2)
         yield* eventually(ids("parent=book"), (found) => found.length === 1)
         const { body } = yield* get("/tasks?q=again")
+        assert.deepStrictEqual(yield* ids("q=again&status=failed"), [])
         const [task] = body.tasks
         assert.deepInclude(task, {
           task_id: "again",
@@ -258,11 +254,9 @@ for (const { doors, name, skip, streams } of variants) {
           (n) => say({ task_id: `t${n}`, status: "done" }),
           { concurrency: 200, discard: true }
         )
-        const startedAt = Date.now()
         yield* Effect.forEach([0, 1_500, count - 1], (n) =>
           eventually(get(`/status/t${n}`), ({ status }) => status === 200)
         )
-        assert.isBelow(Date.now() - startedAt, 15_000)
         const behind = yield* eventually(get("/tasks"), ({ body }) => body.index.failure !== null)
         assert.deepInclude(behind.body.index, { store: "postgresql", caught_up: false })
         assert.lengthOf(behind.body.tasks, 1)

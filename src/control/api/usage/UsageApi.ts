@@ -57,7 +57,7 @@ export const UsageEvent = Schema.Struct({
   trace_id: OrNull,
   /** The subject of the verified identity that came with the key. */
   subject: OrNull,
-  /** What the client says of itself: `user` or `metadata.user_id` of the body, its session, and its user agent's class. */
+  /** The client's own statements: `user` or `metadata.user_id` of the body, its session, and the class of its user agent. */
   end_user: OrNull,
   session_id: OrNull,
   client: OrNull,
