@@ -96,7 +96,7 @@ export const make = Effect.fnUntraced(function* ({ prefix = "svc" }: { readonly 
   const redis = yield* Redis
   const key = (name: string) => redis.key(`${prefix}:{work}:${name}`)
   const cancelKeys = [key("cancels"), key("cancel-order"), key("cancel-expiry"), key("cancel-sequence")]
-  const [cancels = "", cancelOrder = ""] = cancelKeys
+  const [cancels = "", cancelOrder = "", , cancelSequence = ""] = cancelKeys
   const paused = key("paused")
   const reports = recordsOf(redis, { index: key("workers"), keyOf: (id) => key(`worker:${id}`), ttlMs: reportTtlMs })
   const groups = recordsOf(redis, { index: key("groups"), keyOf: (id) => key(`group:${id}`), ttlMs: groupTtlMs })
@@ -176,17 +176,20 @@ export const make = Effect.fnUntraced(function* ({ prefix = "svc" }: { readonly 
       ])
     }),
     withdrawCancel: (taskId) => redis.run(withdrawCancel, cancelKeys, [taskId]),
-    cancelsAfter: (sequence) =>
-      Effect.map(
-        redis.command("ZRANGEBYSCORE", cancelOrder, `(${sequence}`, "+inf", "WITHSCORES", "LIMIT", 0, 1_000),
-        (reply) => {
-          const found = pairsOf(reply)
-          return {
-            taskIds: found.map(([taskId]) => taskId),
-            sequence: found.reduce((last, [, score]) => Math.max(last, Number(score)), sequence)
-          }
+    cancelsAfter: Effect.fnUntraced(function* (sequence) {
+      const found = pairsOf(
+        yield* redis.command("ZRANGEBYSCORE", cancelOrder, `(${sequence}`, "+inf", "WITHSCORES", "LIMIT", 0, 1_000)
+      )
+      if (found.length > 0) {
+        return {
+          taskIds: found.map(([taskId]) => taskId),
+          sequence: Math.max(...found.map(([, score]) => Number(score)))
         }
-      ),
+      }
+      const last = Number((yield* redis.command("GET", cancelSequence)) ?? 0)
+      // A Redis that has lost its data counts from the beginning.
+      return { taskIds: [], sequence: last < sequence ? 0 : sequence }
+    }),
 
     report: (report) => reports.write(report.worker, JSON.stringify(report)),
     forget: reports.remove,
