@@ -3,13 +3,10 @@ import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { sumFinishedBuckets } from "../../src/gateway/usage/SeriesSums.ts"
 import { advanceMark } from "../../src/gateway/usage/UsageRollup.ts"
-import { writeBatch } from "../../src/gateway/usage/UsageWriter.ts"
 import { Database } from "../../src/services/Database.ts"
-import { Redis } from "../../src/services/Redis.ts"
-import { usageQueue } from "../../src/state/UsageQueue.ts"
 import type { UsageRecord } from "../../src/state/UsageRecord.ts"
-import * as UsageRow from "../../src/state/UsageRow.ts"
 import { admin, at, ok, suite } from "./Listener.ts"
+import * as StoredUsage from "./usage/StoredUsage.ts"
 
 const usage = `${admin}/usage`
 
@@ -245,21 +242,9 @@ const paths = {
   tasks: "by-task"
 }
 
-/** As the gateway writes them, through its queue. */
-const write = Effect.fnUntraced(function* (records: ReadonlyArray<UsageRecord>) {
-  const redis = yield* Redis
-  for (const record of records) {
-    yield* redis.command("RPUSH", redis.key(usageQueue), UsageRow.encode(record))
-  }
-  assert.strictEqual(yield* writeBatch, records.length)
-})
-
 const emptied = Effect.gen(function* () {
   const { sql } = yield* Database
-  yield* sql`DELETE FROM usage_events`
-  yield* sql`DELETE FROM usage_rollups`
-  yield* sql`DELETE FROM usage_series`
-  yield* sql`UPDATE usage_rolled SET until = 'epoch'`
+  yield* StoredUsage.empty
   yield* sql`DELETE FROM model_prices`
   yield* sql`INSERT INTO model_prices (model, input_nanos_per_million, output_nanos_per_million) VALUES ('model-1', 1, 1)`
 })
@@ -282,10 +267,10 @@ suite("Sums of usage", (it) => {
           (record) => answered(record) && statusOf(record) < 400 && record.created_at < moment(mark)
         )
         const second = late.map(recordOf)
-        yield* write(first)
+        yield* StoredUsage.write(first)
         yield* Effect.repeat(advanceMark(moment(mark), 7), { while: (more) => more })
         if (isNarrow) yield* sumFinishedBuckets
-        yield* write(second)
+        yield* StoredUsage.write(second)
         const records = [
           ...first.map(summedAfter(new Set())),
           ...second.map(summedAfter(new Set(succeeded.map(({ model }) => model))))
@@ -374,7 +359,7 @@ suite("Sums of usage", (it) => {
     Effect.gen(function* () {
       const { sql } = yield* Database
       yield* emptied
-      yield* write(Array.from({ length: 10 }, (_, quarter) => recordOf({ ...plain, quarter })))
+      yield* StoredUsage.write(Array.from({ length: 10 }, (_, quarter) => recordOf({ ...plain, quarter })))
       const mark = Effect.map(sql<{ until: Date }>`SELECT until FROM usage_rolled`, ([row]) => row?.until.getTime())
       const summed = Effect.map(
         sql<{
@@ -394,7 +379,9 @@ suite("Sums of usage", (it) => {
     Effect.gen(function* () {
       yield* emptied
       const same = recordOf({ ...plain, quarter: 4, service: 1, endpoint: 1 })
-      yield* write(Array.from({ length: 9 }, (_, n) => ({ ...same, id: randomUUID(), endpoint_path: `/jobs/${n}` })))
+      yield* StoredUsage.write(
+        Array.from({ length: 9 }, (_, n) => ({ ...same, id: randomUUID(), endpoint_path: `/jobs/${n}` }))
+      )
       yield* Effect.repeat(advanceMark(moment(8), 3), { while: (more) => more })
       const { sql } = yield* Database
       const rows =
@@ -416,9 +403,9 @@ suite("Sums of usage", (it) => {
       const refused = (model: string) => ({ ...status_only, id: randomUUID(), status_code: 403, model })
       const served = (model: string) => ({ ...status_only, id: randomUUID(), status_code: 200, model })
       const ofService = (model: string, cost_nanos?: number) => ({ ...served(model), service_name: "s", cost_nanos })
-      yield* write([served("answered"), refused("later-answered"), ofService("free"), ofService("paid", 1)])
+      yield* StoredUsage.write([served("answered"), refused("later-answered"), ofService("free"), ofService("paid", 1)])
       yield* Effect.repeat(advanceMark(moment(5), 7), { while: (more) => more })
-      yield* write([
+      yield* StoredUsage.write([
         ...["answered", "model-1", "layered", "of-a-layer", "of-the-key", "invented", "free"].map(refused),
         ...[1, 2, 3].map((n) => refused(`invented-${n}`)),
         { ...refused("blocked"), usage_source: "reported" as const },
@@ -449,7 +436,7 @@ suite("Sums of usage", (it) => {
     Effect.gen(function* () {
       yield* emptied
       const same = recordOf({ ...plain, quarter: 4 })
-      yield* write(Array.from({ length: 9 }, () => ({ ...same, id: randomUUID() })))
+      yield* StoredUsage.write(Array.from({ length: 9 }, () => ({ ...same, id: randomUUID() })))
       yield* Effect.repeat(advanceMark(moment(8), 3), { while: (more) => more })
       const { sql } = yield* Database
       const rows = yield* sql`SELECT request_count FROM usage_rollups WHERE grain = 'day' AND part = 'overview'`

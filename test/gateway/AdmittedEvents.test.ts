@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { admittedEvent, isAdmitted } from "../../src/policy/UsageSums.ts"
 import { Database } from "../../src/services/Database.ts"
+import { admittedEvent, isAdmitted } from "../../src/state/UsageSums.ts"
 import * as Proxy from "./Proxy.ts"
 
 const codes = [null, "upstream_timeout", "response_body_too_large", "guardrail_blocked", "rate_limit_exceeded", "_"]

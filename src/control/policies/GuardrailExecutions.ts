@@ -8,7 +8,7 @@ import type { Operator } from "../api/schema/Security.ts"
 import { BoundedQueries } from "../store/BoundedQueries.ts"
 import { keyset, type Page, readPage } from "../store/Paging.ts"
 import { Count, computedRows, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
-import { validateRange } from "../usage/Usage.ts"
+import { validateRange } from "../usage/UsageTimeRanges.ts"
 
 type InvalidQuery = Refused<"invalid_usage_query">
 

@@ -14,8 +14,8 @@ import {
 import { BoundedQueries } from "../store/BoundedQueries.ts"
 import { keyset, readPage } from "../store/Paging.ts"
 import { Count, computedRows, type StoreFailure, storedRows, toStoreFailures } from "../store/Rows.ts"
-import { validateRange } from "./Usage.ts"
 import * as UsageSql from "./UsageSql.ts"
+import { validateRange } from "./UsageTimeRanges.ts"
 
 type UsageFailure = Refused<"invalid_usage_query"> | StoreFailure
 

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
-import { type Dimension, labels, summands } from "../../policy/UsageSums.ts"
+import { type Dimension, labels, summands } from "../../state/UsageSums.ts"
 import type { UsageFilter } from "../api/usage/UsageApi.ts"
 import { computedRows } from "../store/Rows.ts"
 import * as UsageSql from "./UsageSql.ts"

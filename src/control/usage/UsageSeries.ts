@@ -1,17 +1,17 @@
 import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import type { Fragment } from "effect/sql/Statement"
-import * as Quantiles from "../../policy/Quantiles.ts"
-import { type MinuteDimension, minuteLabels, minuteSumsHours, statusOfEvent, summands } from "../../policy/UsageSums.ts"
 import { Database } from "../../services/Database.ts"
+import * as Quantiles from "../../state/Quantiles.ts"
+import { type MinuteDimension, minuteLabels, minuteSumsHours, statusOfEvent, summands } from "../../state/UsageSums.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { Operator } from "../api/schema/Security.ts"
 import type { SeriesSplit, TimeseriesBucket, TimeseriesQuery, UsageFilter } from "../api/usage/UsageApi.ts"
 import { BoundedQueries, type SummedUsage } from "../store/BoundedQueries.ts"
 import { computedRows, type StoreFailure, toStoreFailures } from "../store/Rows.ts"
-import { displayNames, validateRange } from "./Usage.ts"
+import { displayNames, groupFields } from "./UsageBreakdowns.ts"
 import * as UsageGroups from "./UsageGroups.ts"
 import * as UsageSql from "./UsageSql.ts"
-import { splitFinished, splitMinutes, type TimeRange } from "./UsageTimeRanges.ts"
+import { splitFinished, splitMinutes, type TimeRange, validateRange } from "./UsageTimeRanges.ts"
 
 /** Sums of usage over time: by the minute, the hour or the day, split into groups, and with quantiles of durations. */
 export class UsageSeries extends Context.Service<
@@ -308,9 +308,7 @@ const finishedRow = computedRows(Schema.Struct({ day: Schema.NullOr(Schema.Date)
 const sumRows = computedRows(
   Schema.Struct({
     bucket: Schema.DateTimeUtcFromDate,
-    name: Schema.String,
-    display_name: Schema.String,
-    ...UsageSql.Sums.fields
+    ...groupFields
   })
 )
 

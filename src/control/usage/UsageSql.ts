@@ -9,7 +9,7 @@ import {
   statusOfEvent,
   summands,
   unpricedEvent
-} from "../../policy/UsageSums.ts"
+} from "../../state/UsageSums.ts"
 import { UsageFilter, type UsageSummary } from "../api/usage/UsageApi.ts"
 import { Count } from "../store/Rows.ts"
 import { type RollupGrain, splitRange, type TimeRange } from "./UsageTimeRanges.ts"

@@ -1,3 +1,7 @@
+import { DateTime, Effect } from "effect"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import type { UsageFilter } from "../api/usage/UsageApi.ts"
+
 /** In milliseconds since 1970. `start` is inclusive, `end` exclusive. An open end is infinite. */
 export interface TimeRange {
   readonly start: number
@@ -90,3 +94,11 @@ const nonEmpty = (...spans: ReadonlyArray<TimeRange>): ReadonlyArray<TimeRange> 
 
 const ceilTo = (at: number, step: number): number => Math.ceil(at / step) * step
 const floorTo = (at: number, step: number): number => Math.floor(at / step) * step
+
+export const validateRange = ({
+  from,
+  to
+}: Pick<UsageFilter, "from" | "to">): Effect.Effect<void, Refused<"invalid_usage_query">> =>
+  from === undefined || to === undefined || DateTime.isLessThan(from, to)
+    ? Effect.void
+    : Effect.fail(new ControlError("invalid_usage_query", "from must be earlier than to.", { param: "from" }))

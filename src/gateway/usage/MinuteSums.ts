@@ -1,7 +1,7 @@
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
-import * as Quantiles from "../../policy/Quantiles.ts"
-import { minuteLabels, statusOfEvent, summands, summedEvents } from "../../policy/UsageSums.ts"
+import * as Quantiles from "../../state/Quantiles.ts"
+import { minuteLabels, statusOfEvent, summands, summedEvents } from "../../state/UsageSums.ts"
 
 /** Adds the events of `source` to the sums by the minute. */
 export const minuteStatement = (sql: SqlClient, source: Fragment): Fragment => sql`

@@ -1,8 +1,8 @@
 import { DateTime, Effect, Layer, Schedule, Struct } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
-import { labels, minuteLabels, minuteSumsHours } from "../../policy/UsageSums.ts"
 import { Database } from "../../services/Database.ts"
+import { labels, minuteLabels, minuteSumsHours } from "../../state/UsageSums.ts"
 
 /** The number of days after which rows of each kind are deleted. Kinds without a number are kept forever. */
 export type RetentionDays = Partial<Record<"usage" | "usageSums" | "guardrailExecutions", number>>

@@ -1,8 +1,8 @@
 import { Effect, Struct } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
-import * as Quantiles from "../../policy/Quantiles.ts"
-import { labels, minuteLabels, summands } from "../../policy/UsageSums.ts"
 import { Database } from "../../services/Database.ts"
+import * as Quantiles from "../../state/Quantiles.ts"
+import { labels, minuteLabels, summands } from "../../state/UsageSums.ts"
 
 type Grain = "hour" | "day"
 

@@ -1,6 +1,7 @@
 import { Clock, Effect, Layer, Schedule } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
+import { Database } from "../../services/Database.ts"
 import {
   admittedEvent,
   dimensions,
@@ -10,8 +11,7 @@ import {
   statusOfEvent,
   summands,
   summedEvents
-} from "../../policy/UsageSums.ts"
-import { Database } from "../../services/Database.ts"
+} from "../../state/UsageSums.ts"
 import { minuteStatement } from "./MinuteSums.ts"
 import { sumFinishedBuckets } from "./SeriesSums.ts"
 

@@ -1,11 +1,11 @@
 import { Effect, Layer, Metric, Schedule } from "effect"
-import { statusOfEvent } from "../../policy/UsageSums.ts"
 import { shutdownSeconds } from "../../process/ShutdownTimeouts.ts"
 import { Database } from "../../services/Database.ts"
 import { Redis, type Script } from "../../services/Redis.ts"
 import * as SqlState from "../../services/SqlState.ts"
 import { usageQueue } from "../../state/UsageQueue.ts"
 import * as UsageRow from "../../state/UsageRow.ts"
+import { statusOfEvent } from "../../state/UsageSums.ts"
 import { minuteStatement } from "./MinuteSums.ts"
 import { rollupStatement } from "./UsageRollup.ts"
 

@@ -3,13 +3,9 @@ import { assert } from "@effect/vitest"
 import { Clock, Effect, Schema } from "effect"
 import { sumFinishedBuckets } from "../../../src/gateway/usage/SeriesSums.ts"
 import { advanceMark, advanceMinutes } from "../../../src/gateway/usage/UsageRollup.ts"
-import { writeBatch } from "../../../src/gateway/usage/UsageWriter.ts"
-import { Database } from "../../../src/services/Database.ts"
-import { Redis } from "../../../src/services/Redis.ts"
-import { usageQueue } from "../../../src/state/UsageQueue.ts"
 import type { UsageRecord } from "../../../src/state/UsageRecord.ts"
-import * as UsageRow from "../../../src/state/UsageRow.ts"
 import { admin, at, call, ok, refusalOf, suite } from "../Listener.ts"
+import * as StoredUsage from "./StoredUsage.ts"
 
 const series = `${admin}/usage/timeseries`
 const minute = 60_000
@@ -52,20 +48,6 @@ const recordOf = (request: Request, now: number): UsageRecord => ({
   cost_source: "none",
   streamed: false,
   fallback_count: 0
-})
-
-const write = Effect.fnUntraced(function* (records: ReadonlyArray<UsageRecord>) {
-  const redis = yield* Redis
-  for (const record of records) yield* redis.command("RPUSH", redis.key(usageQueue), UsageRow.encode(record))
-  assert.strictEqual(yield* writeBatch, records.length)
-})
-
-const emptied = Effect.gen(function* () {
-  const { sql } = yield* Database
-  yield* sql`DELETE FROM usage_events`
-  yield* sql`DELETE FROM usage_rollups`
-  yield* sql`DELETE FROM usage_series`
-  yield* sql`UPDATE usage_rolled SET until = 'epoch', minutes_until = now() - interval '48 hours'`
 })
 
 const splits: Readonly<Record<string, (record: UsageRecord) => string>> = {
@@ -125,15 +107,15 @@ suite("Usage by the minute", (it) => {
     ],
     ([early, late, mark, from, sumAgain, chosen]) =>
       Effect.gen(function* () {
-        yield* emptied
+        yield* StoredUsage.empty
         const now = yield* Clock.currentTimeMillis
         const first = early.map((request) => recordOf(request, now))
         const second = late.map((request) => recordOf(request, now))
-        yield* write(first)
+        yield* StoredUsage.write(first)
         yield* Effect.repeat(advanceMark(now - mark * 20_000, 7), { while: (more) => more })
         yield* Effect.repeat(advanceMinutes(now - mark * 20_000, 7), { while: (more) => more })
         yield* sumFinishedBuckets
-        yield* write(second)
+        yield* StoredUsage.write(second)
         if (sumAgain) yield* sumFinishedBuckets
         // The default range is the hour before its end.
         const range =
@@ -195,10 +177,10 @@ suite("Usage by the minute", (it) => {
 
   it.effect("hours and days are split into the groups with the most requests", () =>
     Effect.gen(function* () {
-      yield* emptied
+      yield* StoredUsage.empty
       const now = yield* Clock.currentTimeMillis
       const plain = { ago: 3 * 60 * 2, key: 0, project: 0, model: 0, code: 0, latency: 1, firstByte: null, tokens: 1 }
-      yield* write(
+      yield* StoredUsage.write(
         [plain, { ...plain, model: 1 }, { ...plain, model: 1 }, { ...plain, model: 2 }].map((request) =>
           recordOf(request, now)
         )
