@@ -23,10 +23,10 @@ export const tasksSourceOf = ({ example, tasks }: Pick<CliOptions, "example" | "
     onSome: (path) => ({ _tag: "Module", path })
   })
 
-/** Returns the external services that a role uses. With the role `all`, only tasks use the broker. */
+/** Returns the external services that a role uses. In the roles `all` and `control`, only tasks use the broker. */
 export const doorsUsedBy = (options: Pick<CliOptions, "role" | "example" | "tasks">): ReadonlyArray<Door> => {
   if (isTasksRole(options.role)) return ["redis", "broker"]
-  const hasTasks = options.role === "all" && tasksSourceOf(options)._tag !== "None"
+  const hasTasks = tasksSourceOf(options)._tag !== "None"
   return hasTasks ? ["database", "redis", "broker", "upstream"] : ["database", "redis", "upstream"]
 }
 
@@ -114,7 +114,7 @@ const tasksProblems = ({ example, role, tasks }: CliOptions): ReadonlyArray<stri
       `The role ${role} needs tasks. Name the module of your tasks with --tasks ./tasks.ts, or see the example's tasks with --example.`
     ]
   }
-  if (role !== "all" && !isTasksRole(role) && hasTasks) {
+  if (role === "gateway" && hasTasks) {
     return [`The role ${role} has no tasks. Remove ${example ? "--example" : "--tasks"}.`]
   }
   return []

@@ -11,14 +11,20 @@ import * as Startup from "../Startup.ts"
 export const serveOptions = { routerConfig: Probes.routerConfig, disableLogger: true, disableListenLog: true } as const
 
 /** `listener` is provided, not merged. Otherwise another listener would also use the router in its output. */
-export const controlListener = <E, R>(listener: Layer.Layer<never, E, R>, announcedPath: string, settings: Settings) =>
+export const controlListener = <E, R>(
+  listener: Layer.Layer<never, E, R>,
+  announcedPath: string,
+  settings: Settings,
+  connectionLimits = Listeners.defaultConnectionLimits
+) =>
   announce(announcedPath).pipe(
     Layer.provide(listener),
     Layer.provide(Layer.succeed(ControlHosts, [...settings.controlHosts, settings.controlAddress.host.toLowerCase()])),
     Layer.provide(Observability.minimumLevel(settings.logLevels.gateway_api)),
     Layer.provide(
       Listeners.serverLayer(settings.controlAddress, `${shutdownSeconds.controlListener} seconds`, {
-        requestTimeout: "30 seconds"
+        requestTimeout: "30 seconds",
+        connectionLimits
       })
     )
   )

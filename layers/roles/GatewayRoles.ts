@@ -1,4 +1,4 @@
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { StudioOfEnvironment } from "../../src/control/services/StudioConnection.ts"
 import { Guardrails } from "../../src/guardrails/Guardrails.ts"
 import { StartupAuthSettings } from "../../src/policy/AuthSettings.ts"
@@ -17,6 +17,7 @@ import type { ListenerRefused } from "../Startup.ts"
 import { probes } from "./ControlListener.ts"
 import * as Installation from "./Installation.ts"
 import * as ServingLifecycle from "./ServingLifecycle.ts"
+import type { OperatedTasks } from "./TaskRoles.ts"
 
 type GatewayRole = Exclude<Role, TasksRole>
 
@@ -30,11 +31,11 @@ export const layer = Effect.fnUntraced(function* (
   settings: Settings,
   operational: Operational = probes(settings)
 ) {
-  const listening = yield* Effect.promise(() => listeners(role, settings, operational))
   const tasks = yield* tasksOf(doors, settings)
+  const listening = yield* Effect.promise(() => listeners(role, settings, operational, tasks))
   return ServingLifecycle.layer(settings).pipe(
     Layer.provide(listening),
-    Layer.provide(tasks.pipe(Layer.provide(doors.broker.layer))),
+    Layer.provide(Option.match(tasks, { onNone: () => Layer.empty, onSome: ({ program }) => program })),
     Layer.provide(Installation.prepare(settings)),
     Layer.provide([
       ServingLifecycle.lifecycle,
@@ -55,27 +56,34 @@ export const layer = Effect.fnUntraced(function* (
   )
 })
 
-const tasksOf = Effect.fnUntraced(function* ({ tasks }: Doors, settings: Settings) {
-  if (tasks._tag === "None") return Layer.empty
-  const { all, load } = yield* Effect.promise(() => import("./TaskRoles.ts"))
-  return all(yield* load(tasks), settings)
+const tasksOf = Effect.fnUntraced(function* (doors: Doors, settings: Settings) {
+  const { tasks } = doors
+  if (tasks._tag === "None") return Option.none<OperatedTasks>()
+  const { load, operated } = yield* Effect.promise(() => import("./TaskRoles.ts"))
+  return Option.some(operated(doors, yield* load(tasks), settings))
 })
 
-const listeners = async (role: GatewayRole, settings: Settings, operational: Operational) => {
+const listeners = async (
+  role: GatewayRole,
+  settings: Settings,
+  operational: Operational,
+  tasks: Option.Option<OperatedTasks>
+) => {
   switch (role) {
     case "control":
-      return operatorApi(settings)
+      return operatorApi(settings, tasks)
     case "gateway":
       return (await proxy(settings)).pipe(Layer.provide(operational), Layer.provide(Readiness.layer("degraded")))
     case "all":
       return (await proxy(settings)).pipe(
-        Layer.provide(await operatorApi(settings)),
+        Layer.provide(await operatorApi(settings, tasks)),
         Layer.provide([AppliedEpoch.layer, Readiness.layer("not_ready")])
       )
   }
 }
 
-const operatorApi = (settings: Settings) => import("./OperatorApi.ts").then(({ layer }) => layer(settings))
+const operatorApi = (settings: Settings, tasks: Option.Option<OperatedTasks>) =>
+  import("./OperatorApi.ts").then(({ layer }) => layer(settings, tasks))
 const proxy = (settings: Settings) => import("./Proxy.ts").then(({ layer }) => layer(settings))
 
 const gatewaySettings = (settings: Settings) =>

@@ -8,11 +8,26 @@ import * as Listeners from "../Listeners.ts"
 import * as Observability from "../Observability.ts"
 import * as Startup from "../Startup.ts"
 import { controlListener, serveOptions } from "./ControlListener.ts"
+import { connectionLimits } from "./EventStreams.ts"
+import type { OperatedTasks } from "./TaskRoles.ts"
 
-export const layer = (settings: Settings) =>
-  controlListener(HttpRouter.serve(ControlApp.layer, serveOptions), "/admin-ui/docs", settings).pipe(
-    Layer.provide(upstreamUi(settings))
-  )
+/** `tasks` are those that operators see and change at the control listener. */
+export const layer = (settings: Settings, tasks: Option.Option<OperatedTasks>) =>
+  Option.match(tasks, {
+    onNone: () => listener(HttpRouter.serve(ControlApp.layer, serveOptions), settings),
+    onSome: ({ drainFirst, routes }) =>
+      drainFirst.pipe(
+        Layer.provide(
+          listener(HttpRouter.serve(ControlApp.layerWithTasks(routes), serveOptions), settings, settings.eventStreams)
+        )
+      )
+  }).pipe(Layer.provide(upstreamUi(settings)))
+
+const listener = <E, R>(
+  served: Layer.Layer<never, E, R>,
+  settings: Settings,
+  eventStreams?: Settings["eventStreams"]
+) => controlListener(served, "/admin-ui/docs", settings, eventStreams && connectionLimits(eventStreams))
 
 /** Opens the listener for the upstream's web interface if an address is configured. */
 const upstreamUi = (settings: Settings) =>

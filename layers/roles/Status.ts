@@ -2,7 +2,6 @@ import { Layer, Option } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import * as GraphRoutes from "../../src/graph/GraphRoutes.ts"
 import * as StatusRuntime from "../../src/graph/StatusRuntime.ts"
-import * as FairShare from "../../src/services/FairShare.ts"
 import * as QueueMetrics from "../../src/status/dead-letters/QueueMetrics.ts"
 import * as BearerToken from "../../src/status/http/BearerToken.ts"
 import * as DeadLetterRoutes from "../../src/status/http/DeadLetterRoutes.ts"
@@ -15,6 +14,7 @@ import type { Tasks } from "../../src/tasks/Tasks.ts"
 import type { Settings } from "../Environment.ts"
 import * as Listeners from "../Listeners.ts"
 import * as Startup from "../Startup.ts"
+import { connectionLimits } from "./EventStreams.ts"
 
 const runtimeOptions = ({ runtime }: Tasks, { eventStreams: { most, perAddress } }: Settings) => ({
   ...runtime,
@@ -22,16 +22,26 @@ const runtimeOptions = ({ runtime }: Tasks, { eventStreams: { most, perAddress }
   ...(Option.isSome(perAddress) && { sseMaxOpenStreamsPerAddress: perAddress.value })
 })
 
-const statusRoutes = Layer.mergeAll(
-  StatusRoutes.layer(),
-  DeadLetterRoutes.layer({ brokerDlqQueueNames: [] }),
-  QueueRoutes.layer(),
-  TaskRoutes.layer()
-)
+const statusRoutes = () =>
+  Layer.mergeAll(
+    StatusRoutes.layer(),
+    DeadLetterRoutes.layer({ brokerDlqQueueNames: [] }),
+    QueueRoutes.layer(),
+    TaskRoutes.layer()
+  )
+
+/**
+ * The routes of statuses, dead letters, queues and graphs. Each listener needs layers of its own, because a layer is
+ * built once, and adds its routes then.
+ */
+export const routes = () => Layer.merge(statusRoutes(), GraphRoutes.layer())
+
+/** The services behind `routes`. The listeners of a process share one layer of them. */
+export const services = (tasks: Tasks, settings: Settings) => StatusRuntime.layer(runtimeOptions(tasks, settings))
 
 export const status = (tasks: Tasks, settings: Settings) =>
   EventStream.drainFirst.pipe(
-    Layer.provide(listener(statusRoutes, settings)),
+    Layer.provide(listener(statusRoutes(), settings)),
     Layer.merge(QueueMetrics.layer({ queues: tasks.queues })),
     Layer.provide(StatusRuntime.statuses(runtimeOptions(tasks, settings))),
     Layer.provide(StatusRuntime.stores(tasks.runtime))
@@ -43,18 +53,12 @@ export const graph = ({ runtime }: Tasks, settings: Settings) =>
     Layer.provide(StatusRuntime.stores(runtime))
   )
 
+/** The caller provides `services`. */
 export const all = (tasks: Tasks, settings: Settings) =>
   EventStream.drainFirst.pipe(
-    Layer.provide(listener(Layer.merge(statusRoutes, GraphRoutes.layer()), settings)),
-    Layer.merge(QueueMetrics.layer({ queues: tasks.queues })),
-    Layer.provide(StatusRuntime.layer(runtimeOptions(tasks, settings)))
+    Layer.provide(listener(routes(), settings)),
+    Layer.merge(QueueMetrics.layer({ queues: tasks.queues }))
   )
-
-/** Adds the limit of event streams to the default limits, so that other requests still get connections. */
-const connectionLimits = ({ most, perAddress }: Settings["eventStreams"]) => ({
-  total: most + Listeners.defaultConnectionLimits.total,
-  perAddress: Option.getOrElse(perAddress, () => FairShare.maximum(most)) + Listeners.defaultConnectionLimits.perAddress
-})
 
 const listener = <E, R>(
   routes: Layer.Layer<never, E, R>,

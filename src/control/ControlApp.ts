@@ -62,6 +62,7 @@ import { Services } from "./services/Services.ts"
 import { Studio } from "./services/Studio.ts"
 import { StudioConnection } from "./services/StudioConnection.ts"
 import { BoundedQueries } from "./store/BoundedQueries.ts"
+import * as TaskOperations from "./tasks/TaskOperations.ts"
 import * as UpstreamUi from "./upstream-ui/UpstreamUi.ts"
 import { UpstreamUiLinks } from "./upstream-ui/UpstreamUiLinks.ts"
 import * as UpstreamUiListener from "./upstream-ui/UpstreamUiListener.ts"
@@ -142,19 +143,28 @@ const handlers = Layer.mergeAll(
   ConfigurationHandlers.layer
 ).pipe(Layer.provide([Authentication.layer, KeyAuthentication.layer, RequestDecoding.layer]))
 
-/**
- * Serve with `HttpRouter.serve(ControlApp.layer, { routerConfig })`. The caller provides the database, Redis, the
- * upstream, the secret vault, the settings, the guardrails and the process state.
- */
-export const layer = Layer.mergeAll(
+const routes = Layer.mergeAll(
   HttpApiBuilder.layer(ControlApi).pipe(Layer.provide(handlers)),
   DocsPage.layer,
   UpstreamUi.layer,
   Fallbacks.layer
-).pipe(
-  Layer.provide([stores, BodyMemory.layer]),
-  Layer.provide([hostAndRequestIdMiddleware, ReadYourWrites, StatementTimeout, Readiness.layer("not_ready")])
 )
+
+const served = <E, R>(app: Layer.Layer<never, E, R>) =>
+  app.pipe(
+    Layer.provide([stores, BodyMemory.layer]),
+    Layer.provide([hostAndRequestIdMiddleware, ReadYourWrites, StatementTimeout, Readiness.layer("not_ready")])
+  )
+
+/**
+ * Serve with `HttpRouter.serve(ControlApp.layer, { routerConfig })`. The caller provides the database, Redis, the
+ * upstream, the secret vault, the settings, the guardrails and the process state.
+ */
+export const layer = served(routes)
+
+/** Also serves the routes of tasks, which have their own services, to operators. */
+export const layerWithTasks = <E, R>(tasks: Layer.Layer<never, E, R>) =>
+  served(Layer.merge(routes, TaskOperations.layer(tasks).pipe(Layer.provide(Audit.layer))))
 
 /** The routes of the separate listener that serves the upstream's web interface to browsers at `origin`. */
 export const upstreamUi = (origin: string) =>

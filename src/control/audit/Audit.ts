@@ -89,6 +89,7 @@ export type AuditAction =
   | { readonly target: "gateway_auth_settings"; readonly action: "settings:gateway_auth_update" }
   | { readonly target: "policy_layer"; readonly action: "policies:upsert-layer" | "policies:delete-layer" }
   | { readonly target: "policy"; readonly action: "policies:simulate" }
+  | { readonly target: "tasks"; readonly action: "tasks:operate" }
 
 /** An object before and after a change. A schema of the API encodes both, so they contain no secret. */
 export class Snapshots {

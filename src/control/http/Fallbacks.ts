@@ -6,10 +6,12 @@ import { ControlError, RequestId } from "../api/schema/Errors.ts"
 import { authenticate } from "../operators/Authentication.ts"
 import { OperatorTokens } from "../operators/OperatorTokens.ts"
 import { toResponse } from "./ErrorResponses.ts"
+import { tasksPath } from "./Paths.ts"
 import { fallbackMethods, methods, notFound } from "./Probes.ts"
 
-/** All paths below this path return 401 without a valid operator token. This hides which paths exist. */
+/** All paths below these paths return 401 without a valid operator token. This hides which paths exist. */
 const operatorPath = "/admin-ui/admin"
+const operatorPaths = [operatorPath, tasksPath]
 
 const declaredMethods = (): ReadonlyMap<string, ReadonlySet<string>> => {
   const methodsByPath = new Map<string, Set<string>>()
@@ -25,6 +27,11 @@ const declaredMethods = (): ReadonlyMap<string, ReadonlySet<string>> => {
 const notAllowed = new ControlError(
   "method_not_allowed",
   "This path does not support the method. The Allow header lists the supported methods."
+)
+
+const noTask = new ControlError(
+  "not_found",
+  "There is nothing at this path of tasks. If the process was started without --tasks and --example, there is nothing at all."
 )
 
 /** Handles requests that match no endpoint: 405 if the path has endpoints for other methods, else 404. */
@@ -43,7 +50,8 @@ export const layer: Layer.Layer<
     ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, RequestId | HttpServerRequest.HttpServerRequest> =>
       Effect.gen(function* () {
         const requestId = yield* RequestId
-        if (!path.startsWith(operatorPath)) return HttpServerResponse.setHeaders(toResponse(error, requestId), headers)
+        if (!operatorPaths.some((one) => path.startsWith(one)))
+          return HttpServerResponse.setHeaders(toResponse(error, requestId), headers)
         return yield* authenticate.pipe(
           Effect.match({
             onFailure: (unknown) => toResponse(unknown, requestId),
@@ -60,6 +68,7 @@ export const layer: Layer.Layer<
     }
     for (const method of fallbackMethods) {
       yield* router.add(method, `${operatorPath}/*`, refuse(operatorPath, notFound))
+      yield* router.add(method, `${tasksPath}/*`, refuse(tasksPath, noTask))
       yield* router.add(method, "/*", refuse("/", notFound))
     }
   })

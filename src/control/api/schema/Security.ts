@@ -17,6 +17,8 @@ export const Scope = Schema.Literals([
   "settings:update",
   "operators:manage",
   "audit:read",
+  "tasks:read",
+  "tasks:operate",
   "*"
 ])
 export type Scope = typeof Scope.Type
