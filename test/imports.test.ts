@@ -46,7 +46,7 @@ const areas: ReadonlyArray<Area> = [
     rooms: [
       ...["api/schema", "api/providers", "api/services", "api/keys", "api/policies", "api/usage", "api"],
       ...["store", "audit", "operators", "http", "services", "usage", "policies", "keys", "providers"],
-      ...["configuration", "upstream-ui"],
+      ...["configuration", "upstream-ui", "find", "tasks"],
       ...["handlers", "handlers/keys", "handlers/policies", "handlers/providers", "handlers/services", "."]
     ]
   },

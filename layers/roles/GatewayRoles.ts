@@ -16,8 +16,8 @@ import type { Settings } from "../Environment.ts"
 import type { ListenerRefused } from "../Startup.ts"
 import { probes } from "./ControlListener.ts"
 import * as Installation from "./Installation.ts"
+import type { OperatedTasks } from "./OperatedTasks.ts"
 import * as ServingLifecycle from "./ServingLifecycle.ts"
-import type { OperatedTasks } from "./TaskRoles.ts"
 
 type GatewayRole = Exclude<Role, TasksRole>
 
@@ -59,8 +59,9 @@ export const layer = Effect.fnUntraced(function* (
 const tasksOf = Effect.fnUntraced(function* (doors: Doors, settings: Settings) {
   const { tasks } = doors
   if (tasks._tag === "None") return Option.none<OperatedTasks>()
-  const { load, operated } = yield* Effect.promise(() => import("./TaskRoles.ts"))
-  return Option.some(operated(doors, yield* load(tasks), settings))
+  const { load } = yield* Effect.promise(() => import("./TaskRoles.ts"))
+  const { make } = yield* Effect.promise(() => import("./OperatedTasks.ts"))
+  return Option.some(make(doors, yield* load(tasks), settings))
 })
 
 const listeners = async (

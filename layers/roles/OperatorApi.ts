@@ -9,17 +9,18 @@ import * as Observability from "../Observability.ts"
 import * as Startup from "../Startup.ts"
 import { controlListener, serveOptions } from "./ControlListener.ts"
 import { connectionLimits } from "./EventStreams.ts"
-import type { OperatedTasks } from "./TaskRoles.ts"
+import type { OperatedTasks } from "./OperatedTasks.ts"
 
 /** `tasks` are those that operators see and change at the control listener. */
 export const layer = (settings: Settings, tasks: Option.Option<OperatedTasks>) =>
   Option.match(tasks, {
     onNone: () => listener(HttpRouter.serve(ControlApp.layer, serveOptions), settings),
-    onSome: ({ drainFirst, routes }) =>
+    onSome: ({ drainFirst, routes, sources }) =>
       drainFirst.pipe(
         Layer.provide(
           listener(HttpRouter.serve(ControlApp.layerWithTasks(routes), serveOptions), settings, settings.eventStreams)
-        )
+        ),
+        Layer.provide(sources)
       )
   }).pipe(Layer.provide(upstreamUi(settings)))
 

@@ -7,10 +7,12 @@ import { Audit } from "./audit/Audit.ts"
 import { AuditChain } from "./audit/AuditChain.ts"
 import { AuditEvents } from "./audit/AuditEvents.ts"
 import { Configuration } from "./configuration/Configuration.ts"
+import { Find } from "./find/Find.ts"
 import * as AuditEventsHandlers from "./handlers/AuditEvents.ts"
 import * as AuthSettingsHandlers from "./handlers/AuthSettings.ts"
 import * as ConfigurationHandlers from "./handlers/Configuration.ts"
 import * as DebugBundlesHandlers from "./handlers/DebugBundles.ts"
+import * as FindHandlers from "./handlers/Find.ts"
 import * as CredentialMappingsHandlers from "./handlers/keys/CredentialMappings.ts"
 import * as KeyGuardrailsHandlers from "./handlers/keys/KeyGuardrails.ts"
 import * as KeysHandlers from "./handlers/keys/Keys.ts"
@@ -110,6 +112,7 @@ const stores = Layer.mergeAll(
   AuditEvents.layer,
   AuditChain.layer,
   DebugBundles.layer,
+  Find.layer,
   UpstreamUiLinks.layer.pipe(Layer.provide(UpstreamUiSessions.layer))
 ).pipe(Layer.provideMerge(configuration), Layer.provide([BoundedQueries.layer, Audit.layer]))
 
@@ -140,6 +143,7 @@ const handlers = Layer.mergeAll(
   UsageHandlers.layer,
   AuditEventsHandlers.layer,
   DebugBundlesHandlers.layer,
+  FindHandlers.layer,
   ConfigurationHandlers.layer
 ).pipe(Layer.provide([Authentication.layer, KeyAuthentication.layer, RequestDecoding.layer]))
 

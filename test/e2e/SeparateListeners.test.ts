@@ -10,9 +10,9 @@ describe("listeners of one process", () => {
         environment: { SVC_STATUS_TOKEN: "a-token", GATEWAY_UPSTREAM_UI_BIND_ADDR: "127.0.0.1:0" },
         example: true
       })
-      const asked = (origin: string, path: string) =>
+      const asked = (origin: string, path: string, token = "a-token") =>
         Effect.promise(async () => {
-          const answer = await fetch(origin + path, { headers: { authorization: "Bearer a-token" } })
+          const answer = await fetch(origin + path, { headers: { authorization: `Bearer ${token}` } })
           await answer.arrayBuffer()
           return answer.status
         })
@@ -23,6 +23,10 @@ describe("listeners of one process", () => {
       assert.strictEqual(yield* asked(process.ui, "/admin-ui/healthz"), 404)
       assert.strictEqual(yield* asked(process.ui, "/dlq/queues"), 401)
       assert.strictEqual(yield* asked(process.control, "/admin-ui/session"), 404)
+      for (const path of ["tasks", "queues", "workers", "dlq/messages", "dlq/replays"]) {
+        assert.strictEqual(yield* asked(process.control, `/admin-ui/tasks/${path}`), 401)
+        assert.strictEqual(yield* asked(process.control, `/admin-ui/tasks/${path}`, process.token), 200, path)
+      }
     })
   )
 })

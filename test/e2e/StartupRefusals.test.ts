@@ -175,7 +175,7 @@ describe("a start that cannot be: configuration", () => {
 
   it.live.each([
     ["gateway", { example: true }, /The role gateway has no tasks\. Remove --example\./],
-    ["control", { tasks: "./tasks.ts" }, /The role control has no tasks\. Remove --tasks\./],
+    ["gateway", { tasks: "./tasks.ts" }, /The role gateway has no tasks\. Remove --tasks\./],
     ["all", { example: true, tasks: "./tasks.ts" }, /--tasks and --example exclude each other/]
   ] as const)("tasks that the role %s cannot run: %j", ([role, tasks, sentence]) =>
     Effect.gen(function* () {

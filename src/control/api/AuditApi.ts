@@ -30,11 +30,18 @@ export type AuditEvent = typeof AuditEvent.Type
 
 const Text = Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 256)))
 
+/** The sequences of events are below 2^53. */
+const Sequence = Schema.NumberFromString.check(
+  Schema.isInt(),
+  Schema.isBetween({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
+)
+
 export const AuditQuery = Schema.Struct({
   actor_token_id: Schema.optionalKey(Id),
   action: Text,
   target_type: Text,
   target_id: Text,
+  sequence: Schema.optionalKey(Sequence),
   limit: Schema.optionalKey(PageLimit),
   cursor: Schema.optionalKey(Cursor)
 })

@@ -2,6 +2,7 @@ import { HttpApi, type HttpApiGroup, type HttpApiMiddleware, OpenApi } from "eff
 import { AuditApi } from "./AuditApi.ts"
 import { AuthSettingsApi } from "./AuthSettingsApi.ts"
 import { ConfigurationApi } from "./ConfigurationApi.ts"
+import { FindApi } from "./FindApi.ts"
 import { CredentialMappingsApi } from "./keys/CredentialMappingsApi.ts"
 import { KeysApi } from "./keys/KeysApi.ts"
 import { ProjectsApi } from "./keys/ProjectsApi.ts"
@@ -62,6 +63,7 @@ type Authenticated<Groups, Caller extends HttpApiMiddleware.AnyId, Path extends 
 type Groups = HttpApiGroup.AddPrefix<
   | typeof OperationalApi
   | Authenticated<OperatorGroups, Authorization, "/admin">
+  | HttpApiGroup.AddMiddleware<HttpApiGroup.AddMiddleware<typeof FindApi, RequestDecoding>, Authorization>
   | Authenticated<typeof KeyGuardrailsApi, KeyAuthorization, "/v1">,
   "/admin-ui"
 >
@@ -103,6 +105,13 @@ const OperatorApi = HttpApi.make("operator")
   .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error", errors: "all" })
   .prefix("/admin")
 
+/** The endpoint for what is stored by different parts. */
+const AcrossApi = HttpApi.make("across")
+  .add(FindApi)
+  .middleware(RequestDecoding)
+  .middleware(Authorization)
+  .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error", errors: "all" })
+
 /** The endpoints that require a gateway key. They change nothing. */
 const KeyApi = HttpApi.make("key")
   .add(KeyGuardrailsApi)
@@ -116,6 +125,7 @@ const KeyApi = HttpApi.make("key")
 export const ControlApi: HttpApi.HttpApi<"control", Groups> = HttpApi.make("control")
   .add(OperationalApi)
   .addHttpApi(OperatorApi)
+  .addHttpApi(AcrossApi)
   .addHttpApi(KeyApi)
   .prefix("/admin-ui")
   .annotateMerge(

@@ -1,0 +1,107 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { Scope } from "../../../src/control/api/schema/Security.ts"
+import * as ControlApp from "../../../src/control/ControlApp.ts"
+import { Database } from "../../../src/services/Database.ts"
+import * as Secret from "../../../src/state/Secret.ts"
+import * as EmbeddedDatabase from "../../EmbeddedDatabase.ts"
+import { admin, at, type Call, call, layer as listener, ok, refusalOf } from "../Listener.ts"
+
+const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const
+
+/** Says which path and body it received. */
+const routes = HttpRouter.use((router) =>
+  Effect.forEach(
+    methods,
+    (method) =>
+      router.add(
+        method,
+        "/queues/:queue",
+        Effect.gen(function* () {
+          const { text, url } = yield* HttpServerRequest.HttpServerRequest
+          const { queue } = yield* HttpRouter.params
+          return HttpServerResponse.jsonUnsafe({ url, queue, body: yield* Effect.orDie(text) })
+        })
+      ),
+    { discard: true }
+  )
+)
+
+const tokenOf = Effect.fnUntraced(function* (...scopes: ReadonlyArray<Scope>) {
+  const { sql } = yield* Database
+  const value = Secret.mint(Secret.operatorTokenPrefix)
+  yield* sql`INSERT INTO operator_tokens (token_prefix, token_hash, scopes)
+    VALUES (${Secret.displayPrefix(value)}, ${Secret.digest(value)}, ${scopes})`
+  return `Bearer ${Redacted.value(value)}`
+})
+
+const path = "/admin-ui/tasks/queues/a%2Fb?x=1"
+const events = Effect.map(ok("GET", `${admin}/audit-events?action=tasks:operate`), (json) =>
+  Array.isArray(json) ? json : []
+)
+
+describe("the routes of tasks at the control listener", () => {
+  layer(listener(EmbeddedDatabase.layer, { routes: ControlApp.layerWithTasks(routes) }), {
+    excludeTestServices: true
+  })((it) => {
+    it.effect("are the same below /admin-ui/tasks, with their parameters and bodies", () =>
+      Effect.gen(function* () {
+        const answer = yield* call("POST", path, { text: "content" })
+        assert.deepStrictEqual(answer.json, { url: "/queues/a%2Fb?x=1", queue: "a/b", body: "content" })
+        assert.strictEqual(answer.headers["cache-control"], "no-store")
+      })
+    )
+
+    it.effect("tasks:read reads, and tasks:operate also changes", () =>
+      Effect.gen(function* () {
+        const statuses = (authorization: string) =>
+          Effect.forEach(methods, (method) => Effect.map(call(method, path, { authorization }), ({ status }) => status))
+        assert.deepStrictEqual(yield* statuses(yield* tokenOf("tasks:read")), [200, 403, 403, 403, 403, 403])
+        assert.deepStrictEqual(yield* statuses(yield* tokenOf("tasks:operate")), [200, 200, 200, 200, 200, 200])
+        assert.deepStrictEqual(
+          yield* statuses(yield* tokenOf("usage:read", "operators:manage", "settings:update")),
+          [403, 403, 403, 403, 403, 403]
+        )
+      })
+    )
+
+    it.effect("nobody without a token gets anything, however the path is written", () =>
+      Effect.gen(function* () {
+        const wrong: Call = { authorization: null }
+        for (const written of [path, "/admin-ui/%74asks/queues/x", "/admin-ui/tasks/nothing", "/admin-ui/tasks"]) {
+          assert.strictEqual((yield* call("GET", written, wrong)).status, 401, written)
+          assert.strictEqual((yield* call("POST", written, wrong)).status, 401, written)
+        }
+        const unknown = `Bearer ${Redacted.value(Secret.mint(Secret.operatorTokenPrefix))}`
+        assert.strictEqual(
+          refusalOf(yield* call("GET", path, { authorization: unknown })).code,
+          "invalid_operator_token"
+        )
+      })
+    )
+
+    it.effect("what an operator asks for is in the audit log, and what is refused or read is not", () =>
+      Effect.gen(function* () {
+        const before = (yield* events).length
+        yield* call("GET", path)
+        yield* call("POST", path, { authorization: yield* tokenOf("tasks:read") })
+        assert.strictEqual((yield* events).length, before)
+        yield* call("POST", path, { headers: { "x-request-id": "at-three" } })
+        const [event, ...rest] = yield* events
+        assert.strictEqual(rest.length, before)
+        assert.deepStrictEqual(
+          [at(event, "target_id"), at(event, "after"), at(event, "request_id")],
+          ["/queues/a%2Fb?x=1", { method: "POST", path: "/queues/a%2Fb?x=1" }, "at-three"]
+        )
+      })
+    )
+
+    it.effect("a path that is none is a 404 for operators", () =>
+      Effect.gen(function* () {
+        const answer = yield* call("GET", "/admin-ui/tasks/nothing")
+        assert.deepStrictEqual(refusalOf(answer), { status: 404, code: "not_found", param: null })
+      })
+    )
+  })
+})
