@@ -6,7 +6,9 @@ import * as RunningGateway from "../RunningGateway.ts"
 describe("listeners of one process", () => {
   it.live("have routes of their own", () =>
     Effect.gen(function* () {
+      const adminToken = RunningGateway.newAdminToken()
       const process = yield* RunningGateway.start({
+        adminToken,
         environment: { SVC_STATUS_TOKEN: "a-token", GATEWAY_UPSTREAM_UI_BIND_ADDR: "127.0.0.1:0" },
         example: true
       })
@@ -25,7 +27,7 @@ describe("listeners of one process", () => {
       assert.strictEqual(yield* asked(process.control, "/admin-ui/session"), 404)
       for (const path of ["tasks", "queues", "workers", "dlq/messages", "dlq/replays"]) {
         assert.strictEqual(yield* asked(process.control, `/admin-ui/tasks/${path}`), 401)
-        assert.strictEqual(yield* asked(process.control, `/admin-ui/tasks/${path}`, process.token), 200, path)
+        assert.strictEqual(yield* asked(process.control, `/admin-ui/tasks/${path}`, adminToken), 200, path)
       }
     })
   )

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
-import { type CliOptions, problemsOf, roles, workersOf } from "../../layers/DoorOptions.ts"
+import { type CliOptions, doorsUsedBy, problemsOf, roles, workersOf } from "../../layers/DoorOptions.ts"
 
 const options = (more: Partial<CliOptions>): CliOptions => ({
   role: "gateway",
@@ -15,6 +15,21 @@ const options = (more: Partial<CliOptions>): CliOptions => ({
   ...more
 })
 const urls = { databaseUrl: Option.some("d"), redisUrl: Option.some("r"), rabbitmqUrls: Option.some("b") }
+
+describe("tasks", () => {
+  it("make the roles all and control use the broker, which control shares with other processes", () => {
+    for (const role of ["all", "control"] as const) {
+      assert.notInclude(doorsUsedBy(options({ role })), "broker")
+      assert.include(doorsUsedBy(options({ role, example: true })), "broker")
+    }
+    const withoutBroker = { ...urls, rabbitmqUrls: Option.none() }
+    assert.deepStrictEqual(problemsOf(options({ role: "control" }), withoutBroker), [])
+    assert.match(
+      problemsOf(options({ role: "control", example: true }), withoutBroker).join(),
+      /^The role control shares its broker .* Set RABBITMQ_URL/
+    )
+  })
+})
 
 describe("workers", () => {
   it("are those of the flag, else of the variable, else there is one process", () => {

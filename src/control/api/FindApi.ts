@@ -54,7 +54,7 @@ export const FindApi = HttpApiGroup.make("find")
       error: refusals("invalid_request")
     }).annotateMerge(
       operation(
-        "Find a request, key, project, session, audit event, task, dead letter or replay by its id",
+        "Find what has an id, whatever kind it is",
         "usage:read",
         "operators:manage",
         "audit:read",
