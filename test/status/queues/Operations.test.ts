@@ -113,7 +113,7 @@ for (const { doors, name, skip } of variants) {
     test: () => Effect.Effect<void, unknown, Broker | Redis | TemporaryNames.TemporaryNames | Scope.Scope>
   ) => it.live(title, () => test().pipe(Effect.scoped, Effect.provide(doors())), 60_000)
 
-  describe.skipIf(skip)(`operators of tasks, ${name}`, () => {
+  describe.skipIf(skip)(`operators of tasks, ${name}`, { concurrent: true }, () => {
     live("see the workers with their host, version and running tasks", () =>
       Effect.gen(function* () {
         const { get, names, publish, startWorker } = yield* world
@@ -297,7 +297,7 @@ for (const { doors, name, skip } of variants) {
   })
 }
 
-describe.skipIf(!isReal)("a worker that is killed", () => {
+describe.skipIf(!isReal)("a worker that is killed", { concurrent: true }, () => {
   const provided = <A, E>(test: Effect.Effect<A, E, Broker | Redis | TemporaryNames.TemporaryNames | Scope.Scope>) =>
     test.pipe(Effect.scoped, Effect.provide(Layer.provideMerge(TemporaryNames.layer, servers)))
 
