@@ -181,9 +181,11 @@ const operateAs =
 /** A new key's raw form and id. */
 export const createKey = async (
   gateway: RunningGateway,
-  body: Readonly<Record<string, unknown>> = {}
+  body: Readonly<Record<string, unknown>> & { readonly policy?: object } = {}
 ): Promise<{ readonly raw: string; readonly id: string }> => {
-  const created = await gateway.operate("POST", "/keys", { owner_type: "individual", ...body })
+  // The simulator's models have no price, and a new key with a budget refuses such models.
+  const policy = { unpriced_models: "flat", ...body.policy }
+  const created = await gateway.operate("POST", "/keys", { owner_type: "individual", ...body, policy })
   if (!isCreated(created)) throw new Error("a created key has another form")
   return { raw: created.raw_key, id: created.key.id }
 }

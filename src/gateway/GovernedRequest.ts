@@ -169,7 +169,7 @@ export class GovernedRequest extends KeyedRequest.KeyedRequest<GovernedServices,
     this.effective = effective
     this.#accounting = accounting
     const { prices } = control.snapshot()
-    const price = Estimate.priceOfRequest(facts, prices)
+    const price = Estimate.priceOfRequest(facts, prices, effective.policy.unpriced_models)
     const meters = this.meters()
     const maxTokens = MaxTokens.of(target, facts, price, effective.policy, meters.all)
     const estimate = Estimate.estimateUsage(accounting, facts, price, maxTokens)

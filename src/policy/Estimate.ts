@@ -1,5 +1,5 @@
 import { allModels, type Facts } from "./facts/Facts.ts"
-import type { KeyPolicy } from "./KeyPolicy.ts"
+import type { KeyPolicy, UnpricedModels } from "./KeyPolicy.ts"
 import { cost, highestPrice, type ModelPrice, type PricedTokens, toNanos } from "./Price.ts"
 import type { PriceList } from "./PriceList.ts"
 import type { RouteId, RouteMode } from "./routes/CanonicalRoute.ts"
@@ -132,13 +132,16 @@ const free: ReservedUsage = { inputTokens: 0, tokens: 0, nanos: 0, nanosEstimate
 export interface RequestPrice extends ModelPrice {
   /** The minimum charge in nano-dollars. It is set if one of the requested models has no price. */
   readonly minimumNanos?: number
+  /** True if the prices are the dearest of the price list, in place of those of a model that has none. */
+  readonly isAssumed?: true
 }
 
 export const charge = (price: RequestPrice, tokens: PricedTokens): number =>
   Math.max(price.minimumNanos ?? 0, cost(price, tokens))
 
+/** True if the charge is not that of a configured price. */
 export const isDefaultCharge = (price: RequestPrice | undefined, nanos: number): boolean =>
-  price === undefined || nanos === price.minimumNanos
+  price === undefined || price.isAssumed === true || nanos === price.minimumNanos
 
 const isUnnamed = ({ omitsModel, models }: Facts): boolean => omitsModel || models.length === 0
 
@@ -149,12 +152,27 @@ export const unpricedModels = (accounting: Accounting, facts: Facts, prices: Pri
   return isUnnamed(facts) ? ["", ...unknown] : unknown
 }
 
-/** Returns the highest price of all named models. Naming further models then never lowers the charge. */
-export const priceOfRequest = (facts: Facts, prices: PriceList): RequestPrice | undefined => {
-  const { alternativeModels, models, requests } = facts
-  if (models.length === 1 && alternativeModels.length === 0 && !facts.omitsModel) return prices.priceOf(models[0]!)
+/**
+ * Returns the highest price of all named models. Naming further models then never lowers the charge. `unpriced` decides
+ * about models without a price; `refuse` does not matter here, because the policy refuses the request.
+ */
+export const priceOfRequest = (facts: Facts, prices: PriceList, unpriced: UnpricedModels): RequestPrice | undefined => {
+  const { alternativeModels, models } = facts
+  if (models.length === 1 && alternativeModels.length === 0 && !facts.omitsModel) {
+    return prices.priceOf(models[0]!) ?? assumedPrice(facts, prices, unpriced)
+  }
   const known = highestPrice(allModels(facts).flatMap((model) => prices.priceOf(model) ?? []))
-  return known !== undefined && (isUnnamed(facts) || !models.every((model) => prices.priceOf(model) !== undefined))
-    ? { ...known, minimumNanos: defaultCostNanos * requests }
-    : known
+  if (!isUnnamed(facts) && models.every((model) => prices.priceOf(model) !== undefined)) return known
+  return (
+    assumedPrice(facts, prices, unpriced) ?? (known && { ...known, minimumNanos: defaultCostNanos * facts.requests })
+  )
 }
+
+const assumedPrice = (
+  { requests }: Facts,
+  { dearest }: PriceList,
+  unpriced: UnpricedModels
+): RequestPrice | undefined =>
+  unpriced === "dearest" && dearest !== undefined
+    ? { ...dearest, minimumNanos: defaultCostNanos * requests, isAssumed: true }
+    : undefined

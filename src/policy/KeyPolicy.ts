@@ -8,8 +8,12 @@ import { ServiceName } from "./routes/Service.ts"
 const Hour = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 23 }))
 const ModelName = Schema.String.check(Schema.isBetweenLength(1, 256))
 
-/** `flat` charges $0.01 for a request without a known price. `refuse` refuses such a request. */
-const UnpricedModels = Schema.Literals(["flat", "refuse"])
+/**
+ * What happens to a request whose model has no price, from lenient to strict. `flat` charges $0.01, `dearest` charges
+ * the highest prices of the price list and at least $0.01, `refuse` refuses the request.
+ */
+const UnpricedModels = Schema.Literals(["flat", "dearest", "refuse"])
+export type UnpricedModels = typeof UnpricedModels.Type
 
 /** In JSON `null` means unrestricted. An empty policy restricts nothing. */
 export const KeyPolicy = Schema.Struct({
@@ -83,6 +87,10 @@ export const neutral: KeyPolicy = {
   max_concurrent_requests: Limit.unlimited
 }
 
+const budgets = ["daily_budget_usd", "monthly_budget_usd"] as const
+
+export const hasBudget = (policy: KeyPolicy): boolean => budgets.some((field) => policy[field]._tag === "Limited")
+
 export const patched = (base: KeyPolicy, patch: KeyPolicyPatch): KeyPolicy => ({ ...base, ...patch })
 
 /** Returns a policy that denies a request exactly if `a` or `b` denies it. */
@@ -102,7 +110,7 @@ export const intersection = (a: KeyPolicy, b: KeyPolicy): KeyPolicy => ({
   daily_budget_usd: Limit.strictest(a.daily_budget_usd, b.daily_budget_usd),
   monthly_budget_usd: Limit.strictest(a.monthly_budget_usd, b.monthly_budget_usd),
   max_cost_per_request: Limit.strictest(a.max_cost_per_request, b.max_cost_per_request),
-  unpriced_models: a.unpriced_models === "refuse" ? "refuse" : b.unpriced_models,
+  unpriced_models: stricterOfUnpriced(a.unpriced_models, b.unpriced_models),
   max_input_tokens_per_request: Limit.strictest(a.max_input_tokens_per_request, b.max_input_tokens_per_request),
   max_output_tokens_per_request: Limit.strictest(a.max_output_tokens_per_request, b.max_output_tokens_per_request),
   unused_key_auto_disable_after_days: Limit.strictest(
@@ -117,6 +125,11 @@ export const intersection = (a: KeyPolicy, b: KeyPolicy): KeyPolicy => ({
   max_tool_schema_bytes: Limit.strictest(a.max_tool_schema_bytes, b.max_tool_schema_bytes),
   max_concurrent_requests: Limit.strictest(a.max_concurrent_requests, b.max_concurrent_requests)
 })
+
+const stricterOfUnpriced = (a: UnpricedModels, b: UnpricedModels): UnpricedModels => {
+  const { literals } = UnpricedModels
+  return literals.indexOf(a) > literals.indexOf(b) ? a : b
+}
 
 const smallerOf = (a: number | null, b: number | null): number | null =>
   a === null ? b : b === null ? a : Math.min(a, b)

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { allow } from "./AllowList.ts"
-import { type KeyPolicy, neutral } from "./KeyPolicy.ts"
+import { hasBudget, type KeyPolicy, type KeyPolicyPatch, neutral, patched } from "./KeyPolicy.ts"
 import { limited } from "./Limit.ts"
 
 /** The name of an initial policy. A key stores the policy but not the name of the preset. */
@@ -14,8 +14,14 @@ export const KeyPreset = Schema.Literals([
 ])
 export type KeyPreset = typeof KeyPreset.Type
 
-export const policyOf = (preset: KeyPreset | undefined): KeyPolicy =>
-  preset === undefined ? neutral : { ...neutral, ...presets[preset] }
+/**
+ * The policy of a new key. With a budget in money it refuses models without a price, unless `own` says otherwise,
+ * because a flat charge would let such a model spend more than the budget.
+ */
+export const policyOf = (preset: KeyPreset | undefined, own: KeyPolicyPatch = {}): KeyPolicy => {
+  const policy = patched(preset === undefined ? neutral : { ...neutral, ...presets[preset] }, own)
+  return hasBudget(policy) && own.unpriced_models === undefined ? { ...policy, unpriced_models: "refuse" } : policy
+}
 
 const presets: Record<KeyPreset, Partial<KeyPolicy>> = {
   developer: {

@@ -385,7 +385,7 @@ const checks: ReadonlyArray<CheckRule> = [
     test: ({ unpriced_models }, { unpricedModels: [model] }) =>
       unpriced_models === "refuse" && model !== undefined
         ? {
-            message: `This key's policy refuses models without a price (unpriced_models), and ${model === "" ? "the request names no model" : `"${printable(model)}" has none`}. Use a model with a price, or ask an operator to add one to model-prices.`,
+            message: `This key's policy refuses models without a price (unpriced_models), and ${model === "" ? "the request names no model. Name a model with a price" : `"${printable(model)}" has none. Use a model with a price, or ask an operator to set it: PUT /admin-ui/admin/model-prices/${encodeURIComponent(printable(model))}, or svc-runtime prices import`}.`,
             param: "model"
           }
         : undefined

@@ -366,7 +366,21 @@ suite("Policy simulation", (it) => {
       const cases = [
         [{ path }, true, null],
         [{ path, preset: "read_only_service" }, false, "policy_denied"],
-        [{ path, preset: "read_only_service", policy: { allowed_routes: null, allowed_providers: null } }, true, null],
+        // A new key with a budget refuses models without a price, and this request names none.
+        [
+          { path, preset: "read_only_service", policy: { allowed_routes: null, allowed_providers: null } },
+          false,
+          "policy_denied"
+        ],
+        [
+          {
+            path,
+            preset: "read_only_service",
+            policy: { allowed_routes: null, allowed_providers: null, unpriced_models: "flat" }
+          },
+          true,
+          null
+        ],
         [{ path, policy: { max_request_body_bytes: 10 }, request_body_bytes: 11 }, false, "request_body_too_large"],
         [{ path, request_body_bytes: 2_000_000 }, false, "request_body_too_large"],
         [{ path, policy: { max_response_body_bytes: 10 }, response_body_bytes: 11 }, false, "response_body_too_large"],

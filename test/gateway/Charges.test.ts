@@ -252,6 +252,34 @@ layer(Proxy.database)("A key that refuses models without a price", (it) => {
   )
 })
 
+layer(Proxy.database)("A key that pays the dearest price for models without one", (it) => {
+  it.effect("reserves and pays the highest of each price in the list, and at least the flat cost", () =>
+    Effect.gen(function* () {
+      const configured = Effect.flatMap(
+        Database,
+        ({ sql }) => sql`INSERT INTO model_prices (model, input_nanos_per_million, output_nanos_per_million) VALUES
+          ('cheap', 1000000000, 90000000000), ('dear', 50000000000, 2000000000)`
+      )
+      const usage = { prompt_tokens: 1000, completion_tokens: 1000 }
+      const gateway = yield* Proxy.make({ configured, upstream: Upstream.json({ usage }) })
+      const key = yield* Proxy.issueKey({ unpriced_models: "dearest", max_cost_per_request: 1 })
+      const ask = (model: string, max_tokens: number) =>
+        gateway.ask({ target: Proxy.chat, headers: key.headers, body: { model, max_tokens } })
+      assert.strictEqual((yield* ask("unheard-of", 1000)).status, 200)
+      assert.include((yield* ask("unheard-of", 20_000)).text, "max_cost_per_request")
+      assert.strictEqual((yield* ask("cheap", 10_000)).status, 200)
+      const charged = (yield* gateway.records).filter(({ status_code }) => status_code === 200)
+      assert.sameDeepMembers<unknown>(
+        charged.map(({ cost_nanos, cost_source, model }) => [model, cost_nanos, cost_source]),
+        [
+          ["unheard-of", 140_000_000, "route_default"],
+          ["cheap", 91_000_000, "price_table"]
+        ]
+      )
+    })
+  )
+})
+
 layer(Proxy.database)("A model without a price", (it) => {
   it.effect("is logged once, when an upstream has answered for it", () =>
     Effect.gen(function* () {
@@ -266,7 +294,7 @@ layer(Proxy.database)("A model without a price", (it) => {
         gateway.ask({ target, headers: key.headers, body: { model, input: "" } })
       yield* ask("lost", "/v1/embeddings")
       yield* Effect.forEach(["large", "new", "new", "newer", "new"], (model) => ask(model))
-      const said = lines.filter((line) => line.includes("a model has no price; its requests are charged a flat cost"))
+      const said = lines.filter((line) => line.includes("a model has no price; its requests are charged"))
       assert.deepStrictEqual(
         said.map((line) => /"model":"(\w+)"/.exec(line)?.[1]),
         ["new", "newer"]

@@ -33,7 +33,7 @@ export const policy: fc.Arbitrary<KeyPolicy> = fc.record({
   daily_budget_usd: limit(9),
   monthly_budget_usd: limit(9),
   max_cost_per_request: limit(2),
-  unpriced_models: fc.constantFrom("flat", "refuse"),
+  unpriced_models: fc.constantFrom("flat", "dearest", "refuse"),
   max_input_tokens_per_request: limit(200),
   max_output_tokens_per_request: limit(200),
   unused_key_auto_disable_after_days: limit(9, 1),

@@ -389,7 +389,7 @@ function rules(): ReadonlyArray<Rule> {
       { unpriced_models: "refuse" },
       {},
       {},
-      'This key\'s policy refuses models without a price (unpriced_models), and "la?rge" has none. Use a model with a price, or ask an operator to add one to model-prices.',
+      'This key\'s policy refuses models without a price (unpriced_models), and "la?rge" has none. Use a model with a price, or ask an operator to set it: PUT /admin-ui/admin/model-prices/la%3Frge, or svc-runtime prices import.',
       "model"
     ]
   ]

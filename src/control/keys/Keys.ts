@@ -86,7 +86,7 @@ const make = Effect.gen(function* () {
   const create = Effect.fn("Keys.create")(function* (input: NewKey) {
     const owner = input.owner_type ?? "project"
     const projectId = input.project_id ?? null
-    const policy = StoredPolicies.encode(patched(policyOf(input.preset ?? undefined), input.policy ?? {}))
+    const policy = StoredPolicies.encode(policyOf(input.preset ?? undefined, input.policy ?? {}))
     const raw = Secret.mint(Secret.keyPrefix)
     return yield* audit.mutate(function* ({ write }) {
       yield* lockOwner(owner, projectId)

@@ -122,8 +122,9 @@ const make = Effect.gen(function* () {
     const policyBeforeBody = effectiveFor([])
     const effective = effectiveFor(requestedModels)
 
-    const prices = yield* policyState.prices(requestedModels)
-    const price = Estimate.priceOfRequest(facts, prices)
+    const { unpriced_models } = effective.policy
+    const prices = yield* unpriced_models === "dearest" ? policyState.allPrices : policyState.prices(requestedModels)
+    const price = Estimate.priceOfRequest(facts, prices, unpriced_models)
     const now = yield* Clock.currentTimeMillis
     const request: Policy.PolicyRequest = {
       route: target.route,
@@ -188,13 +189,16 @@ const make = Effect.gen(function* () {
 
   /** Returns the policy of the key, with the changes that the simulation requests. */
   const ownLayer = Effect.fnUntraced(function* (stored: PolicyLayer | undefined, input: Simulation) {
-    const base = stored !== undefined && input.preset == null ? stored.policy : policyOf(input.preset ?? undefined)
+    const own = input.policy ?? {}
     const currentGuardrails = stored?.guardrails ?? GuardrailPolicy.neutral
     const layer: PolicyLayer = {
       kind: "key",
       scopeId: stored?.scopeId ?? null,
       version: stored?.version ?? 0,
-      policy: patched(base, input.policy ?? {}),
+      policy:
+        stored !== undefined && input.preset == null
+          ? patched(stored.policy, own)
+          : policyOf(input.preset ?? undefined, own),
       guardrails: yield* patchedGuardrailPolicy(sql, currentGuardrails, input.guardrail_policy ?? undefined)
     }
     return layer

@@ -36,19 +36,28 @@ export const make = (sql: SqlClient.SqlClient) => ({
 
   /** Returns the prices of `models` and of all patterns. The caller must match the patterns. */
   prices: (models: ReadonlyArray<string>) =>
-    Effect.map(
-      priceRows.all(sql`SELECT model, input_nanos_per_million::text AS input, output_nanos_per_million::text AS output,
-        cached_input_nanos_per_million::text AS cached_input, cache_write_nanos_per_million::text AS cache_write
-        FROM model_prices WHERE model = ANY(${models}::text[]) OR right(model, 1) = '*'`),
-      (stored) =>
-        new PriceList(
-          stored.map(({ cache_write, cached_input, input, model, output }) => [
-            model,
-            { input, output, cachedInput: cached_input, cacheWrite: cache_write }
-          ])
-        )
-    )
+    readPrices(
+      sql`SELECT ${priceColumns(sql)} FROM model_prices WHERE model = ANY(${models}::text[]) OR right(model, 1) = '*'`
+    ),
+
+  allPrices: readPrices(sql`SELECT ${priceColumns(sql)} FROM model_prices`)
 })
+
+const priceColumns = (sql: SqlClient.SqlClient) =>
+  sql.literal(`model, input_nanos_per_million::text AS input, output_nanos_per_million::text AS output,
+    cached_input_nanos_per_million::text AS cached_input, cache_write_nanos_per_million::text AS cache_write`)
+
+const readPrices = <E, R>(statement: Effect.Effect<ReadonlyArray<unknown>, E, R>) =>
+  Effect.map(
+    priceRows.all(statement),
+    (stored) =>
+      new PriceList(
+        stored.map(({ cache_write, cached_input, input, model, output }) => [
+          model,
+          { input, output, cachedInput: cached_input, cacheWrite: cache_write }
+        ])
+      )
+  )
 
 const keyRows = storedRows(Schema.Struct(StoredKeys.fields), { table: "api_keys", key: ["id"] })
 

@@ -11,10 +11,10 @@ export const make = (log: (message: Effect.Effect<void>) => void): ((model: stri
     if (warned.has(model) || warned.size >= mostModels) return
     warned.add(model)
     log(
-      Effect.logWarning("a model has no price; its requests are charged a flat cost", {
+      Effect.logWarning("a model has no price; its requests are charged as the key's unpriced_models says", {
         model: model ?? "none that the request names",
-        counts_as_usd: toDollars(defaultCostNanos),
-        mend: "PUT /admin-ui/admin/model-prices/{model}, where claude-* matches every name with that prefix; or set unpriced_models to refuse"
+        flat_usd: toDollars(defaultCostNanos),
+        mend: "PUT /admin-ui/admin/model-prices/{model}, where claude-* matches every name with that prefix; or svc-runtime prices import; or set unpriced_models to refuse"
       })
     )
   }

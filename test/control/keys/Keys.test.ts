@@ -8,6 +8,27 @@ import { admin, at, call, idOf, ok, refusalOf, suite } from "../Listener.ts"
 const keys = `${admin}/keys`
 
 suite("Keys", (it) => {
+  it.effect("a new key with a budget refuses models without a price, unless its policy says otherwise", () =>
+    Effect.gen(function* () {
+      const made = (body: object) =>
+        Effect.map(ok("POST", `${admin}/keys`, { body: { owner_type: "individual", ...body } }), (json) =>
+          at(json, "key", "policy", "unpriced_models")
+        )
+      assert.deepStrictEqual(
+        [
+          yield* made({}),
+          yield* made({ policy: { rpm_limit: 1, max_cost_per_request: 1 } }),
+          yield* made({ policy: { daily_budget_usd: 1 } }),
+          yield* made({ policy: { monthly_budget_usd: 1, unpriced_models: "dearest" } }),
+          yield* made({ preset: "developer" }),
+          yield* made({ preset: "developer", policy: { daily_budget_usd: null } }),
+          yield* made({ preset: "developer", policy: { unpriced_models: "flat" } })
+        ],
+        ["flat", "flat", "refuse", "dearest", "refuse", "flat", "flat"]
+      )
+    })
+  )
+
   it.effect("the raw key is shown once; the store keeps its digest and its first characters", () =>
     Effect.gen(function* () {
       const { sql } = yield* Database
