@@ -4,8 +4,8 @@ import { type ConfigurationPlan, Configuration as Document } from "../api/Config
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { Actor } from "../audit/Audit.ts"
 import { Keys } from "../keys/Keys.ts"
+import * as Fingerprint from "../store/Fingerprint.ts"
 import { type StoreFailure, toStoreFailures } from "../store/Rows.ts"
-import * as ConfigurationDiff from "./ConfigurationDiff.ts"
 import {
   type ConfigurationState,
   type ConfigurationStep,
@@ -86,7 +86,7 @@ const make = Effect.gen(function* () {
         Effect.gen(function* () {
           const current = yield* readState
           const steps = yield* planSteps(document, current)
-          return { base_hash: ConfigurationDiff.fingerprint(current), changes: steps.map(({ change }) => change) }
+          return { base_hash: Fingerprint.fingerprint(current), changes: steps.map(({ change }) => change) }
         })
       )
     ),
@@ -97,7 +97,7 @@ const make = Effect.gen(function* () {
           // The lock blocks other writers until the commit. The hash that is checked below therefore stays valid.
           yield* sql`LOCK TABLE ${sql.literal(Kinds.lockedTables)} IN EXCLUSIVE MODE`
           const current = yield* readState
-          if (ConfigurationDiff.fingerprint(current) !== baseHash) {
+          if (Fingerprint.fingerprint(current) !== baseHash) {
             return yield* new ControlError(
               "configuration_changed",
               "The configuration has changed since the plan with this base_hash. Plan the document again.",
@@ -112,7 +112,7 @@ const make = Effect.gen(function* () {
           const [unlinkedOwner] = ownersWithoutLinks(current, applied, steps)
           if (unlinkedOwner !== undefined)
             return yield* invalidDocument(unlinkedOwner.section, unlinkedOwner.id, losesLastLink)
-          return { base_hash: ConfigurationDiff.fingerprint(applied), changes: steps.map(({ change }) => change) }
+          return { base_hash: Fingerprint.fingerprint(applied), changes: steps.map(({ change }) => change) }
         })
       ).pipe(toStoreFailures)
     )

@@ -2,6 +2,7 @@ import { Effect, Schema } from "effect"
 import type { Configuration, ConfigurationChange } from "../api/ConfigurationApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import type { Actor } from "../audit/Audit.ts"
+import type { EntriesById } from "../store/Fingerprint.ts"
 import type { StoreFailure } from "../store/Rows.ts"
 import * as ConfigurationDiff from "./ConfigurationDiff.ts"
 
@@ -9,7 +10,7 @@ export type InvalidDocument = Refused<"invalid_configuration_document">
 
 type Section = Exclude<keyof Configuration, "format">
 
-export type ConfigurationState = ReadonlyMap<Section, ConfigurationDiff.EntriesById>
+export type ConfigurationState = ReadonlyMap<Section, EntriesById>
 
 type Write = Effect.Effect<unknown, ControlError, Actor>
 
@@ -44,9 +45,9 @@ export interface ConfigurationStep {
 /** A `KindDefinition` whose entry type is hidden, so that different kinds fit into one list. */
 export interface ConfigurationKind {
   readonly section: Section
-  readonly currentEntries: Effect.Effect<ConfigurationDiff.EntriesById, StoreFailure>
+  readonly currentEntries: Effect.Effect<EntriesById, StoreFailure>
   /** Returns the content of the section, or `undefined` if the document omits the section. */
-  readonly toDocument: (state: ConfigurationDiff.EntriesById) => Schema.Json | undefined
+  readonly toDocument: (state: EntriesById) => Schema.Json | undefined
   readonly steps: (
     current: ConfigurationState,
     document: Configuration

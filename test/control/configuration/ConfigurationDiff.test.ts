@@ -3,6 +3,7 @@ import type { Schema } from "effect"
 import fc from "fast-check"
 import * as ConfigurationDiff from "../../../src/control/configuration/ConfigurationDiff.ts"
 import { ofKey } from "../../../src/control/configuration/KeyChangeSummary.ts"
+import { type EntriesById, fingerprint } from "../../../src/control/store/Fingerprint.ts"
 
 const json: fc.Arbitrary<Schema.Json> = fc.letrec<{ json: Schema.Json }>((tie) => ({
   json: fc.oneof(
@@ -19,7 +20,7 @@ const json: fc.Arbitrary<Schema.Json> = fc.letrec<{ json: Schema.Json }>((tie) =
 const object = fc.dictionary(fc.constantFrom("x", "y", "z", "__proto__"), json)
 const entries = fc
   .dictionary(fc.constantFrom("1", "2", "3", "4"), object, { noNullPrototype: true })
-  .map((all): ConfigurationDiff.EntriesById => new Map(Object.entries(all)))
+  .map((all): EntriesById => new Map(Object.entries(all)))
 
 const reordered = (value: Schema.Json): Schema.Json =>
   Array.isArray(value)
@@ -32,13 +33,10 @@ const reordered = (value: Schema.Json): Schema.Json =>
             .map(([name, member]) => [name, reordered(member)])
         )
 
-const shuffled = (all: ConfigurationDiff.EntriesById): ConfigurationDiff.EntriesById =>
+const shuffled = (all: EntriesById): EntriesById =>
   new Map([...all].reverse().map(([id, entry]) => [id, Object(reordered(entry))]))
 
-const applied = (
-  before: ConfigurationDiff.EntriesById,
-  differences: ReadonlyArray<ConfigurationDiff.EntryChange>
-): ConfigurationDiff.EntriesById => {
+const applied = (before: EntriesById, differences: ReadonlyArray<ConfigurationDiff.EntryChange>): EntriesById => {
   const entries = new Map(before)
   for (const { after, id } of differences) {
     if (after === null) entries.delete(id)
@@ -83,7 +81,7 @@ describe("Difference", () => {
   })
 
   it("has a field for all that differs, and the same fingerprint only for the same", () => {
-    const of = (all: ConfigurationDiff.EntriesById) => ConfigurationDiff.fingerprint(new Map([["section", all]]))
+    const of = (all: EntriesById) => fingerprint(new Map([["section", all]]))
     fc.assert(
       fc.property(entries, entries, (before, after) => {
         const differences = ConfigurationDiff.diffEntries(before, after)
