@@ -10,6 +10,7 @@ import { data } from "../layers/commands/DataCommand.ts"
 import { deadLetters, replay } from "../layers/commands/DeadLetterCommands.ts"
 import { init } from "../layers/commands/InitCommand.ts"
 import { operatorToken } from "../layers/commands/OperatorTokenCommand.ts"
+import { prices } from "../layers/commands/PricesCommand.ts"
 import { role } from "../layers/commands/RoleCommand.ts"
 import { secrets } from "../layers/commands/SecretsCommand.ts"
 import * as Startup from "../layers/Startup.ts"
@@ -30,6 +31,7 @@ const program = Command.withSubcommands(role, [
   secrets,
   operatorToken,
   configuration,
+  prices,
   replay,
   deadLetters,
   data

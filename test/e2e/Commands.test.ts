@@ -318,6 +318,19 @@ describe.skipIf(!Deployment.available)("configuration", () => {
         )
         assert.match(more.output, /^2 objects changed/m)
 
+        const compared = yield* command(deployment, ["prices", "plan"])
+        assert.match(compared.output, /^Anthropic: read on \d{4}-\d\d-\d\d at https:\/\/\S+$/m)
+        assert.match(compared.output, /^new gpt-5\n {2}input_usd_per_million: null -> 1\.25$/m)
+        const seen = /to import; base ([0-9a-f]{64})$/m.exec(compared.output)?.[1] ?? ""
+        const take = ["prices", "import", "gpt-5", "o3", "--base", seen]
+        const taken = yield* command(deployment, take)
+        assert.match(
+          taken.output,
+          /^gpt-5: \$1\.25 in, \$10 out\no3: \$2 in, \$8 out\n2 prices imported; base [0-9a-f]{64}$/m
+        )
+        const lateToo = yield* command(deployment, take)
+        assert.deepStrictEqual([lateToo.code, /Compare again/.test(lateToo.output)], [1, true], lateToo.output)
+
         yield* write({ ...document, secrets: "canary" })
         const wrong = yield* command(deployment, ["configuration", "plan", file])
         assert.strictEqual(wrong.code, 1)

@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { isModelPattern } from "../../../policy/ModelPattern.ts"
 import { refusals } from "../schema/Errors.ts"
@@ -28,6 +28,47 @@ export const ModelPrice = Schema.Struct({
 })
 export type ModelPrice = typeof ModelPrice.Type
 
+const prices = ModelPrice.mapFields(Struct.omit(["model", "updated_at"]))
+
+export const PriceField = Schema.Literals([
+  "input_usd_per_million",
+  "output_usd_per_million",
+  "cached_input_usd_per_million",
+  "cache_write_usd_per_million"
+])
+export type PriceField = typeof PriceField.Type
+
+/** A price of the book, beside the stored one. */
+export const BookPrice = Schema.Struct({
+  model: Schema.String,
+  vendor: Schema.String,
+  /** What the four prices do not say, such as a higher price of long prompts. */
+  note: Schema.NullOr(Schema.String),
+  status: Schema.Literals(["new", "changed", "same"]),
+  ...prices.fields,
+  changes: Schema.Array(Schema.Struct({ field: PriceField, from: Schema.NullOr(Dollars), to: Schema.NullOr(Dollars) })),
+  /** The stored pattern that prices a `new` model now. An import of the model takes precedence over it. */
+  covered_by: Schema.NullOr(Schema.String)
+})
+export type BookPrice = typeof BookPrice.Type
+
+export const PriceBook = Schema.Struct({
+  /** Identifies the stored prices and the book that were compared. */
+  base_hash: Schema.String,
+  vendors: Schema.Array(Schema.Struct({ vendor: Schema.String, source: Schema.String, as_of: Schema.String })),
+  prices: Schema.Array(BookPrice),
+  /** Stored prices that the book does not have. An import leaves them as they are. */
+  not_in_book: Schema.Array(ModelPrice)
+})
+export type PriceBook = typeof PriceBook.Type
+
+export const PriceImport = Schema.Struct({
+  base_hash: Schema.String,
+  /** Without it all `new` models are imported that no stored pattern covers. */
+  models: Schema.optionalKey(Schema.Array(Schema.String).check(Schema.isMaxLength(1000)))
+})
+export type PriceImport = typeof PriceImport.Type
+
 export const ModelName = Schema.String.check(Schema.isBetweenLength(1, 256), Schema.isPattern(/^[^\p{Cc}]*$/u))
 
 /** A model name, or the common beginning of several names followed by `*`. */
@@ -42,6 +83,23 @@ export const ModelPricesApi = HttpApiGroup.make("model-prices")
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(ModelPrice) })
       .annotateMerge(skipsUnreadable)
       .annotateMerge(operation("List model prices", "usage:read")),
+    HttpApiEndpoint.get("book", "/book", { success: PriceBook })
+      .annotateMerge(operation("Compare the price book with the stored prices", "usage:read"))
+      .annotate(
+        OpenApi.Description,
+        "The price book is part of the program: common models with their public prices, their source and the day on which they were read. Nothing of it applies before it is imported."
+      ),
+    HttpApiEndpoint.post("import", "/import", {
+      payload: PriceImport,
+      success: Schema.Struct({ base_hash: Schema.String, imported: Schema.Array(ModelPrice) }),
+      error: refusals("invalid_configuration", "configuration_changed")
+    })
+      .annotateMerge(operation("Import prices from the price book", "settings:update"))
+      .annotate(
+        OpenApi.Description,
+        "Imports what the comparison with this `base_hash` showed, or nothing. A price that an operator set, and a model that an operator's pattern covers, change only if `models` names them."
+      )
+      .annotateMerge(bodyExample({ base_hash: "…", models: ["gpt-5"] })),
     HttpApiEndpoint.get("get", "/:model", { params, success: ModelPrice }).annotateMerge(
       operation("Show the price of a model", "usage:read")
     ),

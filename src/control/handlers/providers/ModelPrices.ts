@@ -10,6 +10,8 @@ export const layer = HttpApiBuilder.group(
     const prices = yield* ModelPrices
     return handlers.handleAll({
       list: () => prices.list,
+      book: () => prices.book,
+      import: ({ payload }) => prices.importBook(payload),
       get: ({ params }) => prices.get(params.model),
       put: ({ params, payload }) => prices.put(params.model, payload),
       remove: ({ params }) => prices.remove(params.model)
