@@ -28,6 +28,7 @@ import * as ProvidersHandlers from "./handlers/providers/Providers.ts"
 import * as RoutesHandlers from "./handlers/providers/Routes.ts"
 import * as UpstreamPassthroughHandlers from "./handlers/providers/UpstreamPassthrough.ts"
 import * as UpstreamUiHandlers from "./handlers/providers/UpstreamUi.ts"
+import * as SeenModelsHandlers from "./handlers/SeenModels.ts"
 import * as ServiceImportHandlers from "./handlers/services/ServiceImport.ts"
 import * as ServiceOpenApiHandlers from "./handlers/services/ServiceOpenApi.ts"
 import * as ServicesHandlers from "./handlers/services/Services.ts"
@@ -57,6 +58,7 @@ import { ModelPrices } from "./providers/ModelPrices.ts"
 import { ProviderHealth } from "./providers/ProviderHealth.ts"
 import { Providers } from "./providers/Providers.ts"
 import { Routes } from "./providers/Routes.ts"
+import { SeenModels } from "./providers/SeenModels.ts"
 import { UpstreamPassthroughSettings } from "./providers/UpstreamPassthroughSettings.ts"
 import { OpenApiSync } from "./services/OpenApiSync.ts"
 import { ServiceImport } from "./services/ServiceImport.ts"
@@ -106,7 +108,7 @@ const stores = Layer.mergeAll(
   ProviderHealth.layer,
   GuardrailExecutions.layer,
   KeyGuardrails.layer,
-  Usage.layer,
+  SeenModels.layer.pipe(Layer.provideMerge(Usage.layer)),
   UsageEvents.layer,
   UsageSeries.layer,
   AuditEvents.layer,
@@ -141,6 +143,7 @@ const handlers = Layer.mergeAll(
   GuardrailsHandlers.layer,
   KeyGuardrailsHandlers.layer,
   UsageHandlers.layer,
+  SeenModelsHandlers.layer,
   AuditEventsHandlers.layer,
   DebugBundlesHandlers.layer,
   FindHandlers.layer,

@@ -24,6 +24,7 @@ import { ServiceOpenApiApi } from "./services/ServiceOpenApiApi.ts"
 import { ServicesApi } from "./services/ServicesApi.ts"
 import { StudioApi } from "./services/StudioApi.ts"
 import { DebugBundlesApi } from "./usage/DebugBundlesApi.ts"
+import { SeenModelsApi } from "./usage/SeenModelsApi.ts"
 import { UsageApi } from "./usage/UsageApi.ts"
 
 type OperatorGroups =
@@ -49,6 +50,7 @@ type OperatorGroups =
   | typeof AuthSettingsApi
   | typeof GuardrailsApi
   | typeof UsageApi
+  | typeof SeenModelsApi
   | typeof AuditApi
   | typeof DebugBundlesApi
   | typeof ConfigurationApi
@@ -93,6 +95,7 @@ const OperatorApi = HttpApi.make("operator")
     AuthSettingsApi,
     GuardrailsApi,
     UsageApi,
+    SeenModelsApi,
     AuditApi,
     DebugBundlesApi,
     ConfigurationApi

@@ -1,0 +1,44 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { ModelPrice } from "../providers/ModelPricesApi.ts"
+import { refusals } from "../schema/Errors.ts"
+import { Timestamp } from "../schema/Fields.ts"
+import { operation, skipsUnreadable } from "../schema/Security.ts"
+import { UsageSummary } from "./UsageApi.ts"
+
+/** The list is of the models with the most requests, cost or tokens. */
+export const maxSeenModels = 500
+
+const SeenModel = Schema.Struct({
+  /** `other` stands for names that clients invent, `unknown` for requests without a model. */
+  model: Schema.String,
+  /** The price that applies now, also that of a pattern. */
+  price: Schema.NullOr(ModelPrice),
+  /** True if the price book has a price that can be imported. */
+  in_book: Schema.Boolean,
+  summary: UsageSummary
+})
+export type SeenModel = typeof SeenModel.Type
+
+const SeenModelsQuery = Schema.Struct({
+  priced: Schema.optionalKey(Schema.Literals(["true", "false"])),
+  sort_by: Schema.optionalKey(Schema.Literals(["requests", "cost", "tokens"])),
+  limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxSeenModels })))
+})
+export type SeenModelsQuery = typeof SeenModelsQuery.Type
+
+export const SeenModelsApi = HttpApiGroup.make("models")
+  .annotate(OpenApi.Description, "Models of recent requests, with and without a price.")
+  .add(
+    HttpApiEndpoint.get("list", "/models", {
+      query: SeenModelsQuery,
+      success: Schema.Struct({ from: Timestamp, models: Schema.Array(SeenModel), has_more: Schema.Boolean }),
+      error: refusals("invalid_usage_query")
+    })
+      .annotateMerge(skipsUnreadable)
+      .annotateMerge(operation("List the models of the last 30 days", "usage:read"))
+      .annotate(
+        OpenApi.Description,
+        "The most used come first. `priced=false` lists models whose requests are charged a flat cost, or refused, for want of a price."
+      )
+  )

@@ -1,0 +1,65 @@
+import { Context, DateTime, Effect, Layer } from "effect"
+import type { ModelPrice } from "../api/providers/ModelPricesApi.ts"
+import type { Refused } from "../api/schema/Errors.ts"
+import type { Operator } from "../api/schema/Security.ts"
+import { maxSeenModels, type SeenModel, type SeenModelsQuery } from "../api/usage/SeenModelsApi.ts"
+import type { StoreFailure } from "../store/Rows.ts"
+import { Usage } from "../usage/Usage.ts"
+import { ModelPrices } from "./ModelPrices.ts"
+import * as PriceBook from "./PriceBook.ts"
+
+const days = 30
+
+/** Lists the models of recent requests beside their prices. The sums by model are read, not the events. */
+export class SeenModels extends Context.Service<
+  SeenModels,
+  {
+    readonly list: (
+      query: SeenModelsQuery
+    ) => Effect.Effect<
+      { readonly from: DateTime.Utc; readonly models: ReadonlyArray<SeenModel>; readonly has_more: boolean },
+      Refused<"invalid_usage_query"> | StoreFailure,
+      Operator
+    >
+  }
+>()("svc/control/SeenModels") {
+  static readonly layer = Layer.effect(
+    SeenModels,
+    Effect.gen(function* () {
+      const usage = yield* Usage
+      const prices = yield* ModelPrices
+      return SeenModels.of({
+        list: Effect.fn("SeenModels.list")(function* ({ limit = 100, priced, sort_by = "requests" }) {
+          // Whole days are read from sums of days.
+          const from = DateTime.startOf(DateTime.subtract(yield* DateTime.now, { days }), "day")
+          const groups = yield* usage.breakdown("models", { from, breakdown_limit: maxSeenModels, sort_by })
+          const stored = yield* prices.list
+          const seen = seenModels(groups, stored).filter(
+            (model) => priced === undefined || (model.price !== null) === (priced === "true")
+          )
+          return {
+            from,
+            models: seen.slice(0, limit),
+            has_more: seen.length > limit || groups.length === maxSeenModels
+          }
+        })
+      })
+    })
+  )
+}
+
+type Groups = Effect.Success<ReturnType<Usage["Service"]["breakdown"]>>
+
+const seenModels = (groups: Groups, stored: ReadonlyArray<ModelPrice>): ReadonlyArray<SeenModel> => {
+  const patterns = PriceBook.patternsOf(stored)
+  const byName = new Map(stored.map((price) => [price.model, price]))
+  return groups.map(({ name, summary }) => {
+    const pattern = patterns.priceOf(name)?.pattern
+    return {
+      model: name,
+      price: pattern === undefined ? null : (byName.get(pattern) ?? null),
+      in_book: PriceBook.isInBook(name),
+      summary
+    }
+  })
+}

@@ -1,0 +1,55 @@
+import { randomUUID } from "node:crypto"
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { Database } from "../../../src/services/Database.ts"
+import { admin, at, call, ok, refusalOf, suite } from "../Listener.ts"
+import * as StoredUsage from "../usage/StoredUsage.ts"
+
+const models = `${admin}/models`
+
+const requests = Effect.fnUntraced(function* (model: string | null, count: number, age: string) {
+  const { sql } = yield* Database
+  yield* sql`INSERT INTO usage_events (id, request_id, key_id, route, provider, status, status_code, latency_ms, usage_source,
+      cost_source, streamed, model, total_tokens, cost_nanos, created_at)
+    SELECT gen_random_uuid(), 'r', ${randomUUID()}, '/v1/responses', 'upstream', 'success', 200, 7, 'reported',
+      'route_default', false, ${model}, 5, 10000000, now() - ${age}::interval FROM generate_series(1, ${count}::int)`
+})
+
+suite("Seen models", (it) => {
+  it.effect("are those of 30 days, with the price that applies to them, the most used first", () =>
+    Effect.gen(function* () {
+      yield* StoredUsage.empty
+      yield* requests("gpt-5", 3, "1 day")
+      yield* requests("ours-large", 2, "29 days")
+      yield* requests("nobodys", 1, "1 hour")
+      yield* requests("forgotten", 9, "40 days")
+      yield* ok("PUT", `${admin}/model-prices/ours-*`, {
+        body: { input_usd_per_million: 1, output_usd_per_million: 2 }
+      })
+      const list = yield* ok("GET", models)
+      const shown = [0, 1, 2, 3].map((place) => [
+        at(list, "models", place, "model"),
+        at(list, "models", place, "price", "model"),
+        at(list, "models", place, "in_book"),
+        at(list, "models", place, "summary", "request_count"),
+        at(list, "models", place, "summary", "total_tokens"),
+        at(list, "models", place, "summary", "estimated_cost_usd")
+      ])
+      assert.deepStrictEqual(shown, [
+        ["gpt-5", undefined, true, 3, 15, 0.03],
+        ["ours-large", "ours-*", false, 2, 10, 0.02],
+        ["nobodys", undefined, false, 1, 5, 0.01],
+        [undefined, undefined, undefined, undefined, undefined, undefined]
+      ])
+      const unpriced = yield* ok("GET", `${models}?priced=false&limit=1`)
+      assert.deepStrictEqual(
+        [at(unpriced, "models", 0, "model"), at(unpriced, "models", 1), at(unpriced, "has_more")],
+        ["gpt-5", undefined, true]
+      )
+      const priced = yield* ok("GET", `${models}?priced=true&sort_by=cost`)
+      assert.deepStrictEqual([at(priced, "models", 0, "model"), at(priced, "has_more")], ["ours-large", false])
+      const wrong = yield* call("GET", `${models}?limit=501`)
+      assert.deepStrictEqual(refusalOf(wrong), { status: 422, code: "invalid_request", param: "limit" })
+    })
+  )
+})
