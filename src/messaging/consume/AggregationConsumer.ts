@@ -13,6 +13,7 @@ import * as Observation from "../observe/Observation.ts"
 import { DefaultObservationSink, makeObserve } from "../observe/ObservationSink.ts"
 import { BrokerClient } from "../publish/BrokerClient.ts"
 import * as HandlerFailure from "../retry/HandlerFailure.ts"
+import * as ReplayOrigin from "../retry/ReplayOrigin.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import { aggregationQueue } from "../topology/TaskTopology.ts"
 import * as TopologyPlan from "../topology/TopologyPlan.ts"
@@ -130,7 +131,10 @@ export const make = Effect.fnUntraced(function* <R>(
             delivery,
             failure: HandlerFailure.ofCause(cause),
             fields: childFields,
-            status: { about: { taskId, correlationId, lineage, task: context.event }, meta: event.exact.meta }
+            status: {
+              about: { taskId, correlationId, lineage, task: context.event },
+              meta: ReplayOrigin.outOfMeta(event.exact.meta)
+            }
           })
         }
       }

@@ -19,6 +19,8 @@ export class AggregationContext extends DeliveryContext {
   /** The parent whose children are aggregated. `undefined` if the event names no parent. */
   readonly parentTaskId: string | undefined
   readonly lineage: HandOverHeaders.HandOverHeaders
+  /** An event of a task does not come from the task's dead-letter queue. */
+  readonly replay = undefined
   readonly event: StatusEvent
 
   constructor(

@@ -9,6 +9,7 @@ import type { BrokerClient, PublishError } from "../publish/BrokerClient.ts"
 import * as Publications from "../publish/Publications.ts"
 import * as HandOverHeaders from "../retry/HandOverHeaders.ts"
 import * as ManualRetry from "../retry/ManualRetry.ts"
+import * as ReplayOrigin from "../retry/ReplayOrigin.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import * as BatchFanOut from "./BatchFanOut.ts"
 
@@ -67,6 +68,8 @@ export abstract class DeliveryContext {
   /** The correlation id of the body, else of the message properties, else the task id. */
   abstract readonly correlationId: string
   abstract readonly lineage: HandOverHeaders.HandOverHeaders
+  /** The replay of a dead letter that published the message. Its statuses name it in `meta.replayed_from`. */
+  abstract readonly replay: ReplayOrigin.ReplayOrigin | undefined
   protected abstract readonly echoedFields: { readonly service?: string; readonly task_type?: string }
 
   /** The number of retries so far. 0 for the first delivery. */
@@ -122,7 +125,7 @@ export abstract class DeliveryContext {
     return {
       ...this.echoedFields,
       ...given,
-      meta: HandOverHeaders.intoMeta(given.meta ?? {}, this.lineage),
+      meta: ReplayOrigin.intoMeta(HandOverHeaders.intoMeta(given.meta ?? {}, this.lineage), this.replay),
       task_id: this.taskId,
       correlation_id: given.correlation_id || this.correlationId
     }
@@ -163,6 +166,10 @@ export class HandlerContext extends DeliveryContext {
   get lineage(): HandOverHeaders.HandOverHeaders {
     this.#lineage ??= HandOverHeaders.ofHeaders(this.headers)
     return this.#lineage
+  }
+
+  get replay(): ReplayOrigin.ReplayOrigin | undefined {
+    return ReplayOrigin.ofHeaders(this.headers)
   }
 
   protected get echoedFields() {

@@ -170,7 +170,8 @@ export const make = Effect.fnUntraced(function* <R>(settings: TaskDeliverySettin
     context: HandlerContext,
     failure: HandlerFailure.HandlerFailure
   ) => {
-    const ended = (text: string) => publishLifecycle(task, context, lifecycleStatuses.failure(text), true)
+    const ended = (text: string) =>
+      publishLifecycle(task, context, { ...lifecycleStatuses.failure(text), failed: true }, true)
     const status = { about: statusOwnerOf(task, context), ended: lifecycleStatuses.enabled ? ended : undefined }
     return failDelivery({ delivery, failure, fields: attemptFieldsOf(task, context), status }, failure.exceptionType)
   }
@@ -289,6 +290,7 @@ const statusOwnerOf = (task: TaskEnvelope.TaskEnvelope, context: HandlerContext)
   taskId: task.task_id,
   correlationId: context.correlationId,
   lineage: context.lineage,
+  replay: context.replay,
   task
 })
 

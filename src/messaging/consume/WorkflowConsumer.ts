@@ -14,6 +14,7 @@ import { BrokerClient } from "../publish/BrokerClient.ts"
 import * as RoutingKey from "../publish/RoutingKey.ts"
 import * as HandlerFailure from "../retry/HandlerFailure.ts"
 import * as HandOverHeaders from "../retry/HandOverHeaders.ts"
+import * as ReplayOrigin from "../retry/ReplayOrigin.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import { RetryPolicy } from "../topology/RetryPolicy.ts"
 import * as StageContract from "../topology/StageContract.ts"
@@ -143,6 +144,7 @@ export const make = <R>(
       taskId: envelope.task_id,
       correlationId: correlationIdOf(delivery, envelope) ?? envelope.task_id,
       lineage: HandOverHeaders.none,
+      replay: ReplayOrigin.ofHeaders(delivery.properties.headers ?? {}),
       task: {}
     })
 

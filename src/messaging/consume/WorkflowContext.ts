@@ -8,6 +8,7 @@ import * as Observation from "../observe/Observation.ts"
 import type { Observe } from "../observe/ObservationSink.ts"
 import type { BrokerClient, PublishError } from "../publish/BrokerClient.ts"
 import * as Publications from "../publish/Publications.ts"
+import * as ReplayOrigin from "../retry/ReplayOrigin.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import type { Stage } from "../topology/WorkflowTopology.ts"
 import type { StatusDetails } from "./HandlerContext.ts"
@@ -118,6 +119,7 @@ export const make = (
     publishStatus: (status, details = {}) =>
       client.publishStatus({
         ...details,
+        meta: ReplayOrigin.intoMeta(details.meta ?? {}, ReplayOrigin.ofHeaders(headers)),
         task_id: envelope.task_id,
         status,
         correlation_id: details.correlation_id || correlationId

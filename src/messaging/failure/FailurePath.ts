@@ -112,7 +112,8 @@ export const make = Effect.fnUntraced(function* <Fields extends DeliveryFields>(
     const content = isDead
       ? retryStatuses.deadLettered(attempt, maxRetries, text)
       : retryStatuses.retrying(attempt, maxRetries, text)
-    return TaskStatuses.publish(client, about, { ...content, meta: { ...content.meta, ...meta } }, isDead)
+    const status = { ...content, meta: { ...content.meta, ...meta }, failed: isDead }
+    return TaskStatuses.publish(client, about, status, isDead)
   }
 
   const group = () => {

@@ -4,12 +4,15 @@ import type { JsonObject } from "../envelope/Envelope.ts"
 import type { TaskEnvelope } from "../envelope/TaskEnvelope.ts"
 import * as Timestamp from "../envelope/Timestamp.ts"
 import * as HandOverHeaders from "../retry/HandOverHeaders.ts"
+import * as ReplayOrigin from "../retry/ReplayOrigin.ts"
 import type { BrokerClient, PublishError } from "./BrokerClient.ts"
 
 export interface StatusOwner {
   readonly taskId: string
   readonly correlationId: string
   readonly lineage: HandOverHeaders.HandOverHeaders
+  /** Missing if the message does not come from a dead-letter queue. */
+  readonly replay?: ReplayOrigin.ReplayOrigin | undefined
   readonly task: Pick<TaskEnvelope, "service" | "task_type">
 }
 
@@ -19,6 +22,8 @@ export interface StatusContent {
   readonly meta?: JsonObject
   /** Default: a random id. */
   readonly eventId?: string
+  /** True if the status reports that the message has failed for good. */
+  readonly failed?: boolean
 }
 
 const terminalRetries = { times: 5, spacing: "1 second" } as const
@@ -38,7 +43,11 @@ export const publish = Effect.fnUntraced(function* (
     task_id: owner.taskId,
     status: content.status,
     ...(content.message !== undefined && { message: content.message }),
-    meta: HandOverHeaders.intoMeta(content.meta ?? {}, owner.lineage),
+    meta: ReplayOrigin.intoMeta(
+      HandOverHeaders.intoMeta(content.meta ?? {}, owner.lineage),
+      owner.replay,
+      content.failed
+    ),
     correlation_id: owner.correlationId,
     ...(service !== undefined && { service }),
     ...(task_type !== undefined && { task_type }),

@@ -11,6 +11,9 @@ export const exceptionType = "x-svc-exception-type"
 export const deadLetteredAt = "x-svc-dead-lettered-at"
 /** This header is `true` in a message that was replayed from a dead-letter queue. */
 export const replayedFromDlq = "x-svc-replayed-from-dlq"
+/** The `dlq_id` of the dead letter that was replayed. */
+export const replayedLetter = "x-svc-dlq-id"
+export const replayedAt = "x-svc-replayed-at"
 const headersLeftOut = "x-svc-headers-left-out"
 
 /** The headers of retries and dead letters. A manual retry removes these headers from the task. */
