@@ -9,7 +9,7 @@ import {
   wholeNumber
 } from "./Arguments.ts"
 import { refuse } from "./Keyspace.ts"
-import { type Member, type Range, SortedSet } from "./SortedSet.ts"
+import { type LexBound, type Member, type Range, SortedSet } from "./SortedSet.ts"
 
 const scoreRange = (min: string, max: string): Range => {
   const bound = (text: string) => float(text.startsWith("(") ? text.slice(1) : text, "ERR min or max is not a float")
@@ -19,6 +19,14 @@ const scoreRange = (min: string, max: string): Range => {
     above: min.startsWith("(") ? (score) => score > low : (score) => score >= low,
     below: max.startsWith("(") ? (score) => score < high : (score) => score <= high
   }
+}
+
+/** The members are expected to have equal scores, as Redis requires. */
+const lexBound = (text: string, end: "min" | "max"): LexBound => {
+  if (text === "-" || text === "+") return { after: text }
+  if (!/^[[(]/.test(text)) return refuse("ERR min or max not valid string range item")
+  const isIncluded = text.startsWith("[")
+  return { member: text.slice(1), isAfterEqual: (end === "max") === isIncluded }
 }
 
 const formatScore = (score: number): string => (Number.isFinite(score) ? String(score) : score > 0 ? "inf" : "-inf")
@@ -84,6 +92,13 @@ export const sortedSets: Commands = {
     run: ({ keys }, [key = "", member = ""]) => {
       const score = keys.read(key, "zset")?.score(member)
       return score === undefined ? null : formatScore(score)
+    }
+  },
+  ZLEXCOUNT: {
+    arity: 4,
+    run: ({ keys }, [key = "", min = "", max = ""]) => {
+      const set = keys.read(key, "zset")
+      return set === undefined ? 0 : Math.max(0, set.rank(lexBound(max, "max")) - set.rank(lexBound(min, "min")))
     }
   },
   ZCARD: { arity: 2, run: ({ keys }, [key = ""]) => keys.read(key, "zset")?.size ?? 0 },
