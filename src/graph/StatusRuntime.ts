@@ -8,6 +8,7 @@ import type { Topology } from "../messaging/topology/Topology.ts"
 import type { Broker, Fields } from "../services/Broker.ts"
 import { Database } from "../services/Database.ts"
 import type { Redis } from "../services/Redis.ts"
+import * as ArchiveSweeper from "../status/dead-letters/ArchiveSweeper.ts"
 import type { DeadLetterStore } from "../status/dead-letters/DeadLetterStore.ts"
 import * as RedisDLQStore from "../status/dead-letters/RedisDLQStore.ts"
 import * as History from "../status/history/History.ts"
@@ -16,6 +17,7 @@ import * as StatusHub from "../status/hub/StatusHub.ts"
 import * as QueueBoard from "../status/queues/QueueBoard.ts"
 import * as TaskCancellation from "../status/queues/TaskCancellation.ts"
 import * as ReplayJobs from "../status/replay/ReplayJobs.ts"
+import * as ReplayOutcomes from "../status/replay/ReplayOutcomes.ts"
 import * as ReplayWorker from "../status/replay/ReplayWorker.ts"
 import * as RedisStatusStore from "../status/store/RedisStatusStore.ts"
 import type { StatusStore } from "../status/store/StatusStore.ts"
@@ -76,6 +78,8 @@ export interface Options {
   readonly dlqStore?: Pick<RedisDLQStore.Options, "max_records" | "max_bytes" | "replay_lease_seconds">
   readonly replayJobs?: Omit<ReplayJobs.Options, "prefix">
   readonly replayWorker?: ReplayWorker.Options
+  readonly replayOutcomes?: Omit<ReplayOutcomes.Options, "terminalStatuses">
+  readonly archiveSweeper?: ArchiveSweeper.Options
   /** The observation store's prefix, the same as in workers. `null`: partial graphs. Default: `svc-observations`. */
   readonly observationStorePrefix?: string | null | undefined
   /** The time to live after the last observation of a task, in seconds. Default: `storeTtlSeconds`. */
@@ -117,7 +121,9 @@ export type Statuses<O extends Options> =
   | TaskCancellation.TaskCancellation
   | TaskIndex
   | TaskIndexer.TaskIndexer
-  | (O extends WithDeadLetters ? ReplayJobs.ReplayJobs : never)
+  | (O extends WithDeadLetters
+      ? ReplayJobs.ReplayJobs | ReplayOutcomes.ReplayOutcomes | ArchiveSweeper.ArchiveSweeper
+      : never)
 
 /** Creates the stores in Redis, which workers and routers share. */
 export function stores<const O extends Options>(options: O): Layer.Layer<Stores<O>, SettingsError, Redis>
@@ -196,7 +202,11 @@ export function statuses(
     dlqStorePrefix === null
       ? Layer.empty
       : ReplayWorker.layer(options.replayWorker).pipe(
-          Layer.provideMerge(ReplayJobs.layer({ ...options.replayJobs, prefix: dlqStorePrefix }))
+          Layer.provideMerge(ReplayJobs.layer({ ...options.replayJobs, prefix: dlqStorePrefix })),
+          Layer.merge(ArchiveSweeper.layer(options.archiveSweeper)),
+          Layer.merge(
+            ReplayOutcomes.layer({ ...options.replayOutcomes, terminalStatuses: options.sseTerminalStatuses })
+          )
         )
   const reader = History.layer({ ...options.history, topology, sanitizeMetaKeys })
   return Layer.mergeAll(stream, reader, hub, jobs, waitingMessages(options), operations(options)).pipe(

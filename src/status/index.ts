@@ -3,6 +3,7 @@
  * letters. A module with a `make` or a `layer` is exported as a namespace.
  */
 
+export * as ArchiveSweeper from "./dead-letters/ArchiveSweeper.ts"
 export {
   type DeadLetterFilter,
   DeadLetterStore,
@@ -25,6 +26,7 @@ export * as TaskCancellation from "./queues/TaskCancellation.ts"
 export { ReplayError, type Replayed, replay } from "./replay/Replay.ts"
 export * as ReplayClient from "./replay/ReplayClient.ts"
 export * as ReplayJobs from "./replay/ReplayJobs.ts"
+export * as ReplayOutcomes from "./replay/ReplayOutcomes.ts"
 export * as ReplayWorker from "./replay/ReplayWorker.ts"
 export * as RedisStatusStore from "./store/RedisStatusStore.ts"
 export { type StatusHistory, StatusStore, type StoredStatus } from "./store/StatusStore.ts"

@@ -17,6 +17,17 @@ const MessageProperties = Schema.Struct({
   app_id: Schema.optionalKey(Schema.String)
 })
 
+/**
+ * - `published`: the broker has the message, and nothing more is known.
+ * - `handled`: a terminal status of the message proves that its handler has succeeded.
+ * - `failed_again`: the message was dead-lettered again, as `failed_again_as` if that record is known.
+ */
+const ReplayOutcome = Schema.Struct({
+  outcome: Schema.Literals(["published", "handled", "failed_again"]),
+  known_at: N,
+  failed_again_as: N
+})
+
 /** The record of a message in a dead-letter queue. A store lists these records and replays their messages. */
 export const DeadLetterRecord = Schema.Struct({
   dlq_id: Schema.String,
@@ -42,8 +53,11 @@ export const DeadLetterRecord = Schema.Struct({
   body_encoding: Schema.Literals(["json", "text", "base64"]),
   raw_body_b64: Schema.String,
   dead_lettered_at: Schema.String,
-  /** `replay_unknown`: a replay is in progress, or it was interrupted before the broker confirmed the message. */
-  state: Schema.Literals(["dead_lettered", "replay_unknown", "replayed"]),
+  /**
+   * `replay_unknown`: a replay is in progress, or it was interrupted before the broker confirmed the message.
+   * `replaced`: the record was edited. `archived`: somebody has archived the record.
+   */
+  state: Schema.Literals(["dead_lettered", "replay_unknown", "replayed", "replaced", "archived"]),
   replay_count: Schema.Int,
   replayed_at: N,
   replay_target_queue_name: N,
@@ -51,6 +65,23 @@ export const DeadLetterRecord = Schema.Struct({
   replay_unknown_at: Schema.optionalKey(N),
   /** The request or job that started the replay. */
   replay_unknown_by: Schema.optionalKey(N),
+  /** What became of the latest replay. Set only while the state is `replayed`. */
+  replay_outcome: Schema.optionalKey(ReplayOutcome),
+  /** The record that this record is an edit of. */
+  edited_from: Schema.optionalKey(N),
+  /** The record with the edited message. Set only while the state is `replaced`. */
+  replaced_by: Schema.optionalKey(N),
+  replaced_at: Schema.optionalKey(N),
+  /** Set only while the state is `archived`. */
+  archive: Schema.optionalKey(
+    Schema.Struct({
+      reason: Schema.String,
+      by: N,
+      archived_at: Schema.String,
+      /** The record is deleted at this time. Until then, it can be taken out of the archive. */
+      until: Schema.String
+    })
+  ),
   properties: Schema.optionalKey(MessageProperties)
 })
 export type DeadLetterRecord = typeof DeadLetterRecord.Type

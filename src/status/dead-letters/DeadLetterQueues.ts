@@ -21,6 +21,8 @@ const nothingIndexed = {
   open_count: 0,
   unknown_count: 0,
   replayed_count: 0,
+  replaced_count: 0,
+  archived_count: 0,
   last_indexed_at: null
 }
 
@@ -69,7 +71,7 @@ const compare = (queue: IndexedQueue, messages: number | null | undefined): Queu
 
 /** Compares the number of messages with the number of records. A replayed record may still have its message. */
 const verdictOf = (
-  { indexed_count, open_count, replayed_count }: Pick<IndexedQueue, "indexed_count" | "open_count" | "replayed_count">,
+  { archived_count, indexed_count, open_count, replaced_count, replayed_count }: IndexedQueue,
   messages: number | null
 ): Pick<QueueComparison, "verdict" | "explanation"> => {
   if (messages === null) {
@@ -78,13 +80,13 @@ const verdictOf = (
       explanation: `The broker has no such queue. The ${indexed_count} records can still be replayed, because each record contains its message.`
     }
   }
-  if (messages > indexed_count) {
+  if (messages > indexed_count + archived_count) {
     return {
       verdict: "not_indexed",
       explanation: `The queue has ${messages - indexed_count} more messages than the index has records. Either the index deleted their records, or a worker without an index dead-lettered the messages. POST /dlq/queues/index adds the missing records.`
     }
   }
-  if (messages < indexed_count - replayed_count) {
+  if (messages < indexed_count - replayed_count - replaced_count) {
     return {
       verdict: "taken_out",
       explanation: `The queue has ${indexed_count - messages} fewer messages than the index has records. The messages were consumed or purged, or a consumer has not acknowledged them yet. ${open_count} records were not replayed. They can still be replayed, because each record contains its message.`

@@ -1,6 +1,7 @@
 import { Array as Arr } from "effect"
 import type { Reply, Script } from "../../services/Redis.ts"
 import * as Index from "./DeadLetterIndex.ts"
+import * as OutcomeIndex from "./OutcomeIndex.ts"
 
 export const summaryFields = [
   "summary",
@@ -10,51 +11,53 @@ export const summaryFields = [
   "target",
   "unknown_at",
   "unknown_by",
-  "claim_until"
+  "claim_until",
+  "replaced_by",
+  "replaced_at",
+  "edited_from",
+  "archived_at",
+  "archived_by",
+  "archived_reason",
+  "archived_from",
+  "archived_until",
+  "outcome",
+  "outcome_of",
+  "outcome_at",
+  "failed_again_as"
 ] as const
 
 /**
- * ARGV: id, now, maximum records, maximum bytes, expiry bound, then the fields of the record as pairs. Records that
- * were indexed before the expiry bound have expired.
+ * ARGV: id, now, maximum records, maximum bytes, expiry bound, now as text, then the fields of the record as pairs.
+ * Records that were indexed before the expiry bound have expired.
  */
 export const record: Script<boolean> = {
   name: "dlq-record",
-  lua: `${Index.prelude}
+  lua: `${OutcomeIndex.prelude}
 local id, now = ARGV[1], ARGV[2]
 if isPresent(id, ARGV[5]) then return 0 end
 if redis.call('EXISTS', recordKey(id)) == 1 then drop(id, 'expired') end
 local seq = redis.call('HINCRBY', KEYS[1], 'seq', '1')
-redis.call('HSET', recordKey(id), 'seq', seq, 'indexed_at', now, unpack(ARGV, 6))
-local record = redis.call('HMGET', recordKey(id), 'state', 'group', 'bytes', ${Index.fields.map((field) => `'${field}'`).join(", ")})
-redis.call('ZADD', base .. 'by:all', seq, id)
-${Index.fields.map((field, i) => `redis.call('ZADD', indexKey('${field}', record[${i + 4}]), seq, id)`).join("\n")}
-redis.call('ZADD', base .. 'queues', seq, record[4])
-redis.call('ZADD', timesKey('queue', record[4]), '0', timeMember(id))
-indexByState(id, seq, record[1], record[4], record[2])
-redis.call('HINCRBY', KEYS[1], 'bytes', record[3])
+redis.call('HSET', recordKey(id), 'seq', seq, 'indexed_at', now, unpack(ARGV, 7))
+list(id)
+redis.call('HINCRBY', KEYS[1], 'bytes', redis.call('HGET', recordKey(id), 'bytes'))
 redis.call('HINCRBY', KEYS[1], 'indexed', '1')
+noteSeen(id)
+linkReplay(id, ARGV[6])
 trim(ARGV[3], ARGV[4], ARGV[5])
 return 1`,
-  step: (call, keys, [id = "", now = "", maxRecords = "", maxBytes = "", expiredBefore = "", ...given]) => {
+  step: (call, keys, [id = "", now = "", maxRecords = "", maxBytes = "", expiredBefore = "", at = "", ...given]) => {
     const index = Index.of(call, keys)
-    const { base, stats } = index
+    const { stats } = index
     const key = Index.recordKey(index, id)
     if (Index.isPresent(index, id, expiredBefore)) return 0
     if (call("EXISTS", key) === 1) Index.drop(index, id, "expired")
     const seq = String(call("HINCRBY", stats, "seq", "1"))
     call("HSET", key, "seq", seq, "indexed_at", now, ...given)
-    const [state, group, bytes, ...values] = Index.items(call("HMGET", key, "state", "group", "bytes", ...Index.fields))
-    call("ZADD", `${base}by:all`, seq, id)
-    for (const [i, field] of Index.fields.entries()) {
-      const value = values[i] ?? null
-      call("ZADD", base + Index.indexName(field, value === null ? null : String(value)), seq, id)
-    }
-    const queue = String(values[0])
-    call("ZADD", `${base}queues`, seq, queue)
-    Index.indexTime(index, id, queue)
-    Index.indexByState(index, id, { seq, state: String(state), queue, group: String(group) })
-    call("HINCRBY", stats, "bytes", String(bytes))
+    Index.list(index, id)
+    call("HINCRBY", stats, "bytes", String(call("HGET", key, "bytes")))
     call("HINCRBY", stats, "indexed", "1")
+    OutcomeIndex.noteSeen(index, id)
+    OutcomeIndex.linkReplay(index, id, at)
     Index.trim(index, maxRecords, maxBytes, expiredBefore)
     return 1
   },
@@ -68,13 +71,15 @@ export const trim: Script<ReadonlyArray<number>> = {
 trim(ARGV[1], ARGV[2], ARGV[3])
 local answer = redis.call('HMGET', KEYS[1], 'bytes', 'indexed', 'evicted', 'expired')
 table.insert(answer, 1, redis.call('ZCARD', base .. 'by:all'))
+table.insert(answer, redis.call('ZCARD', base .. 'archive'))
 return answer`,
   step: (call, keys, [maxRecords = "", maxBytes = "", expiredBefore = ""]) => {
     const index = Index.of(call, keys)
     Index.trim(index, maxRecords, maxBytes, expiredBefore)
     return [
       call("ZCARD", `${index.base}by:all`),
-      ...Index.items(call("HMGET", index.stats, "bytes", "indexed", "evicted", "expired"))
+      ...Index.items(call("HMGET", index.stats, "bytes", "indexed", "evicted", "expired")),
+      call("ZCARD", `${index.base}archive`)
     ]
   },
   decode: (reply) => Index.items(reply).map((item) => Number(item ?? 0))
@@ -105,7 +110,11 @@ local wanted = {}
 for i = 6 + n, #ARGV, 3 do wanted[#wanted + 1] = ARGV[i] end
 local function matches(key)
   if #wanted == 0 then return true end
-  for i, value in ipairs(redis.call('HMGET', key, unpack(wanted))) do
+  local values = redis.call('HMGET', key, unpack(wanted))
+  for i, name in ipairs(wanted) do
+    if name == 'state' then values[i] = shownState(redis.call('HMGET', key, 'state', 'archived_at', 'replaced_by')) end
+  end
+  for i, value in ipairs(values) do
     local at = 5 + n + 3 * i
     if ARGV[at] == '1' then
       if value ~= ARGV[at - 1] then return false end
@@ -142,7 +151,10 @@ return answer`,
     const matches = (key: string): boolean => {
       if (conditions.length === 0) return true
       const values = Index.items(call("HMGET", key, ...conditions.map(([field = ""]) => field)))
-      return conditions.every(([, value, has], i) => values[i] === (has === "1" ? value : null))
+      return conditions.every(([field, value, has], i) => {
+        const given = field === "state" ? Index.shownState(index, key) : values[i]
+        return given === (has === "1" ? value : null)
+      })
     }
     let last = ""
     const found: Array<Reply> = []
@@ -175,7 +187,7 @@ return answer`,
 
 const maxQueues = 1_000
 
-/** No ARGV. Returns for each queue: name, number of records, number of records in each state, newest time. */
+/** No ARGV. Returns for each queue: name, number of records, newest time, number of records in each state. */
 export const queues: Script<ReadonlyArray<ReadonlyArray<Reply>>> = {
   name: "dlq-queues",
   lua: `${Index.prelude}
@@ -186,7 +198,7 @@ for i, queue in ipairs(redis.call('ZREVRANGEBYSCORE', base .. 'queues', '+inf', 
   for s, state in ipairs({ ${Index.states.map((state) => `'${state}'`).join(", ")} }) do
     states[s] = redis.call('ZCARD', indexKey('queue_state', state .. ':' .. queue))
   end
-  answer[i] = { queue, redis.call('ZCARD', of), states[1], states[2], states[3], timeOf(last(timesKey('queue', queue)), last(of)) }
+  answer[i] = { queue, redis.call('ZCARD', of), timeOf(last(timesKey('queue', queue)), last(of)), unpack(states) }
 end
 return answer`,
   step: (call, keys) => {
@@ -197,46 +209,11 @@ return answer`,
         return [
           queue,
           call("ZCARD", index.base + queueIndex),
-          ...Index.states.map((state) => call("ZCARD", `${index.base}by:queue_state:${state}:${queue}`)),
-          Index.newestTime(index, "queue", queue)
+          Index.newestTime(index, "queue", queue),
+          ...Index.states.map((state) => call("ZCARD", `${index.base}by:queue_state:${state}:${queue}`))
         ]
       }
     )
   },
   decode: (reply) => Index.items(reply).map(Index.items)
-}
-
-/**
- * ARGV: upper bound of the sequence number, limit. Returns the newest sequence number, then for each group: name,
- * sequence number, count, newest time, oldest time.
- */
-export const groups: Script<readonly [newest: number, groups: ReadonlyArray<ReadonlyArray<Reply>>]> = {
-  name: "dlq-groups",
-  lua: `${Index.prelude}
-local answer = { redis.call('HGET', KEYS[1], 'seq') or '0' }
-local found = redis.call('ZREVRANGEBYSCORE', base .. 'groups', ARGV[1], '-inf', 'WITHSCORES', 'LIMIT', '0', ARGV[2])
-for i = 1, #found, 2 do
-  local of = indexKey('group', found[i])
-  answer[#answer + 1] = { found[i], found[i + 1], redis.call('ZCARD', of),
-    timeOf(last(timesKey('group', found[i])), last(of)), timeOf(first(timesKey('group', found[i])), first(of)) }
-end
-return answer`,
-  step: (call, keys, [above = "", limit = ""]) => {
-    const index = Index.of(call, keys)
-    const found = Index.texts(
-      call("ZREVRANGEBYSCORE", `${index.base}groups`, above, "-inf", "WITHSCORES", "LIMIT", "0", limit)
-    )
-    return [
-      call("HGET", index.stats, "seq") ?? "0",
-      ...Arr.chunksOf(found, 2).map(([group = "", seq = ""]) => {
-        const groupIndex = Index.indexName("group", group)
-        const count = call("ZCARD", index.base + groupIndex)
-        return [group, seq, count, Index.newestTime(index, "group", group), Index.oldestTime(index, "group", group)]
-      })
-    ]
-  },
-  decode: (reply) => {
-    const [newest, ...found] = Index.items(reply)
-    return [Number(newest), found.map(Index.items)]
-  }
 }

@@ -1,6 +1,7 @@
 import { Context, type Effect, Schema } from "effect"
 import { DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
 import type { RedisError } from "../../services/Redis.ts"
+import type { Followed } from "./OutcomeScripts.ts"
 
 /** A record without its large fields. Lists contain records in this form. */
 export type DeadLetterSummary = Omit<
@@ -30,6 +31,10 @@ export interface IndexedQueue {
   readonly open_count: number
   readonly unknown_count: number
   readonly replayed_count: number
+  /** The number of records that were edited. */
+  readonly replaced_count: number
+  /** Archived records are in no other count. */
+  readonly archived_count: number
   /** The time at which the newest record was dead-lettered. `null` if there is none. */
   readonly last_indexed_at: string | null
 }
@@ -42,11 +47,34 @@ export interface DeadLetterGroup {
   readonly count: number
   readonly oldest_dead_lettered_at: string
   readonly newest_dead_lettered_at: string
+  /** The times of the first and the last record, also of those that have been replayed or deleted since. */
+  readonly first_seen_at: string
+  readonly last_seen_at: string
+  /** Where the exception of the newest record was thrown. `null` if its stack was not stored. */
+  readonly stack_line: string | null
+  /** The number of records by the hour in which they were dead-lettered, oldest first. The last hour is the current one. */
+  readonly trend: {
+    readonly from: string
+    readonly bucket_seconds: number
+    readonly counts: ReadonlyArray<number>
+  }
+  /** The latest replays of records of this group, newest first, and what is known of their outcomes. */
+  readonly replays: ReadonlyArray<GroupReplay>
+}
+
+export interface GroupReplay {
+  /** The replay job. `null` for all replays of single records. */
+  readonly replay_id: string | null
+  readonly last_replayed_at: string
+  readonly replayed: number
+  readonly handled: number
+  readonly failed_again: number
 }
 
 /** The size of the index and the number of added and deleted records. Messages stay in their queues. */
 export interface IndexTotals {
   readonly records: number
+  readonly archived: number
   /** The total size of the stored records. */
   readonly bytes: number
   /** These three counts start when the index is created. A record is evicted to make room for newer records. */
@@ -72,7 +100,7 @@ export interface Claim {
    * The replay job and the position of its current batch. Missing for a single request. A claim for any other position
    * is refused. So a process that continues a job after a crash does not publish a record twice.
    */
-  readonly job?: { readonly id: string; readonly position: number } | undefined
+  readonly job?: { readonly id: string; readonly position: number; readonly step?: number | undefined } | undefined
   readonly force: boolean
   /** The state that the record must have. Default: any state that `force` allows. */
   readonly state?: DeadLetterRecord["state"] | undefined
@@ -91,6 +119,18 @@ export type ClaimResult =
   | { readonly _tag: "Replayed"; readonly at: string }
   | { readonly _tag: "Unknown"; readonly at: string; readonly by: string }
   | { readonly _tag: "Changed"; readonly state: string }
+  | { readonly _tag: "Replaced"; readonly by: string }
+  | { readonly _tag: "Archived"; readonly at: string }
+
+/** Why a record was not edited or archived, or not taken out of the archive. */
+export type RepairRefused =
+  | { readonly _tag: "Absent" }
+  | { readonly _tag: "InProgress"; readonly until: number }
+  | { readonly _tag: "Changed"; readonly state: string }
+  | { readonly _tag: "Replaced"; readonly by: string }
+  | { readonly _tag: "Archived"; readonly at: string }
+
+export type RepairResult = { readonly _tag: "Done" } | RepairRefused
 
 /**
  * The outcome of a replay.
@@ -100,6 +140,27 @@ export type ClaimResult =
 export type ReplaySettlement =
   | { readonly _tag: "released" | "reverted" | "unknown" }
   | { readonly _tag: "replayed"; readonly at: string; readonly queue: string }
+
+/** `kind`: the exception, or else the reason. `as`: the next dead letter, if it has a record. */
+export type ProvenOutcome =
+  | { readonly _tag: "handled" }
+  | { readonly _tag: "failed_again"; readonly kind: string; readonly as: string | null }
+
+export interface ArchivedCopies {
+  /** Returns a queue with such messages, if any. No other caller gets the queue within that time. */
+  readonly take: (forMs: number) => Effect.Effect<string | undefined, RedisError>
+  /** The archived records whose messages may be in the queue: at most 10,000. */
+  readonly of: (queue: string) => Effect.Effect<ReadonlyArray<string>, RedisError>
+  /** A message that is `missed` three times is taken for removed. Until then it is looked for again after a while. */
+  readonly settle: (
+    queue: string,
+    found: {
+      readonly removed: ReadonlyArray<string>
+      readonly missed: ReadonlyArray<string>
+      readonly retryInMs: number
+    }
+  ) => Effect.Effect<void, RedisError>
+}
 
 /** The index of dead letters. Consumers can use it as their `DeadLetterSink`. */
 export class DeadLetterStore extends Context.Service<
@@ -143,5 +204,31 @@ export class DeadLetterStore extends Context.Service<
 
     /** The last step of a replay: records its outcome. Returns the number of replays of the record. Idempotent. */
     readonly settle: (claim: Claim, settlement: ReplaySettlement) => Effect.Effect<number | undefined, RedisError>
+
+    /** Indexes an edited record in place of a record that was not replayed. The edited record is not replayed yet. */
+    readonly replace: (dlqId: string, edited: DeadLetterRecord) => Effect.Effect<RepairResult, RedisError>
+
+    /** Takes a record out of all lists. After 30 days, `sweepArchive` deletes it. */
+    readonly archive: (
+      dlqId: string,
+      why: { readonly reason: string; readonly by: string | null }
+    ) => Effect.Effect<RepairResult, RedisError>
+
+    /** Gives a record the state back that it had before it was archived. */
+    readonly unarchive: (dlqId: string) => Effect.Effect<RepairResult, RedisError>
+
+    /** Deletes at most 100 archived records whose time has come. Returns true if there may be more. */
+    readonly sweepArchive: Effect.Effect<boolean, RedisError>
+
+    /** The messages of archived records, which are to be removed from their dead-letter queues. */
+    readonly archivedCopies: ArchivedCopies
+
+    /** Returns replayed records whose outcome is not known and is to be looked at now, or the one of that id. */
+    readonly follow: (
+      which: { readonly limit: number } | { readonly id: string }
+    ) => Effect.Effect<ReadonlyArray<Followed>, RedisError>
+
+    /** Records the outcome of a replay. Returns false if it was known before, or if it is not the latest replay. */
+    readonly noteOutcome: (followed: Followed, outcome: ProvenOutcome) => Effect.Effect<boolean, RedisError>
   }
 >()("svc/DeadLetterStore") {}

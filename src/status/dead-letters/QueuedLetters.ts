@@ -52,7 +52,8 @@ export const make = Effect.map(Semaphore.make(1), (walkPermit) => {
   const walk = <E, R>(
     queue: string,
     aliases: ContractAliasConfig,
-    visit: (letter: DeadLetterRecord) => Effect.Effect<boolean, E, R>
+    visit: (letter: DeadLetterRecord) => Effect.Effect<boolean, E, R>,
+    goesOn: () => boolean = () => true
   ) =>
     Effect.gen(function* () {
       const broker = yield* Broker
@@ -63,7 +64,7 @@ export const make = Effect.map(Semaphore.make(1), (walkPermit) => {
       const channel = yield* Effect.mapError(broker.channel({ prefetch: 1 }), toUnavailable(queue))
       const take = Effect.mapError(channel.get(queue), toUnavailable(queue))
       let [messages, foreign] = [0, 0]
-      while (messages < Math.min(ready, maxMessages) && (yield* Clock.currentTimeMillis) < endsAt) {
+      while (messages < Math.min(ready, maxMessages) && (yield* Clock.currentTimeMillis) < endsAt && goesOn()) {
         const next = yield* take
         if (Option.isNone(next)) break
         messages++
@@ -100,22 +101,52 @@ export const make = Effect.map(Semaphore.make(1), (walkPermit) => {
       return { ...walked, indexed, known } satisfies Indexed
     }),
 
-    /** Removes the messages whose records are in the state `replayed`. The records stay in the index. */
+    /** Removes the messages whose records were replayed, edited or archived. The records stay in the index. */
     removeReplayed: Effect.fn("QueuedLetters.removeReplayed")(function* (queue: string, aliases: ContractAliasConfig) {
       const store = yield* DeadLetterStore
       let [removed, kept] = [0, 0]
       const walked = yield* walk(queue, aliases, ({ dlq_id }) =>
         Effect.map(store.get(dlq_id), (record) => {
-          const isDone = record?.state === "replayed"
+          const isDone = record?.state === "replayed" || record?.state === "replaced" || record?.state === "archived"
           if (isDone) removed++
           else kept++
           return isDone
         })
       )
       return { ...walked, removed, kept } satisfies Removed
+    }),
+
+    /** Removes the messages of records that were archived. A queue that does not exist has none. */
+    removeArchived: Effect.fn("QueuedLetters.removeArchived")(function* (
+      queue: string,
+      aliases: ContractAliasConfig,
+      retryInMs: number
+    ) {
+      const { archivedCopies } = yield* DeadLetterStore
+      const archived = yield* archivedCopies.of(queue)
+      const waiting = new Set(archived)
+      const removed: Array<string> = []
+      const visit = ({ dlq_id }: DeadLetterRecord) =>
+        Effect.sync(() => {
+          if (!waiting.delete(dlq_id)) return false
+          removed.push(dlq_id)
+          return true
+        })
+      const isThere = yield* walk(queue, aliases, visit, () => waiting.size > 0).pipe(
+        Effect.as(true),
+        Effect.catchIf(
+          ({ reason }) => reason === "no_queue",
+          () => Effect.succeed(false)
+        )
+      )
+      // The channel is closed, so the broker has the acknowledgements.
+      const found = isThere ? { removed, missed: [...waiting] } : { removed: archived, missed: [] }
+      yield* archivedCopies.settle(queue, { ...found, retryInMs })
     })
   }
 })
+
+export type QueuedLetters = Effect.Success<typeof make>
 
 const failure = (reason: QueueWalkFailed["reason"], message: string) => new QueueWalkFailed({ reason, message })
 

@@ -14,6 +14,8 @@ import {
   type PageOptions,
   UnknownCursor
 } from "./DeadLetterStore.ts"
+import * as Groups from "./Groups.ts"
+import * as LetterRepairs from "./LetterRepairs.ts"
 import * as ReplayScripts from "./ReplayScripts.ts"
 import * as Stored from "./StoredDeadLetter.ts"
 
@@ -50,6 +52,8 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
   const keys = [`${base}stats`]
   const { max_bytes = 2 ** 30, max_records = 100_000, replay_lease_seconds = 30 } = options
   const expiredBefore = (now: number) => (ttl_seconds === null ? -1 : now - ttl_seconds * 1_000)
+
+  const limits = (now: number) => [max_records, max_bytes, expiredBefore(now)] as const
 
   const trim = Effect.flatMap(Clock.currentTimeMillis, (now) =>
     redis.run(Scripts.trim, keys, [max_records, max_bytes, expiredBefore(now)])
@@ -108,11 +112,11 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
   return DeadLetterStore.of({
     record: Effect.fn("DeadLetterStore.record")(function* (record) {
       const now = yield* Clock.currentTimeMillis
-      const limits = [max_records, max_bytes, expiredBefore(now)]
       const isNew = yield* redis.run(Scripts.record, keys, [
         record.dlq_id,
         now,
-        ...limits,
+        ...limits(now),
+        withOffset(ofMillis(now)),
         ...Stored.hashFieldsOf(record)
       ])
       if (isNew) yield* Metric.update(indexed, 1)
@@ -123,12 +127,14 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
     queues: Effect.gen(function* () {
       if (ttl_seconds !== null) yield* trim
       const found = (yield* redis.run(Scripts.queues, keys, [])).map(
-        ([name, count, open, unknown, replayed, lastAt]) => ({
+        ([name, count, lastAt, open, unknown, replayed, replaced, archived]) => ({
           queue_name: String(name),
           indexed_count: Number(count),
           open_count: Number(open),
           unknown_count: Number(unknown),
           replayed_count: Number(replayed),
+          replaced_count: Number(replaced),
+          archived_count: Number(archived),
           last_indexed_at: typeof lastAt === "string" ? lastAt : null
         })
       )
@@ -136,22 +142,19 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
     }).pipe(Effect.withSpan("DeadLetterStore.queues")),
     groups: Effect.fn("DeadLetterStore.groups")(function* ({ cursor, limit }) {
       if (ttl_seconds !== null) yield* trim
-      const [newest, found] = yield* redis.run(Scripts.groups, keys, [yield* upperBoundOf(cursor), limit + 1])
+      const above = yield* upperBoundOf(cursor)
+      const { found, newest, trend } = yield* Groups.find({ redis, base }, above, limit + 1)
       yield* requireKnownCursor(cursor, newest)
       const shown = found.slice(0, limit)
       return {
-        items: shown.map(([group, , count, newestAt, oldestAt]) => ({
-          ...Stored.groupOf(String(group)),
-          count: Number(count),
-          oldest_dead_lettered_at: String(oldestAt),
-          newest_dead_lettered_at: String(newestAt)
-        })),
-        next_cursor: found.length > limit ? String(shown.at(-1)?.[1]) : null
+        items: yield* Effect.forEach(shown, (group) => Groups.describe({ redis, base }, group, trend)),
+        next_cursor: found.length > limit ? String(shown.at(-1)?.seq) : null
       }
     }),
     totals: trim.pipe(
-      Effect.map(([records = 0, bytes = 0, indexed_total = 0, evicted_total = 0, expired_total = 0]) => ({
+      Effect.map(([records = 0, bytes = 0, indexed_total = 0, evicted_total = 0, expired_total = 0, archived = 0]) => ({
         records,
+        archived,
         bytes,
         indexed_total,
         evicted_total,
@@ -170,6 +173,8 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
       if (outcome === "begun") return { _tag: "Begun", isAccountedFor: at === "replayed" } satisfies ClaimResult
       if (outcome === "replayed") return { _tag: "Replayed", at: String(at) } satisfies ClaimResult
       if (outcome === "unknown") return { _tag: "Unknown", at: String(at), by: String(who) } satisfies ClaimResult
+      if (outcome === "archived") return { _tag: "Archived", at: String(at) } satisfies ClaimResult
+      if (outcome === "replaced") return { _tag: "Replaced", by: String(at) } satisfies ClaimResult
       if (outcome === "changed") return { _tag: "Changed", state: String(at) } satisfies ClaimResult
       const record = outcome === "claimed" ? yield* readRecord(dlqId) : undefined
       return record === undefined
@@ -182,10 +187,13 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
       const at = withOffset(ofMillis(now))
       return yield* redis.run(ReplayScripts.begin, keys, [dlqId, token, now, until, at, job?.id ?? ""])
     }),
-    settle: ({ dlqId, job, token }, settlement) => {
+    settle: Effect.fnUntraced(function* ({ dlqId, job, token }, settlement) {
+      const now = yield* Clock.currentTimeMillis
       const [at, queue] = settlement._tag === "replayed" ? [settlement.at, settlement.queue] : ["", ""]
-      return redis.run(ReplayScripts.settle, keys, [dlqId, token, settlement._tag, at, queue, job?.id ?? ""])
-    }
+      const args = [dlqId, token, settlement._tag, at, queue, job?.id ?? "", now, job?.step ?? ""]
+      return yield* redis.run(ReplayScripts.settle, keys, args)
+    }),
+    ...LetterRepairs.make({ redis, base, limits })
   })
 })
 
@@ -218,6 +226,12 @@ const upperBoundOf = (cursor: string | undefined): Effect.Effect<string, Unknown
 const requireKnownCursor = (cursor: string | undefined, newest: number): Effect.Effect<void, UnknownCursor> =>
   cursor !== undefined && Number(cursor) > newest ? Effect.fail(new UnknownCursor({ cursor })) : Effect.void
 
+/** Archived records are in these sorted sets only. */
+const archivedIndexes = (queue: string | undefined): ReadonlyArray<string> => [
+  Index.indexName("state", "archived"),
+  ...(queue === undefined ? [] : [Index.indexName("queue_state", `archived:${queue}`)])
+]
+
 const candidateIndexes = ({
   exception_type,
   queue_name,
@@ -225,6 +239,7 @@ const candidateIndexes = ({
   state,
   ...rest
 }: DeadLetterFilter): ReadonlyArray<string> => {
+  if (state === "archived") return archivedIndexes(queue_name)
   const single = Object.entries({ exception_type, queue_name, reason, ...rest }).flatMap(([field, value]) =>
     value === undefined ? [] : [Index.indexName(field, value)]
   )

@@ -1,15 +1,11 @@
 import type { Reply, Script } from "../../services/Redis.ts"
 import * as Index from "./DeadLetterIndex.ts"
+import * as OutcomeIndex from "./OutcomeIndex.ts"
+import { begunKey, jobKey } from "./OutcomeIndex.ts"
 
 const claimFields = Index.claimFields.map((field) => `'${field}'`).join(", ")
 
-const prelude = `${Index.prelude}
-local function jobKey(job) return base .. 'replay:' .. job end
-local function begunKey(job) return jobKey(job) .. ':begun' end`
-
-const jobKey = ({ base }: Index.Index, job: string): string => `${base}replay:${job}`
-
-const begunKey = (index: Index.Index, job: string): string => `${jobKey(index, job)}:begun`
+const { prelude } = OutcomeIndex
 
 /**
  * Reserves a record for a replay. ARGV: id, token, claimant, job or an empty string, position of its batch, force
@@ -26,11 +22,13 @@ if job ~= '' and redis.call('HGET', jobKey(job), 'position') ~= ARGV[5] then ret
 local begun = job ~= '' and redis.call('HGET', begunKey(job), id)
 if not isPresent(id, ARGV[9]) then return begun and { 'begun', begun } or { 'absent' } end
 local key = recordKey(id)
-local c = redis.call('HMGET', key, 'state', 'claim', 'claim_phase', 'claim_until', 'claim_by', 'replayed_at', 'unknown_at', 'unknown_by')
+local c = redis.call('HMGET', key, 'state', 'claim', 'claim_phase', 'claim_until', 'claim_by', 'replayed_at', 'unknown_at', 'unknown_by', 'archived_at', 'replaced_by')
 if c[2] and tonumber(c[4]) > tonumber(now) and not (c[5] == by and c[3] == 'claimed') then
   return { 'in_progress', c[4] }
 end
 if begun then return { 'begun', begun } end
+if c[9] then return { 'archived', c[9] } end
+if c[10] then return { 'replaced', c[10] } end
 if c[1] == 'replayed' and not force then return { 'replayed', c[6] } end
 if c[1] == 'replay_unknown' and not force then return { 'unknown', c[7], c[8] } end
 if ARGV[10] ~= '' and c[1] ~= ARGV[10] then return { 'changed', c[1] } end
@@ -58,24 +56,29 @@ return { 'claimed' }`,
     const begun = job === "" ? null : call("HGET", begunKey(index, job), id)
     if (!Index.isPresent(index, id, expiredBefore)) return begun === null ? ["absent"] : ["begun", begun]
     const key = Index.recordKey(index, id)
-    const [state, claimed, phase, claimedUntil, claimedBy, replayedAt, unknownAt, unknownBy] = Index.items(
-      call(
-        "HMGET",
-        key,
-        "state",
-        "claim",
-        "claim_phase",
-        "claim_until",
-        "claim_by",
-        "replayed_at",
-        "unknown_at",
-        "unknown_by"
+    const [state, claimed, phase, claimedUntil, claimedBy, replayedAt, unknownAt, unknownBy, archivedAt, replacedBy] =
+      Index.items(
+        call(
+          "HMGET",
+          key,
+          "state",
+          "claim",
+          "claim_phase",
+          "claim_until",
+          "claim_by",
+          "replayed_at",
+          "unknown_at",
+          "unknown_by",
+          "archived_at",
+          "replaced_by"
+        )
       )
-    )
     if (claimed !== null && Number(claimedUntil) > Number(now) && !(claimedBy === by && phase === "claimed")) {
       return ["in_progress", claimedUntil ?? null]
     }
     if (begun !== null) return ["begun", begun]
+    if (typeof archivedAt === "string") return ["archived", archivedAt]
+    if (typeof replacedBy === "string") return ["replaced", replacedBy]
     if (state === "replayed" && force !== "1") return ["replayed", replayedAt ?? null]
     if (state === "replay_unknown" && force !== "1") return ["unknown", unknownAt ?? null, unknownBy ?? null]
     if (requiredState !== "" && state !== requiredState) return ["changed", state ?? null]
@@ -120,7 +123,7 @@ return 1`,
 }
 
 /**
- * ARGV: id, token, outcome, time, target queue, job or an empty string. Returns the number of replays, or nil if the
+ * ARGV: id, token, outcome, time, target queue, job or an empty string, now, step of the job or an empty string. Returns the number of replays, or nil if the
  * record does not exist. A confirmed message counts even if the claim has expired, because the message is in its queue.
  */
 export const settle: Script<number | undefined> = {
@@ -138,6 +141,7 @@ local mine, count = c[2] == token, c[1]
 if outcome == 'replayed' and c[4] ~= token then
   count = redis.call('HINCRBY', key, 'replay_count', '1')
   redis.call('HSET', key, 'settled', token, 'replayed_at', at, 'target', target)
+  noteReplayed(id, at, job, ARGV[8], ARGV[7])
   if mine or not c[2] or c[3] == 'claimed' then
     changeState(id, 'replayed')
     redis.call('HDEL', key, 'unknown_at', 'unknown_by')
@@ -153,7 +157,7 @@ if mine and outcome == 'reverted' and c[3] == 'publishing' then
 end
 if mine then redis.call('HDEL', key, ${claimFields}) end
 return tonumber(count)`,
-  step: (call, keys, [id = "", token = "", outcome = "", at = "", target = "", job = ""]) => {
+  step: (call, keys, [id = "", token = "", outcome = "", at = "", target = "", job = "", nowMs = "", step = ""]) => {
     const index = Index.of(call, keys)
     if (job !== "" && call("HGET", begunKey(index, job), id) === token) {
       if (outcome === "replayed") call("HSET", begunKey(index, job), id, "replayed")
@@ -178,6 +182,7 @@ return tonumber(count)`,
     if (outcome === "replayed" && settled !== token) {
       count = Number(call("HINCRBY", key, "replay_count", "1"))
       call("HSET", key, "settled", token, "replayed_at", at, "target", target)
+      OutcomeIndex.noteReplayed(index, id, { at, job, nowMs, step })
       if (mine || claimed === null || phase === "claimed") {
         Index.changeState(index, id, "replayed")
         call("HDEL", key, "unknown_at", "unknown_by")

@@ -1,7 +1,9 @@
 import { Result, Schema } from "effect"
+import { isJsonObject } from "../../messaging/envelope/Envelope.ts"
 import { DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
 import type { ContractAliasConfig } from "../../messaging/topology/Aliases.ts"
 import { DeadLetterFilter, type PageOptions } from "../dead-letters/DeadLetterStore.ts"
+import type { Edit } from "../replay/LetterEdit.ts"
 import type { Selection } from "../replay/ReplayJobs.ts"
 import type { InvalidParameter } from "./ErrorBody.ts"
 
@@ -68,6 +70,23 @@ export const replayRequest = (
   return Result.map(filterOf(filter, force, aliases), (filter) => ({ selection: { filter }, force }))
 }
 
+/** Reads the body of an edit: the new `payload`, or the whole new envelope as `body`. */
+export const edit = (given: unknown): Decoded<Edit> => {
+  if (!isJsonObject(given)) return invalid("body", "", "must be a JSON object with payload or body")
+  const unknown = Object.keys(given).filter((name) => name !== "payload" && name !== "body")
+  if (unknown.length > 0) {
+    return Result.fail(unknown.map((name) => problem("body", name, "is unknown: use payload or body")))
+  }
+  const { body, payload } = given
+  if ((payload === undefined) === (body === undefined)) {
+    return invalid("body", "payload", "must be given, unless body is given: a request has exactly one of them")
+  }
+  if (payload !== undefined) {
+    return isJsonObject(payload) ? Result.succeed({ payload }) : invalid("body", "payload", "must be a JSON object")
+  }
+  return isJsonObject(body) ? Result.succeed({ body }) : invalid("body", "body", "must be a JSON object")
+}
+
 export const queueName = (body: unknown): Decoded<string> => {
   if (!isObject(body)) return invalid("body", "", "must be a JSON object with queue_name")
   const unknown = Object.keys(body).filter((name) => name !== "queue_name")
@@ -89,6 +108,9 @@ const filterOf = (given: unknown, force: boolean, aliases: ContractAliasConfig):
     const name = `filter.${field === "task_id" ? task : field}`
     if (!Object.hasOwn(DeadLetterFilter.fields, field)) {
       return [problem("body", name, `is unknown: use ${Object.keys(DeadLetterFilter.fields).join(", ")}`)]
+    }
+    if (field === "state" && (value === "archived" || value === "replaced")) {
+      return [problem("body", name, "must be dead_lettered, replay_unknown or replayed: no others can be replayed")]
     }
     if (field === "state") {
       const notOpen = value !== "dead_lettered" && !force

@@ -22,6 +22,7 @@ export interface Replayed {
  *
  * - `absent`: the record does not exist. `changed`: the record is not in the required state.
  * - `replayed`, `in_progress`, `replay_unknown`: the record is already in this state.
+ * - `replaced`: the record was edited, so the edited one is replayed. `archived`: somebody has archived the record.
  * - `begun`: the same job has replayed the record before. The job counts the record as done.
  * - `no_queue`: the source queue does not exist. `unavailable`: the broker accepts no messages now. `refused`: the
  *   broker rejects this message.
@@ -35,6 +36,8 @@ export class ReplayError extends Schema.TaggedError<ReplayError>()("ReplayError"
     "in_progress",
     "replay_unknown",
     "changed",
+    "replaced",
+    "archived",
     "no_queue",
     "unavailable",
     "refused",
@@ -148,6 +151,13 @@ const claimRecord = Effect.fnUntraced(function* (claim: Claim) {
         "changed",
         `${dlqId} is in state ${result.state}, but only records in state ${claim.state} are replayed.`
       )
+    case "Replaced":
+      return yield* failure("replaced", `${dlqId} was edited: replay ${result.by}, which has the edited message.`)
+    case "Archived":
+      return yield* failure(
+        "archived",
+        `${dlqId} was archived at ${result.at}. Take it out of the archive before you replay it.`
+      )
     case "Unknown":
       return yield* failure(
         "replay_unknown",
@@ -236,8 +246,8 @@ const headersOf = ({ dlq_id, headers }: DeadLetterRecord, at: string): Fields =>
     "x-svc-original-failure-reason": reason ?? null,
     "x-svc-original-exception-type": exceptionType ?? null,
     [RetryHeaders.replayedFromDlq]: true,
-    "x-svc-dlq-id": dlq_id,
-    "x-svc-replayed-at": at
+    [RetryHeaders.replayedLetter]: dlq_id,
+    [RetryHeaders.replayedAt]: at
   }
   return RetryHeaders.withoutBrokerHeaders(Object.fromEntries(Object.entries(given).filter(isField)))
 }

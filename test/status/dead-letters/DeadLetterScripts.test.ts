@@ -63,7 +63,7 @@ const reason = small(["handler_error", "invalid_envelope"])
 const exception = small([null, "RangeError", ""])
 const state = small(["dead_lettered", "replay_unknown", "replayed"] as const)
 const token = small(["t1", "t2", "t3"])
-const batch = { id: small(["1", "2"]), position: small([0, 1]) }
+const batch = { id: small(["1", "2"]), position: small([0, 1]), step: small([1, 2]) }
 const job = fc.option(fc.record(batch), { nil: undefined, freq: 2 })
 
 const settings = fc.record({
@@ -89,6 +89,18 @@ const settlement: fc.Arbitrary<ReplaySettlement> = fc.oneof(
   fc.constant({ _tag: "replayed", at: "2026-11-20T12:30:00+00:00", queue: "tasks" } as const)
 )
 
+const follow = {
+  id: fc.nat(6),
+  outcome: small([
+    { _tag: "handled" },
+    { _tag: "failed_again", kind: "RangeError", as: null },
+    { _tag: "failed_again", kind: "TypeError", as: "id-2" }
+  ] as const)
+}
+
+/** When the replay of a letter was that a settlement tells of; or another one. */
+const replayedAt = small(["2026-11-20T12:30:00+00:00", "2026-11-20T12:31:00+00:00"])
+
 const action = fc.oneof(
   {
     weight: 4,
@@ -99,8 +111,20 @@ const action = fc.oneof(
       reason,
       exception,
       at: small(["2026-11-20T12:00:00+00:00", "2026-11-20T12:00:00.500000+00:00", "2026-11-21T00:00:00+00:00"]),
-      size: fc.nat(600)
+      size: fc.nat(600),
+      origin: fc.option(fc.record({ id, at: replayedAt }), { nil: undefined })
     })
+  },
+  {
+    weight: 3,
+    arbitrary: fc.oneof(
+      fc.record({ _tag: fc.constant("Replace" as const), id, by: small([6, 7]) }),
+      fc.record({ _tag: fc.constant("Archive" as const), id: fc.nat(7), by: small([null, "ada"]) }),
+      fc.record({ _tag: fc.constant("Unarchive" as const), id: fc.nat(7) }),
+      fc.record({ _tag: fc.constant("Sweep" as const), days: small([0, 31]) }),
+      fc.record({ _tag: fc.constant("Copies" as const), found: fc.boolean() }),
+      fc.record({ _tag: fc.constant("Follow" as const), one: fc.boolean(), ...follow, at: replayedAt })
+    )
   },
   fc.record({
     _tag: fc.constant("List" as const),
@@ -169,7 +193,7 @@ const play = Effect.fnUntraced(function* (
   const jobs = Context.get(context, ReplayJobs)
   // those that claims are for; their ids are not random, as records name them
   for (const id of ["1", "2"]) {
-    const job = { state: "running", worker: "w1", position: 0, total: 9 }
+    const job = { state: "running", worker: "w1", position: 0, total: 9, stop_after: 2 }
     yield* redis.command(
       "HSET",
       `${RedisDLQStore.baseOf(redis, options.prefix)}replay:${id}`,
@@ -185,9 +209,39 @@ const play = Effect.fnUntraced(function* (
             reason: action.reason,
             exception_type: action.exception,
             dead_lettered_at: action.at,
-            raw_body_b64: Buffer.alloc(action.size).toString("base64")
+            raw_body_b64: Buffer.alloc(action.size).toString("base64"),
+            exception_stack: `Error\n    at line ${action.size}`,
+            ...(action.origin !== undefined && {
+              headers: { "x-svc-dlq-id": `id-${action.origin.id}`, "x-svc-replayed-at": action.origin.at }
+            })
           })
         )
+      case "Replace":
+        return store.replace(`id-${action.id}`, deadLetter(action.by, { edited_from: `id-${action.id}` }))
+      case "Archive":
+        return store.archive(`id-${action.id}`, { reason: "why", by: action.by })
+      case "Unarchive":
+        return store.unarchive(`id-${action.id}`)
+      case "Sweep":
+        return Effect.andThen(TestClock.adjust(`${action.days} days`), store.sweepArchive)
+      case "Copies":
+        return Effect.gen(function* () {
+          const queue = yield* store.archivedCopies.take(1_000)
+          if (queue === undefined) return queue
+          const ids = yield* store.archivedCopies.of(queue)
+          const [removed, missed] = action.found ? [ids.slice(0, 1), ids.slice(1)] : [[], ids]
+          yield* store.archivedCopies.settle(queue, { removed, missed, retryInMs: 500 })
+          return [queue, ids]
+        })
+      case "Follow": {
+        const id = `id-${action.id}`
+        const followed = { id, taskId: null, replayedAt: action.at, later: [] }
+        return Effect.all([
+          store.follow(action.one ? { id } : { limit: 3 }),
+          store.noteOutcome(followed, action.outcome),
+          store.get(id)
+        ])
+      }
       case "List":
         return everything(store, action.filter, action)
       case "Look":
@@ -266,7 +320,7 @@ const everything = Effect.fnUntraced(function* (
 const dump = Effect.fnUntraced(function* (redis: Redis["Service"], prefix: string) {
   const base = RedisDLQStore.baseOf(redis, prefix)
   const queues = ["a.dlq", "b.dlq"]
-  const states = ["dead_lettered", "replay_unknown", "replayed"]
+  const states = ["dead_lettered", "replay_unknown", "replayed", "replaced", "archived"]
   const reasons = ["handler_error", "invalid_envelope"]
   const exceptions = [null, "RangeError", ""]
   const groups = queues.flatMap((queue) =>
@@ -276,6 +330,12 @@ const dump = Effect.fnUntraced(function* (redis: Redis["Service"], prefix: strin
     "by:all",
     "queues",
     "groups",
+    "archive",
+    "copies",
+    "following",
+    "copies:a.dlq",
+    "copies:b.dlq",
+    "copies:tasks.dlq",
     ...queues.map((queue) => `by:queue_name:${queue}`),
     ...states.flatMap((state) => [`by:state:${state}`, ...queues.map((queue) => `by:queue_state:${state}:${queue}`)]),
     ...reasons.map((reason) => `by:reason:${reason}`),
@@ -287,7 +347,9 @@ const dump = Effect.fnUntraced(function* (redis: Redis["Service"], prefix: strin
     ...groups.map((group) => `by:group:${group}`)
   ]
   const begun = ["1", "2"].map((job) => `replay:${job}:begun`)
-  const hashes = ["stats", ...begun, ...Array.from({ length: 6 }, (_, n) => `record:id-${n}`)]
+  const failures = ["1", "2"].flatMap((job) => [`replay:${job}`, `replay:${job}:failures`])
+  const records = Array.from({ length: 8 }, (_, n) => `record:id-${n}`)
+  const hashes = ["stats", ...begun, ...failures, ...groups.map((group) => `history:${group}`), ...records]
   const pairs = (reply: Reply) =>
     Array.isArray(reply)
       ? Object.fromEntries(reply.flatMap((item, i) => (i % 2 === 0 ? [[String(item), reply[i + 1]]] : [])))

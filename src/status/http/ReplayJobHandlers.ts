@@ -1,0 +1,64 @@
+import { Effect, Result } from "effect"
+import { HttpServerRequest } from "effect/http"
+import type * as BodyMemory from "../../http/BodyMemory.ts"
+import type { ContractAliasConfig } from "../../messaging/topology/Aliases.ts"
+import type { ReplayJob, ReplayJobs } from "../replay/ReplayJobs.ts"
+import * as Parameters from "./DeadLetterParameters.ts"
+import {
+  bodyText,
+  failWith,
+  maxBody,
+  ok,
+  orInvalid,
+  parameter,
+  parseOrUndefined,
+  withTaskAlias
+} from "./DeadLetterResponses.ts"
+import * as RequestParameters from "./RequestParameters.ts"
+
+type Jobs = ReplayJobs["Service"]
+
+export const start = (
+  jobs: Jobs,
+  aliases: ContractAliasConfig,
+  { withReservation }: BodyMemory.BodyMemory["Service"]
+) => withReservation(Number(maxBody))(create(jobs, aliases))
+
+const create = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  const idempotencyKey = headers["idempotency-key"]
+  if (idempotencyKey !== undefined && (idempotencyKey === "" || idempotencyKey.length > 255)) {
+    return yield* orInvalid(Result.fail([{ loc: ["header", "Idempotency-Key"], msg: "must have 1 to 255 characters" }]))
+  }
+  const request = yield* orInvalid(
+    Parameters.replayRequest(parseOrUndefined(yield* bodyText(maxBody)), jobs.maxIds, aliases)
+  )
+  const created = yield* jobs.create({ ...request, ...(idempotencyKey !== undefined && { idempotencyKey }) })
+  return ok(jobBody(aliases, created.job), created.existing ? 200 : 202)
+})
+
+export const list = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
+  const { items, next_cursor } = yield* jobs.list(yield* orInvalid(Parameters.page(yield* RequestParameters.query)))
+  return ok({ replays: items.map((job) => jobBody(aliases, job)), next_cursor })
+})
+
+export const detail = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
+  const id = yield* parameter("replay_id")
+  const found = yield* jobs.get(id)
+  if (found === undefined) return yield* failWith(404, `There is no replay job ${id}.`)
+  return ok({ ...jobBody(aliases, found), problems: yield* jobs.problems(id) })
+})
+
+export const cancel = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
+  const id = yield* parameter("replay_id")
+  const found = yield* jobs.cancel(id)
+  if (found === undefined) return yield* failWith(404, `There is no replay job ${id}.`)
+  if (found.state === "finished")
+    return yield* failWith(409, `The replay job ${id} has finished already, so it cannot be cancelled.`)
+  return ok(jobBody(aliases, found))
+})
+
+const jobBody = (aliases: ContractAliasConfig, job: ReplayJob) => ({
+  ...job,
+  filter: job.filter === null ? null : withTaskAlias(aliases, job.filter)
+})

@@ -1,0 +1,141 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Logger, type Scope } from "effect"
+import type { Broker } from "../../src/services/Broker.ts"
+import type { Redis } from "../../src/services/Redis.ts"
+import { eventually } from "../Eventually.ts"
+import type { TemporaryNames } from "../TemporaryNames.ts"
+import { variants } from "./DeadLetterServer.ts"
+import { world } from "./RepairedTasks.ts"
+
+describe.each(variants)("repairs of dead letters, $name", ({ doors, skip }) => {
+  const live = (
+    title: string,
+    test: () => Effect.Effect<void, unknown, Broker | Redis | TemporaryNames | Scope.Scope>
+  ) => it.live.skipIf(skip)(title, () => test().pipe(Effect.scoped, Effect.provide([doors, Logger.layer([])])), 60_000)
+
+  live("an edit replays the new payload as a new record, and its outcome is followed", () =>
+    Effect.gen(function* () {
+      const { fail, get, handled, letterOf, post } = yield* world
+      const letter = yield* fail("t1", "RangeError", { order: 1 })
+      const message = `/dlq/messages/${letter}`
+      const first = yield* post(`${message}/edits`, '{"payload":{"order":12345678901234567890}}')
+      assert.strictEqual(first.status, 201, JSON.stringify(first.body))
+      const { dlq_id } = first.body
+      assert.deepInclude(first.body, { edited_from: letter, state: "replayed", problem: null })
+      yield* eventually(get(message), ({ body }) => body.replacement?.replay_outcome?.outcome === "handled")
+      assert.deepStrictEqual(handled, ["t1"])
+      const { body: old } = yield* get(message)
+      assert.deepInclude(old, { state: "replaced", replaced_by: dlq_id })
+      const { body: edited } = yield* get(`/dlq/messages/${dlq_id}`)
+      assert.deepInclude(edited, { edited_from: letter, task_id: "t1", state: "replayed", replay_count: 1 })
+      assert.isUndefined(edited.replaced_by)
+      // The number is one that JavaScript would round.
+      assert.include(JSON.stringify(edited.body), "12345678901234567000")
+      const again = yield* post(`${message}/edits`, { payload: {} })
+      assert.strictEqual(again.status, 409)
+      assert.include(again.body.detail, dlq_id)
+      assert.strictEqual((yield* post(`${message}/replay?force=true`)).status, 409)
+      assert.strictEqual((yield* post(`/dlq/messages/${dlq_id}/edits`, { payload: {} })).status, 409)
+
+      const other = yield* fail("t2")
+      const { body: bad } = yield* post(`/dlq/messages/${other}/edits`, { payload: { bad: "TypeError" } })
+      const failed = yield* eventually(
+        get(`/dlq/messages/${bad.dlq_id}`),
+        ({ body }) => body.replay_outcome?.outcome === "failed_again"
+      )
+      const next = yield* letterOf("t2")
+      assert.strictEqual(failed.body.replay_outcome.failed_again_as, next)
+      assert.strictEqual((yield* get(`/dlq/messages/${next}`)).body.exception_type, "TypeError")
+      const { body: groups } = yield* get("/dlq/groups")
+      assert.deepStrictEqual(groups.groups[0].exception_type, "TypeError")
+      assert.match(groups.groups[0].stack_line, /^at .*RepairedTasks/)
+      assert.strictEqual(groups.groups[0].trend.counts.at(-1), 1)
+      assert.strictEqual((yield* post(`/dlq/messages/${next}/edits`, { payload: {} })).status, 201)
+      yield* eventually(
+        Effect.sync(() => handled),
+        (handled) => handled.includes("t2")
+      )
+    })
+  )
+
+  live("an edit that is no envelope, too large or of the wrong kind is refused, and changes nothing", () =>
+    Effect.gen(function* () {
+      const { fail, get, post, store } = yield* world
+      const letter = yield* fail("t1")
+      const edits = `/dlq/messages/${letter}/edits`
+      const before = (yield* get(`/dlq/messages/${letter}`)).body
+      const refusals: ReadonlyArray<readonly [unknown, string]> = [
+        ["{", ""],
+        [{}, "payload"],
+        [{ payload: {}, body: {} }, "payload"],
+        [{ payload: [] }, "payload"],
+        [{ payload: "text" }, "payload"],
+        ['{"payload":12345678901234567890}', "payload"],
+        [{ body: [] }, "body"],
+        [{ body: { payload: {} } }, "body.task_id"],
+        [{ body: { task_id: "t1", payload: "x" } }, "body.payload"],
+        [{ body: { task_id: "x".repeat(300), payload: {} } }, "body.task_id"],
+        [{ payload: {}, sure: true }, "sure"]
+      ]
+      for (const [body, field] of refusals) {
+        const { body: answer, status } = yield* post(edits, body)
+        assert.deepStrictEqual([status, answer.detail[0]?.loc], [422, ["body", field]], JSON.stringify(body))
+      }
+      assert.strictEqual((yield* post(edits, { payload: { text: "x".repeat(2 ** 20) } })).status, 413)
+      assert.strictEqual((yield* post("/dlq/messages/none/edits", { payload: {} })).status, 404)
+      assert.deepStrictEqual((yield* get(`/dlq/messages/${letter}`)).body, before)
+      const claim = { dlqId: letter, token: "t", force: false }
+      assert.strictEqual((yield* store.claim(claim))._tag, "Claimed")
+      const busy = yield* post(edits, { payload: {} })
+      assert.deepStrictEqual([busy.status, /in progress/.test(busy.body.detail)], [409, true])
+      assert.strictEqual((yield* post(`/dlq/messages/${letter}/archive`, { reason: "x" })).status, 409)
+      yield* store.settle(claim, { _tag: "released" })
+      const letters = (yield* get("/dlq/messages")).body.items
+      assert.lengthOf(letters, 1)
+    })
+  )
+
+  live("an archived letter leaves lists, counts and its queue, does not come back, and can be taken out again", () =>
+    Effect.gen(function* () {
+      const { fail, get, handled, letters, mends, post, queued } = yield* world
+      const letter = yield* fail("t1")
+      const kept = yield* fail("t2")
+      const archive = `/dlq/messages/${letter}/archive`
+      const without = yield* post(archive, {})
+      assert.deepStrictEqual([without.status, without.body.detail[0].loc], [422, ["body", "reason"]])
+      const archived = yield* post(archive, { reason: "a test order", by: "ada" })
+      assert.deepInclude(archived.body, { dlq_id: letter, state: "archived" })
+      assert.deepInclude(archived.body.archive, { reason: "a test order", by: "ada" })
+      assert.strictEqual((yield* post(archive, { reason: "x" })).status, 409)
+      const ids = (query: string) =>
+        Effect.map(get(`/dlq/messages${query}`), ({ body }) =>
+          body.items.map(({ dlq_id }: { readonly dlq_id: string }) => dlq_id)
+        )
+      assert.deepStrictEqual(yield* ids(""), [kept])
+      assert.deepStrictEqual(yield* ids("?task_id=t1"), [])
+      assert.deepStrictEqual(yield* ids("?state=archived"), [letter])
+      assert.deepStrictEqual(yield* ids(`?state=archived&task_id=t2&queue_name=${letters}`), [])
+      assert.strictEqual((yield* get("/dlq/groups")).body.groups[0].count, 1)
+      assert.strictEqual((yield* post(`/dlq/messages/${letter}/replay?force=true`)).status, 409)
+      assert.strictEqual((yield* post(`/dlq/messages/${letter}/edits`, { payload: {} })).status, 409)
+      yield* eventually(queued(letters), (messages) => messages === 1)
+      const indexed = yield* eventually(
+        post("/dlq/queues/index", { queue_name: letters }),
+        ({ body }) => body.messages === 1
+      )
+      assert.deepInclude(indexed.body, { indexed: 0, known: 1 })
+      const [queue] = (yield* get("/dlq/queues")).body.queues
+      assert.deepInclude(queue, { indexed_count: 1, archived_count: 1, open_count: 1 })
+
+      const back = yield* post(`/dlq/messages/${letter}/unarchive`)
+      assert.deepStrictEqual(back.body, { dlq_id: letter, state: "dead_lettered", archive: null })
+      assert.strictEqual((yield* post(`/dlq/messages/${letter}/unarchive`)).status, 409)
+      assert.deepStrictEqual(yield* ids("?state=archived"), [])
+      assert.sameMembers(yield* ids(""), [letter, kept])
+      mends.add("t1")
+      assert.strictEqual((yield* post(`/dlq/messages/${letter}/replay`)).status, 200)
+      yield* eventually(get(`/dlq/messages/${letter}`), ({ body }) => body.replay_outcome.outcome === "handled")
+      assert.deepStrictEqual(handled, ["t1"])
+    })
+  )
+})
